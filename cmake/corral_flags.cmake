@@ -1,0 +1,19 @@
+# Flags of every target: warnings are errors; sanitizers by CORRAL_SANITIZE.
+add_library(corral_flags INTERFACE)
+# -iquote, not -I: the folder sys/ must not stand in for the system's <sys/...> headers.
+target_compile_options(corral_flags INTERFACE "SHELL:-iquote ${CMAKE_SOURCE_DIR}/src")
+target_compile_options(corral_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(corral_flags INTERFACE -Wno-restrict)  # false positives of gcc 12 on string concatenation
+endif()
+if(CORRAL_SANITIZE STREQUAL "address")
+  set(corral_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(CORRAL_SANITIZE STREQUAL "thread")
+  # gcc 12 says so of every std::atomic_thread_fence under TSan, used or not.
+  set(corral_sanitize_flags -fsanitize=thread -Wno-tsan)
+endif()
+if(CORRAL_SANITIZE)
+  target_compile_options(corral_flags INTERFACE ${corral_sanitize_flags} -g -O1)
+  target_link_options(corral_flags INTERFACE ${corral_sanitize_flags})
+endif()

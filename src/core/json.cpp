@@ -1,0 +1,191 @@
+#include "core/json.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <charconv>
+#include <cmath>
+
+#include "core/text.h"
+
+namespace corral {
+namespace {
+
+using Element = simdjson::dom::element;
+
+Json from_element(const Element& e);
+
+Json from_array(const simdjson::dom::array& source) {
+  Json::Array array;
+  for (const Element child : source) array.push_back(from_element(child));
+  return array;
+}
+
+Json from_object(const simdjson::dom::object& source) {
+  Json::Object object;
+  for (const auto field : source) object.emplace_back(std::string(field.key), from_element(field.value));
+  return object;
+}
+
+Json from_element(const Element& e) {
+  using Type = simdjson::dom::element_type;
+  switch (e.type()) {
+    case Type::ARRAY: return from_array(e.get_array().value_unsafe());
+    case Type::OBJECT: return from_object(e.get_object().value_unsafe());
+    case Type::INT64: return Json(e.get_int64().value_unsafe());
+    case Type::UINT64: return Json(static_cast<double>(e.get_uint64().value_unsafe()));
+    case Type::DOUBLE: return Json(e.get_double().value_unsafe());
+    case Type::STRING: return Json(std::string(e.get_string().value_unsafe()));
+    case Type::BOOL: return Json(e.get_bool().value_unsafe());
+    case Type::NULL_VALUE: return Json();
+  }
+  return Json();
+}
+
+}  // namespace
+
+Result<Json> Json::parse(std::string_view text) {
+  constexpr std::size_t kMaxDepth = 64;
+  simdjson::dom::parser parser;
+  if (parser.allocate(text.size() + 1, kMaxDepth) != simdjson::SUCCESS) {
+    return fail(Code::kTooLarge, "JSON text is too large");
+  }
+  Element root;
+  const auto error = parser.parse(text.data(), text.size()).get(root);
+  if (error != simdjson::SUCCESS) {
+    return fail(Code::kInvalidArgument, fmt::format("malformed JSON: {}", simdjson::error_message(error)));
+  }
+  return from_element(root);
+}
+
+std::string Json::dump() const {
+  std::string out;
+  JsonWriter(out).value(*this);
+  return out;
+}
+
+double Json::as_double(double fallback) const {
+  if (const auto* d = std::get_if<double>(&value_)) return *d;
+  if (const auto* n = as_int()) return static_cast<double>(*n);
+  return fallback;
+}
+
+const Json* Json::find(std::string_view key) const {
+  const Object* object = as_object();
+  if (object == nullptr) return nullptr;
+  for (const auto& [name, value] : *object) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+std::string Json::get_string(std::string_view key, std::string_view fallback) const {
+  const Json* found = find(key);
+  const std::string* text = found != nullptr ? found->as_string() : nullptr;
+  return text != nullptr ? *text : std::string(fallback);
+}
+
+std::int64_t Json::get_int(std::string_view key, std::int64_t fallback) const {
+  const Json* found = find(key);
+  if (found == nullptr) return fallback;
+  if (const auto* n = found->as_int()) return *n;
+  if (const auto* text = found->as_string()) return parse_int(*text).value_or(fallback);
+  return fallback;
+}
+
+void Json::set(std::string key, Json value) {
+  if (!std::holds_alternative<Object>(value_)) value_ = Object{};
+  auto& object = std::get<Object>(value_);
+  for (auto& [name, old] : object) {
+    if (name == key) {
+      old = std::move(value);
+      return;
+    }
+  }
+  object.emplace_back(std::move(key), std::move(value));
+}
+
+void JsonWriter::separate() {
+  if (!first_) out_.push_back(',');
+  first_ = false;
+}
+
+JsonWriter& JsonWriter::begin_object() {
+  separate();
+  out_.push_back('{');
+  first_ = true;
+  return *this;
+}
+JsonWriter& JsonWriter::end_object() {
+  out_.push_back('}');
+  first_ = false;
+  return *this;
+}
+JsonWriter& JsonWriter::begin_array() {
+  separate();
+  out_.push_back('[');
+  first_ = true;
+  return *this;
+}
+JsonWriter& JsonWriter::end_array() {
+  out_.push_back(']');
+  first_ = false;
+  return *this;
+}
+JsonWriter& JsonWriter::key(std::string_view name) {
+  value(name);
+  out_.push_back(':');
+  first_ = true;
+  return *this;
+}
+JsonWriter& JsonWriter::null() {
+  separate();
+  out_.append("null");
+  return *this;
+}
+JsonWriter& JsonWriter::value(bool b) {
+  separate();
+  out_.append(b ? "true" : "false");
+  return *this;
+}
+JsonWriter& JsonWriter::value(std::int64_t n) {
+  separate();
+  out_.append(fmt::format_int(n).str());
+  return *this;
+}
+JsonWriter& JsonWriter::value(double d) {
+  if (std::isnan(d)) return value(std::string_view("NaN"));
+  if (std::isinf(d)) return value(std::string_view(d > 0 ? "Infinity" : "-Infinity"));
+  separate();
+  char buffer[32];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, d).ptr;
+  out_.append(buffer, end);
+  return *this;
+}
+JsonWriter& JsonWriter::value(std::string_view s) {
+  separate();
+  append_json_string(out_, s);
+  return *this;
+}
+JsonWriter& JsonWriter::value_string(std::int64_t n) {
+  return value(std::string_view(fmt::format_int(n).c_str()));
+}
+JsonWriter& JsonWriter::value(const Json& j) {
+  if (const auto* b = j.as_bool()) return value(*b);
+  if (const auto* n = j.as_int()) return value(*n);
+  if (const auto* s = j.as_string()) return value(std::string_view(*s));
+  if (j.is_double()) return value(j.as_double(0));
+  if (const auto* array = j.as_array()) {
+    begin_array();
+    for (const Json& child : *array) value(child);
+    return end_array();
+  }
+  if (const auto* object = j.as_object()) {
+    begin_object();
+    for (const auto& [name, child] : *object) member(name, child);
+    return end_object();
+  }
+  return null();
+}
+
+}  // namespace corral

@@ -1,0 +1,93 @@
+// JSON: one reader (simdjson behind it) and one writer, for manifests, requests and answers.
+//
+// Json is a small value tree for documents of a few MiB at most; big answers are written with JsonWriter as they are
+// produced. Integers keep 64 bits. Objects keep their order. Not for hot paths.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/result.h"
+
+namespace corral {
+
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Object = std::vector<std::pair<std::string, Json>>;
+
+  Json() = default;  // null
+  Json(std::nullptr_t) {}
+  Json(bool b) : value_(b) {}
+  Json(std::int64_t n) : value_(n) {}
+  Json(int n) : value_(std::int64_t{n}) {}
+  Json(double d) : value_(d) {}
+  Json(std::string s) : value_(std::move(s)) {}
+  Json(std::string_view s) : value_(std::string(s)) {}
+  Json(const char* s) : value_(std::string(s)) {}
+  Json(Array a) : value_(std::move(a)) {}
+  Json(Object o) : value_(std::move(o)) {}
+
+  // kInvalidArgument with "at byte N" for malformed text; nesting at most 64 deep.
+  static Result<Json> parse(std::string_view text);
+  [[nodiscard]] std::string dump() const;
+
+  [[nodiscard]] bool is_null() const { return std::holds_alternative<std::monostate>(value_); }
+  // nullptr when the value has another type. as_double takes integers too.
+  [[nodiscard]] const bool* as_bool() const { return std::get_if<bool>(&value_); }
+  [[nodiscard]] const std::int64_t* as_int() const { return std::get_if<std::int64_t>(&value_); }
+  [[nodiscard]] const std::string* as_string() const { return std::get_if<std::string>(&value_); }
+  [[nodiscard]] const Array* as_array() const { return std::get_if<Array>(&value_); }
+  [[nodiscard]] const Object* as_object() const { return std::get_if<Object>(&value_); }
+  [[nodiscard]] bool is_double() const { return std::holds_alternative<double>(value_); }
+  [[nodiscard]] double as_double(double fallback) const;
+
+  // Member of an object, or nullptr; never throws.
+  [[nodiscard]] const Json* find(std::string_view key) const;
+  // Member's text or number; the fallback when absent or of another type.
+  [[nodiscard]] std::string get_string(std::string_view key, std::string_view fallback = "") const;
+  // Takes numbers and decimal strings (64-bit times travel as strings).
+  [[nodiscard]] std::int64_t get_int(std::string_view key, std::int64_t fallback = 0) const;
+  void set(std::string key, Json value);
+
+ private:
+  std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
+};
+
+// Appends JSON to a string. Commas and escapes are its business; nesting is the caller's. Invalid UTF-8 becomes U+FFFD;
+// NaN and infinities become the strings "NaN", "Infinity", "-Infinity".
+class JsonWriter {
+ public:
+  explicit JsonWriter(std::string& out) : out_(out) {}
+  JsonWriter& begin_object();
+  JsonWriter& end_object();
+  JsonWriter& begin_array();
+  JsonWriter& end_array();
+  JsonWriter& key(std::string_view name);
+  JsonWriter& null();
+  JsonWriter& value(bool b);
+  JsonWriter& value(std::int64_t n);
+  JsonWriter& value(int n) { return value(std::int64_t{n}); }
+  JsonWriter& value(double d);
+  JsonWriter& value(std::string_view s);
+  JsonWriter& value(const char* s) { return value(std::string_view(s)); }
+  JsonWriter& value(const Json& j);
+  // A 64-bit integer as a decimal string, as the API carries times and counts.
+  JsonWriter& value_string(std::int64_t n);
+  template <class T>
+  JsonWriter& member(std::string_view name, const T& v) {
+    key(name);
+    return value(v);
+  }
+
+ private:
+  void separate();
+  std::string& out_;
+  bool first_ = true;
+};
+
+}  // namespace corral

@@ -1,0 +1,13 @@
+// SHA-256 of a short text, by OpenSSL.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace corral {
+
+using Sha256 = std::array<std::uint8_t, 32>;
+Sha256 sha256(std::string_view text);
+
+}  // namespace corral

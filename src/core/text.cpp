@@ -1,0 +1,222 @@
+#include "core/text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace corral {
+
+std::optional<std::int64_t> parse_int(std::string_view text) {
+  std::int64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return n;
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  double d = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), d);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return d;
+}
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || number < 0) return std::nullopt;
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  constexpr std::string_view kPrefixes = "kMGT";
+  double scale = 1;
+  if (!unit.empty() && unit != "B") {
+    const std::size_t power = kPrefixes.find(unit.front() == 'K' ? 'k' : unit.front());
+    const std::string_view rest = unit.substr(1);
+    if (power == std::string_view::npos || (!rest.empty() && rest != "B" && rest != "iB")) return std::nullopt;
+    for (std::size_t i = 0; i <= power; ++i) scale *= 1024;
+  }
+  if (number * scale > 9e18) return std::nullopt;
+  return static_cast<std::int64_t>(number * scale);
+}
+
+std::string human_bytes(double bytes) {
+  constexpr std::array<std::string_view, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.4g} {}", bytes, kUnits[unit]);
+}
+
+namespace {
+
+// Length of the valid UTF-8 sequence at the start of text, 0 when there is none (Unicode 15, table 3-7).
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char c = byte(0);
+  if (c < 0x80) return 1;
+  const std::size_t n = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+  if (c < 0xC2 || c > 0xF4 || text.size() < n) return 0;
+  unsigned char low = 0x80;
+  unsigned char high = 0xBF;
+  if (c == 0xE0) low = 0xA0;
+  if (c == 0xED) high = 0x9F;
+  if (c == 0xF0) low = 0x90;
+  if (c == 0xF4) high = 0x8F;
+  if (byte(1) < low || byte(1) > high) return 0;
+  for (std::size_t i = 2; i < n; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
+  }
+  return n;
+}
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+}  // namespace
+
+std::string to_utf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const std::size_t n = utf8_length(bytes);
+    out.append(n == 0 ? kReplacement : bytes.substr(0, n));
+    bytes.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  return out;
+}
+
+bool is_utf8(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::size_t n = utf8_length(bytes);
+    if (n == 0) return false;
+    bytes.remove_prefix(n);
+  }
+  return true;
+}
+
+namespace {
+
+void append_escaped(std::string& out, char c) {
+  switch (c) {
+    case '"': out.append("\\\""); return;
+    case '\\': out.append("\\\\"); return;
+    case '\n': out.append("\\n"); return;
+    case '\r': out.append("\\r"); return;
+    case '\t': out.append("\\t"); return;
+    default: break;
+  }
+  if (static_cast<unsigned char>(c) < 0x20) {
+    out.append(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
+  } else {
+    out.push_back(c);
+  }
+}
+
+}  // namespace
+
+void append_json_string(std::string& out, std::string_view text) {
+  out.push_back('"');
+  while (!text.empty()) {
+    const std::size_t n = utf8_length(text);
+    if (n == 1) {
+      append_escaped(out, text.front());
+    } else {
+      out.append(n == 0 ? kReplacement : text.substr(0, n));
+    }
+    text.remove_prefix(std::max<std::size_t>(n, 1));
+  }
+  out.push_back('"');
+}
+
+namespace {
+
+// One pattern item at p against c: {matched, length of the item}.
+std::pair<bool, std::size_t> match_item(std::string_view p, char c) {
+  if (p.front() == '?') return {true, 1};
+  const std::size_t close = p.front() == '[' ? p.find(']', 2) : std::string_view::npos;
+  if (close == std::string_view::npos) return {p.front() == c, 1};
+  std::string_view set = p.substr(1, close - 1);
+  const bool negated = set.front() == '!' || set.front() == '^';
+  if (negated) set.remove_prefix(1);
+  bool found = false;
+  for (std::size_t i = 0; i < set.size(); ++i) {
+    const bool range = i + 2 < set.size() && set[i + 1] == '-';
+    found = found || (range ? set[i] <= c && c <= set[i + 2] : set[i] == c);
+    if (range) i += 2;
+  }
+  return {found != negated, close + 1};
+}
+
+}  // namespace
+
+bool glob_match(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0;
+  std::size_t n = 0;
+  std::size_t star = std::string_view::npos;
+  std::size_t star_n = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      star_n = n;
+      continue;
+    }
+    if (p < pattern.size()) {
+      const auto [matched, length] = match_item(pattern.substr(p), name[n]);
+      if (matched) {
+        p += length;
+        ++n;
+        continue;
+      }
+    }
+    if (star == std::string_view::npos) return false;
+    p = star + 1;
+    n = ++star_n;
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  std::size_t from = 0;
+  for (std::size_t at = text.find(separator); at != std::string_view::npos; at = text.find(separator, from)) {
+    parts.push_back(text.substr(from, at - from));
+    from = at + 1;
+  }
+  parts.push_back(text.substr(from));
+  return parts;
+}
+
+std::string_view trim(std::string_view text) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  const std::size_t from = text.find_first_not_of(kSpace);
+  if (from == std::string_view::npos) return {};
+  return text.substr(from, text.find_last_not_of(kSpace) - from + 1);
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out.append(separator);
+    out.append(part);
+  }
+  return out;
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({substitute, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace corral

@@ -1,0 +1,37 @@
+// Small text functions that several layers need.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corral {
+
+// The whole text as a decimal integer, or nothing.
+std::optional<std::int64_t> parse_int(std::string_view text);
+std::optional<double> parse_double(std::string_view text);
+// "64MiB", "2GiB", "512k", "1000": bytes (k, M, G, T are powers of 1024), or nothing.
+std::optional<std::int64_t> parse_bytes(std::string_view text);
+// "1.5 GiB"
+std::string human_bytes(double bytes);
+
+// Valid UTF-8 with every invalid byte replaced by U+FFFD.
+std::string to_utf8(std::string_view bytes);
+bool is_utf8(std::string_view bytes);
+// Appends a quoted JSON string; invalid UTF-8 becomes U+FFFD.
+void append_json_string(std::string& out, std::string_view text);
+
+// Shell-style pattern over a whole name: * any text, ? one character, [a-z] a set; case-sensitive. Linear in time.
+bool glob_match(std::string_view pattern, std::string_view name);
+
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+// Smallest number of single-character edits from a to b; for "did you mean".
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+}  // namespace corral

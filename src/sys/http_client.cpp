@@ -1,0 +1,103 @@
+#include "sys/http_client.h"
+
+#include <curl/curl.h>
+#include <fmt/core.h>
+
+#include <mutex>
+
+namespace corral::sys {
+
+struct HttpClient::Handle {
+  CURL* easy = ::curl_easy_init();
+  Handle() = default;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { ::curl_easy_cleanup(easy); }
+};
+
+namespace {
+
+using Take = std::function<bool(std::string_view)>;
+
+std::size_t on_data(char* data, std::size_t size, std::size_t n, void* context) {
+  const auto& take = *static_cast<const Take*>(context);
+  return take({data, size * n}) ? size * n : 0;
+}
+
+struct HeaderList {
+  curl_slist* list = nullptr;
+  HeaderList() = default;
+  HeaderList(const HeaderList&) = delete;
+  HeaderList& operator=(const HeaderList&) = delete;
+  ~HeaderList() { ::curl_slist_free_all(list); }
+  void add(const std::string& line) { list = ::curl_slist_append(list, line.c_str()); }
+};
+
+}  // namespace
+
+HttpClient::HttpClient(HttpTarget target) : target_(std::move(target)) {
+  static std::once_flag once;
+  std::call_once(once, [] { ::curl_global_init(CURL_GLOBAL_DEFAULT); });
+  handle_ = std::make_unique<Handle>();
+  CORRAL_ASSERT(handle_->easy != nullptr);
+}
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+HttpClient::~HttpClient() = default;
+
+Result<HttpReply> HttpClient::send(const HttpRequest& request) {
+  HttpReply reply;
+  reply.status = TRY(perform(request, [&](std::string_view piece) {
+    reply.body.append(piece);
+    return true;
+  }));
+  return reply;
+}
+
+Result<int> HttpClient::stream(const HttpRequest& request, const Take& take) { return perform(request, take); }
+
+Result<int> HttpClient::perform(const HttpRequest& request, const Take& take) {
+  CURL* easy = handle_->easy;
+  ::curl_easy_reset(easy);  // keeps the connection
+  const std::string url = target_.base_url + request.path;
+  HeaderList headers;
+  headers.add("Expect:");
+  if (!request.body.empty() || request.method == "POST") headers.add("Content-Type: " + request.content_type);
+  if (!target_.token.empty()) headers.add("Authorization: Bearer " + target_.token);
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout).count();
+  ::curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
+  ::curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  ::curl_easy_setopt(easy, CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
+  ::curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(milliseconds));
+  ::curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 5000L);
+  ::curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.list);
+  ::curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
+  ::curl_easy_setopt(easy, CURLOPT_WRITEDATA, &take);
+  if (!target_.unix_socket.empty()) ::curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, target_.unix_socket.c_str());
+  if (request.method == "POST") {
+    ::curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+  } else if (request.method != "GET") {
+    ::curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+  const CURLcode code = ::curl_easy_perform(easy);
+  if (code != CURLE_OK) {
+    return fail(Code::kUnavailable, fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));
+  }
+  long status = 0;
+  ::curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+  return static_cast<int>(status);
+}
+
+std::string url_encode(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       std::string_view("-._~").find(c) != std::string_view::npos;
+    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+}  // namespace corral::sys

@@ -1,0 +1,55 @@
+// HTTP/1.1 client over TCP or a Unix socket, by libcurl. One connection, kept alive; one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+
+namespace corral::sys {
+
+struct HttpTarget {
+  std::string base_url;     // "http://127.0.0.1:5000", no slash at the end
+  std::string unix_socket;  // when not empty, connected to instead of the URL's host
+  std::string token;        // sent as Authorization: Bearer
+};
+
+struct HttpRequest {
+  std::string method = "GET";
+  std::string path;  // "/api/..."
+  std::string_view body;
+  std::string content_type = "application/json";
+  Nanos timeout{std::chrono::seconds(30)};
+};
+struct HttpReply {
+  int status = 0;
+  std::string body;
+};
+
+class HttpClient {
+ public:
+  explicit HttpClient(HttpTarget target);
+  HttpClient(HttpClient&&) noexcept;
+  HttpClient& operator=(HttpClient&&) noexcept;
+  ~HttpClient();
+  [[nodiscard]] const HttpTarget& target() const { return target_; }
+  // kUnavailable when there is no connection or no answer in time; any HTTP status is an answer.
+  Result<HttpReply> send(const HttpRequest& request);
+  // Hands the body over piece by piece as it comes; `take` returning false ends the transfer. Gives the status.
+  Result<int> stream(const HttpRequest& request, const std::function<bool(std::string_view)>& take);
+
+ private:
+  struct Handle;
+  Result<int> perform(const HttpRequest& request, const std::function<bool(std::string_view)>& take);
+  HttpTarget target_;
+  std::unique_ptr<Handle> handle_;
+};
+
+// Percent-encodes everything but unreserved characters (RFC 3986).
+std::string url_encode(std::string_view text);
+
+}  // namespace corral::sys

@@ -1,0 +1,229 @@
+#include "sys/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/text.h"
+#include "sys/clock.h"
+
+namespace corral::sys {
+namespace {
+
+constexpr std::size_t kStateField = 0;   // fields of /proc/PID/stat after the command
+constexpr std::size_t kStartField = 19;
+
+// Fields after the command's closing parenthesis, which may itself hold blanks and parentheses.
+Result<std::vector<std::string>> stat_fields(pid_t pid) {
+  const std::string text = TRY(read_file("/proc/" + std::to_string(pid) + "/stat"));
+  const std::size_t close = text.rfind(')');
+  if (close == std::string::npos) return fail(Code::kCorruption, "/proc/PID/stat has no command");
+  std::vector<std::string> fields;
+  for (const std::string_view part : split(trim(std::string_view(text).substr(close + 1)), ' ')) fields.emplace_back(part);
+  if (fields.size() <= kStartField) return fail(Code::kCorruption, "/proc/PID/stat is short");
+  return fields;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+Result<Pipe> make_pipe() {
+  std::array<int, 2> fds{};
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return fail_errno("pipe", errno);
+  return Pipe{Fd(fds[0]), Fd(fds[1])};
+}
+
+void reset_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int s : {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGCHLD, SIGTSTP}) ::signal(s, SIG_DFL);
+}
+
+// In the child, between fork and exec: only async-signal-safe calls.
+[[noreturn]] void child_main(const SpawnOptions& options, char* const* argv, char* const* environment, int gate, int report) {
+  if (options.new_session) ::setsid();
+  reset_signals();
+  // A descriptor that is moved onto itself would keep FD_CLOEXEC.
+  const auto place = [](int from, int to) { from == to ? ::fcntl(to, F_SETFD, 0) : ::dup2(from, to); };
+  place(options.standard_input, 0);
+  place(options.standard_output, 1);
+  place(options.standard_error, 2);
+  if (!options.directory.empty() && ::chdir(options.directory.c_str()) != 0) ::_exit(126);
+  char go = 0;
+  while (::read(gate, &go, 1) < 0 && errno == EINTR) {
+  }
+  if (go != 1) ::_exit(126);  // the parent is gone: never start unseen
+  ::execve(argv[0], argv, environment);
+  const int error = errno;
+  [[maybe_unused]] const ssize_t n = ::write(report, &error, sizeof error);
+  ::_exit(error == ENOENT ? 127 : 126);
+}
+
+}  // namespace
+
+std::string boot_id() {
+  const auto text = read_file("/proc/sys/kernel/random/boot_id");
+  if (!text) return "";
+  std::string hex;
+  std::ranges::copy_if(*text, std::back_inserter(hex), [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
+  return hex;
+}
+
+Result<ProcessIdentity> identity_of(pid_t pid) {
+  const auto fields = TRY(stat_fields(pid));
+  const auto start = parse_int(fields[kStartField]);
+  if (!start) return fail(Code::kCorruption, "/proc/PID/stat: start time");
+  return ProcessIdentity{.pid = pid, .start_ticks = static_cast<std::uint64_t>(*start), .boot_id = boot_id()};
+}
+
+bool is_alive(const ProcessIdentity& identity) {
+  if (identity.pid <= 0 || identity.boot_id != boot_id()) return false;
+  const auto fields = stat_fields(identity.pid);
+  if (!fields) return false;
+  const std::string& state = (*fields)[kStateField];
+  return state != "Z" && state != "X" && parse_int((*fields)[kStartField]) == static_cast<std::int64_t>(identity.start_ticks);
+}
+
+Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
+  Pipe gate = TRY(make_pipe());
+  Pipe report = TRY(make_pipe());
+  const std::vector<char*> argv = pointers(options.argv);
+  const std::vector<char*> environment = pointers(options.environment);
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("fork", errno);
+  if (pid == 0) {
+    gate.write.reset();
+    child_main(options, argv.data(), environment.data(), gate.read.get(), report.write.get());
+  }
+  return GatedChild(pid, std::move(gate.write), std::move(report.read));
+}
+
+Result<> GatedChild::release() {
+  const char go = 1;
+  TRY(write_all(gate_.get(), {&go, 1}));
+  gate_.reset();
+  int error = 0;
+  ssize_t n = 0;
+  while ((n = ::read(report_.get(), &error, sizeof error)) < 0 && errno == EINTR) {
+  }
+  if (n != sizeof error) return {};  // closed by exec
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return fail_errno("exec", error);
+}
+
+Result<pid_t> spawn_detached(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const fs::path& log) {
+  const Fd null = TRY(open_file("/dev/null", O_RDWR));
+  Fd output = open_file(log, O_WRONLY | O_CREAT | O_APPEND, 0600).value_or(Fd());
+  const int out = output ? output.get() : null.get();
+  GatedChild child = TRY(GatedChild::spawn({.argv = argv,
+                                            .environment = environment,
+                                            .directory = "/",
+                                            .standard_input = null.get(),
+                                            .standard_output = out,
+                                            .standard_error = out,
+                                            .new_session = true}));
+  const sched_param idle{};
+  ::sched_setscheduler(child.pid(), SCHED_IDLE, &idle);
+  TRY(child.release());
+  return child.pid();
+}
+
+Result<std::string> capture_output(const CaptureOptions& options, int* exit_code) {
+  Pipe out = TRY(make_pipe());
+  const Fd null = TRY(open_file("/dev/null", O_RDWR));
+  const char* path = std::getenv("PATH");
+  const fs::path program = TRY(find_in_path(options.argv.at(0), path != nullptr ? path : "/usr/bin:/bin"));
+  std::vector<std::string> argv = options.argv;
+  argv[0] = program.string();
+  std::vector<std::string> environment;
+  for (char** e = environ; *e != nullptr; ++e) environment.emplace_back(*e);
+  GatedChild child = TRY(GatedChild::spawn({.argv = argv,
+                                            .environment = environment,
+                                            .directory = options.directory,
+                                            .standard_input = null.get(),
+                                            .standard_output = out.write.get(),
+                                            .standard_error = null.get(),
+                                            .new_session = true}));
+  const sched_param idle{};
+  ::sched_setscheduler(child.pid(), SCHED_IDLE, &idle);
+  out.write.reset();
+  TRY(child.release());
+  const BootTime deadline = boot_now() + options.limit;
+  std::string text;
+  bool late = false;
+  for (;;) {
+    pollfd waiting{.fd = out.read.get(), .events = POLLIN, .revents = 0};
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_now()).count();
+    late = left <= 0 || ::poll(&waiting, 1, static_cast<int>(left)) == 0;
+    if (late) break;
+    std::array<char, 4096> buffer;
+    const ssize_t n = ::read(out.read.get(), buffer.data(), buffer.size());
+    if (n <= 0 || text.size() > (64u << 10)) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  if (late) ::kill(child.pid(), SIGKILL);
+  int status = 0;
+  while (::waitpid(child.pid(), &status, 0) < 0 && errno == EINTR) {
+  }
+  if (late) return fail(Code::kUnavailable, options.argv[0] + " did not answer in time");
+  if (exit_code != nullptr) *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return text;
+}
+
+Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable) {
+  const auto check = [](const fs::path& file) -> Result<fs::path> {
+    std::error_code error;
+    if (!fs::exists(file, error)) return fail(Code::kNotFound, file.string() + ": no such file");
+    if (fs::is_directory(file, error)) return fail(Code::kPermission, file.string() + ": is a directory");
+    if (::access(file.c_str(), X_OK) != 0) return fail(Code::kPermission, file.string() + ": not executable");
+    return file;
+  };
+  if (command.find('/') != std::string::npos) return check(command);
+  Result<fs::path> best = fail(Code::kNotFound, command + ": command not found");
+  for (const std::string_view directory : split(path_variable, ':')) {
+    Result<fs::path> found = check(fs::path(directory.empty() ? "." : directory) / command);
+    if (found) return found;
+    if (found.error().code == Code::kPermission) best = std::move(found);
+  }
+  return best;
+}
+
+std::vector<pid_t> descendants_of(pid_t root) {
+  std::vector<pid_t> found;
+  std::vector<pid_t> open{root};
+  while (!open.empty()) {
+    const std::string tasks = "/proc/" + std::to_string(open.back()) + "/task";
+    open.pop_back();
+    for (const std::string& task : list_directory(tasks)) {
+      const auto children = read_file(tasks + "/" + task + "/children");
+      if (!children) continue;
+      for (const std::string_view part : split(*children, ' ')) {
+        const auto pid = parse_int(part);
+        if (!pid) continue;
+        found.push_back(static_cast<pid_t>(*pid));
+        open.push_back(static_cast<pid_t>(*pid));
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace corral::sys

@@ -1,0 +1,76 @@
+// Processes: starting one behind a gate, knowing it again later, ending a tree.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "sys/fd.h"
+#include "sys/file.h"
+
+namespace corral::sys {
+
+// A process for ever: a pid alone is used again, with its start time and the boot it is not.
+struct ProcessIdentity {
+  pid_t pid = 0;
+  std::uint64_t start_ticks = 0;  // field 22 of /proc/PID/stat
+  std::string boot_id;            // 32 hex digits
+  bool operator==(const ProcessIdentity&) const = default;
+};
+Result<ProcessIdentity> identity_of(pid_t pid);
+// Running or stopped, and the same one; a zombie is not alive.
+bool is_alive(const ProcessIdentity& identity);
+// 32 hex digits of /proc/sys/kernel/random/boot_id; empty when the kernel does not say.
+std::string boot_id();
+
+struct SpawnOptions {
+  std::vector<std::string> argv;         // argv[0] is executed as a path; no PATH search
+  std::vector<std::string> environment;  // "K=V"
+  fs::path directory;                    // empty: this one
+  int standard_input = 0;
+  int standard_output = 1;
+  int standard_error = 2;
+  bool new_session = true;
+};
+
+// A started process that waits before its exec until release(); dies with an error status when this object goes before.
+class GatedChild {
+ public:
+  static Result<GatedChild> spawn(const SpawnOptions& options);
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  // Lets it exec. The error is exec's (the child is then reaped): kNotFound, kPermission or other.
+  Result<> release();
+
+ private:
+  GatedChild(pid_t pid, Fd gate, Fd report) : pid_(pid), gate_(std::move(gate)), report_(std::move(report)) {}
+  pid_t pid_;
+  Fd gate_;
+  Fd report_;
+};
+
+// Starts a process that shares nothing with this one: own session, idle priority, /dev/null as input, output appended to `log`.
+// It is a child of this process (or of its subreaper); its pid is given back.
+Result<pid_t> spawn_detached(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const fs::path& log);
+
+// Runs a short helper at low priority without a shell and gives its output (at most 64 KiB). kUnavailable after `limit`, when it is killed.
+// `pid` (optional) learns the helper's pid while it runs, 0 after.
+struct CaptureOptions {
+  std::vector<std::string> argv;  // argv[0] may be searched in PATH
+  fs::path directory;
+  Nanos limit{std::chrono::seconds(10)};
+};
+Result<std::string> capture_output(const CaptureOptions& options, int* exit_code = nullptr);
+
+// Where a command that is not a path is found in $PATH, as execvp would; kNotFound, or kPermission when it is there but not executable.
+Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable);
+
+// Live descendants of `root`, without it, at one look through /proc/PID/task/*/children.
+std::vector<pid_t> descendants_of(pid_t root);
+
+}  // namespace corral::sys

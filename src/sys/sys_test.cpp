@@ -1,0 +1,148 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+namespace corral::sys {
+namespace {
+
+fs::path scratch(const char* name) {
+  const fs::path path = fs::temp_directory_path() / ("corral-sys-" + std::to_string(::getpid()) + "-" + name);
+  fs::remove_all(path);
+  fs::create_directories(path);
+  return path;
+}
+
+TEST(File, ReplaceIsWholeAndLeavesNothingBehind) {
+  const fs::path dir = scratch("replace");
+  ASSERT_TRUE(replace_file(dir / "a", "first"));
+  ASSERT_TRUE(replace_file(dir / "a", "second"));
+  EXPECT_EQ(read_file(dir / "a").value(), "second");
+  EXPECT_EQ(list_directory(dir), std::vector<std::string>{"a"});
+}
+
+TEST(File, ErrorsNameThePathAndTheReason) {
+  const auto missing = read_file("/nonexistent/file");
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, Code::kNotFound);
+  EXPECT_NE(missing.error().message.find("/nonexistent/file"), std::string::npos);
+  const fs::path dir = scratch("notdir");
+  ASSERT_TRUE(replace_file(dir / "file", "x"));
+  EXPECT_FALSE(make_directories(dir / "file" / "below"));
+}
+
+TEST(File, ReadStopsAtTheLimit) {
+  const fs::path dir = scratch("limit");
+  ASSERT_TRUE(replace_file(dir / "big", std::string(5000, 'x')));
+  EXPECT_EQ(read_file(dir / "big", 4999).error().code, Code::kTooLarge);
+  EXPECT_EQ(read_file(dir / "big", 5000)->size(), 5000U);
+}
+
+TEST(File, OnlyOneHoldsALock) {
+  const fs::path path = scratch("lock") / "lock";
+  auto first = try_lock_file(path);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(try_lock_file(path).error().code, Code::kUnavailable);
+  first->reset();
+  EXPECT_TRUE(try_lock_file(path));
+}
+
+TEST(Filesystem, NetworkOnesAreKnownByTheirMagic) {
+  for (const std::int64_t type : {0x6969L, 0xFF534D42L, 0xFE534D42L, 0x65735546L, 0x0BD00BD0L, 0x47504653L, 0x00C36400L, 0x01021997L}) {
+    EXPECT_TRUE(filesystem_kind(type).network) << std::hex << type;
+  }
+  for (const std::int64_t type : {0xEF53L, 0x58465342L, 0x9123683EL, 0x01021994L, 0x794C7630L}) {
+    EXPECT_FALSE(filesystem_kind(type).network) << std::hex << type;
+  }
+  EXPECT_TRUE(filesystem_kind(static_cast<std::int32_t>(0xFF534D42)).network) << "sign-extended f_type";
+  EXPECT_EQ(filesystem_of("/dev/shm/does/not/exist/yet")->name, "tmpfs");
+}
+
+TEST(Process, IsKnownAgainByStartTime) {
+  const auto self = identity_of(::getpid());
+  ASSERT_TRUE(self);
+  EXPECT_TRUE(is_alive(*self));
+  ProcessIdentity other = *self;
+  other.start_ticks += 1;
+  EXPECT_FALSE(is_alive(other)) << "the pid was used again";
+  other = *self;
+  other.boot_id = std::string(32, '0');
+  EXPECT_FALSE(is_alive(other)) << "another boot";
+}
+
+TEST(Process, GateHoldsTheExecBack) {
+  const fs::path dir = scratch("gate");
+  auto child = GatedChild::spawn({.argv = {"/bin/sh", "-c", "echo ran > out"}, .environment = {}, .directory = dir});
+  ASSERT_TRUE(child);
+  EXPECT_FALSE(fs::exists(dir / "out"));
+  ASSERT_TRUE(child->release());
+  int status = 0;
+  ASSERT_EQ(::waitpid(child->pid(), &status, 0), child->pid());
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read_file(dir / "out").value(), "ran\n");
+}
+
+TEST(Process, ExecErrorComesBack) {
+  auto child = GatedChild::spawn({.argv = {"/nonexistent/program"}, .environment = {}, .directory = {}});
+  ASSERT_TRUE(child);
+  const auto released = child->release();
+  ASSERT_FALSE(released);
+  EXPECT_EQ(released.error().code, Code::kNotFound);
+}
+
+TEST(Process, ChildDiesUnseenWhenItsParentNeverReleases) {
+  pid_t pid = 0;
+  {
+    auto child = GatedChild::spawn({.argv = {"/bin/true"}, .environment = {}, .directory = {}});
+    ASSERT_TRUE(child);
+    pid = child->pid();
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_EQ(WEXITSTATUS(status), 126);
+}
+
+TEST(Process, CaptureGivesOutputAndStopsAtItsLimit) {
+  int code = -1;
+  EXPECT_EQ(capture_output({.argv = {"sh", "-c", "echo hello; exit 3"}, .directory = {}}, &code).value(), "hello\n");
+  EXPECT_EQ(code, 3);
+  const auto late = capture_output({.argv = {"sleep", "100"}, .directory = {}, .limit = std::chrono::milliseconds(50)});
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Code::kUnavailable);
+}
+
+TEST(Process, PathSearchTellsMissingFromNotExecutable) {
+  const fs::path dir = scratch("path");
+  ASSERT_TRUE(replace_file(dir / "tool", "#!/bin/sh\n", 0644));
+  EXPECT_EQ(find_in_path("tool", dir.string()).error().code, Code::kPermission);
+  EXPECT_EQ(find_in_path("nosuch", dir.string()).error().code, Code::kNotFound);
+  fs::permissions(dir / "tool", fs::perms(0755));
+  EXPECT_EQ(find_in_path("tool", "/nonexistent:" + dir.string()).value(), dir / "tool");
+  EXPECT_EQ(find_in_path(dir.string(), "").error().code, Code::kPermission) << "a directory";
+}
+
+TEST(Process, DescendantsAreFound) {
+  auto child = GatedChild::spawn({.argv = {"/bin/sh", "-c", "sleep 100 & wait"}, .environment = {}, .directory = {}});
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(child->release());
+  const BootTime deadline = boot_now() + std::chrono::seconds(10);
+  while (descendants_of(child->pid()).empty() && boot_now() < deadline) {
+  }
+  const auto found = descendants_of(child->pid());
+  ASSERT_EQ(found.size(), 1U);
+  ::kill(-child->pid(), SIGKILL);
+  ::waitpid(child->pid(), nullptr, 0);
+}
+
+TEST(Clock, AnchorIsTightAndTrue) {
+  const ClockAnchor anchor = read_anchor();
+  EXPECT_LT(anchor.error, std::chrono::milliseconds(1));
+  const auto difference = anchor.to_utc(boot_now()) - utc_now();
+  EXPECT_LT(std::chrono::abs(difference), std::chrono::milliseconds(100));
+}
+
+}  // namespace
+}  // namespace corral::sys

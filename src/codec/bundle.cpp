@@ -47,6 +47,12 @@ void Bundle::add(const EventsBody& body) {
 }
 void Bundle::add(FrameKind kind, Bytes body) { sections_.emplace_back(kind, std::move(body)); }
 
+std::size_t Bundle::size() const {
+  std::size_t bytes = 0;
+  for (const auto& section : sections_) bytes += section.second.size();
+  return bytes;
+}
+
 Bytes Bundle::finish(const FrameHeader& header) const {
   WireWriter out;
   out.put(static_cast<std::uint16_t>(sections_.size()));

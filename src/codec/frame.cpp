@@ -108,10 +108,15 @@ Bytes seal_frame(const FrameHeader& header, FrameKind kind, Bytes body) {
   return frame;
 }
 
+Result<std::size_t> frame_length_of_header(ByteView header) {
+  CORRAL_ASSERT(header.size() >= kFrameHeaderBytes);
+  const RawHeader raw = TRY(read_header(header));
+  return kFrameHeaderBytes + raw.stored_bytes;
+}
+
 Result<std::size_t> frame_length(ByteView bytes) {
   if (bytes.size() < kFrameHeaderBytes) return std::size_t{0};
-  const RawHeader raw = TRY(read_header(bytes));
-  const std::size_t length = kFrameHeaderBytes + raw.stored_bytes;
+  const std::size_t length = TRY(frame_length_of_header(bytes));
   return bytes.size() < length ? 0 : length;
 }
 

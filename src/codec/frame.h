@@ -181,6 +181,7 @@ class Bundle {
   void add(const FactsBody& body);
   void add(const EventsBody& body);
   [[nodiscard]] bool empty() const { return sections_.empty(); }
+  [[nodiscard]] std::size_t size() const;  // bytes of the bodies so far
   [[nodiscard]] Bytes finish(const FrameHeader& header) const;
 
  private:
@@ -198,6 +199,8 @@ inline constexpr std::size_t kFrameHeaderBytes = 56;
 
 // Length of the frame that starts the bytes, from its header alone: for splitting a stream. kInvalidArgument when these bytes start no frame; 0 when more bytes are needed.
 Result<std::size_t> frame_length(ByteView bytes);
+// Length of the frame whose header these bytes are, body not needed.
+Result<std::size_t> frame_length_of_header(ByteView header);
 // kCorruption (crc), kUnsupported (newer version), kTooLarge, kInvalidArgument.
 Result<Frame> decode_frame(ByteView bytes);
 

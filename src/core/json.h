@@ -74,6 +74,7 @@ class JsonWriter {
   JsonWriter& value(int n) { return value(std::int64_t{n}); }
   JsonWriter& value(double d);
   JsonWriter& value(std::string_view s);
+  JsonWriter& value(const std::string& s) { return value(std::string_view(s)); }
   JsonWriter& value(const char* s) { return value(std::string_view(s)); }
   JsonWriter& value(const Json& j);
   // A 64-bit integer as a decimal string, as the API carries times and counts.

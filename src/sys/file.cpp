@@ -44,13 +44,13 @@ Result<> write_all(int fd, std::span<const char> bytes) {
   return {};
 }
 
-Result<> replace_file(const fs::path& path, std::string_view content, mode_t mode) {
+Result<> replace_file(const fs::path& path, std::string_view content, mode_t mode, bool sync) {
   fs::path temporary = path;
   temporary += "." + SessionId::random().hex().substr(0, 8) + ".tmp";
   const auto write = [&]() -> Result<> {
     const Fd fd = TRY(open_file(temporary, O_WRONLY | O_CREAT | O_EXCL, mode));
     TRY(write_all(fd.get(), content));
-    if (::fsync(fd.get()) != 0) return fail_errno(temporary.string(), errno);
+    if (sync && ::fsync(fd.get()) != 0) return fail_errno(temporary.string(), errno);
     if (::rename(temporary.c_str(), path.c_str()) != 0) return fail_errno(path.string(), errno);
     return {};
   };

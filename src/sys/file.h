@@ -23,8 +23,9 @@ Result<Fd> open_file(const fs::path& path, int flags, mode_t mode = 0644);
 Result<std::string> read_file(const fs::path& path, std::size_t limit = 64u << 20);
 // Writes all of it, retrying short writes and EINTR.
 Result<> write_all(int fd, std::span<const char> bytes);
-// Replaces the file at once: a temporary beside it, fsync, rename. Readers see the old or the new one whole.
-Result<> replace_file(const fs::path& path, std::string_view content, mode_t mode = 0644);
+// Replaces the file at once: a temporary beside it, fsync, rename. Readers see the old or the new one whole. Without `sync` that holds for
+// killed processes, not for a power cut, and costs no wait for the disk.
+Result<> replace_file(const fs::path& path, std::string_view content, mode_t mode = 0644, bool sync = true);
 // Makes the directory and its parents with `mode`.
 Result<> make_directories(const fs::path& path, mode_t mode = 0755);
 std::vector<std::string> list_directory(const fs::path& path);  // names, sorted; empty when unreadable

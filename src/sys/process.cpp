@@ -161,7 +161,7 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
                                             .standard_input = null.get(),
                                             .standard_output = out.write.get(),
                                             .standard_error = null.get(),
-                                            .new_session = true}));
+                                            .new_session = false}));
   const sched_param idle{};
   ::sched_setscheduler(child.pid(), SCHED_IDLE, &idle);
   out.write.reset();
@@ -206,21 +206,34 @@ Result<fs::path> find_in_path(const std::string& command, std::string_view path_
   return best;
 }
 
+std::string command_name(pid_t pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/comm");
+  return text ? std::string(trim(*text)) : "";
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> found;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const std::string& task : list_directory(tasks)) {
+    const auto children = read_file(tasks + "/" + task + "/children");
+    if (!children) continue;
+    for (const std::string_view part : split(*children, ' ')) {
+      const auto child = parse_int(part);
+      if (child) found.push_back(static_cast<pid_t>(*child));
+    }
+  }
+  return found;
+}
+
 std::vector<pid_t> descendants_of(pid_t root) {
   std::vector<pid_t> found;
   std::vector<pid_t> open{root};
   while (!open.empty()) {
-    const std::string tasks = "/proc/" + std::to_string(open.back()) + "/task";
+    const pid_t pid = open.back();
     open.pop_back();
-    for (const std::string& task : list_directory(tasks)) {
-      const auto children = read_file(tasks + "/" + task + "/children");
-      if (!children) continue;
-      for (const std::string_view part : split(*children, ' ')) {
-        const auto pid = parse_int(part);
-        if (!pid) continue;
-        found.push_back(static_cast<pid_t>(*pid));
-        open.push_back(static_cast<pid_t>(*pid));
-      }
+    for (const pid_t child : children_of(pid)) {
+      found.push_back(child);
+      open.push_back(child);
     }
   }
   return found;

@@ -58,8 +58,7 @@ class GatedChild {
 // It is a child of this process (or of its subreaper); its pid is given back.
 Result<pid_t> spawn_detached(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const fs::path& log);
 
-// Runs a short helper at low priority without a shell and gives its output (at most 64 KiB). kUnavailable after `limit`, when it is killed.
-// `pid` (optional) learns the helper's pid while it runs, 0 after.
+// Runs a short helper at low priority, in this process's session, without a shell, and gives its output (at most 64 KiB). kUnavailable after `limit`, when it is killed.
 struct CaptureOptions {
   std::vector<std::string> argv;  // argv[0] may be searched in PATH
   fs::path directory;
@@ -70,7 +69,11 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
 // Where a command that is not a path is found in $PATH, as execvp would; kNotFound, or kPermission when it is there but not executable.
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable);
 
-// Live descendants of `root`, without it, at one look through /proc/PID/task/*/children.
+// The name that /proc/PID/comm shows; empty when the process is gone.
+std::string command_name(pid_t pid);
+// Children at one look, of any thread; zombies are among them.
+std::vector<pid_t> children_of(pid_t pid);
+// Descendants of `root`, without it, at one look through /proc/PID/task/*/children.
 std::vector<pid_t> descendants_of(pid_t root);
 
 }  // namespace corral::sys

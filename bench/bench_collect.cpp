@@ -1,0 +1,148 @@
+// What sampling costs: one tick of listener "proc" on this machine, one walk over a run of 20
+// processes, a read of the perf events, and the same without keeping files open for comparison. CPU
+// time is what counts; goals in docs/benchmarks.md.
+#include <benchmark/benchmark.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "collect/listener.h"
+#include "collect/proc_file.h"
+#include "collect/sampler.h"
+#include "collect/tree/process_table.h"
+#include "sys/clock.h"
+
+namespace corral::collect {
+namespace {
+
+struct Sampled {
+  Sampled(const ListenerContext& context, std::string_view name) {
+    listener = find_listener(name)->open(context, table);
+    const std::size_t columns =
+        std::max(table.series(kFastGroup).size(), table.series(kSlowGroup).size());
+    values.resize(columns);
+    present.resize(columns);
+  }
+  Row row() { return {values, present}; }
+
+  SeriesTable table;
+  std::unique_ptr<Listener> listener;
+  std::vector<double> values;
+  std::vector<std::uint8_t> present;
+};
+
+// A run of that many processes that sleep; ended with the object.
+class SleepingRun {
+ public:
+  explicit SleepingRun(int processes) {
+    std::array<int, 2> ready{};
+    if (::pipe(ready.data()) != 0) std::abort();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::setsid();
+      for (int i = 1; i < processes; ++i) {
+        if (::fork() == 0) sleep_until_the_end();
+      }
+      [[maybe_unused]] const ssize_t n = ::write(ready[1], "x", 1);
+      sleep_until_the_end();
+    }
+    char c = 0;
+    [[maybe_unused]] const ssize_t n = ::read(ready[0], &c, 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+  }
+  ~SleepingRun() {
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  [[noreturn]] static void sleep_until_the_end() {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) ::pause();
+  }
+  pid_t pid_;
+};
+
+void tick_of_the_host(benchmark::State& state) {
+  Sampled proc({}, "proc");
+  Row row = proc.row();
+  for (auto _ : state) proc.listener->sample_fast(row);
+  state.counters["series"] = static_cast<double>(proc.table.series(kFastGroup).size());
+}
+BENCHMARK(tick_of_the_host)->Unit(benchmark::kMicrosecond);
+
+void read_one_file(benchmark::State& state, const char* path) {
+  ProcFile file = ProcFile::open(path).value();
+  for (auto _ : state) benchmark::DoNotOptimize(file.read());
+}
+BENCHMARK_CAPTURE(read_one_file, stat, "/proc/stat")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(read_one_file, meminfo, "/proc/meminfo")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(read_one_file, vmstat, "/proc/vmstat")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(read_one_file, diskstats, "/proc/diskstats")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(read_one_file, net_dev, "/proc/net/dev")->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(read_one_file, pressure_io, "/proc/pressure/io")->Unit(benchmark::kMicrosecond);
+
+void walk_over_processes(benchmark::State& state) {
+  const SleepingRun run(static_cast<int>(state.range(0)));
+  tree::ProcessTable table({.run_pid = run.pid(), .supervisor_pid = ::getpid()});
+  std::uint64_t seen = 0;
+  for (auto _ : state) seen = table.walk().processes;
+  state.counters["processes"] = static_cast<double>(seen);
+}
+BENCHMARK(walk_over_processes)->Arg(1)->Arg(20)->Arg(200)->Unit(benchmark::kMicrosecond);
+
+void read_perf_events(benchmark::State& state) {
+  const SleepingRun run(1);
+  PerfCounters perf = PerfCounters::open(run.pid());
+  Sampled tree({.run_pid = run.pid(), .supervisor_pid = ::getpid(), .perf = &perf}, "tree");
+  Row row = tree.row();
+  for (auto _ : state) tree.listener->sample_fast(row);
+}
+BENCHMARK(read_perf_events)->Unit(benchmark::kMicrosecond);
+
+std::size_t column_of(const Sampler& sampler, int group, std::string_view name) {
+  const auto series = sampler.series(group);
+  return static_cast<std::size_t>(
+      std::ranges::find(series, name, [](const SeriesInfo& s) { return s.metric->name; }) -
+      series.begin());
+}
+
+// The thread as it runs beside a training at 10 Hz: cold caches, wake-up and ring included. The
+// counters are what counts: CPU time of the thread, and how long a read of "proc" takes on the
+// clock.
+void sampler_thread(benchmark::State& state) {
+  constexpr int kTicks = 50;
+  const SleepingRun run(20);
+  for (auto _ : state) {
+    SamplerOptions options{.listeners = {"proc", "tree"}, .run_pid = run.pid()};
+    options.perf = PerfCounters::open(run.pid());
+    const auto sampler = Sampler::open(std::move(options)).value();
+    if (!sampler->start()) state.SkipWithError("no timer");
+    sys::system_clock().sleep_until(sys::boot_now() + kTicks * std::chrono::milliseconds(100));
+    sampler->stop();
+    const std::size_t cpu_column = column_of(*sampler, kSlowGroup, "corral.collector.cpu");
+    const std::size_t latency_column = column_of(*sampler, kFastGroup, "corral.collector.latency");
+    std::vector<double> cpu;
+    std::vector<double> latency;
+    sampler->drain([&](const RowView& row) {
+      if (row.group == kSlowGroup) cpu.push_back(row.values[cpu_column]);
+      if (row.group == kFastGroup) latency.push_back(row.values[latency_column]);
+    });
+    std::ranges::nth_element(latency, latency.begin() + kTicks / 2);
+    state.counters["cpu_us_per_tick"] = (cpu.back() - cpu.front()) * 1e6 / kTicks;
+    state.counters["proc_median_us"] = latency[kTicks / 2] * 1e6;
+    state.counters["missed"] = static_cast<double>(sampler->missed_ticks());
+  }
+}
+BENCHMARK(sampler_thread)->Iterations(1)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace corral::collect

@@ -1,0 +1,98 @@
+// Fuzzes the parsers of /proc files: the first byte chooses the parser, the rest is the file.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "collect/proc/parse.h"
+#include "collect/scan.h"
+#include "collect/tree/parse.h"
+
+namespace {
+
+namespace proc = corral::collect::proc;
+namespace tree = corral::collect::tree;
+
+// Names that a parser hands out must lie within the text.
+void require_within(std::string_view text, std::string_view part) {
+  if (!part.empty() &&
+      (part.data() < text.data() || part.data() + part.size() > text.data() + text.size()))
+    std::abort();
+}
+
+void host(std::uint8_t which, std::string_view text) {
+  std::array<proc::CoreTicks, 8> cores;
+  std::array<proc::DiskLine, 8> disks;
+  std::array<proc::NetLine, 8> nets;
+  proc::LoadAverage load;
+  switch (which) {
+    case 0:
+      proc::parse_stat(text, cores);
+      break;
+    case 1:
+      proc::parse_loadavg(text, load);
+      break;
+    case 2:
+      for (std::size_t i = 0, n = proc::parse_diskstats(text, disks); i < n; ++i)
+        require_within(text, disks[i].name);
+      break;
+    case 3:
+      for (std::size_t i = 0, n = proc::parse_net_dev(text, nets); i < n; ++i)
+        require_within(text, nets[i].name);
+      break;
+    case 4:
+      proc::parse_pressure(text);
+      break;
+    default:
+      break;
+  }
+}
+
+void process(std::uint8_t which, std::string_view text) {
+  tree::ProcessStat stat;
+  tree::ProcessIo io;
+  std::uint64_t number = 0;
+  std::array<pid_t, 8> children{};
+  switch (which) {
+    case 0:
+      if (tree::parse_process_stat(text, stat)) require_within(text, stat.comm);
+      break;
+    case 1:
+      tree::parse_statm(text, number);
+      break;
+    case 2:
+      tree::parse_process_io(text, io);
+      break;
+    case 3:
+      tree::parse_peak_resident(text, number);
+      break;
+    case 4:
+      tree::parse_children(text, children);
+      break;
+    default:
+      break;
+  }
+}
+
+void key_values(std::string_view text) {
+  constexpr std::array<std::string_view, 3> kKeys{"MemTotal", "pgfault", "a"};
+  std::array<std::uint64_t, 3> values{};
+  corral::collect::find_values(text, kKeys, values);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const auto which = static_cast<std::uint8_t>(data[0] % 11);
+  if (which < 5) {
+    host(which, text);
+  } else if (which < 10) {
+    process(static_cast<std::uint8_t>(which - 5), text);
+  } else {
+    key_values(text);
+  }
+  return 0;
+}

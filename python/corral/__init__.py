@@ -1,0 +1,65 @@
+"""Records what a training does: metrics, params, tags, events and phases of the run that `corral run` started.
+
+Every call writes into a mapped file and returns; there is no thread, no socket and no queue in the training process.
+Outside `corral run` every call does nothing and looks at none of its arguments, so a script needs no switch.
+Inside, a wrong type is a TypeError and too long a name or value a ValueError; nothing else is ever raised, and what
+cannot be kept (spool limit, full disk) is counted and said by `corral run`.
+
+Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
+"""
+
+from __future__ import annotations
+
+import os as _os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from corral import _native as _impl
+elif _os.environ.get("CORRAL_PURE_PYTHON", "") not in ("", "0"):
+    from corral import _pure as _impl
+else:
+    try:
+        from corral import _native as _impl
+    except ImportError:  # built for another machine or interpreter
+        from corral import _pure as _impl
+
+from corral._phase import phase
+from corral._text import attributes_json as _attributes_json
+from corral._text import value_text as _value_text
+
+__all__ = ["event", "log", "param", "params", "phase", "run_id", "tag"]
+__version__ = "0.1.0"
+
+log = _impl.log
+
+
+def param(name: str, value: object) -> None:
+    """Records a parameter of the run: its text, 6,000 bytes at most."""
+    if _impl.enabled():
+        _impl.param(name, _value_text(value))
+
+
+def params(values: Mapping[str, object]) -> None:
+    """Records several parameters."""
+    if _impl.enabled():
+        for name, value in values.items():
+            _impl.param(name, _value_text(value))
+
+
+def tag(name: str, value: object) -> None:
+    """Sets a tag of the run; the last value set counts."""
+    if _impl.enabled():
+        _impl.tag(name, _value_text(value))
+
+
+def event(name: str, /, **attributes: object) -> None:
+    """Records that something happened now. Attributes are str, numbers, bool or None; others become their str."""
+    if _impl.enabled():
+        _impl.event(name, _attributes_json(attributes))
+
+
+def run_id() -> str | None:
+    """The run's 32 hex digits, or None outside `corral run`."""
+    return _os.environ.get("CORRAL_RUN_ID") or None if _impl.enabled() else None

@@ -1,0 +1,48 @@
+#include "cli/answers.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <ctime>
+
+#include "cli/command.h"
+#include "core/text.h"
+#include "core/time.h"
+
+namespace corral::cli {
+
+const Json& member(const Json& object, const char* name) {
+  static const Json nothing;
+  const Json* found = object.find(name);
+  return found != nullptr ? *found : nothing;
+}
+
+std::string time_text(const Json& ns) {
+  const auto value = ns.as_string() != nullptr ? parse_int(*ns.as_string()) : std::nullopt;
+  if (!value) return "–";
+  const std::time_t clock = *value / 1'000'000'000;
+  std::tm parts{};
+  ::localtime_r(&clock, &parts);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                     parts.tm_min, parts.tm_sec);
+}
+
+std::string duration_text(const Json& seconds) {
+  if (seconds.is_null()) return "–";
+  return human_duration(Nanos(static_cast<std::int64_t>(seconds.as_double(0) * 1e9)));
+}
+
+std::string ending_text(const Json& run) {
+  const std::string status = run.get_string("status");
+  if (const auto* code = member(run, "exit_code").as_int()) return fmt::format("{}, exit status {}", status, *code);
+  if (const auto* signal = member(run, "exit_signal").as_int()) return fmt::format("{}, by signal {}", status, *signal);
+  if (status == "unknown") return "unknown: it ended, but nobody was there to see how";
+  return status;
+}
+
+int report(const char* verb, const Error& error) {
+  fmt::print(stderr, "corral {}: {}\n", verb, error.message);
+  return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,23 @@
+// The API's answers as a person reads them: times, durations, endings.
+#pragma once
+
+#include <string>
+
+#include "cli/table.h"
+#include "core/json.h"
+#include "core/result.h"
+
+namespace corral::cli {
+
+// Member of an object; null when absent.
+const Json& member(const Json& object, const char* name);
+// Local time of a `…_ns` member; "–" for null.
+std::string time_text(const Json& ns);
+// Duration of a number of seconds; "–" for null.
+std::string duration_text(const Json& seconds);
+std::string ending_text(const Json& run);
+
+// Prints "corral VERB: message" and gives the exit status.
+int report(const char* verb, const Error& error);
+
+}  // namespace corral::cli

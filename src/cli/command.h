@@ -1,0 +1,22 @@
+// The subcommands of `corral`: one function each, one table (main.cpp).
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace corral::cli {
+
+// Exit statuses; `run` gives its command's.
+inline constexpr int kDone = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kMisuse = 2;
+
+// `args` without the program's and the subcommand's names.
+int run_command(std::span<char* const> args);
+int serve_command(std::span<char* const> args);
+int ls_command(std::span<char* const> args);
+int show_command(std::span<char* const> args);
+int export_command(std::span<char* const> args);
+int doctor_command(std::span<char* const> args);
+
+}  // namespace corral::cli

@@ -1,0 +1,38 @@
+// Which store or server a subcommand speaks to, and a client for it.
+#pragma once
+
+#include <string>
+
+#include "cli/arguments.h"
+#include "core/json.h"
+#include "core/result.h"
+#include "spool/run_directory.h"
+#include "sys/http_client.h"
+
+namespace corral::cli {
+
+struct DestinationFlags {
+  std::string store;
+  std::string server;
+  std::string token_file;
+  std::string spool;
+};
+// --store, --server, --token-file, --spool.
+void add_destination(Arguments& arguments, DestinationFlags& flags);
+
+// kInvalidArgument when the flags contradict each other; kUnsupported for a store that this version cannot keep.
+Result<spool::Destination> destination_of(const DestinationFlags& flags);
+// The first line of --token-file; empty without one.
+Result<std::string> token_of(const DestinationFlags& flags);
+
+// Path of the running binary.
+spool::fs::path program_path();
+
+// A server that answers, started when the store has none. The error says what to do.
+Result<sys::HttpTarget> connect(const DestinationFlags& flags);
+// GET of a path; an HTTP error becomes an Error with the server's message.
+Result<Json> get_json(const sys::HttpTarget& server, const std::string& path);
+// The message of an error answer.
+Error error_of_reply(int status, std::string_view body);
+
+}  // namespace corral::cli

@@ -1,0 +1,123 @@
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "cli/table.h"
+#include "collect/listener.h"
+#include "collect/sampler.h"
+#include "core/text.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+#include "sys/store_paths.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kExamples = "  corral doctor\n  corral doctor --format json\n";
+
+// One row: what was looked at, whether it is there, and why not.
+void row(Table& table, const std::string& part, bool available, const std::string& detail) {
+  table.add({plain(part), {Json(available), available ? "yes" : "no"}, plain(detail)});
+}
+
+void check_result(Table& table, const std::string& part, const Result<std::string>& result) {
+  row(table, part, result.has_value(), result ? *result : result.error().message);
+}
+
+void check_listeners(Table& table) {
+  std::vector<std::string> names;
+  for (const collect::ListenerEntry& entry : collect::listeners()) names.emplace_back(entry.name);
+  auto sampler = collect::Sampler::open({.listeners = names, .run_pid = ::getpid(), .perf = collect::PerfCounters::open(::getpid())});
+  if (!sampler) {
+    row(table, "listeners", false, sampler.error().message);
+    return;
+  }
+  std::size_t series = 0;
+  for (int g = 0; g < collect::Sampler::group_count(); ++g) series += (*sampler)->series(g).size();
+  row(table, "listeners", true, fmt::format("{}: {} series", join(names, ", "), series));
+  for (const auto& missing : (*sampler)->unavailable()) row(table, missing.source, false, missing.reason);
+}
+
+Result<std::string> check_store(const spool::Destination& destination) {
+  if (!destination.server.empty()) {
+    sys::HttpClient client({.base_url = destination.server, .unix_socket = {}, .token = {}});
+    const auto reply = TRY(client.send({.path = "/health", .body = {}, .timeout = std::chrono::seconds(3)}));
+    return fmt::format("{} answers {}", destination.server, reply.status);
+  }
+  const auto kind = TRY(sys::filesystem_of(destination.store));
+  if (kind.network) return fail(Code::kUnsupported, fmt::format("{} is on {}, a network filesystem: use a local directory", destination.store.string(), kind.name));
+  std::error_code error;
+  spool::fs::path existing = destination.store;
+  while (!spool::fs::exists(existing, error) && existing.has_parent_path() && existing != existing.parent_path()) existing = existing.parent_path();
+  if (::access(existing.c_str(), W_OK | X_OK) != 0) return fail(Code::kPermission, existing.string() + ": not writable");
+  const auto space = spool::fs::space(existing, error);
+  return fmt::format("{} on {}, {} free", destination.store.string(), kind.name, human_bytes(static_cast<double>(space.available)));
+}
+
+Result<std::string> check_server(const spool::Destination& destination) {
+  const auto found = sys::find_server(destination.store);
+  if (!found) return fail(Code::kNotFound, "none runs now; `corral run` starts one, `corral serve` too");
+  return fmt::format("{} (pid {})", found->url, found->pid);
+}
+
+Result<std::string> check_cgroup() {
+  const auto text = TRY(sys::read_file("/proc/self/cgroup"));
+  std::vector<std::string> controllers;
+  for (const std::string_view line : split(trim(text), '\n')) {
+    const auto fields = split(line, ':');
+    if (fields.size() >= 2) controllers.emplace_back(fields[1].empty() ? "v2" : std::string(fields[1]));
+  }
+  return "mounted: " + join(controllers, ", ");
+}
+
+Result<std::string> check_device(const char* file, const char* missing) {
+  std::error_code error;
+  if (!spool::fs::exists(file, error)) return fail(Code::kNotFound, missing);
+  return std::string(file);
+}
+
+Result<std::string> check_python() {
+  const char* chosen = std::getenv("CORRAL_PYTHON");
+  const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
+  const char* path = std::getenv("PATH");
+  const auto python = TRY(sys::find_in_path(name, path != nullptr ? path : ""));
+  const auto version = TRY(sys::capture_output({.argv = {python.string(), "--version"}, .directory = {}}));
+  return fmt::format("{}, {}", python.string(), trim(version));
+}
+
+}  // namespace
+
+int doctor_command(std::span<char* const> args) {
+  DestinationFlags flags;
+  std::string format = "table";
+  Arguments arguments("doctor", "Says what this machine offers and lacks for measuring, each with the reason. Changes nothing.", kExamples);
+  arguments.choice("format", format, {"table", "json", "csv"}, "table, json or csv (default: table)");
+  add_destination(arguments, flags);
+  if (const auto status = arguments.parse(args)) return *status;
+  Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
+  const auto destination = destination_of(flags);
+  if (!destination) {
+    row(table, "store", false, destination.error().message);
+  } else {
+    check_result(table, "store", check_store(*destination));
+    if (destination->server.empty()) check_result(table, "server", check_server(*destination));
+  }
+  const auto root = spool::usable_root(spool::spool_roots(flags.spool));
+  check_result(table, "spool", root ? Result<std::string>(root->string()) : tl::unexpected(root.error()));
+  check_result(table, "python", check_python());
+  check_listeners(table);
+  check_result(table, "pressure (PSI)", check_device("/proc/pressure/cpu", "the kernel was built or booted without PSI"));
+  check_result(table, "cgroup", check_cgroup());
+  check_result(table, "NVIDIA GPU", check_device("/dev/nvidiactl", "no /dev/nvidiactl: no NVIDIA driver is loaded"));
+  check_result(table, "AMD GPU", check_device("/dev/kfd", "no /dev/kfd: no amdgpu compute driver is loaded"));
+  check_result(table, "RAPL", check_device("/sys/class/powercap/intel-rapl:0", "no /sys/class/powercap/intel-rapl:0: the CPU or the virtual machine offers no energy counter"));
+  const ClockAnchor anchor = sys::read_anchor();
+  row(table, "clock", true, fmt::format("UTC is known to {} ns", anchor.error.count()));
+  fmt::print("{}", table.print(format));
+  return kDone;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,170 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  corral ls runs                        newest first\n"
+    "  corral ls runs --experiment digits\n"
+    "  corral ls metrics @1 --format json    series of the newest run and of its workload\n"
+    "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n";
+
+struct Flags {
+  DestinationFlags destination;
+  std::string what;
+  std::string run;
+  std::string experiment;
+  std::string format = "table";
+  std::string limit = "100";
+};
+
+using Query = Result<Table> (*)(const sys::HttpTarget&, const Flags&);
+
+const Json::Array& items(const Json& answer, const char* name) {
+  static const Json::Array none;
+  const auto* array = member(answer, name).as_array();
+  return array != nullptr ? *array : none;
+}
+
+std::string run_path(const Flags& flags, std::string_view below) {
+  return "/api/corral/v1/runs/" + sys::url_encode(flags.run) + std::string(below);
+}
+
+Result<Table> list_experiments(const sys::HttpTarget& server, const Flags&) {
+  const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
+  Table table({{"id", "ID", true}, {"name", "NAME"}, {"runs", "RUNS", true}, {"running", "RUNNING", true}, {"created_ns", "CREATED"}});
+  for (const Json& e : items(answer, "experiments")) {
+    table.add({plain(member(e, "id")), plain(member(e, "name")), plain(member(e, "runs")), plain(member(e, "running")),
+               {member(e, "created_ns"), time_text(member(e, "created_ns"))}});
+  }
+  return table;
+}
+
+// The id of an experiment given by name or id.
+Result<std::string> experiment_id(const sys::HttpTarget& server, const std::string& text) {
+  const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
+  for (const Json& e : items(answer, "experiments")) {
+    if (e.get_string("name") == text || e.get_string("id") == text) return e.get_string("id");
+  }
+  return fail(Code::kNotFound, fmt::format("no experiment '{}'; corral ls experiments lists them", text));
+}
+
+Result<std::string> experiment_filter(const sys::HttpTarget& server, const Flags& flags) {
+  if (flags.experiment.empty()) return std::string();
+  return "experiment=" + TRY(experiment_id(server, flags.experiment)) + "&";
+}
+
+Result<Table> list_workloads(const sys::HttpTarget& server, const Flags& flags) {
+  const std::string filter = TRY(experiment_filter(server, flags));
+  const Json answer = TRY(get_json(server, "/api/corral/v1/workloads?" + filter));
+  Table table({{"id", "ID"}, {"name", "NAME"}, {"experiment_id", "EXPERIMENT", true}, {"runs", "RUNS", true}, {"created_ns", "CREATED"}});
+  for (const Json& w : items(answer, "workloads")) {
+    const auto runs = static_cast<std::int64_t>(items(w, "runs").size());
+    table.add({{member(w, "id"), w.get_string("id").substr(0, 8)}, plain(member(w, "name")), plain(member(w, "experiment_id")),
+               {member(w, "runs"), std::to_string(runs)}, {member(w, "created_ns"), time_text(member(w, "created_ns"))}});
+  }
+  return table;
+}
+
+Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
+  const std::string filter = TRY(experiment_filter(server, flags));
+  const Json answer = TRY(get_json(server, "/api/corral/v1/runs?" + filter + "limit=" + sys::url_encode(flags.limit)));
+  Table table({{"id", "ID"}, {"name", "NAME"}, {"experiment", "EXPERIMENT"}, {"workload", "WORKLOAD"}, {"status", "STATUS"},
+               {"start_ns", "STARTED"}, {"duration_s", "DURATION", true}, {"loss", "LOSS", true}, {"host", "HOST"}});
+  for (const Json& r : items(answer, "runs")) {
+    const Json& loss = member(member(r, "loss"), "value");
+    table.add({{member(r, "id"), r.get_string("id").substr(0, 8)}, plain(member(r, "name")), plain(member(r, "experiment")), plain(member(r, "workload")),
+               plain(member(r, "status")), {member(r, "start_ns"), time_text(member(r, "start_ns"))},
+               {member(r, "duration_s"), duration_text(member(r, "duration_s"))},
+               {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")}, plain(member(r, "host"))});
+  }
+  return table;
+}
+
+Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
+  const Json answer = TRY(get_json(server, run_path(flags, "/metrics")));
+  Table table({{"name", "NAME"}, {"source", "SOURCE"}, {"unit", "UNIT"}, {"kind", "KIND"}, {"owner", "OWNER"}, {"group", "GROUP"},
+               {"points", "POINTS", true}, {"last", "LAST", true}, {"min", "MIN", true}, {"max", "MAX", true}, {"mean", "MEAN", true}});
+  for (const Json& m : items(answer, "metrics")) {
+    const std::string unit = m.get_string("unit");
+    const auto number = [&](const char* name) {
+      const Json& v = member(m, name);
+      return Cell{v, v.is_null() ? "–" : v.as_string() != nullptr ? *v.as_string() : with_unit(v.as_double(0), unit)};
+    };
+    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "unit")), plain(member(m, "kind")), plain(member(m, "owner")),
+               plain(member(m, "group")), plain(member(m, "points")), number("last"), number("min"), number("max"), number("mean")});
+  }
+  return table;
+}
+
+Result<Table> list_phases(const sys::HttpTarget& server, const Flags& flags) {
+  const Json answer = TRY(get_json(server, run_path(flags, "/phases")));
+  Table table({{"id", "ID", true}, {"parent", "PARENT", true}, {"name", "NAME"}, {"type", "TYPE"}, {"kind", "KIND"}, {"lane", "LANE"},
+               {"start_ns", "START"}, {"end_ns", "END"}, {"duration_s", "DURATION", true}});
+  for (const Json& p : items(answer, "phases")) {
+    const std::int64_t start = p.get_int("start_ns", -1);
+    const std::int64_t end = p.get_int("end_ns", -1);
+    const Json duration = start >= 0 && end >= 0 ? Json(static_cast<double>(end - start) * 1e-9) : Json();
+    table.add({plain(member(p, "id")), plain(member(p, "parent")), plain(member(p, "name")), plain(member(p, "type")), plain(member(p, "kind")),
+               plain(member(p, "lane")), {member(p, "start_ns"), time_text(member(p, "start_ns"))},
+               {member(p, "end_ns"), time_text(member(p, "end_ns"))}, {duration, duration_text(duration)}});
+  }
+  return table;
+}
+
+struct List {
+  std::string_view name;
+  bool of_a_run;
+  Query query;
+};
+constexpr std::array kLists = {List{"experiments", false, list_experiments}, List{"workloads", false, list_workloads},
+                               List{"runs", false, list_runs}, List{"metrics", true, list_metrics}, List{"phases", true, list_phases}};
+
+Result<const List*> find_list(const Flags& flags) {
+  const auto* found = std::ranges::find(kLists, flags.what, &List::name);
+  if (found == kLists.end()) {
+    const auto* near = std::ranges::min_element(kLists, {}, [&](const List& l) { return edit_distance(l.name, flags.what); });
+    return fail(Code::kInvalidArgument, fmt::format("'{}' cannot be listed, did you mean '{}'? There are: experiments, workloads, runs, metrics RUN, phases RUN", flags.what, near->name));
+  }
+  if (found->of_a_run && flags.run.empty()) return fail(Code::kInvalidArgument, fmt::format("{} of which run? corral ls {} RUN, as in corral ls {} @1", flags.what, flags.what, flags.what));
+  if (!found->of_a_run && !flags.run.empty()) return fail(Code::kInvalidArgument, fmt::format("'{}' is one word too many", flags.run));
+  return found;
+}
+
+}  // namespace
+
+int ls_command(std::span<char* const> args) {
+  Flags flags;
+  Arguments arguments("ls", "Lists experiments, workloads, runs, or the metrics and phases of a run. RUN is an id, a unique prefix of one, a name, or @1 for the newest.", kExamples);
+  arguments.positional("what", flags.what, "experiments | workloads | runs | metrics | phases", true);
+  arguments.positional("run", flags.run, "RUN, for metrics and phases", false);
+  arguments.text("experiment", flags.experiment, "only of this experiment (name or id)");
+  arguments.text("limit", flags.limit, "at most this many runs (default: 100)");
+  arguments.choice("format", flags.format, {"table", "json", "csv"}, "table, json or csv (default: table)");
+  add_destination(arguments, flags.destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto list = find_list(flags);
+  if (!list) return report("ls", list.error());
+  const auto server = connect(flags.destination);
+  if (!server) return report("ls", server.error());
+  const auto table = (*list)->query(*server, flags);
+  if (!table) return report("ls", table.error());
+  if (table->empty() && flags.format == "table") {
+    fmt::print(stderr, "no {} yet\n", flags.what);
+    return kDone;
+  }
+  fmt::print("{}", table->print(flags.format));
+  return kDone;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,76 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <string_view>
+
+#include "cli/command.h"
+#include "cli/version.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+struct Subcommand {
+  std::string_view name;
+  std::string_view summary;
+  int (*call)(std::span<char* const>);
+};
+
+constexpr std::array kSubcommands = {
+    Subcommand{"run", "run a training script or any command and record it", run_command},
+    Subcommand{"serve", "serve a store: the page and the API", serve_command},
+    Subcommand{"ls", "list experiments, workloads, runs, metrics or phases", ls_command},
+    Subcommand{"show", "show one run: what, where, when, how it ended, its metrics", show_command},
+    Subcommand{"export", "write the points of runs as CSV or JSON", export_command},
+    Subcommand{"doctor", "say what this machine offers and lacks, and why", doctor_command},
+};
+
+void print_help(std::FILE* out) {
+  fmt::print(out, "Corral {} benchmarks deep-learning training: it runs, measures, keeps and shows.\n\nUsage: corral COMMAND [OPTIONS]\n\n", kVersion);
+  for (const Subcommand& s : kSubcommands) fmt::print(out, "  {:<8} {}\n", s.name, s.summary);
+  fmt::print(out,
+             "\nExamples:\n  corral run train.py --epochs 3     record a training, hardware and software metrics in one run\n"
+             "  corral serve                       see it at http://127.0.0.1:5000\n  corral ls runs                     list what was run\n\n"
+             "corral COMMAND --help says more. Exit status: 0 done, 1 failed, 2 misuse; of `run`: its command's.\n");
+}
+
+int unknown(std::string_view word) {
+  const auto* near = std::ranges::min_element(kSubcommands, {}, [&](const Subcommand& s) { return edit_distance(s.name, word); });
+  const bool close = edit_distance(near->name, word) <= 2;
+  fmt::print(stderr, "corral: '{}' is not a command{}; corral --help lists them\n", word,
+             close ? fmt::format(", did you mean '{}'?", near->name) : "");
+  return kMisuse;
+}
+
+int dispatch(std::span<char* const> args) {
+  if (args.empty()) {
+    print_help(stderr);
+    return kMisuse;
+  }
+  const std::string_view word = args[0];
+  if (word == "--help" || word == "-h" || word == "help") {
+    print_help(stdout);
+    return kDone;
+  }
+  if (word == "--version") {
+    fmt::print("corral {}\n", kVersion);
+    return kDone;
+  }
+  const auto* found = std::ranges::find(kSubcommands, word, &Subcommand::name);
+  return found == kSubcommands.end() ? unknown(word) : found->call(args.subspan(1));
+}
+
+}  // namespace
+}  // namespace corral::cli
+
+int main(int argc, char** argv) {
+  try {
+    return corral::cli::dispatch(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "corral: {}\n", error.what());
+    return corral::cli::kFailed;
+  }
+}

@@ -1,0 +1,95 @@
+#include "cli/table.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+// Characters, not bytes, so that columns align.
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string csv_field(const Json& value) {
+  std::string text = value.as_string() != nullptr ? *value.as_string() : value.is_null() ? "" : value.dump();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+Cell plain(const Json& value) {
+  std::string text = value.as_string() != nullptr ? *value.as_string() : value.is_null() ? "–" : value.dump();
+  return {.value = value, .text = std::move(text)};
+}
+
+std::string Table::print(const std::string& format) const {
+  if (format == "json") return as_json();
+  return format == "csv" ? as_csv() : as_text();
+}
+
+std::string Table::as_text() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    std::size_t width = width_of(columns_[c].title);
+    for (const auto& row : rows_) width = std::max(width, width_of(row[c].text));
+    widths.push_back(width);
+  }
+  std::string out;
+  const auto put = [&](std::size_t c, const std::string& text) {
+    const std::string padding(widths[c] - width_of(text), ' ');
+    out += columns_[c].right ? padding + text : text + (c + 1 < columns_.size() ? padding : "");
+    out += c + 1 < columns_.size() ? "  " : "\n";
+  };
+  for (std::size_t c = 0; c < columns_.size(); ++c) put(c, columns_[c].title);
+  for (const auto& row : rows_) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) put(c, row[c].text);
+  }
+  return out;
+}
+
+std::string Table::as_csv() const {
+  std::string out;
+  for (std::size_t c = 0; c < columns_.size(); ++c) out += (c > 0 ? "," : "") + columns_[c].name;
+  out += "\n";
+  for (const auto& row : rows_) {
+    for (std::size_t c = 0; c < columns_.size(); ++c) out += (c > 0 ? "," : "") + csv_field(row[c].value);
+    out += "\n";
+  }
+  return out;
+}
+
+std::string Table::as_json() const {
+  Json::Array all;
+  for (const auto& row : rows_) {
+    Json object{Json::Object{}};
+    for (std::size_t c = 0; c < columns_.size(); ++c) object.set(columns_[c].name, row[c].value);
+    all.push_back(std::move(object));
+  }
+  return Json(std::move(all)).dump() + "\n";
+}
+
+std::string with_unit(double value, const std::string& unit) {
+  if (!std::isfinite(value)) return fmt::format("{}", value);
+  if (unit == "B") return (value < 0 ? "-" : "") + human_bytes(std::abs(value));
+  constexpr std::array<std::string_view, 5> kPrefixes = {"", "k", "M", "G", "T"};
+  std::size_t prefix = 0;
+  double scaled = value;
+  while (std::abs(scaled) >= 1000 && prefix + 1 < kPrefixes.size() && unit != "s") {
+    scaled /= 1000;
+    ++prefix;
+  }
+  std::string text = fmt::format("{:.4g}", scaled);
+  const std::string tail = std::string(kPrefixes[prefix]) + unit;
+  return tail.empty() ? text : text + " " + tail;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,43 @@
+// Lists as a table for people, JSON or CSV for programs: the same rows in all three.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace corral::cli {
+
+struct TableColumn {
+  std::string name;  // key in JSON, header in CSV
+  std::string title;  // header for people
+  bool right = false;  // numbers
+};
+
+// A cell: what programs read, and what people read when that differs.
+struct Cell {
+  Json value;
+  std::string text;
+};
+Cell plain(const Json& value);
+
+class Table {
+ public:
+  explicit Table(std::vector<TableColumn> columns) : columns_(std::move(columns)) {}
+  void add(std::vector<Cell> row) { rows_.push_back(std::move(row)); }
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  // format: "table", "json" or "csv".
+  [[nodiscard]] std::string print(const std::string& format) const;
+
+ private:
+  [[nodiscard]] std::string as_text() const;
+  [[nodiscard]] std::string as_csv() const;
+  [[nodiscard]] std::string as_json() const;
+  std::vector<TableColumn> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+// Four significant digits with SI or IEC prefix and unit: "1.84 k", "3.2 GiB", "12 cores".
+std::string with_unit(double value, const std::string& unit);
+
+}  // namespace corral::cli

@@ -1,0 +1,40 @@
+// For tests: the recorded and made-up /proc trees of tests/fixtures.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "collect/listener.h"
+#include "collect/series.h"
+#include "sys/file.h"
+
+namespace corral::collect {
+
+inline std::filesystem::path fixture_root(const std::string& name) {
+  return std::filesystem::path(CORRAL_SOURCE_DIR) / "tests/fixtures" / name;
+}
+
+inline std::string fixture_text(const std::string& path) {
+  return sys::read_file(std::filesystem::path(CORRAL_SOURCE_DIR) / "tests/fixtures" / path).value();
+}
+
+// "metric" or "metric/source" -> value, of the values that are there.
+using Values = std::map<std::string, double>;
+
+inline Values sample_once(Listener& listener, const SeriesTable& table, Group group) {
+  const auto series = table.series(group);
+  std::vector<double> values(series.size());
+  std::vector<std::uint8_t> present(series.size());
+  Row row(values, present);
+  group == kFastGroup ? listener.sample_fast(row) : listener.sample_slow(row);
+  Values found;
+  for (std::size_t i = 0; i < series.size(); ++i) {
+    const std::string name(series[i].metric->name);
+    if (present[i] != 0)
+      found[series[i].source.empty() ? name : name + "/" + series[i].source] = values[i];
+  }
+  return found;
+}
+
+}  // namespace corral::collect

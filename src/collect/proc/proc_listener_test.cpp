@@ -1,0 +1,94 @@
+#include "collect/proc/proc_listener.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "collect/fixture_root.h"
+
+namespace corral::collect {
+namespace {
+
+struct Host {
+  explicit Host(const std::string& root) {
+    listener = open_proc_listener({.root = fixture_root(root)}, table);
+  }
+  Values sample() { return sample_once(*listener, table, kFastGroup); }
+  [[nodiscard]] std::string missing(std::string_view source) const {
+    for (const Unavailable& u : table.missing()) {
+      if (u.source == source) return u.reason;
+    }
+    return "";
+  }
+
+  SeriesTable table;
+  std::unique_ptr<Listener> listener;
+};
+
+double tick_seconds() { return 1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK)); }
+
+TEST(ProcListener, ReadsACapturedMachineInSiUnits) {
+  Host host("root_vm");
+  const Values v = host.sample();
+  EXPECT_TRUE(host.table.missing().empty());
+  EXPECT_EQ(v.at("host.memory.total"), 24684096.0 * 1024);
+  EXPECT_EQ(v.at("host.memory.used"), v.at("host.memory.total") - v.at("host.memory.available"));
+  EXPECT_NEAR(v.at("host.cpu.busy"),
+              v.at("host.cpu.core.busy/cpu0") + v.at("host.cpu.core.busy/cpu1"),
+              3 * tick_seconds());
+  EXPECT_TRUE(v.contains("host.disk.read/vda"));
+  EXPECT_FALSE(v.contains("host.disk.read/zram0"));
+  EXPECT_TRUE(v.contains("host.net.rx/eth0"));
+  EXPECT_FALSE(v.contains("host.net.rx/ifb0"));
+  EXPECT_GE(v.size(), 30u);
+}
+
+TEST(ProcListener, DeclaresNothingThatItDoesNotFill) {
+  Host host("root_vm");
+  EXPECT_EQ(host.sample().size(), host.table.series(kFastGroup).size());
+}
+
+TEST(ProcListener, TellsDisksInBytesAndSeconds) {
+  const Values v = Host("root_nasty").sample();
+  EXPECT_EQ(v.at("host.disk.read/nvme3n1"), 32 * 512.0);
+  EXPECT_EQ(v.at("host.disk.write/nvme3n1"), 48 * 512.0);
+  EXPECT_DOUBLE_EQ(v.at("host.disk.busy/nvme3n1"), 1.003);
+  EXPECT_DOUBLE_EQ(v.at("host.disk.queue/nvme3n1"), 5.003);
+  EXPECT_EQ(std::ranges::count_if(
+                v, [](const auto& e) { return e.first.starts_with("host.disk.read/"); }),
+            130);
+}
+
+TEST(ProcListener, TellsEveryCpuThatIsOnline) {
+  const Values v = Host("root_nasty").sample();
+  EXPECT_EQ(std::ranges::count_if(
+                v, [](const auto& e) { return e.first.starts_with("host.cpu.core.busy/"); }),
+            300);
+  EXPECT_FALSE(v.contains("host.cpu.core.busy/cpu7"));
+  EXPECT_DOUBLE_EQ(v.at("host.cpu.core.busy/cpu301"),
+                   (1301 + 301 % 3 + 501 + 5 + 7) * tick_seconds());
+}
+
+TEST(ProcListener, SaysWhyAndLeavesOutWhatAKernelDoesNotReport) {
+  Host host("root_nasty");
+  const Values v = host.sample();
+  EXPECT_NE(host.missing("host.pressure.memory.*").find("No such file"), std::string::npos);
+  EXPECT_NE(host.missing("host.memory.used").find("MemAvailable"), std::string::npos);
+  EXPECT_NE(host.missing("host.paging.major_faults").find("pgmajfault"), std::string::npos);
+  EXPECT_FALSE(v.contains("host.pressure.memory.some"));
+  EXPECT_FALSE(v.contains("host.memory.used"));
+  EXPECT_DOUBLE_EQ(v.at("host.pressure.cpu.some"), 5.0);
+  EXPECT_FALSE(v.contains("host.pressure.cpu.full"))
+      << "the kernel writes 0 there, which means nothing";
+}
+
+TEST(ProcListener, HasNothingToSayAboutAnEmptyRoot) {
+  Host host("no_such_root");
+  EXPECT_TRUE(host.table.series(kFastGroup).empty());
+  EXPECT_GE(host.table.missing().size(), 7u);
+  EXPECT_TRUE(host.sample().empty());
+}
+
+}  // namespace
+}  // namespace corral::collect

@@ -1,0 +1,129 @@
+// The readers behind listener "proc": each keeps one file (pressure: three), declares its series at
+// open and fills them in sample(). A file that cannot be read is told to the table and then costs
+// nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collect/proc/parse.h"
+#include "collect/proc_file.h"
+#include "collect/series.h"
+
+namespace corral::collect::proc {
+
+class StatReader {
+ public:
+  StatReader(const std::filesystem::path& root, SeriesTable& table);
+  void sample(Row& row);
+
+ private:
+  struct Core {
+    std::uint64_t cpu;
+    Column busy;
+  };
+  void declare(SeriesTable& table);
+
+  std::optional<ProcFile> file_;
+  double tick_seconds_;
+  std::vector<Core> cores_;
+  std::vector<CoreTicks> parsed_;
+  Column busy_ = kNoColumn, user_ = kNoColumn, system_ = kNoColumn, irq_ = kNoColumn,
+         iowait_ = kNoColumn, steal_ = kNoColumn;
+  Column running_ = kNoColumn, blocked_ = kNoColumn, switches_ = kNoColumn, interrupts_ = kNoColumn,
+         forks_ = kNoColumn;
+};
+
+class LoadReader {
+ public:
+  LoadReader(const std::filesystem::path& root, SeriesTable& table);
+  void sample(Row& row);
+
+ private:
+  std::optional<ProcFile> file_;
+  Column one_ = kNoColumn, five_ = kNoColumn, fifteen_ = kNoColumn, threads_ = kNoColumn;
+};
+
+// /proc/meminfo and /proc/vmstat: lines "key value", of which a table says what they become.
+class KeyValueReader {
+ public:
+  enum class Unit : std::uint8_t { kCount, kKib, kPage };
+  struct Line {
+    std::string_view key;
+    Unit unit;
+    std::string_view metric;
+    std::string_view less_of = {};  // the value is that key's less this one's
+  };
+  KeyValueReader(const std::filesystem::path& file, std::span<const Line> lines,
+                 SeriesTable& table);
+  void sample(Row& row);
+
+ private:
+  struct Output {
+    Column column = kNoColumn;
+    std::size_t key = 0;
+    std::size_t less_of = 0;  // the same as `key`: nothing is subtracted
+    double scale = 1;
+  };
+  void declare(const Line& line, std::uint32_t found, SeriesTable& table);
+  std::size_t key_index(std::string_view key);
+
+  std::optional<ProcFile> file_;
+  std::vector<std::string_view> keys_;
+  std::vector<std::uint64_t> values_;
+  std::vector<Output> outputs_;
+};
+KeyValueReader memory_reader(const std::filesystem::path& root, SeriesTable& table);
+KeyValueReader paging_reader(const std::filesystem::path& root, SeriesTable& table);
+
+class DiskReader {
+ public:
+  DiskReader(const std::filesystem::path& root, SeriesTable& table);
+  void sample(Row& row);
+
+ private:
+  struct Disk {
+    std::string name;
+    Column read, write, reads, writes, busy, queue;
+  };
+  std::optional<ProcFile> file_;
+  std::vector<Disk> disks_;
+  std::vector<DiskLine> parsed_;
+};
+
+class NetReader {
+ public:
+  NetReader(const std::filesystem::path& root, SeriesTable& table);
+  void sample(Row& row);
+
+ private:
+  struct Interface {
+    std::string name;
+    Column rx, tx, rx_packets, tx_packets, rx_errors, tx_errors, rx_drops, tx_drops;
+  };
+  std::optional<ProcFile> file_;
+  std::vector<Interface> interfaces_;
+  std::vector<NetLine> parsed_;
+};
+
+class PressureReader {
+ public:
+  PressureReader(const std::filesystem::path& root, SeriesTable& table);
+  void sample(Row& row);
+
+ private:
+  struct Resource {
+    std::optional<ProcFile> file;
+    Column some = kNoColumn;
+    Column full = kNoColumn;
+  };
+  std::array<Resource, 3> resources_;
+};
+
+}  // namespace corral::collect::proc

@@ -1,0 +1,26 @@
+#include "collect/series.h"
+
+#include <utility>
+
+#include "core/result.h"
+
+namespace corral::collect {
+
+Column SeriesTable::add_to(Group group, std::string_view name, std::string source) {
+  const metric::Metric* metric = metric::find_metric(name);
+  CORRAL_ASSERT(metric != nullptr);
+  series_[group].push_back({.metric = metric, .source = std::move(source)});
+  return static_cast<Column>(series_[group].size() - 1);
+}
+
+Column SeriesTable::add(std::string_view name, std::string source) {
+  const metric::Metric* metric = metric::find_metric(name);
+  CORRAL_ASSERT(metric != nullptr);
+  return add_to(metric->slow ? kSlowGroup : kFastGroup, name, std::move(source));
+}
+
+void SeriesTable::unavailable(std::string source, std::string reason) {
+  missing_.push_back({.source = std::move(source), .reason = std::move(reason)});
+}
+
+}  // namespace corral::collect

@@ -1,0 +1,67 @@
+// What a listener fills: columns declared once at open, one row of values per tick.
+//
+// Columns belong to one of two groups: fast ones are sampled at every tick, slow ones once a
+// second. Rows are borrowed memory of the sampler, all absent at the start of a tick; what a
+// listener does not set is missing, not 0.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "metric/catalogue.h"
+
+namespace corral::collect {
+
+struct SeriesInfo {
+  const metric::Metric* metric;  // never null
+  std::string source;            // "cpu0", "nvme0n1", "" when there is only one
+};
+
+// Why something is not measured here; each reason is told once.
+struct Unavailable {
+  std::string source;  // what is missing: a metric, a pattern of metrics or a listener
+  std::string reason;
+};
+
+enum Group : int { kFastGroup = 0, kSlowGroup = 1, kGroupCount = 2 };
+
+using Column = std::uint32_t;
+// Row::set ignores it, so that a reader need not know which of its values are recorded.
+inline constexpr Column kNoColumn = std::numeric_limits<Column>::max();
+
+class SeriesTable {
+ public:
+  // In the group that the catalogue says; the name must be in the catalogue.
+  Column add(std::string_view metric, std::string source = "");
+  Column add_to(Group group, std::string_view metric, std::string source = "");
+  void unavailable(std::string source, std::string reason);
+
+  [[nodiscard]] std::span<const SeriesInfo> series(Group group) const { return series_[group]; }
+  [[nodiscard]] std::span<const Unavailable> missing() const { return missing_; }
+
+ private:
+  std::vector<SeriesInfo> series_[kGroupCount];
+  std::vector<Unavailable> missing_;
+};
+
+class Row {
+ public:
+  Row(std::span<double> values, std::span<std::uint8_t> present)
+      : values_(values), present_(present) {}
+  void set(Column column, double value) {
+    if (column >= values_.size()) return;
+    values_[column] = value;
+    present_[column] = 1;
+  }
+  void set(Column column, std::uint64_t value) { set(column, static_cast<double>(value)); }
+
+ private:
+  std::span<double> values_;
+  std::span<std::uint8_t> present_;
+};
+
+}  // namespace corral::collect

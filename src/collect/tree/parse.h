@@ -1,0 +1,50 @@
+// Parsers of /proc/PID files: text in, numbers out; no I/O, no allocation, any bytes accepted.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace corral::collect::tree {
+
+struct ProcessStat {
+  std::string_view
+      comm;  // a view into the text; may hold any bytes, spaces and parentheses included
+  char state = '?';
+  pid_t pid = 0;
+  pid_t parent = 0;
+  pid_t session = 0;
+  std::uint64_t start_time = 0;  // clock ticks since boot; with the pid it names a process for ever
+  std::uint64_t threads = 0;
+  // Of the process, its exited threads and the children that it reaped, theirs included.
+  std::uint64_t user_ticks = 0;
+  std::uint64_t system_ticks = 0;
+  std::uint64_t minor_faults = 0;
+  std::uint64_t major_faults = 0;
+};
+bool parse_process_stat(std::string_view text, ProcessStat& out);
+
+// Resident pages of /proc/PID/statm.
+bool parse_statm(std::string_view text, std::uint64_t& resident_pages);
+
+// /proc/PID/io: of the process, its exited threads and the children that it reaped.
+struct ProcessIo {
+  std::uint64_t read_syscall_bytes = 0;
+  std::uint64_t write_syscall_bytes = 0;
+  std::uint64_t read_syscalls = 0;
+  std::uint64_t write_syscalls = 0;
+  std::uint64_t read_block_bytes = 0;
+  std::uint64_t write_block_bytes = 0;
+};
+bool parse_process_io(std::string_view text, ProcessIo& out);
+
+// /proc/PID/status: greatest resident memory so far, in KiB; false when it is not there (zombies,
+// kernel threads).
+bool parse_peak_resident(std::string_view text, std::uint64_t& kib);
+
+// /proc/PID/task/TID/children. Stops when `out` is full; returns how many it filled.
+std::size_t parse_children(std::string_view text, std::span<pid_t> out);
+
+}  // namespace corral::collect::tree

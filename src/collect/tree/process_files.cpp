@@ -1,0 +1,105 @@
+#include "collect/tree/process_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "collect/proc_file.h"
+#include "collect/scan.h"
+#include "sys/file.h"
+
+namespace corral::collect::tree {
+namespace {
+
+// A children file of 4,096 pids takes 32 KiB.
+constexpr std::size_t kBufferBytes = 64u << 10;
+
+// "PID/task/TID/children" in a fixed buffer: no allocation.
+class Path {
+ public:
+  Path& add(std::string_view text) {
+    const std::size_t n = std::min(text.size(), sizeof text_ - 1 - size_);
+    std::memcpy(text_ + size_, text.data(), n);
+    size_ += n;
+    return *this;
+  }
+  Path& add(pid_t pid) {
+    char digits[16];
+    const auto end = std::to_chars(digits, digits + sizeof digits, pid).ptr;
+    return add(std::string_view(digits, static_cast<std::size_t>(end - digits)));
+  }
+  const char* c_str() {
+    text_[size_] = '\0';
+    return text_;
+  }
+
+ private:
+  char text_[64];
+  std::size_t size_ = 0;
+};
+
+constexpr std::array<std::string_view, kProcessFiles> kNames{"/stat", "/statm", "/io", "/status",
+                                                             ""};
+
+}  // namespace
+
+ProcessFiles::ProcessFiles(const std::filesystem::path& root) : buffer_(kBufferBytes) {
+  if (auto proc = sys::open_file(root / "proc", O_RDONLY | O_DIRECTORY)) proc_ = *std::move(proc);
+}
+
+std::optional<std::string_view> ProcessFiles::read_path(const char* path, sys::Fd* kept) {
+  sys::Fd own;
+  sys::Fd& fd = kept != nullptr ? *kept : own;
+  if (!fd) fd.reset(::openat(proc_.get(), path, O_RDONLY | O_CLOEXEC));
+  if (!fd) return std::nullopt;
+  const std::ptrdiff_t n = read_from_start(fd.get(), buffer_);
+  if (n < 0) return std::nullopt;
+  return std::string_view(buffer_.data(), static_cast<std::size_t>(n));
+}
+
+std::optional<std::string_view> ProcessFiles::read(pid_t pid, ProcessFile file, Kept* kept) {
+  const auto at = static_cast<std::size_t>(file);
+  sys::Fd* fd = kept != nullptr ? &(*kept)[at] : nullptr;
+  if (fd != nullptr && *fd) return read_path("", fd);
+  Path path;
+  path.add(pid);
+  if (file == ProcessFile::kChildren) {
+    path.add("/task/").add(pid).add("/children");
+  } else {
+    path.add(kNames[at]);
+  }
+  return read_path(path.c_str(), fd);
+}
+
+std::optional<std::string_view> ProcessFiles::read_children(pid_t pid, pid_t thread) {
+  return read_path(Path().add(pid).add("/task/").add(thread).add("/children").c_str(), nullptr);
+}
+
+std::size_t ProcessFiles::list_threads(pid_t pid, std::span<pid_t> out) {
+  const sys::Fd directory(::openat(proc_.get(), Path().add(pid).add("/task").c_str(),
+                                   O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::size_t count = 0;
+  for (;;) {
+    const ssize_t n = directory ? ::getdents64(directory.get(), buffer_.data(), buffer_.size()) : 0;
+    if (n <= 0) return count;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(n);) {
+      std::uint16_t length = 0;
+      std::memcpy(&length, buffer_.data() + at + offsetof(dirent64, d_reclen), sizeof length);
+      std::uint64_t thread = 0;
+      if (Scanner(buffer_.data() + at + offsetof(dirent64, d_name)).number(thread) &&
+          count < out.size()) {
+        out[count++] = static_cast<pid_t>(thread);
+      }
+      at += length;
+    }
+  }
+}
+
+}  // namespace corral::collect::tree

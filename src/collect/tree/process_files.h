@@ -1,0 +1,46 @@
+// ProcessFiles: reads the files of single processes below /proc without allocating.
+//
+// One buffer serves every read: a view is valid until the next call. Files of a process may be kept
+// open (three times cheaper, and a kept file never shows a later process of the same pid). One
+// thread at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sys/fd.h"
+
+namespace corral::collect::tree {
+
+enum class ProcessFile : std::uint8_t { kStat, kStatm, kIo, kStatus, kChildren };
+inline constexpr std::size_t kProcessFiles = 5;
+
+class ProcessFiles {
+ public:
+  using Kept = std::array<sys::Fd, kProcessFiles>;
+
+  explicit ProcessFiles(const std::filesystem::path& root);
+
+  // The whole file; nothing, with errno, when it cannot be read (ENOENT or ESRCH: the process is
+  // gone). `kept`, when given, keeps the file open for the next time.
+  std::optional<std::string_view> read(pid_t pid, ProcessFile file, Kept* kept);
+  // /proc/PID/task/TID/children.
+  std::optional<std::string_view> read_children(pid_t pid, pid_t thread);
+  // Thread ids of a process; how many were filled.
+  std::size_t list_threads(pid_t pid, std::span<pid_t> out);
+
+ private:
+  std::optional<std::string_view> read_path(const char* path, sys::Fd* kept);
+
+  sys::Fd proc_;
+  std::vector<char> buffer_;
+};
+
+}  // namespace corral::collect::tree

@@ -1,0 +1,209 @@
+#include "collect/tree/process_table.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace corral::collect::tree {
+namespace {
+
+// Children lists of threads other than the first that one walk reads, 3 us each; the next walk goes
+// on from there.
+constexpr std::size_t kThreadScansPerWalk = 1024;
+constexpr std::size_t kMaxThreads = 4096;
+
+bool is_gone(int error) { return error == ENOENT || error == ESRCH; }
+
+void set_counters(const ProcessStat& stat, Counters& counters) {
+  counters[kUserTicks] = stat.user_ticks;
+  counters[kSystemTicks] = stat.system_ticks;
+  counters[kMinorFaults] = stat.minor_faults;
+  counters[kMajorFaults] = stat.major_faults;
+}
+
+void set_counters(const ProcessIo& io, Counters& counters) {
+  counters[kReadSyscallBytes] = io.read_syscall_bytes;
+  counters[kWriteSyscallBytes] = io.write_syscall_bytes;
+  counters[kReadSyscalls] = io.read_syscalls;
+  counters[kWriteSyscalls] = io.write_syscalls;
+  counters[kReadBlockBytes] = io.read_block_bytes;
+  counters[kWriteBlockBytes] = io.write_block_bytes;
+}
+
+void add_to(Counters& sum, const Counters& more) {
+  for (std::size_t i = 0; i < kCounterCount; ++i) sum[i] += more[i];
+}
+
+}  // namespace
+
+ProcessTable::ProcessTable(const Options& options)
+    : supervisor_(options.supervisor_pid),
+      files_(options.root),
+      children_(kMaxProcesses),
+      thread_ids_(kMaxThreads) {
+  pids_.reserve(kMaxProcesses);
+  processes_.reserve(kMaxProcesses);
+  ProcessStat self;
+  const auto text = files_.read(supervisor_, ProcessFile::kStat, nullptr);
+  if (text && parse_process_stat(*text, self)) {
+    supervisor_session_ = self.session;
+    supervisor_comm_ = self.comm;
+  }
+  add(options.run_pid);
+}
+
+std::size_t ProcessTable::find(pid_t pid) const {
+  return static_cast<std::size_t>(std::ranges::find(pids_, pid) - pids_.begin());
+}
+
+void ProcessTable::add(pid_t pid) {
+  if (pid <= 0 || pids_.size() == kMaxProcesses || find(pid) != pids_.size()) return;
+  Process& process = processes_.emplace_back();
+  pids_.push_back(pid);
+  process.keeps_files = kept_ < kMaxKept;
+  if (process.keeps_files) ++kept_;
+}
+
+// The supervisor's children that are the run's. Its helpers either stay in its session (git, ...)
+// or bear its name (the server that it started, which leads its own session).
+void ProcessTable::add_orphans() {
+  const std::size_t threads = files_.list_threads(supervisor_, thread_ids_);
+  for (std::size_t t = 0; t < threads; ++t) {
+    const auto list = files_.read_children(supervisor_, thread_ids_[t]);
+    const std::size_t count = list ? parse_children(*list, children_) : 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (find(children_[i]) != pids_.size()) continue;
+      ProcessStat stat;
+      const auto text = files_.read(children_[i], ProcessFile::kStat, nullptr);
+      if (!text || !parse_process_stat(*text, stat)) continue;
+      if (stat.session != supervisor_session_ && stat.comm != supervisor_comm_) add(children_[i]);
+    }
+  }
+}
+
+void ProcessTable::add_children_of(std::size_t at) {
+  Process& process = processes_[at];
+  const auto list =
+      files_.read(pids_[at], ProcessFile::kChildren, process.keeps_files ? &process.kept : nullptr);
+  const std::size_t count = list ? parse_children(*list, children_) : 0;
+  for (std::size_t i = 0; i < count; ++i) add(children_[i]);
+}
+
+// A child is in the list of the thread that made it, and not every program forks from its first
+// thread.
+void ProcessTable::add_children_of_threads() {
+  const std::size_t known = pids_.size();
+  std::size_t left = kThreadScansPerWalk;
+  for (std::size_t k = 0; k < known && left > 0; ++k) {
+    const std::size_t at = (next_thread_scan_ + k) % known;
+    if (processes_[at].gone || processes_[at].threads < 2) continue;
+    const std::size_t threads = std::min(files_.list_threads(pids_[at], thread_ids_), left);
+    left -= threads;
+    if (left == 0) next_thread_scan_ = at + 1;
+    for (std::size_t t = 0; t < threads; ++t) {
+      if (thread_ids_[t] == pids_[at]) continue;
+      const auto list = files_.read_children(pids_[at], thread_ids_[t]);
+      const std::size_t count = list ? parse_children(*list, children_) : 0;
+      for (std::size_t i = 0; i < count; ++i) add(children_[i]);
+    }
+  }
+}
+
+void ProcessTable::visit_memory(Process& process, pid_t pid) {
+  process.resident_pages = 0;
+  if (process.state == 'Z' || process.state == 'X') return;
+  ProcessFiles::Kept* kept = process.keeps_files ? &process.kept : nullptr;
+  const auto statm = files_.read(pid, ProcessFile::kStatm, kept);
+  if (statm) parse_statm(*statm, process.resident_pages);
+  std::uint64_t peak_kib = 0;
+  const auto status = files_.read(pid, ProcessFile::kStatus, kept);
+  if (status && parse_peak_resident(*status, peak_kib)) {
+    sums_.peak_resident_kib = std::max(sums_.peak_resident_kib, peak_kib);
+  }
+}
+
+void ProcessTable::visit(std::size_t at) {
+  Process& process = processes_[at];
+  const pid_t pid = pids_[at];
+  ProcessFiles::Kept* kept = process.keeps_files ? &process.kept : nullptr;
+  ProcessStat stat;
+  const auto text = files_.read(pid, ProcessFile::kStat, kept);
+  if (!text || !parse_process_stat(*text, stat)) {
+    process.gone = text.has_value() || is_gone(errno);
+    return;
+  }
+  const bool is_new = process.start_time == 0;
+  if (!is_new && process.start_time != stat.start_time) {  // another process has the pid by now
+    process.gone = true;
+    return;
+  }
+  process.start_time = stat.start_time;
+  process.parent = stat.parent;
+  process.state = stat.state;
+  process.threads = stat.threads;
+  set_counters(stat, process.counters);
+  ProcessIo io;
+  const auto io_text = files_.read(pid, ProcessFile::kIo, kept);
+  if (io_text && parse_process_io(*io_text, io)) set_counters(io, process.counters);
+  visit_memory(process, pid);
+  add_children_of(at);
+}
+
+bool ProcessTable::has_living_ancestor(const Process& process) const {
+  pid_t parent = process.parent;
+  for (std::size_t depth = 0; depth < kMaxProcesses; ++depth) {
+    const std::size_t at = find(parent);
+    if (at == pids_.size()) return false;
+    if (!processes_[at].gone) return true;
+    parent = processes_[at].parent;
+  }
+  return false;
+}
+
+void ProcessTable::retire_gone() {
+  for (const Process& process : processes_) {
+    if (process.gone && !has_living_ancestor(process)) add_to(retained_, process.counters);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    if (processes_[i].gone) {
+      if (processes_[i].keeps_files) --kept_;
+      continue;
+    }
+    if (kept != i) {
+      processes_[kept] = std::move(processes_[i]);
+      pids_[kept] = pids_[i];
+    }
+    ++kept;
+  }
+  processes_.resize(kept);
+  pids_.resize(kept);
+}
+
+void ProcessTable::sum_up() {
+  sums_.processes = sums_.threads = sums_.resident_pages = 0;
+  Counters now = retained_;
+  for (const Process& process : processes_) {
+    add_to(now, process.counters);
+    sums_.resident_pages += process.resident_pages;
+    if (process.state == 'Z' || process.state == 'X') continue;
+    ++sums_.processes;
+    sums_.threads += process.threads;
+  }
+  // A process reaped between the reads of its parent and of itself is in neither for this walk.
+  for (std::size_t i = 0; i < kCounterCount; ++i)
+    sums_.counters[i] = std::max(sums_.counters[i], now[i]);
+}
+
+const TreeSums& ProcessTable::walk() {
+  add_orphans();
+  std::size_t at = 0;
+  for (; at < pids_.size(); ++at) visit(at);
+  add_children_of_threads();
+  for (; at < pids_.size(); ++at) visit(at);
+  retire_gone();
+  sum_up();
+  return sums_;
+}
+
+}  // namespace corral::collect::tree

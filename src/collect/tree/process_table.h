@@ -1,0 +1,104 @@
+// ProcessTable: the processes of a run, walked over once a second.
+//
+// They are the run's first process, its descendants, and those that outlived their parent: the
+// kernel gives these to the supervisor (a child subreaper), whose own helpers are told apart by
+// their session or its name. Known processes are visited until they are gone, new ones are found in
+// the children lists of the known ones, so the cost does not depend on how many other processes the
+// host runs.
+//
+// The kernel adds what a process used to its parent when that reaps it, so a sum over the living
+// holds most of the dead; what the supervisor itself reaps is kept here as it was last seen. Sums
+// never fall. One thread; walk() allocates nothing.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collect/tree/parse.h"
+#include "collect/tree/process_files.h"
+
+namespace corral::collect::tree {
+
+enum Counter : std::size_t {
+  kUserTicks,
+  kSystemTicks,
+  kMinorFaults,
+  kMajorFaults,
+  kReadSyscallBytes,
+  kWriteSyscallBytes,
+  kReadSyscalls,
+  kWriteSyscalls,
+  kReadBlockBytes,
+  kWriteBlockBytes,
+  kCounterCount,
+};
+using Counters = std::array<std::uint64_t, kCounterCount>;
+
+struct TreeSums {
+  Counters counters{};  // of living and dead, never less than before
+  std::uint64_t processes = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t resident_pages = 0;
+  std::uint64_t peak_resident_kib = 0;  // of any one process, so far
+};
+
+class ProcessTable {
+ public:
+  static constexpr std::size_t kMaxProcesses = 4096;
+  // Files of that many processes are kept open (five each); a supervisor has 1,024 by default.
+  static constexpr std::size_t kMaxKept = 64;
+
+  struct Options {
+    std::filesystem::path root = "/";
+    pid_t run_pid = 0;
+    pid_t supervisor_pid = 0;
+  };
+  explicit ProcessTable(const Options& options);
+
+  const TreeSums& walk();
+
+ private:
+  struct Process {
+    pid_t parent = 0;
+    std::uint64_t start_time = 0;
+    char state = '?';
+    bool gone = false;
+    bool keeps_files = false;
+    std::uint64_t threads = 0;
+    std::uint64_t resident_pages = 0;
+    Counters counters{};
+    ProcessFiles::Kept kept;
+  };
+
+  [[nodiscard]] std::size_t find(pid_t pid) const;
+  void add(pid_t pid);
+  void add_orphans();
+  void add_children_of(std::size_t at);
+  void add_children_of_threads();
+  void visit(std::size_t at);
+  void visit_memory(Process& process, pid_t pid);
+  [[nodiscard]] bool has_living_ancestor(const Process& process) const;
+  void retire_gone();
+  void sum_up();
+
+  pid_t supervisor_;
+  pid_t supervisor_session_ = 0;
+  std::string supervisor_comm_;
+  ProcessFiles files_;
+  std::vector<pid_t> pids_;  // pids_[i] is that of processes_[i]; parents before their children
+  std::vector<Process> processes_;
+  std::vector<pid_t> children_;    // scratch
+  std::vector<pid_t> thread_ids_;  // scratch
+  std::size_t kept_ = 0;
+  std::size_t next_thread_scan_ = 0;
+  Counters retained_{};  // of processes that nobody in the table reaped
+  TreeSums sums_;
+};
+
+}  // namespace corral::collect::tree

@@ -1,0 +1,254 @@
+// Listener "tree" against a process whose use of the machine is known (tree_trainee.cpp), within 2
+// %, for each source of the number. The trainee answers when it is done, so nothing here waits for
+// luck.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "collect/fixture_root.h"
+#include "collect/tree/tree_listener.h"
+
+namespace corral::collect {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Pipe {
+  Pipe() {
+    std::array<int, 2> fds{};
+    if (::pipe2(fds.data(), O_CLOEXEC) != 0) std::abort();
+    read.reset(fds[0]);
+    write.reset(fds[1]);
+  }
+  sys::Fd read, write;
+};
+
+// The test stands in for the supervisor: subreaper, perf opened on the child before its exec.
+class Trainee : public testing::Test {
+ protected:
+  void SetUp() override {
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    file_ = fs::temp_directory_path() / ("corral-trainee-" + std::to_string(::getpid()));
+    start();
+    listener_ = open_tree_listener(
+        {.run_pid = pid_, .supervisor_pid = ::getpid(), .perf = with_perf_ ? &perf_ : nullptr},
+        table_);
+    exec_now_.write.reset();
+    ask("burn 0");
+  }
+
+  void TearDown() override {
+    if (pid_ > 0) end();
+    fs::remove(file_);
+  }
+
+  void start() {
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::setsid();
+      char c = 0;
+      exec_now_.write.reset();
+      [[maybe_unused]] const ssize_t n = ::read(exec_now_.read.get(), &c, 1);
+      ::dup2(commands_.read.get(), STDIN_FILENO);
+      ::dup2(answers_.write.get(), STDOUT_FILENO);
+      ::execl(CORRAL_TREE_TRAINEE, CORRAL_TREE_TRAINEE, file_.c_str(), nullptr);
+      ::_exit(127);
+    }
+    perf_ = PerfCounters::open(pid_);
+  }
+
+  void end() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+  // The number of the answer.
+  std::int64_t ask(const std::string& command) {
+    const std::string line = command + "\n";
+    EXPECT_EQ(::write(commands_.write.get(), line.data(), line.size()),
+              static_cast<ssize_t>(line.size()));
+    std::string answer;
+    for (char c = 0; ::read(answers_.read.get(), &c, 1) == 1 && c != '\n';) answer += c;
+    EXPECT_TRUE(answer.starts_with("ok ")) << command << ": " << answer;
+    return answer.size() > 3 ? std::stoll(answer.substr(3)) : 0;
+  }
+
+  Values sample() {
+    Values values = sample_once(*listener_, table_, kFastGroup);
+    values.merge(sample_once(*listener_, table_, kSlowGroup));
+    return values;
+  }
+
+  bool on_memory_filesystem() {
+    const auto kind = sys::filesystem_of(file_);
+    return !kind || kind->name == "tmpfs" || kind->name == "overlay";
+  }
+
+  // Whether perf counts that metric here; if not, why (the reason is in the skipped test's output).
+  [[nodiscard]] bool by_perf(std::string_view metric) const {
+    return std::ranges::any_of(table_.series(kFastGroup),
+                               [&](const SeriesInfo& s) { return s.metric->name == metric; });
+  }
+  [[nodiscard]] std::string why_not(std::string_view metric) const {
+    for (const Unavailable& u : table_.missing()) {
+      if (u.source == metric) return u.reason;
+    }
+    return "";
+  }
+
+  static void expect_near(double measured, double truth, const char* what) {
+    EXPECT_NEAR(measured, truth, 0.02 * truth) << what;
+  }
+
+  bool with_perf_ = true;
+  fs::path file_;
+  Pipe exec_now_, commands_, answers_;
+  pid_t pid_ = -1;
+  PerfCounters perf_;
+  SeriesTable table_;
+  std::unique_ptr<Listener> listener_;
+};
+
+#define REQUIRE_PERF(metric) \
+  if (!by_perf(metric)) GTEST_SKIP() << why_not(metric)
+
+TEST_F(Trainee, CpuTimeOfProcessThreadsAndExitedChildren) {
+  const Values before = sample();
+  const double truth =
+      static_cast<double>(ask("burn 800000000") + ask("threads 200000000") + ask("children 10")) *
+      1e-9;
+  const Values after = sample();
+  ASSERT_DOUBLE_EQ(truth, 2.1);
+  const auto grew = [&](const char* name) { return after.at(name) - before.at(name); };
+  expect_near(grew("run.cpu.user") + grew("run.cpu.system"), truth, "/proc");
+  EXPECT_GT(grew("run.cpu.user"), 0.8 * truth);
+  REQUIRE_PERF("run.cpu.used");
+  expect_near(grew("run.cpu.used"), truth, "perf");
+}
+
+TEST_F(Trainee, MemoryTouchedAndItsFaults) {
+  const Values before = sample();
+  const auto truth = static_cast<double>(ask("touch 134217728"));
+  const Values after = sample();
+  expect_near(after.at("run.memory.rss") - before.at("run.memory.rss"), truth, "statm");
+  expect_near(after.at("run.memory.rss_peak") - before.at("run.memory.rss_peak"), truth, "VmHWM");
+  expect_near(after.at("run.memory.minor_faults") - before.at("run.memory.minor_faults"),
+              truth / 4096, "faults");
+}
+
+TEST_F(Trainee, BytesWrittenAndRead) {
+  const Values before = sample();
+  const auto written = static_cast<double>(ask("write 33554432"));
+  const auto read = static_cast<double>(ask("read"));
+  const Values after = sample();
+  const auto grew = [&](const char* name) { return after.at(name) - before.at(name); };
+  expect_near(grew("run.io.write_syscall_bytes"), written, "wchar");
+  expect_near(grew("run.io.read_syscall_bytes"), read, "rchar");
+  expect_near(grew("run.io.write_syscalls"), written / (64 << 10), "syscw");
+  if (on_memory_filesystem()) GTEST_SKIP() << "no block device below the temporary directory";
+  expect_near(grew("run.io.write_block_bytes"), written, "write_bytes");
+  expect_near(grew("run.io.read_block_bytes"), read, "read_bytes");
+}
+
+TEST_F(Trainee, BytesOfChildrenThatLiveBetweenTwoWalks) {
+  const Values before = sample();
+  const auto written = static_cast<double>(ask("writers 8"));
+  const Values after = sample();
+  expect_near(after.at("run.io.write_syscall_bytes") - before.at("run.io.write_syscall_bytes"),
+              written, "wchar");
+  EXPECT_EQ(after.at("run.processes"), 1);
+}
+
+TEST_F(Trainee, ContextSwitches) {
+  REQUIRE_PERF("run.scheduler.context_switches");
+  ask("switches 10");
+  const Values before = sample();
+  const auto truth = static_cast<double>(ask("switches 2000"));
+  const Values after = sample();
+  ASSERT_GE(truth, 1900);
+  expect_near(
+      after.at("run.scheduler.context_switches") - before.at("run.scheduler.context_switches"),
+      truth, "perf");
+}
+
+TEST_F(Trainee, Migrations) {
+  REQUIRE_PERF("run.scheduler.migrations");
+  const Values before = sample();
+  const auto truth = static_cast<double>(ask("migrations 500"));
+  if (truth < 0) GTEST_SKIP() << "one CPU only";
+  const Values after = sample();
+  expect_near(after.at("run.scheduler.migrations") - before.at("run.scheduler.migrations"), truth,
+              "perf");
+}
+
+TEST_F(Trainee, ChildOfASecondThreadIsSeen) {
+  const auto child = static_cast<pid_t>(ask("thread_child 0"));
+  EXPECT_EQ(sample().at("run.processes"), 2);
+  ::kill(child, SIGKILL);
+}
+
+TEST_F(Trainee, OrphanStaysTheRunsAndKeepsItsTimeWhenItIsGone) {
+  const Values before = sample();
+  const auto orphan = static_cast<pid_t>(ask("orphan 500000000"));
+  const Values during = sample();
+  EXPECT_EQ(during.at("run.processes"), 2);
+  const double ticks = during.at("run.cpu.user") + during.at("run.cpu.system") -
+                       before.at("run.cpu.user") - before.at("run.cpu.system");
+  EXPECT_NEAR(ticks, 0.5, 0.03) << "in steps of 10 ms, two numbers for each process";
+  if (by_perf("run.cpu.used"))
+    expect_near(during.at("run.cpu.used") - before.at("run.cpu.used"), 0.5, "perf");
+  ::kill(orphan, SIGKILL);
+  ASSERT_EQ(::waitpid(orphan, nullptr, 0), orphan);
+  const Values after = sample();
+  EXPECT_EQ(after.at("run.processes"), 1);
+  EXPECT_GE(after.at("run.cpu.user"), during.at("run.cpu.user"));
+}
+
+TEST_F(Trainee, TotalsDoNotFallWhenTheRunEnds) {
+  ask("burn 300000000");
+  ask("writers 1");
+  const Values during = sample();
+  ::kill(pid_, SIGKILL);
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), nullptr, WEXITED | WNOWAIT), 0);
+  const Values zombie = sample();
+  EXPECT_EQ(zombie.at("run.processes"), 0);
+  EXPECT_EQ(zombie.at("run.memory.rss"), 0);
+  end();
+  const Values after = sample();
+  for (const char* name : {"run.cpu.user", "run.cpu.system", "run.io.write_syscall_bytes",
+                           "run.io.write_block_bytes"}) {
+    EXPECT_GE(zombie.at(name), during.at(name)) << name;
+    EXPECT_EQ(after.at(name), zombie.at(name)) << name;
+  }
+}
+
+class TraineeWithoutPerf : public Trainee {
+ protected:
+  TraineeWithoutPerf() { with_perf_ = false; }
+};
+
+TEST_F(TraineeWithoutPerf, CpuTimeAndFaultsComeFromProc) {
+  const Values before = sample();
+  const double seconds = static_cast<double>(ask("burn 1500000000")) * 1e-9;
+  const auto bytes = static_cast<double>(ask("touch 134217728"));
+  const Values after = sample();
+  EXPECT_NEAR(after.at("run.cpu.used") - before.at("run.cpu.used"), seconds, 0.15)
+      << "and what the touching took";
+  expect_near(after.at("run.memory.minor_faults") - before.at("run.memory.minor_faults"),
+              bytes / 4096, "stat");
+  EXPECT_FALSE(after.contains("run.scheduler.context_switches"));
+}
+
+}  // namespace
+}  // namespace corral::collect

@@ -1,0 +1,154 @@
+#include "collect/tree/tree_listener.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "collect/proc_file.h"
+#include "collect/tree/process_table.h"
+
+namespace corral::collect {
+namespace {
+
+using tree::ProcessTable;
+using tree::TreeSums;
+
+struct PerfMetric {
+  PerfEvent event;
+  std::string_view metric;
+  double scale;
+};
+constexpr auto kPerfMetrics = std::to_array<PerfMetric>({
+    {PerfEvent::kTaskClock, "run.cpu.used", 1e-9},
+    {PerfEvent::kContextSwitches, "run.scheduler.context_switches", 1},
+    {PerfEvent::kMigrations, "run.scheduler.migrations", 1},
+    {PerfEvent::kMinorFaults, "run.memory.minor_faults", 1},
+    {PerfEvent::kMajorFaults, "run.memory.major_faults", 1},
+});
+
+class TreeListener final : public Listener {
+ public:
+  TreeListener(const ListenerContext& context, SeriesTable& table)
+      : table_({.root = context.root,
+                .run_pid = context.run_pid,
+                .supervisor_pid = context.supervisor_pid}),
+        tick_seconds_(1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK))),
+        page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))) {
+    if (context.perf != nullptr) perf_ = std::move(*context.perf);
+    declare_perf(table);
+    declare_walk(context, table);
+  }
+
+  void sample_fast(Row& row) override {
+    for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {
+      if (perf_columns_[i] == kNoColumn) continue;
+      const auto value = perf_.read(kPerfMetrics[i].event);
+      if (value) row.set(perf_columns_[i], static_cast<double>(*value) * kPerfMetrics[i].scale);
+    }
+  }
+
+  void sample_slow(Row& row) override {
+    const TreeSums& sums = table_.walk();
+    for (const CounterColumn& c : counter_columns_) {
+      row.set(c.column, static_cast<double>(sums.counters[c.counter]) * c.scale);
+    }
+    row.set(used_, static_cast<double>(sums.counters[tree::kUserTicks] +
+                                       sums.counters[tree::kSystemTicks]) *
+                       tick_seconds_);
+    row.set(processes_, sums.processes);
+    row.set(threads_, sums.threads);
+    row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
+    row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * 1024);
+  }
+
+ private:
+  struct CounterColumn {
+    Column column;
+    tree::Counter counter;
+    double scale;
+  };
+
+  void declare_perf(SeriesTable& table);
+  void declare_walk(const ListenerContext& context, SeriesTable& table);
+  void declare_counter(SeriesTable& table, std::string_view metric, tree::Counter counter,
+                       double scale) {
+    counter_columns_.push_back(
+        {.column = table.add_to(kSlowGroup, metric), .counter = counter, .scale = scale});
+  }
+
+  PerfCounters perf_;
+  ProcessTable table_;
+  double tick_seconds_;
+  double page_bytes_;
+  std::array<Column, kPerfMetrics.size()> perf_columns_{};
+  std::vector<CounterColumn> counter_columns_;
+  Column used_ = kNoColumn, processes_ = kNoColumn, threads_ = kNoColumn, rss_ = kNoColumn,
+         rss_peak_ = kNoColumn;
+};
+
+void TreeListener::declare_perf(SeriesTable& table) {
+  for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {
+    const PerfMetric& m = kPerfMetrics[i];
+    perf_columns_[i] = perf_.counts(m.event) ? table.add(m.metric) : kNoColumn;
+    if (perf_.counts(m.event)) continue;
+    const std::string& refused = perf_.reason(m.event);
+    std::string reason = refused.empty() ? "perf was not opened" : "perf: " + refused;
+    switch (m.event) {  // what /proc knows too, at the walks
+      case PerfEvent::kTaskClock:
+        used_ = table.add_to(kSlowGroup, m.metric);
+        reason += "; read from /proc once a second instead";
+        break;
+      case PerfEvent::kMinorFaults:
+      case PerfEvent::kMajorFaults:
+        declare_counter(
+            table, m.metric,
+            m.event == PerfEvent::kMinorFaults ? tree::kMinorFaults : tree::kMajorFaults, 1);
+        reason += "; read from /proc once a second instead";
+        break;
+      case PerfEvent::kContextSwitches:
+      case PerfEvent::kMigrations:
+        break;
+    }
+    table.unavailable(std::string(m.metric), std::move(reason));
+  }
+}
+
+void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& table) {
+  declare_counter(table, "run.cpu.user", tree::kUserTicks, tick_seconds_);
+  declare_counter(table, "run.cpu.system", tree::kSystemTicks, tick_seconds_);
+  processes_ = table.add("run.processes");
+  threads_ = table.add("run.threads");
+  rss_ = table.add("run.memory.rss");
+  rss_peak_ = table.add("run.memory.rss_peak");
+
+  const std::filesystem::path process = context.root / "proc" / std::to_string(context.run_pid);
+  if (auto io = ProcFile::open(process / "io"); !io) {
+    table.unavailable("run.io.*", io.error().message);
+  } else {
+    declare_counter(table, "run.io.read_syscall_bytes", tree::kReadSyscallBytes, 1);
+    declare_counter(table, "run.io.write_syscall_bytes", tree::kWriteSyscallBytes, 1);
+    declare_counter(table, "run.io.read_syscalls", tree::kReadSyscalls, 1);
+    declare_counter(table, "run.io.write_syscalls", tree::kWriteSyscalls, 1);
+    declare_counter(table, "run.io.read_block_bytes", tree::kReadBlockBytes, 1);
+    declare_counter(table, "run.io.write_block_bytes", tree::kWriteBlockBytes, 1);
+  }
+  const auto children =
+      ProcFile::open(process / "task" / std::to_string(context.run_pid) / "children");
+  if (!children) {
+    table.unavailable("descendants of the run's first process", children.error().message);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Listener> open_tree_listener(const ListenerContext& context, SeriesTable& table) {
+  if (context.run_pid == 0) {
+    table.unavailable("run.*", "there is no run");
+    return nullptr;
+  }
+  return std::make_unique<TreeListener>(context, table);
+}
+
+}  // namespace corral::collect

@@ -1,0 +1,188 @@
+// Stands in for a training process whose use of the machine is known: does what standard input
+// says, one command a line, and answers each with one line "ok NUMBER" once it is done. The number
+// is the truth, by the kernel's own accounts of this process or by construction.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+std::int64_t cpu_time(clockid_t clock) {
+  timespec t{};
+  ::clock_gettime(clock, &t);
+  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+// Until the clock has moved on by `ns` of CPU time.
+void burn(clockid_t clock, std::int64_t ns) {
+  for (const std::int64_t end = cpu_time(clock) + ns; cpu_time(clock) < end;) {
+    for (int i = 0; i < 100'000; ++i) {
+      asm volatile("");  // kept by the optimiser
+    }
+  }
+}
+
+void write_bytes(const char* path, std::int64_t bytes) {
+  const int fd = ::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const std::vector<char> block(64u << 10, 'x');
+  while (bytes > 0) {
+    const ssize_t n =
+        ::write(fd, block.data(), std::min(block.size(), static_cast<std::size_t>(bytes)));
+    if (n <= 0) ::_exit(3);
+    bytes -= n;
+  }
+  ::fsync(fd);
+  ::close(fd);
+}
+
+// Past the page cache: what was there is dropped first.
+std::int64_t read_bytes(const char* path) {
+  const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+  std::vector<char> block(64u << 10);
+  std::int64_t total = 0;
+  for (ssize_t n = 1; (n = ::read(fd, block.data(), block.size())) > 0;) total += n;
+  ::close(fd);
+  return total;
+}
+
+void touch(std::int64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) ::_exit(4);
+  ::madvise(memory, size, MADV_NOHUGEPAGE);
+  for (std::size_t i = 0; i < size; i += 4096) static_cast<volatile char*>(memory)[i] = 1;
+}
+
+void fork_and_wait(const std::string& file, std::int64_t count, void (*work)(const char*)) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      work(file.c_str());
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+  }
+}
+
+void burn_in_threads(std::int64_t count, std::int64_t ns) {
+  std::vector<std::thread> threads;
+  for (std::int64_t i = 0; i < count; ++i)
+    threads.emplace_back([ns] { burn(CLOCK_THREAD_CPUTIME_ID, ns); });
+  for (std::thread& t : threads) t.join();
+}
+
+// Context switches of this process, by its own account, that `count` sleeps cost.
+std::int64_t switch_often(std::int64_t count) {
+  const auto switches = [] {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return std::int64_t{usage.ru_nvcsw} + usage.ru_nivcsw;
+  };
+  const std::int64_t before = switches();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const timespec shortly{.tv_sec = 0, .tv_nsec = 1000};
+    ::nanosleep(&shortly, nullptr);
+  }
+  return switches() - before;
+}
+
+std::int64_t migrate_often(std::int64_t count) {
+  cpu_set_t before;
+  ::sched_getaffinity(0, sizeof before, &before);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) cpus.push_back(cpu);
+  }
+  for (std::int64_t i = 0; i < count && cpus.size() > 1; ++i) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpus[static_cast<std::size_t>(i % 2)], &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+  }
+  ::sched_setaffinity(0, sizeof before, &before);
+  return cpus.size() > 1 ? count : -1;
+}
+
+void answer(std::int64_t number) {
+  const std::string line = "ok " + std::to_string(number) + "\n";
+  if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) ::_exit(5);
+}
+
+// A process whose parent ends at once; it answers in the parent's place and then waits to be
+// killed.
+[[noreturn]] void live_as_orphan(std::int64_t ns) {
+  if (::fork() != 0) ::_exit(0);
+  burn(CLOCK_PROCESS_CPUTIME_ID, ns);
+  answer(::getpid());
+  for (;;) ::pause();
+}
+
+void obey(const std::string& command, const std::string& file, std::int64_t n) {
+  if (command == "burn") {
+    burn(CLOCK_PROCESS_CPUTIME_ID, n);
+    answer(n);
+  } else if (command == "threads") {
+    burn_in_threads(4, n);
+    answer(4 * n);
+  } else if (command == "children") {
+    fork_and_wait("", n, [](const char*) { burn(CLOCK_PROCESS_CPUTIME_ID, 50'000'000); });
+    answer(n * 50'000'000);
+  } else if (command == "thread_child") {  // made by a thread that is not the first
+    std::thread([] {
+      if (::fork() != 0) return;
+      answer(::getpid());
+      for (;;) ::pause();
+    }).join();
+  } else if (command == "orphan") {
+    const pid_t child = ::fork();
+    if (child == 0) live_as_orphan(n);
+    ::waitpid(child, nullptr, 0);
+  } else if (command == "touch") {
+    touch(n);
+    answer(n);
+  } else if (command == "write") {
+    write_bytes(file.c_str(), n);
+    answer(n);
+  } else if (command == "read") {
+    answer(read_bytes(file.c_str()));
+  } else if (command == "writers") {
+    fork_and_wait(file, n, [](const char* path) { write_bytes(path, 2 << 20); });
+    answer(n * (2 << 20));
+  } else if (command == "switches") {
+    answer(switch_often(n));
+  } else if (command == "migrations") {
+    answer(migrate_often(n));
+  }
+}
+
+}  // namespace
+
+// Usage: corral_tree_trainee FILE
+int main(int argc, char** argv) {
+  const std::string file = argc > 1 ? argv[1] : "";
+  std::string line;
+  for (char c = 0; ::read(STDIN_FILENO, &c, 1) == 1;) {
+    if (c != '\n') {
+      line += c;
+      continue;
+    }
+    const std::size_t blank = line.find(' ');
+    obey(line.substr(0, blank), file,
+         std::strtoll(line.c_str() + std::min(blank, line.size()), nullptr, 10));
+    line.clear();
+  }
+  return 0;
+}

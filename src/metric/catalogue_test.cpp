@@ -1,0 +1,106 @@
+#include "metric/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+
+namespace corral::metric {
+namespace {
+
+const char* kind_name(Kind kind) { return kind == Kind::kCounter ? "counter" : "gauge"; }
+const char* owner_name(Owner owner) { return owner == Owner::kRun ? "run" : "workload"; }
+const char* aggregation_name(Aggregation aggregation) {
+  switch (aggregation) {
+    case Aggregation::kMean:
+      return "mean";
+    case Aggregation::kSum:
+      return "sum";
+    case Aggregation::kSharedOnce:
+      return "shared once";
+  }
+  return "";
+}
+
+constexpr std::string_view kIntroduction =
+    "# Metrics that Corral measures itself\n\n"
+    "Generated from `src/metric/catalogue.cpp`; a test fails when the two differ, and "
+    "`CORRAL_UPDATE_GOLDEN=1` rewrites "
+    "this page.\n\n"
+    "A counter is stored as it is read, in its unit, and only grows; charts show its rate, in the "
+    "rate unit. The rate of "
+    "seconds per second is cores for CPU time and a share of the time otherwise. \"Shared once\" "
+    "marks a thing that several runs "
+    "see: it is counted once for all of them. Slow metrics need a walk over single processes and "
+    "are read once a second, "
+    "all others at the run's interval. What a machine does not offer is not available, never 0; "
+    "`corral doctor` says why.\n";
+
+std::string dash_if_empty(std::string_view text) { return text.empty() ? "-" : std::string(text); }
+
+std::string catalogue_page() {
+  std::string page(kIntroduction);
+  std::string_view group;
+  std::string_view scope;
+  for (const Metric& m : catalogue()) {
+    const std::string_view its_scope = m.name.substr(0, m.name.find('.'));
+    if (m.group != group || its_scope != scope) {
+      group = m.group;
+      scope = its_scope;
+      page.append("\n## ").append(scope).append(": ").append(group);
+      page +=
+          "\n\n| metric | unit | rate | kind | of a | several of it | every | what it is "
+          "|\n|---|---|---|---|---|---|---|---|\n";
+    }
+    page.append("| `").append(m.name).append("` | ").append(dash_if_empty(m.unit)).append(" | ");
+    page.append(dash_if_empty(m.rate_unit)).append(" | ").append(kind_name(m.kind)).append(" | ");
+    page.append(owner_name(m.owner))
+        .append(" | ")
+        .append(aggregation_name(m.aggregation))
+        .append(" | ");
+    page.append(m.slow ? "1 s" : "interval").append(" | ").append(m.describe).append(" |\n");
+  }
+  return page;
+}
+
+TEST(Catalogue, FindsEveryMetricAndNothingElse) {
+  for (const Metric& m : catalogue()) EXPECT_EQ(find_metric(m.name), &m) << m.name;
+  EXPECT_EQ(find_metric("host.cpu"), nullptr);
+  EXPECT_EQ(find_metric(""), nullptr);
+  EXPECT_EQ(find_metric("zzz"), nullptr);
+}
+
+TEST(Catalogue, NamesAreLowerCaseWithTheOwnersScope) {
+  for (const Metric& m : catalogue()) {
+    for (const char c : m.name) {
+      EXPECT_TRUE(std::islower(c) || std::isdigit(c) || c == '.' || c == '_') << m.name;
+    }
+    EXPECT_EQ(m.owner == Owner::kWorkload, m.name.starts_with("host.")) << m.name;
+  }
+}
+
+TEST(Catalogue, UsesKnownGroupsAndDescribesInSentences) {
+  const std::set<std::string_view> groups{"software", "cpu",      "memory",    "io",
+                                          "network",  "pressure", "scheduler", "collector"};
+  for (const Metric& m : catalogue()) {
+    EXPECT_TRUE(groups.contains(m.group)) << m.name;
+    EXPECT_TRUE(m.describe.ends_with(".")) << m.name;
+    EXPECT_EQ(m.describe.find('|'), std::string_view::npos) << m.name << " breaks the page's table";
+  }
+}
+
+TEST(Catalogue, PageOfTheDocsIsUpToDate) {
+  const std::string path = std::string(CORRAL_SOURCE_DIR) + "/docs/metrics.md";
+  const std::string page = catalogue_page();
+  if (std::getenv("CORRAL_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << page;
+  std::ifstream in(path, std::ios::binary);
+  const std::string there{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(there, page) << "run this test with CORRAL_UPDATE_GOLDEN=1";
+}
+
+}  // namespace
+}  // namespace corral::metric

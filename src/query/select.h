@@ -1,0 +1,17 @@
+// RUN as people write it: 32 hex digits, a unique prefix of at least 4, a name (the newest run of
+// it), or @N for the N-th newest.
+#pragma once
+
+#include <string_view>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+// kNotFound, or kInvalidArgument for a prefix that is too short or ambiguous; the message says what
+// would do.
+Result<RunId> select_run(store::Store& store, std::string_view text);
+
+}  // namespace corral::query

@@ -1,0 +1,30 @@
+// Summaries of a run for lists: its loss.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+struct Loss {
+  std::string metric;
+  double value = 0;  // the newest finite one; NaN when every point was NaN or infinite
+  std::optional<std::int64_t> step;
+};
+
+// The newest value of the first of `loss`, `train/loss`, `train_loss`, `training_loss` that is
+// among the series, else of the first name in alphabetical order that ends in `loss`. Of several
+// sources the one with the newest point.
+std::optional<Loss> loss_of(std::span<const store::Series> series);
+
+// Of many runs at once; runs without a loss are left out.
+Result<std::unordered_map<RunId, Loss>> losses_of(store::Store& store, std::span<const RunId> runs);
+
+}  // namespace corral::query

@@ -1,0 +1,95 @@
+#include "run/command.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/text.h"
+#include "sys/process.h"
+
+namespace corral::run {
+namespace {
+
+namespace fs = spool::fs;
+
+std::string variable(const char* name, std::string_view fallback = "") {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : std::string(fallback);
+}
+
+// The entry of the script's directory that differs least from what was typed.
+std::string nearest_script(const fs::path& script) {
+  const fs::path directory = script.has_parent_path() ? script.parent_path() : fs::path(".");
+  std::string best;
+  std::size_t least = 3;  // more edits than this are not a misspelling
+  for (const std::string& name : sys::list_directory(directory)) {
+    const std::size_t edits = edit_distance(name, script.filename().string());
+    if (name.ends_with(".py") && edits <= least) {
+      least = edits - (edits > 0 ? 1 : 0);
+      best = (script.has_parent_path() ? directory / name : fs::path(name)).string();
+    }
+  }
+  return best;
+}
+
+Result<Command> python_command(const Options& options) {
+  const fs::path script = options.command[0];
+  std::error_code error;
+  if (fs::is_directory(script, error)) return fail(Code::kPermission, script.string() + ": is a directory, not a script");
+  if (!fs::exists(script, error)) {
+    const std::string near = nearest_script(script);
+    const std::string hint = near.empty() ? fmt::format("looked in {}", fs::current_path(error).string()) : "did you mean " + near + "?";
+    return fail(Code::kNotFound, fmt::format("{}: no such script; {}", script.string(), hint));
+  }
+  if (::access(script.c_str(), R_OK) != 0) return fail(Code::kPermission, script.string() + ": permission denied");
+  const std::string chosen = !options.python.empty() ? options.python : variable("CORRAL_PYTHON", "python3");
+  const auto python = sys::find_in_path(chosen, variable("PATH", "/usr/bin:/bin"));
+  if (!python) {
+    return fail(python.error().code, python.error().message + "; it is to run " + script.string() +
+                                         ": install Python 3 or name one with CORRAL_PYTHON");
+  }
+  Command command{.argv = {python->string()}, .interpreter = python->string()};
+  command.argv.insert(command.argv.end(), options.command.begin(), options.command.end());
+  return command;
+}
+
+}  // namespace
+
+Result<Command> resolve_command(const Options& options) {
+  CORRAL_ASSERT(!options.command.empty());
+  if (options.command[0].ends_with(".py")) return python_command(options);
+  auto found = sys::find_in_path(options.command[0], variable("PATH", "/usr/bin:/bin"));
+  if (!found) return tl::unexpected(found.error());
+  Command command{.argv = options.command, .interpreter = {}};
+  command.argv[0] = found->string();
+  return command;
+}
+
+std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited) {
+  std::vector<std::string> own = {"CORRAL_RUN_ID=" + run.run_id, "CORRAL_SEGMENT_DIR=" + run.segments,
+                                  "CORRAL_SPOOL_LIMIT=" + std::to_string(run.spool_limit)};
+  std::string python_path = run.python_path;
+  bool unbuffered = false;
+  std::vector<std::string> environment;
+  for (char* const* e = inherited; *e != nullptr; ++e) {
+    const std::string_view entry = *e;
+    const std::string_view name = entry.substr(0, entry.find('='));
+    if (name == "PYTHONPATH" && !python_path.empty()) {
+      if (entry.size() > name.size() + 1) python_path += ":" + std::string(entry.substr(name.size() + 1));
+      continue;
+    }
+    unbuffered = unbuffered || name == "PYTHONUNBUFFERED";
+    const bool replaced = std::ranges::any_of(own, [&](const std::string& mine) { return mine.starts_with(std::string(name) + "="); });
+    if (!replaced) environment.emplace_back(entry);
+  }
+  if (!python_path.empty()) own.push_back("PYTHONPATH=" + python_path);
+  // The command writes to a file, where Python would hold its prints back until the end.
+  if (!unbuffered) own.emplace_back("PYTHONUNBUFFERED=1");
+  environment.insert(environment.end(), own.begin(), own.end());
+  return environment;
+}
+
+}  // namespace corral::run

@@ -1,0 +1,33 @@
+// What a person typed after `corral run` -> what is executed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "run/options.h"
+
+namespace corral::run {
+
+struct Command {
+  std::vector<std::string> argv;  // argv[0] is a path
+  std::string interpreter;        // Python's path for a .py file, else empty
+};
+
+// A shell's exit status for a command that cannot be started.
+inline constexpr int kNotExecutable = 126;
+inline constexpr int kNotFound = 127;
+
+// kNotFound: exit 127, kPermission: exit 126, with a message as a good shell's and the nearest right spelling where there is one.
+Result<Command> resolve_command(const Options& options);
+
+// The child's environment: this one's, with the variables of the run.
+struct ChildEnvironment {
+  std::string run_id;
+  std::string segments;
+  std::int64_t spool_limit = 0;
+  std::string python_path;
+};
+std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited);
+
+}  // namespace corral::run

@@ -1,0 +1,94 @@
+#include "run/facts.h"
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+namespace corral::run {
+namespace {
+
+using codec::Fact;
+using codec::FactKind;
+
+Fact info(std::string key, const Json& value) { return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()}; }
+
+// Value of the first line "key : value" in a /proc file.
+std::string proc_value(const char* file, std::string_view key) {
+  const auto text = sys::read_file(file);
+  if (!text) return "";
+  for (const std::string_view line : split(*text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key) return std::string(trim(line.substr(colon + 1)));
+  }
+  return "";
+}
+
+std::string user_name() {
+  std::vector<char> buffer(4096);
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found != nullptr ? found->pw_name : std::to_string(::geteuid());
+}
+
+Json memory_bytes() {
+  const std::string text = proc_value("/proc/meminfo", "MemTotal");
+  const auto kib = parse_int(std::string_view(text).substr(0, text.find(' ')));
+  return kib ? Json(*kib * 1024) : Json();
+}
+
+}  // namespace
+
+std::vector<Fact> quick_facts(const Options& options, const Command& command) {
+  std::vector<Fact> facts;
+  for (const auto& [key, value] : options.params) facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
+  for (const auto& [key, value] : options.tags) facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
+  Json::Array argv;
+  for (const std::string& word : options.command) argv.emplace_back(to_utf8(word));
+  std::error_code error;
+  utsname kernel{};
+  ::uname(&kernel);
+  facts.push_back(info("command", argv));
+  facts.push_back(info("executable", to_utf8(command.argv[0])));
+  facts.push_back(info("directory", to_utf8(sys::fs::current_path(error).string())));
+  facts.push_back(info("user", user_name()));
+  facts.push_back(info("kernel", fmt::format("{} {} {}", kernel.sysname, kernel.release, kernel.machine)));
+  facts.push_back(info("cpu", proc_value("/proc/cpuinfo", "model name")));
+  facts.push_back(info("cpus", static_cast<std::int64_t>(std::thread::hardware_concurrency())));
+  facts.push_back(info("memory_bytes", memory_bytes()));
+  if (!command.interpreter.empty()) facts.push_back(info("interpreter", command.interpreter));
+  return facts;
+}
+
+std::vector<Fact> slow_facts(const Command& command) {
+  std::vector<Fact> facts;
+  int code = 0;
+  const auto commit = sys::capture_output({.argv = {"git", "rev-parse", "HEAD"}, .directory = {}}, &code);
+  if (!commit || code != 0) {
+    const std::string reason = commit ? "not in a git repository" : commit.error().message;
+    facts.push_back({.kind = FactKind::kUnavailable, .key = "git", .value = reason});
+  } else {
+    facts.push_back(info("git_commit", std::string(trim(*commit))));
+    const auto status = sys::capture_output({.argv = {"git", "--no-optional-locks", "status", "--porcelain", "-uno"}, .directory = {}}, &code);
+    if (status && code == 0) {
+      facts.push_back(info("git_dirty", !trim(*status).empty()));
+    } else {
+      facts.push_back({.kind = FactKind::kUnavailable, .key = "git_dirty", .value = status ? "git status failed" : status.error().message});
+    }
+  }
+  if (!command.interpreter.empty()) {
+    const auto version = sys::capture_output({.argv = {command.interpreter, "--version"}, .directory = {}}, &code);
+    if (version && code == 0) facts.push_back(info("interpreter_version", std::string(trim(*version))));
+  }
+  return facts;
+}
+
+}  // namespace corral::run

@@ -1,0 +1,30 @@
+#include "run/notices.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace corral::run {
+
+void Notices::put(std::string_view line) {
+  pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
+  const std::string text = "corral: " + std::string(line) + "\n";
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+void Notices::say(std::string_view line) {
+  if (!quiet_) put(line);
+}
+
+void Notices::warn(const std::string& line) {
+  const bool fresh = told_.with([&](std::vector<std::string>& told) {
+    const bool known = std::ranges::find(told, line) != told.end();
+    if (!known) told.push_back(line);
+    return !known;
+  });
+  if (fresh) put(line);
+}
+
+}  // namespace corral::run

@@ -1,0 +1,40 @@
+// What `corral run` was asked to do, after flags, environment and configuration file were put together (cli/).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/limits.h"
+#include "core/time.h"
+#include "spool/run_directory.h"
+
+namespace corral::run {
+
+// What happens to processes that the command left behind when it ended.
+enum class Leftovers { kLeave, kWait };
+
+struct Options {
+  std::vector<std::string> command;  // as typed: train.py with arguments, or any command
+  std::string python;                // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
+  spool::Destination destination;
+  std::string token;
+  std::string experiment = "default";
+  std::string workload;  // empty: the run is a workload of its own
+  std::string name;      // empty: one is made
+  std::vector<std::pair<std::string, std::string>> params;
+  std::vector<std::pair<std::string, std::string>> tags;
+  std::vector<std::string> listeners;
+  Nanos interval{std::chrono::milliseconds(100)};
+  std::optional<Nanos> max_time;
+  Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
+  Leftovers leftovers = Leftovers::kLeave;
+  bool quiet = false;
+  std::int64_t spool_limit = limits::kSpoolBytes;
+  spool::fs::path spool;        // empty: chosen (spool_roots)
+  spool::fs::path program;      // this binary: starts the store's server
+  spool::fs::path python_path;  // directory that holds the Python package; empty: none was found
+};
+
+}  // namespace corral::run

@@ -1,0 +1,72 @@
+#include "run/relay.h"
+
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace corral::run {
+namespace {
+
+constexpr int kChunksPerCall = 16;  // 1 MiB per stream
+// A pipe that polls writable takes this many bytes without blocking (PIPE_BUF).
+constexpr std::size_t kPassBytes = 4096;
+
+}  // namespace
+
+Result<Relay> Relay::open(const spool::RunDirectory& directory) {
+  std::vector<Stream> streams;
+  sys::Fd notify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+  for (const auto& [stream, target] : {std::pair{codec::LogStream::kStdout, STDOUT_FILENO}, {codec::LogStream::kStderr, STDERR_FILENO}}) {
+    spool::OutputFile file = TRY(spool::OutputFile::open(directory, stream));
+    const spool::fs::path path = directory.output(stream == codec::LogStream::kStderr);
+    if (notify && ::inotify_add_watch(notify.get(), path.c_str(), IN_MODIFY) < 0) notify.reset();
+    streams.push_back({.file = std::move(file), .target = target});
+  }
+  return Relay(std::move(streams), std::move(notify));
+}
+
+bool Relay::pass_on(Stream& stream) {
+  std::array<char, kPassBytes> buffer;
+  while (!stream.closed) {
+    const std::size_t n = stream.file.read(stream.passed, buffer);
+    if (n == 0) return true;
+    pollfd ready{.fd = stream.target, .events = POLLOUT, .revents = 0};
+    const int polled = ::poll(&ready, 1, 0);
+    if (polled == 0) return false;
+    const ssize_t written = polled < 0 ? -1 : ::write(stream.target, buffer.data(), n);
+    if (written < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (written < 0) {
+      stream.closed = true;  // EPIPE, EIO of a terminal that is gone, EBADF
+    } else {
+      stream.passed += written;
+    }
+  }
+  return true;
+}
+
+bool Relay::pass_on() {
+  bool all = true;
+  for (Stream& stream : streams_) all = pass_on(stream) && all;
+  return all;
+}
+
+bool Relay::store(spool::Journal& journal) {
+  bool more = false;
+  for (Stream& stream : streams_) more = stream.file.store(journal, kChunksPerCall) || more;
+  return !more;
+}
+
+void Relay::tidy() {
+  for (Stream& stream : streams_) stream.file.tidy(stream.closed ? stream.file.stored() : stream.passed);
+}
+
+void Relay::consume_wakes() const {
+  alignas(inotify_event) std::array<char, 4096> buffer;
+  while (::read(notify_.get(), buffer.data(), buffer.size()) > 0) {
+  }
+}
+
+}  // namespace corral::run

@@ -1,0 +1,114 @@
+// Ingest: splits a body into frames, checks each and hands them to the store.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "codec/frame.h"
+#include "core/json.h"
+#include "server/api/frames_split.h"
+#include "server/api/handlers.h"
+
+namespace corral::server::api {
+namespace {
+
+// Where a header holds who it is from (docs/format-frame.md): readable though its checksum is wrong.
+constexpr std::size_t kSessionAt = 16;
+constexpr std::size_t kFirstAt = 32;
+constexpr std::size_t kLastAt = 40;
+
+store::Refusal refusal_of(std::size_t index, codec::ByteView bytes, const Error& error) {
+  store::Refusal refusal{.index = index, .session = {}, .first = 0, .last = 0, .error = error};
+  std::memcpy(refusal.session.bytes.data(), bytes.data() + kSessionAt, refusal.session.bytes.size());
+  std::memcpy(&refusal.first, bytes.data() + kFirstAt, sizeof refusal.first);
+  std::memcpy(&refusal.last, bytes.data() + kLastAt, sizeof refusal.last);
+  return refusal;
+}
+
+struct Decoded {
+  std::vector<codec::Frame> frames;
+  std::vector<std::size_t> indices;  // of each frame in the body
+  std::vector<store::Refusal> refusals;
+};
+
+Decoded decode_all(const std::vector<codec::ByteView>& parts) {
+  Decoded decoded;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Result<codec::Frame> frame = codec::decode_frame(parts[i]);
+    if (frame) {
+      decoded.frames.push_back(*std::move(frame));
+      decoded.indices.push_back(i);
+    } else {
+      decoded.refusals.push_back(refusal_of(i, parts[i], frame.error()));
+    }
+  }
+  return decoded;
+}
+
+// What can never be accepted says so first: the sender puts it aside, and what follows is no longer out of order then.
+int status_of(const std::vector<store::Refusal>& refusals) {
+  if (refusals.empty()) return 200;
+  const auto has = [&](Code code) {
+    return std::ranges::any_of(refusals, [code](const auto& r) { return r.error.code == code; });
+  };
+  const bool only_retryable = std::ranges::all_of(refusals, [](const auto& r) {
+    return r.error.code == Code::kConflict || r.error.code == Code::kUnsupported;
+  });
+  if (!only_retryable) return 422;
+  return has(Code::kConflict) ? 409 : 501;
+}
+
+std::string frames_json(const std::vector<store::Ack>& acks, const std::vector<store::Refusal>& refusals) {
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("acks").begin_array();
+  for (const store::Ack& ack : acks) {
+    json.begin_object().member("session", ack.session.hex());
+    json.member("durable_seq", std::to_string(ack.durable_seq)).end_object();
+  }
+  json.end_array().key("refused").begin_array();
+  for (const store::Refusal& refusal : refusals) {
+    json.begin_object().member("index", static_cast<std::int64_t>(refusal.index));
+    json.member("session", refusal.session.hex());
+    json.member("first", std::to_string(refusal.first)).member("last", std::to_string(refusal.last));
+    json.member("code", code_name(refusal.error.code)).member("message", refusal.error.message).end_object();
+  }
+  json.end_array().end_object();
+  return body;
+}
+
+}  // namespace
+
+Response post_frames(const Request& request, Context& context) {
+  const codec::ByteView body(reinterpret_cast<const std::uint8_t*>(request.body.data()), request.body.size());
+  const SplitFrames split = split_frames(body);
+  if (split.error) return error_response(*split.error, {.field = {}, .position = split.position});
+  Decoded decoded = decode_all(split.frames);
+  store::AppendResult stored;
+  if (!decoded.frames.empty()) {
+    Result<store::AppendResult> appended = context.store.append(decoded.frames);
+    if (!appended) return error_response(appended.error());
+    stored = *std::move(appended);
+  }
+  context.events.note(stored.changed_runs, stored.data_runs);
+  for (store::Refusal& refusal : stored.refusals) {
+    refusal.index = decoded.indices[refusal.index];
+    decoded.refusals.push_back(std::move(refusal));
+  }
+  std::ranges::sort(decoded.refusals, {}, &store::Refusal::index);
+  return json_response(frames_json(stored.acks, decoded.refusals), status_of(decoded.refusals));
+}
+
+Response session(const Request& request, Context& context) {
+  const Result<SessionId> id = SessionId::parse(request.param("session"));
+  if (!id) return error_response(id.error(), {.field = "session", .position = std::nullopt});
+  const Result<std::optional<store::Ack>> ack = context.store.session(*id);
+  if (!ack) return error_response(ack.error());
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().member("session", id->hex()).member("known", ack->has_value());
+  json.member("durable_seq", std::to_string(*ack ? (*ack)->durable_seq : 0)).end_object();
+  return json_response(std::move(body));
+}
+
+}  // namespace corral::server::api

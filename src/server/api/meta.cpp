@@ -1,0 +1,68 @@
+#include <unistd.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "server/api/handlers.h"
+#include "server/router.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+namespace corral::server::api {
+namespace {
+
+constexpr int kApiVersion = 1;
+
+// Second field of /proc/self/statm is resident pages.
+std::optional<std::int64_t> resident_bytes() {
+  const Result<std::string> statm = sys::read_file("/proc/self/statm");
+  if (!statm) return std::nullopt;
+  const std::vector<std::string_view> fields = split(trim(*statm), ' ');
+  const std::optional<std::int64_t> pages = fields.size() > 1 ? parse_int(fields[1]) : std::nullopt;
+  if (!pages) return std::nullopt;
+  return *pages * ::sysconf(_SC_PAGESIZE);
+}
+
+}  // namespace
+
+Response health(const Request&, Context&) { return json_response(R"({"status":"ok"})"); }
+
+Response version(const Request&, Context& context) {
+  const Result<store::StoreInfo> info = context.store.info();
+  if (!info) return error_response(info.error());
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().member("version", context.facts.version).member("api", kApiVersion);
+  json.member("store", info->location).member("schema_version", info->schema_version);
+  json.member("pid", std::int64_t{::getpid()});
+  json.key("started_ns").value_string(ns_of(context.facts.started));
+  json.member("cpu_seconds", seconds(sys::process_cpu_time())).key("rss_bytes");
+  if (const auto bytes = resident_bytes()) {
+    json.value(*bytes);
+  } else {
+    json.null();
+  }
+  json.end_object();
+  return json_response(std::move(body));
+}
+
+Response openapi_page(const Request&, Context& context) {
+  return json_response(openapi(routes(), context.facts.version));
+}
+
+Response stop(const Request& request, Context& context) {
+  if (!request.over_unix) {
+    return error_response({Code::kPermission, "the server is stopped through its Unix socket only: corral serve --stop"});
+  }
+  context.request_stop();
+  return json_response(R"({"stopping":true})");
+}
+
+Response stream(const Request&, Context& context) {
+  Response response;
+  response.events = context.events.subscribe();
+  if (!response.events) return error_response({Code::kUnavailable, "too many event streams are open"});
+  response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
+  return response;
+}
+
+}  // namespace corral::server::api

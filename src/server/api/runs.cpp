@@ -1,0 +1,265 @@
+// Experiments, workloads and runs.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "query/select.h"
+#include "query/summary.h"
+#include "server/api/handlers.h"
+#include "server/api/write.h"
+
+namespace corral::server::api {
+namespace {
+
+constexpr std::int64_t kMaxRunsPerPage = 1000;
+constexpr std::size_t kMaxNeighbours = 1000;
+
+std::string experiment_text(ExperimentId id) { return std::to_string(id.value); }
+
+std::string cursor_of(const store::Run& run) { return fmt::format("{}-{}", ns_of(run.start), run.id.hex()); }
+
+std::optional<std::pair<UtcTime, RunId>> parse_cursor(std::string_view text) {
+  const std::size_t dash = text.rfind('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::optional<std::int64_t> time = parse_int(text.substr(0, dash));
+  const Result<RunId> id = RunId::parse(text.substr(dash + 1));
+  if (!time || !id) return std::nullopt;
+  return std::pair(utc_time(*time), *id);
+}
+
+std::optional<store::RunStatus> parse_status(std::string_view name) {
+  for (int s = 0; s <= static_cast<int>(store::RunStatus::kUnknown); ++s) {
+    const auto status = static_cast<store::RunStatus>(s);
+    if (store::status_name(status) == name) return status;
+  }
+  return std::nullopt;
+}
+
+const std::string* find_fact(const codec::Attributes& facts, std::string_view key) {
+  const auto found = std::ranges::find_if(facts, [&](const auto& fact) { return fact.first == key; });
+  return found != facts.end() ? &found->second : nullptr;
+}
+
+void write_optional_text(JsonWriter& json, std::string_view name, const std::string& text) {
+  json.key(name);
+  if (text.empty()) {
+    json.null();
+  } else {
+    json.value(std::string_view(text));
+  }
+}
+
+void write_exit(JsonWriter& json, std::string_view name, std::optional<std::int32_t> value) {
+  json.key(name);
+  if (value) {
+    json.value(*value);
+  } else {
+    json.null();
+  }
+}
+
+void write_loss(JsonWriter& json, const query::Loss* loss) {
+  json.key("loss");
+  if (loss == nullptr) {
+    json.null();
+    return;
+  }
+  json.begin_object().member("metric", loss->metric).member("value", loss->value).key("step");
+  if (loss->step) {
+    json.value(*loss->step);
+  } else {
+    json.null();
+  }
+  json.end_object();
+}
+
+// The members that a run has in lists and alone.
+void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss) {
+  json.member("id", run.id.hex()).member("name", run.name);
+  json.member("experiment_id", experiment_text(run.experiment)).member("experiment", run.experiment_name);
+  json.member("workload_id", run.workload.hex());
+  write_optional_text(json, "workload", run.workload_name);
+  json.member("status", store::status_name(run.status));
+  json.key("start_ns");
+  write_time(json, run.start);
+  json.key("end_ns");
+  write_time(json, run.end);
+  json.member("duration_s", seconds(std::max(Nanos(0), run.end.value_or(run.newest) - run.start)));
+  write_exit(json, "exit_code", run.exit_code);
+  write_exit(json, "exit_signal", run.exit_signal);
+  json.member("host", run.host).key("command");
+  const std::string* command = find_fact(run.info, "command");
+  write_json_text(json, command != nullptr ? *command : "null");
+  write_loss(json, loss);
+}
+
+void write_texts(JsonWriter& json, std::string_view name, const codec::Attributes& facts) {
+  json.key(name).begin_object();
+  for (const auto& [key, value] : facts) json.member(key, value);
+  json.end_object();
+}
+
+void write_facts(JsonWriter& json, const store::Run& run) {
+  write_texts(json, "params", run.params);
+  write_texts(json, "tags", run.tags);
+  json.key("info");
+  write_attributes(json, run.info);
+  json.key("end_reason");
+  if (run.end_reason) {
+    json.value(end_reason_name(*run.end_reason));
+  } else {
+    json.null();
+  }
+  json.key("unavailable").begin_array();
+  for (const auto& [source, reason] : run.unavailable) {
+    json.begin_object().member("source", source).member("reason", reason).end_object();
+  }
+  json.end_array().key("drops").begin_object();
+  for (const std::string_view key : {"points", "frames", "ticks"}) {
+    const std::string* total = find_fact(run.drops, key);
+    json.member(key, total != nullptr ? parse_int(*total).value_or(0) : std::int64_t{0});
+  }
+  json.end_object();
+}
+
+Result<> write_neighbours(JsonWriter& json, const store::Run& run, store::Store& store) {
+  store::RunFilter filter;
+  filter.workload = run.workload;
+  filter.limit = kMaxNeighbours;
+  const store::RunPage page = TRY(store.runs(filter));
+  UtcTime start = run.start;
+  json.key("neighbours").begin_array();
+  for (const store::Run& other : page.runs) {
+    start = std::min(start, other.start);
+    if (other.id == run.id) continue;
+    json.begin_object().member("id", other.id.hex()).member("name", other.name).end_object();
+  }
+  json.end_array().key("workload_start_ns");
+  write_time(json, start);
+  return {};
+}
+
+// The filter of the query string, or the 400 that names what is wrong with it.
+tl::expected<store::RunFilter, Response> parse_filter(const Request& request) {
+  store::RunFilter filter;
+  filter.facts = true;  // a list shows commands
+  const auto wrong = [&](std::string_view name, std::string_view expected) {
+    return tl::unexpected<Response>(bad_query(name, expected, request.query_value(name).value_or("")));
+  };
+  if (const auto text = request.query_value("experiment"); text && !text->empty()) {
+    const auto id = parse_int(*text);
+    if (!id) return wrong("experiment", "an experiment's id");
+    filter.experiment = ExperimentId{*id};
+  }
+  if (const auto text = request.query_value("workload"); text && !text->empty()) {
+    const auto id = WorkloadId::parse(*text);
+    if (!id) return wrong("workload", "a workload's id of 32 hex digits");
+    filter.workload = *id;
+  }
+  if (const auto text = request.query_value("status"); text && !text->empty()) {
+    filter.status = parse_status(*text);
+    if (!filter.status) return wrong("status", "running, finished, failed, stopped or unknown");
+  }
+  if (const auto text = request.query_value("before"); text && !text->empty()) {
+    filter.before = parse_cursor(*text);
+    if (!filter.before) return wrong("before", "the 'next' of an earlier answer");
+  }
+  const auto limit = query_int(request, "limit", {1, kMaxRunsPerPage, 100});
+  if (!limit) return wrong("limit", "between 1 and 1000");
+  filter.limit = static_cast<std::size_t>(*limit);
+  return filter;
+}
+
+Result<std::string> runs_json(store::RunFilter filter, store::Store& store) {
+  filter.limit += 1;  // tells whether there is a next page
+  store::RunPage page = TRY(store.runs(filter));
+  const bool more = page.runs.size() == filter.limit;
+  if (more) page.runs.pop_back();
+  std::vector<RunId> ids;
+  for (const store::Run& run : page.runs) ids.push_back(run.id);
+  const std::unordered_map<RunId, query::Loss> losses = TRY(query::losses_of(store, ids));
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("runs").begin_array();
+  for (const store::Run& run : page.runs) {
+    const auto loss = losses.find(run.id);
+    json.begin_object();
+    write_run(json, run, loss != losses.end() ? &loss->second : nullptr);
+    json.end_object();
+  }
+  json.end_array();
+  write_optional_text(json, "next", more ? cursor_of(page.runs.back()) : "");
+  json.member("total", page.total).end_object();
+  return body;
+}
+
+Result<std::string> run_json(std::string_view text, store::Store& store) {
+  const RunId id = TRY(query::select_run(store, text));
+  const std::optional<store::Run> run = TRY(store.run(id));
+  if (!run) return fail(Code::kNotFound, fmt::format("no run {}", id.hex()));
+  const std::unordered_map<RunId, query::Loss> losses = TRY(query::losses_of(store, std::span(&id, 1)));
+  const auto loss = losses.find(id);
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object();
+  write_run(json, *run, loss != losses.end() ? &loss->second : nullptr);
+  write_facts(json, *run);
+  TRY(write_neighbours(json, *run, store));
+  json.end_object();
+  return body;
+}
+
+}  // namespace
+
+Response experiments(const Request&, Context& context) {
+  const auto found = context.store.experiments();
+  if (!found) return error_response(found.error());
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("experiments").begin_array();
+  for (const store::Experiment& experiment : *found) {
+    json.begin_object().member("id", experiment_text(experiment.id)).member("name", experiment.name).key("created_ns");
+    write_time(json, experiment.created);
+    json.member("runs", experiment.runs).member("running", experiment.running).end_object();
+  }
+  json.end_array().end_object();
+  return json_response(std::move(body));
+}
+
+Response workloads(const Request& request, Context& context) {
+  const auto filter = parse_filter(request);
+  if (!filter) return filter.error();
+  const auto found = context.store.workloads(filter->experiment);
+  if (!found) return error_response(found.error());
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("workloads").begin_array();
+  for (const store::Workload& workload : *found) {
+    json.begin_object().member("id", workload.id.hex());
+    write_optional_text(json, "name", workload.name);
+    json.member("experiment_id", experiment_text(workload.experiment)).key("created_ns");
+    write_time(json, workload.created);
+    json.key("runs").begin_array();
+    for (const RunId& run : workload.runs) json.value(run.hex());
+    json.end_array().end_object();
+  }
+  json.end_array().end_object();
+  return json_response(std::move(body));
+}
+
+Response runs(const Request& request, Context& context) {
+  const auto filter = parse_filter(request);
+  if (!filter) return filter.error();
+  Result<std::string> body = runs_json(*filter, context.store);
+  return body ? json_response(*std::move(body)) : error_response(body.error());
+}
+
+Response run(const Request& request, Context& context) {
+  Result<std::string> body = run_json(request.param("run"), context.store);
+  return body ? json_response(*std::move(body)) : error_response(body.error());
+}
+
+}  // namespace corral::server::api

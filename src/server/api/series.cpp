@@ -1,0 +1,74 @@
+// The series of a run, with what the catalogue knows of them.
+#include "core/json.h"
+#include "metric/catalogue.h"
+#include "query/select.h"
+#include "server/api/handlers.h"
+#include "server/api/write.h"
+
+namespace corral::server::api {
+namespace {
+
+std::string_view aggregation_name(metric::Aggregation aggregation) {
+  switch (aggregation) {
+    case metric::Aggregation::kMean: return "mean";
+    case metric::Aggregation::kSum: return "sum";
+    case metric::Aggregation::kSharedOnce: return "shared_once";
+  }
+  return "mean";
+}
+
+void write_catalogue(JsonWriter& json, const store::Series& series) {
+  const metric::Metric* known = metric::find_metric(series.name);
+  json.key("rate_unit");
+  if (known != nullptr && known->kind == metric::Kind::kCounter) {
+    json.value(known->rate_unit);
+  } else {
+    json.null();
+  }
+  json.member("kind", series.kind == metric::Kind::kCounter ? "counter" : "gauge");
+  json.member("aggregation", aggregation_name(series.aggregation));
+  json.member("group", known != nullptr ? known->group : "software");
+  json.member("description", known != nullptr ? known->describe : "");
+}
+
+void write_series(JsonWriter& json, const store::Series& series) {
+  const bool any = series.points > 0;
+  const std::int64_t finite = series.points - series.nan;
+  json.begin_object().member("series", series.id.value).member("name", series.name).member("source", series.source);
+  json.member("owner", series.owner == metric::Owner::kRun ? "run" : "workload").member("unit", series.unit);
+  write_catalogue(json, series);
+  json.member("points", series.points).key("first_ns");
+  write_time(json, any ? std::optional(series.first) : std::nullopt);
+  json.key("last_ns");
+  write_time(json, any ? std::optional(series.last_time) : std::nullopt);
+  json.key("first_step");
+  write_integer(json, series.first_step);
+  json.key("last_step");
+  write_integer(json, series.last_step);
+  json.key("last");
+  write_number(json, series.last);
+  json.key("min");
+  write_number(json, series.min);
+  json.key("max");
+  write_number(json, series.max);
+  json.key("mean");
+  write_number(json, finite > 0 ? std::optional(series.sum / static_cast<double>(finite)) : std::nullopt);
+  json.member("nan", series.nan).end_object();
+}
+
+}  // namespace
+
+Response metrics(const Request& request, Context& context) {
+  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  if (!run) return error_response(run.error());
+  const Result<std::vector<store::Series>> found = context.store.series_of(*run);
+  if (!found) return error_response(found.error());
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("metrics").begin_array();
+  for (const store::Series& series : *found) write_series(json, series);
+  json.end_array().end_object();
+  return json_response(std::move(body));
+}
+
+}  // namespace corral::server::api

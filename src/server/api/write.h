@@ -1,0 +1,42 @@
+// How the API writes what several of its answers share.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/json.h"
+#include "core/time.h"
+#include "server/http/response.h"
+
+namespace corral::server::api {
+
+// A 64-bit integer as a decimal string, or null.
+void write_integer(JsonWriter& json, std::optional<std::int64_t> value);
+void write_time(JsonWriter& json, std::optional<UtcTime> time);
+// A number, or null.
+void write_number(JsonWriter& json, std::optional<double> value);
+// JSON text as it is stored; text that is no JSON is written as a string.
+void write_json_text(JsonWriter& json, const std::string& text);
+// {"key": value, ...} of JSON texts.
+void write_attributes(JsonWriter& json, const codec::Attributes& attributes);
+
+std::string_view phase_kind_name(codec::PhaseKind kind);
+std::string_view log_stream_name(codec::LogStream stream);
+std::optional<codec::LogStream> parse_log_stream(std::string_view name);
+std::string_view end_reason_name(codec::EndReason reason);
+
+// 400 that names a query parameter.
+Response bad_query(std::string_view name, std::string_view expected, std::string_view got);
+// The parameter as an integer in [low, high]; `fallback` when absent.
+struct IntRange {
+  std::int64_t low;
+  std::int64_t high;
+  std::int64_t fallback;
+};
+std::optional<std::int64_t> query_int(const Request& request, std::string_view name, const IntRange& range);
+
+}  // namespace corral::server::api

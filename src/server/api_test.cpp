@@ -1,0 +1,340 @@
+// Handlers over the real SQLite store, without a socket.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <semaphore>
+#include <set>
+
+#include "core/json.h"
+#include "server/api/chart_request.h"
+#include "server/api/frames_split.h"
+#include "server/api/json_position.h"
+#include "server/router.h"
+#include "store/sqlite/sqlite_store.h"
+#include "store/test_frames.h"
+
+namespace corral::server {
+namespace {
+
+namespace frames = store::testing;
+
+class CollectingSink : public StreamSink {
+ public:
+  bool write(std::string_view bytes) override {
+    text.append(bytes);
+    return true;
+  }
+  std::string text;
+};
+
+class Api : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto store = store::open_sqlite_store({.directory = directory_});
+    ASSERT_TRUE(store) << store.error().message;
+    store_ = std::move(*store);
+    context_ = std::make_unique<Context>(Context{*store_, events_, {"1.2.3", utc_time(5)}, [] {}});
+  }
+  void TearDown() override {
+    context_.reset();
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  Response get(std::string_view target) {
+    Request request;
+    EXPECT_TRUE(parse_target(target, request));
+    return route(std::move(request), *context_);
+  }
+  Json get_json(std::string_view target, int status = 200) {
+    const Response response = get(target);
+    EXPECT_EQ(response.status, status) << response.body;
+    return Json::parse(response.body).value_or(Json());
+  }
+  Response post(std::string_view target, std::string body) {
+    Request request;
+    request.method = Method::kPost;
+    EXPECT_TRUE(parse_target(target, request));
+    request.body = std::move(body);
+    return route(std::move(request), *context_);
+  }
+  static std::string bytes_of(const codec::Frame& frame) {
+    return {reinterpret_cast<const char*>(frame.raw.data()), frame.raw.size()};
+  }
+  // A run with two losses, an event, a phase and output; its frames posted as a client does.
+  void fill() {
+    std::string body = bytes_of(writer_.frame(frames::session_body(run_, "supervisor")));
+    codec::SchemaBody schema;
+    schema.series = {frames::series_def(1, "loss")};
+    body += bytes_of(writer_.frame(schema));
+    body += bytes_of(writer_.frame(frames::samples(1, {{2000, 0.5}, {3000, 0.25}}, {1, 2})));
+    codec::PhaseRecord phase;
+    phase.id = 1;
+    phase.begin = boot_time(1500);
+    phase.name = "epoch";
+    phase.type = "epoch";
+    phase.lane = "node7/4711/main";
+    phase.attributes = {{"index", "3"}};
+    body += bytes_of(writer_.frame(codec::PhasesBody{{phase}}));
+    body += bytes_of(writer_.frame(codec::EventsBody{{{boot_time(2500), "checkpoint", "user", {{"ok", "true"}}}}}));
+    body += bytes_of(writer_.frame(codec::LogBody{boot_time(1600), codec::LogStream::kStdout, 0, "hello\n"}));
+    body += bytes_of(writer_.frame(codec::LogBody{boot_time(1700), codec::LogStream::kStdout, 100, "after a gap\n"}));
+    codec::FactsBody facts;
+    facts.facts = {{codec::FactKind::kParam, "lr", "0.1"},
+                   {codec::FactKind::kInfo, "command", R"(["python3","train.py"])"},
+                   {codec::FactKind::kInfo, "cpus", "8"},
+                   {codec::FactKind::kUnavailable, "run.io", "no permission"},
+                   {codec::FactKind::kDrop, "points", "7"}};
+    body += bytes_of(writer_.frame(facts));
+    const Response response = post("/api/corral/v1/frames", std::move(body));
+    ASSERT_EQ(response.status, 200) << response.body;
+  }
+  [[nodiscard]] std::string run_path() const { return "/api/corral/v1/runs/" + run_.hex(); }
+
+  const std::filesystem::path directory_ = std::filesystem::temp_directory_path() / ("corral-" + RunId::random().hex());
+  const RunId run_ = RunId::random();
+  frames::SessionWriter writer_;
+  EventHub events_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Context> context_;
+};
+
+const Json& at(const Json& json, std::string_view key) {
+  static const Json kNothing;
+  const Json* found = json.find(key);
+  EXPECT_NE(found, nullptr) << key << " in " << json.dump();
+  return found != nullptr ? *found : kNothing;
+}
+const Json& first(const Json& json, std::string_view key) {
+  static const Json kNothing;
+  const Json::Array* array = at(json, key).as_array();
+  EXPECT_TRUE(array != nullptr && !array->empty()) << key << " in " << json.dump();
+  return array != nullptr && !array->empty() ? array->front() : kNothing;
+}
+
+TEST_F(Api, FramesAreAcknowledgedAndAResendIsHarmless) {
+  const std::string body = bytes_of(writer_.frame(frames::session_body(run_)));
+  for (int i = 0; i < 2; ++i) {
+    const Response response = post("/api/corral/v1/frames", body);
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.body, R"({"acks":[{"session":")" + writer_.id().hex() + R"(","durable_seq":"1"}],"refused":[]})");
+  }
+  const Json session = get_json("/api/corral/v1/sessions/" + writer_.id().hex());
+  EXPECT_TRUE(*at(session, "known").as_bool());
+  EXPECT_EQ(session.get_string("durable_seq"), "1");
+}
+
+TEST_F(Api, AnUnknownSessionStandsAtZero) {
+  const Json session = get_json("/api/corral/v1/sessions/" + SessionId::random().hex());
+  EXPECT_FALSE(*at(session, "known").as_bool());
+  EXPECT_EQ(session.get_string("durable_seq"), "0");
+  EXPECT_EQ(get("/api/corral/v1/sessions/xyz").status, 400);
+}
+
+TEST_F(Api, ABodyThatIsNoFramesNamesThePosition) {
+  std::string body = bytes_of(writer_.frame(frames::session_body(run_)));
+  const auto good = static_cast<std::int64_t>(body.size());
+  const Response garbage = post("/api/corral/v1/frames", body + std::string(100, 'x'));
+  EXPECT_EQ(garbage.status, 400);
+  EXPECT_EQ(at(*Json::parse(garbage.body), "error").get_int("position"), good) << garbage.body;
+  const Response cut = post("/api/corral/v1/frames", body + body.substr(0, body.size() - 1));
+  EXPECT_EQ(cut.status, 400);
+  EXPECT_EQ(at(*Json::parse(cut.body), "error").get_int("position"), good) << cut.body;
+  // Nothing of such a body is stored.
+  EXPECT_FALSE(*at(get_json("/api/corral/v1/sessions/" + writer_.id().hex()), "known").as_bool());
+}
+
+TEST_F(Api, ACorruptFrameIsRefusedAndOtherSessionsAreStored) {
+  frames::SessionWriter other;
+  std::string bad = bytes_of(writer_.frame(frames::session_body(run_)));
+  bad.back() = static_cast<char>(bad.back() ^ 1);
+  const Response response = post("/api/corral/v1/frames", bad + bytes_of(other.frame(frames::session_body(RunId::random()))));
+  EXPECT_EQ(response.status, 422) << response.body;
+  const Json json = *Json::parse(response.body);
+  EXPECT_EQ(first(json, "acks").get_string("session"), other.id().hex());
+  const Json& refused = first(json, "refused");
+  EXPECT_EQ(refused.get_int("index"), 0);
+  EXPECT_EQ(refused.get_string("session"), writer_.id().hex());
+  EXPECT_EQ(refused.get_int("first"), 1);
+  EXPECT_EQ(refused.get_int("last"), 1);
+  EXPECT_EQ(refused.get_string("code"), "corruption");
+}
+
+TEST_F(Api, AFrameOutOfOrderIsAConflict) {
+  writer_.seek(5);
+  const Response response = post("/api/corral/v1/frames", bytes_of(writer_.frame(frames::session_body(run_))));
+  EXPECT_EQ(response.status, 409) << response.body;
+  EXPECT_EQ(first(*Json::parse(response.body), "refused").get_string("code"), "conflict");
+}
+
+TEST_F(Api, RunsAreListedWithLossAndCommand) {
+  fill();
+  const Json list = get_json("/api/corral/v1/runs?status=running&limit=1");
+  const Json& run = first(list, "runs");
+  EXPECT_EQ(run.get_string("id"), run_.hex());
+  EXPECT_EQ(run.get_string("experiment"), "digits");
+  EXPECT_EQ(run.get_string("status"), "running");
+  EXPECT_EQ(at(run, "command").dump(), R"(["python3","train.py"])");
+  EXPECT_EQ(at(run, "loss").dump(), R"({"metric":"loss","value":0.25,"step":2})");
+  EXPECT_TRUE(at(run, "workload").is_null());
+  EXPECT_TRUE(at(run, "end_ns").is_null());
+  EXPECT_TRUE(at(list, "next").is_null());
+  EXPECT_EQ(list.get_int("total"), 1);
+  EXPECT_EQ(get_json("/api/corral/v1/runs?status=finished").get_int("total"), 0);
+}
+
+TEST_F(Api, PagesOfRunsFollowEachOther) {
+  std::set<std::string> seen;
+  for (int i = 0; i < 3; ++i) {
+    frames::SessionWriter writer;
+    ASSERT_EQ(post("/api/corral/v1/frames", bytes_of(writer.frame(frames::session_body(RunId::random(), "supervisor")))).status, 200);
+  }
+  std::string before;
+  for (int page = 0; page < 3; ++page) {
+    const Json list = get_json("/api/corral/v1/runs?limit=1&before=" + before);
+    EXPECT_TRUE(seen.insert(first(list, "runs").get_string("id")).second);
+    before = list.get_string("next");
+  }
+  EXPECT_EQ(before, "");
+}
+
+TEST_F(Api, ARunIsShownWhole) {
+  fill();
+  const Json run = get_json("/api/corral/v1/runs/" + run_.hex().substr(0, 8));
+  EXPECT_EQ(at(run, "params").get_string("lr"), "0.1");
+  EXPECT_EQ(at(run, "info").get_int("cpus"), 8);
+  EXPECT_EQ(first(run, "unavailable").get_string("reason"), "no permission");
+  EXPECT_EQ(at(run, "drops").dump(), R"({"points":7,"frames":0,"ticks":0})");
+  EXPECT_EQ(at(run, "neighbours").dump(), "[]");
+  EXPECT_EQ(run.get_string("workload_start_ns"), run.get_string("start_ns"));
+  EXPECT_EQ(get_json("/api/corral/v1/runs/%401").get_string("id"), run_.hex());
+  EXPECT_EQ(get("/api/corral/v1/runs/nobody").status, 404);
+}
+
+TEST_F(Api, MetricsCarryStatistics) {
+  fill();
+  const Json& loss = first(get_json(run_path() + "/metrics"), "metrics");
+  EXPECT_EQ(loss.get_string("name"), "loss");
+  EXPECT_EQ(loss.get_string("group"), "software");
+  EXPECT_EQ(loss.get_int("points"), 2);
+  EXPECT_EQ(at(loss, "mean").as_double(0), 0.375);
+  EXPECT_EQ(loss.get_string("last_ns"), std::to_string(ns_of(frames::utc(3000))));
+}
+
+TEST_F(Api, PhasesEventsAndOutputAreGiven) {
+  fill();
+  const Json& phase = first(get_json(run_path() + "/phases"), "phases");
+  EXPECT_EQ(phase.get_string("name"), "epoch");
+  EXPECT_TRUE(at(phase, "end_ns").is_null());
+  EXPECT_EQ(at(phase, "attributes").dump(), R"({"index":3})");
+  EXPECT_EQ(first(get_json(run_path() + "/events"), "events").get_string("name"), "checkpoint");
+  const Json logs = get_json(run_path() + "/logs?stream=stdout&limit=1");
+  EXPECT_EQ(first(logs, "chunks").get_string("text"), "hello\n");
+  EXPECT_EQ(at(logs, "gaps").dump(), "[]");
+  const Json rest = get_json(run_path() + "/logs?stream=stdout&from=" + logs.get_string("next"));
+  EXPECT_EQ(first(rest, "chunks").get_string("text"), "after a gap\n");
+  EXPECT_EQ(at(rest, "gaps").dump(), R"([{"stream":"stdout","from":"6","to":"100"}])");
+  EXPECT_EQ(at(rest, "end").get_string("stdout"), "112");
+}
+
+TEST_F(Api, ChartsAreBinaryAndExportIsStreamed) {
+  fill();
+  const std::int64_t series = first(get_json(run_path() + "/metrics"), "metrics").get_int("series");
+  const Response chart = post("/api/corral/v1/charts", R"({"series":[)" + std::to_string(series) + R"(],"width":10})");
+  ASSERT_EQ(chart.status, 200) << chart.body;
+  EXPECT_EQ(chart.body.substr(0, 4), "CRCH");
+  EXPECT_EQ(post("/api/corral/v1/charts", R"({"series":[4711],"width":10})").status, 404);
+  const Response exported = get(run_path() + "/export?metric=lo*&format=csv");
+  ASSERT_TRUE(exported.stream);
+  CollectingSink sink;
+  ASSERT_TRUE(exported.stream(sink));
+  EXPECT_EQ(std::ranges::count_if(sink.text, [](char c) { return c == '\n'; }), 3) << sink.text;
+  EXPECT_EQ(get(run_path() + "/export?metric=nothing*").status, 404);
+  EXPECT_EQ(get(run_path() + "/export?format=xml").status, 400);
+}
+
+TEST_F(Api, IngestIsToldToOpenPages) {
+  const auto stream = get("/api/corral/v1/stream").events;
+  ASSERT_TRUE(stream);
+  std::binary_semaphore news(0);
+  stream->attach([&] { news.release(); });
+  fill();
+  std::string seen = stream->take();
+  while (seen.find("event: runs\ndata: {\"runs\":[\"" + run_.hex()) == std::string::npos) {
+    ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(10))) << seen;
+    seen += stream->take();
+  }
+  stream->attach(nullptr);
+}
+
+TEST_F(Api, WrongPathsMethodsAndParametersSayWhatIsWrong) {
+  EXPECT_EQ(get("/api/corral/v1/nothing").status, 404);
+  EXPECT_EQ(get("/api").status, 404);
+  const Response wrong_method = get("/api/corral/v1/frames");
+  EXPECT_EQ(wrong_method.status, 405);
+  EXPECT_NE(response_head(wrong_method, Framing::kLength, true).find("Allow: POST\r\n"), std::string::npos);
+  const Json error = at(get_json("/api/corral/v1/runs?limit=0", 400), "error");
+  EXPECT_EQ(error.get_string("field"), "limit");
+  EXPECT_EQ(get("/api/corral/v1/runs?status=dancing").status, 400);
+  EXPECT_EQ(get("/api/corral/v1/runs?before=x").status, 400);
+  EXPECT_EQ(get(run_path() + "/logs?from=1.2").status, 400);
+}
+
+TEST_F(Api, ExperimentsAndWorkloadsAreListed) {
+  fill();
+  const Json& experiment = first(get_json("/api/corral/v1/experiments"), "experiments");
+  EXPECT_EQ(experiment.get_string("name"), "digits");
+  EXPECT_EQ(experiment.get_int("running"), 1);
+  const Json& workload = first(get_json("/api/corral/v1/workloads?experiment=" + experiment.get_string("id")), "workloads");
+  EXPECT_EQ(at(workload, "runs").dump(), "[\"" + run_.hex() + "\"]");
+  EXPECT_TRUE(at(workload, "name").is_null());
+}
+
+// ---- pure parsers
+
+TEST(ChartRequest, ErrorsNameFieldAndPosition) {
+  struct Case {
+    const char* text;
+    const char* field;
+    std::optional<std::size_t> position;
+  };
+  for (const Case& c : {Case{R"({"series":[1],"width":0})", "width", 14},
+                        Case{R"({"series":[1],"width":8193})", "width", 14},
+                        Case{R"({"series":[1]})", "width", std::nullopt},
+                        Case{R"({"width":1,"series":[]})", "series", 11},
+                        Case{R"({"width":1,"series":["x"]})", "series", 11},
+                        Case{R"({"width":1,"series":[1],"mode":"log"})", "mode", 24},
+                        Case{R"({"width":1,"series":[1],"from_ns":"5","to_ns":"5"})", "to_ns", 38},
+                        Case{R"({"width":1,"series":[1],"from_ns":1.5})", "from_ns", 24},
+                        Case{R"([])", "", 0},
+                        Case{R"({"width":1,)", "", 11}}) {
+    const auto request = api::parse_chart_request(c.text);
+    ASSERT_FALSE(request) << c.text;
+    EXPECT_EQ(request.error().field, c.field) << c.text;
+    EXPECT_EQ(request.error().position, c.position) << c.text;
+  }
+}
+
+TEST(ChartRequest, TimesMayBeStringsNumbersOrAbsent) {
+  const auto request = api::parse_chart_request(R"({"series":["7",8],"width":3,"from_ns":"1763712000000000000","mode":"rate"})");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->series, (std::vector<SeriesId>{{7}, {8}}));
+  EXPECT_EQ(request->from, utc_time(1763712000000000000));
+  EXPECT_FALSE(request->to);
+  EXPECT_EQ(request->mode, query::ChartMode::kRate);
+}
+
+TEST(JsonPosition, PointsAtTheByteThatIsWrong) {
+  EXPECT_EQ(api::json_error_position(R"({"a":1,})"), 7U);
+  EXPECT_EQ(api::json_error_position(R"({"a" 1})"), 5U);
+  EXPECT_EQ(api::json_error_position(R"([1,2)"), 5U);
+  EXPECT_EQ(api::json_error_position(R"(["abc)"), 5U);
+  EXPECT_EQ(api::json_error_position("[1.x]"), 3U);
+  EXPECT_EQ(api::json_error_position("[truth]"), 4U);
+  EXPECT_EQ(api::json_error_position("{} x"), 3U);
+  EXPECT_EQ(api::json_error_position(""), 0U);
+  EXPECT_EQ(api::json_error_position(std::string(100'000, '[')), 64U);
+}
+
+}  // namespace
+}  // namespace corral::server

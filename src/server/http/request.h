@@ -1,0 +1,46 @@
+// Request: one HTTP request as handlers see it, free of the transport's types.
+//
+// Made by the transport (method, target, headers, body) and completed by the router (params). Names of headers are
+// lower-case; the path stays percent-encoded until the router has split it, so that "%2F" is never a separator.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+
+namespace corral::server {
+
+enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOther };
+std::string_view method_name(Method method);
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+struct Request {
+  Method method = Method::kGet;
+  std::string path;    // "/api/corral/v1/runs/%401", encoded as sent
+  Pairs query;         // decoded, in the order sent
+  Pairs headers;       // names in lower case
+  Pairs params;        // of the route's pattern, decoded: {"run", "@1"}
+  std::string body;
+  bool over_unix = false;  // came through the 0600 Unix socket: this user
+
+  // Empty when absent.
+  [[nodiscard]] std::string_view header(std::string_view lower_case_name) const;
+  [[nodiscard]] std::string_view param(std::string_view name) const;
+  // The first value of that name.
+  [[nodiscard]] std::optional<std::string_view> query_value(std::string_view name) const;
+  [[nodiscard]] std::string_view cookie(std::string_view name) const;
+};
+
+// "%41b" -> "Ab"; `plus_is_space` as in query strings. kInvalidArgument for a broken escape or an encoded NUL.
+Result<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
+
+// Sets path and query from a request target ("/a/b?c=d", or absolute "http://host/a/b").
+Result<> parse_target(std::string_view target, Request& request);
+
+}  // namespace corral::server

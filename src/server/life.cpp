@@ -1,0 +1,223 @@
+#include "server/life.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "core/limits.h"
+#include "core/text.h"
+#include "server/gate.h"
+#include "server/router.h"
+#include "sys/clock.h"
+#include "sys/http_client.h"
+
+namespace corral::server {
+namespace {
+
+constexpr auto kGrace = std::chrono::seconds(5);
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool is_loopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+struct Bound {
+  sys::Fd socket;
+  sys::ListenAddress address;
+};
+
+Result<Bound> bind_at(sys::ListenAddress address) {
+  sys::Fd socket = TRY(sys::listen_tcp(address));
+  address.port = TRY(sys::bound_port(socket));
+  return Bound{std::move(socket), std::move(address)};
+}
+
+// The port that the store's server had last, so that bookmarks and open pages live on; else the first free one.
+Result<Bound> bind_remembered(const fs::path& store_dir) {
+  const Result<std::string> text = sys::read_file(sys::server_port_path(store_dir), 64);
+  const std::optional<std::int64_t> remembered = text ? parse_int(trim(*text)) : std::nullopt;
+  if (remembered && *remembered > 0 && *remembered <= 65535) {
+    if (auto bound = bind_at({.port = static_cast<std::uint16_t>(*remembered)})) return bound;
+  }
+  Error last{Code::kUnavailable, "no port"};
+  for (std::uint16_t port = limits::kFirstPort; port <= limits::kLastPort; ++port) {
+    auto bound = bind_at({.port = port});
+    if (bound) return bound;
+    last = bound.error();
+  }
+  return fail(Code::kUnavailable, fmt::format("none of the ports {} to {} on 127.0.0.1 is free ({}); --listen ADDRESS:PORT chooses another",
+                                              limits::kFirstPort, limits::kLastPort, last.message));
+}
+
+Result<Bound> bind_tcp(const ServeOptions& options) {
+  if (!options.listen) return bind_remembered(options.store_dir);
+  Result<Bound> bound = bind_at(*options.listen);
+  if (!bound && bound.error().code == Code::kUnavailable) {
+    return fail(Code::kUnavailable, bound.error().message + "; --listen ADDRESS:PORT chooses another");
+  }
+  return bound;
+}
+
+GateRules rules_for(const sys::ListenAddress& address, std::string token) {
+  GateRules rules{.hosts = {address.host}, .wildcard = address.is_wildcard(), .token = std::move(token)};
+  if (is_loopback(address.host)) return rules;
+  std::string name = sys::host_name();
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  if (name.empty()) return rules;
+  rules.hosts.push_back(name);
+  rules.hosts.push_back(name.substr(0, name.find('.')));
+  return rules;
+}
+
+std::string url_of(sys::ListenAddress address) {
+  if (address.is_wildcard()) address.host = "127.0.0.1";
+  return "http://" + address.text();
+}
+
+}  // namespace
+
+Result<StoreLock> lock_store(const fs::path& store_dir) {
+  const sys::FilesystemKind kind = TRY(sys::filesystem_of(store_dir));
+  if (kind.network) {
+    return fail(Code::kUnsupported, fmt::format("{} is on {}, a network filesystem, where a database file is not safe: choose a local "
+                                                "directory with --store, or a server on another host with --server",
+                                                store_dir.string(), kind.name));
+  }
+  TRY(sys::make_directories(store_dir, 0700));
+  Result<sys::Fd> fd = sys::try_lock_file(sys::server_lock_path(store_dir));
+  if (fd) return StoreLock(*std::move(fd));
+  if (fd.error().code != Code::kUnavailable) return tl::unexpected(fd.error());
+  const auto other = sys::read_server_record(store_dir);
+  const std::string who = other ? fmt::format("the server with pid {} at {}", other->pid, other->url) : "another process";
+  return fail(Code::kAlreadyExists, fmt::format("{} is in use by {}", store_dir.string(), who));
+}
+
+RunningServer::RunningServer(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store)
+    : options_(std::move(options)),
+      lock_(std::move(lock)),
+      store_(std::move(store)),
+      events_(options_.events),
+      context_{.store = *store_,
+               .events = events_,
+               .facts = {.version = CORRAL_VERSION, .started = sys::utc_now()},
+               .request_stop = [this] { ask_to_stop(); }},
+      last_request_ns_(steady_ns()) {}
+
+RunningServer::~RunningServer() { stop(); }
+
+Result<> RunningServer::listen() {
+  Bound bound = TRY(bind_tcp(options_));
+  TRY(open_http(std::move(bound.socket), bound.address));
+  record_.pid = ::getpid();
+  record_.started = context_.facts.started;
+  record_.version = context_.facts.version;
+  record_.url = url_of(bound.address);
+  if (!options_.listen) {
+    TRY(sys::replace_file(sys::server_port_path(options_.store_dir), fmt::format("{}\n", bound.address.port)));
+  }
+  return sys::write_server_record(options_.store_dir, record_);
+}
+
+Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address) {
+  std::string token;
+  if (options_.token_file) {
+    const std::string content = TRY(sys::read_file(*options_.token_file, 64u << 10));
+    Result<std::string> parsed = parse_token(content);
+    if (!parsed) return tl::unexpected(parsed.error().with_context(options_.token_file->string()));
+    token = *std::move(parsed);
+  }
+  open_to_others_ = token.empty() && !is_loopback(address.host);
+  const fs::path socket = sys::socket_path(options_.store_dir);
+  TRY(sys::prepare_socket_directory(socket));
+  std::vector<Listener> listeners;
+  listeners.push_back({std::move(tcp), false});
+  listeners.push_back({TRY(sys::listen_unix(socket)), true});
+  record_.socket = socket.string();
+  HttpHandlers handlers;
+  handlers.gate = [rules = rules_for(address, std::move(token))](const Request& request) { return check_gate(request, rules); };
+  handlers.handle = [this](Request request) { return handle(std::move(request)); };
+  http_ = TRY(HttpServer::start(std::move(listeners), options_.http, std::move(handlers)));
+  return {};
+}
+
+Response RunningServer::handle(Request request) {
+  struct Busy {
+    explicit Busy(RunningServer& s) : server(s) { server.in_flight_ += 1; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    ~Busy() {
+      server.last_request_ns_ = steady_ns();
+      server.in_flight_ -= 1;
+    }
+    RunningServer& server;
+  };
+  const Busy busy(*this);
+  return route(std::move(request), context_);
+}
+
+void RunningServer::ask_to_stop() {
+  const std::scoped_lock lock(mutex_);
+  asked_to_stop_ = true;
+  wake_.notify_all();
+}
+
+Nanos RunningServer::idle_for() const {
+  if (in_flight_ > 0 || events_.open_streams() > 0) return Nanos(0);
+  return Nanos(steady_ns() - last_request_ns_);
+}
+
+LeaveReason RunningServer::wait(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto asked = [this] { return asked_to_stop_; };
+  while (options_.idle_exit) {
+    const Nanos idle = idle_for();
+    if (idle >= options_.idle_after) return LeaveReason::kIdle;
+    if (wake_.wait_for(lock, stop, options_.idle_after - idle, asked) || stop.stop_requested()) return LeaveReason::kAsked;
+  }
+  wake_.wait(lock, stop, asked);
+  return LeaveReason::kAsked;
+}
+
+void RunningServer::stop() {
+  if (std::exchange(stopped_, true)) return;
+  for (std::jthread& job : jobs_) job.request_stop();
+  jobs_.clear();
+  if (record_.pid != 0) ::unlink(sys::server_record_path(options_.store_dir).c_str());
+  if (!record_.socket.empty()) ::unlink(record_.socket.c_str());
+  if (http_) http_->stop(kGrace);
+}
+
+Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store) {
+  std::unique_ptr<RunningServer> server(new RunningServer(std::move(options), std::move(lock), std::move(store)));
+  TRY(server->listen());
+  for (const BackgroundJob& job : server->options_.jobs) {
+    server->jobs_.emplace_back([&job](const std::stop_token& stop) {
+      try {
+        job(stop);
+      } catch (const std::exception&) {
+        // A broken job must not take the server with it; what it failed to do is done by the next one.
+      }
+    });
+  }
+  return server;
+}
+
+Result<> stop_server(const fs::path& store_dir, Nanos limit) {
+  const std::optional<sys::ServerRecord> server = sys::find_server(store_dir);
+  if (!server) return fail(Code::kNotFound, fmt::format("no server runs for {}", store_dir.string()));
+  sys::HttpClient client({.base_url = "http://localhost", .unix_socket = server->socket, .token = {}});
+  const sys::HttpReply reply = TRY(client.send({.method = "POST", .path = "/api/corral/v1/stop", .body = {}}));
+  if (reply.status != 200) return fail(Code::kUnavailable, fmt::format("the server answered {}", reply.status));
+  const BootTime deadline = sys::boot_now() + limit;
+  const fs::path lock = sys::server_lock_path(store_dir);
+  while (!sys::try_lock_file(lock)) {
+    if (sys::boot_now() >= deadline) return fail(Code::kUnavailable, fmt::format("the server (pid {}) is still leaving", server->pid));
+    sys::system_clock().sleep_until(sys::boot_now() + std::chrono::milliseconds(20));
+  }
+  return {};
+}
+
+}  // namespace corral::server

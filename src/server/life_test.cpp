@@ -1,0 +1,187 @@
+#include "server/life.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "core/json.h"
+#include "core/limits.h"
+#include "server/http/test_client.h"
+#include "store/sqlite/sqlite_store.h"
+#include "sys/clock.h"
+
+namespace corral::server {
+namespace {
+
+class Life : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(directory_); }
+  void TearDown() override { fs::remove_all(directory_.parent_path()); }
+
+  Result<std::unique_ptr<RunningServer>> start(ServeOptions options = {}) {
+    options.store_dir = directory_;
+    StoreLock lock = TRY(lock_store(directory_));
+    auto store = TRY(store::open_sqlite_store({.directory = directory_}));
+    return start_server(std::move(options), std::move(lock), std::move(store));
+  }
+  static std::uint16_t port_of(const RunningServer& server) {
+    return static_cast<std::uint16_t>(parse_int(server.url().substr(server.url().rfind(':') + 1)).value_or(0));
+  }
+
+  const fs::path directory_ = fs::temp_directory_path() / ("corral-" + RunId::random().hex()) / "store";
+};
+
+TEST_F(Life, AnswersOverTcpAndOverTheUnixSocket) {
+  const auto server = start();
+  ASSERT_TRUE(server) << server.error().message;
+  TestClient tcp(port_of(**server));
+  const auto reply = tcp.get("/version");
+  ASSERT_TRUE(reply);
+  const auto json = Json::parse(reply->body);
+  ASSERT_TRUE(json) << reply->body;
+  EXPECT_EQ(json->get_int("api"), 1);
+  EXPECT_EQ(json->get_int("pid"), ::getpid());
+  TestClient local(sys::socket_path(directory_));
+  EXPECT_EQ(local.get("/health")->body, R"({"status":"ok"})");
+  struct stat info {};
+  ASSERT_EQ(::stat((*server)->socket().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+TEST_F(Life, ForeignHostsAreRefusedAtTheDoor) {
+  const auto server = start();
+  ASSERT_TRUE(server);
+  TestClient client(port_of(**server));
+  EXPECT_EQ(client.get("/version", "Host: evil.example\r\n")->status, 403);
+  EXPECT_EQ(client.get("/version", "Host: localhost\r\nOrigin: http://evil.example\r\n")->status, 403);
+  EXPECT_EQ(client.get("/version")->status, 200);
+}
+
+TEST_F(Life, IsFoundWhileItRunsAndLeavesNothingBehind) {
+  EXPECT_FALSE(sys::find_server(directory_));
+  {
+    const auto server = start();
+    ASSERT_TRUE(server);
+    const auto found = sys::find_server(directory_);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->url, (*server)->url());
+    EXPECT_EQ(found->pid, ::getpid());
+  }
+  EXPECT_FALSE(sys::find_server(directory_));
+  EXPECT_FALSE(fs::exists(sys::server_record_path(directory_)));
+  EXPECT_FALSE(fs::exists(sys::socket_path(directory_)));
+}
+
+TEST_F(Life, ASecondServerIsToldWhoHasTheStore) {
+  const auto server = start();
+  ASSERT_TRUE(server);
+  const auto second = lock_store(directory_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::kAlreadyExists);
+  EXPECT_NE(second.error().message.find((*server)->url()), std::string::npos) << second.error().message;
+  EXPECT_NE(second.error().message.find(std::to_string(::getpid())), std::string::npos);
+}
+
+TEST_F(Life, ThePortIsRememberedAndAnotherOneIsTakenWhenItIsBusy) {
+  std::uint16_t first = 0;
+  {
+    const auto server = start();
+    ASSERT_TRUE(server);
+    first = port_of(**server);
+    EXPECT_GE(first, limits::kFirstPort);
+    EXPECT_LE(first, limits::kLastPort);
+  }
+  const auto squatter = sys::listen_tcp({"127.0.0.1", first});
+  const auto server = start();
+  ASSERT_TRUE(server);
+  ASSERT_TRUE(squatter);
+  EXPECT_NE(port_of(**server), first);
+  EXPECT_EQ(sys::read_file(sys::server_port_path(directory_)).value_or(""), std::to_string(port_of(**server)) + "\n");
+}
+
+TEST_F(Life, ABusyExplicitAddressIsAnErrorThatSaysWhatToDo) {
+  const auto squatter = sys::listen_tcp({"127.0.0.1", 0});
+  ASSERT_TRUE(squatter);
+  const auto server = start({.listen = sys::ListenAddress{"127.0.0.1", *sys::bound_port(*squatter)}});
+  ASSERT_FALSE(server);
+  EXPECT_EQ(server.error().code, Code::kUnavailable);
+  EXPECT_NE(server.error().message.find("--listen"), std::string::npos) << server.error().message;
+}
+
+TEST_F(Life, ATokenClosesTcpAndLeavesTheSocketOpen) {
+  const fs::path token = directory_ / "token";
+  ASSERT_TRUE(sys::replace_file(token, "0123456789abcdef\n", 0600));
+  const auto server = start({.token_file = token});
+  ASSERT_TRUE(server) << server.error().message;
+  TestClient client(port_of(**server));
+  EXPECT_EQ(client.get("/version")->status, 401);
+  EXPECT_EQ(client.get("/version", "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n")->status, 200);
+  TestClient local(sys::socket_path(directory_));
+  EXPECT_EQ(local.get("/version")->status, 200);
+}
+
+TEST_F(Life, LeavesWhenNobodyNeedsIt) {
+  const auto server = start({.idle_exit = true, .idle_after = std::chrono::milliseconds(50)});
+  ASSERT_TRUE(server);
+  EXPECT_EQ((*server)->wait({}), LeaveReason::kIdle);
+}
+
+TEST_F(Life, AnOpenEventStreamKeepsItUntilAsked) {
+  const auto server = start({.idle_exit = true, .idle_after = std::chrono::milliseconds(300)});
+  ASSERT_TRUE(server);
+  TestClient page(port_of(**server));
+  page.send("GET /api/corral/v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(page.read_until("retry:"));
+  std::stop_source stop;
+  const auto begin = std::chrono::steady_clock::now();
+  std::jthread asker([&] {
+    sys::system_clock().sleep_until(sys::boot_now() + std::chrono::milliseconds(600));
+    stop.request_stop();
+  });
+  EXPECT_EQ((*server)->wait(stop.get_token()), LeaveReason::kAsked);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(600));
+  (*server)->stop();
+  EXPECT_TRUE(page.ends());
+}
+
+TEST_F(Life, StopIsTakenFromTheUnixSocketOnly) {
+  auto server = start();
+  ASSERT_TRUE(server);
+  TestClient client(port_of(**server));
+  client.send("POST /api/corral/v1/stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(client.reply()->status, 403);
+  std::jthread owner([&] {
+    (*server)->wait({});
+    server->reset();
+  });
+  const auto stopped = stop_server(directory_);
+  EXPECT_TRUE(stopped) << stopped.error().message;
+  EXPECT_EQ(stop_server(directory_).error().code, Code::kNotFound);
+}
+
+TEST_F(Life, JobsRunUntilTheServerStops) {
+  std::atomic<bool> ended = false;
+  {
+    ServeOptions options;
+    options.jobs.emplace_back([&](const std::stop_token& stop) {
+      std::mutex mutex;
+      std::unique_lock lock(mutex);
+      std::condition_variable_any().wait(lock, stop, [] { return false; });
+      ended = true;
+    });
+    const auto server = start(std::move(options));
+    ASSERT_TRUE(server);
+    EXPECT_FALSE(ended);
+  }
+  EXPECT_TRUE(ended);
+}
+
+TEST(StorePaths, ALongStorePathGetsAShortSocket) {
+  const fs::path deep = fs::path("/tmp") / std::string(120, 'x') / "store";
+  const fs::path socket = sys::socket_path(deep);
+  EXPECT_LE(socket.native().size(), sys::kUnixPathBytes);
+  EXPECT_EQ(socket, sys::socket_path(deep / ""));
+  EXPECT_NE(socket, sys::socket_path(deep.parent_path() / "other"));
+}
+
+}  // namespace
+}  // namespace corral::server

@@ -1,0 +1,49 @@
+#include "server/router.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "core/json.h"
+
+namespace corral::server {
+namespace {
+
+bool matches(std::string_view pattern, std::string_view path, Pairs& params) {
+  return match(pattern, path, params).value_or(false);
+}
+
+TEST(Router, SegmentsMatchAndParametersAreDecoded) {
+  Pairs params;
+  EXPECT_TRUE(matches("/runs/{run}/logs", "/runs/a%2Fb/logs", params));
+  EXPECT_EQ(params, (Pairs{{"run", "a/b"}}));
+  EXPECT_FALSE(matches("/runs/{run}/logs", "/runs/a", params));
+  EXPECT_FALSE(matches("/runs/{run}/logs", "/runs/a/logs/", params));
+  EXPECT_FALSE(matches("/runs/{run}/logs", "/runs//logs", params));
+  EXPECT_FALSE(matches("/health", "/healthy", params));
+  EXPECT_FALSE(match("/runs/{run}", "/runs/%", params));
+}
+
+TEST(Router, ARestTakesWhatIsLeftEvenNothing) {
+  Pairs params;
+  EXPECT_TRUE(matches("/{path...}", "/", params));
+  EXPECT_EQ(params, (Pairs{{"path", ""}}));
+  EXPECT_TRUE(matches("/assets/{path...}", "/assets/a/b.js", params));
+  EXPECT_EQ(params, (Pairs{{"path", "a/b.js"}}));
+}
+
+TEST(Router, EveryRouteIsListedOnceAndInOpenApi) {
+  const auto parsed = Json::parse(openapi(routes(), "1.2.3"));
+  ASSERT_TRUE(parsed);
+  std::set<std::string> seen;
+  for (const Route& entry : routes()) {
+    EXPECT_TRUE(seen.insert(std::string(method_name(entry.method)) + std::string(entry.pattern)).second);
+    if (entry.summary.empty()) continue;
+    const Json* path = parsed->find("paths")->find(entry.pattern);
+    ASSERT_NE(path, nullptr) << entry.pattern;
+    EXPECT_NE(path->find(entry.method == Method::kGet ? "get" : "post"), nullptr) << entry.pattern;
+  }
+}
+
+}  // namespace
+}  // namespace corral::server

@@ -1,0 +1,157 @@
+#include "spool/frame_log.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/text.h"
+
+namespace corral::spool {
+namespace {
+
+constexpr std::string_view kSuffix = ".frames";
+
+struct Found {
+  codec::Bytes bytes;
+  codec::FrameHeader header;
+};
+
+// The whole frame at `offset`, or nothing when the file ends before it does.
+Result<std::optional<Found>> read_frame(int fd, std::int64_t offset) {
+  codec::Bytes bytes(codec::kFrameHeaderBytes);
+  ssize_t n = ::pread(fd, bytes.data(), bytes.size(), offset);
+  if (n < 0) return fail_errno("read", errno);
+  if (static_cast<std::size_t>(n) < bytes.size()) return std::optional<Found>();
+  bytes.resize(TRY(codec::frame_length_of_header(bytes)));
+  n = ::pread(fd, bytes.data(), bytes.size(), offset);
+  if (n < 0) return fail_errno("read", errno);
+  if (static_cast<std::size_t>(n) < bytes.size()) return std::optional<Found>();
+  codec::Frame frame = TRY(codec::decode_frame(bytes));
+  return std::optional<Found>(Found{.bytes = std::move(bytes), .header = frame.header});
+}
+
+}  // namespace
+
+fs::path frame_file(const fs::path& directory, std::uint64_t first) {
+  return directory / fmt::format("{:012}{}", first, kSuffix);
+}
+
+std::vector<std::uint64_t> frame_files(const fs::path& directory) {
+  std::vector<std::uint64_t> firsts;
+  for (const std::string& name : sys::list_directory(directory)) {
+    if (!name.ends_with(kSuffix)) continue;
+    const auto first = parse_int(std::string_view(name).substr(0, name.size() - kSuffix.size()));
+    if (first && *first > 0) firsts.push_back(static_cast<std::uint64_t>(*first));
+  }
+  std::ranges::sort(firsts);
+  return firsts;
+}
+
+Result<FrameLogWriter> FrameLogWriter::open(const fs::path& directory, SessionId session, std::int64_t limit) {
+  FrameLogWriter writer(directory, session, limit);
+  const auto files = frame_files(directory);
+  if (files.empty()) {
+    TRY(writer.roll());
+    return writer;
+  }
+  writer.next_ = files.back();
+  writer.file_ = TRY(sys::open_file(frame_file(directory, files.back()), O_RDWR));
+  for (;;) {
+    const auto found = read_frame(writer.file_.get(), writer.file_bytes_);
+    // What cannot be read as a frame at the end is a write that a kill cut short.
+    if (!found || !*found) break;
+    writer.file_bytes_ += static_cast<std::int64_t>((*found)->bytes.size());
+    writer.next_ = (*found)->header.last + 1;
+  }
+  if (::ftruncate(writer.file_.get(), writer.file_bytes_) != 0) return fail_errno("truncate frame file", errno);
+  if (::lseek(writer.file_.get(), writer.file_bytes_, SEEK_SET) < 0) return fail_errno("seek", errno);
+  return writer;
+}
+
+Result<> FrameLogWriter::roll() {
+  file_ = TRY(sys::open_file(frame_file(directory_, next_), O_RDWR | O_CREAT | O_EXCL, 0600));
+  file_bytes_ = 0;
+  return {};
+}
+
+Result<> FrameLogWriter::append(const codec::Bytes& frame) {
+  if (file_bytes_ >= kFrameFileBytes) {
+    std::int64_t total = 0;
+    std::error_code error;
+    for (const std::uint64_t first : frame_files(directory_)) {
+      total += static_cast<std::int64_t>(fs::file_size(frame_file(directory_, first), error));
+    }
+    if (total + kFrameFileBytes > limit_) return fail(Code::kNoSpace, "the spool has reached its limit");
+    TRY(roll());
+  }
+  const auto written = sys::write_all(file_.get(), {reinterpret_cast<const char*>(frame.data()), frame.size()});
+  if (!written) {
+    // A half frame must not stay in front of later ones.
+    [[maybe_unused]] const int cut = ::ftruncate(file_.get(), file_bytes_);
+    ::lseek(file_.get(), file_bytes_, SEEK_SET);
+    return written;
+  }
+  file_bytes_ += static_cast<std::int64_t>(frame.size());
+  bytes_written_ += frame.size();
+  ++next_;
+  return {};
+}
+
+Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std::size_t max_bytes) {
+  std::vector<codec::Bytes> frames;
+  std::size_t total = 0;
+  const auto files = frame_files(directory_);
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const bool passed = f + 1 < files.size() && files[f + 1] <= after + 1;
+    if (passed) continue;
+    const fs::path path = frame_file(directory_, files[f]);
+    const auto fd = sys::open_file(path, O_RDONLY);
+    if (!fd) continue;  // acknowledged and deleted meanwhile
+    Position at{.sequence = files[f], .offset = 0};
+    if (file_first_ == files[f] && at_.sequence <= after + 1) at = at_;
+    while (total < max_bytes) {
+      auto found = read_frame(fd->get(), at.offset);
+      if (!found) return tl::unexpected(found.error().with_context(path.string()));
+      if (!*found) break;
+      const std::uint64_t last = (*found)->header.last;
+      const std::size_t bytes = (*found)->bytes.size();
+      if (last > after) {
+        total += bytes;
+        frames.push_back(std::move((*found)->bytes));
+      }
+      at = {.sequence = last + 1, .offset = at.offset + static_cast<std::int64_t>(bytes)};
+      // Remember where the first unread frame starts, so that the next read need not begin at the file's head.
+      if (last <= after) {
+        file_first_ = files[f];
+        at_ = at;
+      }
+    }
+  }
+  return frames;
+}
+
+void FrameLogReader::acknowledge(std::uint64_t durable) {
+  const auto files = frame_files(directory_);
+  for (std::size_t f = 0; f + 1 < files.size(); ++f) {
+    if (files[f + 1] <= durable + 1) ::unlink(frame_file(directory_, files[f]).c_str());
+  }
+}
+
+Result<std::uint64_t> FrameLogReader::last() {
+  const auto files = frame_files(directory_);
+  if (files.empty()) return std::uint64_t{0};
+  const sys::Fd fd = TRY(sys::open_file(frame_file(directory_, files.back()), O_RDONLY));
+  std::uint64_t last = files.back() - 1;
+  std::int64_t offset = 0;
+  for (;;) {
+    const auto found = read_frame(fd.get(), offset);
+    if (!found || !*found) return last;
+    last = (*found)->header.last;
+    offset += static_cast<std::int64_t>((*found)->bytes.size());
+  }
+}
+
+}  // namespace corral::spool

@@ -1,0 +1,74 @@
+// The supervisor's own session on disk: whole frames one after another in NNNNNN.frames files, sequence numbers from 1 without holes.
+//
+// Written by one thread at a time with plain write(2): what was written survives kill -9 of the writer (not a power cut). A reader takes
+// frames by number; files whose frames are all acknowledged are deleted. A torn last frame, left by a kill in the middle of a write, is cut off when the log is opened for writing again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/result.h"
+#include "sys/fd.h"
+#include "sys/file.h"
+
+namespace corral::spool {
+
+namespace fs = std::filesystem;
+
+inline constexpr std::int64_t kFrameFileBytes = 4ll << 20;
+
+class FrameLogWriter {
+ public:
+  // Continues what is there. `limit`: bytes of all files together; an append beyond it is refused with kNoSpace.
+  static Result<FrameLogWriter> open(const fs::path& directory, SessionId session, std::int64_t limit);
+
+  // Sequence number that the next append will take.
+  [[nodiscard]] std::uint64_t next() const { return next_; }
+  // A frame encoded with FrameHeader{session, next(), next()}.
+  Result<> append(const codec::Bytes& frame);
+  [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
+  // Header for the next frame.
+  [[nodiscard]] codec::FrameHeader header() const { return {.kind = {}, .session = session_, .first = next_, .last = next_}; }
+
+ private:
+  FrameLogWriter(fs::path directory, SessionId session, std::int64_t limit)
+      : directory_(std::move(directory)), session_(session), limit_(limit) {}
+  Result<> roll();
+  fs::path directory_;
+  SessionId session_;
+  std::int64_t limit_;
+  std::uint64_t next_ = 1;
+  std::uint64_t bytes_written_ = 0;
+  std::int64_t file_bytes_ = 0;
+  sys::Fd file_;
+};
+
+class FrameLogReader {
+ public:
+  explicit FrameLogReader(fs::path directory) : directory_(std::move(directory)) {}
+
+  // Frames with numbers above `after`, in order, until `max_bytes` (at least one when there is one). A damaged file is an error that names it.
+  Result<std::vector<codec::Bytes>> read(std::uint64_t after, std::size_t max_bytes);
+  // Deletes files in which every frame is at or below `durable`, but never the newest.
+  void acknowledge(std::uint64_t durable);
+  // Number of the last whole frame; 0 when there is none.
+  Result<std::uint64_t> last();
+
+ private:
+  struct Position {
+    std::uint64_t sequence = 0;  // of the frame that starts there
+    std::int64_t offset = 0;
+  };
+  fs::path directory_;
+  std::uint64_t file_first_ = 0;  // where the last read ended
+  Position at_;
+};
+
+// The first sequence numbers of the files present, ascending; a file is named by its first number.
+std::vector<std::uint64_t> frame_files(const fs::path& directory);
+fs::path frame_file(const fs::path& directory, std::uint64_t first);
+
+}  // namespace corral::spool

@@ -1,0 +1,81 @@
+#include "spool/journal.h"
+
+#include "sys/clock.h"
+
+namespace corral::spool {
+
+Journal::Journal(FrameLogWriter writer)
+    : state_(std::make_unique<Guarded<State>>(State{.writer = std::move(writer), .dropped = 0, .told = 0, .reason = {}})) {}
+
+Result<Journal> Journal::open(const RunDirectory& directory, std::int64_t limit) {
+  return Journal(TRY(FrameLogWriter::open(directory.path(), directory.manifest().session, limit)));
+}
+
+void Journal::append(State& state, const codec::Bytes& frame) {
+  const auto written = state.writer.append(frame);
+  if (!written) {
+    ++state.dropped;
+    state.reason = written.error().message;
+    return;
+  }
+  if (state.told == state.dropped) return;
+  // The numbers count on, so the drop itself must be on record.
+  const codec::FactsBody facts{{{.kind = codec::FactKind::kDrop, .key = "frames", .value = std::to_string(state.dropped)}}};
+  if (state.writer.append(codec::encode(state.writer.header(), facts))) state.told = state.dropped;
+}
+
+template <class Body>
+void Journal::write(const Body& body) {
+  state_->with([&](State& state) { append(state, codec::encode(state.writer.header(), body)); });
+}
+
+void Journal::describe(const codec::SessionBody& session) {
+  state_->with([&](State& state) {
+    if (state.writer.next() == 1) append(state, codec::encode(state.writer.header(), session));
+  });
+}
+
+void Journal::facts(std::vector<codec::Fact> facts) {
+  if (!facts.empty()) write(codec::FactsBody{std::move(facts)});
+}
+
+void Journal::event(std::string name, codec::Attributes attributes) {
+  codec::EventsBody body;
+  body.events.push_back({.time = sys::boot_now(), .name = std::move(name), .origin = "corral", .attributes = std::move(attributes)});
+  write(body);
+}
+
+void Journal::log(const codec::LogBody& body) { write(body); }
+void Journal::run_end(const codec::RunEndBody& body) { write(body); }
+
+void Journal::bundle(const codec::Bundle& bundle) {
+  if (bundle.empty()) return;
+  state_->with([&](State& state) { append(state, bundle.finish(state.writer.header())); });
+}
+
+std::uint64_t Journal::dropped() const {
+  return state_->with([](const State& state) { return state.dropped; });
+}
+std::string Journal::drop_reason() const {
+  return state_->with([](const State& state) { return state.reason; });
+}
+std::uint64_t Journal::bytes_written() const {
+  return state_->with([](const State& state) { return state.writer.bytes_written(); });
+}
+
+codec::SessionBody session_body(const Manifest& manifest) {
+  return {.run = manifest.run,
+          .workload = manifest.workload,
+          .experiment = manifest.experiment,
+          .workload_name = manifest.workload_name,
+          .run_name = manifest.run_name,
+          .host = manifest.host,
+          .role = "supervisor",
+          .pid = manifest.supervisor.pid,
+          .rank = std::nullopt,
+          .boot_id = manifest.supervisor.boot_id,
+          .anchor = manifest.anchor,
+          .started = manifest.started};
+}
+
+}  // namespace corral::spool

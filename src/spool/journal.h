@@ -1,0 +1,55 @@
+// Journal: everything that a supervisor, or who finishes its run, has to say, as frames of the supervisor's session on disk.
+//
+// The first call of describe() gives the session its description. A frame that cannot be written (full disk, spool limit) is dropped and counted; the
+// count is told as soon as something can be written again. Thread-safe; a call is one small write(2).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/guarded.h"
+#include "spool/frame_log.h"
+#include "spool/run_directory.h"
+
+namespace corral::spool {
+
+class Journal {
+ public:
+  // Continues the session of the directory's manifest.
+  static Result<Journal> open(const RunDirectory& directory, std::int64_t limit);
+  Journal(Journal&&) noexcept = default;
+
+  // Writes the session's description unless the log already starts with it.
+  void describe(const codec::SessionBody& session);
+  void facts(std::vector<codec::Fact> facts);
+  void event(std::string name, codec::Attributes attributes);  // origin "corral", now
+  void log(const codec::LogBody& body);
+  void run_end(const codec::RunEndBody& body);
+  void bundle(const codec::Bundle& bundle);
+
+  // Frames dropped so far, with the reason of the latest.
+  [[nodiscard]] std::uint64_t dropped() const;
+  [[nodiscard]] std::string drop_reason() const;
+  [[nodiscard]] std::uint64_t bytes_written() const;
+
+ private:
+  struct State {
+    FrameLogWriter writer;
+    std::uint64_t dropped = 0;
+    std::uint64_t told = 0;
+    std::string reason;
+  };
+  explicit Journal(FrameLogWriter writer);
+  template <class Body>
+  void write(const Body& body);
+  static void append(State& state, const codec::Bytes& frame);
+  std::unique_ptr<Guarded<State>> state_;
+};
+
+// What a supervisor says of itself.
+codec::SessionBody session_body(const Manifest& manifest);
+
+}  // namespace corral::spool

@@ -1,0 +1,89 @@
+// A run's directory in the spool: everything that is known of a run before a server has it.
+//
+//   <root>/<run id>/manifest.json   who, where to, since when; rewritten when the child has started
+//                   lock            flock: held by the one process that reads, uploads and deletes here
+//                   NNNNNN.frames   the supervisor's session (frame_log.h)
+//                   out.log err.log the command's output, appended by the command itself
+//                   seg/            segments of the training processes, and `drops`
+//                   refused/        frames that the server will never take, kept for a person to look at
+//
+// The supervisor makes it; when that is gone, the next server or supervisor with the same destination locks and finishes it. It is deleted
+// when everything in it is acknowledged.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+namespace corral::spool {
+
+namespace fs = std::filesystem;
+
+// Where a run's data goes: a store directory on this host, or a server's URL. Exactly one is set.
+struct Destination {
+  fs::path store;
+  std::string server;
+  bool operator==(const Destination&) const = default;
+};
+
+struct Manifest {
+  RunId run;
+  SessionId session;  // of the supervisor
+  WorkloadId workload;
+  std::string experiment;
+  std::string workload_name;
+  std::string run_name;
+  std::string host;
+  Destination destination;
+  ClockAnchor anchor;
+  BootTime started;
+  sys::ProcessIdentity supervisor;
+  std::optional<sys::ProcessIdentity> child;  // once it has started
+};
+std::string to_json(const Manifest& manifest);
+Result<Manifest> parse_manifest(std::string_view json);
+
+class RunDirectory {
+ public:
+  // Makes <root>/<run>, with `seg` and `drops`, and locks it.
+  static Result<RunDirectory> create(const fs::path& root, Manifest manifest);
+  // Locks an existing one: kUnavailable while its supervisor (or another finisher) lives.
+  static Result<RunDirectory> adopt(const fs::path& path);
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+  [[nodiscard]] const Manifest& manifest() const { return manifest_; }
+  [[nodiscard]] fs::path segments() const { return path_ / "seg"; }
+  [[nodiscard]] fs::path output(bool error) const { return path_ / (error ? "err.log" : "out.log"); }
+  // Log calls that the run's processes had to refuse so far.
+  [[nodiscard]] std::uint64_t drops() const;
+  Result<> set_child(const sys::ProcessIdentity& child);
+  // Frames that will never be taken are kept here; the name says which.
+  Result<> put_aside(SessionId session, std::uint64_t first, std::span<const std::uint8_t> frame);
+  // Nothing is left but refused frames.
+  [[nodiscard]] bool only_refused() const;
+  // Deletes the directory and all in it, but for refused frames.
+  void remove();
+
+ private:
+  RunDirectory(fs::path path, Manifest manifest, sys::Fd lock)
+      : path_(std::move(path)), manifest_(std::move(manifest)), lock_(std::move(lock)) {}
+  fs::path path_;
+  Manifest manifest_;
+  sys::Fd lock_;
+};
+
+// Directories that may hold spools of this user, best first: `chosen` (from --spool) alone when not empty, else $XDG_STATE_HOME/corral/spool
+// (~/.local/state/...), then /var/tmp/corral-UID/spool, then /tmp/corral-UID/spool.
+std::vector<fs::path> spool_roots(const fs::path& chosen);
+// The first of them that can be written and is on a local filesystem; the error says what is wrong with each.
+Result<fs::path> usable_root(const std::vector<fs::path>& roots);
+// Run directories under the roots.
+std::vector<fs::path> find_runs(const std::vector<fs::path>& roots);
+
+}  // namespace corral::spool

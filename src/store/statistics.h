@@ -1,0 +1,38 @@
+// Running statistics of a series: what one append adds to them, gathered without reading anything
+// back.
+//
+// Times are UTC nanoseconds. Ties in time go to the point that came later for `last` and to the
+// earlier one for `first`. min, max, sum and last are over finite values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+
+#include "codec/frame.h"
+#include "core/ids.h"
+#include "core/time.h"
+
+namespace corral::store {
+
+struct SeriesDelta {
+  std::int64_t points = 0;
+  std::int64_t nan = 0;  // NaN and infinities
+  std::int64_t first_time = 0, last_time = 0;
+  std::optional<std::int64_t> first_step;
+  std::optional<std::int64_t> value_time, value_step;  // of the newest finite value
+  std::optional<double> last, min, max;
+  double sum = 0;
+
+  void add(std::int64_t time, std::optional<std::int64_t> step, double value);
+};
+
+using SeriesDeltas = std::unordered_map<SeriesId, SeriesDelta>;
+// From the session's id of a series to the store's.
+using SeriesMap = std::unordered_map<std::uint32_t, SeriesId>;
+
+// Every column of `samples` must be in `series`.
+void add_samples(SeriesDeltas& deltas, const codec::SamplesBody& samples, const SeriesMap& series,
+                 const ClockAnchor& anchor);
+
+}  // namespace corral::store

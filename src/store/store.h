@@ -1,0 +1,215 @@
+// Store: what the server keeps, whatever database is behind it.
+//
+// Frames come in through append(), and only there; everything else reads. append() returns when
+// what it acknowledges is durable (synchronous=FULL and group commit in sqlite/). All functions may
+// be called from any thread. The store knows frames and tables, not HTTP, and does not reduce
+// points: query/ does, over batches(). Times in the answers are UTC (the session's anchor applied);
+// batch frames stay in boot time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "metric/catalogue.h"
+
+namespace corral::store {
+
+// ---- ingest
+struct Ack {
+  SessionId session;
+  std::uint64_t durable_seq = 0;  // every number up to this one is stored (or covered by a gap) and
+                                  // will never be stored again
+};
+struct Refusal {
+  std::size_t index = 0;  // of the frame in the call
+  SessionId session;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  Error error;  // kConflict: first is not durable_seq + 1; kUnprocessable / kInvalidArgument: never
+                // acceptable
+};
+struct AppendResult {
+  std::vector<Ack> acks;  // one per session of the call
+  std::vector<Refusal> refusals;
+  std::vector<RunId> changed_runs;  // status or details changed, or new
+  std::vector<RunId> data_runs;     // new points, phases, events or output
+};
+
+// ---- what is there
+enum class RunStatus : std::uint8_t {
+  kRunning = 0,
+  kFinished = 1,
+  kFailed = 2,
+  kStopped = 3,
+  kUnknown = 4
+};
+std::string_view status_name(RunStatus status);
+
+struct Experiment {
+  ExperimentId id;
+  std::string name;
+  UtcTime created;
+  std::int64_t runs = 0;
+  std::int64_t running = 0;
+};
+struct Workload {
+  WorkloadId id;
+  ExperimentId experiment;
+  std::string name;  // empty: a run's own
+  UtcTime created;
+  std::vector<RunId> runs;  // by start
+};
+struct Run {
+  RunId id;
+  std::string name;
+  ExperimentId experiment;
+  std::string experiment_name;
+  WorkloadId workload;
+  std::string workload_name;
+  RunStatus status = RunStatus::kRunning;
+  UtcTime start;
+  std::optional<UtcTime> end;
+  UtcTime newest;  // newest time that any of its frames carries; start when none
+  std::optional<codec::EndReason> end_reason;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> exit_signal;
+  std::string host;
+  // Facts: info values are JSON text. Empty in lists unless asked for.
+  std::vector<std::pair<std::string, std::string>> params, tags, info, unavailable, drops;
+};
+struct RunFilter {
+  std::optional<ExperimentId> experiment;
+  std::optional<WorkloadId> workload;
+  std::optional<RunStatus> status;
+  // Continue after this run of an earlier answer (newest first by start, then id).
+  std::optional<std::pair<UtcTime, RunId>> before;
+  std::size_t limit = 100;
+  bool facts = false;
+};
+struct RunPage {
+  std::vector<Run> runs;
+  std::int64_t total = 0;  // that match, all pages
+};
+
+struct Series {
+  SeriesId id;
+  metric::Owner owner = metric::Owner::kRun;
+  metric::Kind kind = metric::Kind::kGauge;
+  metric::Aggregation aggregation = metric::Aggregation::kMean;
+  std::string name;
+  std::string source;
+  std::string unit;
+  // Kept up to date with every append, over finite values; n counts points with NaN and infinities.
+  std::int64_t points = 0;
+  std::int64_t nan = 0;
+  UtcTime first, last_time;
+  std::optional<std::int64_t> first_step,
+      last_step;                         // of the earliest point; of the point that gave `last`
+  std::optional<double> last, min, max;  // last: the newest finite value
+  double sum = 0;
+};
+
+// ---- batch rows
+struct BatchQuery {
+  std::vector<SeriesId> series;
+  UtcTime from = UtcTime::min();  // half open; rows that touch the range are given
+  UtcTime to = UtcTime::max();
+};
+// One samples frame, or samples section of a bundle, of a session that declares some of the series
+// asked for.
+struct Batch {
+  std::int64_t row = 0;  // ascending in order of arrival
+  ClockAnchor anchor;
+  codec::Frame frame;
+  // (id within the session, store's id) of the series asked for that this session declares
+  std::span<const std::pair<std::uint32_t, SeriesId>> series;
+};
+
+// ---- the rest of a run
+struct Phase {
+  std::int64_t session = 0;  // ids are unique within it
+  std::uint64_t id = 0;
+  std::uint64_t parent = 0;
+  std::string name, type, lane;
+  codec::PhaseKind kind = codec::PhaseKind::kCompute;
+  std::optional<UtcTime> start, end;
+  std::vector<std::uint64_t> links;
+  codec::Attributes attributes;
+};
+struct StoredEvent {
+  UtcTime time;
+  std::string name, origin;
+  codec::Attributes attributes;
+};
+struct LogChunk {
+  std::int64_t row = 0;
+  codec::LogStream stream = codec::LogStream::kStdout;
+  std::int64_t offset = 0;
+  UtcTime time;
+  std::string bytes;
+};
+struct LogQuery {
+  RunId run;
+  std::optional<codec::LogStream> stream;
+  std::int64_t after_row = 0;  // of an earlier answer
+  std::size_t limit = 256;     // chunks
+};
+// One output stream as a whole.
+struct LogExtent {
+  codec::LogStream stream = codec::LogStream::kStdout;
+  std::int64_t end = 0;                                     // bytes the run wrote, as far as known
+  std::vector<std::pair<std::int64_t, std::int64_t>> gaps;  // [from, to) that is not kept
+};
+
+struct StoreInfo {
+  std::string location;
+  int schema_version = 0;
+  std::int64_t bytes = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Frames of any sessions in the order given, decoded by codec::decode_frame before. One
+  // transaction with whatever else is waiting (group commit). A frame wholly at or below
+  // durable_seq is acknowledged and ignored. An Error means that nothing of this call was stored
+  // (disk full, I/O): retry.
+  virtual Result<AppendResult> append(std::span<const codec::Frame> frames) = 0;
+  virtual Result<std::optional<Ack>> session(SessionId id) = 0;
+
+  virtual Result<std::vector<Experiment>> experiments() = 0;
+  virtual Result<std::vector<Workload>> workloads(std::optional<ExperimentId> experiment) = 0;
+  virtual Result<RunPage> runs(const RunFilter& filter) = 0;
+  virtual Result<std::optional<Run>> run(RunId id) = 0;
+  // Ids of runs whose id starts with the hex prefix (at most 2: enough to say "ambiguous"), or
+  // whose name is exactly `text`, newest first.
+  virtual Result<std::vector<RunId>> find_runs(std::string_view text) = 0;
+  // Series of the run and of its workload.
+  virtual Result<std::vector<Series>> series_of(RunId run) = 0;
+  virtual Result<std::vector<Series>> series(std::span<const SeriesId> ids) = 0;
+  // Of the runs' own series, those whose name ends in `suffix` (case-sensitive): for one value per
+  // row of a list.
+  virtual Result<std::vector<std::pair<RunId, Series>>> series_ending(std::span<const RunId> runs,
+                                                                      std::string_view suffix) = 0;
+  // Calls `take` for each batch in order of arrival, all in one snapshot; bounded memory. `take`
+  // returning false ends the walk.
+  virtual Result<> batches(const BatchQuery& query,
+                           const std::function<bool(const Batch&)>& take) = 0;
+  virtual Result<std::vector<Phase>> phases(RunId run) = 0;
+  virtual Result<std::vector<StoredEvent>> events(RunId run) = 0;
+  virtual Result<std::vector<LogChunk>> logs(const LogQuery& query) = 0;
+  virtual Result<std::vector<LogExtent>> log_extents(RunId run) = 0;
+  virtual Result<StoreInfo> info() = 0;
+};
+
+}  // namespace corral::store

@@ -1,0 +1,86 @@
+#include "sys/store_paths.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/json.h"
+#include "core/sha256.h"
+#include "sys/socket.h"
+
+namespace corral::sys {
+namespace {
+
+fs::path fallback_directory() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && runtime[0] == '/' && std::string_view(runtime).size() < 64) return runtime;
+  return fmt::format("/tmp/corral-{}", ::getuid());
+}
+
+std::string short_digest(std::string_view text) {
+  const Sha256 digest = sha256(text);
+  std::string hex;
+  for (std::size_t i = 0; i < 8; ++i) hex += fmt::format("{:02x}", digest[i]);
+  return hex;
+}
+
+}  // namespace
+
+fs::path socket_path(const fs::path& store_dir) {
+  std::error_code error;
+  fs::path canonical = fs::weakly_canonical(fs::absolute(store_dir, error), error);
+  if (error) canonical = store_dir;
+  if (!canonical.has_filename()) canonical = canonical.parent_path();  // "dir/" and "dir" are one store
+  const fs::path inside = canonical / "corral.sock";
+  if (inside.native().size() <= kUnixPathBytes) return inside;
+  return fallback_directory() / (short_digest(canonical.native()) + ".sock");
+}
+
+Result<> prepare_socket_directory(const fs::path& socket) {
+  const fs::path directory = socket.parent_path();
+  if (directory != fallback_directory() || !directory.native().starts_with("/tmp/corral-")) return {};
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(directory.string(), errno);
+  struct stat info {};
+  if (::lstat(directory.c_str(), &info) != 0) return fail_errno(directory.string(), errno);
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid() || (info.st_mode & 0077) != 0) {
+    return fail(Code::kPermission, directory.string() + ": must be a directory of this user with mode 0700");
+  }
+  return {};
+}
+
+fs::path server_lock_path(const fs::path& store_dir) { return store_dir / "server.lock"; }
+fs::path server_record_path(const fs::path& store_dir) { return store_dir / "server.json"; }
+fs::path server_port_path(const fs::path& store_dir) { return store_dir / "port"; }
+
+std::optional<ServerRecord> read_server_record(const fs::path& store_dir) {
+  const Result<std::string> text = read_file(server_record_path(store_dir), 64u << 10);
+  if (!text) return std::nullopt;
+  const Result<Json> json = Json::parse(*text);
+  if (!json || json->get_int("pid") <= 0) return std::nullopt;
+  return ServerRecord{.pid = json->get_int("pid"),
+                      .url = json->get_string("url"),
+                      .socket = json->get_string("socket"),
+                      .started = utc_time(json->get_int("started_ns")),
+                      .version = json->get_string("version")};
+}
+
+Result<> write_server_record(const fs::path& store_dir, const ServerRecord& record) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("pid", record.pid).member("url", record.url).member("socket", record.socket);
+  json.key("started_ns").value_string(ns_of(record.started));
+  json.member("version", record.version).end_object();
+  return replace_file(server_record_path(store_dir), text + "\n", 0600);
+}
+
+std::optional<ServerRecord> find_server(const fs::path& store_dir) {
+  const fs::path socket = socket_path(store_dir);
+  if (!connect_unix(socket)) return std::nullopt;
+  ServerRecord record = read_server_record(store_dir).value_or(ServerRecord{});
+  record.socket = socket.string();
+  return record;
+}
+
+}  // namespace corral::sys

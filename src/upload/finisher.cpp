@@ -1,0 +1,94 @@
+#include "upload/finisher.h"
+
+#include <algorithm>
+
+#include "core/limits.h"
+#include "sys/clock.h"
+
+namespace corral::upload {
+namespace {
+
+constexpr int kStoreChunks = 64;  // log frames per stream and round: 4 MiB
+
+}  // namespace
+
+struct Finisher::Adopted {
+  explicit Adopted(spool::RunDirectory d) : directory(std::move(d)), uploader(directory, [this] { return !ended; }) {}
+  spool::RunDirectory directory;
+  std::optional<spool::Journal> journal;
+  std::vector<spool::OutputFile> outputs;
+  bool ended = false;
+  Uploader uploader;
+};
+
+Finisher::Finisher(std::vector<spool::fs::path> roots, spool::Destination destination)
+    : roots_(std::move(roots)), destination_(std::move(destination)) {}
+Finisher::~Finisher() = default;
+
+void Finisher::adopt_new() {
+  for (const spool::fs::path& path : spool::find_runs(roots_)) {
+    if (runs_.contains(path.string())) continue;
+    auto directory = spool::RunDirectory::adopt(path);
+    if (!directory) {
+      const Code code = directory.error().code;
+      // Locked: its supervisor lives. No manifest: it is being made or removed.
+      if (code != Code::kUnavailable && code != Code::kNotFound) problems_.push_back(directory.error().message);
+      continue;
+    }
+    if (directory->manifest().destination != destination_) continue;
+    if (directory->only_refused()) continue;
+    auto run = std::make_unique<Adopted>(std::move(*directory));
+    auto journal = spool::Journal::open(run->directory, limits::kSpoolBytes);
+    if (!journal) {
+      problems_.push_back(journal.error().with_context(path.string()).message);
+      continue;
+    }
+    run->journal.emplace(std::move(*journal));
+    run->journal->describe(spool::session_body(run->directory.manifest()));
+    for (const auto stream : {codec::LogStream::kStdout, codec::LogStream::kStderr}) {
+      auto output = spool::OutputFile::open(run->directory, stream);
+      if (output) run->outputs.push_back(std::move(*output));
+    }
+    runs_[path.string()] = std::move(run);
+  }
+}
+
+Result<bool> Finisher::finish(Adopted& run, Transport& server) {
+  const auto& child = run.directory.manifest().child;
+  // Asked first: what a dead command wrote is all there is.
+  const bool alive = child && sys::is_alive(*child);
+  bool more = false;
+  for (spool::OutputFile& output : run.outputs) {
+    more = output.store(*run.journal, kStoreChunks) || more;
+    output.tidy(output.stored());
+  }
+  if (!alive && !more && !run.ended) {
+    if (const std::uint64_t drops = run.directory.drops(); drops > 0) {
+      run.journal->facts({{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
+    }
+    run.journal->run_end({.time = sys::boot_now(), .reason = codec::EndReason::kUnknown, .exit_code = {}, .exit_signal = {}});
+    run.ended = true;
+  }
+  StepReport report;
+  do {
+    report = TRY(run.uploader.step(server));
+  } while (!report.idle);
+  for (std::string& problem : run.uploader.take_problems()) {
+    run.journal->event("spool: " + problem, {});
+    problems_.push_back(std::move(problem));
+  }
+  if (!run.ended || !run.uploader.finished()) return false;
+  run.directory.remove();
+  return true;
+}
+
+Result<> Finisher::step(Transport& server) {
+  adopt_new();
+  for (auto at = runs_.begin(); at != runs_.end();) {
+    const bool done = TRY(finish(*at->second, server));
+    at = done ? runs_.erase(at) : std::next(at);
+  }
+  return {};
+}
+
+}  // namespace corral::upload

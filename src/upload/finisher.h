@@ -1,0 +1,43 @@
+// Finisher: takes over the spools of supervisors that are gone and brings them to the server.
+//
+// A run whose supervisor was killed goes on by itself; its log calls land in segments, its output in files. step() finds such runs by the
+// free lock of their directory, stores what is there, and, once the command has ended too, writes the run's end ("unknown": nobody could reap it) and
+// removes the directory. Run by every server for its own store and by supervisors that upload to a URL. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "spool/journal.h"
+#include "spool/output_file.h"
+#include "spool/run_directory.h"
+#include "upload/transport.h"
+#include "upload/uploader.h"
+
+namespace corral::upload {
+
+class Finisher {
+ public:
+  Finisher(std::vector<spool::fs::path> roots, spool::Destination destination);
+  ~Finisher();
+
+  // One round over all spools. An Error of the server's is given back; the work is tried again by the next round.
+  Result<> step(Transport& server);
+  // Runs taken over and not finished yet.
+  [[nodiscard]] std::size_t adopted() const { return runs_.size(); }
+  // What went wrong with single spools since the last call.
+  std::vector<std::string> take_problems() { return std::exchange(problems_, {}); }
+
+ private:
+  struct Adopted;
+  void adopt_new();
+  Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed
+  std::vector<spool::fs::path> roots_;
+  spool::Destination destination_;
+  std::map<std::string, std::unique_ptr<Adopted>> runs_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace corral::upload

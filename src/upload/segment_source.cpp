@@ -1,0 +1,147 @@
+#include "upload/segment_source.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/limits.h"
+#include "upload/records.h"
+
+namespace corral::upload {
+namespace {
+
+constexpr std::size_t kRecordsPerFrame = 16'384;
+constexpr std::size_t kSessionDigits = 32;
+constexpr std::uint64_t kDescription = 1;  // number of the session's description
+
+std::string hex_of(const std::array<std::uint8_t, 16>& bytes) { return SessionId{bytes}.hex(); }
+
+std::string source_of(const spool::SegmentHeader& header) {
+  return header.rank ? fmt::format("rank{}", *header.rank) : std::string();
+}
+
+}  // namespace
+
+std::vector<SessionId> segment_sessions(const spool::fs::path& segments) {
+  std::vector<SessionId> sessions;
+  for (const std::string& name : sys::list_directory(segments)) {
+    const auto session = SessionId::parse(std::string_view(name).substr(0, kSessionDigits));
+    if (session && name.ends_with(".seg") && (sessions.empty() || sessions.back() != *session)) sessions.push_back(*session);
+  }
+  return sessions;
+}
+
+void SegmentSource::open_new() {
+  for (const std::string& name : sys::list_directory(directory_.segments())) {
+    if (!name.starts_with(session_.hex()) || !name.ends_with(".seg")) continue;
+    const spool::fs::path path = directory_.segments() / name;
+    if (std::ranges::find(segments_, path, &spool::SegmentReader::path) != segments_.end()) continue;
+    auto reader = spool::SegmentReader::open(path);
+    if (reader) {
+      segments_.push_back(std::move(*reader));
+    } else {
+      problems_.push_back(reader.error().with_context(path.string()).message);
+    }
+  }
+  std::ranges::sort(segments_, {}, [](const spool::SegmentReader& r) { return r.header().index; });
+}
+
+const spool::SegmentReader* SegmentSource::segment_of(std::uint64_t slot) const {
+  // The last segment that begins at or before the slot; one that was lost leaves a hole, so the next one does too.
+  const spool::SegmentReader* found = nullptr;
+  for (const spool::SegmentReader& segment : segments_) {
+    if (segment.header().base <= slot) found = &segment;
+  }
+  return found;
+}
+
+codec::Bytes SegmentSource::describe(const spool::SegmentHeader& header) const {
+  const spool::Manifest& run = directory_.manifest();
+  const codec::SessionBody body{.run = run.run,
+                                .workload = run.workload,
+                                .experiment = run.experiment,
+                                .workload_name = run.workload_name,
+                                .run_name = run.run_name,
+                                .host = header.host,
+                                .role = "process",
+                                .pid = header.pid,
+                                .rank = header.rank,
+                                .boot_id = hex_of(header.boot_id),
+                                .anchor = header.anchor,
+                                .started = header.session_began};
+  return codec::encode({.kind = {}, .session = session_, .first = kDescription, .last = kDescription}, body);
+}
+
+Result<std::vector<codec::Bytes>> SegmentSource::frames(std::uint64_t after, std::size_t max_bytes) {
+  std::vector<codec::Bytes> frames;
+  // Asked before looking for segments: what a dead writer left is all there is.
+  const bool known_dead = !segments_.empty() && !segments_.back().writer_alive();
+  open_new();
+  if (segments_.empty()) return frames;
+  const bool alive = !known_dead && segments_.back().writer_alive();
+  std::uint64_t number = after;
+  std::size_t bytes = 0;
+  if (number < kDescription) {
+    frames.push_back(describe(segments_.front().header()));
+    number = kDescription;
+  }
+  while (bytes < max_bytes) {
+    auto next = piece(number, alive);
+    if (!next) return tl::unexpected(next.error());
+    if (!*next) break;
+    bytes += (*next)->frame.size();
+    frames.push_back(std::move((*next)->frame));
+    number = (*next)->last;
+  }
+  if (known_dead && frames.empty()) exhausted_at_ = after;
+  return frames;
+}
+
+// The frame that begins with slot `slot`, number slot + 1.
+Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t slot, bool alive) {
+  const spool::SegmentReader* segment = segment_of(slot);
+  std::uint64_t end = 0;  // slot after the last one covered
+  std::string lost;
+  codec::Bundle bundle;
+  if (segment == nullptr) {
+    end = segments_.front().header().base;
+    lost = "segments before this one are lost";
+  } else {
+    const bool last_segment = segment == &segments_.back();
+    std::size_t records = kRecordsPerFrame;
+    for (;;) {
+      const spool::Batch batch = TRY(segment->read(slot, records, alive));
+      bundle = bundle_of(batch.records, source_of(segment->header()));
+      if (bundle.size() > limits::kFrameBytes / 2 && records > 1) {
+        records /= 2;
+        continue;
+      }
+      for (const spool::CorruptSlot& corrupt : batch.corrupt) lost = fmt::format("slot {}: {}", corrupt.sequence, corrupt.why);
+      end = batch.next;
+      // Whatever lies between the end of one segment and the next one will never be filled.
+      if (batch.end && !last_segment) end = std::max(end, (segment + 1)->header().base);
+      break;
+    }
+  }
+  if (end <= slot) return std::optional<Piece>();
+  if (!lost.empty()) problems_.push_back(fmt::format("session {}: {}", session_.hex(), lost));
+  const codec::FrameHeader header{.kind = {}, .session = session_, .first = slot + 1, .last = end};
+  const codec::GapReason reason = lost.empty() ? codec::GapReason::kEmpty : codec::GapReason::kCorrupt;
+  codec::Bytes frame = bundle.empty() ? codec::encode(header, codec::GapBody{.reason = reason, .message = lost}) : bundle.finish(header);
+  return std::optional<Piece>(Piece{.frame = std::move(frame), .last = end});
+}
+
+void SegmentSource::acknowledge(std::uint64_t durable) {
+  while (segments_.size() > 1 && segments_[1].header().base <= durable) {
+    ::unlink(segments_.front().path().c_str());
+    segments_.erase(segments_.begin());
+  }
+}
+
+bool SegmentSource::discard() {
+  for (const spool::SegmentReader& segment : segments_) ::unlink(segment.path().c_str());
+  return !segments_.empty();
+}
+
+}  // namespace corral::upload

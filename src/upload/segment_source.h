@@ -1,0 +1,49 @@
+// A training process's session as a source of frames.
+//
+// Number 1 of the session is its description; slot s of its segments has number s + 1. Every frame covers exactly the slots
+// that were read for it, so that a reader that starts again with the server's durable_seq cannot store a point twice.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spool/run_directory.h"
+#include "spool/segment_reader.h"
+#include "upload/source.h"
+
+namespace corral::upload {
+
+// Sessions that have segments in the directory.
+std::vector<SessionId> segment_sessions(const spool::fs::path& segments);
+
+class SegmentSource final : public Source {
+ public:
+  // `problems` collects what cannot be read; both references outlive this.
+  SegmentSource(const spool::RunDirectory& directory, SessionId session, std::vector<std::string>& problems)
+      : directory_(directory), session_(session), problems_(problems) {}
+
+  [[nodiscard]] SessionId session() const override { return session_; }
+  Result<std::vector<codec::Bytes>> frames(std::uint64_t after, std::size_t max_bytes) override;
+  void acknowledge(std::uint64_t durable) override;
+  bool finished(std::uint64_t durable) override { return exhausted_at_ == durable; }
+  bool discard() override;
+
+ private:
+  struct Piece {
+    codec::Bytes frame;
+    std::uint64_t last = 0;  // number
+  };
+  void open_new();
+  [[nodiscard]] const spool::SegmentReader* segment_of(std::uint64_t slot) const;
+  Result<std::optional<Piece>> piece(std::uint64_t slot, bool alive);
+  codec::Bytes describe(const spool::SegmentHeader& header) const;
+
+  const spool::RunDirectory& directory_;
+  SessionId session_;
+  std::vector<std::string>& problems_;
+  std::vector<spool::SegmentReader> segments_;  // by index
+  std::optional<std::uint64_t> exhausted_at_;   // durable number after which nothing will come
+};
+
+}  // namespace corral::upload

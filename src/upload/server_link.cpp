@@ -1,0 +1,89 @@
+#include "upload/server_link.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+#include "sys/store_paths.h"
+
+namespace corral::upload {
+namespace {
+
+constexpr Nanos kRestartPause{std::chrono::seconds(10)};
+constexpr Nanos kProbePause{std::chrono::milliseconds(20)};
+constexpr Nanos kProbeTimeout{std::chrono::seconds(2)};
+constexpr std::uintmax_t kLogBytes = 1u << 20;
+
+}  // namespace
+
+sys::HttpTarget target_of(const spool::Destination& destination, const std::string& token) {
+  if (!destination.server.empty()) return {.base_url = destination.server, .unix_socket = {}, .token = token};
+  return {.base_url = "http://localhost", .unix_socket = sys::socket_path(destination.store).string(), .token = token};
+}
+
+Result<> ServerLink::probe() {
+  const sys::HttpTarget target = target_of(options_.destination, options_.token);
+  sys::HttpClient client(target);
+  const sys::HttpReply reply = TRY(client.send({.path = "/version", .body = {}, .timeout = kProbeTimeout}));
+  if (reply.status == 401) return fail(Code::kUnauthenticated, target.base_url + " wants a token: --token-file FILE");
+  const auto version = Json::parse(reply.body);
+  if (reply.status != 200 || !version || version->find("api") == nullptr) {
+    return fail(Code::kUnavailable, target.base_url + " answers, but not as a Corral server");
+  }
+  url_ = options_.destination.server;
+  if (url_.empty()) {
+    const auto record = sys::read_server_record(options_.destination.store);
+    if (record) url_ = record->url;
+  }
+  transport_ = http_transport(target);
+  return {};
+}
+
+Result<> ServerLink::start() {
+  std::error_code error;
+  sys::fs::create_directories(options_.server_log.parent_path(), error);
+  log_offset_ = 0;
+  if (sys::fs::exists(options_.server_log, error)) {
+    if (sys::fs::file_size(options_.server_log, error) > kLogBytes) sys::fs::resize_file(options_.server_log, 0, error);
+    log_offset_ = static_cast<std::int64_t>(sys::fs::file_size(options_.server_log, error));
+  }
+  started_ = sys::boot_now();
+  started_pid_ = TRY(sys::spawn_detached(options_.serve_command, options_.environment, options_.server_log));
+  return {};
+}
+
+std::string ServerLink::last_words() const {
+  const auto text = sys::read_file(options_.server_log, 2 * kLogBytes);
+  if (!text || text->size() <= static_cast<std::size_t>(log_offset_)) return "it said nothing";
+  const std::string_view fresh = trim(std::string_view(*text).substr(static_cast<std::size_t>(log_offset_)));
+  return std::string(fresh.substr(fresh.rfind('\n') + 1));
+}
+
+Result<Transport*> ServerLink::connect(Nanos patience) {
+  if (transport_ != nullptr) return transport_.get();
+  Result<> probed = probe();
+  const bool may_start = options_.destination.server.empty() && !options_.serve_command.empty();
+  if (!probed && may_start && (started_pid_ == 0 || sys::boot_now() - started_ > kRestartPause)) {
+    TRY(start());
+    const BootTime deadline = sys::boot_now() + patience;
+    while (!probed && sys::boot_now() < deadline) {
+      int status = 0;
+      if (started_pid_ > 0 && ::waitpid(started_pid_, &status, WNOHANG) == started_pid_) {
+        // Another supervisor's server may have been quicker; then this one left at once.
+        probed = probe();
+        started_pid_ = 0;
+        if (probed) break;
+        return fail(Code::kUnavailable, "the store's server did not start: " + last_words());
+      }
+      sys::system_clock().sleep_until(sys::boot_now() + kProbePause);
+      probed = probe();
+    }
+  }
+  if (!probed) return tl::unexpected(probed.error());
+  return transport_.get();
+}
+
+}  // namespace corral::upload

@@ -1,0 +1,56 @@
+// ServerLink: finds the server that a destination means, and starts the embedded store's one when it is not there.
+//
+// Never blocks longer than a few seconds and never fails for good: what is not there now is asked for again by the next
+// connect(). One thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "spool/run_directory.h"
+#include "sys/http_client.h"
+#include "upload/transport.h"
+
+namespace corral::upload {
+
+struct LinkOptions {
+  spool::Destination destination;
+  std::string token;
+  // Command that serves the destination's store and leaves by itself; empty: never start one.
+  std::vector<std::string> serve_command;
+  std::vector<std::string> environment;
+  spool::fs::path server_log;  // what a started server prints
+};
+
+class ServerLink {
+ public:
+  explicit ServerLink(LinkOptions options) : options_(std::move(options)) {}
+
+  // The server's transport when it answers now. Starts the store's server at most once in ten seconds and waits up to `patience` for it.
+  // The error says why there is none, with the last line that a started server printed.
+  Result<Transport*> connect(Nanos patience);
+  // After a failed request: the next connect() looks again.
+  void drop() { transport_.reset(); }
+  // Base URL for people, known once connected.
+  [[nodiscard]] const std::string& url() const { return url_; }
+  // Pid of a server that this object started, 0 when none; it is not part of the run.
+  [[nodiscard]] pid_t started_pid() const { return started_pid_; }
+
+ private:
+  Result<> probe();
+  Result<> start();
+  [[nodiscard]] std::string last_words() const;
+  LinkOptions options_;
+  std::unique_ptr<Transport> transport_;
+  std::string url_;
+  pid_t started_pid_ = 0;
+  BootTime started_;
+  std::int64_t log_offset_ = 0;
+};
+
+// Where requests to the destination go: its Unix socket or its URL.
+sys::HttpTarget target_of(const spool::Destination& destination, const std::string& token);
+
+}  // namespace corral::upload

@@ -1,0 +1,45 @@
+// Transport: how frames reach a server. HTTP in earnest, a fake in tests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/ids.h"
+#include "core/result.h"
+#include "sys/http_client.h"
+
+namespace corral::upload {
+
+struct PostedAck {
+  SessionId session;
+  std::uint64_t durable_seq = 0;
+};
+struct PostedRefusal {
+  SessionId session;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  Code code = Code::kInternal;
+  std::string message;
+};
+struct Posted {
+  std::vector<PostedAck> acks;
+  std::vector<PostedRefusal> refusals;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Everything acknowledged is durable. An Error concerns the whole request; its code says whether retrying the same can help (retryable()).
+  virtual Result<Posted> post(const std::vector<codec::Bytes>& frames) = 0;
+  // How far the session is durable; 0 when the server does not know it.
+  virtual Result<std::uint64_t> durable_seq(SessionId session) = 0;
+};
+
+// False for what the server will refuse however often it is sent (HTTP 400, 413, 422); everything else is worth another try.
+bool retryable(Code code);
+
+std::unique_ptr<Transport> http_transport(sys::HttpTarget target);
+
+}  // namespace corral::upload

@@ -1,0 +1,64 @@
+// Uploader: brings everything in one run's spool to the server, in order, each number once.
+//
+// step() is one round: look for new sessions, send what is there, take the acknowledgements. The server's durable_seq is the only
+// truth about what arrived; it is asked for when a session is first seen and whenever the server says "conflict". A frame that the server will never take
+// is put aside in the spool, its numbers are covered by a gap, and the stream goes on. Everything else is kept and tried again; pacing and the
+// choice of server are the caller's. One thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spool/run_directory.h"
+#include "upload/source.h"
+#include "upload/transport.h"
+
+namespace corral::upload {
+
+struct StepReport {
+  std::size_t frames_sent = 0;
+  std::size_t bytes_sent = 0;
+  bool idle = true;  // nothing was left to send
+};
+
+class Uploader {
+ public:
+  // `supervisor_open`: the supervisor's session may still grow (its process, or the caller, writes it).
+  Uploader(spool::RunDirectory& directory, std::function<bool()> supervisor_open);
+
+  // An Error means that the server could not be asked or did not answer well; nothing is lost, try again later.
+  Result<StepReport> step(Transport& server);
+  // Everything that was ever written here is acknowledged and all writers are gone.
+  [[nodiscard]] bool finished();
+  // Frames refused for good so far, and what was said of the latest.
+  [[nodiscard]] std::size_t refused() const { return refused_; }
+  [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
+  // What lies in the spool that cannot be read: named once each, for the run's log.
+  std::vector<std::string> take_problems();
+
+ private:
+  struct Stream {
+    std::unique_ptr<Source> source;
+    std::optional<std::uint64_t> durable;  // unknown until the server is asked
+    bool dead = false;                     // the server refused the session itself
+  };
+  void discover();
+  void discard_finished();
+  Result<> collect(Transport& server, Stream& stream, std::vector<codec::Bytes>& out, std::size_t& bytes);
+  void take(const PostedAck& ack);
+  Result<> take(Transport& server, const PostedRefusal& refusal, const std::vector<codec::Bytes>& sent);
+
+  spool::RunDirectory& directory_;
+  std::function<bool()> supervisor_open_;
+  std::map<SessionId, Stream> streams_;
+  std::size_t refused_ = 0;
+  std::string last_refusal_;
+  std::vector<std::string> problems_;  // since the last take_problems()
+  std::vector<std::string> told_;
+};
+
+}  // namespace corral::upload

@@ -1,0 +1,256 @@
+// A stand-in for `corral serve`, for development only: docs/api.md with the invented data of data.mjs, and
+// dist/ under the same policy as the real server.
+//   node mock/server.mjs [--port 5173] [--mode full|empty|failing]
+import { readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { parseArgs } from "node:util";
+import * as data from "./data.mjs";
+
+const { values: flags } = parseArgs({
+  options: { port: { type: "string", default: "5173" }, mode: { type: "string", default: "full" } },
+});
+const kDist = new URL("../dist", import.meta.url).pathname;
+const kTypes = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".woff2": "font/woff2",
+};
+const kPolicy =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'";
+
+const json = (response, body, status = 200) => {
+  response.writeHead(status, { "Content-Type": "application/json" });
+  response.end(JSON.stringify(body));
+};
+const fail = (response, status, code, message) =>
+  json(response, { error: { code, message } }, status);
+
+// M4 columns of one series over [from, to), as the server answers them.
+function columns(id, from, to, width, mode) {
+  const rate = mode === "rate" || (mode !== "value" && data.kindOf(id) === "counter");
+  const { t, v } = data.samples(id, rate) ?? { t: [], v: [] };
+  const cols = [];
+  let points = 0;
+  let low = 0;
+  for (let high = t.length; low < high; ) {
+    const middle = (low + high) >> 1;
+    if (t[middle] < from) low = middle + 1;
+    else high = middle;
+  }
+  for (let i = low; i < t.length && t[i] < to; i++) {
+    const x = ((t[i] - from) / (to - from)) * width;
+    const at = Math.floor(x);
+    let c = cols.at(-1);
+    if (c?.at !== at) {
+      c = { at, n: 0, first: v[i], min: v[i], max: v[i], last: v[i], x: [x, x, x, x] };
+      cols.push(c);
+    }
+    if (v[i] < c.min) [c.min, c.x[1]] = [v[i], x];
+    if (v[i] > c.max) [c.max, c.x[2]] = [v[i], x];
+    [c.last, c.x[3]] = [v[i], x];
+    c.n++;
+    points++;
+  }
+  const n = cols.length;
+  const size = 32 + n * 52;
+  const out = Buffer.alloc(size + ((8 - (size % 8)) % 8));
+  out.writeBigInt64LE(BigInt(id), 0);
+  out.writeBigUInt64LE(BigInt(points), 8);
+  out.writeUInt32LE(n, 24);
+  out.writeUInt8(1, 28);
+  out.writeUInt8(rate ? 1 : 0, 29);
+  for (const [k, c] of cols.entries()) {
+    for (const [j, value] of [c.first, c.min, c.max, c.last].entries()) {
+      out.writeDoubleLE(value, 32 + (j * n + k) * 8);
+      out.writeFloatLE(c.x[j], 32 + n * 32 + (j * n + k) * 4);
+    }
+    out.writeUInt32LE(c.n, 32 + n * 48 + k * 4);
+  }
+  return out;
+}
+
+function charts(response, body) {
+  const { series, from_ns, to_ns, width, mode } = JSON.parse(body);
+  const [from, to] = [data.toSeconds(from_ns), data.toSeconds(to_ns)];
+  if (!(width >= 1 && width <= 8192) || !(to > from))
+    return fail(response, 400, "invalid_argument", "width must be between 1 and 8192");
+  const header = Buffer.alloc(32);
+  header.write("CRCH", 0);
+  header.writeUInt16LE(1, 4);
+  header.writeUInt16LE(series.length, 6);
+  header.writeUInt32LE(width, 8);
+  header.writeBigInt64LE(BigInt(from_ns), 16);
+  header.writeBigInt64LE(BigInt(to_ns), 24);
+  response.writeHead(200, { "Content-Type": "application/x-corral-chart" });
+  response.end(Buffer.concat([header, ...series.map((id) => columns(id, from, to, width, mode))]));
+}
+
+function list(response, query) {
+  let runs =
+    flags.mode === "empty" ? [] : [...data.kRuns.map(data.runRow).reverse(), ...data.kOlder];
+  for (const [key, field] of [
+    ["experiment", "experiment_id"],
+    ["workload", "workload_id"],
+    ["status", "status"],
+  ]) {
+    const wanted = query.get(key);
+    if (wanted) runs = runs.filter((run) => run[field] === wanted);
+  }
+  const before = Number(query.get("before") ?? 0);
+  const limit = Number(query.get("limit") ?? 100);
+  json(response, {
+    runs: runs.slice(before, before + limit),
+    next: before + limit < runs.length ? String(before + limit) : null,
+    total: runs.length,
+  });
+}
+
+function stream(response) {
+  response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+  response.write(": hello\n\n");
+  const timer = setInterval(() => {
+    if (flags.mode === "full")
+      response.write(`event: data\ndata: ${JSON.stringify({ runs: [data.kRuns[1].id] })}\n\n`);
+  }, 500);
+  response.on("close", () => clearInterval(timer));
+}
+
+function oneRun(response, key, what, query) {
+  const id = decodeURIComponent(key);
+  const run = data.kRuns.find(
+    (r) => r.id === id || r.name === id || (id.length >= 4 && r.id.startsWith(id)),
+  );
+  const older = data.kOlder.find((r) => r.id === id);
+  if (flags.mode === "empty" || (!run && !older))
+    return fail(response, 404, "not_found", `no run has the id or name "${id}"`);
+  if (!run) {
+    const detail = {
+      ...older,
+      params: {},
+      tags: {},
+      info: {},
+      end_reason: "exit",
+      unavailable: [],
+      drops: { points: 0, frames: 0, ticks: 0 },
+      neighbours: [],
+      workload_start_ns: older.start_ns,
+    };
+    return json(
+      response,
+      {
+        undefined: detail,
+        metrics: { metrics: [] },
+        phases: { phases: [] },
+        logs: { chunks: [], next: null, end: {}, gaps: [] },
+      }[what] ?? detail,
+    );
+  }
+  if (what === undefined) return json(response, data.runDetail(run));
+  if (what === "metrics") return json(response, { metrics: data.metricsOf(run.id) });
+  if (what === "phases") return json(response, { phases: data.phasesOf(run) });
+  if (what === "events") return json(response, { events: [] });
+  if (what !== "logs") return fail(response, 404, "not_found", "no such route");
+  const text = data.logOf(run);
+  const from = Number(query.get("from") ?? 0);
+  const chunks =
+    from < text.length
+      ? [
+          {
+            stream: "stdout",
+            offset: String(from),
+            time_ns: data.createdNs,
+            text: text.slice(from),
+          },
+        ]
+      : [];
+  if (from === 0)
+    chunks.unshift({
+      stream: "stderr",
+      offset: "0",
+      time_ns: data.createdNs,
+      text: "UserWarning: torch.set_num_threads was not called; using 32 threads\n",
+    });
+  json(response, {
+    chunks,
+    next: String(text.length),
+    end: { stdout: String(text.length) },
+    gaps: [],
+  });
+}
+
+function api(response, url, body) {
+  const parts = url.pathname.split("/").slice(4);
+  if (parts[0] === "stream") return stream(response);
+  if (flags.mode === "failing")
+    return fail(response, 500, "io", "cannot read the store: disk I/O error");
+  if (parts[0] === "charts") return charts(response, body);
+  if (parts[0] === "runs" && parts.length === 1) return list(response, url.searchParams);
+  if (parts[0] === "runs") return oneRun(response, parts[1], parts[2], url.searchParams);
+  const empty = flags.mode === "empty";
+  if (parts[0] === "experiments")
+    return json(response, {
+      experiments: empty
+        ? []
+        : [
+            { id: "1", name: "digits", created_ns: data.createdNs, runs: 89, running: 1 },
+            {
+              id: "2",
+              name: "collocation-a100",
+              created_ns: data.createdNs,
+              runs: 173,
+              running: 0,
+            },
+          ],
+    });
+  if (parts[0] === "workloads") {
+    const of = url.searchParams.get("experiment");
+    const groups = new Map();
+    for (const run of [...data.kRuns.map(data.runRow), ...data.kOlder]) {
+      if (run.experiment_id !== of) continue;
+      const w = groups.get(run.workload_id) ?? {
+        id: run.workload_id,
+        name: run.workload,
+        experiment_id: of,
+        created_ns: run.start_ns,
+        runs: [],
+      };
+      groups.set(run.workload_id, w);
+      w.runs.push(run.id);
+    }
+    return json(response, { workloads: [...groups.values()] });
+  }
+  fail(response, 404, "not_found", "no such route");
+}
+
+function page(response, path) {
+  let file = join(kDist, normalize(path));
+  try {
+    if (!statSync(file).isFile()) throw new Error("a folder");
+  } catch {
+    if (path.startsWith("/assets/")) return fail(response, 404, "not_found", "no such asset");
+    file = join(kDist, "index.html");
+  }
+  response.writeHead(200, {
+    "Content-Type": kTypes[extname(file)] ?? "application/octet-stream",
+    "Content-Security-Policy": kPolicy,
+  });
+  response.end(readFileSync(file));
+}
+
+const server = createServer((request, response) => {
+  const url = new URL(request.url, "http://localhost");
+  let body = "";
+  request.on("data", (part) => {
+    body += part;
+  });
+  request.on("end", () => {
+    if (url.pathname.startsWith("/api/corral/v1/")) api(response, url, body);
+    else page(response, url.pathname);
+  });
+});
+server.listen(Number(flags.port), "127.0.0.1", () =>
+  console.log(`http://127.0.0.1:${flags.port} (${flags.mode})`),
+);

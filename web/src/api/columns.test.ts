@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { ChartFormatError, decodeCharts } from "./columns";
+
+interface Column {
+  values: [number, number, number, number];
+  x: [number, number, number, number];
+  count: number;
+}
+
+function encode(width: number, series: { id: bigint; columns: Column[] }[]): ArrayBuffer {
+  const sizes = series.map(({ columns }) => Math.ceil((32 + columns.length * 52) / 8) * 8);
+  const buffer = new ArrayBuffer(32 + sizes.reduce((a, b) => a + b, 0));
+  const view = new DataView(buffer);
+  for (const [i, c] of [..."CRCH"].entries()) view.setUint8(i, c.charCodeAt(0));
+  view.setUint16(4, 1, true);
+  view.setUint16(6, series.length, true);
+  view.setUint32(8, width, true);
+  view.setBigInt64(16, 1_000n, true);
+  view.setBigInt64(24, 2_000n, true);
+  let at = 32;
+  series.forEach(({ id, columns }, s) => {
+    const n = columns.length;
+    view.setBigInt64(at, id, true);
+    view.setBigUint64(at + 8, 77n, true);
+    view.setBigUint64(at + 16, 3n, true);
+    view.setUint32(at + 24, n, true);
+    view.setUint8(at + 28, 1);
+    view.setUint8(at + 29, 1);
+    columns.forEach((column, k) => {
+      for (let j = 0; j < 4; j++) {
+        view.setFloat64(at + 32 + (j * n + k) * 8, column.values[j] as number, true);
+        view.setFloat32(at + 32 + n * 32 + (j * n + k) * 4, column.x[j] as number, true);
+      }
+      view.setUint32(at + 32 + n * 48 + k * 4, column.count, true);
+    });
+    at += sizes[s] as number;
+  });
+  return buffer;
+}
+
+const kTwo: Column[] = [
+  { values: [1, 0.5, 4, 3], x: [0.25, 0.5, 0.625, 0.75], count: 9 },
+  { values: [7, 7, 7, 7], x: [2, 2, 2, 2], count: 1 },
+];
+
+describe("decodeCharts", () => {
+  it("reads every field of every series", () => {
+    const answer = decodeCharts(
+      encode(10, [
+        { id: 17n, columns: kTwo },
+        { id: 18n, columns: [] },
+        { id: 19n, columns: kTwo.slice(0, 1) },
+      ]),
+    );
+    expect([answer.width, answer.fromNs, answer.toNs]).toEqual([10, 1000n, 2000n]);
+    expect([...answer.series.keys()]).toEqual([17, 18, 19]);
+    const first = answer.series.get(17);
+    expect(first).toMatchObject({ points: 77, nonFinite: 3, exact: true, rate: true });
+    expect([...(first?.first ?? [])]).toEqual([1, 7]);
+    expect([...(first?.min ?? [])]).toEqual([0.5, 7]);
+    expect([...(first?.max ?? [])]).toEqual([4, 7]);
+    expect([...(first?.last ?? [])]).toEqual([3, 7]);
+    expect([...(first?.maxX ?? [])]).toEqual([0.625, 2]);
+    expect([...(first?.counts ?? [])]).toEqual([9, 1]);
+    expect([...(answer.series.get(19)?.lastX ?? [])]).toEqual([0.75]);
+  });
+
+  it("refuses an answer cut anywhere", () => {
+    const whole = encode(10, [{ id: 17n, columns: kTwo }]);
+    for (let size = 0; size < whole.byteLength; size++) {
+      expect(() => decodeCharts(whole.slice(0, size)), `cut at ${size}`).toThrow(ChartFormatError);
+    }
+  });
+
+  it("refuses foreign, newer, overfull and disordered answers", () => {
+    const broken = (change: (view: DataView) => void) => () => {
+      const buffer = encode(10, [{ id: 17n, columns: kTwo }]);
+      change(new DataView(buffer));
+      return decodeCharts(buffer);
+    };
+    expect(broken((view) => view.setUint8(0, 0))).toThrow("not a chart answer");
+    expect(broken((view) => view.setUint16(4, 2, true))).toThrow("version 2");
+    expect(broken((view) => view.setUint32(8, 1, true))).toThrow("2 columns in a width of 1");
+    expect(broken((view) => view.setUint32(56, 0xffffffff, true))).toThrow(ChartFormatError);
+    expect(broken((view) => view.setUint16(6, 2, true))).toThrow("cut off");
+    expect(broken((view) => view.setUint16(6, 0, true))).toThrow("after its last series");
+    expect(broken((view) => view.setBigInt64(24, 1_000n, true))).toThrow("empty range");
+    expect(broken((view) => view.setFloat32(32 + 32 + 64, 5, true))).toThrow("out of order");
+  });
+});

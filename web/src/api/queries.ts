@@ -1,0 +1,126 @@
+// Every question the page asks of the server, with its key. Live events (live.ts) make answers stale by
+// these keys.
+import {
+  keepPreviousData,
+  QueryClient,
+  useInfiniteQuery,
+  useQueries,
+  useQuery,
+} from "@tanstack/react-query";
+import type { RunsSearch } from "../app/search";
+import { ApiError, getJson } from "./client";
+import type { Experiment, Metric, Phase, Run, RunDetail, RunPage, Workload } from "./types";
+
+export function makeQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        // Asking the same again helps only when nobody answered or the server was busy.
+        retry: (count, error) => error instanceof ApiError && error.status === 503 && count < 3,
+        refetchOnWindowFocus: false,
+        staleTime: 30_000,
+        networkMode: "always",
+      },
+    },
+  });
+}
+
+export function useExperiments() {
+  return useQuery({
+    queryKey: ["experiments"],
+    queryFn: ({ signal }) => getJson<{ experiments: Experiment[] }>("/experiments", {}, signal),
+    select: (answer) => answer.experiments,
+  });
+}
+
+export function useWorkloads(experiment: string, enabled: boolean) {
+  return useQuery({
+    queryKey: ["workloads", experiment],
+    queryFn: ({ signal }) =>
+      getJson<{ workloads: Workload[] }>("/workloads", { experiment }, signal),
+    select: (answer) => answer.workloads,
+    enabled,
+  });
+}
+
+const kPage = 200;
+
+export function useRuns(search: RunsSearch) {
+  return useInfiniteQuery({
+    queryKey: ["runs", search],
+    queryFn: ({ signal, pageParam }) =>
+      getJson<RunPage>("/runs", { ...search, limit: kPage, before: pageParam }, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next ?? undefined,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function useWorkloadRuns(workload: string | undefined) {
+  return useQuery({
+    queryKey: ["workload-runs", workload],
+    queryFn: ({ signal }) => getJson<RunPage>("/runs", { workload, limit: 200 }, signal),
+    enabled: workload !== undefined,
+    select: (page) => page.runs,
+  });
+}
+
+const runQuery = (id: string) => ({
+  queryKey: ["run", id],
+  queryFn: ({ signal }: { signal: AbortSignal }) =>
+    getJson<RunDetail>(`/runs/${encodeURIComponent(id)}`, {}, signal),
+});
+
+export function useRun(id: string) {
+  return useQuery(runQuery(id));
+}
+
+// The other runs that are drawn along.
+export function useOtherRuns(ids: readonly string[]): Run[] {
+  return useQueries({
+    queries: ids.map(runQuery),
+    combine: (answers) => answers.flatMap((answer) => (answer.data ? [answer.data] : [])),
+  });
+}
+
+export interface Loaded<T> {
+  byRun: Record<string, T[]>;
+  pending: boolean;
+  error: Error | null;
+}
+
+function combineBy<T>(ids: readonly string[]) {
+  return (
+    answers: { data: T[] | undefined; isPending: boolean; error: Error | null }[],
+  ): Loaded<T> => ({
+    byRun: Object.fromEntries(
+      ids.flatMap((id, i) => (answers[i]?.data ? [[id, answers[i].data]] : [])),
+    ),
+    pending: answers.some((answer) => answer.isPending),
+    error: answers.find((answer) => answer.error)?.error ?? null,
+  });
+}
+
+export function useMetrics(ids: readonly string[]): Loaded<Metric> {
+  return useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ["metrics", id],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        getJson<{ metrics: Metric[] }>(`/runs/${id}/metrics`, {}, signal),
+      select: (answer: { metrics: Metric[] }) => answer.metrics,
+    })),
+    combine: combineBy<Metric>(ids),
+  });
+}
+
+export function usePhases(ids: readonly string[]): Loaded<Phase> {
+  return useQueries({
+    queries: ids.map((id) => ({
+      queryKey: ["phases", id],
+      queryFn: ({ signal }: { signal: AbortSignal }) =>
+        getJson<{ phases: Phase[] }>(`/runs/${id}/phases`, {}, signal),
+      select: (answer: { phases: Phase[] }) => answer.phases,
+    })),
+    combine: combineBy<Phase>(ids),
+  });
+}

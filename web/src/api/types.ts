@@ -1,0 +1,111 @@
+// The server's JSON, as docs/api.md writes it. Times are decimal strings of nanoseconds, UTC.
+
+export type Status = "running" | "finished" | "failed" | "stopped" | "unknown";
+// Non-finite values travel as the strings "NaN", "Infinity", "-Infinity".
+export type Num = number | string | null;
+
+export interface Experiment {
+  id: string;
+  name: string;
+  created_ns: string;
+  runs: number;
+  running: number;
+}
+
+export interface Workload {
+  id: string;
+  name: string | null;
+  experiment_id: string;
+  created_ns: string;
+  runs: string[];
+}
+
+export interface Run {
+  id: string;
+  name: string;
+  experiment_id: string;
+  experiment: string;
+  workload_id: string;
+  workload: string | null;
+  status: Status;
+  start_ns: string;
+  end_ns: string | null;
+  duration_s: number | null;
+  exit_code: number | null;
+  exit_signal: number | null;
+  host: string;
+  command: string[];
+  loss: { metric: string; value: Num; step: number | string | null } | null;
+}
+
+export interface RunPage {
+  runs: Run[];
+  next: string | null;
+  total: number;
+}
+
+export type Plain = string | number | boolean | null;
+
+export interface RunDetail extends Run {
+  params: Record<string, Plain>;
+  tags: Record<string, Plain>;
+  info: Record<string, Plain>;
+  end_reason: string | null;
+  unavailable: { source: string; reason: string }[];
+  drops: { points: number; frames: number; ticks: number };
+  neighbours: { id: string; name: string }[];
+  workload_start_ns: string;
+}
+
+export interface Metric {
+  series: number;
+  name: string;
+  source: string;
+  owner: "run" | "workload";
+  unit: string;
+  rate_unit: string | null;
+  kind: "gauge" | "counter";
+  aggregation: string;
+  group: string;
+  description: string;
+  points: number;
+  // null where nothing was measured.
+  first_ns: string | null;
+  last_ns: string | null;
+  last: Num;
+  min: Num;
+  max: Num;
+  mean: Num;
+  nan: number;
+}
+
+export interface Phase {
+  id: string;
+  parent: string | null;
+  name: string;
+  type: string;
+  kind: "compute" | "wait" | "io" | "comm" | "control";
+  lane: string;
+  start_ns: string;
+  end_ns: string | null;
+  attributes: Record<string, Plain>;
+}
+
+export interface LogChunk {
+  stream: string;
+  offset: string;
+  time_ns: string;
+  text: string;
+}
+
+export interface LogPage {
+  chunks: LogChunk[];
+  next: string | null;
+  end: Record<string, string>;
+  gaps: { stream: string; from: string; to: string }[];
+}
+
+// null for what was not measured and for what is not finite.
+export function finite(value: Num | undefined): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,93 @@
+// The frame of every page: header, side panel, toolbar, content, footer.
+import { Link } from "@tanstack/react-router";
+import { Fragment, type ReactNode, useState } from "react";
+import { useLive } from "../api/live";
+import { Fence, Lines } from "./icons";
+import { ThemeToggle } from "./ThemeToggle";
+
+export interface ShellProps {
+  // The way here; the last one is where one is.
+  crumbs: ReactNode[];
+  panel: ReactNode;
+  toolbar: ReactNode;
+  children: ReactNode;
+  footer: ReactNode;
+}
+
+export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) {
+  const [open, setOpen] = useState(false);
+  return (
+    <div className="shell" data-panel={open ? "open" : "closed"}>
+      <header className="header">
+        <button
+          type="button"
+          className="icon-button panel-button"
+          aria-label="Side panel"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+        >
+          <Lines />
+        </button>
+        <Link to="/" className="wordmark" aria-label="Corral, all runs">
+          <Fence />
+          corral
+        </Link>
+        <nav className="crumbs name" aria-label="Where you are">
+          {crumbs.map((crumb, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a crumb is its place
+            <Fragment key={i}>
+              {i > 0 && <span aria-hidden="true">/</span>}
+              {crumb}
+            </Fragment>
+          ))}
+        </nav>
+        <LiveIndicator />
+        <ThemeToggle />
+      </header>
+      <aside className="panel" aria-label="Selection">
+        {panel}
+      </aside>
+      <main className="main">
+        <div>
+          <div className="toolbar">{toolbar}</div>
+          <OfflineBanner />
+        </div>
+        {children}
+        <footer className="footer">{footer}</footer>
+      </main>
+    </div>
+  );
+}
+
+const kMeaning = {
+  live: "New data appear by themselves",
+  offline: "The server does not answer",
+  connecting: "Connecting to the server",
+};
+
+function LiveIndicator() {
+  const state = useLive((live) => live.state);
+  return (
+    <span
+      className={`status status-${state}`}
+      title={kMeaning[state]}
+      role="status"
+      data-testid="live"
+    >
+      {state}
+    </span>
+  );
+}
+
+function OfflineBanner() {
+  const state = useLive((live) => live.state);
+  const since = useLive((live) => live.since);
+  if (state !== "offline") return null;
+  const at = new Date(since).toLocaleTimeString("en-GB");
+  return (
+    <p className="banner" role="alert">
+      The server at {location.host} has not answered since {at}. What is shown is from before; the
+      page tries again every 3 s.
+    </p>
+  );
+}

@@ -1,0 +1,79 @@
+// The page's drawn signs. All decorative: the words beside them, or the button's label, say the same.
+
+const kStroke = {
+  fill: "none",
+  stroke: "currentColor",
+  strokeWidth: 1.6,
+  strokeLinecap: "round",
+} as const;
+
+// A fence: three posts and two rails.
+export function Fence() {
+  return (
+    <svg width="20" height="20" viewBox="0 0 20 20" {...kStroke} strokeWidth={2} aria-hidden="true">
+      <path d="M4 2.5v15M10 2.5v15M16 2.5v15M1.5 7h17M1.5 13h17" />
+    </svg>
+  );
+}
+
+export function Chevron({ open }: { open: boolean }) {
+  return (
+    <svg
+      className={open ? "chevron open" : "chevron"}
+      width="8"
+      height="8"
+      viewBox="0 0 8 8"
+      aria-hidden="true"
+    >
+      <path d="M2 .8 6.4 4 2 7.2z" fill="currentColor" />
+    </svg>
+  );
+}
+
+export function Sun() {
+  return (
+    <svg
+      width="16"
+      height="16"
+      viewBox="0 0 16 16"
+      {...kStroke}
+      strokeWidth={1.4}
+      aria-hidden="true"
+    >
+      <circle cx="8" cy="8" r="2.8" />
+      <path d="M8 1.4v1.4M8 13.2v1.4M1.4 8h1.4M13.2 8h1.4M3.3 3.3l1 1M11.7 11.7l1 1M3.3 12.7l1-1M11.7 4.3l1-1" />
+    </svg>
+  );
+}
+
+export function Moon() {
+  return (
+    <svg
+      width="16"
+      height="16"
+      viewBox="0 0 16 16"
+      {...kStroke}
+      strokeWidth={1.4}
+      aria-hidden="true"
+    >
+      <path d="M13.2 9.7A5.6 5.6 0 0 1 6.3 2.8a5.6 5.6 0 1 0 6.9 6.9z" strokeLinejoin="round" />
+    </svg>
+  );
+}
+
+export function Lines() {
+  return (
+    <svg width="16" height="16" viewBox="0 0 16 16" {...kStroke} aria-hidden="true">
+      <path d="M2 4h12M2 8h12M2 12h12" />
+    </svg>
+  );
+}
+
+// A short piece of a line as the charts draw it: colour and dash.
+export function Swatch({ colour, dash }: { colour: string; dash: readonly number[] }) {
+  return (
+    <svg className="swatch" width="22" height="4" viewBox="0 0 22 4" aria-hidden="true">
+      <path d="M0 2h22" stroke={colour} strokeWidth="2" strokeDasharray={dash.join(" ")} />
+    </svg>
+  );
+}

@@ -1,0 +1,111 @@
+// Ticks: three to five on the value axis, whole minutes and seconds on the time axis. Pure.
+import { scaleLinear } from "d3-scale";
+import { formatClock } from "../format/time";
+import { formatScaled, type Scale, scaleFor } from "../format/units";
+
+export interface Tick {
+  value: number;
+  text: string;
+}
+
+const kTimeSteps = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800,
+  604800,
+];
+
+function timeStep(least: number): number {
+  if (least <= 0.5) {
+    const power = 10 ** Math.floor(Math.log10(least));
+    for (const m of [1, 2, 5, 10]) if (m * power >= least * (1 - 1e-9)) return m * power;
+  }
+  return kTimeSteps.find((step) => step >= least) ?? Math.ceil(least / 604800) * 604800;
+}
+
+// At most one tick every `spacing` pixels.
+export function timeTicks(
+  from: number,
+  to: number,
+  at: { width: number; spacing: number },
+): Tick[] {
+  const most = Math.max(1, Math.floor(at.width / at.spacing));
+  const step = timeStep((to - from) / most);
+  const ticks: Tick[] = [];
+  for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++) {
+    ticks.push({ value: i * step, text: formatClock(i * step, step) });
+  }
+  return ticks;
+}
+
+export interface ValueAxis {
+  from: number;
+  to: number;
+  scale: Scale;
+  ticks: Tick[];
+}
+
+// Of rates and shares, what matters is how much of nothing there is.
+const kFromZero = /\/s$|^cores$|^%$|^ratio$|^share$/;
+
+// Zero belongs to the axis unless the data use less than a sixth of the room above it; percent that reach
+// a quarter span 0–100.
+export function valueAxis(min: number, max: number, unit: string): ValueAxis {
+  const share = unit === "ratio" || unit === "share";
+  const percent = unit === "%" || share;
+  const whole = share ? 1 : 100;
+  let [low, high] = [min, max];
+  if (low >= 0 && ((high - low) * 6 >= high || kFromZero.test(unit))) low = 0;
+  if (high <= 0 && (high - low) * 6 >= -low) high = 0;
+  if (percent && min >= 0 && max <= whole * 1.0001 && max > whole / 4) [low, high] = [0, whole];
+  if (high === low) {
+    const room = low === 0 ? 1 : Math.abs(low) * 0.1;
+    [low, high] = low === 0 ? [0, 1] : [low - room, high + room];
+  }
+  const scale = scaleFor(unit, Math.max(Math.abs(low), Math.abs(high)));
+  const best = niceTicks(low / scale.factor, high / scale.factor);
+  const digits = tickDigits(best);
+  const ticks = best.map((value) => ({
+    value: value * scale.factor,
+    text: formatScaled(value * scale.factor, scale, digits),
+  }));
+  return { ...trimmed(ticks, low, high), scale };
+}
+
+// An axis ends on a tick unless that leaves a fifth of it empty; then it ends a little beyond the data.
+function trimmed(ticks: Tick[], low: number, high: number): Omit<ValueAxis, "scale"> {
+  let from = (ticks[0] as Tick).value;
+  let to = (ticks[ticks.length - 1] as Tick).value;
+  const span = to - from;
+  const room = (high - low) * 0.04;
+  if (to - high > span / 5) to = high + room;
+  if (low - from > span / 5) from = low - room;
+  const inside = ticks.filter((tick) => tick.value >= from && tick.value <= to);
+  if (inside.length >= 3) return { from, to, ticks: inside };
+  return { from: (ticks[0] as Tick).value, to: (ticks.at(-1) as Tick).value, ticks };
+}
+
+// The count of 2–4 intervals that wastes least room, fewer lines when equal.
+function niceTicks(low: number, high: number): number[] {
+  let best: number[] = [];
+  let waste = Number.POSITIVE_INFINITY;
+  for (const count of [2, 3, 4, 5]) {
+    const ticks = scaleLinear().domain([low, high]).nice(count).ticks(count);
+    if (ticks.length < 3 || ticks.length > 5) continue;
+    const span = (ticks[ticks.length - 1] as number) - (ticks[0] as number);
+    if ((ticks[0] as number) > low || (ticks[ticks.length - 1] as number) < high) continue;
+    if (span < waste * 0.95) {
+      best = ticks;
+      waste = span;
+    }
+  }
+  if (best.length > 0) return best;
+  const [from, to] = scaleLinear().domain([low, high]).nice(3).domain() as [number, number];
+  return [from, (from + to) / 2, to];
+}
+
+// Enough digits that neighbouring ticks read differently.
+function tickDigits(ticks: number[]): number {
+  const largest = Math.max(...ticks.map(Math.abs));
+  const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0));
+  if (largest === 0 || step === 0) return 3;
+  return Math.min(12, Math.max(3, Math.ceil(Math.log10(largest / step) + 1.5)));
+}

@@ -1,0 +1,127 @@
+// One series' columns → a line, the fainter band behind it, and dots for points that stand alone. Pure.
+//
+// A column with one or two points is drawn exactly. In a column with more, the band spans min to max (with
+// the joins between columns it covers every pixel a line through all points would) and the line goes through
+// the middle of the two inner of the four known values, which a single spike does not move.
+import type { Columns } from "../api/columns";
+import type { Points } from "./marks";
+
+export interface LineData {
+  columns: Columns;
+  // The range that the columns' pixels span, and how many there are.
+  from: number;
+  to: number;
+  width: number;
+  // Seconds between points over the series' whole life; 0 when it has fewer than two.
+  spacing: number;
+}
+
+export interface Shape {
+  line: Points;
+  upper: Points;
+  lower: Points;
+  dots: Points;
+}
+
+export interface Projection {
+  x: (seconds: number) => number;
+  y: (value: number) => number;
+}
+
+// Longer than this, in column pixels, between two points means that nothing was measured.
+export function gapThreshold(data: LineData): number {
+  const { columns, from, to, width, spacing } = data;
+  const n = columns.firstX.length;
+  const gaps: number[] = [];
+  for (let i = 1; i < n; i++)
+    gaps.push((columns.firstX[i] as number) - (columns.lastX[i - 1] as number));
+  gaps.sort((a, b) => a - b);
+  const overall = (spacing * width) / (to - from);
+  const median = gaps[gaps.length >> 1] ?? overall;
+  const high = gaps[Math.floor(gaps.length * 0.9)] ?? overall;
+  const usual = gaps.length >= 8 || overall === 0 ? Math.max(5 * median, 2 * high) : 5 * overall;
+  return Math.max(3, usual);
+}
+
+class Pen {
+  readonly out: number[] = [];
+  to(x: number, y: number): void {
+    this.out.push(x, y);
+  }
+  lift(): void {
+    if (this.out.length > 0) this.out.push(Number.NaN, Number.NaN);
+  }
+  points(): Points {
+    return Float64Array.from(this.out);
+  }
+}
+
+function innerMiddle(a: number, b: number, c: number, d: number): number {
+  return (a + b + c + d - Math.min(a, b, c, d) - Math.max(a, b, c, d)) / 2;
+}
+
+export function shapeLine(data: LineData, project: Projection): Shape {
+  const { columns: c, from, to, width } = data;
+  const n = c.firstX.length;
+  const threshold = gapThreshold(data);
+  const toX = (px: number) => project.x(from + (px * (to - from)) / width);
+  const line = new Pen();
+  const upper = new Pen();
+  const lower = new Pen();
+  const dots = new Pen();
+  const sparse = n > 0 && c.points < width / 24;
+  for (let i = 0; i < n; i++) {
+    const x0 = c.firstX[i] as number;
+    const x1 = c.lastX[i] as number;
+    const gapBefore = i > 0 && x0 - (c.lastX[i - 1] as number) > threshold;
+    const gapAfter = i === n - 1 || (c.firstX[i + 1] as number) - x1 > threshold;
+    if (gapBefore) for (const pen of [line, upper, lower]) pen.lift();
+    const [first, min, max, last] = [c.first[i], c.min[i], c.max[i], c.last[i]] as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const alone = c.counts[i] === 1 && (i === 0 || gapBefore) && gapAfter;
+    if (alone || sparse) dots.to(toX(x0), project.y(first));
+    if (sparse && x1 > x0) dots.to(toX(x1), project.y(last));
+    if ((c.counts[i] as number) <= 2) {
+      line.to(toX(x0), project.y(first));
+      if (x1 > x0) line.to(toX(x1), project.y(last));
+    } else {
+      line.to(toX((x0 + x1) / 2), project.y(innerMiddle(first, min, max, last)));
+    }
+    const middle = toX((x0 + x1) / 2);
+    upper.to(middle, project.y(max));
+    lower.to(middle, project.y(min));
+  }
+  return { line: line.points(), upper: upper.points(), lower: lower.points(), dots: dots.points() };
+}
+
+// The value nearest to a moment, null in a gap and beyond the ends.
+export function valueAt(data: LineData, seconds: number): number | null {
+  const { columns: c, from, to, width } = data;
+  const n = c.firstX.length;
+  if (n === 0) return null;
+  const px = ((seconds - from) / (to - from)) * width;
+  let low = 0;
+  let high = n - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if ((c.firstX[middle] as number) <= px) low = middle;
+    else high = middle - 1;
+  }
+  let best: number | null = null;
+  let distance = Number.POSITIVE_INFINITY;
+  for (let i = Math.max(0, low - 1); i <= Math.min(n - 1, low + 1); i++) {
+    for (const [x, value] of [
+      [c.firstX[i], c.first[i]],
+      [c.minX[i], c.min[i]],
+      [c.maxX[i], c.max[i]],
+      [c.lastX[i], c.last[i]],
+    ] as [number, number][]) {
+      if (Math.abs(x - px) < distance) [distance, best] = [Math.abs(x - px), value];
+    }
+  }
+  return distance <= Math.max(gapThreshold(data) / 2, 3) ? best : null;
+}

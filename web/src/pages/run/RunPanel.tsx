@@ -1,0 +1,176 @@
+// The side panel of a run: the workload's runs, what this run is, and what is known about it.
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useState } from "react";
+import type { Plain, Run, RunDetail } from "../../api/types";
+import { Chevron, Swatch } from "../../app/icons";
+import { Tick } from "../../app/Tick";
+import { type ChartTheme, seriesColour, seriesDash } from "../../charts/theme";
+import { commandLine, middleEllipsis } from "../../format/text";
+import { formatExactMoment, formatMoment } from "../../format/time";
+import { formatCount, formatValue, plural } from "../../format/units";
+
+export interface NeighboursProps {
+  run: RunDetail;
+  // All runs of the workload in the order of their colours.
+  runs: Pick<Run, "id" | "name">[];
+  shown: ReadonlySet<string>;
+  theme: ChartTheme;
+  choose: (id: string, on: boolean) => void;
+}
+
+export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps) {
+  return (
+    <section aria-label="Runs of the workload">
+      <h2 className="section-title">
+        {run.workload === null ? "Run" : `Workload ${run.workload}`}
+        <span style={{ color: "var(--accent)" }}>{plural(shown.size, "run")}</span>
+      </h2>
+      {runs.map((other, index) => {
+        const colour = seriesColour(theme, index);
+        const on = shown.has(other.id);
+        const self = other.id === run.id;
+        return (
+          <div key={other.id} className={on ? "row selected" : "row"}>
+            <Tick
+              label={self ? `${other.name}, this run` : `Draw ${other.name} too`}
+              checked={on}
+              colour={colour}
+              disabled={self}
+              change={(now) => choose(other.id, now)}
+              run={other.id}
+            />
+            {self ? (
+              <b className="cut name" title={other.name}>
+                {middleEllipsis(other.name, 26)}
+              </b>
+            ) : (
+              <Link
+                to="/runs/$id"
+                params={{ id: other.id }}
+                className="cut name"
+                title={`Go to ${other.name}`}
+              >
+                {middleEllipsis(other.name, 26)}
+              </Link>
+            )}
+            <Swatch colour={colour} dash={seriesDash(index)} />
+          </div>
+        );
+      })}
+    </section>
+  );
+}
+
+function Fact({ name, children, mono }: { name: string; children: ReactNode; mono?: boolean }) {
+  return (
+    <>
+      <dt className="cut" title={name}>
+        {name}
+      </dt>
+      <dd className={mono ? "mono" : ""}>{children}</dd>
+    </>
+  );
+}
+
+export function Facts({ run, duration }: { run: RunDetail; duration: ReactNode }) {
+  const ended = endWords(run);
+  const lost = run.drops.points + run.drops.frames + run.drops.ticks;
+  return (
+    <section aria-label="About this run">
+      <h2 className="section-title">About</h2>
+      <dl className="facts">
+        <Fact name="Status">
+          <span className={`status status-${run.status}`} data-testid="run-status">
+            {run.status}
+          </span>
+          {ended !== "" && <span className="quiet"> {ended}</span>}
+        </Fact>
+        <Fact name="Duration">{duration}</Fact>
+        <Fact name="Started">
+          <span title={formatExactMoment(run.start_ns)}>
+            {formatMoment(run.start_ns, new Date())}
+          </span>
+        </Fact>
+        <Fact name="Experiment">
+          <Link to="/" search={{ experiment: run.experiment_id }}>
+            {run.experiment}
+          </Link>
+        </Fact>
+        <Fact name="Host">{run.host}</Fact>
+        <Fact name="Command" mono>
+          {commandLine(run.command)}
+        </Fact>
+        {lost > 0 && (
+          <Fact name="Lost">
+            {formatCount(run.drops.points)} points, {formatCount(run.drops.frames)} frames,{" "}
+            {formatCount(run.drops.ticks)} ticks
+          </Fact>
+        )}
+      </dl>
+    </section>
+  );
+}
+
+function endWords(run: RunDetail): string {
+  if (run.exit_signal !== null) return `signal ${run.exit_signal}`;
+  if (run.end_reason === "max_time") return "time limit reached";
+  if (run.end_reason === "interrupt") return "interrupted";
+  if (run.status === "failed" && run.exit_code !== null) return `exit status ${run.exit_code}`;
+  return run.status === "unknown" ? "exit status unknown" : "";
+}
+
+export function Details({ run }: { run: RunDetail }) {
+  return (
+    <>
+      <Folded title="Params" entries={Object.entries(run.params)} open />
+      <Folded title="Tags" entries={Object.entries(run.tags)} open />
+      <Folded title="Machine" entries={Object.entries(run.info)} />
+      <Folded
+        title="Not available"
+        entries={run.unavailable.map(({ source, reason }) => [source, reason])}
+      />
+    </>
+  );
+}
+
+function show(key: string, value: Plain): string {
+  if (value === null) return "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number")
+    return /bytes$/.test(key) ? formatValue(value, "B") : String(value);
+  return value;
+}
+
+const readable = (key: string) => key.replace(/_bytes$/, "").replaceAll("_", " ");
+
+function Folded({
+  title,
+  entries,
+  open = false,
+}: {
+  title: string;
+  entries: [string, Plain][];
+  open?: boolean;
+}) {
+  const [isOpen, setOpen] = useState(open);
+  if (entries.length === 0) return null;
+  const info = title === "Machine";
+  return (
+    <section aria-label={title}>
+      <button type="button" className="row" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Chevron open={isOpen} />
+        <b className="cut">{title}</b>
+        <span className="count">{formatCount(entries.length)}</span>
+      </button>
+      {isOpen && (
+        <dl className="facts">
+          {entries.map(([key, value]) => (
+            <Fact key={key} name={info ? readable(key) : key}>
+              {show(key, value)}
+            </Fact>
+          ))}
+        </dl>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,17 @@
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vitest/config";
+
+// The C++ server embeds dist/ and serves it under a policy of `default-src 'self'`, so nothing is
+// inlined as data: and everything lies in /assets.
+export default defineConfig({
+  plugins: [react()],
+  base: "/",
+  build: {
+    target: "es2022",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+  server: { proxy: { "/api": "http://127.0.0.1:5000" } },
+  test: { environment: "happy-dom", include: ["src/**/*.test.{ts,tsx}"] },
+});

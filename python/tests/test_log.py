@@ -203,11 +203,15 @@ def test_outside_a_run_nothing_happens_and_nothing_is_looked_at(run: Runner) -> 
     assert run.sessions() == []
 
 
-def test_segments_follow_each_other(run: Runner) -> None:
-    run("""
+def test_segments_follow_each_other_and_only_the_last_stays_mapped(run: Runner) -> None:
+    out = run("""
         for i in range(30_000):
             corral.log("a" if i % 2 else "b", i)
+        with open("/proc/self/maps") as maps:
+            mapped = {line.split()[-1] for line in maps if ".seg" in line}
+        print(*(path[-10:] for path in mapped))
     """)
+    assert out == "000002.seg\n"
     session = run.one()
     assert session.segments == 3
     assert [value for _, value, _, _ in session.points] == list(range(30_000))

@@ -1,4 +1,5 @@
 #include "codec/frame_parts.h"
+#include "core/limits.h"
 #include "core/text.h"
 
 namespace corral::codec {
@@ -44,6 +45,7 @@ PhaseRecord get_phase(WireReader& in) {
   if (phase.id == 0) in.bad("phase id", "zero");
   if (!phase.begin && !phase.end) in.bad("phase begin", "neither begin nor end");
   if (phase.begin && phase.name.empty()) in.bad("phase name", "empty");
+  if (phase.name.size() > limits::kNameBytes) in.bad("phase name", "longer than 250 bytes");
   if (!is_utf8(phase.name) || !is_utf8(phase.type) || !is_utf8(phase.lane)) in.bad("phase name", "not UTF-8");
   return phase;
 }

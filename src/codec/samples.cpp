@@ -28,6 +28,8 @@ std::vector<std::int64_t> get_deltas(WireReader& in, std::size_t rows, const cha
 
 void put_column(WireWriter& out, const Column& column, std::size_t rows) {
   CORRAL_ASSERT(column.present.empty() || column.present.size() == rows);
+  CORRAL_ASSERT(column.values.size() ==
+                (column.present.empty() ? rows : static_cast<std::size_t>(std::ranges::count(column.present, true))));
   out.put(column.series);
   out.put(static_cast<std::uint8_t>(!column.present.empty()));
   std::uint8_t bits = 0;
@@ -58,6 +60,7 @@ Column get_column(WireReader& in, std::size_t rows) {
 }
 
 void put_group(WireWriter& out, const SampleGroup& group) {
+  CORRAL_ASSERT(group.steps.empty() || group.steps.size() == group.times.size());
   out.put(static_cast<std::uint32_t>(group.times.size()));
   out.put(static_cast<std::uint8_t>(!group.steps.empty()));
   out.put(static_cast<std::uint32_t>(group.columns.size()));

@@ -72,6 +72,7 @@ class WireReader {
     std::uint64_t bits = 0;
     for (int shift = 0; shift < 64 && ok(); shift += 7) {
       const auto byte = get<std::uint8_t>(field);
+      if (shift == 63 && byte > 1) break;
       bits |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
       if ((byte & 0x80) == 0) return static_cast<std::int64_t>(bits >> 1 ^ (~(bits & 1) + 1));
     }

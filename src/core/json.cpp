@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/json_position.h"
 #include "core/text.h"
 
 namespace corral {
@@ -45,15 +46,15 @@ Json from_element(const Element& e) {
 }  // namespace
 
 Result<Json> Json::parse(std::string_view text) {
-  constexpr std::size_t kMaxDepth = 64;
   simdjson::dom::parser parser;
-  if (parser.allocate(text.size() + 1, kMaxDepth) != simdjson::SUCCESS) {
+  // The parser counts the document itself as a level.
+  if (parser.allocate(text.size() + 1, kJsonDepth + 1) != simdjson::SUCCESS) {
     return fail(Code::kTooLarge, "JSON text is too large");
   }
   Element root;
   const auto error = parser.parse(text.data(), text.size()).get(root);
   if (error != simdjson::SUCCESS) {
-    return fail(Code::kInvalidArgument, fmt::format("malformed JSON: {}", simdjson::error_message(error)));
+    return fail(Code::kInvalidArgument, fmt::format("malformed JSON at byte {}: {}", json_error_position(text), simdjson::error_message(error)));
   }
   return from_element(root);
 }

@@ -25,7 +25,7 @@ std::optional<double> parse_double(std::string_view text) {
 std::optional<std::int64_t> parse_bytes(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number < 0) return std::nullopt;
+  if (error != std::errc() || !(number >= 0)) return std::nullopt;
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   constexpr std::string_view kPrefixes = "kMGT";
   double scale = 1;
@@ -86,14 +86,17 @@ std::string to_utf8(std::string_view bytes) {
   return out;
 }
 
-bool is_utf8(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const std::size_t n = utf8_length(bytes);
-    if (n == 0) return false;
-    bytes.remove_prefix(n);
+std::size_t utf8_prefix(std::string_view bytes) {
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::size_t n = utf8_length(bytes.substr(at));
+    if (n == 0) break;
+    at += n;
   }
-  return true;
+  return at;
 }
+
+bool is_utf8(std::string_view bytes) { return utf8_prefix(bytes) == bytes.size(); }
 
 namespace {
 
@@ -197,9 +200,9 @@ std::string_view trim(std::string_view text) {
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator) {
   std::string out;
-  for (const std::string& part : parts) {
-    if (!out.empty()) out.append(separator);
-    out.append(part);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) out.append(separator);
+    out.append(parts[i]);
   }
   return out;
 }

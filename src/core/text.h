@@ -21,6 +21,8 @@ std::string human_bytes(double bytes);
 // Valid UTF-8 with every invalid byte replaced by U+FFFD.
 std::string to_utf8(std::string_view bytes);
 bool is_utf8(std::string_view bytes);
+// How many bytes from the front are valid UTF-8.
+std::size_t utf8_prefix(std::string_view bytes);
 // Appends a quoted JSON string; invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 

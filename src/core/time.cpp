@@ -21,8 +21,8 @@ std::string iso_utc(UtcTime t) {
 
 std::string human_duration(Nanos d) {
   const double s = seconds(d);
-  if (s < 60) return fmt::format("{:.1f} s", s);
-  const auto total = static_cast<std::int64_t>(s);
+  if (s < 59.95) return fmt::format("{:.1f} s", s);
+  const auto total = static_cast<std::int64_t>(std::round(s));
   const std::int64_t days = total / 86400;
   const std::int64_t hours = total / 3600 % 24;
   const std::int64_t minutes = total / 60 % 60;

@@ -21,8 +21,7 @@ constexpr auto kCatalogue = std::to_array<Metric>({
     // Host CPU: /proc/stat, whose clock ticks at 10 ms.
     {"host.cpu.busy", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "CPU time that all CPUs of the host spent working (user, nice, system, interrupts), by "
-     "anyone; without steal. "
-     "From /proc/stat, in steps of 10 ms."},
+     "anyone; without steal. From /proc/stat, in steps of 10 ms."},
     {"host.cpu.core.busy", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "CPU time that one CPU (the source) spent working, as host.cpu.busy. From /proc/stat, in "
      "steps of 10 ms."},
@@ -34,16 +33,14 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "CPU time of all CPUs in hard and soft interrupts. From /proc/stat."},
     {"host.cpu.iowait", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "Idle time of all CPUs while a task that last ran there waited for a block device; idle time, "
-     "not work, and a "
-     "lower bound. From /proc/stat."},
+     "not work, and a lower bound. From /proc/stat."},
     {"host.cpu.steal", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "Time in which the hypervisor ran something else although a CPU of this machine had work. "
      "From /proc/stat."},
     // Host scheduler.
     {"host.load.1m", "", "", kGauge, kMean, kHost, "scheduler", kFast,
      "Runnable tasks and tasks in uninterruptible sleep, averaged over about 1 minute; the kernel "
-     "renews it every 5 s. "
-     "From /proc/loadavg."},
+     "renews it every 5 s. From /proc/loadavg."},
     {"host.load.5m", "", "", kGauge, kMean, kHost, "scheduler", kFast,
      "As host.load.1m, over about 5 minutes."},
     {"host.load.15m", "", "", kGauge, kMean, kHost, "scheduler", kFast,
@@ -112,8 +109,7 @@ constexpr auto kCatalogue = std::to_array<Metric>({
     // Host disks: /proc/diskstats.
     {"host.disk.read", "B", "B/s", kCounter, kOnce, kHost, "io", kFast,
      "Bytes that one whole disk (the source) read. From /proc/diskstats; no partitions, loop, RAM "
-     "or stacked devices, so "
-     "that the sum counts nothing twice."},
+     "or stacked devices, so that the sum counts nothing twice."},
     {"host.disk.write", "B", "B/s", kCounter, kOnce, kHost, "io", kFast,
      "Bytes that one whole disk wrote. From /proc/diskstats."},
     {"host.disk.reads", "", "1/s", kCounter, kOnce, kHost, "io", kFast,
@@ -122,17 +118,14 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Write requests that one whole disk completed, after merging. From /proc/diskstats."},
     {"host.disk.busy", "s", "share", kCounter, kMean, kHost, "io", kFast,
      "Time in which one whole disk had at least one request under way; a disk that serves many at "
-     "once is not full at "
-     "100 %. From /proc/diskstats, in steps of 1 ms."},
+     "once is not full at 100 %. From /proc/diskstats, in steps of 1 ms."},
     {"host.disk.queue", "s", "requests", kCounter, kOnce, kHost, "io", kFast,
      "Time that requests spent at one whole disk, added up: its rate is the mean number of "
-     "requests under way. From "
-     "/proc/diskstats, in steps of 1 ms."},
+     "requests under way. From /proc/diskstats, in steps of 1 ms."},
     // Host network: /proc/net/dev of the supervisor's network namespace.
     {"host.net.rx", "B", "B/s", kCounter, kOnce, kHost, "network", kFast,
      "Bytes received by one interface (the source) of the supervisor's network namespace. From "
-     "/proc/net/dev; RDMA does "
-     "not pass here, and a bond or bridge repeats its members."},
+     "/proc/net/dev; RDMA does not pass here, and a bond or bridge repeats its members."},
     {"host.net.tx", "B", "B/s", kCounter, kOnce, kHost, "network", kFast,
      "Bytes sent by one interface, as host.net.rx."},
     {"host.net.rx_packets", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
@@ -164,13 +157,12 @@ constexpr auto kCatalogue = std::to_array<Metric>({
     // The run's process tree.
     {"run.cpu.used", "s", "cores", kCounter, kSum, kRun, "cpu", kFast,
      "CPU time of the run's whole process tree since its exec, exited processes included: perf "
-     "task-clock, in "
-     "nanoseconds. Where the kernel does not allow perf it is run.cpu.user plus run.cpu.system, at "
-     "their rate."},
+     "task-clock, in nanoseconds. Where the kernel does not allow perf it is run.cpu.user plus "
+     "run.cpu.system, at their rate."},
     {"run.cpu.user", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
      "User-mode CPU time, summed over /proc/PID/stat of the run's processes and their reaped "
-     "children; the kernel "
-     "estimates the split. A child whose parent ignores SIGCHLD drops out when it ends."},
+     "children; the kernel estimates the split. A child whose parent ignores SIGCHLD drops out "
+     "when it ends."},
     {"run.cpu.system", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
      "CPU time in the kernel, as run.cpu.user."},
     {"run.scheduler.context_switches", "", "1/s", kCounter, kSum, kRun, "scheduler", kFast,
@@ -181,31 +173,26 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "cpu-migrations)."},
     {"run.processes", "", "", kGauge, kSum, kRun, "scheduler", kSlow,
      "Processes of the run that are alive, those that outlived their parent included, zombies not; "
-     "at most 4,096 are "
-     "followed."},
+     "at most 4,096 are followed."},
     {"run.threads", "", "", kGauge, kSum, kRun, "scheduler", kSlow,
      "Threads of the run's living processes."},
     {"run.memory.rss", "B", "", kGauge, kSum, kRun, "memory", kSlow,
      "Resident memory, summed over /proc/PID/statm of the run's living processes; a page that "
-     "several processes share "
-     "counts once for each. The kernel may be late by up to 64 pages per thread."},
+     "several processes share counts once for each. The kernel may be late by up to 64 pages per "
+     "thread."},
     {"run.memory.rss_peak", "B", "", kGauge, kMean, kRun, "memory", kSlow,
      "Highest resident memory that any single process of the run had so far (VmHWM of "
-     "/proc/PID/status, seen at the "
-     "walks)."},
+     "/proc/PID/status, seen at the walks)."},
     {"run.memory.minor_faults", "", "1/s", kCounter, kSum, kRun, "memory", kFast,
      "Page faults of the run's process tree that needed no storage, exited processes included: "
-     "perf minor-faults, or "
-     "the sum over /proc/PID/stat where the kernel does not allow perf."},
+     "perf minor-faults, or the sum over /proc/PID/stat where the kernel does not allow perf."},
     {"run.memory.major_faults", "", "1/s", kCounter, kSum, kRun, "memory", kFast,
      "Page faults of the run's process tree that had to wait for storage; source as "
      "run.memory.minor_faults."},
     {"run.io.read_syscall_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
      "Bytes that the run's processes and their reaped children got from read calls, the page "
-     "cache, pipes and "
-     "terminals included (rchar of /proc/PID/io); not mmap. Processes that live between two walks "
-     "count through the "
-     "parent that reaps them."},
+     "cache, pipes and terminals included (rchar of /proc/PID/io); not mmap. Processes that live "
+     "between two walks count through the parent that reaps them."},
     {"run.io.write_syscall_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
      "Bytes that the run gave to write calls, whatever became of them (wchar of /proc/PID/io)."},
     {"run.io.read_syscalls", "", "1/s", kCounter, kSum, kRun, "io", kSlow,
@@ -214,12 +201,11 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Write calls of the run (syscw)."},
     {"run.io.read_block_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
      "Bytes that the run made the block layer fetch, mmap included (read_bytes of /proc/PID/io); "
-     "the gap to "
-     "read_syscall_bytes is the page cache."},
+     "the gap to read_syscall_bytes is the page cache."},
     {"run.io.write_block_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
      "Bytes of page cache that the run made dirty for the block layer to write (write_bytes of "
-     "/proc/PID/io); what is "
-     "truncated before it is written (cancelled_write_bytes) is not subtracted."},
+     "/proc/PID/io); what is truncated before it is written (cancelled_write_bytes) is not "
+     "subtracted."},
     // What measuring costs.
     {"corral.collector.cpu", "s", "cores", kCounter, kSum, kRun, "collector", kSlow,
      "CPU time of the sampler thread."},

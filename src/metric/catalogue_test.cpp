@@ -29,16 +29,13 @@ const char* aggregation_name(Aggregation aggregation) {
 constexpr std::string_view kIntroduction =
     "# Metrics that Corral measures itself\n\n"
     "Generated from `src/metric/catalogue.cpp`; a test fails when the two differ, and "
-    "`CORRAL_UPDATE_GOLDEN=1` rewrites "
-    "this page.\n\n"
+    "`CORRAL_UPDATE_GOLDEN=1` rewrites this page.\n\n"
     "A counter is stored as it is read, in its unit, and only grows; charts show its rate, in the "
-    "rate unit. The rate of "
-    "seconds per second is cores for CPU time and a share of the time otherwise. \"Shared once\" "
-    "marks a thing that several runs "
-    "see: it is counted once for all of them. Slow metrics need a walk over single processes and "
-    "are read once a second, "
-    "all others at the run's interval. What a machine does not offer is not available, never 0; "
-    "`corral doctor` says why.\n";
+    "rate unit. The rate of seconds per second is cores for CPU time and a share of the time "
+    "otherwise. \"Shared once\" marks a thing that several runs see: it is counted once for all of "
+    "them. Slow metrics need a walk over single processes and are read once a second, all others "
+    "at the run's interval. What a machine does not offer is not available, never 0; `corral "
+    "doctor` says why.\n";
 
 std::string dash_if_empty(std::string_view text) { return text.empty() ? "-" : std::string(text); }
 

@@ -106,6 +106,7 @@ class Supervisor {
   std::unique_ptr<Recording> recording_;
   pid_t child_ = 0;
   int status_ = 0;  // of wait(2)
+  bool ended_ = false;  // the command itself
   std::optional<BootTime> limit_;
 };
 
@@ -156,10 +157,13 @@ int Supervisor::start(const Command& command) {
 }
 
 void Supervisor::send(int signal) {
-  // SIGINT as a terminal sends it: to the command's process group. The others reach whoever left that group, too.
+  // SIGINT as a terminal sends it: to the command's process group. The others, and all once the command has ended, reach whoever left that
+  // group, too; nobody gets one twice.
+  const std::vector<pid_t> others = ended_ || signal != SIGINT ? left_over() : std::vector<pid_t>();
+  for (const pid_t pid : others) {
+    if (::getpgid(pid) != child_) ::kill(pid, signal);
+  }
   ::kill(-child_, signal);
-  if (signal == SIGINT) return;
-  for (const pid_t pid : left_over()) ::kill(pid, signal);
 }
 
 void Supervisor::handle(int signal) {
@@ -186,6 +190,7 @@ bool Supervisor::reap() {
 
 void Supervisor::watch() {
   while (!reap()) handle(signals_.next(earliest(limit_, stopper_.wake_at())));
+  ended_ = true;
 }
 
 // Live processes of the run but for the command itself. Orphans come to this process (a subreaper); its own helpers stay in its

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "core/json.h"
+#include "core/json_position.h"
 #include "server/api/chart_request.h"
 #include "server/api/frames_split.h"
-#include "server/api/json_position.h"
 #include "server/router.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/test_frames.h"
@@ -49,7 +49,10 @@ class Api : public ::testing::Test {
   Json get_json(std::string_view target, int status = 200) {
     const Response response = get(target);
     EXPECT_EQ(response.status, status) << response.body;
-    return Json::parse(response.body).value_or(Json());
+    auto json = Json::parse(response.body);
+    EXPECT_TRUE(json) << response.body;
+    if (!json) return {};
+    return *std::move(json);
   }
   Response post(std::string_view target, std::string body) {
     Request request;
@@ -76,9 +79,12 @@ class Api : public ::testing::Test {
     phase.lane = "node7/4711/main";
     phase.attributes = {{"index", "3"}};
     body += bytes_of(writer_.frame(codec::PhasesBody{{phase}}));
-    body += bytes_of(writer_.frame(codec::EventsBody{{{boot_time(2500), "checkpoint", "user", {{"ok", "true"}}}}}));
-    body += bytes_of(writer_.frame(codec::LogBody{boot_time(1600), codec::LogStream::kStdout, 0, "hello\n"}));
-    body += bytes_of(writer_.frame(codec::LogBody{boot_time(1700), codec::LogStream::kStdout, 100, "after a gap\n"}));
+    body += bytes_of(writer_.frame(
+        codec::EventsBody{{{boot_time(2500), "checkpoint", "user", {{"ok", "true"}}}}}));
+    body += bytes_of(
+        writer_.frame(codec::LogBody{boot_time(1600), codec::LogStream::kStdout, 0, "hello\n"}));
+    body += bytes_of(writer_.frame(
+        codec::LogBody{boot_time(1700), codec::LogStream::kStdout, 100, "after a gap\n"}));
     codec::FactsBody facts;
     facts.facts = {{codec::FactKind::kParam, "lr", "0.1"},
                    {codec::FactKind::kInfo, "command", R"(["python3","train.py"])"},
@@ -91,7 +97,8 @@ class Api : public ::testing::Test {
   }
   [[nodiscard]] std::string run_path() const { return "/api/corral/v1/runs/" + run_.hex(); }
 
-  const std::filesystem::path directory_ = std::filesystem::temp_directory_path() / ("corral-" + RunId::random().hex());
+  const std::filesystem::path directory_ =
+      std::filesystem::temp_directory_path() / ("corral-" + RunId::random().hex());
   const RunId run_ = RunId::random();
   frames::SessionWriter writer_;
   EventHub events_;
@@ -99,17 +106,18 @@ class Api : public ::testing::Test {
   std::unique_ptr<Context> context_;
 };
 
-const Json& at(const Json& json, std::string_view key) {
-  static const Json kNothing;
+Json at(const Json& json, std::string_view key) {
   const Json* found = json.find(key);
   EXPECT_NE(found, nullptr) << key << " in " << json.dump();
-  return found != nullptr ? *found : kNothing;
+  if (found == nullptr) return {};
+  return *found;
 }
-const Json& first(const Json& json, std::string_view key) {
-  static const Json kNothing;
-  const Json::Array* array = at(json, key).as_array();
+Json first(const Json& json, std::string_view key) {
+  const Json list = at(json, key);
+  const Json::Array* array = list.as_array();
   EXPECT_TRUE(array != nullptr && !array->empty()) << key << " in " << json.dump();
-  return array != nullptr && !array->empty() ? array->front() : kNothing;
+  if (array == nullptr || array->empty()) return {};
+  return array->front();
 }
 
 TEST_F(Api, FramesAreAcknowledgedAndAResendIsHarmless) {
@@ -117,16 +125,17 @@ TEST_F(Api, FramesAreAcknowledgedAndAResendIsHarmless) {
   for (int i = 0; i < 2; ++i) {
     const Response response = post("/api/corral/v1/frames", body);
     EXPECT_EQ(response.status, 200);
-    EXPECT_EQ(response.body, R"({"acks":[{"session":")" + writer_.id().hex() + R"(","durable_seq":"1"}],"refused":[]})");
+    EXPECT_EQ(response.body, R"({"acks":[{"session":")" + writer_.id().hex() +
+                                 R"(","durable_seq":"1"}],"refused":[]})");
   }
   const Json session = get_json("/api/corral/v1/sessions/" + writer_.id().hex());
-  EXPECT_TRUE(*at(session, "known").as_bool());
+  EXPECT_EQ(at(session, "known").dump(), "true");
   EXPECT_EQ(session.get_string("durable_seq"), "1");
 }
 
 TEST_F(Api, AnUnknownSessionStandsAtZero) {
   const Json session = get_json("/api/corral/v1/sessions/" + SessionId::random().hex());
-  EXPECT_FALSE(*at(session, "known").as_bool());
+  EXPECT_EQ(at(session, "known").dump(), "false");
   EXPECT_EQ(session.get_string("durable_seq"), "0");
   EXPECT_EQ(get("/api/corral/v1/sessions/xyz").status, 400);
 }
@@ -141,18 +150,19 @@ TEST_F(Api, ABodyThatIsNoFramesNamesThePosition) {
   EXPECT_EQ(cut.status, 400);
   EXPECT_EQ(at(*Json::parse(cut.body), "error").get_int("position"), good) << cut.body;
   // Nothing of such a body is stored.
-  EXPECT_FALSE(*at(get_json("/api/corral/v1/sessions/" + writer_.id().hex()), "known").as_bool());
+  EXPECT_EQ(at(get_json("/api/corral/v1/sessions/" + writer_.id().hex()), "known").dump(), "false");
 }
 
 TEST_F(Api, ACorruptFrameIsRefusedAndOtherSessionsAreStored) {
   frames::SessionWriter other;
   std::string bad = bytes_of(writer_.frame(frames::session_body(run_)));
   bad.back() = static_cast<char>(bad.back() ^ 1);
-  const Response response = post("/api/corral/v1/frames", bad + bytes_of(other.frame(frames::session_body(RunId::random()))));
+  const Response response = post(
+      "/api/corral/v1/frames", bad + bytes_of(other.frame(frames::session_body(RunId::random()))));
   EXPECT_EQ(response.status, 422) << response.body;
   const Json json = *Json::parse(response.body);
   EXPECT_EQ(first(json, "acks").get_string("session"), other.id().hex());
-  const Json& refused = first(json, "refused");
+  const Json refused = first(json, "refused");
   EXPECT_EQ(refused.get_int("index"), 0);
   EXPECT_EQ(refused.get_string("session"), writer_.id().hex());
   EXPECT_EQ(refused.get_int("first"), 1);
@@ -162,7 +172,8 @@ TEST_F(Api, ACorruptFrameIsRefusedAndOtherSessionsAreStored) {
 
 TEST_F(Api, AFrameOutOfOrderIsAConflict) {
   writer_.seek(5);
-  const Response response = post("/api/corral/v1/frames", bytes_of(writer_.frame(frames::session_body(run_))));
+  const Response response =
+      post("/api/corral/v1/frames", bytes_of(writer_.frame(frames::session_body(run_))));
   EXPECT_EQ(response.status, 409) << response.body;
   EXPECT_EQ(first(*Json::parse(response.body), "refused").get_string("code"), "conflict");
 }
@@ -170,7 +181,7 @@ TEST_F(Api, AFrameOutOfOrderIsAConflict) {
 TEST_F(Api, RunsAreListedWithLossAndCommand) {
   fill();
   const Json list = get_json("/api/corral/v1/runs?status=running&limit=1");
-  const Json& run = first(list, "runs");
+  const Json run = first(list, "runs");
   EXPECT_EQ(run.get_string("id"), run_.hex());
   EXPECT_EQ(run.get_string("experiment"), "digits");
   EXPECT_EQ(run.get_string("status"), "running");
@@ -187,7 +198,10 @@ TEST_F(Api, PagesOfRunsFollowEachOther) {
   std::set<std::string> seen;
   for (int i = 0; i < 3; ++i) {
     frames::SessionWriter writer;
-    ASSERT_EQ(post("/api/corral/v1/frames", bytes_of(writer.frame(frames::session_body(RunId::random(), "supervisor")))).status, 200);
+    ASSERT_EQ(post("/api/corral/v1/frames",
+                   bytes_of(writer.frame(frames::session_body(RunId::random(), "supervisor"))))
+                  .status,
+              200);
   }
   std::string before;
   for (int page = 0; page < 3; ++page) {
@@ -213,7 +227,7 @@ TEST_F(Api, ARunIsShownWhole) {
 
 TEST_F(Api, MetricsCarryStatistics) {
   fill();
-  const Json& loss = first(get_json(run_path() + "/metrics"), "metrics");
+  const Json loss = first(get_json(run_path() + "/metrics"), "metrics");
   EXPECT_EQ(loss.get_string("name"), "loss");
   EXPECT_EQ(loss.get_string("group"), "software");
   EXPECT_EQ(loss.get_int("points"), 2);
@@ -223,7 +237,7 @@ TEST_F(Api, MetricsCarryStatistics) {
 
 TEST_F(Api, PhasesEventsAndOutputAreGiven) {
   fill();
-  const Json& phase = first(get_json(run_path() + "/phases"), "phases");
+  const Json phase = first(get_json(run_path() + "/phases"), "phases");
   EXPECT_EQ(phase.get_string("name"), "epoch");
   EXPECT_TRUE(at(phase, "end_ns").is_null());
   EXPECT_EQ(at(phase, "attributes").dump(), R"({"index":3})");
@@ -240,7 +254,8 @@ TEST_F(Api, PhasesEventsAndOutputAreGiven) {
 TEST_F(Api, ChartsAreBinaryAndExportIsStreamed) {
   fill();
   const std::int64_t series = first(get_json(run_path() + "/metrics"), "metrics").get_int("series");
-  const Response chart = post("/api/corral/v1/charts", R"({"series":[)" + std::to_string(series) + R"(],"width":10})");
+  const Response chart =
+      post("/api/corral/v1/charts", R"({"series":[)" + std::to_string(series) + R"(],"width":10})");
   ASSERT_EQ(chart.status, 200) << chart.body;
   EXPECT_EQ(chart.body.substr(0, 4), "CRCH");
   EXPECT_EQ(post("/api/corral/v1/charts", R"({"series":[4711],"width":10})").status, 404);
@@ -272,7 +287,8 @@ TEST_F(Api, WrongPathsMethodsAndParametersSayWhatIsWrong) {
   EXPECT_EQ(get("/api").status, 404);
   const Response wrong_method = get("/api/corral/v1/frames");
   EXPECT_EQ(wrong_method.status, 405);
-  EXPECT_NE(response_head(wrong_method, Framing::kLength, true).find("Allow: POST\r\n"), std::string::npos);
+  EXPECT_NE(response_head(wrong_method, Framing::kLength, true).find("Allow: POST\r\n"),
+            std::string::npos);
   const Json error = at(get_json("/api/corral/v1/runs?limit=0", 400), "error");
   EXPECT_EQ(error.get_string("field"), "limit");
   EXPECT_EQ(get("/api/corral/v1/runs?status=dancing").status, 400);
@@ -282,10 +298,11 @@ TEST_F(Api, WrongPathsMethodsAndParametersSayWhatIsWrong) {
 
 TEST_F(Api, ExperimentsAndWorkloadsAreListed) {
   fill();
-  const Json& experiment = first(get_json("/api/corral/v1/experiments"), "experiments");
+  const Json experiment = first(get_json("/api/corral/v1/experiments"), "experiments");
   EXPECT_EQ(experiment.get_string("name"), "digits");
   EXPECT_EQ(experiment.get_int("running"), 1);
-  const Json& workload = first(get_json("/api/corral/v1/workloads?experiment=" + experiment.get_string("id")), "workloads");
+  const Json workload = first(
+      get_json("/api/corral/v1/workloads?experiment=" + experiment.get_string("id")), "workloads");
   EXPECT_EQ(at(workload, "runs").dump(), "[\"" + run_.hex() + "\"]");
   EXPECT_TRUE(at(workload, "name").is_null());
 }
@@ -306,8 +323,7 @@ TEST(ChartRequest, ErrorsNameFieldAndPosition) {
                         Case{R"({"width":1,"series":[1],"mode":"log"})", "mode", 24},
                         Case{R"({"width":1,"series":[1],"from_ns":"5","to_ns":"5"})", "to_ns", 38},
                         Case{R"({"width":1,"series":[1],"from_ns":1.5})", "from_ns", 24},
-                        Case{R"([])", "", 0},
-                        Case{R"({"width":1,)", "", 11}}) {
+                        Case{R"([])", "", 0}, Case{R"({"width":1,)", "", 11}}) {
     const auto request = api::parse_chart_request(c.text);
     ASSERT_FALSE(request) << c.text;
     EXPECT_EQ(request.error().field, c.field) << c.text;
@@ -316,7 +332,8 @@ TEST(ChartRequest, ErrorsNameFieldAndPosition) {
 }
 
 TEST(ChartRequest, TimesMayBeStringsNumbersOrAbsent) {
-  const auto request = api::parse_chart_request(R"({"series":["7",8],"width":3,"from_ns":"1763712000000000000","mode":"rate"})");
+  const auto request = api::parse_chart_request(
+      R"({"series":["7",8],"width":3,"from_ns":"1763712000000000000","mode":"rate"})");
   ASSERT_TRUE(request);
   EXPECT_EQ(request->series, (std::vector<SeriesId>{{7}, {8}}));
   EXPECT_EQ(request->from, utc_time(1763712000000000000));
@@ -325,15 +342,15 @@ TEST(ChartRequest, TimesMayBeStringsNumbersOrAbsent) {
 }
 
 TEST(JsonPosition, PointsAtTheByteThatIsWrong) {
-  EXPECT_EQ(api::json_error_position(R"({"a":1,})"), 7U);
-  EXPECT_EQ(api::json_error_position(R"({"a" 1})"), 5U);
-  EXPECT_EQ(api::json_error_position(R"([1,2)"), 5U);
-  EXPECT_EQ(api::json_error_position(R"(["abc)"), 5U);
-  EXPECT_EQ(api::json_error_position("[1.x]"), 3U);
-  EXPECT_EQ(api::json_error_position("[truth]"), 4U);
-  EXPECT_EQ(api::json_error_position("{} x"), 3U);
-  EXPECT_EQ(api::json_error_position(""), 0U);
-  EXPECT_EQ(api::json_error_position(std::string(100'000, '[')), 64U);
+  EXPECT_EQ(json_error_position(R"({"a":1,})"), 7U);
+  EXPECT_EQ(json_error_position(R"({"a" 1})"), 5U);
+  EXPECT_EQ(json_error_position(R"([1,2)"), 4U);
+  EXPECT_EQ(json_error_position(R"(["abc)"), 5U);
+  EXPECT_EQ(json_error_position("[1.x]"), 3U);
+  EXPECT_EQ(json_error_position("[truth]"), 4U);
+  EXPECT_EQ(json_error_position("{} x"), 3U);
+  EXPECT_EQ(json_error_position(""), 0U);
+  EXPECT_EQ(json_error_position(std::string(100'000, '[')), 64U);
 }
 
 }  // namespace

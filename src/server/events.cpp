@@ -74,7 +74,8 @@ void EventHub::run(const std::stop_token& stop) {
     std::string text;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_until(lock, stop, next_heartbeat, [this] { return !changed_.empty() || !data_.empty(); });
+      wake_.wait_until(lock, stop, next_heartbeat,
+                       [this] { return !changed_.empty() || !data_.empty(); });
       const bool news = !changed_.empty() || !data_.empty();
       if (news && SteadyClock::now() < last_sent + options_.interval) {
         wake_.wait_until(lock, stop, last_sent + options_.interval, [] { return false; });

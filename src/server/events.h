@@ -1,7 +1,8 @@
 // EventHub: tells open pages that something changed (server-sent events), never what.
 //
-// Ingest notes runs; one thread sends `runs` and `data` events at most every `interval`, the first one at once, and a comment line every
-// `heartbeat`, which also finds clients that have gone. note() and subscribe() may be called from any thread and do not block.
+// Ingest notes runs; one thread sends `runs` and `data` events at most every `interval`, the first
+// one at once, and a comment line every `heartbeat`, which also finds clients that have gone.
+// note() and subscribe() may be called from any thread and do not block.
 #pragma once
 
 #include <condition_variable>

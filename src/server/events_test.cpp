@@ -23,7 +23,9 @@ class Reader {
   }
   [[nodiscard]] std::size_t count(std::string_view needle) const {
     std::size_t n = 0;
-    for (std::size_t at = seen_.find(needle); at != std::string::npos; at = seen_.find(needle, at + 1)) ++n;
+    for (std::size_t at = seen_.find(needle); at != std::string::npos;
+         at = seen_.find(needle, at + 1))
+      ++n;
     return n;
   }
   [[nodiscard]] PushStream& stream() { return *stream_; }

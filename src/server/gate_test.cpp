@@ -21,17 +21,20 @@ int status(const Request& request, const GateRules& rules) {
 }
 
 const GateRules kLocal{.hosts = {"127.0.0.1"}, .wildcard = false, .token = {}};
-const GateRules kEverywhere{.hosts = {"0.0.0.0", "node7.lab", "node7"}, .wildcard = true, .token = {}};
+const GateRules kEverywhere{
+    .hosts = {"0.0.0.0", "node7.lab", "node7"}, .wildcard = true, .token = {}};
 const GateRules kClosed{.hosts = {"127.0.0.1"}, .wildcard = false, .token = std::string(kToken)};
 
 TEST(Gate, LoopbackNamesAreAlwaysTaken) {
-  for (const char* host : {"localhost", "LocalHost:5000", "127.0.0.1:5000", "127.1.2.3", "[::1]:5000", "localhost."}) {
+  for (const char* host :
+       {"localhost", "LocalHost:5000", "127.0.0.1:5000", "127.1.2.3", "[::1]:5000", "localhost."}) {
     EXPECT_EQ(status(get(host), kLocal), 200) << host;
   }
 }
 
 TEST(Gate, NamesOfOthersAreRefused) {
-  for (const char* host : {"evil.example", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", "[::2]", "[", "127.evil"}) {
+  for (const char* host : {"evil.example", "localhost.evil.example", "10.0.0.1",
+                           "127.0.0.1.evil.example", "[::2]", "[", "127.evil"}) {
     EXPECT_EQ(status(get(host), kLocal), 403) << host;
   }
   EXPECT_EQ(status(get(""), kLocal), 400);
@@ -47,7 +50,8 @@ TEST(Gate, OnEveryAddressLiteralsAndTheMachinesNameAreTaken) {
 TEST(Gate, OnlyTheOwnOriginMaySpeak) {
   EXPECT_EQ(status(get("localhost:5000", "http://localhost:5000"), kLocal), 200);
   EXPECT_EQ(status(get("localhost:5000", "https://localhost:5000"), kLocal), 200);
-  for (const char* origin : {"null", "http://evil.example", "http://localhost:3000", "http://localhost", "http://127.0.0.1:5000"}) {
+  for (const char* origin : {"null", "http://evil.example", "http://localhost:3000",
+                             "http://localhost", "http://127.0.0.1:5000"}) {
     EXPECT_EQ(status(get("localhost:5000", origin), kLocal), 403) << origin;
   }
 }
@@ -80,7 +84,9 @@ TEST(Gate, ATokenInTheAddressBecomesACookieAndLeavesTheAddress) {
   EXPECT_EQ(answer->status, 303);
   const std::string head = response_head(*answer, Framing::kLength, true);
   EXPECT_NE(head.find("Location: /runs/abc?x=1%202\r\n"), std::string::npos) << head;
-  EXPECT_NE(head.find("corral_token=0123456789abcdef; Path=/; HttpOnly; SameSite=Strict"), std::string::npos) << head;
+  EXPECT_NE(head.find("corral_token=0123456789abcdef; Path=/; HttpOnly; SameSite=Strict"),
+            std::string::npos)
+      << head;
 }
 
 TEST(Gate, TheRedirectStaysOnThisSite) {
@@ -89,7 +95,8 @@ TEST(Gate, TheRedirectStaysOnThisSite) {
   request.query = {{"token", std::string(kToken)}};
   const auto answer = check_gate(request, kClosed);
   ASSERT_TRUE(answer);
-  EXPECT_NE(response_head(*answer, Framing::kLength, true).find("Location: /evil.example/\r\n"), std::string::npos);
+  EXPECT_NE(response_head(*answer, Framing::kLength, true).find("Location: /evil.example/\r\n"),
+            std::string::npos);
 }
 
 TEST(Gate, AWrongTokenInTheAddressSetsNoCookie) {

@@ -17,7 +17,8 @@ namespace {
 constexpr auto kGrace = std::chrono::seconds(5);
 
 std::int64_t steady_ns() {
-  return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 bool is_loopback(const std::string& host) {
@@ -35,7 +36,8 @@ Result<Bound> bind_at(sys::ListenAddress address) {
   return Bound{std::move(socket), std::move(address)};
 }
 
-// The port that the store's server had last, so that bookmarks and open pages live on; else the first free one.
+// The port that the store's server had last, so that bookmarks and open pages live on; else the
+// first free one.
 Result<Bound> bind_remembered(const fs::path& store_dir) {
   const Result<std::string> text = sys::read_file(sys::server_port_path(store_dir), 64);
   const std::optional<std::int64_t> remembered = text ? parse_int(trim(*text)) : std::nullopt;
@@ -48,7 +50,8 @@ Result<Bound> bind_remembered(const fs::path& store_dir) {
     if (bound) return bound;
     last = bound.error();
   }
-  return fail(Code::kUnavailable, fmt::format("none of the ports {} to {} on 127.0.0.1 is free ({}); --listen ADDRESS:PORT chooses another",
+  return fail(Code::kUnavailable, fmt::format("none of the ports {} to {} on 127.0.0.1 is free "
+                                              "({}); --listen ADDRESS:PORT chooses another",
                                               limits::kFirstPort, limits::kLastPort, last.message));
 }
 
@@ -56,13 +59,15 @@ Result<Bound> bind_tcp(const ServeOptions& options) {
   if (!options.listen) return bind_remembered(options.store_dir);
   Result<Bound> bound = bind_at(*options.listen);
   if (!bound && bound.error().code == Code::kUnavailable) {
-    return fail(Code::kUnavailable, bound.error().message + "; --listen ADDRESS:PORT chooses another");
+    return fail(Code::kUnavailable,
+                bound.error().message + "; --listen ADDRESS:PORT chooses another");
   }
   return bound;
 }
 
 GateRules rules_for(const sys::ListenAddress& address, std::string token) {
-  GateRules rules{.hosts = {address.host}, .wildcard = address.is_wildcard(), .token = std::move(token)};
+  GateRules rules{
+      .hosts = {address.host}, .wildcard = address.is_wildcard(), .token = std::move(token)};
   if (is_loopback(address.host)) return rules;
   std::string name = sys::host_name();
   for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
@@ -82,20 +87,26 @@ std::string url_of(sys::ListenAddress address) {
 Result<StoreLock> lock_store(const fs::path& store_dir) {
   const sys::FilesystemKind kind = TRY(sys::filesystem_of(store_dir));
   if (kind.network) {
-    return fail(Code::kUnsupported, fmt::format("{} is on {}, a network filesystem, where a database file is not safe: choose a local "
-                                                "directory with --store, or a server on another host with --server",
-                                                store_dir.string(), kind.name));
+    return fail(
+        Code::kUnsupported,
+        fmt::format(
+            "{} is on {}, a network filesystem, where a database file is not safe: choose a local "
+            "directory with --store, or a server on another host with --server",
+            store_dir.string(), kind.name));
   }
   TRY(sys::make_directories(store_dir, 0700));
   Result<sys::Fd> fd = sys::try_lock_file(sys::server_lock_path(store_dir));
   if (fd) return StoreLock(*std::move(fd));
   if (fd.error().code != Code::kUnavailable) return tl::unexpected(fd.error());
   const auto other = sys::read_server_record(store_dir);
-  const std::string who = other ? fmt::format("the server with pid {} at {}", other->pid, other->url) : "another process";
+  const std::string who = other
+                              ? fmt::format("the server with pid {} at {}", other->pid, other->url)
+                              : "another process";
   return fail(Code::kAlreadyExists, fmt::format("{} is in use by {}", store_dir.string(), who));
 }
 
-RunningServer::RunningServer(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store)
+RunningServer::RunningServer(ServeOptions options, StoreLock lock,
+                             std::unique_ptr<store::Store> store)
     : options_(std::move(options)),
       lock_(std::move(lock)),
       store_(std::move(store)),
@@ -116,7 +127,8 @@ Result<> RunningServer::listen() {
   record_.version = context_.facts.version;
   record_.url = url_of(bound.address);
   if (!options_.listen) {
-    TRY(sys::replace_file(sys::server_port_path(options_.store_dir), fmt::format("{}\n", bound.address.port)));
+    TRY(sys::replace_file(sys::server_port_path(options_.store_dir),
+                          fmt::format("{}\n", bound.address.port)));
   }
   return sys::write_server_record(options_.store_dir, record_);
 }
@@ -137,7 +149,9 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   listeners.push_back({TRY(sys::listen_unix(socket)), true});
   record_.socket = socket.string();
   HttpHandlers handlers;
-  handlers.gate = [rules = rules_for(address, std::move(token))](const Request& request) { return check_gate(request, rules); };
+  handlers.gate = [rules = rules_for(address, std::move(token))](const Request& request) {
+    return check_gate(request, rules);
+  };
   handlers.handle = [this](Request request) { return handle(std::move(request)); };
   http_ = TRY(HttpServer::start(std::move(listeners), options_.http, std::move(handlers)));
   return {};
@@ -175,7 +189,8 @@ LeaveReason RunningServer::wait(const std::stop_token& stop) {
   while (options_.idle_exit) {
     const Nanos idle = idle_for();
     if (idle >= options_.idle_after) return LeaveReason::kIdle;
-    if (wake_.wait_for(lock, stop, options_.idle_after - idle, asked) || stop.stop_requested()) return LeaveReason::kAsked;
+    if (wake_.wait_for(lock, stop, options_.idle_after - idle, asked) || stop.stop_requested())
+      return LeaveReason::kAsked;
   }
   wake_.wait(lock, stop, asked);
   return LeaveReason::kAsked;
@@ -190,15 +205,18 @@ void RunningServer::stop() {
   if (http_) http_->stop(kGrace);
 }
 
-Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store) {
-  std::unique_ptr<RunningServer> server(new RunningServer(std::move(options), std::move(lock), std::move(store)));
+Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreLock lock,
+                                                    std::unique_ptr<store::Store> store) {
+  std::unique_ptr<RunningServer> server(
+      new RunningServer(std::move(options), std::move(lock), std::move(store)));
   TRY(server->listen());
   for (const BackgroundJob& job : server->options_.jobs) {
     server->jobs_.emplace_back([&job](const std::stop_token& stop) {
       try {
         job(stop);
       } catch (const std::exception&) {
-        // A broken job must not take the server with it; what it failed to do is done by the next one.
+        // A broken job must not take the server with it; what it failed to do is done by the next
+        // one.
       }
     });
   }
@@ -207,14 +225,20 @@ Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreL
 
 Result<> stop_server(const fs::path& store_dir, Nanos limit) {
   const std::optional<sys::ServerRecord> server = sys::find_server(store_dir);
-  if (!server) return fail(Code::kNotFound, fmt::format("no server runs for {}", store_dir.string()));
-  sys::HttpClient client({.base_url = "http://localhost", .unix_socket = server->socket, .token = {}});
-  const sys::HttpReply reply = TRY(client.send({.method = "POST", .path = "/api/corral/v1/stop", .body = {}}));
-  if (reply.status != 200) return fail(Code::kUnavailable, fmt::format("the server answered {}", reply.status));
+  if (!server)
+    return fail(Code::kNotFound, fmt::format("no server runs for {}", store_dir.string()));
+  sys::HttpClient client(
+      {.base_url = "http://localhost", .unix_socket = server->socket, .token = {}});
+  const sys::HttpReply reply =
+      TRY(client.send({.method = "POST", .path = "/api/corral/v1/stop", .body = {}}));
+  if (reply.status != 200)
+    return fail(Code::kUnavailable, fmt::format("the server answered {}", reply.status));
   const BootTime deadline = sys::boot_now() + limit;
   const fs::path lock = sys::server_lock_path(store_dir);
   while (!sys::try_lock_file(lock)) {
-    if (sys::boot_now() >= deadline) return fail(Code::kUnavailable, fmt::format("the server (pid {}) is still leaving", server->pid));
+    if (sys::boot_now() >= deadline)
+      return fail(Code::kUnavailable,
+                  fmt::format("the server (pid {}) is still leaving", server->pid));
     sys::system_clock().sleep_until(sys::boot_now() + std::chrono::milliseconds(20));
   }
   return {};

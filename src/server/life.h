@@ -1,11 +1,13 @@
-// The life of a server: it takes a store's lock, listens, says where it is, and leaves when asked or when nobody needs it.
+// The life of a server: it takes a store's lock, listens, says where it is, and leaves when asked
+// or when nobody needs it.
 //
-//   auto lock = lock_store(dir);             // before the store is opened: one server owns one store
-//   auto store = open_sqlite_store(...);
-//   auto server = start_server(options, std::move(*lock), std::move(*store));
+//   auto lock = lock_store(dir);             // before the store is opened: one server owns one
+//   store auto store = open_sqlite_store(...); auto server = start_server(options,
+//   std::move(*lock), std::move(*store));
 //   (*server)->wait(stop_token);             // then destroy it, or stop()
 //
-// Threads: 2 for I/O, 4 for handlers, 2 for streams, 1 for events, 1 per background job; wait() uses the caller's.
+// Threads: 2 for I/O, 4 for handlers, 2 for streams, 1 for events, 1 per background job; wait()
+// uses the caller's.
 #pragma once
 
 #include <atomic>
@@ -34,9 +36,11 @@ using BackgroundJob = std::function<void(const std::stop_token&)>;
 
 struct ServeOptions {
   fs::path store_dir{};
-  // Not set: the store's remembered port on 127.0.0.1, else the first free one of limits::kFirstPort..kLastPort.
+  // Not set: the store's remembered port on 127.0.0.1, else the first free one of
+  // limits::kFirstPort..kLastPort.
   std::optional<sys::ListenAddress> listen{};
-  bool idle_exit = false;  // leave after `idle_after` without request or open event stream (a live run's frames are requests)
+  bool idle_exit = false;  // leave after `idle_after` without request or open event stream (a live
+                           // run's frames are requests)
   Nanos idle_after = std::chrono::minutes(15);
   std::optional<fs::path> token_file{};
   std::vector<BackgroundJob> jobs{};
@@ -52,8 +56,8 @@ class StoreLock {
  private:
   sys::Fd fd_;
 };
-// Makes the directory (0700) when it is missing. kAlreadyExists names pid and URL of the server that has the store; kUnsupported for
-// network filesystems, where flock and WAL are not safe.
+// Makes the directory (0700) when it is missing. kAlreadyExists names pid and URL of the server
+// that has the store; kUnsupported for network filesystems, where flock and WAL are not safe.
 Result<StoreLock> lock_store(const fs::path& store_dir);
 
 enum class LeaveReason { kAsked, kIdle };
@@ -69,9 +73,11 @@ class RunningServer {
   // Listens beyond loopback without a token: worth a warning.
   [[nodiscard]] bool is_open_to_others() const { return open_to_others_; }
 
-  // Blocks until `stop`, a request of POST /stop, or idleness when options.idle_exit is set. Does not stop by itself.
+  // Blocks until `stop`, a request of POST /stop, or idleness when options.idle_exit is set. Does
+  // not stop by itself.
   LeaveReason wait(const std::stop_token& stop);
-  // Ends gracefully: requests in flight finish within 5 s, event streams end, server.json and the socket go. Once; the destructor does it else.
+  // Ends gracefully: requests in flight finish within 5 s, event streams end, server.json and the
+  // socket go. Once; the destructor does it else.
   void stop();
 
  private:
@@ -104,9 +110,11 @@ class RunningServer {
 };
 
 // kUnavailable when an explicit address is in use.
-Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreLock lock, std::unique_ptr<store::Store> store);
+Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreLock lock,
+                                                    std::unique_ptr<store::Store> store);
 
-// `corral serve --stop`: asks the store's server to leave and waits until it let go of the store. kNotFound when none runs.
+// `corral serve --stop`: asks the store's server to leave and waits until it let go of the store.
+// kNotFound when none runs.
 Result<> stop_server(const fs::path& store_dir, Nanos limit = std::chrono::seconds(15));
 
 }  // namespace corral::server

@@ -24,10 +24,12 @@ class Life : public ::testing::Test {
     return start_server(std::move(options), std::move(lock), std::move(store));
   }
   static std::uint16_t port_of(const RunningServer& server) {
-    return static_cast<std::uint16_t>(parse_int(server.url().substr(server.url().rfind(':') + 1)).value_or(0));
+    return static_cast<std::uint16_t>(
+        parse_int(server.url().substr(server.url().rfind(':') + 1)).value_or(0));
   }
 
-  const fs::path directory_ = fs::temp_directory_path() / ("corral-" + RunId::random().hex()) / "store";
+  const fs::path directory_ =
+      fs::temp_directory_path() / ("corral-" + RunId::random().hex()) / "store";
 };
 
 TEST_F(Life, AnswersOverTcpAndOverTheUnixSocket) {
@@ -52,7 +54,8 @@ TEST_F(Life, ForeignHostsAreRefusedAtTheDoor) {
   ASSERT_TRUE(server);
   TestClient client(port_of(**server));
   EXPECT_EQ(client.get("/version", "Host: evil.example\r\n")->status, 403);
-  EXPECT_EQ(client.get("/version", "Host: localhost\r\nOrigin: http://evil.example\r\n")->status, 403);
+  EXPECT_EQ(client.get("/version", "Host: localhost\r\nOrigin: http://evil.example\r\n")->status,
+            403);
   EXPECT_EQ(client.get("/version")->status, 200);
 }
 
@@ -77,7 +80,8 @@ TEST_F(Life, ASecondServerIsToldWhoHasTheStore) {
   const auto second = lock_store(directory_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Code::kAlreadyExists);
-  EXPECT_NE(second.error().message.find((*server)->url()), std::string::npos) << second.error().message;
+  EXPECT_NE(second.error().message.find((*server)->url()), std::string::npos)
+      << second.error().message;
   EXPECT_NE(second.error().message.find(std::to_string(::getpid())), std::string::npos);
 }
 
@@ -95,13 +99,15 @@ TEST_F(Life, ThePortIsRememberedAndAnotherOneIsTakenWhenItIsBusy) {
   ASSERT_TRUE(server);
   ASSERT_TRUE(squatter);
   EXPECT_NE(port_of(**server), first);
-  EXPECT_EQ(sys::read_file(sys::server_port_path(directory_)).value_or(""), std::to_string(port_of(**server)) + "\n");
+  EXPECT_EQ(sys::read_file(sys::server_port_path(directory_)).value_or(""),
+            std::to_string(port_of(**server)) + "\n");
 }
 
 TEST_F(Life, ABusyExplicitAddressIsAnErrorThatSaysWhatToDo) {
   const auto squatter = sys::listen_tcp({"127.0.0.1", 0});
   ASSERT_TRUE(squatter);
-  const auto server = start({.listen = sys::ListenAddress{"127.0.0.1", *sys::bound_port(*squatter)}});
+  const auto server =
+      start({.listen = sys::ListenAddress{"127.0.0.1", *sys::bound_port(*squatter)}});
   ASSERT_FALSE(server);
   EXPECT_EQ(server.error().code, Code::kUnavailable);
   EXPECT_NE(server.error().message.find("--listen"), std::string::npos) << server.error().message;
@@ -114,7 +120,9 @@ TEST_F(Life, ATokenClosesTcpAndLeavesTheSocketOpen) {
   ASSERT_TRUE(server) << server.error().message;
   TestClient client(port_of(**server));
   EXPECT_EQ(client.get("/version")->status, 401);
-  EXPECT_EQ(client.get("/version", "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n")->status, 200);
+  EXPECT_EQ(client.get("/version", "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n")
+                ->status,
+            200);
   TestClient local(sys::socket_path(directory_));
   EXPECT_EQ(local.get("/version")->status, 200);
 }

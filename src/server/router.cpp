@@ -24,7 +24,8 @@ std::string lower_name(Method method) {
 }
 
 Response method_not_allowed(const std::string& allowed, std::string_view path) {
-  Response response = error_response({Code::kInvalidArgument, fmt::format("{} takes {}", to_utf8(path), allowed)});
+  Response response =
+      error_response({Code::kInvalidArgument, fmt::format("{} takes {}", to_utf8(path), allowed)});
   response.status = 405;
   response.set_header("Allow", allowed);
   return response;
@@ -41,7 +42,10 @@ void write_operation(JsonWriter& json, const Route& route) {
   }
   json.end_array().key("responses").begin_object();
   json.key("200").begin_object().member("description", "see docs/api.md").end_object();
-  json.key("default").begin_object().member("description", "{\"error\": {\"code\", \"message\"}}").end_object();
+  json.key("default")
+      .begin_object()
+      .member("description", "{\"error\": {\"code\", \"message\"}}")
+      .end_object();
   json.end_object().end_object();
 }
 
@@ -54,7 +58,8 @@ Result<bool> match(std::string_view pattern, std::string_view path, Pairs& param
     const std::string_view wanted = pattern.substr(1, pattern_end - 1);
     const std::string_view name = parameter_name(wanted);
     if (wanted.ends_with(kRest)) {
-      params.emplace_back(name, TRY(percent_decode(path.substr(std::min<std::size_t>(1, path.size())))));
+      params.emplace_back(name,
+                          TRY(percent_decode(path.substr(std::min<std::size_t>(1, path.size())))));
       return true;
     }
     if (!path.starts_with('/')) return false;
@@ -75,7 +80,8 @@ Response route(Request request, Context& context, std::span<const Route> table) 
   for (const Route& candidate : table) {
     Pairs params;
     const Result<bool> matches = match(candidate.pattern, request.path, params);
-    if (!matches) return error_response(matches.error(), {.field = "path", .position = std::nullopt});
+    if (!matches)
+      return error_response(matches.error(), {.field = "path", .position = std::nullopt});
     if (!*matches) continue;
     const bool of_the_page = candidate.summary.empty();
     if (candidate.method != wanted) {
@@ -90,7 +96,8 @@ Response route(Request request, Context& context, std::span<const Route> table) 
     return candidate.handle(request, context);
   }
   if (!allowed.empty()) return method_not_allowed(allowed, request.path);
-  return error_response({Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))});
+  return error_response(
+      {Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))});
 }
 
 std::string openapi(std::span<const Route> table, std::string_view version) {

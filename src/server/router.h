@@ -1,7 +1,9 @@
-// Routes: every path the server answers, in one table (routes.cpp), and how a request finds its handler.
+// Routes: every path the server answers, in one table (routes.cpp), and how a request finds its
+// handler.
 //
-// Handlers are plain synchronous functions: Response handle(const Request&, Context&). HEAD goes to the GET handler; the transport
-// drops the body. Adding a route = one line in the table and one function in api/.
+// Handlers are plain synchronous functions: Response handle(const Request&, Context&). HEAD goes to
+// the GET handler; the transport drops the body. Adding a route = one line in the table and one
+// function in api/.
 #pragma once
 
 #include <span>
@@ -17,7 +19,8 @@ using Handle = Response (*)(const Request& request, Context& context);
 
 struct Route {
   Method method;
-  std::string_view pattern;  // "/api/corral/v1/runs/{run}/logs"; a last segment "{name...}" takes the rest of the path, even none
+  std::string_view pattern;  // "/api/corral/v1/runs/{run}/logs"; a last segment "{name...}" takes
+                             // the rest of the path, even none
   Handle handle;
   std::string_view summary;  // one line, for OpenAPI; empty: not part of the API
 };

@@ -37,7 +37,8 @@ TEST(Router, EveryRouteIsListedOnceAndInOpenApi) {
   ASSERT_TRUE(parsed);
   std::set<std::string> seen;
   for (const Route& entry : routes()) {
-    EXPECT_TRUE(seen.insert(std::string(method_name(entry.method)) + std::string(entry.pattern)).second);
+    EXPECT_TRUE(
+        seen.insert(std::string(method_name(entry.method)) + std::string(entry.pattern)).second);
     if (entry.summary.empty()) continue;
     const Json* path = parsed->find("paths")->find(entry.pattern);
     ASSERT_NE(path, nullptr) << entry.pattern;

@@ -26,9 +26,11 @@ Result<AddressList> resolve(const ListenAddress& address) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
-  const int status = getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
+  const int status =
+      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &found);
   if (status != 0) {
-    return fail(Code::kInvalidArgument, fmt::format("{}: {}", address.text(), gai_strerror(status)));
+    return fail(Code::kInvalidArgument,
+                fmt::format("{}: {}", address.text(), gai_strerror(status)));
   }
   return AddressList(found, &freeaddrinfo);
 }
@@ -37,7 +39,8 @@ Result<sockaddr_un> unix_address(const fs::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.native().size() > kUnixPathBytes) {
-    return fail(Code::kTooLarge, fmt::format("{}: over {} bytes for a socket", path.string(), kUnixPathBytes));
+    return fail(Code::kTooLarge,
+                fmt::format("{}: over {} bytes for a socket", path.string(), kUnixPathBytes));
   }
   std::memcpy(address.sun_path, path.c_str(), path.native().size() + 1);
   return address;
@@ -46,7 +49,8 @@ Result<sockaddr_un> unix_address(const fs::path& path) {
 Result<> remove_left_over_socket(const fs::path& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
-  if (!S_ISSOCK(info.st_mode)) return fail(Code::kAlreadyExists, path.string() + ": is there and is not a socket");
+  if (!S_ISSOCK(info.st_mode))
+    return fail(Code::kAlreadyExists, path.string() + ": is there and is not a socket");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path.string(), errno);
   return {};
 }
@@ -55,12 +59,15 @@ Result<> remove_left_over_socket(const fs::path& path) {
 
 Result<ListenAddress> ListenAddress::parse(std::string_view text) {
   const auto wrong = [&] {
-    return fail(Code::kInvalidArgument, fmt::format("'{}' is no address to listen on: expected ADDRESS:PORT, "
-                                                    "as in 127.0.0.1:5000 or [::1]:5000", text));
+    return fail(Code::kInvalidArgument,
+                fmt::format("'{}' is no address to listen on: expected ADDRESS:PORT, "
+                            "as in 127.0.0.1:5000 or [::1]:5000",
+                            text));
   };
   ListenAddress address;
   const std::size_t colon = text.rfind(':');
-  const std::string_view port_text = colon == std::string_view::npos ? text : text.substr(colon + 1);
+  const std::string_view port_text =
+      colon == std::string_view::npos ? text : text.substr(colon + 1);
   std::string_view host = colon == std::string_view::npos ? "" : text.substr(0, colon);
   if (host.starts_with('[') != host.ends_with(']')) return wrong();
   const bool bracketed = host.starts_with('[') && host.size() > 2;
@@ -74,7 +81,8 @@ Result<ListenAddress> ListenAddress::parse(std::string_view text) {
 }
 
 std::string ListenAddress::text() const {
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
 }
 
 bool ListenAddress::is_wildcard() const { return host == "0.0.0.0" || host == "::" || host == "*"; }
@@ -85,8 +93,10 @@ Result<Fd> listen_tcp(const ListenAddress& address) {
   if (!fd) return fail_errno("socket", errno);
   const int on = 1;
   ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd.get(), kBacklog) != 0) {
-    if (errno == EADDRINUSE) return fail(Code::kUnavailable, address.text() + " is in use by another program");
+  if (::bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      ::listen(fd.get(), kBacklog) != 0) {
+    if (errno == EADDRINUSE)
+      return fail(Code::kUnavailable, address.text() + " is in use by another program");
     return fail_errno(address.text(), errno);
   }
   return fd;
@@ -99,8 +109,8 @@ Result<std::uint16_t> bound_port(const Fd& socket) {
     return fail_errno("getsockname", errno);
   }
   std::array<char, 8> port{};
-  const int status = getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, nullptr, 0, port.data(),
-                                 static_cast<socklen_t>(port.size()), NI_NUMERICSERV);
+  const int status = getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, nullptr, 0,
+                                 port.data(), static_cast<socklen_t>(port.size()), NI_NUMERICSERV);
   if (status != 0) return fail(Code::kIo, gai_strerror(status));
   return static_cast<std::uint16_t>(parse_int(port.data()).value_or(0));
 }
@@ -110,7 +120,8 @@ Result<Fd> listen_unix(const fs::path& path) {
   TRY(remove_left_over_socket(path));
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return fail_errno("socket", errno);
-  // Linux gives the file the mode of the unbound socket: there is no moment when others may connect.
+  // Linux gives the file the mode of the unbound socket: there is no moment when others may
+  // connect.
   ::fchmod(fd.get(), 0600);
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::chmod(path.c_str(), 0600) != 0 || ::listen(fd.get(), kBacklog) != 0) {
@@ -131,12 +142,14 @@ Result<Fd> connect_unix(const fs::path& path) {
 
 bool is_ip_literal(const std::string& text) {
   in6_addr ignored{};
-  return ::inet_pton(AF_INET, text.c_str(), &ignored) == 1 || ::inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
+  return ::inet_pton(AF_INET, text.c_str(), &ignored) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), &ignored) == 1;
 }
 
 std::string host_name() {
   std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string();
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data())
+                                                          : std::string();
 }
 
 }  // namespace corral::sys

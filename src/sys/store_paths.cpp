@@ -15,7 +15,8 @@ namespace {
 
 fs::path fallback_directory() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && runtime[0] == '/' && std::string_view(runtime).size() < 64) return runtime;
+  if (runtime != nullptr && runtime[0] == '/' && std::string_view(runtime).size() < 64)
+    return runtime;
   return fmt::format("/tmp/corral-{}", ::getuid());
 }
 
@@ -32,20 +33,24 @@ fs::path socket_path(const fs::path& store_dir) {
   std::error_code error;
   fs::path canonical = fs::weakly_canonical(fs::absolute(store_dir, error), error);
   if (error) canonical = store_dir;
-  if (!canonical.has_filename()) canonical = canonical.parent_path();  // "dir/" and "dir" are one store
-  const fs::path inside = canonical / "corral.sock";
+  if (!canonical.has_filename())
+    canonical = canonical.parent_path();  // "dir/" and "dir" are one store
+  fs::path inside = canonical / "corral.sock";
   if (inside.native().size() <= kUnixPathBytes) return inside;
   return fallback_directory() / (short_digest(canonical.native()) + ".sock");
 }
 
 Result<> prepare_socket_directory(const fs::path& socket) {
   const fs::path directory = socket.parent_path();
-  if (directory != fallback_directory() || !directory.native().starts_with("/tmp/corral-")) return {};
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return fail_errno(directory.string(), errno);
+  if (directory != fallback_directory() || !directory.native().starts_with("/tmp/corral-"))
+    return {};
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
+    return fail_errno(directory.string(), errno);
   struct stat info {};
   if (::lstat(directory.c_str(), &info) != 0) return fail_errno(directory.string(), errno);
   if (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid() || (info.st_mode & 0077) != 0) {
-    return fail(Code::kPermission, directory.string() + ": must be a directory of this user with mode 0700");
+    return fail(Code::kPermission,
+                directory.string() + ": must be a directory of this user with mode 0700");
   }
   return {};
 }
@@ -69,7 +74,10 @@ std::optional<ServerRecord> read_server_record(const fs::path& store_dir) {
 Result<> write_server_record(const fs::path& store_dir, const ServerRecord& record) {
   std::string text;
   JsonWriter json(text);
-  json.begin_object().member("pid", record.pid).member("url", record.url).member("socket", record.socket);
+  json.begin_object()
+      .member("pid", record.pid)
+      .member("url", record.url)
+      .member("socket", record.socket);
   json.key("started_ns").value_string(ns_of(record.started));
   json.member("version", record.version).end_object();
   return replace_file(server_record_path(store_dir), text + "\n", 0600);

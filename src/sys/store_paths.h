@@ -1,9 +1,11 @@
-// The files by which the processes of one embedded store find each other: both columns of the layers need them, so they live here.
+// The files by which the processes of one embedded store find each other: both columns of the
+// layers need them, so they live here.
 //
 //   <store>/server.lock   flock of the server that owns the store
 //   <store>/server.json   who that is; written when it listens, removed when it leaves
 //   <store>/port          the TCP port that it had last
-//   <store>/corral.sock   its Unix socket, mode 0600 (elsewhere when that path is too long: socket_path)
+//   <store>/corral.sock   its Unix socket, mode 0600 (elsewhere when that path is too long:
+//   socket_path)
 #pragma once
 
 #include <cstdint>
@@ -24,10 +26,12 @@ struct ServerRecord {
   std::string version;
 };
 
-// The same for every process of a user: <store>/corral.sock, else <$XDG_RUNTIME_DIR or /tmp/corral-UID>/<16 hex digits of the
-// store path's SHA-256>.sock. `store_dir` is made absolute and canonical where it exists. No file is made.
+// The same for every process of a user: <store>/corral.sock, else <$XDG_RUNTIME_DIR or
+// /tmp/corral-UID>/<16 hex digits of the store path's SHA-256>.sock. `store_dir` is made absolute
+// and canonical where it exists. No file is made.
 fs::path socket_path(const fs::path& store_dir);
-// Makes the fallback directory with mode 0700 when socket_path lies there; kPermission when another user owns it.
+// Makes the fallback directory with mode 0700 when socket_path lies there; kPermission when another
+// user owns it.
 Result<> prepare_socket_directory(const fs::path& socket);
 
 fs::path server_lock_path(const fs::path& store_dir);
@@ -38,7 +42,8 @@ fs::path server_port_path(const fs::path& store_dir);
 std::optional<ServerRecord> read_server_record(const fs::path& store_dir);
 Result<> write_server_record(const fs::path& store_dir, const ServerRecord& record);
 
-// The server that answers on the store's socket right now; a record left behind by a killed one is not believed.
+// The server that answers on the store's socket right now; a record left behind by a killed one is
+// not believed.
 std::optional<ServerRecord> find_server(const fs::path& store_dir);
 
 }  // namespace corral::sys

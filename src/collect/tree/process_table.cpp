@@ -1,5 +1,7 @@
 #include "collect/tree/process_table.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -11,6 +13,12 @@ namespace {
 // on from there.
 constexpr std::size_t kThreadScansPerWalk = 1024;
 constexpr std::size_t kMaxThreads = 4096;
+
+std::size_t max_kept() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+  return std::min<std::size_t>(ProcessTable::kMaxKept, files.rlim_cur / 4 / kProcessFiles);
+}
 
 bool is_gone(int error) { return error == ENOENT || error == ESRCH; }
 
@@ -40,7 +48,8 @@ ProcessTable::ProcessTable(const Options& options)
     : supervisor_(options.supervisor_pid),
       files_(options.root),
       children_(kMaxProcesses),
-      thread_ids_(kMaxThreads) {
+      thread_ids_(kMaxThreads),
+      max_kept_(max_kept()) {
   pids_.reserve(kMaxProcesses);
   processes_.reserve(kMaxProcesses);
   ProcessStat self;
@@ -60,7 +69,7 @@ void ProcessTable::add(pid_t pid) {
   if (pid <= 0 || pids_.size() == kMaxProcesses || find(pid) != pids_.size()) return;
   Process& process = processes_.emplace_back();
   pids_.push_back(pid);
-  process.keeps_files = kept_ < kMaxKept;
+  process.keeps_files = kept_ < max_kept_;
   if (process.keeps_files) ++kept_;
 }
 
@@ -111,7 +120,7 @@ void ProcessTable::add_children_of_threads() {
 
 void ProcessTable::visit_memory(Process& process, pid_t pid) {
   process.resident_pages = 0;
-  if (process.state == 'Z' || process.state == 'X') return;
+  if (process.state == 'Z') return;
   ProcessFiles::Kept* kept = process.keeps_files ? &process.kept : nullptr;
   const auto statm = files_.read(pid, ProcessFile::kStatm, kept);
   if (statm) parse_statm(*statm, process.resident_pages);
@@ -145,6 +154,9 @@ void ProcessTable::visit(std::size_t at) {
   ProcessIo io;
   const auto io_text = files_.read(pid, ProcessFile::kIo, kept);
   if (io_text && parse_process_io(*io_text, io)) set_counters(io, process.counters);
+  // Being reaped at this instant: its parent has, or is about to get, what it used.
+  process.gone = stat.state == 'X';
+  if (process.gone) return;
   visit_memory(process, pid);
   add_children_of(at);
 }
@@ -186,7 +198,7 @@ void ProcessTable::sum_up() {
   for (const Process& process : processes_) {
     add_to(now, process.counters);
     sums_.resident_pages += process.resident_pages;
-    if (process.state == 'Z' || process.state == 'X') continue;
+    if (process.state == 'Z') continue;
     ++sums_.processes;
     sums_.threads += process.threads;
   }

@@ -51,7 +51,8 @@ struct TreeSums {
 class ProcessTable {
  public:
   static constexpr std::size_t kMaxProcesses = 4096;
-  // Files of that many processes are kept open (five each); a supervisor has 1,024 by default.
+  // Files of that many processes are kept open, five each, unless that is more than a quarter of
+  // what the supervisor may open.
   static constexpr std::size_t kMaxKept = 64;
 
   struct Options {
@@ -95,6 +96,7 @@ class ProcessTable {
   std::vector<Process> processes_;
   std::vector<pid_t> children_;    // scratch
   std::vector<pid_t> thread_ids_;  // scratch
+  std::size_t max_kept_;
   std::size_t kept_ = 0;
   std::size_t next_thread_scan_ = 0;
   Counters retained_{};  // of processes that nobody in the table reaped

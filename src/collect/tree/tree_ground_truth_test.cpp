@@ -3,6 +3,7 @@
 // luck.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -75,12 +76,25 @@ class Trainee : public testing::Test {
 
   // The number of the answer.
   std::int64_t ask(const std::string& command) {
+    tell(command);
+    return hear();
+  }
+
+  void tell(const std::string& command) {
     const std::string line = command + "\n";
     EXPECT_EQ(::write(commands_.write.get(), line.data(), line.size()),
               static_cast<ssize_t>(line.size()));
+  }
+
+  [[nodiscard]] bool has_answered() const {
+    pollfd fd{.fd = answers_.read.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&fd, 1, 0) == 1;
+  }
+
+  std::int64_t hear() {
     std::string answer;
     for (char c = 0; ::read(answers_.read.get(), &c, 1) == 1 && c != '\n';) answer += c;
-    EXPECT_TRUE(answer.starts_with("ok ")) << command << ": " << answer;
+    EXPECT_TRUE(answer.starts_with("ok ")) << answer;
     return answer.size() > 3 ? std::stoll(answer.substr(3)) : 0;
   }
 
@@ -168,6 +182,29 @@ TEST_F(Trainee, BytesOfChildrenThatLiveBetweenTwoWalks) {
   expect_near(after.at("run.io.write_syscall_bytes") - before.at("run.io.write_syscall_bytes"),
               written, "wchar");
   EXPECT_EQ(after.at("run.processes"), 1);
+}
+
+TEST_F(Trainee, SumsNeverFallWhileProcessesComeAndGo) {
+  const Values first = sample();
+  tell("children 20");
+  std::size_t walks = 0;
+  double most_processes = 0;
+  for (Values last = first; !has_answered(); ++walks) {
+    const Values now = sample();
+    for (const auto& [name, value] : now) {
+      const bool counter = metric::find_metric(name)->kind == metric::Kind::kCounter;
+      EXPECT_TRUE(!counter || value >= last.at(name)) << name;
+    }
+    most_processes = std::max(most_processes, now.at("run.processes"));
+    last = now;
+  }
+  const double truth = static_cast<double>(hear()) * 1e-9;
+  const Values after = sample();
+  EXPECT_GT(walks, 20u);
+  EXPECT_EQ(most_processes, 2);
+  EXPECT_NEAR(after.at("run.cpu.user") + after.at("run.cpu.system") - first.at("run.cpu.user") -
+                  first.at("run.cpu.system"),
+              truth, 0.02 * truth + 0.02);
 }
 
 TEST_F(Trainee, ContextSwitches) {

@@ -3,24 +3,26 @@
 #include <fmt/core.h>
 
 #include "core/json.h"
+#include "core/json_position.h"
 #include "core/text.h"
-#include "server/api/json_position.h"
 
 namespace corral::server::api {
 namespace {
 
 using Failure = tl::unexpected<ChartRequestError>;
 
-// Where the field stands in the text; a key of this flat object stands in quotes nowhere else but by malice.
+// Where the field stands in the text; a key of this flat object stands in quotes nowhere else but
+// by malice.
 std::optional<std::size_t> position_of(std::string_view text, std::string_view field) {
   const std::size_t found = text.find(fmt::format("\"{}\"", field));
   return found != std::string_view::npos ? std::optional(found) : std::nullopt;
 }
 
 Failure wrong(std::string_view text, std::string_view field, std::string_view expected) {
-  return Failure(ChartRequestError{{Code::kInvalidArgument, fmt::format("{} must be {}", field, expected)},
-                                   std::string(field),
-                                   position_of(text, field)});
+  return Failure(
+      ChartRequestError{{Code::kInvalidArgument, fmt::format("{} must be {}", field, expected)},
+                        std::string(field),
+                        position_of(text, field)});
 }
 
 // A number, or a decimal string as 64-bit integers travel.
@@ -68,14 +70,17 @@ tl::expected<query::ChartRequest, ChartRequestError> parse_chart_request(std::st
   const Result<Json> json = Json::parse(text);
   if (!json) return Failure(ChartRequestError{json.error(), "", json_error_position(text)});
   if (json->as_object() == nullptr) {
-    return Failure(ChartRequestError{{Code::kInvalidArgument, "the body must be a JSON object"}, "", 0});
+    return Failure(
+        ChartRequestError{{Code::kInvalidArgument, "the body must be a JSON object"}, "", 0});
   }
   query::ChartRequest request;
   auto series = parse_series(json->find("series"));
-  if (!series) return wrong(text, "series", fmt::format("an array of 1 to {} series", query::kMaxChartSeries));
+  if (!series)
+    return wrong(text, "series", fmt::format("an array of 1 to {} series", query::kMaxChartSeries));
   request.series = *std::move(series);
   const Json* width = json->find("width");
-  const std::int64_t columns = width != nullptr && width->as_int() != nullptr ? *width->as_int() : 0;
+  const std::int64_t columns =
+      width != nullptr && width->as_int() != nullptr ? *width->as_int() : 0;
   if (columns < 1 || columns > query::kMaxChartWidth) {
     return wrong(text, "width", fmt::format("an integer between 1 and {}", query::kMaxChartWidth));
   }
@@ -83,9 +88,12 @@ tl::expected<query::ChartRequest, ChartRequestError> parse_chart_request(std::st
   const std::optional<query::ChartMode> mode = parse_mode(json->find("mode"));
   if (!mode) return wrong(text, "mode", "auto, value or rate");
   request.mode = *mode;
-  if (!parse_time(json->find("from_ns"), request.from)) return wrong(text, "from_ns", "nanoseconds of UTC");
-  if (!parse_time(json->find("to_ns"), request.to)) return wrong(text, "to_ns", "nanoseconds of UTC");
-  if (request.from && request.to && *request.from >= *request.to) return wrong(text, "to_ns", "later than from_ns");
+  if (!parse_time(json->find("from_ns"), request.from))
+    return wrong(text, "from_ns", "nanoseconds of UTC");
+  if (!parse_time(json->find("to_ns"), request.to))
+    return wrong(text, "to_ns", "nanoseconds of UTC");
+  if (request.from && request.to && *request.from >= *request.to)
+    return wrong(text, "to_ns", "later than from_ns");
   return request;
 }
 

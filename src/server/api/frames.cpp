@@ -12,14 +12,16 @@
 namespace corral::server::api {
 namespace {
 
-// Where a header holds who it is from (docs/format-frame.md): readable though its checksum is wrong.
+// Where a header holds who it is from (docs/format-frame.md): readable though its checksum is
+// wrong.
 constexpr std::size_t kSessionAt = 16;
 constexpr std::size_t kFirstAt = 32;
 constexpr std::size_t kLastAt = 40;
 
 store::Refusal refusal_of(std::size_t index, codec::ByteView bytes, const Error& error) {
   store::Refusal refusal{.index = index, .session = {}, .first = 0, .last = 0, .error = error};
-  std::memcpy(refusal.session.bytes.data(), bytes.data() + kSessionAt, refusal.session.bytes.size());
+  std::memcpy(refusal.session.bytes.data(), bytes.data() + kSessionAt,
+              refusal.session.bytes.size());
   std::memcpy(&refusal.first, bytes.data() + kFirstAt, sizeof refusal.first);
   std::memcpy(&refusal.last, bytes.data() + kLastAt, sizeof refusal.last);
   return refusal;
@@ -45,7 +47,8 @@ Decoded decode_all(const std::vector<codec::ByteView>& parts) {
   return decoded;
 }
 
-// What can never be accepted says so first: the sender puts it aside, and what follows is no longer out of order then.
+// What can never be accepted says so first: the sender puts it aside, and what follows is no longer
+// out of order then.
 int status_of(const std::vector<store::Refusal>& refusals) {
   if (refusals.empty()) return 200;
   const auto has = [&](Code code) {
@@ -58,7 +61,8 @@ int status_of(const std::vector<store::Refusal>& refusals) {
   return has(Code::kConflict) ? 409 : 501;
 }
 
-std::string frames_json(const std::vector<store::Ack>& acks, const std::vector<store::Refusal>& refusals) {
+std::string frames_json(const std::vector<store::Ack>& acks,
+                        const std::vector<store::Refusal>& refusals) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("acks").begin_array();
@@ -70,8 +74,11 @@ std::string frames_json(const std::vector<store::Ack>& acks, const std::vector<s
   for (const store::Refusal& refusal : refusals) {
     json.begin_object().member("index", static_cast<std::int64_t>(refusal.index));
     json.member("session", refusal.session.hex());
-    json.member("first", std::to_string(refusal.first)).member("last", std::to_string(refusal.last));
-    json.member("code", code_name(refusal.error.code)).member("message", refusal.error.message).end_object();
+    json.member("first", std::to_string(refusal.first))
+        .member("last", std::to_string(refusal.last));
+    json.member("code", code_name(refusal.error.code))
+        .member("message", refusal.error.message)
+        .end_object();
   }
   json.end_array().end_object();
   return body;
@@ -80,7 +87,8 @@ std::string frames_json(const std::vector<store::Ack>& acks, const std::vector<s
 }  // namespace
 
 Response post_frames(const Request& request, Context& context) {
-  const codec::ByteView body(reinterpret_cast<const std::uint8_t*>(request.body.data()), request.body.size());
+  const codec::ByteView body(reinterpret_cast<const std::uint8_t*>(request.body.data()),
+                             request.body.size());
   const SplitFrames split = split_frames(body);
   if (split.error) return error_response(*split.error, {.field = {}, .position = split.position});
   Decoded decoded = decode_all(split.frames);

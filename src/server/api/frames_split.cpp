@@ -14,7 +14,8 @@ SplitFrames split_frames(codec::ByteView body) {
       return split;
     }
     if (*length == 0) {
-      split.error = Error{Code::kInvalidArgument, fmt::format("frame {}: the body ends inside it", split.frames.size())};
+      split.error = Error{Code::kInvalidArgument,
+                          fmt::format("frame {}: the body ends inside it", split.frames.size())};
       return split;
     }
     split.frames.push_back(rest.first(*length));

@@ -1,7 +1,8 @@
-// The handlers of the native API, one per route of routes.cpp; docs/api.md says what each takes and answers.
+// The handlers of the native API, one per route of routes.cpp; docs/api.md says what each takes and
+// answers.
 //
-// Plain synchronous functions on the transport's handler pool; they know no socket and no SQL. What the world breaks becomes an
-// error_response; exceptions are caught by the transport.
+// Plain synchronous functions on the transport's handler pool; they know no socket and no SQL. What
+// the world breaks becomes an error_response; exceptions are caught by the transport.
 #pragma once
 
 #include "server/context.h"

@@ -51,7 +51,9 @@ Response openapi_page(const Request&, Context& context) {
 
 Response stop(const Request& request, Context& context) {
   if (!request.over_unix) {
-    return error_response({Code::kPermission, "the server is stopped through its Unix socket only: corral serve --stop"});
+    return error_response(
+        {Code::kPermission,
+         "the server is stopped through its Unix socket only: corral serve --stop"});
   }
   context.request_stop();
   return json_response(R"({"stopping":true})");
@@ -60,7 +62,8 @@ Response stop(const Request& request, Context& context) {
 Response stream(const Request&, Context& context) {
   Response response;
   response.events = context.events.subscribe();
-  if (!response.events) return error_response({Code::kUnavailable, "too many event streams are open"});
+  if (!response.events)
+    return error_response({Code::kUnavailable, "too many event streams are open"});
   response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
   return response;
 }

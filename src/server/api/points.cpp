@@ -14,11 +14,13 @@ namespace corral::server::api {
 
 Response charts(const Request& request, Context& context) {
   const auto wanted = parse_chart_request(request.body);
-  if (!wanted) return error_response(wanted.error().error, {wanted.error().field, wanted.error().position});
+  if (!wanted)
+    return error_response(wanted.error().error, {wanted.error().field, wanted.error().position});
   const Result<query::Chart> chart = query::make_chart(context.store, *wanted);
   if (!chart) return error_response(chart.error());
   Response response;
-  response.headers = {{"Content-Type", "application/x-corral-chart"}, {"Cache-Control", "no-store"}};
+  response.headers = {{"Content-Type", "application/x-corral-chart"},
+                      {"Cache-Control", "no-store"}};
   response.body = query::encode_chart(*chart);
   return response;
 }
@@ -35,17 +37,21 @@ Response export_points(const Request& request, Context& context) {
   // Once the first byte is out the status cannot be changed: look before.
   const auto series = context.store.series_of(*run);
   if (!series) return error_response(series.error());
-  if (std::ranges::none_of(*series, [&](const store::Series& s) { return glob_match(wanted.metric, s.name); })) {
-    return error_response({Code::kNotFound, fmt::format("no metric of the run matches '{}'", to_utf8(wanted.metric))},
-                          {.field = "metric", .position = std::nullopt});
+  if (std::ranges::none_of(
+          *series, [&](const store::Series& s) { return glob_match(wanted.metric, s.name); })) {
+    return error_response(
+        {Code::kNotFound, fmt::format("no metric of the run matches '{}'", to_utf8(wanted.metric))},
+        {.field = "metric", .position = std::nullopt});
   }
   Response response;
   const std::string_view type = format == "csv" ? "text/csv; charset=utf-8" : "application/json";
-  response.headers = {{"Content-Type", std::string(type)},
-                      {"Cache-Control", "no-store"},
-                      {"Content-Disposition", fmt::format("attachment; filename=\"{}.{}\"", run->hex(), format)}};
+  response.headers = {
+      {"Content-Type", std::string(type)},
+      {"Cache-Control", "no-store"},
+      {"Content-Disposition", fmt::format("attachment; filename=\"{}.{}\"", run->hex(), format)}};
   response.stream = [&store = context.store, wanted](StreamSink& sink) {
-    return query::export_points(store, wanted, [&](std::string_view bytes) { return sink.write(bytes); });
+    return query::export_points(store, wanted,
+                                [&](std::string_view bytes) { return sink.write(bytes); });
   };
   return response;
 }

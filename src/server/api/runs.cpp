@@ -19,7 +19,9 @@ constexpr std::size_t kMaxNeighbours = 1000;
 
 std::string experiment_text(ExperimentId id) { return std::to_string(id.value); }
 
-std::string cursor_of(const store::Run& run) { return fmt::format("{}-{}", ns_of(run.start), run.id.hex()); }
+std::string cursor_of(const store::Run& run) {
+  return fmt::format("{}-{}", ns_of(run.start), run.id.hex());
+}
 
 std::optional<std::pair<UtcTime, RunId>> parse_cursor(std::string_view text) {
   const std::size_t dash = text.rfind('-');
@@ -39,7 +41,8 @@ std::optional<store::RunStatus> parse_status(std::string_view name) {
 }
 
 const std::string* find_fact(const codec::Attributes& facts, std::string_view key) {
-  const auto found = std::ranges::find_if(facts, [&](const auto& fact) { return fact.first == key; });
+  const auto found =
+      std::ranges::find_if(facts, [&](const auto& fact) { return fact.first == key; });
   return found != facts.end() ? &found->second : nullptr;
 }
 
@@ -79,7 +82,8 @@ void write_loss(JsonWriter& json, const query::Loss* loss) {
 // The members that a run has in lists and alone.
 void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss) {
   json.member("id", run.id.hex()).member("name", run.name);
-  json.member("experiment_id", experiment_text(run.experiment)).member("experiment", run.experiment_name);
+  json.member("experiment_id", experiment_text(run.experiment))
+      .member("experiment", run.experiment_name);
   json.member("workload_id", run.workload.hex());
   write_optional_text(json, "workload", run.workload_name);
   json.member("status", store::status_name(run.status));
@@ -147,7 +151,8 @@ tl::expected<store::RunFilter, Response> parse_filter(const Request& request) {
   store::RunFilter filter;
   filter.facts = true;  // a list shows commands
   const auto wrong = [&](std::string_view name, std::string_view expected) {
-    return tl::unexpected<Response>(bad_query(name, expected, request.query_value(name).value_or("")));
+    return tl::unexpected<Response>(
+        bad_query(name, expected, request.query_value(name).value_or("")));
   };
   if (const auto text = request.query_value("experiment"); text && !text->empty()) {
     const auto id = parse_int(*text);
@@ -200,7 +205,8 @@ Result<std::string> run_json(std::string_view text, store::Store& store) {
   const RunId id = TRY(query::select_run(store, text));
   const std::optional<store::Run> run = TRY(store.run(id));
   if (!run) return fail(Code::kNotFound, fmt::format("no run {}", id.hex()));
-  const std::unordered_map<RunId, query::Loss> losses = TRY(query::losses_of(store, std::span(&id, 1)));
+  const std::unordered_map<RunId, query::Loss> losses =
+      TRY(query::losses_of(store, std::span(&id, 1)));
   const auto loss = losses.find(id);
   std::string body;
   JsonWriter json(body);
@@ -221,7 +227,10 @@ Response experiments(const Request&, Context& context) {
   JsonWriter json(body);
   json.begin_object().key("experiments").begin_array();
   for (const store::Experiment& experiment : *found) {
-    json.begin_object().member("id", experiment_text(experiment.id)).member("name", experiment.name).key("created_ns");
+    json.begin_object()
+        .member("id", experiment_text(experiment.id))
+        .member("name", experiment.name)
+        .key("created_ns");
     write_time(json, experiment.created);
     json.member("runs", experiment.runs).member("running", experiment.running).end_object();
   }

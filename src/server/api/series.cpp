@@ -10,9 +10,12 @@ namespace {
 
 std::string_view aggregation_name(metric::Aggregation aggregation) {
   switch (aggregation) {
-    case metric::Aggregation::kMean: return "mean";
-    case metric::Aggregation::kSum: return "sum";
-    case metric::Aggregation::kSharedOnce: return "shared_once";
+    case metric::Aggregation::kMean:
+      return "mean";
+    case metric::Aggregation::kSum:
+      return "sum";
+    case metric::Aggregation::kSharedOnce:
+      return "shared_once";
   }
   return "mean";
 }
@@ -34,8 +37,12 @@ void write_catalogue(JsonWriter& json, const store::Series& series) {
 void write_series(JsonWriter& json, const store::Series& series) {
   const bool any = series.points > 0;
   const std::int64_t finite = series.points - series.nan;
-  json.begin_object().member("series", series.id.value).member("name", series.name).member("source", series.source);
-  json.member("owner", series.owner == metric::Owner::kRun ? "run" : "workload").member("unit", series.unit);
+  json.begin_object()
+      .member("series", series.id.value)
+      .member("name", series.name)
+      .member("source", series.source);
+  json.member("owner", series.owner == metric::Owner::kRun ? "run" : "workload")
+      .member("unit", series.unit);
   write_catalogue(json, series);
   json.member("points", series.points).key("first_ns");
   write_time(json, any ? std::optional(series.first) : std::nullopt);
@@ -52,7 +59,8 @@ void write_series(JsonWriter& json, const store::Series& series) {
   json.key("max");
   write_number(json, series.max);
   json.key("mean");
-  write_number(json, finite > 0 ? std::optional(series.sum / static_cast<double>(finite)) : std::nullopt);
+  write_number(json,
+               finite > 0 ? std::optional(series.sum / static_cast<double>(finite)) : std::nullopt);
   json.member("nan", series.nan).end_object();
 }
 

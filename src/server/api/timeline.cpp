@@ -10,7 +10,9 @@ namespace corral::server::api {
 namespace {
 
 // Phase ids are unique within a session; those of a run's several processes must not meet.
-std::string phase_id(const store::Phase& phase, std::uint64_t id) { return fmt::format("{}.{}", phase.session, id); }
+std::string phase_id(const store::Phase& phase, std::uint64_t id) {
+  return fmt::format("{}.{}", phase.session, id);
+}
 
 void write_phase(JsonWriter& json, const store::Phase& phase) {
   json.begin_object().member("id", phase_id(phase, phase.id)).key("parent");

@@ -46,26 +46,35 @@ void write_attributes(JsonWriter& json, const codec::Attributes& attributes) {
 
 std::string_view phase_kind_name(codec::PhaseKind kind) {
   switch (kind) {
-    case codec::PhaseKind::kCompute: return "compute";
-    case codec::PhaseKind::kWait: return "wait";
-    case codec::PhaseKind::kIo: return "io";
-    case codec::PhaseKind::kComm: return "comm";
-    case codec::PhaseKind::kControl: return "control";
+    case codec::PhaseKind::kCompute:
+      return "compute";
+    case codec::PhaseKind::kWait:
+      return "wait";
+    case codec::PhaseKind::kIo:
+      return "io";
+    case codec::PhaseKind::kComm:
+      return "comm";
+    case codec::PhaseKind::kControl:
+      return "control";
   }
   return "compute";
 }
 
 std::string_view log_stream_name(codec::LogStream stream) {
   switch (stream) {
-    case codec::LogStream::kStdout: return "stdout";
-    case codec::LogStream::kStderr: return "stderr";
-    case codec::LogStream::kTty: return "tty";
+    case codec::LogStream::kStdout:
+      return "stdout";
+    case codec::LogStream::kStderr:
+      return "stderr";
+    case codec::LogStream::kTty:
+      return "tty";
   }
   return "stdout";
 }
 
 std::optional<codec::LogStream> parse_log_stream(std::string_view name) {
-  for (const auto stream : {codec::LogStream::kStdout, codec::LogStream::kStderr, codec::LogStream::kTty}) {
+  for (const auto stream :
+       {codec::LogStream::kStdout, codec::LogStream::kStderr, codec::LogStream::kTty}) {
     if (log_stream_name(stream) == name) return stream;
   }
   return std::nullopt;
@@ -73,22 +82,30 @@ std::optional<codec::LogStream> parse_log_stream(std::string_view name) {
 
 std::string_view end_reason_name(codec::EndReason reason) {
   switch (reason) {
-    case codec::EndReason::kExit: return "exit";
-    case codec::EndReason::kSignal: return "signal";
-    case codec::EndReason::kMaxTime: return "max_time";
-    case codec::EndReason::kInterrupt: return "interrupt";
-    case codec::EndReason::kUnknown: return "unknown";
-    case codec::EndReason::kNotStarted: return "not_started";
+    case codec::EndReason::kExit:
+      return "exit";
+    case codec::EndReason::kSignal:
+      return "signal";
+    case codec::EndReason::kMaxTime:
+      return "max_time";
+    case codec::EndReason::kInterrupt:
+      return "interrupt";
+    case codec::EndReason::kUnknown:
+      return "unknown";
+    case codec::EndReason::kNotStarted:
+      return "not_started";
   }
   return "unknown";
 }
 
 Response bad_query(std::string_view name, std::string_view expected, std::string_view got) {
-  return error_response({Code::kInvalidArgument, fmt::format("{} must be {}, got '{}'", name, expected, to_utf8(got))},
+  return error_response({Code::kInvalidArgument,
+                         fmt::format("{} must be {}, got '{}'", name, expected, to_utf8(got))},
                         {.field = name, .position = std::nullopt});
 }
 
-std::optional<std::int64_t> query_int(const Request& request, std::string_view name, const IntRange& range) {
+std::optional<std::int64_t> query_int(const Request& request, std::string_view name,
+                                      const IntRange& range) {
   const std::optional<std::string_view> text = request.query_value(name);
   if (!text) return range.fallback;
   const std::optional<std::int64_t> value = parse_int(*text);

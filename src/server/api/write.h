@@ -37,6 +37,7 @@ struct IntRange {
   std::int64_t high;
   std::int64_t fallback;
 };
-std::optional<std::int64_t> query_int(const Request& request, std::string_view name, const IntRange& range);
+std::optional<std::int64_t> query_int(const Request& request, std::string_view name,
+                                      const IntRange& range);
 
 }  // namespace corral::server::api

@@ -1,7 +1,8 @@
 // PushStream: a long-lived answer that others feed (server-sent events).
 //
-// push() never blocks: bytes wait in a bounded queue until the connection takes them; a client that does not read
-// loses its stream, never the server's time. Any thread may push and close; the transport attaches and takes.
+// push() never blocks: bytes wait in a bounded queue until the connection takes them; a client that
+// does not read loses its stream, never the server's time. Any thread may push and close; the
+// transport attaches and takes.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,8 @@ class PushStream {
   void close();
   [[nodiscard]] bool closed() const;
 
-  // Transport: `wake` is called from any thread, without a lock held, when there is something to take.
+  // Transport: `wake` is called from any thread, without a lock held, when there is something to
+  // take.
   void attach(std::function<void()> wake);
   // Everything queued.
   std::string take();

@@ -10,7 +10,8 @@ namespace corral::server {
 namespace {
 
 std::string_view find_in(const Pairs& pairs, std::string_view name) {
-  const auto found = std::ranges::find_if(pairs, [&](const auto& pair) { return pair.first == name; });
+  const auto found =
+      std::ranges::find_if(pairs, [&](const auto& pair) { return pair.first == name; });
   return found != pairs.end() ? std::string_view(found->second) : std::string_view();
 }
 
@@ -39,13 +40,20 @@ Result<Pairs> parse_query(std::string_view text) {
 
 std::string_view method_name(Method method) {
   switch (method) {
-    case Method::kGet: return "GET";
-    case Method::kHead: return "HEAD";
-    case Method::kPost: return "POST";
-    case Method::kPut: return "PUT";
-    case Method::kPatch: return "PATCH";
-    case Method::kDelete: return "DELETE";
-    case Method::kOther: return "OTHER";
+    case Method::kGet:
+      return "GET";
+    case Method::kHead:
+      return "HEAD";
+    case Method::kPost:
+      return "POST";
+    case Method::kPut:
+      return "PUT";
+    case Method::kPatch:
+      return "PATCH";
+    case Method::kDelete:
+      return "DELETE";
+    case Method::kOther:
+      return "OTHER";
   }
   return "OTHER";
 }
@@ -91,7 +99,8 @@ Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {
     const int high = text.size() - i > 2 ? hex_digit(text[i + 1]) : -1;
     const int low = text.size() - i > 2 ? hex_digit(text[i + 2]) : -1;
     if (high < 0 || low < 0 || (high == 0 && low == 0)) {
-      return fail(Code::kInvalidArgument, fmt::format("broken percent escape in '{}'", to_utf8(text)));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("broken percent escape in '{}'", to_utf8(text)));
     }
     out.push_back(static_cast<char>(high * 16 + low));
     i += 2;
@@ -104,12 +113,14 @@ Result<> parse_target(std::string_view target, Request& request) {
     const std::size_t slash = target.find('/', 7);
     target = slash == std::string_view::npos ? "/" : target.substr(slash);
   }
-  if (!target.starts_with('/')) return fail(Code::kInvalidArgument, "the request target must be a path");
+  if (!target.starts_with('/'))
+    return fail(Code::kInvalidArgument, "the request target must be a path");
   target = target.substr(0, target.find('#'));
   const std::size_t question = target.find('?');
   request.path = std::string(target.substr(0, question));
   TRY(percent_decode(request.path));
-  request.query = TRY(parse_query(question == std::string_view::npos ? "" : target.substr(question + 1)));
+  request.query =
+      TRY(parse_query(question == std::string_view::npos ? "" : target.substr(question + 1)));
   return {};
 }
 

@@ -1,7 +1,8 @@
 // Request: one HTTP request as handlers see it, free of the transport's types.
 //
-// Made by the transport (method, target, headers, body) and completed by the router (params). Names of headers are
-// lower-case; the path stays percent-encoded until the router has split it, so that "%2F" is never a separator.
+// Made by the transport (method, target, headers, body) and completed by the router (params). Names
+// of headers are lower-case; the path stays percent-encoded until the router has split it, so that
+// "%2F" is never a separator.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +23,10 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 struct Request {
   Method method = Method::kGet;
-  std::string path;    // "/api/corral/v1/runs/%401", encoded as sent
-  Pairs query;         // decoded, in the order sent
-  Pairs headers;       // names in lower case
-  Pairs params;        // of the route's pattern, decoded: {"run", "@1"}
+  std::string path;  // "/api/corral/v1/runs/%401", encoded as sent
+  Pairs query;       // decoded, in the order sent
+  Pairs headers;     // names in lower case
+  Pairs params;      // of the route's pattern, decoded: {"run", "@1"}
   std::string body;
   bool over_unix = false;  // came through the 0600 Unix socket: this user
 
@@ -37,7 +38,8 @@ struct Request {
   [[nodiscard]] std::string_view cookie(std::string_view name) const;
 };
 
-// "%41b" -> "Ab"; `plus_is_space` as in query strings. kInvalidArgument for a broken escape or an encoded NUL.
+// "%41b" -> "Ab"; `plus_is_space` as in query strings. kInvalidArgument for a broken escape or an
+// encoded NUL.
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
 
 // Sets path and query from a request target ("/a/b?c=d", or absolute "http://host/a/b").

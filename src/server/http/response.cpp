@@ -66,20 +66,31 @@ void Response::set_header(std::string_view name, std::string_view value) {
 
 int http_status(Code code) {
   switch (code) {
-    case Code::kNotFound: return 404;
-    case Code::kInvalidArgument: return 400;
-    case Code::kUnprocessable: return 422;
+    case Code::kNotFound:
+      return 404;
+    case Code::kInvalidArgument:
+      return 400;
+    case Code::kUnprocessable:
+      return 422;
     case Code::kAlreadyExists:
-    case Code::kConflict: return 409;
-    case Code::kTooLarge: return 413;
-    case Code::kPermission: return 403;
-    case Code::kUnauthenticated: return 401;
-    case Code::kUnavailable: return 503;
-    case Code::kNoSpace: return 507;
-    case Code::kUnsupported: return 501;
+    case Code::kConflict:
+      return 409;
+    case Code::kTooLarge:
+      return 413;
+    case Code::kPermission:
+      return 403;
+    case Code::kUnauthenticated:
+      return 401;
+    case Code::kUnavailable:
+      return 503;
+    case Code::kNoSpace:
+      return 507;
+    case Code::kUnsupported:
+      return 501;
     case Code::kCorruption:
     case Code::kIo:
-    case Code::kInternal: return 500;
+    case Code::kInternal:
+      return 500;
   }
   return 500;
 }
@@ -117,7 +128,8 @@ Response error_response(const Error& error, const ErrorPlace& place) {
 }
 
 std::string response_head(const Response& response, Framing framing, bool keep_alive) {
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
+  std::string head =
+      fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
   for (const auto& [name, value] : response.headers) append_header(head, name, value);
   append_header(head, "Date", http_date());
   append_header(head, "X-Content-Type-Options", "nosniff");

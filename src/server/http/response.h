@@ -1,6 +1,8 @@
-// Response: what a handler answers, in one of three forms: bytes, a stream that a producer writes, or a push stream.
+// Response: what a handler answers, in one of three forms: bytes, a stream that a producer writes,
+// or a push stream.
 //
-// The transport adds Content-Length or chunking, Connection, Date and the headers that every answer carries.
+// The transport adds Content-Length or chunking, Connection, Date and the headers that every answer
+// carries.
 #pragma once
 
 #include <functional>
@@ -15,13 +17,15 @@
 
 namespace corral::server {
 
-// Where a producer writes. write() blocks while the client is slow; false when the client has gone: stop producing.
+// Where a producer writes. write() blocks while the client is slow; false when the client has gone:
+// stop producing.
 class StreamSink {
  public:
   virtual ~StreamSink() = default;
   virtual bool write(std::string_view bytes) = 0;
 };
-// Runs on a thread of its own pool. An error ends the connection without the last chunk, so that the client notices.
+// Runs on a thread of its own pool. An error ends the connection without the last chunk, so that
+// the client notices.
 using StreamProducer = std::function<Result<>(StreamSink& sink)>;
 
 struct Response {
@@ -30,7 +34,7 @@ struct Response {
   std::string body;
   // Instead of `body`: bytes that live for ever (embedded assets).
   std::string_view static_body;
-  StreamProducer stream;              // instead of a body, when set
+  StreamProducer stream;               // instead of a body, when set
   std::shared_ptr<PushStream> events;  // instead of a body, when set
 
   [[nodiscard]] std::string_view bytes() const { return static_body.empty() ? body : static_body; }
@@ -51,7 +55,8 @@ struct ErrorPlace {
 };
 Response error_response(const Error& error, const ErrorPlace& place = {});
 
-// Status line and headers with the closing empty line. Control characters in values are dropped: no header can be smuggled in.
+// Status line and headers with the closing empty line. Control characters in values are dropped: no
+// header can be smuggled in.
 enum class Framing { kLength, kChunked, kUntilClose };
 std::string response_head(const Response& response, Framing framing, bool keep_alive);
 

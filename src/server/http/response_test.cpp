@@ -8,10 +8,12 @@ namespace corral::server {
 namespace {
 
 TEST(Response, ErrorNamesFieldAndPosition) {
-  const Response response = error_response({Code::kInvalidArgument, "width must be positive"}, {"width", 17});
+  const Response response =
+      error_response({Code::kInvalidArgument, "width must be positive"}, {"width", 17});
   EXPECT_EQ(response.status, 400);
-  EXPECT_EQ(response.body, R"({"error":{"code":"invalid_argument","message":"width must be positive",)"
-                           R"("field":"width","position":17}})");
+  EXPECT_EQ(response.body,
+            R"({"error":{"code":"invalid_argument","message":"width must be positive",)"
+            R"("field":"width","position":17}})");
 }
 
 TEST(Response, HeaderValuesCannotSmuggleLines) {
@@ -24,7 +26,8 @@ TEST(Response, HeaderValuesCannotSmuggleLines) {
 TEST(Response, NotModifiedHasNoLength) {
   Response response;
   response.status = 304;
-  EXPECT_EQ(response_head(response, Framing::kLength, true).find("Content-Length"), std::string::npos);
+  EXPECT_EQ(response_head(response, Framing::kLength, true).find("Content-Length"),
+            std::string::npos);
 }
 
 TEST(PushStream, AClientThatDoesNotReadIsDroppedAndNeverBlocks) {

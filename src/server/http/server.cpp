@@ -1,8 +1,9 @@
 #include "server/http/server.h"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <cstdlib>
 #include <list>
 #include <thread>
 
@@ -78,8 +79,9 @@ class Doorman {
   }
 
   void accept() {
-    acceptor_.async_accept(asio::any_io_executor(asio::make_strand(engine_.io)),
-                           [this](BoostError error, Protocol::socket socket) { on_accept(error, std::move(socket)); });
+    acceptor_.async_accept(
+        asio::any_io_executor(asio::make_strand(engine_.io)),
+        [this](BoostError error, Protocol::socket socket) { on_accept(error, std::move(socket)); });
   }
   void close() {
     asio::post(strand_, [this] {
@@ -128,10 +130,11 @@ struct HttpServer::Impl {
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> listeners, HttpOptions options,
-                                                      HttpHandlers handlers) {
+Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> listeners,
+                                                      HttpOptions options, HttpHandlers handlers) {
   try {
-    std::unique_ptr<HttpServer> server(new HttpServer(std::make_unique<Impl>(options, std::move(handlers))));
+    std::unique_ptr<HttpServer> server(
+        new HttpServer(std::make_unique<Impl>(options, std::move(handlers))));
     Impl& impl = *server->impl_;
     for (Listener& listener : listeners) {
       impl.doormen.emplace_back(impl.engine, std::move(listener)).accept();
@@ -145,7 +148,13 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> list
   }
 }
 
-HttpServer::~HttpServer() { stop(Nanos(0)); }
+HttpServer::~HttpServer() {
+  try {
+    stop(Nanos(0));
+  } catch (const std::exception&) {
+    std::abort();  // a thread that cannot be joined would use what is destroyed here
+  }
+}
 
 void HttpServer::stop(Nanos grace) {
   if (std::exchange(impl_->stopped, true)) return;

@@ -1,11 +1,14 @@
-// HttpServer: the transport. Turns bytes of listening sockets into Requests and Responses into bytes.
+// HttpServer: the transport. Turns bytes of listening sockets into Requests and Responses into
+// bytes.
 //
-// I/O threads never run handlers: `gate` alone is called there, with the header and before the body is read, and must not block;
-// `handle` runs on a fixed pool, producers of streamed answers on another one, so that slow downloads never hold up ingest.
-// Exceptions of both end as a 500. This folder is the only one that includes Boost, in session.cpp and server.cpp.
+// I/O threads never run handlers: `gate` alone is called there, with the header and before the body
+// is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers on
+// another one, so that slow downloads never hold up ingest. Exceptions of both end as a 500. This
+// folder is the only one that includes Boost, in session.cpp and server.cpp.
 //
-// Limits: header 32 KiB, body `body_limit`, one request at a time per connection, `max_connections`; every wait for a client has a
-// deadline (a body must arrive at 64 KiB/s on average).
+// Limits: header 32 KiB, body `body_limit`, one request at a time per connection,
+// `max_connections`; every wait for a client has a deadline (a body must arrive at 64 KiB/s on
+// average).
 #pragma once
 
 #include <functional>
@@ -45,14 +48,15 @@ struct HttpHandlers {
 class HttpServer {
  public:
   // kIo when threads or sockets cannot be had.
-  static Result<std::unique_ptr<HttpServer>> start(std::vector<Listener> listeners, HttpOptions options,
-                                                   HttpHandlers handlers);
+  static Result<std::unique_ptr<HttpServer>> start(std::vector<Listener> listeners,
+                                                   HttpOptions options, HttpHandlers handlers);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer();  // stops without grace when stop() was not called
 
-  // Stops accepting, ends push streams and idle connections, lets requests in flight finish for `grace`, then cuts them off.
-  // Returns when every thread has ended. Only once; any thread but its own.
+  // Stops accepting, ends push streams and idle connections, lets requests in flight finish for
+  // `grace`, then cuts them off. Returns when every thread has ended. Only once; any thread but its
+  // own.
   void stop(Nanos grace);
 
  private:

@@ -24,13 +24,20 @@ constexpr auto kLinger = std::chrono::seconds(2);
 
 Method method_of(http::verb verb) {
   switch (verb) {
-    case http::verb::get: return Method::kGet;
-    case http::verb::head: return Method::kHead;
-    case http::verb::post: return Method::kPost;
-    case http::verb::put: return Method::kPut;
-    case http::verb::patch: return Method::kPatch;
-    case http::verb::delete_: return Method::kDelete;
-    default: return Method::kOther;
+    case http::verb::get:
+      return Method::kGet;
+    case http::verb::head:
+      return Method::kHead;
+    case http::verb::post:
+      return Method::kPost;
+    case http::verb::put:
+      return Method::kPut;
+    case http::verb::patch:
+      return Method::kPatch;
+    case http::verb::delete_:
+      return Method::kDelete;
+    default:
+      return Method::kOther;
   }
 }
 
@@ -43,7 +50,8 @@ std::string lower(std::string_view text) {
 }
 
 Response too_large(std::size_t limit) {
-  return error_response({Code::kTooLarge, fmt::format("a request body is at most {} bytes", limit)});
+  return error_response(
+      {Code::kTooLarge, fmt::format("a request body is at most {} bytes", limit)});
 }
 
 // Collects small writes into chunks.
@@ -57,7 +65,8 @@ class ChunkSink : public StreamSink {
   }
   bool flush() {
     if (pending_.empty() || gone_) return !gone_;
-    std::string chunk = chunked_ ? fmt::format("{:x}\r\n{}\r\n", pending_.size(), pending_) : pending_;
+    std::string chunk =
+        chunked_ ? fmt::format("{:x}\r\n{}\r\n", pending_.size(), pending_) : pending_;
     pending_.clear();
     gone_ = !session_.send_and_wait(std::move(chunk));
     return !gone_;
@@ -93,7 +102,8 @@ void Session::cut_off() {
 }
 
 void Session::set_deadline(std::size_t bytes) {
-  stream_.expires_after(engine_.options.write_timeout + std::chrono::seconds(bytes / kBytesPerSecond));
+  stream_.expires_after(engine_.options.write_timeout +
+                        std::chrono::seconds(bytes / kBytesPerSecond));
 }
 
 // ---- reading
@@ -108,8 +118,9 @@ void Session::read_header() {
   parser_->header_limit(kHeaderBytes);
   parser_->body_limit(boost::none);
   stream_.expires_after(engine_.options.idle_timeout);
-  http::async_read_header(stream_, buffer_, *parser_,
-                          [self = shared_from_this()](BoostError error, std::size_t) { self->on_header(error); });
+  http::async_read_header(
+      stream_, buffer_, *parser_,
+      [self = shared_from_this()](BoostError error, std::size_t) { self->on_header(error); });
 }
 
 void Session::on_header(BoostError error) {
@@ -153,8 +164,9 @@ void Session::read_body() {
   body_parser_.emplace(std::move(*parser_));
   body_parser_->body_limit(engine_.options.body_limit);
   set_deadline(static_cast<std::size_t>(length));
-  http::async_read(stream_, buffer_, *body_parser_,
-                   [self = shared_from_this()](BoostError error, std::size_t) { self->on_body(error); });
+  http::async_read(
+      stream_, buffer_, *body_parser_,
+      [self = shared_from_this()](BoostError error, std::size_t) { self->on_body(error); });
 }
 
 void Session::on_body(BoostError error) {
@@ -174,9 +186,11 @@ void Session::fail_parse(BoostError error) {
   unread_ = true;
   state_ = State::kBusy;
   if (error == http::error::body_limit) return answer(too_large(engine_.options.body_limit));
-  Response response = error_response({Code::kInvalidArgument, "malformed HTTP: " + error.message()});
+  Response response =
+      error_response({Code::kInvalidArgument, "malformed HTTP: " + error.message()});
   if (error == http::error::header_limit) {
-    response = error_response({Code::kTooLarge, fmt::format("a request header is at most {} bytes", kHeaderBytes)});
+    response = error_response(
+        {Code::kTooLarge, fmt::format("a request header is at most {} bytes", kHeaderBytes)});
     response.status = 431;
   }
   answer(std::move(response));
@@ -201,19 +215,21 @@ void Session::drain() {
   auto& body = drain_parser_->get().body();
   body.data = scratch_.data();
   body.size = scratch_.size();
-  http::async_read(stream_, buffer_, *drain_parser_, [self = shared_from_this()](BoostError error, std::size_t) {
-    if (error && error != http::error::need_buffer) return self->close();
-    if (!self->drain_parser_->is_done()) return self->drain();
-    self->unread_ = false;
-    self->answer(std::move(self->response_));
-  });
+  http::async_read(stream_, buffer_, *drain_parser_,
+                   [self = shared_from_this()](BoostError error, std::size_t) {
+                     if (error && error != http::error::need_buffer) return self->close();
+                     if (!self->drain_parser_->is_done()) return self->drain();
+                     self->unread_ = false;
+                     self->answer(std::move(self->response_));
+                   });
 }
 
 void Session::dispatch() {
   asio::post(engine_.handler_pool, [self = shared_from_this()] {
     Response response = self->engine_.call(std::move(self->request_));
-    asio::post(self->stream_.get_executor(),
-               [self, response = std::move(response)]() mutable { self->answer(std::move(response)); });
+    asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
+      self->answer(std::move(response));
+    });
   });
 }
 
@@ -224,17 +240,20 @@ void Session::answer(Response response) {
   if (engine_.stopping) keep_alive_ = false;
   if (response_.events) keep_alive_ = false;
   if (response_.stream) return start_stream();
-  head_ = response_head(response_, response_.events ? Framing::kUntilClose : Framing::kLength, keep_alive_);
+  head_ = response_head(response_, response_.events ? Framing::kUntilClose : Framing::kLength,
+                        keep_alive_);
   if (response_.events && !head_only_) return start_push();
   write_bytes();
 }
 
 void Session::write_bytes() {
-  const std::string_view body = head_only_ || response_.events ? std::string_view() : response_.bytes();
+  const std::string_view body =
+      head_only_ || response_.events ? std::string_view() : response_.bytes();
   set_deadline(body.size());
   const std::array<asio::const_buffer, 2> buffers{asio::buffer(head_), asio::buffer(body)};
-  asio::async_write(stream_, buffers,
-                    [self = shared_from_this()](BoostError error, std::size_t) { self->on_written(error); });
+  asio::async_write(stream_, buffers, [self = shared_from_this()](BoostError error, std::size_t) {
+    self->on_written(error);
+  });
 }
 
 void Session::on_written(BoostError error) {
@@ -254,10 +273,11 @@ void Session::next_or_close() {
 }
 
 void Session::linger() {
-  stream_.async_read_some(asio::buffer(scratch_), [self = shared_from_this()](BoostError error, std::size_t) {
-    if (error) return self->close();
-    self->linger();
-  });
+  stream_.async_read_some(asio::buffer(scratch_),
+                          [self = shared_from_this()](BoostError error, std::size_t) {
+                            if (error) return self->close();
+                            self->linger();
+                          });
 }
 
 void Session::close() {
@@ -287,7 +307,8 @@ void Session::run_producer() {
     }
     whole = whole && sink.flush();
   }
-  asio::post(stream_.get_executor(), [self = shared_from_this(), whole] { self->end_stream(whole); });
+  asio::post(stream_.get_executor(),
+             [self = shared_from_this(), whole] { self->end_stream(whole); });
 }
 
 bool Session::send_and_wait(std::string bytes) {
@@ -325,11 +346,12 @@ void Session::start_push() {
 }
 
 void Session::watch_for_hangup() {
-  stream_.async_read_some(asio::buffer(scratch_), [self = shared_from_this()](BoostError error, std::size_t) {
-    if (!error) return self->watch_for_hangup();
-    self->response_.events->close();
-    self->close();
-  });
+  stream_.async_read_some(asio::buffer(scratch_),
+                          [self = shared_from_this()](BoostError error, std::size_t) {
+                            if (!error) return self->watch_for_hangup();
+                            self->response_.events->close();
+                            self->close();
+                          });
 }
 
 void Session::pump() {
@@ -342,13 +364,14 @@ void Session::pump() {
   }
   writing_ = true;
   set_deadline(pushed_.size());
-  asio::async_write(stream_, asio::buffer(pushed_), [self = shared_from_this()](BoostError error, std::size_t) {
-    self->writing_ = false;
-    self->pushed_.clear();
-    if (!error) return self->pump();
-    self->response_.events->close();
-    self->close();
-  });
+  asio::async_write(stream_, asio::buffer(pushed_),
+                    [self = shared_from_this()](BoostError error, std::size_t) {
+                      self->writing_ = false;
+                      self->pushed_.clear();
+                      if (!error) return self->pump();
+                      self->response_.events->close();
+                      self->close();
+                    });
 }
 
 }  // namespace corral::server

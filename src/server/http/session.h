@@ -1,9 +1,12 @@
 // Session: one connection. Internal to this folder; includes Boost.
 //
-// All members run on the connection's strand, except where said. A session keeps itself alive through its pending operations.
-//   header -> gate -> body -> handler pool -> answer (bytes | chunked stream | push stream) -> header ...
-// A refused request whose body is not too long is drained, so that the connection lives on; else the answer is sent, the rest of
-// what the client sends is read and dropped for a moment (so that a reset does not destroy the answer), and it closes.
+// All members run on the connection's strand, except where said. A session keeps itself alive
+// through its pending operations.
+//   header -> gate -> body -> handler pool -> answer (bytes | chunked stream | push stream) ->
+//   header ...
+// A refused request whose body is not too long is drained, so that the connection lives on; else
+// the answer is sent, the rest of what the client sends is read and dropped for a moment (so that a
+// reset does not destroy the answer), and it closes.
 #pragma once
 
 #include <array>
@@ -69,9 +72,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   ~Session();
 
-  void start();         // any thread
-  void finish_soon();   // any thread: idle connections and push streams end, others after their answer
-  void cut_off();       // any thread
+  void start();  // any thread
+  void
+  finish_soon();   // any thread: idle connections and push streams end, others after their answer
+  void cut_off();  // any thread
   // Stream pool: sends the bytes and waits; false when the connection has ended.
   bool send_and_wait(std::string bytes);
 

@@ -27,7 +27,8 @@ class TestClient {
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    connected_ =
+        ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   }
   explicit TestClient(const sys::fs::path& socket) {
     if (auto fd = sys::connect_unix(socket)) fd_ = std::move(*fd);
@@ -62,7 +63,8 @@ class TestClient {
     const std::size_t length_at = reply.head.find("Content-Length: ");
     if (head_only || length_at == std::string::npos) return reply;
     const std::size_t value_at = length_at + 16;
-    const auto length = parse_int(reply.head.substr(value_at, reply.head.find('\r', value_at) - value_at));
+    const auto length =
+        parse_int(reply.head.substr(value_at, reply.head.find('\r', value_at) - value_at));
     while (seen_.size() < static_cast<std::size_t>(length.value_or(0))) {
       if (!read_some()) return std::nullopt;
     }
@@ -70,7 +72,8 @@ class TestClient {
     seen_.erase(0, reply.body.size());
     return reply;
   }
-  std::optional<Reply> get(std::string_view target, std::string_view headers = "Host: localhost\r\n") {
+  std::optional<Reply> get(std::string_view target,
+                           std::string_view headers = "Host: localhost\r\n") {
     send("GET " + std::string(target) + " HTTP/1.1\r\n" + std::string(headers) + "\r\n");
     return reply();
   }

@@ -46,7 +46,9 @@ TEST_F(Transport, AnswersSeveralRequestsOnOneConnection) {
 TEST_F(Transport, PipelinedRequestsAreAnsweredInOrder) {
   start();
   TestClient client(port_);
-  client.send("GET /1 HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabcGET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
+  client.send(
+      "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "3\r\n\r\nabcGET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(client.reply()->body, "GET /1 0");
   EXPECT_EQ(client.reply()->body, "POST /2 3");
   EXPECT_EQ(client.reply()->body, "GET /3 0");
@@ -62,8 +64,9 @@ TEST_F(Transport, HeadHasTheLengthAndNoBody) {
 
 TEST_F(Transport, MalformedHttpIsAnsweredAndTheConnectionClosed) {
   start();
-  for (const char* bytes : {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n",
-                            "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"}) {
+  for (const char* bytes :
+       {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"}) {
     TestClient client(port_);
     client.send(bytes);
     const auto reply = client.reply();
@@ -85,7 +88,8 @@ TEST_F(Transport, ALongHeaderIsRefused) {
 TEST_F(Transport, ABodyOverTheLimitIsRefusedAndTheConnectionLivesOn) {
   start({.body_limit = 1000});
   TestClient client(port_);
-  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" + std::string(100'000, 'x'));
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
+              std::string(100'000, 'x'));
   EXPECT_EQ(client.reply()->status, 413);
   EXPECT_EQ(client.get("/b")->body, "GET /b 0");
 }
@@ -93,7 +97,8 @@ TEST_F(Transport, ABodyOverTheLimitIsRefusedAndTheConnectionLivesOn) {
 TEST_F(Transport, AnEndlessBodyGetsItsAnswerBeforeTheConnectionCloses) {
   start({.body_limit = 1000});
   TestClient client(port_);
-  client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" + std::string(0x800, 'x') + "\r\n");
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" +
+              std::string(0x800, 'x') + "\r\n");
   EXPECT_EQ(client.reply()->status, 413);
   client.shutdown_send();
   EXPECT_TRUE(client.ends());
@@ -257,7 +262,8 @@ TEST_F(Transport, ConnectionsOverTheLimitAreClosed) {
 }
 
 TEST(UnixSocket, IsOfMode0600AndReplacesALeftOver) {
-  const sys::fs::path directory = sys::fs::temp_directory_path() / ("corral-" + SessionId::random().hex());
+  const sys::fs::path directory =
+      sys::fs::temp_directory_path() / ("corral-" + SessionId::random().hex());
   sys::fs::create_directory(directory);
   const sys::fs::path path = directory / "s.sock";
   {
@@ -271,9 +277,10 @@ TEST(UnixSocket, IsOfMode0600AndReplacesALeftOver) {
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   std::vector<Listener> listeners;
   listeners.push_back({std::move(*socket), true});
-  auto server = HttpServer::start(std::move(listeners), {}, {nullptr, [](const Request& request) {
-                                                               return text_response(request.over_unix ? "unix" : "tcp");
-                                                             }});
+  auto server = HttpServer::start(std::move(listeners), {},
+                                  {nullptr, [](const Request& request) {
+                                     return text_response(request.over_unix ? "unix" : "tcp");
+                                   }});
   ASSERT_TRUE(server);
   TestClient client(path);
   EXPECT_EQ(client.get("/")->body, "unix");

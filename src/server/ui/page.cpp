@@ -10,11 +10,13 @@ namespace corral::server::ui {
 namespace {
 
 constexpr std::string_view kContentSecurityPolicy =
-    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; form-action 'self'; "
+    "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'; "
+    "form-action 'self'; "
     "frame-ancestors 'none'";
 constexpr std::string_view kHowToBuild =
     "Corral's server runs, but this binary was built without its page.\n"
-    "Build the page with './dev build', or with 'npm ci && npm run build' in web/ and then the binary again.\n"
+    "Build the page with './dev build', or with 'npm ci && npm run build' in web/ and then the "
+    "binary again.\n"
     "The API is at /api/corral/v1/openapi.json.\n";
 
 const Asset* find_asset(std::string_view path) {
@@ -35,11 +37,13 @@ bool takes_gzip(const Request& request) {
 bool has_hashed_name(std::string_view path) {
   constexpr std::size_t kHashBytes = 8;
   const std::string_view stem = path.substr(0, path.rfind('.'));
-  return path.starts_with("assets/") && stem.size() > kHashBytes && stem[stem.size() - kHashBytes - 1] == '-';
+  return path.starts_with("assets/") && stem.size() > kHashBytes &&
+         stem[stem.size() - kHashBytes - 1] == '-';
 }
 
 Response not_found(const Request& request) {
-  return error_response({Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))});
+  return error_response(
+      {Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))});
 }
 
 }  // namespace
@@ -50,7 +54,9 @@ Response serve_asset(const Asset& file, const Request& request) {
                       {"ETag", std::string(file.etag)},
                       {"Vary", "Accept-Encoding"},
                       {"Content-Security-Policy", std::string(kContentSecurityPolicy)}};
-  response.set_header("Cache-Control", has_hashed_name(file.path) ? "public, max-age=31536000, immutable" : "no-cache");
+  response.set_header("Cache-Control", has_hashed_name(file.path)
+                                           ? "public, max-age=31536000, immutable"
+                                           : "no-cache");
   if (request.header("if-none-match") == file.etag) {
     response.status = 304;
     return response;

@@ -1,7 +1,9 @@
-// The web page: files of web/dist, embedded in the binary by tools/embed.py, each as it is and gzipped.
+// The web page: files of web/dist, embedded in the binary by tools/embed.py, each as it is and
+// gzipped.
 //
-// Names under /assets that carry a hash of their content are cached for ever; all else is asked for again with its ETag.
-// A path of the single-page application ("/", "/runs/...") answers index.html. Without web/dist a sentence says how to get it.
+// Names under /assets that carry a hash of their content are cached for ever; all else is asked for
+// again with its ETag. A path of the single-page application ("/", "/runs/...") answers index.html.
+// Without web/dist a sentence says how to get it.
 #pragma once
 
 #include <span>

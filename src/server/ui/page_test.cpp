@@ -10,7 +10,11 @@ constexpr Asset kScript{.path = "assets/index-3j9Jl5Ux.js",
                         .etag = "\"abc\"",
                         .raw = "plain",
                         .gzip = "packed"};
-constexpr Asset kIndex{.path = "index.html", .mime = "text/html; charset=utf-8", .etag = "\"def\"", .raw = "page", .gzip = {}};
+constexpr Asset kIndex{.path = "index.html",
+                       .mime = "text/html; charset=utf-8",
+                       .etag = "\"def\"",
+                       .raw = "page",
+                       .gzip = {}};
 
 Request with(std::string_view name, std::string_view value) {
   Request request;
@@ -19,7 +23,8 @@ Request with(std::string_view name, std::string_view value) {
 }
 
 bool has(const Response& response, std::string_view line) {
-  return response_head(response, Framing::kLength, true).find("\r\n" + std::string(line)) != std::string::npos;
+  return response_head(response, Framing::kLength, true).find("\r\n" + std::string(line)) !=
+         std::string::npos;
 }
 
 TEST(Page, CompressedOnlyForThoseWhoTakeIt) {
@@ -34,7 +39,8 @@ TEST(Page, CompressedOnlyForThoseWhoTakeIt) {
 }
 
 TEST(Page, HashedFilesAreCachedForEverAndThePageIsAskedForAgain) {
-  EXPECT_TRUE(has(serve_asset(kScript, {}), "Cache-Control: public, max-age=31536000, immutable\r\n"));
+  EXPECT_TRUE(
+      has(serve_asset(kScript, {}), "Cache-Control: public, max-age=31536000, immutable\r\n"));
   EXPECT_TRUE(has(serve_asset(kIndex, {}), "Cache-Control: no-cache\r\n"));
   Asset icon = kIndex;
   icon.path = "assets/favicon.svg";

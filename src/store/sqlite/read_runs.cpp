@@ -136,12 +136,11 @@ Result<RunPage> read_runs(Connection& db, const RunFilter& filter) {
   page.total = TRY(db.number("SELECT count(*) FROM runs r " + where_of(filter, false),
                              filter.experiment, filter.workload, filter.status))
                    .value_or(0);
-  const auto before_time = filter.before ? std::optional(filter.before->first) : std::nullopt;
-  const auto before_id = filter.before ? std::optional(filter.before->second) : std::nullopt;
-  Statement row = TRY(db.query(std::string(kRunColumns) + where_of(filter, true) +
-                                   " ORDER BY r.started DESC, r.id DESC LIMIT ?6",
-                               filter.experiment, filter.workload, filter.status, before_time,
-                               before_id, filter.limit));
+  const auto [time, id] = filter.before.value_or(std::pair<UtcTime, RunId>{});
+  Statement row =
+      TRY(db.query(std::string(kRunColumns) + where_of(filter, true) +
+                       " ORDER BY r.started DESC, r.id DESC LIMIT ?6",
+                   filter.experiment, filter.workload, filter.status, time, id, filter.limit));
   while (TRY(row.step())) {
     page.runs.push_back(run_of_row(row));
     if (filter.facts) TRY(read_facts(db, row.integer(0), page.runs.back()));

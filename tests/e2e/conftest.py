@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import BINARY, Corral
+
+SEED = "CORRAL_E2E_SEED"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # In the environment, so that the workers of a parallel run have the same one.
+    os.environ.setdefault(SEED, str(random.SystemRandom().randrange(1_000_000)))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"corral: {BINARY}; {SEED}={os.environ[SEED]}"
+
+
+@pytest.fixture
+def rng(request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers that depend on the printed seed and on the test alone."""
+    print(f"{SEED}={os.environ[SEED]}")
+    return random.Random(f"{os.environ[SEED]} {request.node.name}")
+
+
+@pytest.fixture
+def corral(tmp_path: Path) -> Iterator[Corral]:
+    runtime = Path(tempfile.mkdtemp(prefix="corral-"))
+    corral = Corral(tmp_path, runtime)
+    try:
+        yield corral
+    finally:
+        corral.close()
+        shutil.rmtree(runtime, ignore_errors=True)

@@ -1,0 +1,24 @@
+"""Logs steps 0, 1, 2, ... of the metric `x` and counts every call that returned in a shared file that knows nothing of Corral.
+
+Arguments: counter file, number of calls, calls between two pauses, pause in seconds.
+"""
+
+import mmap
+import os
+import sys
+import time
+
+import corral
+
+path, plan, burst, pause = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
+with open(path, "r+b") as file:
+    cells = memoryview(mmap.mmap(file.fileno(), 4096)).cast("Q")
+RETURNED, DONE, PID = 0, 1, 2
+cells[PID] = os.getpid()
+log = corral.log
+for step in range(plan):
+    log("x", step * 0.5, step=step)
+    cells[RETURNED] = step + 1
+    if step % burst == burst - 1:
+        time.sleep(pause)
+cells[DONE] = 1

@@ -1,0 +1,287 @@
+"""The store's server: found or started by a run, one per store, gone when idle, replaced when killed; and runs without any."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from support import Corral, alive, check_steps, until
+
+QUICK = ("run", "--no-listeners")
+
+
+def stop(corral: Corral) -> None:
+    assert corral("serve", "--stop").stdout == b"stopped\n"
+    assert corral.server_pid() is None
+
+
+def test_started_by_a_run_found_by_the_next(corral: Corral) -> None:
+    corral(*QUICK, "true")
+    pid = corral.server_pid()
+    assert pid is not None
+    assert os.getsid(pid) == pid
+    assert os.sched_getscheduler(pid) == os.SCHED_IDLE
+    corral(*QUICK, "true")
+    assert corral.server_pid() == pid
+    assert len(corral.runs()) == 2
+    stop(corral)
+    assert corral("serve", "--stop", status=1).stderr == f"corral serve: no server runs for {corral.store}\n".encode()
+
+
+def test_the_port_is_remembered(corral: Corral) -> None:
+    corral(*QUICK, "true")
+    url = corral.url()
+    assert 5000 <= int(url.rpartition(":")[2]) <= 5099
+    stop(corral)
+    corral("ls", "runs")
+    assert corral.url() == url
+
+
+@contextmanager
+def busy_port() -> Iterator[int]:
+    with closing(socket.socket()) as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield int(listening.getsockname()[1])
+
+
+def test_a_remembered_port_that_is_busy_is_given_up(corral: Corral) -> None:
+    corral(*QUICK, "true")
+    stop(corral)
+    with busy_port() as port:
+        (corral.store / "port").write_text(f"{port}\n")
+        assert len(corral.runs()) == 1
+        assert not corral.url().endswith(f":{port}")
+
+
+def test_an_explicit_port_that_is_busy_is_an_error(corral: Corral) -> None:
+    with busy_port() as port:
+        error = corral("serve", "--listen", f"127.0.0.1:{port}", status=1).stderr.decode()
+    assert f"127.0.0.1:{port}" in error
+    assert "--listen" in error
+    assert corral.server_pid() is None
+
+
+def test_it_leaves_when_idle(corral: Corral) -> None:
+    server = corral.serve("--idle-after", "1s")
+    assert server.wait(60) == 0
+    assert corral.record() is None
+    corral(*QUICK, "true")
+    assert len(corral.runs()) == 1
+
+
+def test_it_does_not_leave_while_a_run_is_silent(corral: Corral) -> None:
+    server = corral.serve("--idle-after", "1s")
+    run = corral.start(*QUICK, "sh", "-c", "touch ready; sleep 4")
+    until((corral.home / "ready").exists, "the run has begun")
+    assert run.wait(60) == 0
+    assert server.poll() is None
+
+
+def test_a_second_server_names_the_first(corral: Corral) -> None:
+    first = corral.serve()
+    error = corral("serve", "--idle-exit", status=1).stderr.decode()
+    assert f"pid {first.pid}" in error
+    assert corral.url() in error
+    assert len(corral.runs()) == 0
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(60) == 0
+
+
+def test_ctrl_c_ends_a_server_in_the_foreground(corral: Corral) -> None:
+    with busy_port() as port:
+        pass
+    server = corral.start("serve", "--listen", f"127.0.0.1:{port}")
+    assert server.stdout is not None
+    assert server.stdout.readline().decode() == f"Corral serves {corral.store} at http://127.0.0.1:{port}\n"
+    server.send_signal(signal.SIGINT)
+    assert server.wait(60) == 0
+
+
+def test_killed_during_a_run_it_is_started_again_and_nothing_is_lost(corral: Corral) -> None:
+    counter = corral.counter()
+    run = corral.start(*QUICK, "--", *counter.program(60_000, 50, 0.015))
+    until(lambda: corral.server_pid() is not None and counter.returned > 500, "the run logs and a server takes it in")
+    killed = corral.kill_server()
+    at_kill = counter.returned
+    until(lambda: counter.returned > at_kill + 500, "the run goes on")
+    started = until(corral.server_pid, "a server was started again")
+    assert started != killed
+    until(lambda: counter.done, "the run comes to its end")
+    assert run.wait(60) == 0
+    check_steps(corral.points(metric="x"), 60_000)
+    assert corral.show()["status"] == "finished"
+
+
+def test_two_supervisors_share_one_server(corral: Corral) -> None:
+    both = [corral.start(*QUICK, "--name", name, "sh", "-c", "sleep 0.2") for name in ("a", "b")]
+    for run in both:
+        out, error = run.communicate(timeout=60)
+        assert run.returncode == 0
+        lines = error.decode().splitlines()
+        assert len(lines) == 1, (out, lines)  # no word about the server that came too late
+    assert sorted(r["name"] for r in corral.runs()) == ["a", "b"]
+    assert {r["status"] for r in corral.runs()} == {"finished"}
+
+
+def no_store_a_file(corral: Corral) -> None:
+    corral.store.write_text("in the way")
+
+
+def no_store_a_newer_version(corral: Corral) -> None:
+    corral(*QUICK, "true")
+    stop(corral)
+    with closing(sqlite3.connect(corral.store / "corral.db")) as database:
+        database.execute("UPDATE meta SET value = 999 WHERE key = 'schema_version'")
+        database.commit()
+
+
+def no_store_not_a_database(corral: Corral) -> None:
+    corral.store.mkdir()
+    (corral.store / "corral.db").write_text("not a database at all" * 1000)
+
+
+def good_store(corral: Corral) -> None:
+    if corral.store.is_file():
+        corral.store.unlink()
+    elif (corral.store / "corral.db").read_bytes()[:6] != b"SQLite":
+        (corral.store / "corral.db").unlink()
+    else:
+        with closing(sqlite3.connect(corral.store / "corral.db")) as database:
+            database.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
+            database.commit()
+
+
+@pytest.mark.parametrize(
+    ("breaks", "message"),
+    [
+        (no_store_a_file, "store"),
+        (no_store_a_newer_version, "newer"),
+        (no_store_not_a_database, "corral.db"),
+    ],
+)
+def test_without_a_server_training_runs_and_its_data_waits(corral: Corral, breaks: object, message: str) -> None:
+    assert callable(breaks)
+    breaks(corral)
+    counter = corral.counter()
+    done = corral("run", "--name", "alone", "--", "sh", "-c", '"$@"; echo out; exit 3', "sh", *counter.program(5_000), status=3)
+    assert counter.done
+    assert done.stdout == b"out\n"
+    error = done.stderr.decode()
+    assert message in error
+    assert str(corral.store) in error
+    assert "waits in " + str(corral.spool) in error
+    assert len(corral.spooled()) == 1
+    assert message in corral("serve", status=1).stderr.decode()
+    assert corral("ls", "runs", status=1).stderr
+
+    good_store(corral)
+    corral.serve()
+    corral.wait_spool_empty()
+    check_steps(corral.points("alone", "x"), 5_000)
+    facts = corral.show("alone")
+    assert (facts["status"], facts["exit_code"]) == ("failed", 3)
+    assert corral.logs("alone").text("stdout") == "out\n"
+    assert facts["drops"] == {"points": 0, "frames": 0, "ticks": 0}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
+def test_a_read_only_store_is_named(corral: Corral) -> None:
+    corral(*QUICK, "true")
+    stop(corral)
+    store = str(corral.store)
+    mounted = subprocess.run(["mount", "--bind", store, store], capture_output=True, check=False)
+    if mounted.returncode != 0:
+        pytest.skip("this environment allows no mounts")
+    try:
+        subprocess.run(["mount", "-o", "remount,ro,bind", store], check=True)
+        done = corral(*QUICK, "--name", "later", "sh", "-c", "exit 4", status=4)
+        assert "read-only" in done.stderr.decode().lower()
+    finally:
+        subprocess.run(["umount", store], check=True)
+    corral.serve()
+    corral.wait_spool_empty()
+    assert corral.show("later")["exit_code"] == 4
+
+
+def test_without_any_place_for_a_spool_the_command_still_runs(corral: Corral) -> None:
+    (corral.home / "file").touch()
+    done = corral(*QUICK, "--spool", corral.home / "file", "sh", "-c", "echo out; exit 5", status=5)
+    assert done.stdout == b"out\n"
+    assert b"this run is not recorded" in done.stderr
+
+
+def test_a_left_over_spool_is_taken_in_by_the_next_run(corral: Corral) -> None:
+    counter = corral.counter()
+    run = corral.start(*QUICK, "--name", "orphan", "--", *counter.program(20_000, 50, 0.002))
+    until(lambda: counter.returned > 100, "it logs")
+    stop_server_and(corral, lambda: run.kill())
+    assert run.wait(60) == -signal.SIGKILL
+    until(lambda: counter.done, "the training goes on to its end")
+    until(lambda: not alive(counter.pid), "and leaves")
+    corral(*QUICK, "--name", "next", "true")
+    corral.wait_spool_empty()
+    check_steps(corral.points("orphan", "x"), 20_000)
+    facts = corral.show("orphan")
+    assert (facts["status"], facts["end_reason"], facts["exit_code"]) == ("unknown", "unknown", None)
+    assert corral.show("next")["status"] == "finished"
+
+
+def stop_server_and(corral: Corral, action: object) -> None:
+    assert callable(action)
+    action()
+    if corral.server_pid() is not None:
+        corral.kill_server()
+
+
+def test_a_remote_server_takes_runs_of_other_homes(corral: Corral) -> None:
+    corral.serve()
+    elsewhere = {"CORRAL_STORE": "", "CORRAL_SERVER": corral.url(), "CORRAL_SPOOL": str(corral.home / "other-spool")}
+    done = corral("run", "--name", "remote", "sh", "-c", "echo hello", env=elsewhere)
+    assert done.stdout == b"hello\n"
+    assert corral.show("remote")["status"] == "finished"
+    assert list((corral.home / "other-spool").glob("????????????????????????????????")) == []
+
+
+def test_a_remote_server_that_is_gone_is_named(corral: Corral) -> None:
+    with busy_port() as port:
+        pass
+    elsewhere = {"CORRAL_STORE": "", "CORRAL_SERVER": f"http://127.0.0.1:{port}"}
+    done = corral(*QUICK, "sh", "-c", "exit 6", env=elsewhere, status=6)
+    assert f"127.0.0.1:{port}" in done.stderr.decode()
+    assert len(corral.spooled()) == 1
+
+
+def test_a_token_closes_the_port_but_not_the_socket(corral: Corral) -> None:
+    token = corral.script("token", "0123456789abcdef0123456789abcdef\n")
+    corral.serve("--token-file", token)
+    corral(*QUICK, "true")  # by the Unix socket
+    connection = corral.connection()
+    connection.request("GET", "/api/corral/v1/runs")
+    answer = connection.getresponse()
+    assert answer.status == 401
+    answer.read()
+    connection.request("GET", "/api/corral/v1/runs", headers={"Authorization": f"Bearer {token.read_text().strip()}"})
+    assert connection.getresponse().status == 200
+    elsewhere = {"CORRAL_STORE": "", "CORRAL_SERVER": corral.url()}
+    assert "--token-file" in corral("ls", "runs", env=elsewhere, status=1).stderr.decode()
+    assert b"finished" in corral("ls", "runs", "--token-file", token, env=elsewhere).stdout
+
+
+def test_a_long_path_has_its_socket_elsewhere(corral: Corral) -> None:
+    store = corral.home / ("d" * 100) / "store"
+    corral(*QUICK, "--store", store, "true")
+    assert not (store / "corral.sock").exists()
+    sockets = list(corral.runtime.glob("*.sock"))
+    assert len(sockets) == 1
+    assert sockets[0].stat().st_mode & 0o777 == 0o600
+    corral("serve", "--stop", "--store", store)
+    assert list(corral.runtime.glob("*.sock")) == []
+
+

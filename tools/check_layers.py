@@ -1,0 +1,96 @@
+"""Proves the layers: includes point down only, and the two columns stay apart.
+
+A folder may include its own files, folders below it in TABLE that it is allowed, and nothing else; the training-host side links no database,
+the server side no GPU library. Both the includes and what the CMake targets link are checked.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SRC = ROOT / "src"
+
+# folder -> folders it may include, besides itself. The order is the layers', from the bottom up.
+TABLE: dict[str, set[str]] = {
+    "core": set(),
+    "sys": {"core"},
+    "metric": {"core"},
+    "codec": {"core", "metric"},
+    "spool": {"core", "sys", "metric", "codec"},
+    "collect": {"core", "sys", "metric"},
+    "upload": {"core", "sys", "metric", "codec", "spool"},
+    "store": {"core", "sys", "metric", "codec"},
+    "query": {"core", "metric", "codec", "store"},
+    "run": {"core", "sys", "metric", "codec", "spool", "collect", "upload"},
+    "server": {"core", "sys", "metric", "codec", "store", "query"},
+    "cli": {"core", "sys", "metric", "codec", "spool", "collect", "upload", "store", "query", "run", "server"},
+}
+TRAINING_SIDE = {"collect", "spool", "upload", "run"}
+SERVER_SIDE = {"store", "query", "server"}
+DATABASES = re.compile(r'[<"](sqlite3|libpq-fe|pqxx)')
+GPU = re.compile(r'[<"](nvml|cuda|dcgm|rocm_smi|amd_smi|hip|level_zero)')
+HTTP_LIBRARY = re.compile(r"<boost/")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
+LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
+
+
+def folder_of(path: Path) -> str:
+    return path.relative_to(SRC).parts[0]
+
+
+def includes(path: Path) -> list[str]:
+    return INCLUDE.findall(path.read_text(encoding="utf-8"))
+
+
+def problems_of(path: Path) -> list[str]:
+    own = folder_of(path)
+    where = path.relative_to(ROOT)
+    is_test = "test" in path.stem or path.stem in {"conformance", "fixture_root"}
+    found = []
+    for include in includes(path):
+        target = include[1:-1].split("/")[0]
+        if include.startswith('"') and target in TABLE and target != own and target not in TABLE[own] and not is_test:
+            found.append(f"{where}: {own}/ may not include {include}")
+        if own in TRAINING_SIDE and DATABASES.search(include):
+            found.append(f"{where}: the training-host side includes a database: {include}")
+        if own in SERVER_SIDE and GPU.search(include):
+            found.append(f"{where}: the server side includes a GPU library: {include}")
+        if HTTP_LIBRARY.match(include) and "server/http" not in str(where):
+            found.append(f"{where}: only server/http/ includes Boost: {include}")
+    return found
+
+
+def link_problems() -> list[str]:
+    found = []
+    for file in SRC.rglob("CMakeLists.txt"):
+        if file.parent == SRC:
+            continue
+        own = folder_of(file)
+        text = re.sub(r"#.*", "", file.read_text(encoding="utf-8"))
+        if own in TRAINING_SIDE and LINK.search(text):
+            found.append(f"{file.relative_to(ROOT)}: the training-host side links a database")
+        without_tests = re.sub(r"TEST_DEPS[^)]*", "", text)
+        for dependency in re.findall(r"corral::(\w+)", without_tests):
+            layer = dependency.split("_")[0]
+            if layer in TABLE and layer != own and layer not in TABLE[own]:
+                found.append(f"{file.relative_to(ROOT)}: {own} may not link corral::{dependency}")
+    return found
+
+
+def main() -> int:
+    found = link_problems()
+    for path in sorted(SRC.rglob("*")):
+        if path.suffix in {".h", ".cpp"}:
+            if folder_of(path) not in TABLE:
+                found.append(f"{path.relative_to(ROOT)}: a folder that is no layer")
+            else:
+                found += problems_of(path)
+    print("\n".join(found) if found else "layers hold")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

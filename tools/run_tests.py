@@ -1,0 +1,292 @@
+"""All tests, stage by stage: `./dev test [STAGE | FILTER]`.
+
+Every stage prints its seconds and what failed; the last line is `N passed, N failed` (and `, N skipped`). A skipped test
+says why. The exit status is 0 only when nothing failed. Stages build what they need.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv" / "bin"
+JOBS = max(2, os.cpu_count() or 2)
+TAIL_LINES = 60
+
+
+@dataclass
+class Outcome:
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    details: list[str] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.details += other.details
+
+
+@dataclass
+class Options:
+    filter: str = ""
+    fuzz_seconds: int = 10
+
+
+def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [str(part) for part in command],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    return done.returncode, done.stdout
+
+
+def tail(text: str) -> str:
+    return "\n".join(text.rstrip().splitlines()[-TAIL_LINES:])
+
+
+def check(name: str, command: list[str | Path], cwd: Path = ROOT) -> Outcome:
+    """One check that either holds or does not."""
+    status, output = run(command, cwd)
+    if status == 0:
+        return Outcome(passed=1)
+    return Outcome(failed=1, details=[f"{name}:\n{tail(output)}"])
+
+
+def together(checks: list[Callable[[], Outcome]]) -> Outcome:
+    total = Outcome()
+    with ThreadPoolExecutor(JOBS) as pool:
+        for outcome in pool.map(lambda call: call(), checks):
+            total.add(outcome)
+    return total
+
+
+def build(preset: str, *targets: str) -> Outcome:
+    """Nothing when it builds, one failure when it does not."""
+    if not (ROOT / "build" / preset / "build.ninja").exists():
+        status, output = run(["cmake", "--preset", preset])
+        if status != 0:
+            return Outcome(failed=1, details=[f"configure {preset}:\n{tail(output)}"])
+    status, output = run(["cmake", "--build", "--preset", preset, "--target", *(targets or ("all",))])
+    return Outcome() if status == 0 else Outcome(failed=1, details=[f"build {preset}:\n{tail(output)}"])
+
+
+def tracked(*patterns: str) -> list[str]:
+    _, output = run(["git", "ls-files", "-co", "--exclude-standard", *patterns])
+    return [line for line in output.splitlines() if (ROOT / line).exists()]
+
+
+# ---- stages
+
+
+def lint(options: Options) -> Outcome:
+    del options
+    sources = tracked("src/*.cpp", "src/*.h", "bench/*.cpp", "fuzz/*.cpp", "python/native/*.cpp", "python/native/*.h")
+    python = ["python", "tools", "tests", "bench", "examples"]
+    config = ["--config", "python/pyproject.toml"]
+    total = together(
+        [
+            lambda: check("clang-format (./dev format mends it)", ["clang-format", "--dry-run", "-Werror", *sources]),
+            lambda: check("layers", [sys.executable, "tools/check_layers.py"]),
+            lambda: check("ruff", [VENV / "ruff", "check", "--quiet", *config, *python]),
+            lambda: check("ruff format", [VENV / "ruff", "format", "--check", "--quiet", *config, *python]),
+            lambda: check("mypy of the package", [VENV / "mypy", "--config-file", "pyproject.toml"], ROOT / "python"),
+            lambda: check("mypy of the tools", [VENV / "mypy", "--strict", "tools", "tests/e2e"]),
+            lambda: check("page: biome", ["npm", "--prefix", "web", "run", "--silent", "lint"]),
+            lambda: check("page: tsc", ["npm", "--prefix", "web", "run", "--silent", "check"]),
+        ]
+    )
+    total.add(clang_tidy())
+    return total
+
+
+def clang_tidy() -> Outcome:
+    """Every source that is no test, against the release build's commands."""
+    configured = build("release", "help")
+    if configured.failed:
+        return configured
+    commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
+    wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not path.endswith("_test.cpp") and "test" not in Path(path).stem}
+    files = sorted({entry["file"] for entry in commands} & wanted)
+    return together([lambda file=file: check(f"clang-tidy {Path(file).relative_to(ROOT)}", ["clang-tidy", "--quiet", "-p", "build/release", file]) for file in files])  # type: ignore[misc]
+
+
+GTEST = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) *\] (\d+) tests?", re.MULTILINE)
+
+
+def gtest(binary: Path, options: Options) -> Outcome:
+    command: list[str | Path] = [binary, "--gtest_brief=1"]
+    if options.filter:
+        command.append(f"--gtest_filter=*{options.filter}*")
+    status, output = run(command, binary.parent)
+    counts = {kind: int(number) for kind, number in GTEST.findall(output)}
+    outcome = Outcome(counts.get("PASSED", 0), counts.get("FAILED", 0), counts.get("SKIPPED", 0))
+    if status != 0:
+        outcome.failed = max(outcome.failed, 1)
+        outcome.details.append(f"{binary.name} (exit status {status}):\n{tail(output)}")
+    elif outcome.skipped:
+        reasons = [line for line in output.splitlines() if "kipped" in line and not line.startswith("[")]
+        outcome.details.append(f"{binary.name} skipped: {'; '.join(reasons) or 'see --gtest_brief=0'}")
+    return outcome
+
+
+def unit_of(preset: str, options: Options) -> Outcome:
+    outcome = build(preset, "corral_unit_tests")
+    if outcome.failed:
+        return outcome
+    binaries = sorted(path for path in (ROOT / "build" / preset / "src").rglob("corral_*_test") if path.is_file())
+    return together([lambda binary=binary: gtest(binary, options) for binary in binaries])  # type: ignore[misc]
+
+
+def unit(options: Options) -> Outcome:
+    return unit_of("release", options)
+
+
+def asan(options: Options) -> Outcome:
+    return unit_of("asan", options)
+
+
+PYTEST = re.compile(r"(\d+) (passed|failed|error|errors|skipped)")
+
+
+def pytest(paths: list[str], options: Options, cwd: Path, workers: int) -> Outcome:
+    command: list[str | Path] = [VENV / "pytest", "-q", "-rs", "--no-header", "-p", "no:cacheprovider", *paths]
+    if workers > 1:
+        command += ["-n", str(workers)]
+    if options.filter:
+        command += ["-k", options.filter]
+    status, output = run(command, cwd, PYTHONDONTWRITEBYTECODE="1")
+    counts = {kind: int(number) for number, kind in PYTEST.findall((output.rstrip().splitlines() or [""])[-1])}
+    failed = counts.get("failed", 0) + counts.get("error", 0) + counts.get("errors", 0)
+    outcome = Outcome(counts.get("passed", 0), failed, counts.get("skipped", 0))
+    nothing_selected = 5
+    if status not in (0, nothing_selected):
+        outcome.failed = max(failed, 1)
+        outcome.details.append(tail(output))
+    outcome.details += [line for line in output.splitlines() if line.startswith("SKIPPED")]
+    return outcome
+
+
+def python(options: Options) -> Outcome:
+    outcome = build("release", "corral_python")
+    if not outcome.failed:
+        outcome = pytest(["tests"], options, ROOT / "python", 1)
+        if not options.filter:
+            outcome.add(check("abi3audit", [VENV / "abi3audit", "--strict", "--assume-minimum-abi3", "3.10", "build/release/python/corral/_native.abi3.so"]))
+    return outcome
+
+
+def page(options: Options) -> Outcome:
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        command = ["npm", "--prefix", "web", "run", "--silent", "test", "--", "--reporter=json", f"--outputFile={report.name}"]
+        status, output = run([*command, "-t", options.filter] if options.filter else [*command])
+        try:
+            counts = json.loads(Path(report.name).read_text())
+        except json.JSONDecodeError:
+            return Outcome(failed=1, details=[tail(output)])
+    outcome = Outcome(counts["numPassedTests"], counts["numFailedTests"])
+    if status != 0:
+        outcome.failed = max(outcome.failed, 1)
+        outcome.details.append(tail(output))
+    if not options.filter:
+        outcome.add(check("page size", ["npm", "--prefix", "web", "run", "--silent", "size"]))
+    return outcome
+
+
+def e2e(options: Options) -> Outcome:
+    outcome = build("release", "corral", "corral_python")
+    return outcome if outcome.failed else pytest(["tests/e2e"], options, ROOT, 2)
+
+
+def browser(options: Options) -> Outcome:
+    outcome = build("release", "corral", "corral_python")
+    return outcome if outcome.failed else pytest(["tests/browser"], options, ROOT, 1)
+
+
+def fuzz(options: Options) -> Outcome:
+    outcome = build("fuzz")
+    if outcome.failed:
+        return outcome
+    targets = sorted(path for path in (ROOT / "build/fuzz/fuzz").glob("fuzz_*") if path.is_file() and os.access(path, os.X_OK))
+
+    def one(target: Path) -> Outcome:
+        found = ROOT / "build" / "fuzz" / "findings"
+        found.mkdir(parents=True, exist_ok=True)
+        corpus = ROOT / "fuzz" / "corpus" / target.name
+        with tempfile.TemporaryDirectory() as grown:
+            seeds: list[str | Path] = [corpus] if corpus.is_dir() else []
+            command = [target, f"-max_total_time={options.fuzz_seconds}", "-timeout=5", "-rss_limit_mb=2048", "-print_final_stats=0", f"-artifact_prefix={found}/{target.name}-"]
+            return check(target.name, [*command, grown, *seeds])
+
+    return together([lambda target=target: one(target) for target in targets])  # type: ignore[misc]
+
+
+STAGES: dict[str, Callable[[Options], Outcome]] = {
+    "unit": unit,
+    "python": python,
+    "page": page,
+    "e2e": e2e,
+    "browser": browser,
+    "lint": lint,
+    "asan": asan,
+    "fuzz": fuzz,
+}
+WITH_FILTER = ["unit", "python", "page", "e2e", "browser"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="?", default="", help=f"a stage ({', '.join(STAGES)}) or part of a test's name")
+    parser.add_argument("--fuzz-seconds", type=int, default=10)
+    arguments = parser.parse_args()
+    options = Options(fuzz_seconds=arguments.fuzz_seconds)
+    chosen = list(STAGES)
+    if arguments.what in STAGES:
+        chosen = [arguments.what]
+    elif arguments.what:
+        options.filter = arguments.what
+        chosen = WITH_FILTER
+    total = Outcome()
+    began = time.monotonic()
+    build_page()
+    for name in chosen:
+        start = time.monotonic()
+        outcome = STAGES[name](options)
+        for detail in outcome.details:
+            print(detail, flush=True)
+        skipped = f", {outcome.skipped} skipped" if outcome.skipped else ""
+        print(f"{name}: {outcome.passed} passed, {outcome.failed} failed{skipped}, {time.monotonic() - start:.0f} s", flush=True)
+        total.add(outcome)
+    print(f"in {time.monotonic() - began:.0f} s")
+    skipped = f", {total.skipped} skipped" if total.skipped else ""
+    print(f"{total.passed} passed, {total.failed} failed{skipped}")
+    return 1 if total.failed or (total.passed == 0) else 0
+
+
+def build_page() -> None:
+    """The page goes into the binary, so it comes first."""
+    status, output = run([ROOT / "dev", "page"])
+    if status != 0:
+        print(tail(output))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -33,7 +33,7 @@ std::string duration_text(const Json& seconds) {
 }
 
 std::string ending_text(const Json& run) {
-  const std::string status = run.get_string("status");
+  std::string status = run.get_string("status");
   if (const auto* code = member(run, "exit_code").as_int()) return fmt::format("{}, exit status {}", status, *code);
   if (const auto* signal = member(run, "exit_signal").as_int()) return fmt::format("{}, by signal {}", status, *signal);
   if (status == "unknown") return "unknown: it ended, but nobody was there to see how";

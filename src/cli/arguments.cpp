@@ -113,7 +113,7 @@ struct Arguments::Impl {
   }
 };
 
-Arguments::Arguments(std::string name, std::string about, std::string examples) : impl_(std::make_unique<Impl>()) {
+Arguments::Arguments(const std::string& name, const std::string& about, const std::string& examples) : impl_(std::make_unique<Impl>()) {
   impl_->name = name;
   impl_->app.name("corral " + name);
   impl_->app.description(about);
@@ -124,26 +124,26 @@ Arguments::Arguments(std::string name, std::string about, std::string examples) 
 }
 Arguments::~Arguments() = default;
 
-void Arguments::text(std::string name, std::string& value, std::string help) {
+void Arguments::text(const std::string& name, std::string& value, const std::string& help) {
   impl_->named(name, impl_->app.add_option("--" + name, value, help));
 }
-void Arguments::flag(std::string name, bool& value, std::string help) {
+void Arguments::flag(const std::string& name, bool& value, const std::string& help) {
   impl_->named(name, impl_->app.add_flag("--" + name, value, help));
 }
-void Arguments::choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help) {
+void Arguments::choice(const std::string& name, std::string& value, std::vector<std::string> choices, const std::string& help) {
   impl_->named(name, impl_->app.add_option("--" + name, value, help)->check(CLI::IsMember(std::move(choices))));
 }
-void Arguments::texts(std::string name, std::vector<std::string>& values, std::string help) {
+void Arguments::texts(const std::string& name, std::vector<std::string>& values, const std::string& help) {
   impl_->named(name, impl_->app.add_option("--" + name, values, help)->expected(1)->take_all());
 }
-void Arguments::duration(std::string name, Nanos& value, std::string help) {
+void Arguments::duration(const std::string& name, Nanos& value, const std::string& help) {
   const auto take = [&value](const std::string& text) {
     value = parse_duration(text);
     if (value == kNoDuration) throw CLI::ValidationError("'" + text + "' is no duration: 100ms, 2s, 1.5m, 3h, 1d");
   };
   impl_->named(name, impl_->app.add_option_function<std::string>("--" + name, take, help)->type_name("DURATION"));
 }
-void Arguments::bytes(std::string name, std::int64_t& value, std::string help) {
+void Arguments::bytes(const std::string& name, std::int64_t& value, const std::string& help) {
   const auto take = [&value](const std::string& text) {
     const auto parsed = parse_bytes(text);
     if (!parsed) throw CLI::ValidationError("'" + text + "' is no size: 512MiB, 2GiB, 1000");
@@ -151,15 +151,15 @@ void Arguments::bytes(std::string name, std::int64_t& value, std::string help) {
   };
   impl_->named(name, impl_->app.add_option_function<std::string>("--" + name, take, help)->type_name("SIZE"));
 }
-void Arguments::positional(std::string name, std::string& value, std::string help, bool required) {
+void Arguments::positional(const std::string& name, std::string& value, const std::string& help, bool required) {
   impl_->app.add_option(name, value, help)->required(required);
 }
-void Arguments::positionals(std::string name, std::vector<std::string>& values, std::string help) {
+void Arguments::positionals(const std::string& name, std::vector<std::string>& values, const std::string& help) {
   impl_->app.add_option(name, values, help)->required();
 }
-void Arguments::rest(std::string name, std::vector<std::string>& values) {
+void Arguments::rest(const std::string& name, std::vector<std::string>& values) {
   impl_->rest = &values;
-  impl_->rest_name = std::move(name);
+  impl_->rest_name = name;
 }
 
 std::optional<int> Arguments::parse(std::span<char* const> args) {

@@ -19,20 +19,20 @@ namespace corral::cli {
 class Arguments {
  public:
   // `name` is the subcommand, `about` one or two sentences, `examples` lines shown at the end of --help.
-  Arguments(std::string name, std::string about, std::string examples);
+  Arguments(const std::string& name, const std::string& about, const std::string& examples);
   ~Arguments();
 
   // Declarations; the references must live until parse() returns, and hold the defaults.
-  void text(std::string name, std::string& value, std::string help);
-  void flag(std::string name, bool& value, std::string help);
-  void choice(std::string name, std::string& value, std::vector<std::string> choices, std::string help);
-  void texts(std::string name, std::vector<std::string>& values, std::string help);  // may be repeated
-  void duration(std::string name, Nanos& value, std::string help);
-  void bytes(std::string name, std::int64_t& value, std::string help);
-  void positional(std::string name, std::string& value, std::string help, bool required);
-  void positionals(std::string name, std::vector<std::string>& values, std::string help);
+  void text(const std::string& name, std::string& value, const std::string& help);
+  void flag(const std::string& name, bool& value, const std::string& help);
+  void choice(const std::string& name, std::string& value, std::vector<std::string> choices, const std::string& help);
+  void texts(const std::string& name, std::vector<std::string>& values, const std::string& help);  // may be repeated
+  void duration(const std::string& name, Nanos& value, const std::string& help);
+  void bytes(const std::string& name, std::int64_t& value, const std::string& help);
+  void positional(const std::string& name, std::string& value, const std::string& help, bool required);
+  void positionals(const std::string& name, std::vector<std::string>& values, const std::string& help);
   // Everything from the first word that is no option (or after `--`) goes here untouched.
-  void rest(std::string name, std::vector<std::string>& values);
+  void rest(const std::string& name, std::vector<std::string>& values);
 
   // Nothing: go on. Otherwise the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);

@@ -37,14 +37,17 @@ int failed(const Error& error) {
 
 // Takes over the spools of supervisors that are gone, through the server's own door, for as long as the server runs.
 server::BackgroundJob finish_left_over_runs(const spool::Destination& destination, const std::string& spool) {
+  // A request of its own each round keeps the server from leaving while a run, however silent, goes on.
   return [destination, roots = spool::spool_roots(spool)](const std::stop_token& stop) {
     constexpr Nanos kRound{std::chrono::seconds(1)};
     constexpr Nanos kSlice{std::chrono::milliseconds(100)};
     upload::Finisher finisher(roots, destination);
     const auto server = upload::http_transport(upload::target_of(destination, ""));
+    sys::HttpClient client(upload::target_of(destination, ""));
     while (!stop.stop_requested()) {
       // An error is the server's own and is told to whoever asks it; the next round tries again.
       [[maybe_unused]] const auto done = finisher.step(*server);
+      if (finisher.unfinished() > 0) [[maybe_unused]] const auto reply = client.send({.path = "/health", .body = {}});
       for (const std::string& problem : finisher.take_problems()) fmt::print(stderr, "corral serve: {}\n", problem);
       const BootTime until = sys::boot_now() + kRound;
       while (!stop.stop_requested() && sys::boot_now() < until) sys::system_clock().sleep_until(sys::boot_now() + kSlice);
@@ -74,6 +77,11 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   auto running = start(flags, destination);
+  if (!running && flags.idle_exit && running.error().code == Code::kAlreadyExists) {
+    // Two runs that begin at once both start a server: a store that is served is all that either wants.
+    fmt::print(stderr, "corral serve: {}\n", running.error().message);
+    return kDone;
+  }
   if (!running) return failed(running.error());
   if (!flags.idle_exit) {
     fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", destination.store.string(), (*running)->url());

@@ -201,7 +201,7 @@ Result<RunEndBody> decode_run_end(const Frame& frame) {
   body.reason = get_enum(in, "end reason", EndReason::kNotStarted);
   body.exit_code = get_optional<std::int32_t>(in, "exit code");
   body.exit_signal = get_optional<std::int32_t>(in, "exit signal");
-  return in.finish(std::move(body));
+  return in.finish(body);
 }
 
 // ---- gap

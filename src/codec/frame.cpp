@@ -83,7 +83,7 @@ Result<Bytes> read_body(const RawHeader& raw, ByteView stored) {
 
 }  // namespace
 
-Bytes seal_frame(const FrameHeader& header, FrameKind kind, Bytes body) {
+Bytes seal_frame(const FrameHeader& header, FrameKind kind, const Bytes& body) {
   CORRAL_ASSERT(body.size() <= limits::kFrameBytes);
   CORRAL_ASSERT(header.first >= 1 && header.last >= header.first);
   const Bytes small = compressed(body);

@@ -7,7 +7,7 @@
 namespace corral::codec {
 
 // Header, optional compression and checksum around a body.
-Bytes seal_frame(const FrameHeader& header, FrameKind kind, Bytes body);
+Bytes seal_frame(const FrameHeader& header, FrameKind kind, const Bytes& body);
 
 Bytes body_of(const SessionBody& body);
 Bytes body_of(const SchemaBody& body);

@@ -197,16 +197,22 @@ RC_GTEST_PROP(BundleProperty, SectionsComeBackInTheirOrderWithTheBundlesNumbers,
   RC_ASSERT(at == parts->size());
 }
 
+Frame bundle_of(Bytes body) {
+  Frame frame{.header = header_of(), .body = std::move(body), .raw = {}};
+  frame.header.kind = FrameKind::kBundle;
+  return frame;
+}
+
 TEST(Bundle, HoldsNothingButKindsTwoToSix) {
   for (const int kind : {1, 7, 8, 9, 10, 11, 0}) {
     const Bytes body = {1, 0, static_cast<std::uint8_t>(kind), 0, 0, 0, 0};
-    const auto parts = sections(Frame{.header = {.kind = FrameKind::kBundle}, .body = body, .raw = {}});
+    const auto parts = sections(bundle_of(body));
     ASSERT_FALSE(parts) << kind;
     EXPECT_EQ(parts.error().code, Code::kInvalidArgument);
   }
-  const auto cut = sections(Frame{.header = {.kind = FrameKind::kBundle}, .body = {1, 0, 5, 9, 0, 0, 0}, .raw = {}});
+  const auto cut = sections(bundle_of({1, 0, 5, 9, 0, 0, 0}));
   EXPECT_FALSE(cut);
-  const auto left_over = sections(Frame{.header = {.kind = FrameKind::kBundle}, .body = {0, 0, 5}, .raw = {}});
+  const auto left_over = sections(bundle_of({0, 0, 5}));
   EXPECT_FALSE(left_over);
 }
 

@@ -78,16 +78,16 @@ Result<> FrameLogWriter::roll() {
 }
 
 Result<> FrameLogWriter::append(const codec::Bytes& frame) {
-  if (file_bytes_ >= kFrameFileBytes) {
+  if (file_bytes_ >= full_) {
     std::int64_t total = 0;
     std::error_code error;
     for (const std::uint64_t first : frame_files(directory_)) {
       total += static_cast<std::int64_t>(fs::file_size(frame_file(directory_, first), error));
     }
-    if (total + kFrameFileBytes > limit_) return fail(Code::kNoSpace, "the spool has reached its limit");
+    if (total + full_ > limit_) return fail(Code::kNoSpace, "the spool has reached its limit");
     TRY(roll());
   }
-  const auto written = sys::write_all(file_.get(), {reinterpret_cast<const char*>(frame.data()), frame.size()});
+  auto written = sys::write_all(file_.get(), {reinterpret_cast<const char*>(frame.data()), frame.size()});
   if (!written) {
     // A half frame must not stay in front of later ones.
     [[maybe_unused]] const int cut = ::ftruncate(file_.get(), file_bytes_);

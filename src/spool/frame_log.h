@@ -4,6 +4,7 @@
 // frames by number; files whose frames are all acknowledged are deleted. A torn last frame, left by a kill in the middle of a write, is cut off when the log is opened for writing again.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,11 +19,13 @@ namespace corral::spool {
 
 namespace fs = std::filesystem;
 
+// When a file is full: less when the limit is small, so that acknowledged ones can go before it is reached.
 inline constexpr std::int64_t kFrameFileBytes = 4ll << 20;
+inline constexpr std::int64_t kSmallestFrameFileBytes = 64ll << 10;
 
 class FrameLogWriter {
  public:
-  // Continues what is there. `limit`: bytes of all files together; an append beyond it is refused with kNoSpace.
+  // Continues what is there. `limit`: bytes of all files together (the last frame of each may stand out); an append beyond it is refused with kNoSpace.
   static Result<FrameLogWriter> open(const fs::path& directory, SessionId session, std::int64_t limit);
 
   // Sequence number that the next append will take.
@@ -35,11 +38,15 @@ class FrameLogWriter {
 
  private:
   FrameLogWriter(fs::path directory, SessionId session, std::int64_t limit)
-      : directory_(std::move(directory)), session_(session), limit_(limit) {}
+      : directory_(std::move(directory)),
+        session_(session),
+        limit_(limit),
+        full_(std::clamp(limit / 4, kSmallestFrameFileBytes, kFrameFileBytes)) {}
   Result<> roll();
   fs::path directory_;
   SessionId session_;
   std::int64_t limit_;
+  std::int64_t full_;
   std::uint64_t next_ = 1;
   std::uint64_t bytes_written_ = 0;
   std::int64_t file_bytes_ = 0;

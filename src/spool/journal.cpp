@@ -1,37 +1,49 @@
 #include "spool/journal.h"
 
+#include "core/limits.h"
+#include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::spool {
 
 Journal::Journal(FrameLogWriter writer)
-    : state_(std::make_unique<Guarded<State>>(State{.writer = std::move(writer), .dropped = 0, .told = 0, .reason = {}})) {}
+    : state_(std::make_unique<Guarded<State>>(State{.writer = std::move(writer), .description = {}, .dropped = 0, .told = 0, .reason = {}})) {}
 
 Result<Journal> Journal::open(const RunDirectory& directory, std::int64_t limit) {
   return Journal(TRY(FrameLogWriter::open(directory.path(), directory.manifest().session, limit)));
 }
 
-void Journal::append(State& state, const codec::Bytes& frame) {
+bool Journal::put(State& state, const codec::Bytes& frame) {
   const auto written = state.writer.append(frame);
-  if (!written) {
+  if (!written) state.reason = written.error().message;
+  return written.has_value();
+}
+
+template <class Encode>
+void Journal::append(State& state, const Encode& encode) {
+  const bool described =
+      state.writer.next() > 1 || !state.description || put(state, codec::encode(state.writer.header(), *state.description));
+  if (!described || !put(state, encode(state.writer.header()))) {
     ++state.dropped;
-    state.reason = written.error().message;
     return;
   }
   if (state.told == state.dropped) return;
   // The numbers count on, so the drop itself must be on record.
   const codec::FactsBody facts{{{.kind = codec::FactKind::kDrop, .key = "frames", .value = std::to_string(state.dropped)}}};
-  if (state.writer.append(codec::encode(state.writer.header(), facts))) state.told = state.dropped;
+  if (put(state, codec::encode(state.writer.header(), facts))) state.told = state.dropped;
 }
 
 template <class Body>
 void Journal::write(const Body& body) {
-  state_->with([&](State& state) { append(state, codec::encode(state.writer.header(), body)); });
+  state_->with([&](State& state) {
+    append(state, [&](const codec::FrameHeader& header) { return codec::encode(header, body); });
+  });
 }
 
 void Journal::describe(const codec::SessionBody& session) {
   state_->with([&](State& state) {
-    if (state.writer.next() == 1) append(state, codec::encode(state.writer.header(), session));
+    state.description = session;
+    if (state.writer.next() == 1) put(state, codec::encode(state.writer.header(), session));
   });
 }
 
@@ -41,6 +53,8 @@ void Journal::facts(std::vector<codec::Fact> facts) {
 
 void Journal::event(std::string name, codec::Attributes attributes) {
   codec::EventsBody body;
+  name = to_utf8(name);
+  if (name.size() > limits::kNameBytes) name.resize(utf8_prefix(std::string_view(name).substr(0, limits::kNameBytes)));
   body.events.push_back({.time = sys::boot_now(), .name = std::move(name), .origin = "corral", .attributes = std::move(attributes)});
   write(body);
 }
@@ -50,7 +64,9 @@ void Journal::run_end(const codec::RunEndBody& body) { write(body); }
 
 void Journal::bundle(const codec::Bundle& bundle) {
   if (bundle.empty()) return;
-  state_->with([&](State& state) { append(state, bundle.finish(state.writer.header())); });
+  state_->with([&](State& state) {
+    append(state, [&](const codec::FrameHeader& header) { return bundle.finish(header); });
+  });
 }
 
 std::uint64_t Journal::dropped() const {

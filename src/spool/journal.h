@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ class Journal {
   // Writes the session's description unless the log already starts with it.
   void describe(const codec::SessionBody& session);
   void facts(std::vector<codec::Fact> facts);
-  void event(std::string name, codec::Attributes attributes);  // origin "corral", now
+  void event(std::string name, codec::Attributes attributes);  // origin "corral", now; a long name is cut
   void log(const codec::LogBody& body);
   void run_end(const codec::RunEndBody& body);
   void bundle(const codec::Bundle& bundle);
@@ -38,6 +39,7 @@ class Journal {
  private:
   struct State {
     FrameLogWriter writer;
+    std::optional<codec::SessionBody> description;  // comes before anything else, also when it could not be written at once
     std::uint64_t dropped = 0;
     std::uint64_t told = 0;
     std::string reason;
@@ -45,7 +47,10 @@ class Journal {
   explicit Journal(FrameLogWriter writer);
   template <class Body>
   void write(const Body& body);
-  static void append(State& state, const codec::Bytes& frame);
+  // `encode` makes the frame for a header: which number it gets is known last.
+  template <class Encode>
+  static void append(State& state, const Encode& encode);
+  static bool put(State& state, const codec::Bytes& frame);
   std::unique_ptr<Guarded<State>> state_;
 };
 

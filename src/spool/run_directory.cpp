@@ -80,6 +80,9 @@ Result<RunDirectory> RunDirectory::create(const fs::path& root, Manifest manifes
 }
 
 Result<RunDirectory> RunDirectory::adopt(const fs::path& path) {
+  // Looked for before the lock, which would be made in a directory that is just being removed.
+  std::error_code error;
+  if (!fs::exists(path / "manifest.json", error)) return fail(Code::kNotFound, path.string() + ": no manifest.json");
   sys::Fd lock = TRY(sys::try_lock_file(path / "lock"));
   const std::string text = TRY(sys::read_file(path / "manifest.json"));
   auto manifest = parse_manifest(text);
@@ -109,9 +112,12 @@ void RunDirectory::remove() {
   std::error_code error;
   const bool keep = fs::exists(path_ / "refused", error);
   for (const std::string& name : sys::list_directory(path_)) {
-    if (name != "refused" && name != "lock" && !(keep && name == "manifest.json")) fs::remove_all(path_ / name, error);
+    if (name != "refused" && name != "lock" && name != "manifest.json") fs::remove_all(path_ / name, error);
   }
-  if (!keep) fs::remove_all(path_, error);
+  if (keep) return;
+  // Last of all: until then whoever comes after a kill can go on.
+  fs::remove(path_ / "manifest.json", error);
+  fs::remove_all(path_, error);
 }
 
 std::vector<fs::path> spool_roots(const fs::path& chosen) {

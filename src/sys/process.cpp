@@ -34,6 +34,7 @@ Result<std::vector<std::string>> stat_fields(pid_t pid) {
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
   out.push_back(nullptr);
   return out;
@@ -215,7 +216,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> found;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
   for (const std::string& task : list_directory(tasks)) {
-    const auto children = read_file(tasks + "/" + task + "/children");
+    const auto children = read_file(fs::path(tasks) / task / "children");
     if (!children) continue;
     for (const std::string_view part : split(*children, ' ')) {
       const auto child = parse_int(part);

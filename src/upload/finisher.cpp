@@ -25,31 +25,39 @@ Finisher::Finisher(std::vector<spool::fs::path> roots, spool::Destination destin
     : roots_(std::move(roots)), destination_(std::move(destination)) {}
 Finisher::~Finisher() = default;
 
+void Finisher::complain(const std::string& problem) {
+  if (told_.insert(problem).second) problems_.push_back(problem);
+}
+
+// A directory that cannot be had: locked, because its supervisor lives; without a manifest, because it is being made or removed; or broken.
+void Finisher::refuse(const spool::fs::path& path, const Error& error) {
+  if (error.code == Code::kNotFound) return;
+  if (error.code != Code::kUnavailable) return complain(error.message);
+  const auto text = sys::read_file(path / "manifest.json");
+  const auto manifest = text ? spool::parse_manifest(*text) : tl::unexpected(text.error());
+  if (manifest && manifest->destination == destination_) ++supervised_;
+}
+
+void Finisher::adopt(const spool::fs::path& path) {
+  auto directory = spool::RunDirectory::adopt(path);
+  if (!directory) return refuse(path, directory.error());
+  if (directory->manifest().destination != destination_ || directory->only_refused()) return;
+  auto run = std::make_unique<Adopted>(std::move(*directory));
+  auto journal = spool::Journal::open(run->directory, limits::kSpoolBytes);
+  if (!journal) return complain(journal.error().with_context(path.string()).message);
+  run->journal.emplace(std::move(*journal));
+  run->journal->describe(spool::session_body(run->directory.manifest()));
+  for (const auto stream : {codec::LogStream::kStdout, codec::LogStream::kStderr}) {
+    auto output = spool::OutputFile::open(run->directory, stream);
+    if (output) run->outputs.push_back(std::move(*output));
+  }
+  runs_[path.string()] = std::move(run);
+}
+
 void Finisher::adopt_new() {
+  supervised_ = 0;
   for (const spool::fs::path& path : spool::find_runs(roots_)) {
-    if (runs_.contains(path.string())) continue;
-    auto directory = spool::RunDirectory::adopt(path);
-    if (!directory) {
-      const Code code = directory.error().code;
-      // Locked: its supervisor lives. No manifest: it is being made or removed.
-      if (code != Code::kUnavailable && code != Code::kNotFound) problems_.push_back(directory.error().message);
-      continue;
-    }
-    if (directory->manifest().destination != destination_) continue;
-    if (directory->only_refused()) continue;
-    auto run = std::make_unique<Adopted>(std::move(*directory));
-    auto journal = spool::Journal::open(run->directory, limits::kSpoolBytes);
-    if (!journal) {
-      problems_.push_back(journal.error().with_context(path.string()).message);
-      continue;
-    }
-    run->journal.emplace(std::move(*journal));
-    run->journal->describe(spool::session_body(run->directory.manifest()));
-    for (const auto stream : {codec::LogStream::kStdout, codec::LogStream::kStderr}) {
-      auto output = spool::OutputFile::open(run->directory, stream);
-      if (output) run->outputs.push_back(std::move(*output));
-    }
-    runs_[path.string()] = std::move(run);
+    if (!runs_.contains(path.string())) adopt(path);
   }
 }
 
@@ -75,7 +83,7 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
   } while (!report.idle);
   for (std::string& problem : run.uploader.take_problems()) {
     run.journal->event("spool: " + problem, {});
-    problems_.push_back(std::move(problem));
+    complain(problem);
   }
   if (!run.ended || !run.uploader.finished()) return false;
   run.directory.remove();

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,19 +26,24 @@ class Finisher {
 
   // One round over all spools. An Error of the server's is given back; the work is tried again by the next round.
   Result<> step(Transport& server);
-  // Runs taken over and not finished yet.
-  [[nodiscard]] std::size_t adopted() const { return runs_.size(); }
-  // What went wrong with single spools since the last call.
+  // Runs of the destination that were not finished at the last round: taken over, or still in the hands of their supervisors.
+  [[nodiscard]] std::size_t unfinished() const { return runs_.size() + supervised_; }
+  // What went wrong with single spools, each said once; since the last call.
   std::vector<std::string> take_problems() { return std::exchange(problems_, {}); }
 
  private:
   struct Adopted;
   void adopt_new();
+  void adopt(const spool::fs::path& path);
+  void refuse(const spool::fs::path& path, const Error& error);
+  void complain(const std::string& problem);
   Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed
   std::vector<spool::fs::path> roots_;
   spool::Destination destination_;
   std::map<std::string, std::unique_ptr<Adopted>> runs_;
+  std::size_t supervised_ = 0;
   std::vector<std::string> problems_;
+  std::set<std::string> told_;
 };
 
 }  // namespace corral::upload

@@ -50,7 +50,6 @@ Result<> ServerLink::start() {
     if (sys::fs::file_size(options_.server_log, error) > kLogBytes) sys::fs::resize_file(options_.server_log, 0, error);
     log_offset_ = static_cast<std::int64_t>(sys::fs::file_size(options_.server_log, error));
   }
-  started_ = sys::boot_now();
   started_pid_ = TRY(sys::spawn_detached(options_.serve_command, options_.environment, options_.server_log));
   return {};
 }
@@ -62,25 +61,33 @@ std::string ServerLink::last_words() const {
   return std::string(fresh.substr(fresh.rfind('\n') + 1));
 }
 
+// Waits for the server that was started, or for the one of another supervisor that was quicker.
+Result<> ServerLink::await(Nanos patience) {
+  const BootTime deadline = sys::boot_now() + patience;
+  Result<> probed = probe();
+  while (!probed && sys::boot_now() < deadline) {
+    int status = 0;
+    if (started_pid_ > 0 && ::waitpid(started_pid_, &status, WNOHANG) == started_pid_) {
+      started_pid_ = 0;
+      probed = probe();
+      if (probed) break;
+      // It leaves with 0 when the store has a server, which will answer soon.
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(Code::kUnavailable, "the store's server did not start: " + last_words());
+    }
+    sys::system_clock().sleep_until(sys::boot_now() + kProbePause);
+    probed = probe();
+  }
+  return probed;
+}
+
 Result<Transport*> ServerLink::connect(Nanos patience) {
   if (transport_ != nullptr) return transport_.get();
   Result<> probed = probe();
   const bool may_start = options_.destination.server.empty() && !options_.serve_command.empty();
-  if (!probed && may_start && (started_pid_ == 0 || sys::boot_now() - started_ > kRestartPause)) {
-    TRY(start());
-    const BootTime deadline = sys::boot_now() + patience;
-    while (!probed && sys::boot_now() < deadline) {
-      int status = 0;
-      if (started_pid_ > 0 && ::waitpid(started_pid_, &status, WNOHANG) == started_pid_) {
-        // Another supervisor's server may have been quicker; then this one left at once.
-        probed = probe();
-        started_pid_ = 0;
-        if (probed) break;
-        return fail(Code::kUnavailable, "the store's server did not start: " + last_words());
-      }
-      sys::system_clock().sleep_until(sys::boot_now() + kProbePause);
-      probed = probe();
-    }
+  if (!probed && may_start && sys::boot_now() >= not_before_) {
+    probed = start();
+    if (probed) probed = await(patience);
+    if (!probed) not_before_ = sys::boot_now() + kRestartPause;
   }
   if (!probed) return tl::unexpected(probed.error());
   return transport_.get();

@@ -28,8 +28,8 @@ class ServerLink {
  public:
   explicit ServerLink(LinkOptions options) : options_(std::move(options)) {}
 
-  // The server's transport when it answers now. Starts the store's server at most once in ten seconds and waits up to `patience` for it.
-  // The error says why there is none, with the last line that a started server printed.
+  // The server's transport when it answers now. Else starts the store's server and waits up to `patience` for it; after one that did not come up,
+  // not again for ten seconds. The error says why there is none, with the last line that a started server printed.
   Result<Transport*> connect(Nanos patience);
   // After a failed request: the next connect() looks again.
   void drop() { transport_.reset(); }
@@ -41,12 +41,13 @@ class ServerLink {
  private:
   Result<> probe();
   Result<> start();
+  Result<> await(Nanos patience);
   [[nodiscard]] std::string last_words() const;
   LinkOptions options_;
   std::unique_ptr<Transport> transport_;
   std::string url_;
   pid_t started_pid_ = 0;
-  BootTime started_;
+  BootTime not_before_;  // no other start until then
   std::int64_t log_offset_ = 0;
 };
 

@@ -18,7 +18,7 @@ constexpr std::size_t kPostBytes = 1u << 20;  // of one request: enough to fill 
 Uploader::Uploader(spool::RunDirectory& directory, std::function<bool()> supervisor_open)
     : directory_(directory), supervisor_open_(std::move(supervisor_open)) {
   streams_[directory.manifest().session].source =
-      std::make_unique<FrameLogSource>(directory.path(), directory.manifest().session, supervisor_open_);
+      std::make_unique<FrameLogSource>(directory, supervisor_open_);
 }
 
 // Sessions of processes that ended are dropped one by one: a long run may have thousands.

@@ -86,7 +86,7 @@ def test_it_does_not_leave_while_a_run_is_silent(corral: Corral) -> None:
 
 def test_a_second_server_names_the_first(corral: Corral) -> None:
     first = corral.serve()
-    error = corral("serve", "--idle-exit", status=1).stderr.decode()
+    error = corral("serve", status=1).stderr.decode()
     assert f"pid {first.pid}" in error
     assert corral.url() in error
     assert len(corral.runs()) == 0
@@ -106,7 +106,7 @@ def test_ctrl_c_ends_a_server_in_the_foreground(corral: Corral) -> None:
 
 def test_killed_during_a_run_it_is_started_again_and_nothing_is_lost(corral: Corral) -> None:
     counter = corral.counter()
-    run = corral.start(*QUICK, "--", *counter.program(60_000, 50, 0.015))
+    run = corral.start(*QUICK, "--", *counter.program(20_000, 50, 0.01))
     until(lambda: corral.server_pid() is not None and counter.returned > 500, "the run logs and a server takes it in")
     killed = corral.kill_server()
     at_kill = counter.returned
@@ -115,7 +115,7 @@ def test_killed_during_a_run_it_is_started_again_and_nothing_is_lost(corral: Cor
     assert started != killed
     until(lambda: counter.done, "the run comes to its end")
     assert run.wait(60) == 0
-    check_steps(corral.points(metric="x"), 60_000)
+    check_steps(corral.points(metric="x"), 20_000)
     assert corral.show()["status"] == "finished"
 
 

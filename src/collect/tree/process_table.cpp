@@ -58,17 +58,18 @@ ProcessTable::ProcessTable(const Options& options)
     supervisor_session_ = self.session;
     supervisor_comm_ = self.comm;
   }
-  add(options.run_pid);
+  add(options.run_pid, options.supervisor_pid);
 }
 
 std::size_t ProcessTable::find(pid_t pid) const {
   return static_cast<std::size_t>(std::ranges::find(pids_, pid) - pids_.begin());
 }
 
-void ProcessTable::add(pid_t pid) {
+void ProcessTable::add(pid_t pid, pid_t parent) {
   if (pid <= 0 || pids_.size() == kMaxProcesses || find(pid) != pids_.size()) return;
   Process& process = processes_.emplace_back();
   pids_.push_back(pid);
+  process.parent = parent;
   process.keeps_files = kept_ < max_kept_;
   if (process.keeps_files) ++kept_;
 }
@@ -85,7 +86,9 @@ void ProcessTable::add_orphans() {
       ProcessStat stat;
       const auto text = files_.read(children_[i], ProcessFile::kStat, nullptr);
       if (!text || !parse_process_stat(*text, stat)) continue;
-      if (stat.session != supervisor_session_ && stat.comm != supervisor_comm_) add(children_[i]);
+      if (stat.session != supervisor_session_ && stat.comm != supervisor_comm_) {
+        add(children_[i], supervisor_);
+      }
     }
   }
 }
@@ -95,7 +98,7 @@ void ProcessTable::add_children_of(std::size_t at) {
   const auto list =
       files_.read(pids_[at], ProcessFile::kChildren, process.keeps_files ? &process.kept : nullptr);
   const std::size_t count = list ? parse_children(*list, children_) : 0;
-  for (std::size_t i = 0; i < count; ++i) add(children_[i]);
+  for (std::size_t i = 0; i < count; ++i) add(children_[i], pids_[at]);
 }
 
 // A child is in the list of the thread that made it, and not every program forks from its first
@@ -113,7 +116,7 @@ void ProcessTable::add_children_of_threads() {
       if (thread_ids_[t] == pids_[at]) continue;
       const auto list = files_.read_children(pids_[at], thread_ids_[t]);
       const std::size_t count = list ? parse_children(*list, children_) : 0;
-      for (std::size_t i = 0; i < count; ++i) add(children_[i]);
+      for (std::size_t i = 0; i < count; ++i) add(children_[i], pids_[at]);
     }
   }
 }
@@ -143,6 +146,12 @@ void ProcessTable::visit(std::size_t at) {
   }
   const bool is_new = process.start_time == 0;
   if (!is_new && process.start_time != stat.start_time) {  // another process has the pid by now
+    process.gone = true;
+    return;
+  }
+  // The kernel is just letting go of it: half of the fields are 0 by now, what it used is its
+  // parent's.
+  if (stat.parent == 0 && (stat.state == 'X' || stat.state == 'Z')) {
     process.gone = true;
     return;
   }

@@ -78,7 +78,7 @@ class ProcessTable {
   };
 
   [[nodiscard]] std::size_t find(pid_t pid) const;
-  void add(pid_t pid);
+  void add(pid_t pid, pid_t parent);
   void add_orphans();
   void add_children_of(std::size_t at);
   void add_children_of_threads();

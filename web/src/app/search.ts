@@ -7,8 +7,8 @@ export interface RunsSearch {
   status?: string;
 }
 
-// `from` and `to`: seconds since the workload's start. `with`: ids of the other runs drawn. `metric`: names
-// of the charts shown, absent for the default choice.
+// `from` and `to`: seconds since the workload's start. `with`: ids of the other runs drawn, `metric`: names of
+// the charts shown; absent for the default choice, one empty word for none.
 export interface RunSearch {
   from?: number;
   to?: number;

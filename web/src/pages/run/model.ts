@@ -1,6 +1,6 @@
 // From what the server says of the shown runs to what the page draws: charts with their lines, the metric
 // list in groups, the default choice, the full range. Pure.
-import { finite, type Metric, type Run } from "../../api/types";
+import { finite, type Metric, type Run, type RunDetail } from "../../api/types";
 import { secondsSince } from "../../format/time";
 
 export interface ShownRun {
@@ -58,6 +58,14 @@ export function shownRun(run: Run, index: number, originNs: bigint): ShownRun {
     end: known,
     running: run.status === "running",
   };
+}
+
+// As many runs as a picture holds without a choice.
+export const kMostDrawn = 4;
+
+// Which of its workload's runs are drawn along before anyone chooses: collocated runs are looked at together.
+export function drawnAlong(run: Pick<RunDetail, "neighbours">): string[] {
+  return run.neighbours.length < kMostDrawn ? run.neighbours.map(({ id }) => id) : [];
 }
 
 // All that the shown runs span. The server's ranges are half open, so a hair is added for the last point.

@@ -8,11 +8,10 @@ import { useMetrics, useOtherRuns, usePhases, useWorkloadRuns } from "../../api/
 import type { RunDetail } from "../../api/types";
 import { type RunSearch, runSearch } from "../../app/search";
 import { type ChartTheme, kDark, kLight } from "../../charts/theme";
-import { buildCharts, defaultCharts, fullRange, shownRun } from "./model";
+import { buildCharts, defaultCharts, drawnAlong, fullRange, shownRun } from "./model";
 import type { Gestures, Range } from "./pointer";
 
 const route = getRouteApi("/runs/$id");
-const kNone: string[] = [];
 
 // undefined takes a part out of the address.
 type Change = { [Part in keyof RunSearch]?: RunSearch[Part] | undefined };
@@ -66,7 +65,7 @@ function useShown(run: RunDetail, withIds: readonly string[], originNs: bigint) 
 
 export function useRunView(run: RunDetail) {
   const { search, change } = useAddress();
-  const withIds = search.with ?? kNone;
+  const withIds = useStable(search.with?.filter((id) => id !== "") ?? drawnAlong(run));
   const originNs = BigInt(run.workload_start_ns);
   const { siblings, shown } = useShown(run, withIds, originNs);
   const ids = useMemo(() => shown.map((one) => one.id), [shown]);
@@ -106,8 +105,9 @@ export function useRunView(run: RunDetail) {
     defaultChoice: search.metric === undefined,
     chooseRun: (id: string, on: boolean) =>
       change((old) => {
-        const now = switched(old.with ?? [], id, on);
-        return { with: now.length === 0 ? undefined : now };
+        const now = switched(old.with ?? drawnAlong(run), id, on);
+        // No other run is a choice too, told from the default by an empty id.
+        return { with: now.length === 0 ? [""] : now };
       }, true),
     chooseMetric: (name: string, on: boolean) =>
       change((old) => {

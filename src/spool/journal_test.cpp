@@ -1,0 +1,127 @@
+// What a supervisor writes down: numbered, described first, and honest about what it could not write.
+#include "spool/journal.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <thread>
+
+#include "core/limits.h"
+#include "spool/spool_test_support.h"
+
+namespace corral::spool {
+namespace {
+
+struct Spool {
+  TestDirectory root;
+  RunDirectory directory = RunDirectory::create(root.path(), test_manifest()).value();
+  [[nodiscard]] Journal open(std::int64_t limit = 1ll << 30) const { return Journal::open(directory, limit).value(); }
+  [[nodiscard]] std::vector<codec::Frame> frames() const {
+    std::vector<codec::Frame> all;
+    for (codec::Bytes& bytes : FrameLogReader(directory.path()).read(0, 1u << 30).value()) all.push_back(codec::decode_frame(bytes).value());
+    return all;
+  }
+};
+
+codec::LogBody chunk(std::size_t size, unsigned seed) {
+  std::string bytes(size, '\0');
+  for (char& c : bytes) c = static_cast<char>((seed = seed * 1664525 + 1013904223) >> 24);
+  return {.time = boot_time(1), .stream = codec::LogStream::kStdout, .offset = 0, .bytes = std::move(bytes)};
+}
+
+TEST(Journal, StartsWithTheDescriptionOnce) {
+  const Spool spool;
+  {
+    Journal journal = spool.open();
+    journal.describe(session_body(spool.directory.manifest()));
+    journal.run_end({.time = boot_time(5), .reason = codec::EndReason::kExit, .exit_code = 0, .exit_signal = {}});
+  }
+  Journal again = spool.open();
+  again.describe(session_body(spool.directory.manifest()));
+  const auto frames = spool.frames();
+  ASSERT_EQ(frames.size(), 2u);
+  const auto session = codec::decode_session(frames[0]).value();
+  EXPECT_EQ(session.run, spool.directory.manifest().run);
+  EXPECT_EQ(session.role, "supervisor");
+  EXPECT_EQ(session.anchor, spool.directory.manifest().anchor);
+  EXPECT_EQ(frames[0].header.session, spool.directory.manifest().session);
+  EXPECT_EQ(codec::decode_run_end(frames[1]).value().exit_code, 0);
+}
+
+TEST(Journal, WhatWasDroppedIsCountedAndToldAsSoonAsSomethingCanBeWritten) {
+  const Spool spool;
+  Journal journal = spool.open(4 * kSmallestFrameFileBytes);
+  journal.describe(session_body(spool.directory.manifest()));
+  while (journal.dropped() < 3) journal.log(chunk(60'000, 1));
+  EXPECT_FALSE(journal.drop_reason().empty());
+  const std::uint64_t kept = FrameLogReader(spool.directory.path()).last().value();
+  FrameLogReader(spool.directory.path()).acknowledge(kept);
+  journal.event("goes on", {});
+  journal.event("and on", {});
+  const auto frames = spool.frames();
+  ASSERT_GE(frames.size(), 3u);
+  const codec::Frame& told = frames[frames.size() - 2];
+  EXPECT_EQ(codec::decode_events(frames[frames.size() - 3]).value().events[0].name, "goes on");
+  EXPECT_EQ(codec::decode_facts(told).value().facts, (std::vector<codec::Fact>{{codec::FactKind::kDrop, "frames", "3"}}));
+  EXPECT_EQ(frames.back().header.last, kept + 3);  // said once
+}
+
+TEST(Journal, ADescriptionThatCouldNotBeWrittenStillComesFirst) {
+  const Spool spool;
+  Journal journal = spool.open();
+  rlimit old{};
+  ::getrlimit(RLIMIT_FSIZE, &old);
+  ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit none{.rlim_cur = 0, .rlim_max = old.rlim_max};  // as on a full disk
+  ::setrlimit(RLIMIT_FSIZE, &none);
+  journal.describe(session_body(spool.directory.manifest()));
+  journal.event("lost", {});
+  ::setrlimit(RLIMIT_FSIZE, &old);
+  EXPECT_EQ(journal.dropped(), 1u);
+  journal.event("kept", {});
+  const auto frames = spool.frames();
+  ASSERT_EQ(frames.size(), 3u);
+  EXPECT_TRUE(codec::decode_session(frames[0]));
+  EXPECT_EQ(codec::decode_events(frames[1]).value().events[0].name, "kept");
+  EXPECT_EQ(codec::decode_facts(frames[2]).value().facts[0].value, "1");
+}
+
+TEST(Journal, ALongOrBrokenEventNameIsCutToWhatAServerTakes) {
+  const Spool spool;
+  Journal journal = spool.open();
+  journal.event(std::string(limits::kNameBytes - 1, 'x') + "é", {});
+  journal.event("\xFF", {});
+  const auto frames = spool.frames();
+  EXPECT_EQ(codec::decode_events(frames.at(0)).value().events[0].name, std::string(limits::kNameBytes - 1, 'x'));
+  EXPECT_EQ(codec::decode_events(frames.at(1)).value().events[0].name, "\uFFFD");
+  EXPECT_EQ(codec::decode_events(frames.at(1)).value().events[0].origin, "corral");
+}
+
+TEST(Journal, NothingToSayIsNoFrame) {
+  const Spool spool;
+  Journal journal = spool.open();
+  journal.facts({});
+  journal.bundle({});
+  EXPECT_TRUE(spool.frames().empty());
+  EXPECT_EQ(journal.bytes_written(), 0u);
+}
+
+TEST(Journal, ThreadsGetNumbersOfTheirOwn) {
+  const Spool spool;
+  Journal journal = spool.open();
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < 200; ++i) journal.event("e", {});
+      });
+    }
+  }
+  const auto frames = spool.frames();
+  ASSERT_EQ(frames.size(), 800u);
+  for (std::size_t i = 0; i < frames.size(); ++i) EXPECT_EQ(frames[i].header.first, i + 1);
+}
+
+}  // namespace
+}  // namespace corral::spool

@@ -1,0 +1,317 @@
+// The page in a real Chromium over real data: the digits example, trained twice at once as one workload.
+// The tests tell one story and run in order: an empty store, two trainings that begin, run and end, a look
+// around afterwards, and a server that goes away and comes back.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { chartsDrawn, Home, launch, open, shownCharts, until, violations } from "./support.mjs";
+
+const kEpochs = 12;
+const kNames = ["width-16", "width-24"];
+const kBackground = { light: "rgb(252, 252, 251)", dark: "rgb(18, 19, 21)" };
+
+const home = new Home();
+let browser;
+let trainings = [];
+const id = {};
+
+before(async () => {
+  [browser] = await Promise.all([launch(), home.serve()]);
+});
+
+after(async () => {
+  await browser?.close();
+  await home.close();
+});
+
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+
+// A drag over the middle of a chart, from 30 % to 60 % of its plot.
+async function drag(page, metric) {
+  const surface = page.locator(`[data-testid=chart][data-metric="${metric}"] .surface`);
+  const box = await surface.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.6, box.y + 60, { steps: 4 });
+  await page.mouse.up();
+  return { box, surface };
+}
+
+const allChartsShow = (page, range) =>
+  until(
+    page,
+    ({ from, to }) => {
+      const drawn = [...document.querySelectorAll("[data-testid=chart] canvas")];
+      return (
+        drawn.length > 0 &&
+        drawn.every((c) => Math.abs(c.dataset.from - from) < 1e-6 && Math.abs(c.dataset.to - to) < 1e-6)
+      );
+    },
+    range,
+  );
+
+const rangeInAddress = (page) => {
+  const { searchParams } = new URL(page.url());
+  return { from: Number(searchParams.get("from")), to: Number(searchParams.get("to")) };
+};
+
+test("an empty store says what to do, and the first runs appear by themselves", async () => {
+  const { page, complaints, close } = await open(browser, home, "/");
+  await page.getByText("No runs yet.").waitFor();
+  await page.getByText("corral run train.py").waitFor();
+  trainings = [
+    home.train(kNames[0], "demo", { epochs: kEpochs, width: 16 }),
+    home.train(kNames[1], "demo", { epochs: kEpochs, width: 24 }),
+  ];
+  for (const name of kNames) {
+    const row = page.getByTestId("run-row").filter({ hasText: name });
+    await row.getByTestId("run-status").getByText("running").waitFor();
+    id[name] = await row.getAttribute("data-run");
+  }
+  assert.equal(await page.getByTestId("live").textContent(), "live");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("while it trains, the loss chart grows without a reload", async (t) => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id[kNames[0]]}`);
+  await page.evaluate(() => {
+    window.sameDocument = true;
+  });
+  const loss = '[data-testid=chart][data-metric="loss"] canvas';
+  const points = (least) =>
+    until(
+      page,
+      ([selector, above]) => {
+        const count = Number(document.querySelector(selector)?.dataset.points ?? 0);
+        return count > above && count;
+      },
+      [loss, least],
+    );
+  const seen = [await points(0)];
+  for (let i = 0; i < 3; i++) seen.push(await points(seen.at(-1)));
+  const status = await page.locator(".toolbar .status").textContent();
+  assert.equal(status, "running");
+  assert.ok(await page.evaluate(() => window.sameDocument));
+  assert.deepEqual(complaints, []);
+  t.diagnostic(`points of the loss chart: ${seen.join(", ")}`);
+  await close();
+});
+
+test("the list shows status, duration and last loss of both runs, and a failure as one", async () => {
+  const failing = home.start("run", "--experiment", "digits", "--name", "broken", "sh", "-c", "exit 3");
+  assert.equal(await failing.ended, 3);
+  const { page, complaints, close } = await open(browser, home, "/");
+  for (const training of trainings) assert.equal(await training.ended, 0, training.output());
+  const known = Object.fromEntries((await home.runs()).map((run) => [run.name, run]));
+  for (const name of kNames) {
+    const row = page.getByTestId("run-row").filter({ hasText: name });
+    await row.getByTestId("run-status").getByText("finished").waitFor();
+    const text = (await row.innerText()).replaceAll("\u2009", " ");
+    const { loss, duration_s } = known[name];
+    assert.ok(loss.value < 2 && loss.step > 0, JSON.stringify(loss));
+    // Both are shown in three or four digits; the first two have to be the server's.
+    assert.match(text, new RegExp(`${loss.value.toPrecision(2).replace(/e.*/, "").slice(0, 3)}`));
+    assert.match(text, /at step \d/);
+    assert.match(text, duration_s < 59 ? new RegExp(`${Math.floor(duration_s)}(\\.\\d+)? s`) : /\d:\d\d/);
+  }
+  const broken = page.getByTestId("run-row").filter({ hasText: "broken" });
+  await broken.getByTestId("run-status").getByText("failed").waitFor();
+  await broken.getByRole("link", { name: "broken" }).click();
+  await page.getByText("exit status 3").waitFor();
+  assert.equal(await page.title(), "broken · Corral");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("first load: one origin, a policy, compressed, at most 200 KB of JavaScript", async (t) => {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const scripts = [];
+  page.on("requestfinished", async (request) => {
+    if (request.resourceType() === "script") scripts.push(Promise.all([request.response(), request.sizes()]));
+  });
+  const response = await page.goto(`${home.url}/`);
+  await page.getByTestId("run-row").first().waitFor();
+  const policy = response.headers()["content-security-policy"];
+  assert.match(policy, /default-src 'self'/);
+  assert.doesNotMatch(policy, /script-src|https?:|unsafe-eval|\*/);
+  let bytes = 0;
+  for (const [answer, { responseBodySize }] of await Promise.all(scripts)) {
+    assert.equal(answer.headers()["content-encoding"], "gzip", answer.url());
+    bytes += responseBodySize;
+  }
+  assert.ok(scripts.length > 0 && bytes > 10_000, `${bytes} bytes`);
+  assert.ok(bytes <= 200 * 1024, `${bytes} bytes of JavaScript`);
+  t.diagnostic(`JavaScript at first load: ${(bytes / 1024).toFixed(1)} KB gzip`);
+  await context.close();
+});
+
+test("software and hardware share one time axis, both runs are drawn, phases have their epochs", async (t) => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id[kNames[0]]}`);
+  await chartsDrawn(page);
+  const first = await until(page, () => window.firstChart);
+  t.diagnostic(`time to first chart: ${Math.round(first)} ms`);
+  assert.equal(await page.title(), `${kNames[0]} · Corral`);
+  const charts = await shownCharts(page);
+  const ranges = new Set(Object.values(charts).map(({ from, to }) => `${from} ${to}`));
+  assert.equal(ranges.size, 1, JSON.stringify(charts));
+  for (const metric of ["loss", "throughput", "run.cpu.used", "host.cpu.busy", "run.memory.rss"]) {
+    assert.ok(charts[metric]?.points > 0, `${metric} in ${JSON.stringify(charts)}`);
+  }
+  const edges = await page.locator("[data-testid=chart] .surface").evaluateAll((all) =>
+    all.map((surface) => {
+      const { left, right } = surface.getBoundingClientRect();
+      return `${left} ${right}`;
+    }),
+  );
+  assert.equal(new Set(edges).size, 2, `two columns: ${edges.join(", ")}`);
+  // Two runs share the workload: without being asked the page draws both.
+  const labels = await page.locator('[data-metric="loss"] canvas').getAttribute("aria-label");
+  for (const name of kNames) assert.ok(labels.includes(`${name}: last `), labels);
+  for (const name of kNames) {
+    const lane = page.locator(`[data-testid=phases-lane][data-run="${id[name]}"] canvas`).first();
+    const words = await lane.getAttribute("aria-label");
+    assert.match(words, new RegExp(`${2 * kEpochs} phases.*epoch 1 .*evaluation 1 .*epoch 2 `));
+  }
+  await page.getByTestId("log-tail").getByText(`epoch ${kEpochs}: accuracy`).waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("which runs are drawn is kept in the address", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id[kNames[0]]}`);
+  await chartsDrawn(page);
+  const other = page.getByLabel(`Draw ${kNames[1]} too`);
+  assert.ok(await other.isChecked());
+  await other.uncheck();
+  const alone = () => !document.querySelector('[data-metric="loss"] canvas')?.ariaLabel.includes("width-24");
+  await until(page, alone);
+  await page.reload();
+  await chartsDrawn(page);
+  assert.ok(await page.evaluate(alone));
+  assert.ok(!(await other.isChecked()));
+  await other.check();
+  await until(page, () => document.querySelector('[data-metric="loss"] canvas')?.ariaLabel.includes("width-24"));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a drag zooms every chart with new data, the address keeps it, a double-click ends it", async () => {
+  const { page, complaints, charts: asked, close } = await open(browser, home, `/runs/${id[kNames[0]]}`);
+  await chartsDrawn(page);
+  const whole = await shownCharts(page);
+  const { from, to } = whole.loss;
+  const before = asked.length;
+  const { surface } = await drag(page, "loss");
+  await page.waitForURL(/from=/);
+  const zoomed = rangeInAddress(page);
+  const near = (value, part) => Math.abs(value - (from + (to - from) * part)) < (to - from) * 0.01;
+  assert.ok(near(zoomed.from, 0.3) && near(zoomed.to, 0.6), JSON.stringify({ from, to, zoomed }));
+  await allChartsShow(page, zoomed);
+  const question = asked.at(-1);
+  assert.ok(asked.length > before);
+  const span = Number(BigInt(question.to_ns) - BigInt(question.from_ns)) / 1e9;
+  assert.ok(Math.abs(span - (zoomed.to - zoomed.from)) < 1e-5, `${span} s were asked for`);
+  const inside = await shownCharts(page);
+  assert.ok(inside.loss.points > 0 && inside.loss.points < whole.loss.points, JSON.stringify(inside.loss));
+
+  await page.reload();
+  await allChartsShow(page, zoomed);
+  assert.deepEqual(rangeInAddress(page), zoomed);
+  await surface.dblclick();
+  await allChartsShow(page, { from, to });
+  assert.ok(!page.url().includes("from="));
+  await page.goBack();
+  await allChartsShow(page, zoomed);
+  await page.keyboard.press("Escape");
+  await allChartsShow(page, { from, to });
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("one crosshair goes through every chart and the lanes, the footer has the values", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id[kNames[0]]}`);
+  await chartsDrawn(page);
+  const surface = page.locator('[data-metric="loss"] .surface');
+  const box = await surface.boundingBox();
+  await page.mouse.move(box.x + box.width * 0.7, box.y + 50);
+  const cursors = await until(page, () => {
+    const all = [...document.querySelectorAll(".surface .cursor")];
+    if (all.some((cursor) => getComputedStyle(cursor).visibility !== "visible")) return null;
+    return all.map((cursor) => {
+      const plot = cursor.parentElement.getBoundingClientRect();
+      return (cursor.getBoundingClientRect().left - plot.left) / plot.width;
+    });
+  });
+  const shown = await page.getByTestId("chart").count();
+  assert.equal(cursors.length, shown + 1, "each chart and the lanes");
+  for (const at of cursors) assert.ok(Math.abs(at - 0.7) < 0.01, cursors.join(", "));
+  const footer = page.getByTestId("footer-cursor");
+  await footer.getByText("cursor").waitFor();
+  const text = (await footer.innerText()).replaceAll("\u2009", " ");
+  for (const name of kNames) assert.match(text, new RegExp(`${name} \\d`), text);
+  assert.match(text, /loss.*host\.cpu\.busy \d[\d.]* cores/s, text);
+  await page.keyboard.press("ArrowRight");
+  await until(
+    page,
+    (old) => {
+      const plot = document.querySelector('[data-metric="loss"] .surface').getBoundingClientRect();
+      const now = document.querySelector('[data-metric="loss"] .cursor').getBoundingClientRect();
+      return (now.left - plot.left) / plot.width > old + 0.003;
+    },
+    cursors[0],
+  );
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("light and dark: the system's choice, the reader's choice, and it stays", async () => {
+  const { page, complaints, close } = await open(browser, home, "/", { colorScheme: "dark" });
+  assert.equal(await background(page), kBackground.dark);
+  await page.getByTestId("theme-toggle").click();
+  assert.equal(await background(page), kBackground.light);
+  await page.reload();
+  assert.equal(await background(page), kBackground.light);
+  await page.getByTestId("theme-toggle").click();
+  assert.equal(await background(page), kBackground.dark);
+  // The same as the system again, so it follows the system.
+  await page.emulateMedia({ colorScheme: "light" });
+  await until(page, (light) => getComputedStyle(document.body).backgroundColor === light, kBackground.light);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`no serious accessibility violation, ${colorScheme}`, async () => {
+    const { page, complaints, close } = await open(browser, home, "/", { colorScheme });
+    await page.getByTestId("run-row").first().waitFor();
+    assert.deepEqual(await violations(page), []);
+    await page.goto(`${home.url}/runs/${id[kNames[0]]}`);
+    await chartsDrawn(page);
+    await page.getByTestId("log-tail").getByText("accuracy").first().waitFor();
+    assert.deepEqual(await violations(page), []);
+    assert.deepEqual(complaints, []);
+    await close();
+  });
+}
+
+test("a server that goes away is said, and the page goes on when it is back", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id[kNames[0]]}`);
+  await chartsDrawn(page);
+  await until(page, () => document.querySelector("[data-testid=live]").textContent === "live");
+  const { port } = new URL(home.url);
+  await home.stop();
+  await page.getByText(`The server at 127.0.0.1:${port} has not answered since`).waitFor();
+  assert.equal(await page.getByTestId("live").textContent(), "offline");
+  // The picture stays.
+  assert.ok((await shownCharts(page)).loss.points > 0);
+  await home.serve(port);
+  await until(page, () => document.querySelector("[data-testid=live]").textContent === "live");
+  assert.equal(await page.locator(".banner").count(), 0);
+  // The browser itself reports the connections it could not make.
+  assert.deepEqual(
+    complaints.filter((text) => !/Failed to load resource|ERR_(CONNECTION|INCOMPLETE|EMPTY)/.test(text)),
+    [],
+  );
+  await close();
+});

@@ -1,0 +1,176 @@
+// What the browser tests stand on: a home of their own with a store, a server and trainings, a real Chromium,
+// and pages that remember every complaint and every request. Conditions are waited for, time never is.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const kRoot = new URL("../..", import.meta.url).pathname;
+const kBuild = process.env.CORRAL_BUILD ?? join(kRoot, "build/release");
+const kPatience = 60_000;
+const require = createRequire(join(kRoot, "web/package.json"));
+const { chromium } = require("playwright-core");
+const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+// One store and one spool in a folder that close() removes.
+export class Home {
+  constructor() {
+    this.folder = mkdtempSync(join(tmpdir(), "corral-browser-"));
+    this.children = new Set();
+    const { PATH, CORRAL_PYTHON = join(kRoot, ".venv/bin/python") } = process.env;
+    this.environment = {
+      PATH,
+      CORRAL_PYTHON,
+      HOME: this.folder,
+      XDG_RUNTIME_DIR: this.folder,
+      LANG: "C.UTF-8",
+      CORRAL_STORE: join(this.folder, "store"),
+      CORRAL_SPOOL: join(this.folder, "spool"),
+    };
+  }
+
+  // `corral ARGUMENTS`; `ended` resolves to its exit status, `output()` is what it has written so far.
+  start(...words) {
+    const child = spawn(join(kBuild, "corral"), words, {
+      cwd: this.folder,
+      env: this.environment,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let text = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => (text += part));
+    this.children.add(child);
+    const ended = once(child, "close").then(([status]) => {
+      this.children.delete(child);
+      return status;
+    });
+    return { child, ended, output: () => text };
+  }
+
+  // Starts the server at `port` (0: any free one) and waits until it listens.
+  async serve(port = 0) {
+    const server = this.start("serve", "--listen", `127.0.0.1:${port}`);
+    const said = new Promise((resolve) => {
+      server.child.stdout.on("data", () => {
+        const url = /at (http:\/\/[\d.]+:\d+)/.exec(server.output())?.[1];
+        if (url) resolve(url);
+      });
+    });
+    const early = server.ended.then((status) => assert.fail(`serve left: ${status} ${server.output()}`));
+    this.url = await Promise.race([said, early]);
+    early.catch(() => {});
+    this.server = server;
+  }
+
+  async stop() {
+    if (this.server === undefined) return;
+    const { ended } = this.start("serve", "--stop");
+    assert.equal(await ended, 0, "corral serve --stop");
+    await this.server.ended;
+    this.server = undefined;
+  }
+
+  // The digits example under Corral.
+  train(name, workload, options) {
+    const script = join(kRoot, "examples/digits/train.py");
+    const words = Object.entries(options).flatMap(([key, value]) => [`--${key}`, String(value)]);
+    return this.start("run", "--experiment", "digits", "--workload", workload, "--name", name, script, ...words);
+  }
+
+  async runs() {
+    const answer = await fetch(`${this.url}/api/corral/v1/runs`);
+    return (await answer.json()).runs;
+  }
+
+  async close() {
+    await this.stop().catch(() => {});
+    for (const child of this.children) child.kill("SIGKILL");
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+export function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+      "--no-first-run",
+    ],
+  });
+}
+
+// A page in a profile of its own. `complaints`: errors and warnings of the console, uncaught errors, and
+// requests to anyone but the server; `charts`: the chart questions asked.
+export async function open(browser, home, path, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(kPatience);
+  const complaints = [];
+  const charts = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${home.url}/`)) complaints.push(`a request to ${url}`);
+    if (url.endsWith("/charts")) charts.push(request.postDataJSON());
+  });
+  await page.addInitScript(watchFirstChart);
+  const response = await page.goto(home.url + path);
+  return { page, response, complaints, charts, close: () => context.close() };
+}
+
+// Runs in the page: notes when the first chart with data was drawn, milliseconds since the navigation.
+function watchFirstChart() {
+  const drawn = () => [...document.querySelectorAll("[data-testid=chart] canvas")].some((c) => Number(c.dataset.points) > 0);
+  const observer = new MutationObserver(() => {
+    if (!drawn()) return;
+    observer.disconnect();
+    requestAnimationFrame(() => {
+      window.firstChart = performance.now();
+    });
+  });
+  observer.observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-points"] });
+}
+
+// Polls in the page at every frame until the function returns something true; returns that.
+export async function until(page, condition, argument) {
+  const handle = await page.waitForFunction(condition, argument, { timeout: kPatience, polling: "raf" });
+  return handle.jsonValue();
+}
+
+// What the charts on the page show: { metric: { from, to, points } }.
+export function shownCharts(page) {
+  return page.evaluate(() =>
+    Object.fromEntries(
+      [...document.querySelectorAll("[data-testid=chart]")].map((figure) => {
+        const { from, to, points } = figure.querySelector("canvas").dataset;
+        return [figure.dataset.metric, { from: Number(from), to: Number(to), points: Number(points) }];
+      }),
+    ),
+  );
+}
+
+// Every chart has its data.
+export function chartsDrawn(page) {
+  return until(page, () => {
+    const badges = [...document.querySelectorAll("[data-testid=chart-badge]")];
+    return badges.length > 0 && badges.every((badge) => badge.textContent !== "loading");
+  });
+}
+
+// What axe finds serious or worse.
+export async function violations(page) {
+  await page.evaluate(kAxe);
+  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  return found.violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`);
+}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import math
 import struct
+import subprocess
+import sys
 
 import pytest
 import segment_reader
@@ -240,5 +242,13 @@ def test_refused_calls_of_both_implementations_are_summed(run: Runner) -> None:
 
 
 def test_importing_is_cheap(run: Runner) -> None:
-    loaded = run("import sys; print(*sys.modules)", PYTHONDEVMODE="").split()
-    assert not {"json", "typing", "inspect", "logging", "re", "threading"} & set(loaded)
+    # -S: what the machine's site configuration imports is not ours.
+    code = "import sys; print(*sys.modules)"
+    alone = subprocess.run(
+        [sys.executable, "-S", "-c", f"import corral; {code}"],
+        env=run.environment(PYTHONDEVMODE=""),
+        capture_output=True,
+        text=True,
+    )
+    assert alone.returncode == 0, alone.stderr
+    assert not {"json", "typing", "inspect", "logging", "re", "threading"} & set(alone.stdout.split())

@@ -68,12 +68,14 @@ Result<Bound> bind_tcp(const ServeOptions& options) {
 GateRules rules_for(const sys::ListenAddress& address, std::string token) {
   GateRules rules{
       .hosts = {address.host}, .wildcard = address.is_wildcard(), .token = std::move(token)};
-  if (is_loopback(address.host)) return rules;
-  std::string name = sys::host_name();
-  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  if (name.empty()) return rules;
-  rules.hosts.push_back(name);
-  rules.hosts.push_back(name.substr(0, name.find('.')));
+  const std::string name = is_loopback(address.host) ? "" : sys::host_name();
+  if (!name.empty()) {
+    rules.hosts.push_back(name);
+    rules.hosts.push_back(name.substr(0, name.find('.')));
+  }
+  for (std::string& host : rules.hosts) {
+    for (char& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  }
   return rules;
 }
 
@@ -121,16 +123,16 @@ RunningServer::~RunningServer() { stop(); }
 
 Result<> RunningServer::listen() {
   Bound bound = TRY(bind_tcp(options_));
-  TRY(open_http(std::move(bound.socket), bound.address));
   record_.pid = ::getpid();
   record_.started = context_.facts.started;
   record_.version = context_.facts.version;
   record_.url = url_of(bound.address);
-  if (!options_.listen) {
-    TRY(sys::replace_file(sys::server_port_path(options_.store_dir),
-                          fmt::format("{}\n", bound.address.port)));
-  }
-  return sys::write_server_record(options_.store_dir, record_);
+  record_.socket = sys::socket_path(options_.store_dir).string();
+  TRY(sys::replace_file(sys::server_port_path(options_.store_dir),
+                        fmt::format("{}\n", bound.address.port)));
+  // Before the socket is there: whoever gets an answer finds the URL.
+  TRY(sys::write_server_record(options_.store_dir, record_));
+  return open_http(std::move(bound.socket), bound.address);
 }
 
 Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address) {
@@ -142,12 +144,10 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
     token = *std::move(parsed);
   }
   open_to_others_ = token.empty() && !is_loopback(address.host);
-  const fs::path socket = sys::socket_path(options_.store_dir);
-  TRY(sys::prepare_socket_directory(socket));
+  TRY(sys::prepare_socket_directory(record_.socket));
   std::vector<Listener> listeners;
   listeners.push_back({std::move(tcp), false});
-  listeners.push_back({TRY(sys::listen_unix(socket)), true});
-  record_.socket = socket.string();
+  listeners.push_back({TRY(sys::listen_unix(record_.socket)), true});
   HttpHandlers handlers;
   handlers.gate = [rules = rules_for(address, std::move(token))](const Request& request) {
     return check_gate(request, rules);

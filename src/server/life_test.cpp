@@ -183,6 +183,18 @@ TEST_F(Life, JobsRunUntilTheServerStops) {
   EXPECT_TRUE(ended);
 }
 
+TEST(ListenAddress, TakesWhatPeopleWriteAndRefusesTheRest) {
+  EXPECT_EQ(sys::ListenAddress::parse("5050").value().text(), "127.0.0.1:5050");
+  EXPECT_EQ(sys::ListenAddress::parse(":5050").value().text(), "127.0.0.1:5050");
+  EXPECT_EQ(sys::ListenAddress::parse("node7:80").value().text(), "node7:80");
+  EXPECT_EQ(sys::ListenAddress::parse("[::1]:80").value().text(), "[::1]:80");
+  EXPECT_TRUE(sys::ListenAddress::parse("0.0.0.0:80").value().is_wildcard());
+  for (const char* text :
+       {"", "host", "host:", "host:65536", "host:-1", "::1:80", "[::1:80", "[]:80"}) {
+    EXPECT_FALSE(sys::ListenAddress::parse(text)) << text;
+  }
+}
+
 TEST(StorePaths, ALongStorePathGetsAShortSocket) {
   const fs::path deep = fs::path("/tmp") / std::string(120, 'x') / "store";
   const fs::path socket = sys::socket_path(deep);

@@ -85,7 +85,7 @@ std::string ListenAddress::text() const {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
-bool ListenAddress::is_wildcard() const { return host == "0.0.0.0" || host == "::" || host == "*"; }
+bool ListenAddress::is_wildcard() const { return host == "0.0.0.0" || host == "::"; }
 
 Result<Fd> listen_tcp(const ListenAddress& address) {
   const AddressList found = TRY(resolve(address));

@@ -198,7 +198,16 @@ class Corral:
         process = self.start("serve", "--idle-exit", *arguments, **options)
         until(lambda: process.poll() is not None or self.server_pid() == process.pid, "the server answers")
         assert process.poll() is None, process.communicate()[1]
+        assert self.connection_answers()
         return process
+
+    def connection_answers(self) -> bool:
+        """A request by TCP: answered once the server takes requests."""
+        connection = self.connection()
+        connection.request("GET", "/health")
+        status = connection.getresponse().status
+        connection.close()
+        return status in (200, 401)
 
     def record(self) -> Json | None:
         try:

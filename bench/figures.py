@@ -1,0 +1,72 @@
+"""A figure with its target and its peer, and the table of them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What a figure is compared with, measured in the same run; `value` is None where this machine does not have it."""
+
+    name: str
+    value: float | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    what: str
+    value: float
+    unit: str
+    target: float | None = None
+    at_least: bool = False  # the target is a lower bound
+    peer: Peer | None = None  # in the same unit
+
+    def row(self) -> list[str]:
+        target = "" if self.target is None else f"{'≥' if self.at_least else '≤'} {number(self.target)} {self.unit}"
+        met = ""
+        if self.target is not None:
+            met = "met" if (self.value >= self.target) == self.at_least or self.value == self.target else "MISSED"
+        ratio = ""
+        if self.peer is not None and self.peer.value:
+            ratio = f"{number(self.value / self.peer.value)} x {self.peer.name} ({number(self.peer.value)} {self.unit})"
+        return [self.what, f"{number(self.value)} {self.unit}", target, met, ratio]
+
+
+def number(value: float) -> str:
+    """Three significant digits, never an exponent."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def print_table(figures: list[Figure]) -> None:
+    rows = [figure.row() for figure in figures]
+    if rows:
+        header = ["figure", "value", "target", "", "ratio"]
+        widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+        for row in [header, *rows]:
+            print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(flush=True)
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time of one process, its children not included, to the nanosecond."""
+    cpuclock_sched = 2
+    return time.clock_gettime_ns(~pid << 3 | cpuclock_sched) / 1e9
+
+
+def peak_rss_mib(pid: int) -> float:
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    raise ValueError(f"/proc/{pid}/status has no VmHWM")

@@ -19,15 +19,12 @@ class Figure:
     what: str
     value: float
     unit: str
-    target: float | None = None
-    at_least: bool = False  # the target is a lower bound
+    target: float | None = None  # at most
     peer: Peer | None = None  # in the same unit
 
     def row(self) -> list[str]:
-        target = "" if self.target is None else f"{'≥' if self.at_least else '≤'} {number(self.target)} {self.unit}"
-        met = ""
-        if self.target is not None:
-            met = "met" if (self.value >= self.target) == self.at_least or self.value == self.target else "MISSED"
+        target = "" if self.target is None else f"≤ {number(self.target)} {self.unit}"
+        met = "" if self.target is None else "met" if self.value <= self.target else "MISSED"
         ratio = ""
         if self.peer is not None and self.peer.value:
             ratio = f"{number(self.value / self.peer.value)} x {self.peer.name} ({number(self.peer.value)} {self.unit})"
@@ -35,7 +32,7 @@ class Figure:
 
 
 def number(value: float) -> str:
-    """Three significant digits, never an exponent."""
+    """Three significant digits."""
     if value == 0:
         return "0"
     if abs(value) >= 100:

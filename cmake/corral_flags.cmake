@@ -2,8 +2,12 @@
 add_library(corral_flags INTERFACE)
 # -iquote, not -I: the folder sys/ must not stand in for the system's <sys/...> headers.
 target_compile_options(corral_flags INTERFACE "SHELL:-iquote ${CMAKE_SOURCE_DIR}/src")
-target_compile_options(corral_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fno-omit-frame-pointer)
+# Of one compiler alone: what clang, which builds for fuzzing, calls a conversion or a shadow differs.
+set(corral_strict_warnings -Wpedantic -Wshadow -Wconversion -Werror)
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(corral_strict_warnings)
+endif()
+target_compile_options(corral_flags INTERFACE -Wall -Wextra ${corral_strict_warnings} -fno-omit-frame-pointer)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(corral_flags INTERFACE -Wno-restrict)  # false positives of gcc 12 on string concatenation
 endif()
@@ -16,4 +20,9 @@ endif()
 if(CORRAL_SANITIZE)
   target_compile_options(corral_flags INTERFACE ${corral_sanitize_flags} -g -O1)
   target_link_options(corral_flags INTERFACE ${corral_sanitize_flags})
+endif()
+if(CORRAL_FUZZ)
+  set(corral_fuzz_flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+  target_compile_options(corral_flags INTERFACE ${corral_fuzz_flags} -fsanitize=fuzzer-no-link -g -O1)
+  target_link_options(corral_flags INTERFACE ${corral_fuzz_flags})
 endif()

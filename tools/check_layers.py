@@ -1,7 +1,7 @@
 """Proves the layers: includes point down only, and the two columns stay apart.
 
-A folder may include its own files, folders below it in TABLE that it is allowed, and nothing else; the training-host side links no database,
-the server side no GPU library. Both the includes and what the CMake targets link are checked.
+A folder may include its own files and those of the folders that TABLE allows it, and nothing else; the training-host
+side links no database, the server side no GPU library. Both the includes and what the CMake targets link are checked.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def quoted(text: str) -> str:
 
 def blob(symbol: str, file: Path) -> str:
     return (
-        f'  .global {symbol}\n{symbol}:\n  .incbin {quoted(str(file))}\n'
+        f"  .global {symbol}\n{symbol}:\n  .incbin {quoted(str(file))}\n"
         f"  .global {symbol}_end\n{symbol}_end:\n  .byte 0\n"
     )
 
@@ -88,7 +88,7 @@ def embed(dist: Path, out: Path) -> None:
     assembler.append('  .section .note.GNU-stack,"",%progbits\n')
     declarations = "".join(f"extern const char {s}[];\nextern const char {s}_end[];\n" for s in symbols)
     table = (
-        f"{TABLE_HEAD}extern \"C\" {{\n{declarations}}}\n\n"
+        f'{TABLE_HEAD}extern "C" {{\n{declarations}}}\n\n'
         "namespace corral::server::ui {\n\n"
         "std::span<const Asset> embedded_assets() {\n"
         f"  static const std::array<Asset, {len(rows)}> kAssets = {{\n{''.join(rows)}  }};\n"

@@ -1,7 +1,7 @@
 """All tests, stage by stage: `./dev test [STAGE | FILTER]`.
 
-Every stage prints its seconds and what failed; the last line is `N passed, N failed` (and `, N skipped`). A skipped test
-says why. The exit status is 0 only when nothing failed. Stages build what they need.
+Every stage prints its seconds and what failed; the last line is `N passed, N failed` (and `, N skipped`). A skipped
+test says why. The exit status is 0 only when nothing failed. Stages build what they need.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,9 +125,18 @@ def clang_tidy() -> Outcome:
     if configured.failed:
         return configured
     commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
-    wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not path.endswith("_test.cpp") and "test" not in Path(path).stem}
+    wanted = {
+        str(ROOT / path)
+        for path in tracked("src/*.cpp")
+        if not path.endswith("_test.cpp") and "test" not in Path(path).stem
+    }
     files = sorted({entry["file"] for entry in commands} & wanted)
-    return together([lambda file=file: check(f"clang-tidy {Path(file).relative_to(ROOT)}", ["clang-tidy", "--quiet", "-p", "build/release", file]) for file in files])  # type: ignore[misc]
+
+    def one(file: str) -> Outcome:
+        where = str(Path(file).relative_to(ROOT))
+        return check(f"clang-tidy {where}", ["clang-tidy", "--quiet", "-p", "build/release", file])
+
+    return together([partial(one, file) for file in files])
 
 
 GTEST = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) *\] (\d+) tests?", re.MULTILINE)
@@ -153,7 +163,7 @@ def unit_of(preset: str, options: Options) -> Outcome:
     if outcome.failed:
         return outcome
     binaries = sorted(path for path in (ROOT / "build" / preset / "src").rglob("corral_*_test") if path.is_file())
-    return together([lambda binary=binary: gtest(binary, options) for binary in binaries])  # type: ignore[misc]
+    return together([partial(gtest, binary, options) for binary in binaries])
 
 
 def unit(options: Options) -> Outcome:
@@ -190,13 +200,34 @@ def python(options: Options) -> Outcome:
     if not outcome.failed:
         outcome = pytest(["tests"], options, ROOT / "python", 1)
         if not options.filter:
-            outcome.add(check("abi3audit", [VENV / "abi3audit", "--strict", "--assume-minimum-abi3", "3.10", "build/release/python/corral/_native.abi3.so"]))
+            outcome.add(
+                check(
+                    "abi3audit",
+                    [
+                        VENV / "abi3audit",
+                        "--strict",
+                        "--assume-minimum-abi3",
+                        "3.10",
+                        "build/release/python/corral/_native.abi3.so",
+                    ],
+                )
+            )
     return outcome
 
 
 def page(options: Options) -> Outcome:
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
-        command = ["npm", "--prefix", "web", "run", "--silent", "test", "--", "--reporter=json", f"--outputFile={report.name}"]
+        command = [
+            "npm",
+            "--prefix",
+            "web",
+            "run",
+            "--silent",
+            "test",
+            "--",
+            "--reporter=json",
+            f"--outputFile={report.name}",
+        ]
         status, output = run([*command, "-t", options.filter] if options.filter else [*command])
         try:
             counts = json.loads(Path(report.name).read_text())
@@ -216,16 +247,32 @@ def e2e(options: Options) -> Outcome:
     return outcome if outcome.failed else pytest(["tests/e2e"], options, ROOT, 2)
 
 
+NODE_COUNT = re.compile(r"^# (pass|fail|skipped) (\d+)$", re.MULTILINE)
+
+
 def browser(options: Options) -> Outcome:
     outcome = build("release", "corral", "corral_python")
-    return outcome if outcome.failed else pytest(["tests/browser"], options, ROOT, 1)
+    if outcome.failed:
+        return outcome
+    command: list[str | Path] = ["node", "--test", "--test-reporter=tap"]
+    if options.filter:
+        command.append(f"--test-name-pattern={options.filter}")
+    status, output = run([*command, *sorted((ROOT / "tests/browser").glob("*.test.mjs"))])
+    counts = {kind: int(number) for kind, number in NODE_COUNT.findall(output)}
+    outcome = Outcome(counts.get("pass", 0), counts.get("fail", 0), counts.get("skipped", 0))
+    if status != 0:
+        outcome.failed = max(outcome.failed, 1)
+        outcome.details.append(tail(output))
+    return outcome
 
 
 def fuzz(options: Options) -> Outcome:
     outcome = build("fuzz")
     if outcome.failed:
         return outcome
-    targets = sorted(path for path in (ROOT / "build/fuzz/fuzz").glob("fuzz_*") if path.is_file() and os.access(path, os.X_OK))
+    targets = sorted(
+        path for path in (ROOT / "build/fuzz/fuzz").glob("fuzz_*") if path.is_file() and os.access(path, os.X_OK)
+    )
 
     def one(target: Path) -> Outcome:
         found = ROOT / "build" / "fuzz" / "findings"
@@ -233,10 +280,17 @@ def fuzz(options: Options) -> Outcome:
         corpus = ROOT / "fuzz" / "corpus" / target.name
         with tempfile.TemporaryDirectory() as grown:
             seeds: list[str | Path] = [corpus] if corpus.is_dir() else []
-            command = [target, f"-max_total_time={options.fuzz_seconds}", "-timeout=5", "-rss_limit_mb=2048", "-print_final_stats=0", f"-artifact_prefix={found}/{target.name}-"]
+            command: list[str | Path] = [
+                target,
+                f"-max_total_time={options.fuzz_seconds}",
+                "-timeout=5",
+                "-rss_limit_mb=2048",
+                "-print_final_stats=0",
+                f"-artifact_prefix={found}/{target.name}-",
+            ]
             return check(target.name, [*command, grown, *seeds])
 
-    return together([lambda target=target: one(target) for target in targets])  # type: ignore[misc]
+    return together([partial(one, target) for target in targets])
 
 
 STAGES: dict[str, Callable[[Options], Outcome]] = {
@@ -273,7 +327,10 @@ def main() -> int:
         for detail in outcome.details:
             print(detail, flush=True)
         skipped = f", {outcome.skipped} skipped" if outcome.skipped else ""
-        print(f"{name}: {outcome.passed} passed, {outcome.failed} failed{skipped}, {time.monotonic() - start:.0f} s", flush=True)
+        print(
+            f"{name}: {outcome.passed} passed, {outcome.failed} failed{skipped}, {time.monotonic() - start:.0f} s",
+            flush=True,
+        )
         total.add(outcome)
     print(f"in {time.monotonic() - began:.0f} s")
     skipped = f", {total.skipped} skipped" if total.skipped else ""

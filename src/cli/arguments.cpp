@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 
 #include "cli/command.h"
 #include "core/result.h"
@@ -29,7 +30,6 @@ fs::path config_file(std::span<char* const> args) {
     const std::string_view word = args[i];
     if (word == "--config" && i + 1 < args.size()) return args[i + 1];
     if (word.starts_with("--config=")) return word.substr(9);
-    if (!word.starts_with("-")) break;
   }
   if (const char* chosen = std::getenv("CORRAL_CONFIG"); chosen != nullptr && *chosen != '\0') return chosen;
   std::error_code error;
@@ -61,6 +61,7 @@ struct Arguments::Impl {
   CLI::App app;
   std::string name;
   std::vector<std::string> names;  // of options, without dashes
+  std::map<std::string, std::vector<std::string>*> lists;  // of them those that may be repeated
   std::vector<std::string>* rest = nullptr;
   std::string rest_name;
   std::string config;
@@ -90,9 +91,13 @@ struct Arguments::Impl {
         const std::string near = nearest(item.name, names);
         return fmt::format("{}: [{}] has no option '{}'{}", file.string(), name, item.name, near.empty() ? "" : "; did you mean '" + near + "'?");
       }
+      if (const auto list = lists.find(item.name); list != lists.end()) {
+        *list->second = item.inputs;  // flags and environment replace it whole
+        continue;
+      }
       try {
         CLI::Option* option = app.get_option("--" + item.name);
-        option->default_val(item.inputs.size() == 1 ? item.inputs[0] : CLI::detail::join(item.inputs, ","));
+        option->run_callback_for_default()->default_val(CLI::detail::join(item.inputs, ","));
       } catch (const CLI::Error& error) {
         return fmt::format("{}: {} = {}: {}", file.string(), item.name, item.inputs[0], error.what());
       }
@@ -135,6 +140,7 @@ void Arguments::choice(const std::string& name, std::string& value, std::vector<
 }
 void Arguments::texts(const std::string& name, std::vector<std::string>& values, const std::string& help) {
   impl_->named(name, impl_->app.add_option("--" + name, values, help)->expected(1)->take_all());
+  impl_->lists[name] = &values;
 }
 void Arguments::duration(const std::string& name, Nanos& value, const std::string& help) {
   const auto take = [&value](const std::string& text) {

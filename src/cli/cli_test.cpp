@@ -1,0 +1,296 @@
+// Options from everywhere, and lists in every format.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "cli/table.h"
+#include "sys/file.h"
+
+namespace corral::cli {
+namespace {
+
+namespace fs = sys::fs;
+
+// A directory of its own, no configuration file and no CORRAL_ variables but what a test makes.
+class ArgumentsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(dir_);
+    fs::current_path(dir_);
+    ::setenv("XDG_CONFIG_HOME", (dir_ / "config").c_str(), 1);
+    for (const char* name : kVariables) ::unsetenv(name);
+  }
+  void TearDown() override {
+    for (const char* name : kVariables) ::unsetenv(name);
+    fs::current_path("/");
+    fs::remove_all(dir_);
+  }
+
+  // What `corral test WORDS` gives; misuse is told on standard error, kept in error_.
+  std::optional<int> parse(std::vector<std::string> words, bool with_rest = false) {
+    Arguments arguments("test", "About.", "  corral test\n");
+    arguments.text("store", store_, "help");
+    arguments.flag("quiet", quiet_, "help");
+    arguments.choice("format", format_, {"table", "json", "csv"}, "help");
+    arguments.texts("param", params_, "help");
+    arguments.duration("interval", interval_, "help");
+    arguments.bytes("spool-limit", limit_, "help");
+    if (with_rest) arguments.rest("COMMAND...", rest_);
+    std::vector<char*> args;
+    for (std::string& word : words) args.push_back(word.data());
+    ::testing::internal::CaptureStderr();
+    ::testing::internal::CaptureStdout();
+    const auto status = arguments.parse(args);
+    output_ = ::testing::internal::GetCapturedStdout();
+    error_ = ::testing::internal::GetCapturedStderr();
+    return status;
+  }
+  void config(const std::string& text, const fs::path& path = "corral.toml") {
+    fs::create_directories(fs::absolute(path).parent_path());
+    ASSERT_TRUE(sys::replace_file(path, text));
+  }
+  [[nodiscard]] bool said(const std::string& part) const { return error_.find(part) != std::string::npos; }
+
+  static constexpr std::array kVariables = {"CORRAL_STORE", "CORRAL_QUIET", "CORRAL_FORMAT", "CORRAL_PARAM", "CORRAL_INTERVAL", "CORRAL_SPOOL_LIMIT", "CORRAL_CONFIG"};
+  fs::path dir_ = fs::temp_directory_path() / ("corral-cli-" + std::to_string(::getpid()));
+  std::string store_ = "default";
+  bool quiet_ = false;
+  std::string format_ = "table";
+  std::vector<std::string> params_;
+  Nanos interval_{std::chrono::milliseconds(100)};
+  std::int64_t limit_ = 7;
+  std::vector<std::string> rest_;
+  std::string output_;
+  std::string error_;
+};
+
+TEST_F(ArgumentsTest, DefaultsStayWhenNobodySaysAnything) {
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "default");
+  EXPECT_EQ(interval_, std::chrono::milliseconds(100));
+  EXPECT_EQ(limit_, 7);
+}
+
+TEST_F(ArgumentsTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
+  config("store = \"of-file\"\ninterval = \"1s\"\nspool-limit = \"1k\"\n");
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "of-file");
+  EXPECT_EQ(interval_, std::chrono::seconds(1));
+  EXPECT_EQ(limit_, 1024);
+  ::setenv("CORRAL_STORE", "of-environment", 1);
+  ::setenv("CORRAL_INTERVAL", "2s", 1);
+  ::setenv("CORRAL_SPOOL_LIMIT", "2k", 1);
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "of-environment");
+  EXPECT_EQ(interval_, std::chrono::seconds(2));
+  EXPECT_EQ(limit_, 2048);
+  EXPECT_EQ(parse({"--store", "of-flag", "--interval=3s", "--spool-limit", "3k"}), std::nullopt);
+  EXPECT_EQ(store_, "of-flag");
+  EXPECT_EQ(interval_, std::chrono::seconds(3));
+  EXPECT_EQ(limit_, 3072);
+}
+
+TEST_F(ArgumentsTest, AFilesSectionsAreTheSubcommands) {
+  config("[test]\nstore = \"mine\"\n[other]\nstore = \"theirs\"\nwhatever = 1\n");
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "mine");
+  config("of-another-subcommand = 1\nstore = \"top\"\n");
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "top");
+}
+
+TEST_F(ArgumentsTest, FlagsAndChoicesComeFromTheFileToo) {
+  config("quiet = true\nformat = \"csv\"\n");
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_TRUE(quiet_);
+  EXPECT_EQ(format_, "csv");
+}
+
+TEST_F(ArgumentsTest, TheFileIsTheOneNamedElseTheOneHereElseThePersons) {
+  config("store = \"persons\"", dir_ / "config" / "corral" / "corral.toml");
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "persons");
+  config("store = \"here\"");
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "here");
+  config("store = \"named\"", dir_ / "named.toml");
+  ::setenv("CORRAL_CONFIG", "named.toml", 1);
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "named");
+  config("store = \"flag\"", dir_ / "flag.toml");
+  EXPECT_EQ(parse({"--config", "flag.toml"}), std::nullopt);
+  EXPECT_EQ(store_, "flag");
+}
+
+TEST_F(ArgumentsTest, AFileThatIsWrongIsMisuseThatNamesFileAndLine) {
+  config("[test]\nstoer = \"x\"\n");
+  EXPECT_EQ(parse({}), kMisuse);
+  EXPECT_TRUE(said("corral.toml") && said("'stoer'") && said("did you mean 'store'?")) << error_;
+  config("interval = \"soon\"\n");
+  EXPECT_EQ(parse({}), kMisuse);
+  EXPECT_TRUE(said("corral.toml") && said("soon")) << error_;
+  EXPECT_EQ(parse({"--config", "missing.toml"}), kMisuse);
+  EXPECT_TRUE(said("missing.toml")) << error_;
+}
+
+TEST_F(ArgumentsTest, AnUnknownOptionIsSpelledRight) {
+  EXPECT_EQ(parse({"--stor", "x"}), kMisuse);
+  EXPECT_TRUE(said("unknown option --stor; did you mean --store?")) << error_;
+  EXPECT_EQ(parse({"--intervall=1s"}), kMisuse);
+  EXPECT_TRUE(said("did you mean --interval?")) << error_;
+  EXPECT_EQ(parse({"--something-else"}), kMisuse);
+  EXPECT_TRUE(said("unknown option --something-else") && !said("did you mean")) << error_;
+}
+
+TEST_F(ArgumentsTest, ValuesThatMakeNoSenseAreNamed) {
+  EXPECT_EQ(parse({"--interval", "soon"}), kMisuse);
+  EXPECT_TRUE(said("soon") && said("100ms")) << error_;
+  EXPECT_EQ(parse({"--spool-limit", "much"}), kMisuse);
+  EXPECT_TRUE(said("much") && said("2GiB")) << error_;
+  EXPECT_EQ(parse({"--format", "xml"}), kMisuse);
+  EXPECT_TRUE(said("xml")) << error_;
+  EXPECT_EQ(parse({"--store"}), kMisuse);
+  EXPECT_EQ(parse({"word"}), kMisuse);
+  ::setenv("CORRAL_INTERVAL", "later", 1);
+  EXPECT_EQ(parse({}), kMisuse);
+  EXPECT_TRUE(said("later")) << error_;
+}
+
+TEST_F(ArgumentsTest, SomeMayBeRepeated) {
+  EXPECT_EQ(parse({"--param", "a=1", "--param=b=2", "--param", "c=x,y"}), std::nullopt);
+  EXPECT_EQ(params_, (std::vector<std::string>{"a=1", "b=2", "c=x,y"}));
+}
+
+TEST_F(ArgumentsTest, HelpIsPrintedAndDone) {
+  EXPECT_EQ(parse({"--help"}, true), kDone);
+  for (const char* part : {"corral test", "COMMAND...", "--store", "--spool-limit", "CORRAL_STORE", "Examples:"}) EXPECT_NE(output_.find(part), std::string::npos) << part << output_;
+}
+
+// ---- the command behind the options
+using Words = std::vector<std::string>;
+
+TEST_F(ArgumentsTest, WhatFollowsTheFirstWordIsTheCommandsOwn) {
+  EXPECT_EQ(parse({"--store", "s", "train.py", "--store", "x", "--help", "--", "-q"}, true), std::nullopt);
+  EXPECT_EQ(store_, "s");
+  EXPECT_EQ(rest_, (Words{"train.py", "--store", "x", "--help", "--", "-q"}));
+}
+
+TEST_F(ArgumentsTest, TwoDashesEndTheOptions) {
+  EXPECT_EQ(parse({"--quiet", "--", "--strange", "--"}, true), std::nullopt);
+  EXPECT_TRUE(quiet_);
+  EXPECT_EQ(rest_, (Words{"--strange", "--"}));
+}
+
+TEST_F(ArgumentsTest, AFlagTakesNoWordOfTheCommand) {
+  EXPECT_EQ(parse({"--quiet", "train.py"}, true), std::nullopt);
+  EXPECT_EQ(rest_, Words{"train.py"});
+}
+
+TEST_F(ArgumentsTest, EmptyWordsSpacesAndDashesStay) {
+  EXPECT_EQ(parse({"--param=a=1", "tool", "", "a b", "-", "--x="}, true), std::nullopt);
+  EXPECT_EQ(rest_, (Words{"tool", "", "a b", "-", "--x="}));
+}
+
+TEST_F(ArgumentsTest, AnUnknownOptionBeforeTheCommandIsStillMisuse) {
+  EXPECT_EQ(parse({"--stor", "x", "train.py"}, true), kMisuse);
+  EXPECT_TRUE(said("did you mean --store?")) << error_;
+}
+
+TEST_F(ArgumentsTest, TheCommandsOwnConfigOptionIsNotOurs) {
+  EXPECT_EQ(parse({"train.py", "--config", "missing.toml"}, true), std::nullopt);
+  EXPECT_EQ(rest_.size(), 3u);
+}
+
+// ---- destination
+TEST(Destination, IsAStoreOrAServerNeverBoth) {
+  const auto of = [](const std::string& store, const std::string& server) { return destination_of({.store = store, .server = server, .token_file = {}, .spool = {}}); };
+  EXPECT_EQ(of("/a/../b", "")->store, "/b");
+  EXPECT_TRUE(of("relative", "")->store.is_absolute());
+  EXPECT_EQ(of("", "http://h:5000/")->server, "http://h:5000");
+  EXPECT_EQ(of("/a", "http://h").error().code, Code::kInvalidArgument);
+  EXPECT_EQ(of("", "h:5000").error().code, Code::kInvalidArgument);
+  EXPECT_EQ(of("postgresql://h/db", "").error().code, Code::kUnsupported);
+}
+
+// ---- tables
+Table people() {
+  Table table({{"name", "Name", false}, {"size", "Size", true}, {"note", "Note", false}});
+  table.add({plain("été"), {.value = 12, .text = "12 B"}, plain("a,b")});
+  table.add({plain("x"), {.value = 123456, .text = "120.6 KiB"}, plain(Json())});
+  table.add({plain("say \"hi\""), plain(1), plain("two\nlines")});
+  return table;
+}
+
+TEST(Table, AlignsByCharactersAndNumbersToTheRight) {
+  Table table({{"name", "Name", false}, {"size", "Size", true}, {"note", "Note", false}});
+  table.add({plain("été"), plain(12), plain("end")});
+  table.add({plain("longer"), plain(123456), plain(Json())});
+  EXPECT_EQ(table.print("table"),
+            "Name      Size  Note\n"
+            "été         12  end\n"
+            "longer  123456  –\n");
+}
+
+TEST(Table, CsvQuotesWhatNeedsItAndHasTheValuesNotTheTexts) {
+  EXPECT_EQ(people().print("csv"),
+            "name,size,note\n"
+            "été,12,\"a,b\"\n"
+            "x,123456,\n"
+            "\"say \"\"hi\"\"\",1,\"two\nlines\"\n");
+}
+
+TEST(Table, JsonIsAnArrayOfObjects) {
+  const auto json = Json::parse(people().print("json"));
+  ASSERT_TRUE(json);
+  ASSERT_EQ(json->as_array()->size(), 3u);
+  const Json& second = (*json->as_array())[1];
+  EXPECT_EQ(second.get_int("size"), 123456);
+  EXPECT_TRUE(second.find("note")->is_null());
+  EXPECT_EQ((*json->as_array())[2].get_string("note"), "two\nlines");
+}
+
+TEST(Table, WithoutRowsThereIsStillAHeader) {
+  const Table table({{"a", "A", false}, {"b", "B", true}});
+  EXPECT_TRUE(table.empty());
+  EXPECT_EQ(table.print("csv"), "a,b\n");
+  EXPECT_EQ(table.print("json"), "[]\n");
+  EXPECT_EQ(table.print("table"), "A  B\n");
+}
+
+TEST(WithUnit, FourDigitsAndAPrefix) {
+  EXPECT_EQ(with_unit(0.173, ""), "0.173");
+  EXPECT_EQ(with_unit(1843, ""), "1.843 k");
+  EXPECT_EQ(with_unit(-1843, "1/s"), "-1.843 k/s");
+  EXPECT_EQ(with_unit(12, "cores"), "12 cores");
+  EXPECT_EQ(with_unit(3.2 * (1ull << 30), "B"), "3.2 GiB");
+  EXPECT_EQ(with_unit(-1536, "B"), "-1.5 KiB");
+  EXPECT_EQ(with_unit(1536, "B/s"), "1.5 KiB/s");
+  EXPECT_EQ(with_unit(1234, "s"), "1234 s");
+  EXPECT_EQ(with_unit(std::nan(""), "B"), "nan");
+}
+
+TEST(Answers, WhatIsNotThereIsADash) {
+  EXPECT_EQ(time_text(Json()), "–");
+  EXPECT_EQ(time_text(Json("soon")), "–");
+  EXPECT_EQ(duration_text(Json()), "–");
+  EXPECT_EQ(duration_text(Json(12.34)), "12.3 s");
+  EXPECT_TRUE(member(Json(3), "x").is_null());
+}
+
+TEST(Answers, HowARunEnded) {
+  const auto ending = [](const char* json) { return ending_text(Json::parse(json).value()); };
+  EXPECT_EQ(ending(R"({"status":"finished","exit_code":0,"exit_signal":null})"), "finished, exit status 0");
+  EXPECT_EQ(ending(R"({"status":"failed","exit_code":null,"exit_signal":9})"), "failed, by signal 9");
+  EXPECT_EQ(ending(R"({"status":"running","exit_code":null,"exit_signal":null})"), "running");
+  EXPECT_EQ(ending(R"({"status":"unknown","exit_code":null,"exit_signal":null})").find("unknown"), 0u);
+}
+
+}  // namespace
+}  // namespace corral::cli

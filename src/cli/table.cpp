@@ -79,7 +79,7 @@ std::string Table::as_json() const {
 
 std::string with_unit(double value, const std::string& unit) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
-  if (unit == "B") return (value < 0 ? "-" : "") + human_bytes(std::abs(value));
+  if (unit == "B" || unit.starts_with("B/")) return (value < 0 ? "-" : "") + human_bytes(std::abs(value)) + unit.substr(1);
   constexpr std::array<std::string_view, 5> kPrefixes = {"", "k", "M", "G", "T"};
   std::size_t prefix = 0;
   double scaled = value;
@@ -88,7 +88,7 @@ std::string with_unit(double value, const std::string& unit) {
     ++prefix;
   }
   std::string text = fmt::format("{:.4g}", scaled);
-  const std::string tail = std::string(kPrefixes[prefix]) + unit;
+  const std::string tail = std::string(kPrefixes[prefix]) + (unit.starts_with("1/") ? unit.substr(1) : unit);
   return tail.empty() ? text : text + " " + tail;
 }
 

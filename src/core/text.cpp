@@ -98,6 +98,17 @@ std::size_t utf8_prefix(std::string_view bytes) {
 
 bool is_utf8(std::string_view bytes) { return utf8_prefix(bytes) == bytes.size(); }
 
+std::size_t incomplete_utf8_tail(std::string_view bytes) {
+  for (std::size_t n = 1; n <= 3 && n <= bytes.size(); ++n) {
+    const auto c = static_cast<unsigned char>(bytes[bytes.size() - n]);
+    if (c < 0x80) return 0;
+    if (c < 0xC0) continue;  // in the middle of a character
+    const std::size_t length = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
+    return length > n ? n : 0;
+  }
+  return 0;
+}
+
 namespace {
 
 void append_escaped(std::string& out, char c) {

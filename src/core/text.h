@@ -21,6 +21,8 @@ std::string human_bytes(double bytes);
 // Valid UTF-8 with every invalid byte replaced by U+FFFD.
 std::string to_utf8(std::string_view bytes);
 bool is_utf8(std::string_view bytes);
+// Bytes at the end that begin a character and do not finish it: 0 to 3.
+std::size_t incomplete_utf8_tail(std::string_view bytes);
 // How many bytes from the front are valid UTF-8.
 std::size_t utf8_prefix(std::string_view bytes);
 // Appends a quoted JSON string; invalid UTF-8 becomes U+FFFD.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/json.h"
+#include "core/limits.h"
 #include "core/text.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -45,18 +46,36 @@ Json memory_bytes() {
   return kib ? Json(*kib * 1024) : Json();
 }
 
+// The words of a command line as a fact may hold them (limits::kValueBytes of JSON); what is left out is counted.
+Json command_words(const std::vector<std::string>& words) {
+  constexpr std::size_t kWordBytes = 2000;
+  constexpr std::size_t kRoom = limits::kValueBytes - 100;  // brackets, and how much is missing
+  Json::Array kept;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string word = to_utf8(words[i]);
+    if (word.size() > kWordBytes) word = word.substr(0, utf8_prefix(std::string_view(word).substr(0, kWordBytes))) + "…";
+    Json json(std::move(word));
+    bytes += json.dump().size() + 1;
+    if (bytes > kRoom) {
+      kept.emplace_back(fmt::format("… ({} more)", words.size() - i));
+      break;
+    }
+    kept.push_back(std::move(json));
+  }
+  return kept;
+}
+
 }  // namespace
 
 std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   std::vector<Fact> facts;
   for (const auto& [key, value] : options.params) facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
   for (const auto& [key, value] : options.tags) facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
-  Json::Array argv;
-  for (const std::string& word : options.command) argv.emplace_back(to_utf8(word));
   std::error_code error;
   utsname kernel{};
   ::uname(&kernel);
-  facts.push_back(info("command", argv));
+  facts.push_back(info("command", command_words(options.command)));
   facts.push_back(info("executable", to_utf8(command.argv[0])));
   facts.push_back(info("directory", to_utf8(sys::fs::current_path(error).string())));
   facts.push_back(info("user", user_name()));

@@ -157,8 +157,12 @@ void Recording::spool_loop(const std::stop_token& stop) {
   }
 }
 
-void Recording::finish(const codec::RunEndBody& end) {
+void Recording::stop_sampling() {
   if (sampler_ != nullptr) sampler_->stop();
+}
+
+void Recording::finish(const codec::RunEndBody& end) {
+  stop_sampling();
   spooler_.request_stop();
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);

@@ -40,6 +40,8 @@ class Recording {
   void start(const Command& command);
   // The command never came to be.
   void discard();
+  // Takes the last sample.
+  void stop_sampling();
   // The run is over: takes the last sample and output, writes the end.
   void finish(const codec::RunEndBody& end);
   // Waits for the upload. True when everything arrived and the spool is empty; `give_up` is polled between rounds.

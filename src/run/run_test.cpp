@@ -1,0 +1,479 @@
+// The parts of a supervisor that need no run: what is executed, in which environment, how it is stopped, what is recorded.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "core/json.h"
+#include "run/command.h"
+#include "run/facts.h"
+#include "run/metrics_feed.h"
+#include "run/stopper.h"
+#include "run/workload_lock.h"
+#include "spool/spool_test_support.h"
+
+namespace corral::run {
+namespace {
+
+namespace fs = spool::fs;
+using spool::TestDirectory;
+using std::chrono::seconds;
+
+// ---- stopper
+constexpr BootTime at(int s) { return BootTime(seconds(s)); }
+
+// All signals that a caller who looks once a second would send, as "second:signal".
+std::vector<std::pair<int, int>> play(Stopper& stopper, int from, int to) {
+  std::vector<std::pair<int, int>> sent;
+  for (int s = from; s <= to; ++s) {
+    while (const auto signal = stopper.due(at(s))) sent.emplace_back(s, *signal);
+  }
+  return sent;
+}
+
+TEST(Stopper, AsksPolitelyThenFirmlyThenEndsIt) {
+  Stopper stopper(seconds(10));
+  EXPECT_FALSE(stopper.asked());
+  EXPECT_FALSE(stopper.wake_at());
+  EXPECT_TRUE(play(stopper, 0, 100).empty());
+  stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(100));
+  EXPECT_EQ(play(stopper, 100, 200), (std::vector<std::pair<int, int>>{{100, SIGINT}, {110, SIGTERM}, {115, SIGKILL}}));
+  EXPECT_FALSE(stopper.wake_at());
+  EXPECT_EQ(stopper.reason(), codec::EndReason::kInterrupt);
+}
+
+TEST(Stopper, AskedAgainItGoesToTheNextStageAtOnce) {
+  Stopper stopper(seconds(10));
+  stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(0));
+  EXPECT_EQ(stopper.due(at(0)), SIGINT);
+  EXPECT_EQ(stopper.wake_at(), at(10));
+  stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(1));
+  EXPECT_EQ(stopper.due(at(1)), SIGTERM);
+  stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(2));
+  EXPECT_EQ(stopper.due(at(2)), SIGKILL);
+  stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(3));
+  EXPECT_FALSE(stopper.due(at(100)));
+}
+
+TEST(Stopper, TheFirstReasonStaysAndTermSkipsTheInterrupt) {
+  Stopper stopper(seconds(10));
+  stopper.ask(SIGTERM, codec::EndReason::kMaxTime, at(0));
+  stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(0));
+  EXPECT_EQ(stopper.reason(), codec::EndReason::kMaxTime);
+  EXPECT_EQ(play(stopper, 0, 20), (std::vector<std::pair<int, int>>{{0, SIGTERM}, {5, SIGKILL}}));
+}
+
+TEST(Stopper, RestartsForWhatOutlivedTheCommandWithTheSameReason) {
+  Stopper stopper(seconds(1));
+  stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(0));
+  play(stopper, 0, 20);
+  stopper.restart(SIGTERM, at(30));
+  EXPECT_EQ(play(stopper, 30, 40), (std::vector<std::pair<int, int>>{{30, SIGTERM}, {35, SIGKILL}}));
+  EXPECT_EQ(stopper.reason(), codec::EndReason::kInterrupt);
+}
+
+// ---- command
+class CommandTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::setenv("PATH", bin().c_str(), 1);
+    ::unsetenv("CORRAL_PYTHON");
+    fs::create_directories(bin());
+    for (const char* name : {"python3", "mypython", "tool"}) executable(bin() / name);
+    fs::current_path(dir_.path());
+  }
+  void TearDown() override {
+    fs::current_path("/");
+    ::setenv("PATH", old_path_.c_str(), 1);
+  }
+  [[nodiscard]] fs::path bin() const { return dir_.path() / "bin"; }
+  static void executable(const fs::path& path) {
+    ASSERT_TRUE(sys::replace_file(path, "#!/bin/sh\n", 0755));
+    fs::permissions(path, fs::perms::owner_all);
+  }
+  static Result<Command> resolve(std::vector<std::string> words, const std::string& python = "") {
+    Options options;
+    options.command = std::move(words);
+    options.python = python;
+    return resolve_command(options);
+  }
+  static std::string error_of(const Result<Command>& command, Code code) {
+    EXPECT_FALSE(command);
+    if (command) return {};
+    EXPECT_EQ(command.error().code, code) << command.error().message;
+    return command.error().message;
+  }
+  static bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+  TestDirectory dir_;
+  std::string old_path_ = std::getenv("PATH");
+};
+
+TEST_F(CommandTest, AScriptIsRunByPythonWithItsArgumentsUntouched) {
+  ASSERT_TRUE(sys::replace_file("train.py", ""));
+  const auto command = resolve({"train.py", "--lr", "", "a b"});
+  ASSERT_TRUE(command) << command.error().message;
+  EXPECT_EQ(command->argv, (std::vector<std::string>{(bin() / "python3").string(), "train.py", "--lr", "", "a b"}));
+  EXPECT_EQ(command->interpreter, bin() / "python3");
+}
+
+TEST_F(CommandTest, TheInterpreterIsTheOptionsElseTheVariablesElsePython3) {
+  ASSERT_TRUE(sys::replace_file("train.py", ""));
+  ::setenv("CORRAL_PYTHON", "mypython", 1);
+  EXPECT_EQ(resolve({"train.py"})->interpreter, bin() / "mypython");
+  EXPECT_EQ(resolve({"train.py"}, (bin() / "tool").string())->interpreter, bin() / "tool");
+  ::setenv("CORRAL_PYTHON", "nopython", 1);
+  const std::string message = error_of(resolve({"train.py"}), Code::kNotFound);
+  EXPECT_TRUE(holds(message, "nopython") && holds(message, "CORRAL_PYTHON") && holds(message, "train.py")) << message;
+}
+
+TEST_F(CommandTest, AMissingScriptNamesTheNearestOne) {
+  ASSERT_TRUE(sys::replace_file("train.py", ""));
+  ASSERT_TRUE(sys::replace_file("trian.txt", ""));
+  fs::create_directories("sub");
+  ASSERT_TRUE(sys::replace_file("sub/evaluate.py", ""));
+  EXPECT_TRUE(holds(error_of(resolve({"trian.py"}), Code::kNotFound), "did you mean train.py?"));
+  EXPECT_TRUE(holds(error_of(resolve({"sub/evalute.py"}), Code::kNotFound), "did you mean sub/evaluate.py?"));
+  const std::string nothing_near = error_of(resolve({"something_else.py"}), Code::kNotFound);
+  EXPECT_TRUE(holds(nothing_near, "something_else.py: no such script") && holds(nothing_near, dir_.path().string())) << nothing_near;
+}
+
+TEST_F(CommandTest, ADirectoryIsNoScript) {
+  fs::create_directories("train.py");
+  EXPECT_TRUE(holds(error_of(resolve({"train.py"}), Code::kPermission), "is a directory"));
+}
+
+TEST_F(CommandTest, AnyOtherWordIsACommandOfThePath) {
+  const auto command = resolve({"tool", "x.py"});
+  ASSERT_TRUE(command);
+  EXPECT_EQ(command->argv, (std::vector<std::string>{(bin() / "tool").string(), "x.py"}));
+  EXPECT_TRUE(command->interpreter.empty());
+  EXPECT_TRUE(resolve({(bin() / "tool").string()}));
+  EXPECT_TRUE(holds(error_of(resolve({"tol"}), Code::kNotFound), "tol"));
+}
+
+TEST_F(CommandTest, WhatMayNotBeExecutedIsAnotherErrorThanWhatIsNotThere) {
+  ASSERT_TRUE(sys::replace_file(bin() / "data", "", 0644));
+  EXPECT_TRUE(holds(error_of(resolve({"data"}), Code::kPermission), "data"));
+  EXPECT_TRUE(holds(error_of(resolve({"./missing"}), Code::kNotFound), "missing"));
+}
+
+// ---- environment
+std::vector<std::string> environment_of(const std::vector<const char*>& inherited, const std::string& python_path = "/pkg") {
+  std::vector<char*> all;
+  for (const char* entry : inherited) all.push_back(const_cast<char*>(entry));
+  all.push_back(nullptr);
+  return child_environment({.run_id = "run", .segments = "/seg", .spool_limit = 1000, .python_path = python_path}, all.data());
+}
+std::string value_of(const std::vector<std::string>& environment, const std::string& name) {
+  std::string value = "(none)";
+  for (const std::string& entry : environment) {
+    if (!entry.starts_with(name + "=")) continue;
+    EXPECT_EQ(value, "(none)") << name << " is there twice";
+    value = entry.substr(name.size() + 1);
+  }
+  return value;
+}
+
+TEST(ChildEnvironment, TellsTheTrainingWhereToLog) {
+  const auto environment = environment_of({"HOME=/home/x", "EMPTY=", "WITH=a=b"});
+  EXPECT_EQ(value_of(environment, "CORRAL_RUN_ID"), "run");
+  EXPECT_EQ(value_of(environment, "CORRAL_SEGMENT_DIR"), "/seg");
+  EXPECT_EQ(value_of(environment, "CORRAL_SPOOL_LIMIT"), "1000");
+  EXPECT_EQ(value_of(environment, "HOME"), "/home/x");
+  EXPECT_EQ(value_of(environment, "EMPTY"), "");
+  EXPECT_EQ(value_of(environment, "WITH"), "a=b");
+}
+
+TEST(ChildEnvironment, PythonFindsThePackageFirstAndThenWhatTheUserHas) {
+  EXPECT_EQ(value_of(environment_of({}), "PYTHONPATH"), "/pkg");
+  EXPECT_EQ(value_of(environment_of({"PYTHONPATH=/a:/b"}), "PYTHONPATH"), "/pkg:/a:/b");
+  EXPECT_EQ(value_of(environment_of({"PYTHONPATH="}), "PYTHONPATH"), "/pkg");
+  EXPECT_EQ(value_of(environment_of({"PYTHONPATH=/a"}, ""), "PYTHONPATH"), "/a");
+  EXPECT_EQ(value_of(environment_of({}, ""), "PYTHONPATH"), "(none)");
+}
+
+TEST(ChildEnvironment, OutputIsUnbufferedUnlessTheUserSaidOtherwise) {
+  EXPECT_EQ(value_of(environment_of({}), "PYTHONUNBUFFERED"), "1");
+  EXPECT_EQ(value_of(environment_of({"PYTHONUNBUFFERED="}), "PYTHONUNBUFFERED"), "");
+  EXPECT_EQ(value_of(environment_of({"PYTHONUNBUFFERED=0"}), "PYTHONUNBUFFERED"), "0");
+}
+
+TEST(ChildEnvironment, AnOuterRunsVariablesAreReplacedAndNothingIsThereTwice) {
+  const auto environment = environment_of({"CORRAL_RUN_ID=outer", "CORRAL_SEGMENT_DIR=/outer", "CORRAL_SPOOL_LIMIT=1", "CORRAL_STORE=/kept", "NOVALUE"});
+  EXPECT_EQ(value_of(environment, "CORRAL_RUN_ID"), "run");
+  EXPECT_EQ(value_of(environment, "CORRAL_SEGMENT_DIR"), "/seg");
+  EXPECT_EQ(value_of(environment, "CORRAL_SPOOL_LIMIT"), "1000");
+  EXPECT_EQ(value_of(environment, "CORRAL_STORE"), "/kept");
+  std::set<std::string> names;
+  for (const std::string& entry : environment) EXPECT_TRUE(names.insert(entry.substr(0, entry.find('='))).second) << entry;
+}
+
+// ---- facts
+TEST(Facts, ParamsTagsAndTheMachineAreThere) {
+  Options options;
+  options.command = {"train.py", "\xFF"};
+  options.params = {{"lr", "0.1"}};
+  options.tags = {{"who", "me"}};
+  const auto facts = quick_facts(options, {.argv = {"/bin/python3", "train.py"}, .interpreter = "/bin/python3"});
+  EXPECT_EQ(facts.at(0), (codec::Fact{codec::FactKind::kParam, "lr", "0.1"}));
+  EXPECT_EQ(facts.at(1), (codec::Fact{codec::FactKind::kTag, "who", "me"}));
+  std::map<std::string, Json> info;
+  for (const codec::Fact& fact : facts) {
+    if (fact.kind == codec::FactKind::kInfo) info[fact.key] = Json::parse(fact.value).value();
+  }
+  EXPECT_EQ(info.at("command").dump(), "[\"train.py\",\"\uFFFD\"]");
+  EXPECT_EQ(*info.at("directory").as_string(), fs::current_path().string());
+  EXPECT_EQ(*info.at("interpreter").as_string(), "/bin/python3");
+  EXPECT_GT(*info.at("cpus").as_int(), 0);
+  EXPECT_GT(*info.at("memory_bytes").as_int(), 1 << 20);
+}
+
+TEST(Facts, AVeryLongCommandIsCutSoThatItsFrameIsTaken) {
+  for (const std::string& word : {std::string(100'000, 'x'), std::string(5000, '\x01'), std::string("word")}) {
+    Options options;
+    options.command = {"train.py"};
+    for (int i = 0; i < 3000; ++i) options.command.push_back(word);
+    const codec::FactsBody body{quick_facts(options, {.argv = {"/bin/true"}, .interpreter = {}})};
+    const codec::Bytes frame = codec::encode({.kind = {}, .session = SessionId::random(), .first = 1, .last = 1}, body);
+    const auto back = codec::decode_facts(codec::decode_frame(frame).value());
+    ASSERT_TRUE(back) << back.error().message;
+    const auto command = std::ranges::find(back->facts, "command", &codec::Fact::key);
+    const auto words = Json::parse(command->value);
+    ASSERT_TRUE(words);
+    EXPECT_EQ(*(*words->as_array())[0].as_string(), "train.py");
+    EXPECT_TRUE(words->as_array()->back().as_string()->find("more") != std::string::npos);
+  }
+}
+
+// ---- metrics feed
+// Lets a sampler tick as often as the test says.
+class ManualTicker final : public collect::Ticker {
+ public:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::uint64_t wanted = 0;
+    std::uint64_t waiting = 0;  // how often wait() was entered
+    bool stopped = false;
+  };
+  explicit ManualTicker(State& state) : state_(state) {}
+  std::uint64_t wait() override {
+    std::unique_lock lock(state_.mutex);
+    ++state_.waiting;
+    state_.changed.notify_all();
+    state_.changed.wait(lock, [this] { return state_.stopped || state_.wanted > 0; });
+    if (state_.stopped) return 0;
+    --state_.wanted;
+    return 1;
+  }
+  void stop() override {
+    const std::scoped_lock lock(state_.mutex);
+    state_.stopped = true;
+    state_.changed.notify_all();
+  }
+
+ private:
+  State& state_;
+};
+
+struct Fed {
+  Fed() {
+    collect::SamplerOptions options{.listeners = {"proc"}, .root = fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/root_vm"};
+    options.ticker = std::make_unique<ManualTicker>(ticks);
+    sampler = collect::Sampler::open(std::move(options)).value();
+    feed.emplace(*sampler);
+  }
+  // After each tick the sampler waits for the next: its rows are in the ring then.
+  void tick() {
+    std::unique_lock lock(ticks.mutex);
+    const std::uint64_t before = ticks.waiting;
+    ++ticks.wanted;
+    ticks.changed.notify_all();
+    ticks.changed.wait(lock, [&] { return ticks.waiting > before; });
+  }
+  // Decoded frames that the journal got.
+  std::vector<codec::Frame> frames() {
+    std::vector<codec::Frame> all;
+    const auto written = spool::FrameLogReader(directory.path()).read(0, 1u << 30).value();
+    for (const codec::Bytes& bytes : written) {
+      std::vector<codec::Frame> parts = codec::sections(codec::decode_frame(bytes).value()).value();
+      std::ranges::move(parts, std::back_inserter(all));
+    }
+    return all;
+  }
+  ManualTicker::State ticks;
+  std::unique_ptr<collect::Sampler> sampler;
+  std::optional<MetricsFeed> feed;
+  TestDirectory root;
+  spool::RunDirectory directory = spool::RunDirectory::create(root.path(), spool::test_manifest()).value();
+  spool::Journal journal = spool::Journal::open(directory, 1ll << 30).value();
+};
+
+std::map<std::uint32_t, codec::SeriesDef> declared(const std::vector<codec::Frame>& frames) {
+  std::map<std::uint32_t, codec::SeriesDef> all;
+  for (const codec::Frame& frame : frames) {
+    if (frame.header.kind != codec::FrameKind::kSchema) continue;
+    const auto body = codec::decode_schema(frame).value();
+    for (const codec::SeriesDef& def : body.series) EXPECT_TRUE(all.emplace(def.id, def).second) << def.name << " is declared twice";
+  }
+  return all;
+}
+
+TEST(MetricsFeed, DeclaresWhatHasValuesBeforeTheFirstAndOnce) {
+  Fed fed;
+  ASSERT_TRUE(fed.sampler->start());
+  fed.feed->flush(fed.journal);
+  fed.tick();
+  fed.tick();
+  fed.feed->flush(fed.journal);
+  fed.tick();
+  fed.sampler->stop();
+  fed.feed->flush(fed.journal);
+  const std::size_t before = fed.frames().size();
+  fed.feed->flush(fed.journal);
+  EXPECT_EQ(fed.frames().size(), before);  // nothing new is no frame
+
+  const auto frames = fed.frames();
+  const auto series = declared(frames);
+  std::set<std::uint32_t> known;
+  std::size_t rows = 0;
+  std::map<std::string, std::size_t> points;
+  for (const codec::Frame& frame : frames) {
+    if (frame.header.kind == codec::FrameKind::kSchema) {
+      const auto body = codec::decode_schema(frame).value();
+      for (const auto& def : body.series) known.insert(def.id);
+    } else {
+      const auto body = codec::decode_samples(frame).value();
+      for (const auto& group : body.groups) {
+        rows += group.times.size();
+        EXPECT_TRUE(std::ranges::is_sorted(group.times));
+        for (const auto& column : group.columns) {
+          EXPECT_TRUE(known.contains(column.series));
+          EXPECT_FALSE(column.values.empty());
+          points[series.at(column.series).name] += column.values.size();
+        }
+      }
+    }
+  }
+  EXPECT_GE(series.size(), 30u);
+  EXPECT_GE(rows, 4u);
+  EXPECT_GE(points.at("host.memory.available"), 4u);
+  const auto cpu = std::ranges::find_if(series, [](const auto& s) { return s.second.name == "host.memory.available"; });
+  EXPECT_EQ(cpu->second.owner, metric::Owner::kWorkload);
+  EXPECT_EQ(cpu->second.unit, "B");
+}
+
+TEST(MetricsFeed, ASupervisorWithoutTheWorkloadsLockNeverClaimsTheHostsSeries) {
+  Fed fed;
+  fed.sampler->set_workload_sampling(false);
+  ASSERT_TRUE(fed.sampler->start());
+  fed.tick();
+  fed.feed->flush(fed.journal);
+  for (const auto& [id, def] : declared(fed.frames())) EXPECT_EQ(def.owner, metric::Owner::kRun) << def.name;
+  fed.sampler->set_workload_sampling(true);
+  fed.tick();
+  fed.tick();
+  fed.sampler->stop();
+  fed.feed->flush(fed.journal);
+  const auto all = declared(fed.frames());
+  EXPECT_TRUE(std::ranges::any_of(all, [](const auto& s) { return s.second.owner == metric::Owner::kWorkload; }));
+}
+
+// ---- workload lock
+TEST(WorkloadLock, IsHeldByOneAndHandedOver) {
+  const TestDirectory root;
+  const WorkloadId workload = workload_id_of("e", "w");
+  std::optional<WorkloadLock> first(std::in_place, root.path(), workload);
+  WorkloadLock second(root.path(), workload);
+  WorkloadLock other(root.path(), workload_id_of("e", "x"));
+  EXPECT_TRUE(first->hold());
+  EXPECT_TRUE(first->hold());
+  EXPECT_FALSE(second.hold());
+  EXPECT_TRUE(other.hold());
+  first.reset();
+  EXPECT_TRUE(second.hold());
+  WorkloadLock third(root.path(), workload);
+  EXPECT_FALSE(third.hold());
+}
+
+TEST(WorkloadLock, LeavesNoFileBehind) {
+  const TestDirectory root;
+  {
+    WorkloadLock lock(root.path(), workload_id_of("e", "w"));
+    ASSERT_TRUE(lock.hold());
+    WorkloadLock waiting(root.path(), workload_id_of("e", "w"));
+    EXPECT_FALSE(waiting.hold());
+  }
+  EXPECT_TRUE(fs::is_empty(root.path()));
+}
+
+TEST(WorkloadLock, AKilledHoldersLockIsFree) {
+  const TestDirectory root;
+  const WorkloadId workload = workload_id_of("e", "w");
+  std::array<int, 2> ready{};
+  ASSERT_EQ(::pipe(ready.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    WorkloadLock lock(root.path(), workload);
+    const char c = lock.hold() ? '1' : '0';
+    if (::write(ready[1], &c, 1) != 1) ::_exit(1);
+    for (;;) ::pause();
+  }
+  char c = 0;
+  ASSERT_EQ(::read(ready[0], &c, 1), 1);
+  EXPECT_EQ(c, '1');
+  WorkloadLock lock(root.path(), workload);
+  EXPECT_FALSE(lock.hold());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(lock.hold());
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+// Processes that come and go, as supervisors do: never do two hold it at once.
+TEST(WorkloadLock, NeverTwoHoldersWhileProcessesComeAndGo) {
+  const TestDirectory root;
+  const WorkloadId workload = workload_id_of("e", "w");
+  const fs::path token = root.path() / "token";
+  std::vector<pid_t> children;
+  for (int p = 0; p < 4; ++p) {
+    const pid_t child = ::fork();
+    if (child != 0) {
+      children.push_back(child);
+      continue;
+    }
+    for (int round = 0; round < 200;) {
+      WorkloadLock lock(root.path(), workload);
+      if (!lock.hold()) {
+        ::sched_yield();
+        continue;
+      }
+      // O_EXCL: fails when another holder is inside.
+      const int fd = ::open(token.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0600);
+      if (fd < 0) ::_exit(1);
+      ::close(fd);
+      ::sched_yield();
+      ::unlink(token.c_str());
+      ++round;
+    }
+    ::_exit(0);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+}
+
+}  // namespace
+}  // namespace corral::run

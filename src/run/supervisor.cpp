@@ -184,6 +184,10 @@ void Supervisor::handle(int signal) {
 }
 
 bool Supervisor::reap() {
+  siginfo_t ended{};
+  if (::waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != child_) return false;
+  // Until it is reaped the kernel still tells what the command used: the last sample is exact.
+  if (recording_ != nullptr && options_.leftovers == Leftovers::kLeave) recording_->stop_sampling();
   const pid_t got = ::waitpid(child_, &status_, WNOHANG);
   return got == child_ || (got < 0 && errno == ECHILD);
 }

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "core/text.h"
+#include "spool/frame_repair.h"
 
 namespace corral::spool {
 namespace {
@@ -56,6 +57,10 @@ Result<FrameLogWriter> FrameLogWriter::open(const fs::path& directory, SessionId
   if (files.empty()) {
     TRY(writer.roll());
     return writer;
+  }
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    const auto next = f + 1 < files.size() ? std::optional(files[f + 1]) : std::nullopt;
+    TRY(repair_frames(frame_file(directory, files[f]), session, files[f], next));
   }
   writer.next_ = files.back();
   writer.file_ = TRY(sys::open_file(frame_file(directory, files.back()), O_RDWR));

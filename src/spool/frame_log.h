@@ -1,7 +1,7 @@
 // The supervisor's own session on disk: whole frames one after another in NNNNNN.frames files, sequence numbers from 1 without holes.
 //
 // Written by one thread at a time with plain write(2): what was written survives kill -9 of the writer (not a power cut). A reader takes
-// frames by number; files whose frames are all acknowledged are deleted. A torn last frame, left by a kill in the middle of a write, is cut off when the log is opened for writing again.
+// frames by number; files whose frames are all acknowledged are deleted. A torn last frame, left by a kill in the middle of a write, is cut off when the log is opened for writing again; other damage becomes a gap.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,8 @@ struct Spool {
   [[nodiscard]] Journal open(std::int64_t limit = 1ll << 30) const { return Journal::open(directory, limit).value(); }
   [[nodiscard]] std::vector<codec::Frame> frames() const {
     std::vector<codec::Frame> all;
-    for (codec::Bytes& bytes : FrameLogReader(directory.path()).read(0, 1u << 30).value()) all.push_back(codec::decode_frame(bytes).value());
+    const std::vector<codec::Bytes> written = FrameLogReader(directory.path()).read(0, 1u << 30).value();
+    for (const codec::Bytes& bytes : written) all.push_back(codec::decode_frame(bytes).value());
     return all;
   }
 };

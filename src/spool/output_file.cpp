@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/limits.h"
+#include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::spool {
@@ -49,8 +50,10 @@ bool OutputFile::store(Journal& journal, int max_chunks) {
     if (end < stored_) stored_ = end;  // the command truncated its own output
     if (end == stored_) return false;
     buffer.resize(static_cast<std::size_t>(std::min<std::int64_t>(end - stored_, limits::kLogChunkBytes)));
-    const std::size_t n = read(stored_, buffer);
+    std::size_t n = read(stored_, buffer);
     if (n == 0) return false;
+    // A chunk that is cut for its size ends between two characters, not inside one.
+    if (n == limits::kLogChunkBytes) n -= incomplete_utf8_tail({buffer.data(), n});
     journal.log({.time = sys::boot_now(), .stream = stream_, .offset = stored_, .bytes = std::string(buffer.data(), n)});
     stored_ += static_cast<std::int64_t>(n);
     [[maybe_unused]] const ssize_t written = ::pwrite(mark_.get(), &stored_, sizeof stored_, 0);

@@ -10,14 +10,15 @@
 namespace corral::spool {
 namespace {
 
-struct Run {
+struct Spooled {
   TestDirectory root;
   RunDirectory directory = RunDirectory::create(root.path(), test_manifest()).value();
   Journal journal = Journal::open(directory, 1ll << 30).value();
   [[nodiscard]] OutputFile open(codec::LogStream stream = codec::LogStream::kStdout) const { return OutputFile::open(directory, stream).value(); }
   [[nodiscard]] std::vector<codec::LogBody> stored() const {
     std::vector<codec::LogBody> all;
-    for (codec::Bytes& bytes : FrameLogReader(directory.path()).read(0, 1u << 30).value()) {
+    const std::vector<codec::Bytes> frames = FrameLogReader(directory.path()).read(0, 1u << 30).value();
+    for (const codec::Bytes& bytes : frames) {
       all.push_back(codec::decode_log(codec::decode_frame(bytes).value()).value());
     }
     return all;
@@ -44,7 +45,7 @@ std::int64_t blocks(const fs::path& path) {
 }
 
 TEST(OutputFile, StoresWhatTheCommandPrintedByteByByte) {
-  Run run;
+  Spooled run;
   OutputFile output = run.open();
   EXPECT_FALSE(output.store(run.journal, 10));
   print(output, "epoch 1\n");
@@ -58,7 +59,7 @@ TEST(OutputFile, StoresWhatTheCommandPrintedByteByByte) {
 }
 
 TEST(OutputFile, TheTwoStreamsAreApart) {
-  Run run;
+  Spooled run;
   OutputFile out = run.open();
   OutputFile error = run.open(codec::LogStream::kStderr);
   print(out, "o");
@@ -73,7 +74,7 @@ TEST(OutputFile, TheTwoStreamsAreApart) {
 }
 
 TEST(OutputFile, ASuccessorGoesOnFromTheMark) {
-  Run run;
+  Spooled run;
   {
     OutputFile output = run.open();
     print(output, "before ");
@@ -87,7 +88,7 @@ TEST(OutputFile, ASuccessorGoesOnFromTheMark) {
 }
 
 TEST(OutputFile, ReservingAndGivingBackLeaveSizeAndUnstoredBytesAlone) {
-  Run run;
+  Spooled run;
   OutputFile output = run.open();
   const fs::path path = run.directory.output(false);
   EXPECT_EQ(output.size(), 0);
@@ -105,24 +106,24 @@ TEST(OutputFile, ReservingAndGivingBackLeaveSizeAndUnstoredBytesAlone) {
   ASSERT_EQ(output.read(static_cast<std::int64_t>(text.size()), tail), 4u);
   EXPECT_EQ(std::string_view(tail.data(), 4), "tail");
   std::array<char, 1> hole{'?'};
-  output.read(0, hole);
+  EXPECT_EQ(output.read(0, hole), 1u);
   EXPECT_EQ(hole[0], '\0');  // given back
   print(output, "more");     // appends at the end as before
   EXPECT_EQ(output.size(), static_cast<std::int64_t>(text.size() + 8));
 }
 
 TEST(OutputFile, NothingUnstoredIsEverGivenBack) {
-  Run run;
+  Spooled run;
   OutputFile output = run.open();
   print(output, std::string(3 << 20, 'z'));
   output.tidy(1 << 30);
   std::array<char, 1> first{};
-  output.read(0, first);
+  EXPECT_EQ(output.read(0, first), 1u);
   EXPECT_EQ(first[0], 'z');
 }
 
 TEST(OutputFile, ACommandMayTruncateItsOwnOutput) {
-  Run run;
+  Spooled run;
   OutputFile output = run.open();
   print(output, "long ago");
   output.store(run.journal, 10);

@@ -97,7 +97,15 @@ Result<> RunDirectory::set_child(const sys::ProcessIdentity& child) {
   return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
 }
 
-Result<> RunDirectory::put_aside(SessionId session, std::uint64_t first, std::span<const std::uint8_t> frame) {
+Result<> RunDirectory::put_aside(const fs::path& file) const {
+  TRY(sys::make_directories(path_ / "refused", 0700));
+  std::error_code error;
+  fs::rename(file, path_ / "refused" / file.filename(), error);
+  if (error) return fail_errno(file.string(), error.value());
+  return {};
+}
+
+Result<> RunDirectory::put_aside(SessionId session, std::uint64_t first, std::span<const std::uint8_t> frame) const {
   TRY(sys::make_directories(path_ / "refused", 0700));
   const std::string_view bytes(reinterpret_cast<const char*>(frame.data()), frame.size());
   return sys::replace_file(path_ / "refused" / fmt::format("{}-{}.frame", session.hex(), first), bytes, 0600);

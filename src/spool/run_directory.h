@@ -64,7 +64,9 @@ class RunDirectory {
   [[nodiscard]] std::uint64_t drops() const;
   Result<> set_child(const sys::ProcessIdentity& child);
   // Frames that will never be taken are kept here; the name says which.
-  Result<> put_aside(SessionId session, std::uint64_t first, std::span<const std::uint8_t> frame);
+  Result<> put_aside(SessionId session, std::uint64_t first, std::span<const std::uint8_t> frame) const;
+  // A damaged file of this directory goes there too.
+  Result<> put_aside(const fs::path& file) const;
   // Nothing is left but refused frames.
   [[nodiscard]] bool only_refused() const;
   // Deletes the directory and all in it, but for refused frames.

@@ -69,7 +69,7 @@ Result<ListenAddress> ListenAddress::parse(std::string_view text) {
   const std::string_view port_text =
       colon == std::string_view::npos ? text : text.substr(colon + 1);
   std::string_view host = colon == std::string_view::npos ? "" : text.substr(0, colon);
-  if (host.starts_with('[') != host.ends_with(']')) return wrong();
+  if (host.starts_with('[') != host.ends_with(']') || host == "[]") return wrong();
   const bool bracketed = host.starts_with('[') && host.size() > 2;
   if (bracketed) host = host.substr(1, host.size() - 2);
   if (!bracketed && host.find(':') != std::string_view::npos) return wrong();

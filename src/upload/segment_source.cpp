@@ -32,7 +32,15 @@ std::vector<SessionId> segment_sessions(const spool::fs::path& segments) {
   return sessions;
 }
 
+// A damaged one is kept for a person; anything else (a newer version, an unreadable file) may be read another time.
+void SegmentSource::refuse(const spool::fs::path& segment, const Error& error) {
+  problems_.push_back(error.message);
+  const bool damaged = error.code == Code::kCorruption;
+  if (!damaged || !directory_.put_aside(segment)) unread_ = true;
+}
+
 void SegmentSource::open_new() {
+  unread_ = false;
   for (const std::string& name : sys::list_directory(directory_.segments())) {
     if (!name.starts_with(session_.hex()) || !name.ends_with(".seg")) continue;
     const spool::fs::path path = directory_.segments() / name;
@@ -41,7 +49,7 @@ void SegmentSource::open_new() {
     if (reader) {
       segments_.push_back(std::move(*reader));
     } else {
-      problems_.push_back(reader.error().with_context(path.string()).message);
+      refuse(path, reader.error());
     }
   }
   std::ranges::sort(segments_, {}, [](const spool::SegmentReader& r) { return r.header().index; });
@@ -78,7 +86,10 @@ Result<std::vector<codec::Bytes>> SegmentSource::frames(std::uint64_t after, std
   // Asked before looking for segments: what a dead writer left is all there is.
   const bool known_dead = !segments_.empty() && !segments_.back().writer_alive();
   open_new();
-  if (segments_.empty()) return frames;
+  if (segments_.empty()) {
+    if (!unread_) exhausted_at_ = after;
+    return frames;
+  }
   const bool alive = !known_dead && segments_.back().writer_alive();
   std::uint64_t number = after;
   std::size_t bytes = 0;
@@ -94,7 +105,7 @@ Result<std::vector<codec::Bytes>> SegmentSource::frames(std::uint64_t after, std
     frames.push_back(std::move((*next)->frame));
     number = (*next)->last;
   }
-  if (known_dead && frames.empty()) exhausted_at_ = after;
+  if (known_dead && frames.empty() && !unread_) exhausted_at_ = after;
   return frames;
 }
 
@@ -120,7 +131,10 @@ Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t s
       for (const spool::CorruptSlot& corrupt : batch.corrupt) lost = fmt::format("slot {}: {}", corrupt.sequence, corrupt.why);
       end = batch.next;
       // Whatever lies between the end of one segment and the next one will never be filled.
-      if (batch.end && !last_segment) end = std::max(end, (segment + 1)->header().base);
+      if (batch.end && !last_segment && (segment + 1)->header().base > end) {
+        lost = fmt::format("slots {} to {}: their segment is lost", end, (segment + 1)->header().base - 1);
+        end = (segment + 1)->header().base;
+      }
       break;
     }
   }

@@ -35,6 +35,7 @@ class SegmentSource final : public Source {
     std::uint64_t last = 0;  // number
   };
   void open_new();
+  void refuse(const spool::fs::path& segment, const Error& error);
   [[nodiscard]] const spool::SegmentReader* segment_of(std::uint64_t slot) const;
   Result<std::optional<Piece>> piece(std::uint64_t slot, bool alive);
   codec::Bytes describe(const spool::SegmentHeader& header) const;
@@ -43,6 +44,7 @@ class SegmentSource final : public Source {
   SessionId session_;
   std::vector<std::string>& problems_;
   std::vector<spool::SegmentReader> segments_;  // by index
+  bool unread_ = false;                         // a segment is there that cannot be read (yet)
   std::optional<std::uint64_t> exhausted_at_;   // durable number after which nothing will come
 };
 

@@ -88,7 +88,10 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal, const s
   if (found == streams_.end()) return {};
   Stream& stream = found->second;
   if (refusal.code == Code::kConflict) {
-    stream.durable.reset();  // ask again
+    const auto believed = std::exchange(stream.durable, std::nullopt);  // ask again
+    if (!believed) return {};  // a frame after the one that was in question
+    if (stream.conflict == believed) return fail(Code::kUnavailable, "the server takes neither what it asks for nor anything else: " + refusal.message);
+    stream.conflict = believed;
     return {};
   }
   if (retryable(refusal.code)) return fail(Code::kUnavailable, refusal.message);

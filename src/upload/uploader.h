@@ -44,6 +44,7 @@ class Uploader {
   struct Stream {
     std::unique_ptr<Source> source;
     std::optional<std::uint64_t> durable;  // unknown until the server is asked
+    std::optional<std::uint64_t> conflict;  // durable when the server last said "conflict"
     bool dead = false;                     // the server refused the session itself
   };
   void discover();

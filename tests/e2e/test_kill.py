@@ -5,12 +5,13 @@ The expected points come from a counter in shared memory that the logging progra
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from support import Corral, Counter, alive, check_steps, until
@@ -40,8 +41,8 @@ def start_logger(corral: Corral, i: int, plan: int, burst: int) -> tuple[subproc
     return run, counter
 
 
-def no_drops(corral: Corral, runs: int) -> None:
-    for i in range(0, runs, 10):
+def no_drops(corral: Corral, runs: Iterable[int]) -> None:
+    for i in runs:
         assert corral.show(f"run-{i}")["drops"] == {"points": 0, "frames": 0, "ticks": 0}
 
 
@@ -66,14 +67,14 @@ def test_trainee(corral: Corral, rng: random.Random) -> None:
     assert len(corral.runs()) == ROUNDS
     assert {r["status"] for r in corral.runs()} <= {"failed", "finished"}
     assert corral.spooled() == []
-    no_drops(corral, ROUNDS)
+    no_drops(corral, range(0, ROUNDS, 10))
     print(f"kills between a call's store and its return: {sum(in_calls)} of {len(in_calls)}")
 
 
 def test_supervisor(corral: Corral, rng: random.Random) -> None:
     corral.serve()
     counters: dict[int, Counter] = {}
-    plan = 4_000
+    plan = 12_000
 
     def one(i: int, rng: random.Random) -> None:
         run, counter = start_logger(corral, i, plan, burst=20)
@@ -100,22 +101,23 @@ def test_supervisor(corral: Corral, rng: random.Random) -> None:
         check_steps(corral.points(f"run-{i}", "x"), plan)
         assert stored[f"run-{i}"]["status"] in ("unknown", "finished")
     assert sum(r["status"] == "unknown" for r in stored.values()) >= ROUNDS // 2
-    no_drops(corral, max(finished) + 1 if 0 in finished else 0)
+    no_drops(corral, finished[::8])
 
 
 def test_server(corral: Corral, rng: random.Random) -> None:
     """Two runs log all the while; each kill waits for the next server that took something in."""
     runs = [start_logger(corral, i, 10_000_000, burst=20) for i in range(2)]
 
-    def durable() -> int:
-        return sum(int(r["points"] or 0) for i in range(2) for r in metrics_of(corral, f"run-{i}"))
+    def stored_something() -> bool:
+        done = corral("ls", "metrics", "run-0", "--format", "json", status=None)
+        return done.returncode == 0 and any(m["name"] == "x" for m in json.loads(done.stdout))
 
     until(lambda: all(counter.returned > 0 for _, counter in runs), "both log")
     killed = set()
     for kill in range(ROUNDS):
         pid = until(corral.server_pid, "a server is there")
         if kill % 10 == 9:
-            until(lambda: durable() > 0, "points arrive")
+            until(stored_something, "points arrive")
         wait_random(rng, 0.3)
         before = [counter.returned for _, counter in runs]
         try:
@@ -141,12 +143,3 @@ def test_server(corral: Corral, rng: random.Random) -> None:
 
 def moved(runs: list[tuple[subprocess.Popen[bytes], Counter]], before: list[int]) -> bool:
     return all(counter.returned > count for (_, counter), count in zip(runs, before, strict=True))
-
-
-def metrics_of(corral: Corral, run: str) -> list[dict[str, object]]:
-    done = corral("ls", "metrics", run, "--format", "json", status=None)
-    if done.returncode != 0:
-        return []
-    import json
-
-    return [m for m in json.loads(done.stdout) if m["name"] == "x"]

@@ -1,6 +1,7 @@
 // Follows the server's event stream. `runs` and `data` events mark what the page shows as out of date; the
-// page then asks again. Data of one run is asked for at most once a second.
-import type { Query, QueryClient } from "@tanstack/react-query";
+// page then asks again. Data of one run is asked for at most once a second, the phases of a long run less
+// often the more there are.
+import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 import { create } from "zustand";
 import { kStreamUrl } from "./client";
 
@@ -21,6 +22,42 @@ export const useLive = create<LiveState>(() => ({
 const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
+const kMsPerPhase = 2;
+const kLongestRest = 30_000;
+
+// How long until a question may be asked again, milliseconds: 0 is now. A question under way is let finish;
+// what has arrived meanwhile needs another.
+export function restOf(query: Pick<Query, "state">, now: number): number {
+  const { fetchStatus, dataUpdatedAt, data } = query.state;
+  if (fetchStatus === "fetching") return kThrottle;
+  const phases = (data as { phases?: unknown[] } | undefined)?.phases?.length ?? 0;
+  return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, phases * kMsPerPhase) - now);
+}
+
+// Marks answers as out of date, each when its rest is over.
+class Refresher {
+  private readonly waiting = new Map<string, ReturnType<typeof setTimeout>>();
+  constructor(private readonly client: QueryClient) {}
+
+  refresh(queryKey: QueryKey): void {
+    const query = this.client.getQueryCache().find({ queryKey });
+    if (query === undefined || this.waiting.has(query.queryHash)) return;
+    const rest = restOf(query, Date.now());
+    if (rest === 0) {
+      void this.client.invalidateQueries({ queryKey, exact: true });
+      return;
+    }
+    const again = () => {
+      this.waiting.delete(query.queryHash);
+      this.refresh(queryKey);
+    };
+    this.waiting.set(query.queryHash, setTimeout(again, rest));
+  }
+
+  stop(): void {
+    for (const timer of this.waiting.values()) clearTimeout(timer);
+  }
+}
 
 function setState(state: LiveState["state"]): void {
   if (useLive.getState().state !== state) useLive.setState({ state, since: Date.now() });
@@ -35,6 +72,7 @@ export function startLive(client: QueryClient): () => void {
   let lastFlush = 0;
   let lastList = 0;
   const fresh = new Set<string>();
+  const refresher = new Refresher(client);
 
   const flushData = () => {
     flush = undefined;
@@ -42,9 +80,7 @@ export function startLive(client: QueryClient): () => void {
     const revisions = { ...useLive.getState().revisions };
     for (const id of fresh) {
       revisions[id] = (revisions[id] ?? 0) + 1;
-      for (const what of ["metrics", "phases"]) {
-        void client.invalidateQueries({ queryKey: [what, id] });
-      }
+      for (const what of ["metrics", "phases"]) refresher.refresh([what, id]);
       void client.invalidateQueries({ predicate: (query) => isRun(query, id) });
     }
     fresh.clear();
@@ -84,6 +120,7 @@ export function startLive(client: QueryClient): () => void {
   open();
   return () => {
     stopped = true;
+    refresher.stop();
     source?.close();
     clearTimeout(retry);
     clearTimeout(flush);

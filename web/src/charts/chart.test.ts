@@ -6,7 +6,15 @@ import { toSvg } from "./svg";
 import { denseColumns, lineData, pointColumns, rounded } from "./testing";
 import { kLight } from "./theme";
 
-const spec: ChartSpec = { width: 360, height: 188, from: 0, to: 100, unit: "", theme: kLight };
+const spec: ChartSpec = {
+  width: 360,
+  height: 188,
+  from: 0,
+  to: 100,
+  unit: "",
+  zoomed: false,
+  theme: kLight,
+};
 
 function line(key: string, part: Partial<ChartLine> = {}): ChartLine {
   const data = lineData(
@@ -80,14 +88,38 @@ describe("drawChart", () => {
     expect(labels.find((label) => label.key === "huge")?.hidden).toBe(true);
   });
 
+  it("shortens the last value before the name", () => {
+    const written = (label: string) => {
+      const lines = [
+        line(label, {
+          data: lineData(
+            pointColumns([
+              [0, 1],
+              [9, 0.000995],
+            ]),
+          ),
+        }),
+      ];
+      return texts(drawChart(lines, spec, kFixedFont).marks)
+        .slice(-2)
+        .map((mark) => mark.text);
+    };
+    expect(written("short")).toEqual(["short", "0.000995"]);
+    expect(written("width-32x")).toEqual(["width-32x", "0.001"]);
+  });
+
   it("says so when there is nothing in the range", () => {
-    const { marks, axis } = drawChart(
-      [line("a", { data: lineData(pointColumns([])) })],
-      spec,
-      kFixedFont,
+    const nothing = [line("a", { data: lineData(pointColumns([])) })];
+    const words = (lines: ChartLine[], zoomed: boolean) =>
+      texts(drawChart(lines, { ...spec, zoomed }, kFixedFont).marks).map((mark) => mark.text);
+    expect(drawChart(nothing, spec, kFixedFont).axis).toBeNull();
+    expect(words(nothing, true)).toContain(
+      "Nothing was measured in this range; double-click shows it all.",
     );
-    expect(axis).toBeNull();
-    expect(texts(marks).some((mark) => mark.text.startsWith("Nothing was measured"))).toBe(true);
+    expect(words(nothing, false)).toContain("Too little was measured for a picture.");
+    expect(words([line("a", { hidden: true })], false)).toContain(
+      "Every line is hidden; click a name at the right.",
+    );
   });
 
   it("is summarised in words", () => {

@@ -23,6 +23,8 @@ export interface ChartSpec {
   from: number;
   to: number;
   unit: string;
+  // Part of a longer range.
+  zoomed: boolean;
   theme: ChartTheme;
 }
 
@@ -39,6 +41,7 @@ export interface ChartPicture extends Picture {
 
 export const kInsets = { left: 40, right: 116, top: 8, bottom: 22 };
 const kLabelHeight = 13.5;
+const kLabelRoom = kInsets.right - 9;
 const kText = 11;
 
 export function plotRect(width: number, height: number): Rect {
@@ -74,7 +77,7 @@ export function drawChart(
   const x = (s: number) => plot.x + ((s - spec.from) / (spec.to - spec.from)) * plot.width;
   const marks: Mark[] = [...drawTimeAxis(plot, spec, font)];
   if (axis === null) {
-    marks.push(hairline(plot, plot.y + plot.height, theme.grid), emptyText(lines, plot, theme));
+    marks.push(hairline(plot, plot.y + plot.height, theme.grid), emptyText(lines, plot, spec));
     return {
       width: spec.width,
       height: spec.height,
@@ -122,15 +125,19 @@ function text(content: string, at: At): Mark {
   return { kind: "text", text: content, size: kText, weight: 400, anchor: "start", ...at };
 }
 
-function emptyText(lines: readonly ChartLine[], plot: Rect, theme: ChartTheme): Mark {
-  const hidden = lines.length > 0 && lines.every((line) => line.hidden);
-  const words = hidden
-    ? "Every line is hidden; click a name at the right."
-    : "Nothing was measured in this range; double-click shows it all.";
+function emptyWords(lines: readonly ChartLine[], spec: ChartSpec): string {
+  if (lines.length > 0 && lines.every((line) => line.hidden))
+    return "Every line is hidden; click a name at the right.";
+  if (spec.zoomed) return "Nothing was measured in this range; double-click shows it all.";
+  return "Too little was measured for a picture.";
+}
+
+function emptyText(lines: readonly ChartLine[], plot: Rect, spec: ChartSpec): Mark {
+  const words = emptyWords(lines, spec);
   return text(words, {
     x: plot.x + plot.width / 2,
     y: plot.y + plot.height / 2,
-    colour: theme.ink3,
+    colour: spec.theme.ink3,
     anchor: "middle",
   });
 }
@@ -172,9 +179,16 @@ interface LabelPlace {
 
 const last = (line: ChartLine) => line.data?.columns.last.at(-1);
 
+// Three digits, or two where that leaves the name whole.
+function endValue(line: ChartLine, value: number, { scale, font }: LabelPlace): string {
+  const rest = kLabelRoom - 4 - font.width(line.label, kText, 600);
+  const texts = [3, 2].map((digits) => formatScaled(value, scale, digits));
+  return texts.find((text) => font.width(text, kText, 400) <= rest) ?? (texts[0] as string);
+}
+
 // More lines than labels fit: the last ones go without; the side panel and the footer name them all.
 function drawLabels(lines: readonly ChartLine[], at: LabelPlace, marks: Mark[]): LabelBox[] {
-  const { plot, y, scale, theme, font } = at;
+  const { plot, y, theme, font } = at;
   const most = Math.floor((plot.height + kInsets.top) / kLabelHeight);
   const shown = lines.filter((line) => line.hidden || last(line) !== undefined).slice(0, most);
   const bottom = plot.y + plot.height;
@@ -184,10 +198,10 @@ function drawLabels(lines: readonly ChartLine[], at: LabelPlace, marks: Mark[]):
   });
   const placed = spread(wanted, kLabelHeight, { top: plot.y - 7, bottom: bottom + 7 });
   const left = plot.x + plot.width + 9;
-  const room = kInsets.right - 9;
+  const room = kLabelRoom;
   return shown.map((line, i) => {
     const value = last(line);
-    const number = value === undefined || line.hidden ? "hidden" : formatScaled(value, scale, 3);
+    const number = value === undefined || line.hidden ? "hidden" : endValue(line, value, at);
     const numberWidth = font.width(number, kText, 400);
     const name = fitText(line.label, room - numberWidth - 4, { font, size: kText, weight: 600 });
     const centre = placed[i] as number;

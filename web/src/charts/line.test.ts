@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { gapThreshold, shapeLine, valueAt } from "./line";
+import { gapThreshold, type LineData, shapeLine, valueAt } from "./line";
 import { denseColumns, lineData, pointColumns } from "./testing";
 
 const kSame = { x: (s: number) => s, y: (v: number) => v };
@@ -17,14 +17,40 @@ describe("shapeLine", () => {
     expect(shape.dots.length).toBe(0);
   });
 
+  const broken = (data: LineData) => [...shapeLine(data, kSame).line].some(Number.isNaN);
+  // A step every 20 ms for 10 s, in columns of 25 ms; `pauses`: where, and for how long, nothing came.
+  const steps = (pauses: Record<number, number>) => {
+    const points: [number, number][] = [];
+    for (let i = 0, t = 0; i < 500; i++, t += 0.02 + (pauses[i] ?? 0)) points.push([t * 40, 1]);
+    return { ...lineData(pointColumns(points)), to: 10, width: 400, spacing: 0.02 };
+  };
+
   it("does not take jitter for a gap", () => {
-    const points = Array.from(
-      { length: 30 },
-      (_, i) => [i * 3 + (i % 3 === 0 ? 2 : 0), 1] as const,
-    );
-    expect([...shapeLine(lineData(pointColumns(points)), kSame).line].some(Number.isNaN)).toBe(
-      false,
-    );
+    expect(broken(steps({ 100: 0.08, 101: 0.3, 250: 0.9 }))).toBe(false);
+    expect(broken({ ...steps({ 100: 0.5 }), to: 1, width: 40 })).toBe(false);
+  });
+
+  it("shows that nothing was measured for long, as throughput during an evaluation", () => {
+    expect(broken(steps({ 200: 1.5 }))).toBe(true);
+    const every = (spacing: number, pause: number) => {
+      const points = Array.from({ length: 20 }, (_, i) => [i * spacing, 1] as const);
+      const later = points.map(([x]) => [x + 19 * spacing + pause, 2] as const);
+      return { ...lineData(pointColumns([...points, ...later]), 1000), spacing };
+    };
+    expect(broken(every(5, 45))).toBe(false);
+    expect(broken(every(5, 55))).toBe(true);
+  });
+
+  it("does not change its mind with the zoom", () => {
+    const pause = (seconds: number, pixels: number) => {
+      const points = [...Array.from({ length: 21 }, (_, i) => i), 20 + seconds];
+      const at = points.map((s) => [s * pixels, 1] as const);
+      return { ...lineData(pointColumns(at), 40 * pixels), to: 40, spacing: 1 };
+    };
+    for (const pixels of [1, 10, 100]) {
+      expect(broken(pause(9, pixels))).toBe(false);
+      expect(broken(pause(11, pixels))).toBe(true);
+    }
   });
 
   it("keeps spikes in the band and out of the line", () => {
@@ -76,7 +102,21 @@ describe("valueAt", () => {
     expect(valueAt(lineData(pointColumns([])), 4)).toBeNull();
   });
 
+  it("is known all along a line without gap, however long", () => {
+    const slow = {
+      ...lineData(
+        pointColumns([
+          [0, 1],
+          [50, 2],
+          [100, 3],
+        ]),
+      ),
+      spacing: 50,
+    };
+    expect([10, 30, 60].map((at) => valueAt(slow, at))).toEqual([1, 2, 2]);
+  });
+
   it("has a threshold of several usual spacings", () => {
-    expect(gapThreshold(data)).toBe(5);
+    expect(gapThreshold(data)).toBe(10);
   });
 });

@@ -28,19 +28,23 @@ export interface Projection {
   y: (value: number) => number;
 }
 
-// Longer than this, in column pixels, between two points means that nothing was measured.
+const kTimesUsual = 10;
+const kLeastSeconds = 1;
+const kLeastPixels = 3;
+
+// Longer than this, in column pixels, between two points means that nothing was measured, and the line is
+// interrupted: ten times the usual spacing (of the series' whole life or of what is in sight, whichever is
+// longer), but never less than a second, which a busy machine may well take for a single step, nor less than
+// can be seen. The series' own spacing makes the answer the same at every zoom.
 export function gapThreshold(data: LineData): number {
   const { columns, from, to, width, spacing } = data;
-  const n = columns.firstX.length;
-  const gaps: number[] = [];
-  for (let i = 1; i < n; i++)
-    gaps.push((columns.firstX[i] as number) - (columns.lastX[i - 1] as number));
-  gaps.sort((a, b) => a - b);
-  const overall = (spacing * width) / (to - from);
-  const median = gaps[gaps.length >> 1] ?? overall;
-  const high = gaps[Math.floor(gaps.length * 0.9)] ?? overall;
-  const usual = gaps.length >= 8 || overall === 0 ? Math.max(5 * median, 2 * high) : 5 * overall;
-  return Math.max(3, usual);
+  const perSecond = width / (to - from);
+  const between: number[] = [];
+  for (let i = 1; i < columns.firstX.length; i++)
+    between.push((columns.firstX[i] as number) - (columns.lastX[i - 1] as number));
+  between.sort((a, b) => a - b);
+  const usual = Math.max(spacing * perSecond, between[between.length >> 1] ?? 0);
+  return Math.max(kTimesUsual * usual, kLeastSeconds * perSecond, kLeastPixels);
 }
 
 class Pen {
@@ -98,7 +102,7 @@ export function shapeLine(data: LineData, project: Projection): Shape {
   return { line: line.points(), upper: upper.points(), lower: lower.points(), dots: dots.points() };
 }
 
-// The value nearest to a moment, null in a gap and beyond the ends.
+// The value nearest to a moment; in a gap and beyond the ends null, save within a usual spacing of a point.
 export function valueAt(data: LineData, seconds: number): number | null {
   const { columns: c, from, to, width } = data;
   const n = c.firstX.length;
@@ -113,7 +117,7 @@ export function valueAt(data: LineData, seconds: number): number | null {
   }
   let best: number | null = null;
   let distance = Number.POSITIVE_INFINITY;
-  for (let i = Math.max(0, low - 1); i <= Math.min(n - 1, low + 1); i++) {
+  for (let i = low; i <= Math.min(n - 1, low + 1); i++) {
     for (const [x, value] of [
       [c.firstX[i], c.first[i]],
       [c.minX[i], c.min[i]],
@@ -123,5 +127,15 @@ export function valueAt(data: LineData, seconds: number): number | null {
       if (Math.abs(x - px) < distance) [distance, best] = [Math.abs(x - px), value];
     }
   }
-  return distance <= Math.max(gapThreshold(data) / 2, 3) ? best : null;
+  const reach = Math.max(kLeastPixels, (data.spacing * width) / (to - from));
+  return distance <= reach || measuredAround(data, px, low) ? best : null;
+}
+
+// `px`, at or after column `at`, lies on the line: in that column, or before the next without a gap.
+function measuredAround(data: LineData, px: number, at: number): boolean {
+  const { firstX, lastX } = data.columns;
+  if (px < (firstX[at] as number)) return false;
+  if (px <= (lastX[at] as number)) return true;
+  const next = firstX[at + 1];
+  return next !== undefined && next - (lastX[at] as number) <= gapThreshold(data);
 }

@@ -12,7 +12,8 @@ import type { ChartDef } from "./model";
 import { Overlay } from "./Overlay";
 import { type Gestures, useSurface } from "./pointer";
 
-export const kChartHeight = 188;
+// Three rows and the lanes of two runs fit a window of 900.
+export const kChartHeight = 180;
 
 export interface FigureProps {
   chart: ChartDef;
@@ -49,7 +50,8 @@ export function linesOf(
 export function ChartFigure({ chart, charts, width, theme, font, gestures, stale }: FigureProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const hidden = useView((view) => view.hidden);
-  const { range } = gestures;
+  const { range, full } = gestures;
+  const zoomed = range.from > full.from || range.to < full.to;
   const surface = useSurface({ ...gestures, name: chart.name });
   const lines = useMemo(
     () => linesOf(chart, charts, { theme, hidden }),
@@ -58,8 +60,12 @@ export function ChartFigure({ chart, charts, width, theme, font, gestures, stale
   const known = lines.some((line) => line.data !== null);
   const picture = useMemo(
     () =>
-      drawChart(lines, { width, height: kChartHeight, ...range, unit: chart.unit, theme }, font),
-    [lines, width, range, chart.unit, theme, font],
+      drawChart(
+        lines,
+        { width, height: kChartHeight, ...range, unit: chart.unit, zoomed, theme },
+        font,
+      ),
+    [lines, width, range, chart.unit, zoomed, theme, font],
   );
   useLayoutEffect(() => {
     if (canvas.current !== null && known) paint(canvas.current, picture, devicePixelRatio);
@@ -80,6 +86,7 @@ export function ChartFigure({ chart, charts, width, theme, font, gestures, stale
           {chart.name}
         </h2>
         <span className="unit">{unit}</span>
+        {chart.left > 0 && <span className="unit">the busiest {manyOf(chart)}</span>}
         <span className="badge" data-testid="chart-badge">
           {known && charts ? badgeText(lines, charts, points) : "loading"}
         </span>
@@ -128,6 +135,9 @@ export function ChartFigure({ chart, charts, width, theme, font, gestures, stale
     </figure>
   );
 }
+
+const manyOf = ({ lines, left }: ChartDef) =>
+  `${lines.length} of ${formatCount(lines.length + left)}`;
 
 function solo(key: string, chart: ChartDef): void {
   const { hidden } = useView.getState();

@@ -16,7 +16,7 @@ export interface MetricListProps {
 }
 
 const count = (charts: readonly ChartDef[]) =>
-  charts.reduce((sum, chart) => sum + chart.lines.length, 0);
+  charts.reduce((sum, chart) => sum + chart.lines.length + chart.left, 0);
 
 export function MetricList({ charts, shown, pending, error, choose, reset }: MetricListProps) {
   const [flatOpen, setFlatOpen] = useState(false);
@@ -100,7 +100,7 @@ function Group({ name, charts, shown, choose }: GroupProps & { name: string }) {
 }
 
 function Item({ chart, shown, choose }: Omit<GroupProps, "charts"> & { chart: ChartDef }) {
-  const lines = chart.lines.length;
+  const lines = count([chart]);
   return (
     // biome-ignore lint/a11y/noLabelWithoutControl: the checkbox is inside the label
     <label

@@ -3,6 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Plain, Run, RunDetail } from "../../api/types";
 import { Chevron, Swatch } from "../../app/icons";
+import { type RunSearch, runSearch } from "../../app/search";
 import { Tick } from "../../app/Tick";
 import { type ChartTheme, seriesColour, seriesDash } from "../../charts/theme";
 import { commandLine, middleEllipsis } from "../../format/text";
@@ -47,6 +48,8 @@ export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps)
               <Link
                 to="/runs/$id"
                 params={{ id: other.id }}
+                // The same moments and metrics of the neighbour.
+                search={({ from, to, metric }: RunSearch) => runSearch({ from, to, metric })}
                 className="cut name"
                 title={`Go to ${other.name}`}
               >

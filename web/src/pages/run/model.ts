@@ -33,6 +33,8 @@ export interface ChartDef {
   description: string;
   flat: boolean;
   lines: LineDef[];
+  // How many more there are, of devices that did less.
+  left: number;
 }
 
 export const kGroups = [
@@ -91,13 +93,35 @@ function spacingOf(metric: Metric): number {
   return metric.points < 2 ? 0 : lifeOf(metric) / (metric.points - 1);
 }
 
+interface Entry {
+  metric: Metric;
+  run: ShownRun;
+}
+
+const kMostDevices = 8;
+
+// How much a series had to say: of a counter its growth, else its mean.
+function weight({ kind, min, max, mean }: Metric): number {
+  return kind === "counter" ? (finite(max) ?? 0) - (finite(min) ?? 0) : Math.abs(finite(mean) ?? 0);
+}
+
+// Of many devices the busiest, in their own order.
+function busiest(entries: Entry[]): Entry[] {
+  const devices = entries.some(({ metric }) => metric.source !== "");
+  if (!devices || entries.length <= kMostDevices) return entries;
+  const chosen = new Set(
+    entries.toSorted((a, b) => weight(b.metric) - weight(a.metric)).slice(0, kMostDevices),
+  );
+  return entries.filter((entry) => chosen.has(entry));
+}
+
 // Charts by metric name; the lines of one are runs × sources, in the runs' order. A workload's series comes
 // with each of its runs and is drawn once.
 export function buildCharts(
   runs: readonly ShownRun[],
   metrics: Readonly<Record<string, Metric[]>>,
 ): ChartDef[] {
-  const byName = new Map<string, { metric: Metric; run: ShownRun }[]>();
+  const byName = new Map<string, Entry[]>();
   const seen = new Set<number>();
   for (const run of runs) {
     for (const metric of metrics[run.id] ?? []) {
@@ -108,8 +132,9 @@ export function buildCharts(
       entries.push({ metric, run });
     }
   }
-  const charts = [...byName].map(([name, entries]) => {
-    const { metric } = entries[0] as (typeof entries)[0];
+  const charts = [...byName].map(([name, all]) => {
+    const entries = busiest(all);
+    const { metric } = entries[0] as Entry;
     const sources = [...new Set(entries.map((e) => e.metric.source))].sort(naturalOrder);
     const lines = entries
       .map((entry) => lineOf(entry, sources, runs.length))
@@ -119,8 +144,9 @@ export function buildCharts(
       unit: metric.kind === "counter" ? (metric.rate_unit ?? perSecond(metric.unit)) : metric.unit,
       group: kGroups.includes(metric.group) ? metric.group : "software",
       description: metric.description,
-      flat: entries.every((e) => isFlat(e.metric)),
+      flat: all.every((e) => isFlat(e.metric)),
       lines,
+      left: all.length - lines.length,
     };
   });
   return charts.sort(
@@ -131,11 +157,7 @@ export function buildCharts(
 const perSecond = (unit: string) => `${unit === "" ? "1" : unit}/s`;
 const naturalOrder = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
 
-function lineOf(
-  entry: { metric: Metric; run: ShownRun },
-  sources: string[],
-  shown: number,
-): LineDef {
+function lineOf(entry: Entry, sources: string[], shown: number): LineDef {
   const { metric, run } = entry;
   const place = sources.indexOf(metric.source);
   const base = { series: metric.series, spacing: spacingOf(metric) };
@@ -181,29 +203,34 @@ function rank(name: string): number {
 
 const kHardware = [
   [/^run\.cpu\./, /^cores$/],
-  [/^run\.mem/, /rss|resident|used|current/],
   [/^host\.cpu\./, /busy|used|usage|total/],
+  [/^run\.mem/, /rss|resident|used|current/],
   [/^host\.mem/, /used|busy/],
 ] as const;
 
-// The charts shown before anyone chooses: up to four of the script's own, then the run's CPU and memory, the
-// host's CPU and memory; without a script's metrics a few more of the rest.
+const kMostCharts = 6;
+const kMostSoftware = 3;
+
+// The charts shown before anyone chooses, six so that the phases are in sight below them: three of the script's
+// own, then the run's CPU, the host's CPU, the run's memory, the host's memory; where these are not, more of the
+// rest.
 export function defaultCharts(charts: readonly ChartDef[]): string[] {
-  const lively = charts.filter((chart) => !chart.flat && chart.lines.length <= 16);
-  const chosen = lively.filter((chart) => chart.group === "software").slice(0, 4);
-  for (const [scope, what] of kHardware) {
-    const found = lively.filter((chart) => scope.test(chart.name) && !chosen.includes(chart));
-    const best = found.find((chart) => what.test(chart.unit) || what.test(chart.name));
-    if (best !== undefined) chosen.push(best);
-  }
-  for (const chart of lively) {
-    if (chosen.length >= 6) break;
-    if (!chosen.includes(chart) && chart.group !== "collector") chosen.push(chart);
-  }
-  return charts.filter((chart) => chosen.includes(chart)).map((chart) => chart.name);
+  const lively = charts.filter((chart) => !chart.flat && chart.left === 0);
+  const software = lively.filter((chart) => chart.group === "software");
+  const hardware = kHardware.flatMap(([scope, what]) => {
+    const found = lively.filter((chart) => scope.test(chart.name));
+    return found.find((chart) => what.test(chart.unit) || what.test(chart.name)) ?? [];
+  });
+  const rest = lively.filter((chart) => chart.group !== "collector");
+  const wanted = [...software.slice(0, kMostSoftware), ...hardware, ...software, ...rest];
+  const chosen = new Set([...new Set(wanted)].slice(0, kMostCharts));
+  return charts.filter((chart) => chosen.has(chart)).map((chart) => chart.name);
 }
 
-// What measuring itself cost, in cores: the rate of a CPU time counter of the collector; null when unknown.
+const kLeastLife = 1;
+
+// What measuring itself cost, in cores: the rate of a CPU time counter of the collector; null when unknown, also
+// over less than a second, which is all start.
 export function collectingCost(metrics: readonly Metric[]): number | null {
   const own = metrics.filter((m) => m.group === "collector" && m.points > 1 && /cpu/.test(m.name));
   const counters = own.filter((m) => m.kind === "counter" && m.unit === "s");
@@ -212,5 +239,5 @@ export function collectingCost(metrics: readonly Metric[]): number | null {
   if (counter === undefined) return null;
   const [min, max] = [finite(counter.min), finite(counter.max)];
   const span = lifeOf(counter);
-  return min === null || max === null || span <= 0 ? null : (max - min) / span;
+  return min === null || max === null || span < kLeastLife ? null : (max - min) / span;
 }

@@ -6,6 +6,7 @@ import {
   buildCharts,
   collectingCost,
   defaultCharts,
+  drawnAlong,
   fullRange,
   type ShownRun,
   shownRun,
@@ -88,10 +89,33 @@ describe("buildCharts", () => {
     ]);
   });
 
+  it("draws the busiest eight of many devices and counts the rest", () => {
+    const cores = Array.from({ length: 20 }, (_, i) =>
+      host(i, "core", { source: `cpu${i}`, kind: "counter", min: 100, max: 100 + ((i * 7) % 20) }),
+    );
+    const [chart] = buildCharts([run("a", 0)], { a: cores });
+    const most = [2, 5, 8, 11, 13, 14, 16, 17, 19].map((i) => `cpu${i}`);
+    expect(chart?.lines.length).toBe(8);
+    expect(chart?.lines.every((line) => most.includes(line.label))).toBe(true);
+    expect(chart?.left).toBe(12);
+    expect(defaultCharts(chart ? [chart] : [])).toEqual([]);
+  });
+
   it("orders devices as people count", () => {
     const cpus = ["cpu10", "cpu2", "cpu1"].map((source, i) => host(i, "core", { source }));
     const [chart] = buildCharts([run("a", 0)], { a: cpus });
     expect(chart?.lines.map((line) => line.label)).toEqual(["cpu1", "cpu2", "cpu10"]);
+  });
+});
+
+describe("drawnAlong", () => {
+  const neighbours = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ id: `${i}`, name: "" }));
+
+  it("is the whole workload while a picture holds it, else nobody", () => {
+    expect(drawnAlong({ neighbours: neighbours(0) })).toEqual([]);
+    expect(drawnAlong({ neighbours: neighbours(3) })).toEqual(["0", "1", "2"]);
+    expect(drawnAlong({ neighbours: neighbours(4) })).toEqual([]);
   });
 });
 
@@ -119,6 +143,17 @@ describe("defaultCharts", () => {
       "run.memory.rss",
       "host.memory.used",
     ]);
+  });
+
+  it("keeps to six, three of the script's own among them", () => {
+    const software = ["loss", "b", "c", "d", "e"].map((name, i) => metric(i, name));
+    const hardware = ["host.cpu.busy", "host.memory.used"].map((name, i) => host(10 + i, name));
+    const named = (part: Metric[]) => defaultCharts(buildCharts([run("a", 0)], { a: part }));
+    const own = metric(20, "run.cpu.used", { group: "cpu", unit: "cores" });
+    expect(named([...software, own, ...hardware]).sort()).toEqual(
+      ["loss", "b", "c", "run.cpu.used", "host.cpu.busy", "host.memory.used"].sort(),
+    );
+    expect(named(software)).toEqual(["loss", "b", "c", "d", "e"]);
   });
 });
 

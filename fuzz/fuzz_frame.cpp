@@ -1,4 +1,5 @@
-// Frames of anybody: the envelope as it comes, or, to get behind the checksum, a body of each kind. What decodes must encode again, and mean the same.
+// Frames of anybody: the envelope as it comes, or, to get behind the checksum, a body of each kind.
+// What decodes must encode again, and mean the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -72,7 +73,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   codec::Frame frame;
-  frame.header = {.kind = static_cast<codec::FrameKind>(kind), .session = {}, .first = 1, .last = 1};
+  frame.header = {
+      .kind = static_cast<codec::FrameKind>(kind), .session = {}, .first = 1, .last = 1};
   frame.body.assign(rest.begin(), rest.end());
   decode_parts(std::move(frame));
   return 0;

@@ -1,4 +1,5 @@
-// JSON of anybody: what is read is written and read again as the same; a manifest that is understood is written as one that is.
+// JSON of anybody: what is read is written and read again as the same; a manifest that is
+// understood is written as one that is.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto again = corral::Json::parse(once);
     check(corral::is_utf8(once) && again.has_value() && again->dump() == once);
   } else {
-    check(json.error().message.find("at byte ") != std::string::npos && corral::json_error_position(text) <= size);
+    check(json.error().message.find("at byte ") != std::string::npos &&
+          corral::json_error_position(text) <= size);
   }
   const auto manifest = corral::spool::parse_manifest(text);
   if (manifest) {

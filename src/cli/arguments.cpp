@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 
 #include "cli/command.h"
 #include "core/result.h"
@@ -62,6 +63,9 @@ struct Arguments::Impl {
   std::string name;
   std::vector<std::string> names;  // of options, without dashes
   std::map<std::string, std::vector<std::string>*> lists;  // of them those that may be repeated
+  std::map<std::string, std::string*> texts;
+  std::vector<std::pair<std::string, std::string>> exclusive;
+  std::set<std::string> in_file;
   std::vector<std::string>* rest = nullptr;
   std::string rest_name;
   std::string config;
@@ -91,6 +95,7 @@ struct Arguments::Impl {
         const std::string near = nearest(item.name, names);
         return fmt::format("{}: [{}] has no option '{}'{}", file.string(), name, item.name, near.empty() ? "" : "; did you mean '" + near + "'?");
       }
+      in_file.insert(item.name);
       if (const auto list = lists.find(item.name); list != lists.end()) {
         *list->second = item.inputs;  // flags and environment replace it whole
         continue;
@@ -103,6 +108,22 @@ struct Arguments::Impl {
       }
     }
     return std::nullopt;
+  }
+
+  // How strongly an option was given: 3 flag, 2 environment, 1 file, 0 not at all.
+  int strength(const std::string& option, std::span<char* const> flags) {
+    const std::string flag = "--" + option;
+    const auto is_it = [&](std::string_view word) { return word == flag || word.starts_with(flag + "="); };
+    if (std::ranges::any_of(flags, is_it)) return 3;
+    const char* variable = std::getenv(variable_of(option).c_str());
+    return variable != nullptr && *variable != '\0' ? 2 : in_file.contains(option) ? 1 : 0;
+  }
+
+  void settle_exclusive(std::span<char* const> flags) {
+    for (const auto& [a, b] : exclusive) {
+      const int difference = strength(a, flags) - strength(b, flags);
+      if (difference != 0) texts.at(difference > 0 ? b : a)->clear();
+    }
   }
 
   // The first word that is neither an option nor an option's value starts what is passed on untouched.
@@ -130,6 +151,7 @@ Arguments::Arguments(const std::string& name, const std::string& about, const st
 Arguments::~Arguments() = default;
 
 void Arguments::text(const std::string& name, std::string& value, const std::string& help) {
+  impl_->texts[name] = &value;
   impl_->named(name, impl_->app.add_option("--" + name, value, help));
 }
 void Arguments::flag(const std::string& name, bool& value, const std::string& help) {
@@ -168,6 +190,8 @@ void Arguments::rest(const std::string& name, std::vector<std::string>& values) 
   impl_->rest_name = name;
 }
 
+void Arguments::exclusive(const std::string& a, const std::string& b) { impl_->exclusive.emplace_back(a, b); }
+
 std::optional<int> Arguments::parse(std::span<char* const> args) {
   const auto misuse = [&](const std::string& message) {
     fmt::print(stderr, "corral {}: {}\ncorral {} --help lists the options\n", impl_->name, message, impl_->name);
@@ -203,6 +227,7 @@ std::optional<int> Arguments::parse(std::span<char* const> args) {
   } catch (const CLI::Error& error) {
     return misuse(error.what());
   }
+  impl_->settle_exclusive(args.first(length));
   return std::nullopt;
 }
 

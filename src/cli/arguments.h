@@ -33,6 +33,8 @@ class Arguments {
   void positionals(const std::string& name, std::vector<std::string>& values, const std::string& help);
   // Everything from the first word that is no option (or after `--`) goes here untouched.
   void rest(const std::string& name, std::vector<std::string>& values);
+  // Two texts that exclude each other: of a flag, a variable and a line of the file the stronger one stays, the other becomes empty.
+  void exclusive(const std::string& a, const std::string& b);
 
   // Nothing: go on. Otherwise the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);

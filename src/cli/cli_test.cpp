@@ -56,9 +56,13 @@ class ArgumentsTest : public ::testing::Test {
     fs::create_directories(fs::absolute(path).parent_path());
     ASSERT_TRUE(sys::replace_file(path, text));
   }
-  [[nodiscard]] bool said(const std::string& part) const { return error_.find(part) != std::string::npos; }
+  [[nodiscard]] bool said(const std::string& part) const {
+    return error_.find(part) != std::string::npos;
+  }
 
-  static constexpr std::array kVariables = {"CORRAL_STORE", "CORRAL_QUIET", "CORRAL_FORMAT", "CORRAL_PARAM", "CORRAL_INTERVAL", "CORRAL_SPOOL_LIMIT", "CORRAL_CONFIG"};
+  static constexpr std::array kVariables = {"CORRAL_STORE", "CORRAL_QUIET",    "CORRAL_FORMAT",
+                                            "CORRAL_PARAM", "CORRAL_INTERVAL", "CORRAL_SPOOL_LIMIT",
+                                            "CORRAL_CONFIG"};
   fs::path dir_ = fs::temp_directory_path() / ("corral-cli-" + std::to_string(::getpid()));
   std::string store_ = "default";
   bool quiet_ = false;
@@ -170,14 +174,17 @@ TEST_F(ArgumentsTest, SomeMayBeRepeated) {
 
 TEST_F(ArgumentsTest, HelpIsPrintedAndDone) {
   EXPECT_EQ(parse({"--help"}, true), kDone);
-  for (const char* part : {"corral test", "COMMAND...", "--store", "--spool-limit", "CORRAL_STORE", "Examples:"}) EXPECT_NE(output_.find(part), std::string::npos) << part << output_;
+  for (const char* part :
+       {"corral test", "COMMAND...", "--store", "--spool-limit", "CORRAL_STORE", "Examples:"})
+    EXPECT_NE(output_.find(part), std::string::npos) << part << output_;
 }
 
 // ---- the command behind the options
 using Words = std::vector<std::string>;
 
 TEST_F(ArgumentsTest, WhatFollowsTheFirstWordIsTheCommandsOwn) {
-  EXPECT_EQ(parse({"--store", "s", "train.py", "--store", "x", "--help", "--", "-q"}, true), std::nullopt);
+  EXPECT_EQ(parse({"--store", "s", "train.py", "--store", "x", "--help", "--", "-q"}, true),
+            std::nullopt);
   EXPECT_EQ(store_, "s");
   EXPECT_EQ(rest_, (Words{"train.py", "--store", "x", "--help", "--", "-q"}));
 }
@@ -210,7 +217,9 @@ TEST_F(ArgumentsTest, TheCommandsOwnConfigOptionIsNotOurs) {
 
 // ---- destination
 TEST(Destination, IsAStoreOrAServerNeverBoth) {
-  const auto of = [](const std::string& store, const std::string& server) { return destination_of({.store = store, .server = server, .token_file = {}, .spool = {}}); };
+  const auto of = [](const std::string& store, const std::string& server) {
+    return destination_of({.store = store, .server = server, .token_file = {}, .spool = {}});
+  };
   EXPECT_EQ(of("/a/../b", "")->store, "/b");
   EXPECT_TRUE(of("relative", "")->store.is_absolute());
   EXPECT_EQ(of("", "http://h:5000/")->server, "http://h:5000");
@@ -286,10 +295,13 @@ TEST(Answers, WhatIsNotThereIsADash) {
 
 TEST(Answers, HowARunEnded) {
   const auto ending = [](const char* json) { return ending_text(Json::parse(json).value()); };
-  EXPECT_EQ(ending(R"({"status":"finished","exit_code":0,"exit_signal":null})"), "finished, exit status 0");
-  EXPECT_EQ(ending(R"({"status":"failed","exit_code":null,"exit_signal":9})"), "failed, by signal 9");
+  EXPECT_EQ(ending(R"({"status":"finished","exit_code":0,"exit_signal":null})"),
+            "finished, exit status 0");
+  EXPECT_EQ(ending(R"({"status":"failed","exit_code":null,"exit_signal":9})"),
+            "failed, by signal 9");
   EXPECT_EQ(ending(R"({"status":"running","exit_code":null,"exit_signal":null})"), "running");
-  EXPECT_EQ(ending(R"({"status":"unknown","exit_code":null,"exit_signal":null})").find("unknown"), 0u);
+  EXPECT_EQ(ending(R"({"status":"unknown","exit_code":null,"exit_signal":null})").find("unknown"),
+            0u);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace fs = spool::fs;
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.text("store", flags.store, "directory of the embedded store (default: $XDG_DATA_HOME/corral, else ~/.local/share/corral)");
   arguments.text("server", flags.server, "URL of a running server instead of a store of one's own");
+  arguments.exclusive("store", "server");
   arguments.text("token-file", flags.token_file, "file that holds the server's token");
   arguments.text("spool", flags.spool, "local directory where data waits for the server (default: ~/.local/state/corral/spool)");
 }

@@ -15,7 +15,9 @@ namespace {
 using Data = std::vector<std::uint8_t>;
 
 std::uint32_t crc(const Data& data) { return crc32c(data.data(), data.size()); }
-std::uint32_t by_table(const Data& data) { return ~detail::crc32c_table(~0u, data.data(), data.size()); }
+std::uint32_t by_table(const Data& data) {
+  return ~detail::crc32c_table(~0u, data.data(), data.size());
+}
 
 // RFC 3720, appendix B.4.
 std::vector<std::pair<Data, std::uint32_t>> vectors() {
@@ -31,7 +33,11 @@ std::vector<std::pair<Data, std::uint32_t>> vectors() {
   read_command[31] = 0x18;
   read_command[32] = 0x28;
   read_command[40] = 0x02;
-  return {{Data(32, 0x00), 0x8A9136AAu}, {Data(32, 0xFF), 0x62A8AB43u}, {up, 0x46DD794Eu}, {down, 0x113FDB5Cu}, {read_command, 0xD9963A56u}};
+  return {{Data(32, 0x00), 0x8A9136AAu},
+          {Data(32, 0xFF), 0x62A8AB43u},
+          {up, 0x46DD794Eu},
+          {down, 0x113FDB5Cu},
+          {read_command, 0xD9963A56u}};
 }
 
 TEST(Crc32c, AnswersOfRfc3720) {

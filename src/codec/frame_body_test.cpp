@@ -53,7 +53,8 @@ RC_GTEST_PROP(FrameBody, RunEnd, ()) {
   RC_ASSERT(decode_run_end(framed(body)).value() == body);
 }
 RC_GTEST_PROP(FrameBody, Gap, ()) {
-  const GapBody body{.reason = testing::any_enum(GapReason::kCorrupt), .message = testing::any_text()};
+  const GapBody body{.reason = testing::any_enum(GapReason::kCorrupt),
+                     .message = testing::any_text()};
   const GapBody back = decode_gap(framed(body)).value();
   RC_ASSERT(back.reason == body.reason && back.message == body.message);
 }
@@ -62,11 +63,13 @@ TEST(FrameBody, TimesAndStepsOfEveryDistanceComeBack) {
   constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
   constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
   SampleGroup group;
-  for (const std::int64_t t : {kMax, kMin, std::int64_t{0}, kMin, kMax, std::int64_t{-1}, kMax - 1}) {
+  for (const std::int64_t t :
+       {kMax, kMin, std::int64_t{0}, kMin, kMax, std::int64_t{-1}, kMax - 1}) {
     group.times.push_back(boot_time(t));
     group.steps.push_back(~t);
   }
-  group.columns.push_back({.series = 1, .present = {}, .values = std::vector<double>(group.times.size(), -0.0)});
+  group.columns.push_back(
+      {.series = 1, .present = {}, .values = std::vector<double>(group.times.size(), -0.0)});
   const SamplesBody body{{group}};
   EXPECT_TRUE(testing::same(decode_samples(framed(body)).value(), body));
 }
@@ -123,24 +126,38 @@ TEST(FrameBody, LimitsAreChecked) {
     change(other);
     return error_of(decode_session(framed(other)));
   };
-  EXPECT_NE(changed([](SessionBody& s) { s.experiment = ""; }).find("experiment"), std::string::npos);
+  EXPECT_NE(changed([](SessionBody& s) { s.experiment = ""; }).find("experiment"),
+            std::string::npos);
   EXPECT_NE(changed([](SessionBody& s) { s.run = {}; }).find("run"), std::string::npos);
   EXPECT_NE(changed([](SessionBody& s) { s.workload = {}; }).find("workload"), std::string::npos);
   EXPECT_NE(changed([](SessionBody& s) { s.host = "\xFF"; }).find("host"), std::string::npos);
-  EXPECT_NE(changed([&](SessionBody& s) { s.run_name = long_name; }).find("run name"), std::string::npos);
+  EXPECT_NE(changed([&](SessionBody& s) { s.run_name = long_name; }).find("run name"),
+            std::string::npos);
 
   error_of(decode_schema(framed(SchemaBody{{{.id = 0, .name = "a", .source = "", .unit = ""}}})));
-  error_of(decode_schema(framed(SchemaBody{{{.id = limits::kSeriesPerSession + 1, .name = "a", .source = "", .unit = ""}}})));
-  error_of(decode_schema(framed(SchemaBody{{{.id = 1, .name = long_name, .source = "", .unit = ""}}})));
-  error_of(decode_facts(framed(FactsBody{{{FactKind::kParam, "k", std::string(limits::kValueBytes + 1, 'v')}}})));
+  error_of(decode_schema(framed(
+      SchemaBody{{{.id = limits::kSeriesPerSession + 1, .name = "a", .source = "", .unit = ""}}})));
+  error_of(
+      decode_schema(framed(SchemaBody{{{.id = 1, .name = long_name, .source = "", .unit = ""}}})));
+  error_of(decode_facts(
+      framed(FactsBody{{{FactKind::kParam, "k", std::string(limits::kValueBytes + 1, 'v')}}})));
   error_of(decode_facts(framed(FactsBody{{{FactKind::kParam, "", "v"}}})));
-  error_of(decode_events(framed(EventsBody{{{boot_time(0), "e", "user", Attributes(limits::kAttributes + 1, {"k", "1"})}}})));
+  error_of(decode_events(framed(
+      EventsBody{{{boot_time(0), "e", "user", Attributes(limits::kAttributes + 1, {"k", "1"})}}})));
   error_of(decode_events(framed(EventsBody{{{boot_time(0), long_name, "user", {}}}})));
-  error_of(decode_log(framed(LogBody{.time = {}, .stream = LogStream::kTty, .offset = -1, .bytes = ""})));
+  error_of(decode_log(
+      framed(LogBody{.time = {}, .stream = LogStream::kTty, .offset = -1, .bytes = ""})));
 }
 
 TEST(FrameBody, APhaseSaysWhenAndWhich) {
-  const PhaseRecord good{.id = 1, .begin = boot_time(1), .end = {}, .name = "epoch", .type = "epoch", .lane = "h/1/m", .links = {}, .attributes = {}};
+  const PhaseRecord good{.id = 1,
+                         .begin = boot_time(1),
+                         .end = {},
+                         .name = "epoch",
+                         .type = "epoch",
+                         .lane = "h/1/m",
+                         .links = {},
+                         .attributes = {}};
   EXPECT_TRUE(decode_phases(framed(PhasesBody{{good}})));
   const auto changed = [&](auto change) {
     PhaseRecord other = good;
@@ -150,9 +167,13 @@ TEST(FrameBody, APhaseSaysWhenAndWhich) {
   EXPECT_NE(changed([](PhaseRecord& p) { p.id = 0; }).find("phase id"), std::string::npos);
   EXPECT_NE(changed([](PhaseRecord& p) { p.begin.reset(); }).find("neither"), std::string::npos);
   EXPECT_NE(changed([](PhaseRecord& p) { p.name.clear(); }).find("phase name"), std::string::npos);
-  EXPECT_NE(changed([](PhaseRecord& p) { p.name = std::string(limits::kNameBytes + 1, 'n'); }).find("phase name"), std::string::npos);
+  EXPECT_NE(changed([](PhaseRecord& p) {
+              p.name = std::string(limits::kNameBytes + 1, 'n');
+            }).find("phase name"),
+            std::string::npos);
   EXPECT_NE(changed([](PhaseRecord& p) { p.lane = "\xC0"; }).find("UTF-8"), std::string::npos);
-  EXPECT_NE(changed([](PhaseRecord& p) { p.links.assign(65, 1); }).find("links"), std::string::npos);
+  EXPECT_NE(changed([](PhaseRecord& p) { p.links.assign(65, 1); }).find("links"),
+            std::string::npos);
 }
 
 TEST(Varint, NumbersLongerThanSixtyFourBitsAreRefused) {
@@ -177,11 +198,20 @@ TEST(Varint, NumbersLongerThanSixtyFourBitsAreRefused) {
 RC_GTEST_PROP(FrameBody, DamageIsNamedOrHarmless, ()) {
   Frame frame = framed(testing::any_samples());
   switch (*rc::gen::inRange(0, 5)) {
-    case 0: frame = framed(testing::any_session()); break;
-    case 1: frame = framed(testing::any_schema()); break;
-    case 2: frame = framed(testing::any_phases()); break;
-    case 3: frame = framed(testing::any_events()); break;
-    default: break;
+    case 0:
+      frame = framed(testing::any_session());
+      break;
+    case 1:
+      frame = framed(testing::any_schema());
+      break;
+    case 2:
+      frame = framed(testing::any_phases());
+      break;
+    case 3:
+      frame = framed(testing::any_events());
+      break;
+    default:
+      break;
   }
   for (int n = *rc::gen::inRange(1, 4); n > 0 && !frame.body.empty(); --n) {
     frame.body[testing::up_to(frame.body.size() - 1)] = *rc::gen::arbitrary<std::uint8_t>();

@@ -1,6 +1,8 @@
-// Frames of version 1 as they were when version 1 was made (tests/golden/frame-v1.bin): they are read for ever.
+// Frames of version 1 as they were when version 1 was made (tests/golden/frame-v1.bin): they are
+// read for ever.
 //
-// CORRAL_UPDATE_GOLDEN=1 writes the file anew; that is right only while version 1 has never been released.
+// CORRAL_UPDATE_GOLDEN=1 writes the file anew; that is right only while version 1 has never been
+// released.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -49,7 +51,9 @@ SamplesBody samples() {
     steps.times.push_back(boot_time(1'000'000'000 + 10 * i));
     steps.steps.push_back(i == 2 ? -5 : i);
   }
-  steps.columns.push_back({.series = 1, .present = {}, .values = {0.5, std::bit_cast<double>(0x7FF8000000001234u), -0.0}});
+  steps.columns.push_back({.series = 1,
+                           .present = {},
+                           .values = {0.5, std::bit_cast<double>(0x7FF8000000001234u), -0.0}});
   sparse.times = {boot_time(5), boot_time(4)};
   sparse.columns.push_back({.series = 2, .present = {false, true}, .values = {1e300}});
   return {{steps, sparse}};
@@ -78,9 +82,21 @@ FactsBody facts() {
            {FactKind::kDrop, "points", "12"}}};
 }
 EventsBody events() { return {{{boot_time(70), "checkpoint", "user", {{"path", R"("a.pt")"}}}}}; }
-LogBody log() { return {.time = boot_time(80), .stream = LogStream::kStderr, .offset = 5, .bytes = std::string("epoch 1\n\xFF\0", 10)}; }
-LogBody long_log() { return {.time = boot_time(81), .stream = LogStream::kTty, .offset = 15, .bytes = std::string(3000, 'e')}; }
-RunEndBody run_end() { return {.time = boot_time(90), .reason = EndReason::kSignal, .exit_code = {}, .exit_signal = 9}; }
+LogBody log() {
+  return {.time = boot_time(80),
+          .stream = LogStream::kStderr,
+          .offset = 5,
+          .bytes = std::string("epoch 1\n\xFF\0", 10)};
+}
+LogBody long_log() {
+  return {.time = boot_time(81),
+          .stream = LogStream::kTty,
+          .offset = 15,
+          .bytes = std::string(3000, 'e')};
+}
+RunEndBody run_end() {
+  return {.time = boot_time(90), .reason = EndReason::kSignal, .exit_code = {}, .exit_signal = 9};
+}
 GapBody gap() { return {.reason = GapReason::kRefused, .message = "series 9 was never declared"}; }
 Bundle bundle() {
   Bundle all;
@@ -93,10 +109,12 @@ Bundle bundle() {
 }
 
 std::vector<Bytes> encoded() {
-  return {encode(header_of(1, 1), session()), encode(header_of(2, 2), schema()), encode(header_of(3, 6), samples()),
-          encode(header_of(7, 9), phases()),  encode(header_of(10, 10), facts()), encode(header_of(11, 11), events()),
-          encode(header_of(12, 12), log()),   encode(header_of(13, 13), run_end()), encode(header_of(14, ~0ull - 1), gap()),
-          bundle().finish(header_of(20, 40)), encode(header_of(41, 41), long_log())};
+  return {encode(header_of(1, 1), session()),      encode(header_of(2, 2), schema()),
+          encode(header_of(3, 6), samples()),      encode(header_of(7, 9), phases()),
+          encode(header_of(10, 10), facts()),      encode(header_of(11, 11), events()),
+          encode(header_of(12, 12), log()),        encode(header_of(13, 13), run_end()),
+          encode(header_of(14, ~0ull - 1), gap()), bundle().finish(header_of(20, 40)),
+          encode(header_of(41, 41), long_log())};
 }
 
 std::string golden_path() { return CORRAL_TEST_GOLDEN "/frame-v1.bin"; }
@@ -108,7 +126,8 @@ std::vector<Bytes> golden() {
   for (std::size_t at = 0; at < all.size();) {
     const std::size_t length = frame_length(ByteView(all).subspan(at)).value_or(0);
     if (length == 0) break;
-    frames.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at), all.begin() + static_cast<std::ptrdiff_t>(at + length));
+    frames.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at),
+                        all.begin() + static_cast<std::ptrdiff_t>(at + length));
     at += length;
   }
   return frames;
@@ -119,7 +138,9 @@ class FrameGolden : public ::testing::Test {
   static void SetUpTestSuite() {
     if (std::getenv("CORRAL_UPDATE_GOLDEN") == nullptr) return;
     std::ofstream out(golden_path(), std::ios::binary);
-    for (const Bytes& frame : encoded()) out.write(reinterpret_cast<const char*>(frame.data()), static_cast<std::streamsize>(frame.size()));
+    for (const Bytes& frame : encoded())
+      out.write(reinterpret_cast<const char*>(frame.data()),
+                static_cast<std::streamsize>(frame.size()));
   }
   void SetUp() override { ASSERT_EQ(frames_.size(), 11u); }
   [[nodiscard]] Frame frame(std::size_t i) const { return decode_frame(frames_[i]).value(); }

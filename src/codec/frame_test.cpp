@@ -29,9 +29,16 @@ Code code_of(ByteView bytes) {
   const auto frame = decode_frame(bytes);
   return frame ? Code::kInternal : frame.error().code;
 }
-Bytes small_frame() { return encode(header_of(5, 9), FactsBody{{{FactKind::kParam, "lr", "0.1"}}}); }
+Bytes small_frame() {
+  return encode(header_of(5, 9), FactsBody{{{FactKind::kParam, "lr", "0.1"}}});
+}
 // Long enough to be compressed.
-Bytes large_frame() { return encode(header_of(), LogBody{.time = boot_time(7), .stream = LogStream::kStderr, .offset = 0, .bytes = std::string(2000, 'x')}); }
+Bytes large_frame() {
+  return encode(header_of(), LogBody{.time = boot_time(7),
+                                     .stream = LogStream::kStderr,
+                                     .offset = 0,
+                                     .bytes = std::string(2000, 'x')});
+}
 
 // A frame around bytes that are the compressed body, or claim to be.
 Bytes compressed_frame(const Bytes& stored, std::uint32_t body_bytes) {
@@ -129,7 +136,8 @@ TEST(Frame, AHeaderThatNoEncoderWritesIsRefused) {
 
 TEST(Frame, TheLargestBodyIsTaken) {
   FactsBody body;
-  for (std::size_t bytes = 4; bytes + 5000 < limits::kFrameBytes; bytes += 7 + 1 + 4000) body.facts.push_back({FactKind::kTag, "k", std::string(4000, 'v')});
+  for (std::size_t bytes = 4; bytes + 5000 < limits::kFrameBytes; bytes += 7 + 1 + 4000)
+    body.facts.push_back({FactKind::kTag, "k", std::string(4000, 'v')});
   const auto frame = decode_frame(encode(header_of(), body));
   ASSERT_TRUE(frame);
   EXPECT_EQ(decode_facts(*frame).value().facts, body.facts);
@@ -140,9 +148,11 @@ TEST(Frame, ABombOfCompressionDoesNotGoOff) {
   ASSERT_LT(bomb.size(), limits::kFrameBytes);
   EXPECT_EQ(code_of(compressed_frame(bomb, 100)), Code::kCorruption);
   EXPECT_EQ(code_of(compressed_frame(bomb, limits::kFrameBytes)), Code::kCorruption);
-  EXPECT_EQ(code_of(compressed_frame(zstd(100), 101)), Code::kCorruption);  // promises more than it has
+  EXPECT_EQ(code_of(compressed_frame(zstd(100), 101)),
+            Code::kCorruption);  // promises more than it has
   EXPECT_EQ(code_of(compressed_frame({1, 2, 3}, 100)), Code::kCorruption);
-  EXPECT_EQ(code_of(compressed_frame({}, 0)), Code::kInternal);  // nothing is something that zstd can say
+  EXPECT_EQ(code_of(compressed_frame({}, 0)),
+            Code::kInternal);  // nothing is something that zstd can say
 }
 
 // ---- bundles
@@ -186,14 +196,20 @@ RC_GTEST_PROP(BundleProperty, SectionsComeBackInTheirOrderWithTheBundlesNumbers,
     RC_ASSERT(at < parts->size());
     const Frame& part = (*parts)[at++];
     RC_ASSERT(part.header.kind == kind);
-    RC_ASSERT(part.header.first == 3u && part.header.last == 77u && part.header.session == header_of().session);
+    RC_ASSERT(part.header.first == 3u && part.header.last == 77u &&
+              part.header.session == header_of().session);
     return &part;
   };
-  if (const Frame* f = next(FrameKind::kSchema, !schema.series.empty())) RC_ASSERT(decode_schema(*f).value().series == schema.series);
-  if (const Frame* f = next(FrameKind::kFacts, !facts.facts.empty())) RC_ASSERT(decode_facts(*f).value().facts == facts.facts);
-  if (const Frame* f = next(FrameKind::kEvents, !events.events.empty())) RC_ASSERT(decode_events(*f).value().events == events.events);
-  if (const Frame* f = next(FrameKind::kPhases, !phases.phases.empty())) RC_ASSERT(decode_phases(*f).value().phases == phases.phases);
-  if (const Frame* f = next(FrameKind::kSamples, !samples.groups.empty())) RC_ASSERT(testing::same(decode_samples(*f).value(), samples));
+  if (const Frame* f = next(FrameKind::kSchema, !schema.series.empty()))
+    RC_ASSERT(decode_schema(*f).value().series == schema.series);
+  if (const Frame* f = next(FrameKind::kFacts, !facts.facts.empty()))
+    RC_ASSERT(decode_facts(*f).value().facts == facts.facts);
+  if (const Frame* f = next(FrameKind::kEvents, !events.events.empty()))
+    RC_ASSERT(decode_events(*f).value().events == events.events);
+  if (const Frame* f = next(FrameKind::kPhases, !phases.phases.empty()))
+    RC_ASSERT(decode_phases(*f).value().phases == phases.phases);
+  if (const Frame* f = next(FrameKind::kSamples, !samples.groups.empty()))
+    RC_ASSERT(testing::same(decode_samples(*f).value(), samples));
   RC_ASSERT(at == parts->size());
 }
 

@@ -1,4 +1,5 @@
-// For tests: bodies of every kind, made up by rapidcheck, and frames with a header that no encoder would write.
+// For tests: bodies of every kind, made up by rapidcheck, and frames with a header that no encoder
+// would write.
 #pragma once
 
 #include <rapidcheck.h>
@@ -25,7 +26,8 @@ inline FrameHeader header_of(std::uint64_t first = 1, std::uint64_t last = 1) {
 inline void reseal(Bytes& frame) {
   constexpr std::size_t kCrcAt = 48;
   const std::uint32_t head = crc32c(frame.data(), kCrcAt);
-  const std::uint32_t crc = crc32c(frame.data() + kFrameHeaderBytes, frame.size() - kFrameHeaderBytes, head);
+  const std::uint32_t crc =
+      crc32c(frame.data() + kFrameHeaderBytes, frame.size() - kFrameHeaderBytes, head);
   std::memcpy(frame.data() + kCrcAt, &crc, sizeof crc);
 }
 
@@ -33,7 +35,8 @@ inline void reseal(Bytes& frame) {
 inline std::size_t up_to(std::size_t most) { return *rc::gen::inRange<std::size_t>(0, most + 1); }
 inline std::int64_t any_number() {
   return *rc::gen::oneOf(rc::gen::arbitrary<std::int64_t>(),
-                         rc::gen::element(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max(), std::int64_t{0},
+                         rc::gen::element(std::numeric_limits<std::int64_t>::min(),
+                                          std::numeric_limits<std::int64_t>::max(), std::int64_t{0},
                                           std::int64_t{-1}));
 }
 inline BootTime any_time() { return boot_time(any_number()); }
@@ -41,9 +44,12 @@ inline BootTime any_time() { return boot_time(any_number()); }
 inline double any_double() {
   return std::bit_cast<double>(*rc::gen::oneOf(
       rc::gen::arbitrary<std::uint64_t>(),
-      rc::gen::element<std::uint64_t>(0x7FF8000000000001u, 0xFFF0000000000001u, 0x8000000000000000u, 1u, 0x7FF0000000000000u, 0x3FF0000000000000u)));
+      rc::gen::element<std::uint64_t>(0x7FF8000000000001u, 0xFFF0000000000001u, 0x8000000000000000u,
+                                      1u, 0x7FF0000000000000u, 0x3FF0000000000000u)));
 }
-inline std::string any_text(std::size_t most = 40) { return to_utf8(*rc::gen::container<std::string>(up_to(most), rc::gen::arbitrary<char>())); }
+inline std::string any_text(std::size_t most = 40) {
+  return to_utf8(*rc::gen::container<std::string>(up_to(most), rc::gen::arbitrary<char>()));
+}
 inline std::string any_name() { return "n" + any_text(); }
 template <class Enum>
 Enum any_enum(Enum last, Enum first = Enum{}) {
@@ -141,7 +147,10 @@ inline LogBody any_log() {
           .bytes = *rc::gen::arbitrary<std::string>()};
 }
 inline RunEndBody any_run_end() {
-  RunEndBody body{.time = any_time(), .reason = any_enum(EndReason::kNotStarted), .exit_code = {}, .exit_signal = {}};
+  RunEndBody body{.time = any_time(),
+                  .reason = any_enum(EndReason::kNotStarted),
+                  .exit_code = {},
+                  .exit_signal = {}};
   if (*rc::gen::arbitrary<bool>()) body.exit_code = *rc::gen::arbitrary<std::int32_t>();
   if (*rc::gen::arbitrary<bool>()) body.exit_signal = *rc::gen::arbitrary<std::int32_t>();
   return body;
@@ -158,7 +167,8 @@ inline bool same(const SamplesBody& a, const SamplesBody& b) {
   for (std::size_t g = 0; g < a.groups.size(); ++g) {
     const SampleGroup& x = a.groups[g];
     const SampleGroup& y = b.groups[g];
-    if (x.times != y.times || x.steps != y.steps || x.columns.size() != y.columns.size()) return false;
+    if (x.times != y.times || x.steps != y.steps || x.columns.size() != y.columns.size())
+      return false;
     for (std::size_t c = 0; c < x.columns.size(); ++c) {
       const Column& p = x.columns[c];
       const Column& q = y.columns[c];

@@ -30,8 +30,9 @@ TEST(Ids, HexIsReadInEitherCaseAndWrittenInLower) {
 }
 
 TEST(Ids, AnythingElseIsNoId) {
-  for (const std::string& text : {std::string(), std::string(31, 'a'), std::string(33, 'a'), "g" + std::string(31, 'a'),
-                                 std::string(31, 'a') + " ", std::string(32, '\0')}) {
+  for (const std::string& text :
+       {std::string(), std::string(31, 'a'), std::string(33, 'a'), "g" + std::string(31, 'a'),
+        std::string(31, 'a') + " ", std::string(32, '\0')}) {
     const auto id = RunId::parse(text);
     ASSERT_FALSE(id) << text;
     EXPECT_EQ(id.error().code, Code::kInvalidArgument);
@@ -104,19 +105,24 @@ TEST(Result, ContextComesInFront) {
 }
 
 TEST(Result, ErrnoBecomesACodeAndAMessage) {
-  const std::pair<int, Code> cases[] = {{ENOENT, Code::kNotFound}, {EACCES, Code::kPermission},       {EROFS, Code::kPermission},
-                                        {ENOSPC, Code::kNoSpace},  {EDQUOT, Code::kNoSpace},          {EEXIST, Code::kAlreadyExists},
-                                        {EIO, Code::kIo},          {ECONNREFUSED, Code::kUnavailable}, {ENOSYS, Code::kUnsupported}};
-  for (const auto& [number, code] : cases) EXPECT_EQ(fail_errno("x", number).value().code, code) << number;
+  const std::pair<int, Code> cases[] = {
+      {ENOENT, Code::kNotFound}, {EACCES, Code::kPermission},        {EROFS, Code::kPermission},
+      {ENOSPC, Code::kNoSpace},  {EDQUOT, Code::kNoSpace},           {EEXIST, Code::kAlreadyExists},
+      {EIO, Code::kIo},          {ECONNREFUSED, Code::kUnavailable}, {ENOSYS, Code::kUnsupported}};
+  for (const auto& [number, code] : cases)
+    EXPECT_EQ(fail_errno("x", number).value().code, code) << number;
   EXPECT_EQ(fail_errno("/data", ENOSPC).value().message, "/data: No space left on device");
 }
 
 TEST(Result, EveryCodeHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int c = 0; c <= static_cast<int>(Code::kInternal); ++c) EXPECT_TRUE(names.insert(code_name(static_cast<Code>(c))).second);
+  for (int c = 0; c <= static_cast<int>(Code::kInternal); ++c)
+    EXPECT_TRUE(names.insert(code_name(static_cast<Code>(c))).second);
 }
 
-TEST(ResultDeathTest, ABrokenAssertionSaysWhere) { EXPECT_DEATH(CORRAL_ASSERT(1 + 1 == 3), "1 \\+ 1 == 3 .*core_test.cpp"); }
+TEST(ResultDeathTest, ABrokenAssertionSaysWhere) {
+  EXPECT_DEATH(CORRAL_ASSERT(1 + 1 == 3), "1 \\+ 1 == 3 .*core_test.cpp");
+}
 
 TEST(Guarded, CountsEveryThreadsIncrement) {
   Guarded<int> count(0);
@@ -154,11 +160,14 @@ TEST(Time, DurationsForPeople) {
 
 TEST(Time, DurationsOfPeople) {
   const std::pair<std::string_view, Nanos> cases[] = {
-      {"250ms", milliseconds(250)},   {"2s", std::chrono::seconds(2)}, {"2", std::chrono::seconds(2)},  {"1.5m", std::chrono::seconds(90)},
-      {"3h", std::chrono::hours(3)},  {"1d", std::chrono::hours(24)},  {"10us", Nanos(10'000)},         {"0", Nanos(0)},
+      {"250ms", milliseconds(250)},      {"2s", std::chrono::seconds(2)},
+      {"2", std::chrono::seconds(2)},    {"1.5m", std::chrono::seconds(90)},
+      {"3h", std::chrono::hours(3)},     {"1d", std::chrono::hours(24)},
+      {"10us", Nanos(10'000)},           {"0", Nanos(0)},
       {"2min", std::chrono::minutes(2)}, {"0.1s", milliseconds(100)}};
   for (const auto& [text, expected] : cases) EXPECT_EQ(parse_duration(text), expected) << text;
-  for (const std::string_view text : {"", "s", "-1s", "1 s", "1x", "1ss", "nan", "inf", "1e300s", "999999999999d", "0x10"}) {
+  for (const std::string_view text :
+       {"", "s", "-1s", "1 s", "1x", "1ss", "nan", "inf", "1e300s", "999999999999d", "0x10"}) {
     EXPECT_EQ(parse_duration(text), kNoDuration) << text;
   }
 }
@@ -167,17 +176,21 @@ TEST(Time, DurationsOfPeople) {
 TEST(Text, IntegersAreTakenWholeOrNotAtAll) {
   EXPECT_EQ(parse_int("-9223372036854775808"), std::numeric_limits<std::int64_t>::min());
   EXPECT_EQ(parse_int("007"), 7);
-  for (const std::string_view text : {"", "1 ", " 1", "+1", "1.0", "9223372036854775808", "0x1"}) EXPECT_FALSE(parse_int(text)) << text;
+  for (const std::string_view text : {"", "1 ", " 1", "+1", "1.0", "9223372036854775808", "0x1"})
+    EXPECT_FALSE(parse_int(text)) << text;
   EXPECT_EQ(parse_double("1e-3"), 0.001);
   EXPECT_FALSE(parse_double("1,5"));
 }
 
 TEST(Text, SizesOfPeople) {
-  const std::pair<std::string_view, std::int64_t> cases[] = {{"1000", 1000},         {"64MiB", 64ll << 20}, {"2GiB", 2ll << 30}, {"512k", 512ll << 10},
-                                                             {"1.5K", 1536},         {"10B", 10},           {"3MB", 3ll << 20},  {"1T", 1ll << 40},
-                                                             {"0", 0},               {"0.5GiB", 512ll << 20}};
+  const std::pair<std::string_view, std::int64_t> cases[] = {
+      {"1000", 1000},         {"64MiB", 64ll << 20}, {"2GiB", 2ll << 30},
+      {"512k", 512ll << 10},  {"1.5K", 1536},        {"10B", 10},
+      {"3MB", 3ll << 20},     {"1T", 1ll << 40},     {"0", 0},
+      {"0.5GiB", 512ll << 20}};
   for (const auto& [text, bytes] : cases) EXPECT_EQ(parse_bytes(text), bytes) << text;
-  for (const std::string_view text : {"", "k", "-1", "1 MiB", "1Mi", "1MBB", "1x", "nan", "inf", "1e30", "9999999T"}) {
+  for (const std::string_view text :
+       {"", "k", "-1", "1 MiB", "1Mi", "1MBB", "1x", "nan", "inf", "1e30", "9999999T"}) {
     EXPECT_FALSE(parse_bytes(text)) << text;
   }
 }
@@ -197,23 +210,26 @@ struct Utf8Case {
 
 TEST(Utf8, EveryInvalidClassIsFoundAndReplacedByteByByte) {
   const Utf8Case cases[] = {
-      {"\x80", "\uFFFD"},                                          // continuation alone
-      {"a\xBF" "b", "a\uFFFD" "b"},
-      {"\xC3", "\uFFFD"},                                          // cut short
+      {"\x80", "\uFFFD"},  // continuation alone
+      {"a\xBF"
+       "b",
+       "a\uFFFD"
+       "b"},
+      {"\xC3", "\uFFFD"},  // cut short
       {"\xC3(", "\uFFFD("},
       {"\xE2\x82", "\uFFFD\uFFFD"},
       {"\xE2\x82(", "\uFFFD\uFFFD("},
       {"\xF0\x9F\x98", "\uFFFD\uFFFD\uFFFD"},
       {"\xF0\x9F\x98(", "\uFFFD\uFFFD\uFFFD("},
-      {"\xC0\x80", "\uFFFD\uFFFD"},                                // overlong
+      {"\xC0\x80", "\uFFFD\uFFFD"},  // overlong
       {"\xC1\xBF", "\uFFFD\uFFFD"},
       {"\xE0\x80\x80", "\uFFFD\uFFFD\uFFFD"},
       {"\xE0\x9F\xBF", "\uFFFD\uFFFD\uFFFD"},
       {"\xF0\x80\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},
       {"\xF0\x8F\xBF\xBF", "\uFFFD\uFFFD\uFFFD\uFFFD"},
-      {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},                      // surrogates
+      {"\xED\xA0\x80", "\uFFFD\uFFFD\uFFFD"},  // surrogates
       {"\xED\xBF\xBF", "\uFFFD\uFFFD\uFFFD"},
-      {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},            // beyond U+10FFFF
+      {"\xF4\x90\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},  // beyond U+10FFFF
       {"\xF5\x80\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD"},
       {"\xF8\x88\x80\x80\x80", "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD"},  // five bytes
       {"\xFE", "\uFFFD"},
@@ -234,10 +250,11 @@ TEST(Utf8, EveryValidCharacterStays) {
     } else if (c < 0x800) {
       all += {static_cast<char>(0xC0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
     } else if (c < 0x10000) {
-      all += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
-    } else {
-      all += {static_cast<char>(0xF0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 63)), static_cast<char>(0x80 | (c >> 6 & 63)),
+      all += {static_cast<char>(0xE0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)),
               static_cast<char>(0x80 | (c & 63))};
+    } else {
+      all += {static_cast<char>(0xF0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 63)),
+              static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
     }
   }
   all += "\xED\x9F\xBF\xEE\x80\x80\xF4\x8F\xBF\xBF";  // beside the surrogates, and the last one
@@ -254,14 +271,29 @@ RC_GTEST_PROP(Utf8Property, WhatComesOutIsValidAndStays, (const std::string& byt
 }
 
 TEST(Glob, StarsQuestionMarksAndSets) {
-  const std::pair<std::string_view, std::string_view> yes[] = {
-      {"*", ""},           {"*", "anything"},    {"loss", "loss"},     {"*loss", "train/loss"}, {"host.*.busy", "host.cpu.busy"}, {"a?c", "abc"},
-      {"[a-c]x", "bx"},    {"[!a-c]x", "dx"},    {"[^a]x", "bx"},      {"[]]", "]"},            {"[a-]", "-"},                    {"*a*b*", "xxaxxbxx"},
-      {"**", "x"},         {"[", "["},           {"a*", "a"},          {"[abc", "[abc"}};
-  for (const auto& [pattern, name] : yes) EXPECT_TRUE(glob_match(pattern, name)) << pattern << " " << name;
-  const std::pair<std::string_view, std::string_view> no[] = {{"", "a"},       {"loss", "Loss"},  {"loss", "losss"}, {"?", ""},      {"a?c", "ac"},
-                                                              {"[a-c]x", "dx"}, {"[!a-c]x", "ax"}, {"*a*b*", "xxbxxa"}, {"a*c", "abd"}, {"[!]]", "]"}};
-  for (const auto& [pattern, name] : no) EXPECT_FALSE(glob_match(pattern, name)) << pattern << " " << name;
+  const std::pair<std::string_view, std::string_view> yes[] = {{"*", ""},
+                                                               {"*", "anything"},
+                                                               {"loss", "loss"},
+                                                               {"*loss", "train/loss"},
+                                                               {"host.*.busy", "host.cpu.busy"},
+                                                               {"a?c", "abc"},
+                                                               {"[a-c]x", "bx"},
+                                                               {"[!a-c]x", "dx"},
+                                                               {"[^a]x", "bx"},
+                                                               {"[]]", "]"},
+                                                               {"[a-]", "-"},
+                                                               {"*a*b*", "xxaxxbxx"},
+                                                               {"**", "x"},
+                                                               {"[", "["},
+                                                               {"a*", "a"},
+                                                               {"[abc", "[abc"}};
+  for (const auto& [pattern, name] : yes)
+    EXPECT_TRUE(glob_match(pattern, name)) << pattern << " " << name;
+  const std::pair<std::string_view, std::string_view> no[] = {
+      {"", "a"},        {"loss", "Loss"},  {"loss", "losss"},   {"?", ""},      {"a?c", "ac"},
+      {"[a-c]x", "dx"}, {"[!a-c]x", "ax"}, {"*a*b*", "xxbxxa"}, {"a*c", "abd"}, {"[!]]", "]"}};
+  for (const auto& [pattern, name] : no)
+    EXPECT_FALSE(glob_match(pattern, name)) << pattern << " " << name;
 }
 
 TEST(Glob, ManyStarsStayCheap) {
@@ -288,7 +320,8 @@ TEST(EditDistance, KnownAnswers) {
   EXPECT_EQ(edit_distance("same", "same"), 0u);
 }
 
-RC_GTEST_PROP(EditDistanceProperty, IsADistance, (const std::string& a, const std::string& b, const std::string& c)) {
+RC_GTEST_PROP(EditDistanceProperty, IsADistance,
+              (const std::string& a, const std::string& b, const std::string& c)) {
   const std::size_t ab = edit_distance(a, b);
   RC_ASSERT(ab == edit_distance(b, a));
   RC_ASSERT((ab == 0) == (a == b));

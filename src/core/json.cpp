@@ -139,11 +139,12 @@ JsonWriter& JsonWriter::key(std::string_view name) {
   first_ = true;
   return *this;
 }
-JsonWriter& JsonWriter::null() {
+JsonWriter& JsonWriter::raw(std::string_view text) {
   separate();
-  out_.append("null");
+  out_.append(text);
   return *this;
 }
+JsonWriter& JsonWriter::null() { return raw("null"); }
 JsonWriter& JsonWriter::value(bool b) {
   separate();
   out_.append(b ? "true" : "false");
@@ -157,9 +158,13 @@ JsonWriter& JsonWriter::value(std::int64_t n) {
 JsonWriter& JsonWriter::value(double d) {
   if (std::isnan(d)) return value(std::string_view("NaN"));
   if (std::isinf(d)) return value(std::string_view(d > 0 ? "Infinity" : "-Infinity"));
+  if (d == 0 && std::signbit(d)) return raw("-0.0");  // "-0" would read as the integer 0
   separate();
   char buffer[32];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, d).ptr;
+  // All its digits would read as an integer that has more than 64 bits.
+  constexpr double kDigitsFit = 9.2e18;
+  const auto end = std::abs(d) < kDigitsFit ? std::to_chars(buffer, buffer + sizeof buffer, d).ptr
+                                            : std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific).ptr;
   out_.append(buffer, end);
   return *this;
 }

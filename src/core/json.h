@@ -87,6 +87,7 @@ class JsonWriter {
 
  private:
   void separate();
+  JsonWriter& raw(std::string_view text);
   std::string& out_;
   bool first_ = true;
 };

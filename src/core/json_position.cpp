@@ -10,7 +10,8 @@
 namespace corral {
 namespace {
 
-// Each function reads one thing and is false when the text does not have it; `at` then stands at the byte in question.
+// Each function reads one thing and is false when the text does not have it; `at` then stands at
+// the byte in question.
 class Walker {
  public:
   explicit Walker(std::string_view text) : text_(text) {}
@@ -18,17 +19,26 @@ class Walker {
   bool value(int depth) {
     skip_space();
     switch (peek()) {
-      case '{': return list('}', depth, [&] { return member(depth + 1); });
-      case '[': return list(']', depth, [&] { return value(depth + 1); });
-      case '"': return string();
-      case 't': return word("true");
-      case 'f': return word("false");
-      case 'n': return word("null");
-      default: return number();
+      case '{':
+        return list('}', depth, [&] { return member(depth + 1); });
+      case '[':
+        return list(']', depth, [&] { return value(depth + 1); });
+      case '"':
+        return string();
+      case 't':
+        return word("true");
+      case 'f':
+        return word("false");
+      case 'n':
+        return word("null");
+      default:
+        return number();
     }
   }
   void skip_space() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+      ++at_;
   }
   [[nodiscard]] std::size_t at() const { return at_; }
 
@@ -89,7 +99,9 @@ class Walker {
   }
   bool escape() {
     if (!take('u')) {
-      if (at_ >= text_.size() || std::string_view("\"\\/bfnrt").find(text_[at_]) == std::string_view::npos) return false;
+      if (at_ >= text_.size() ||
+          std::string_view("\"\\/bfnrt").find(text_[at_]) == std::string_view::npos)
+        return false;
       ++at_;
       return true;
     }

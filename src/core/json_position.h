@@ -1,4 +1,5 @@
-// Where a text stops being JSON: the parser says what is wrong but not where. Only for texts that were refused.
+// Where a text stops being JSON: the parser says what is wrong but not where. Only for texts that
+// were refused.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,8 @@ namespace corral {
 // How deep arrays and objects that hold something may lie in each other.
 inline constexpr int kJsonDepth = 64;
 
-// Offset of the first byte that cannot continue a JSON text that Json::parse takes (for a number out of range: of its first), the text's length when it ends too early.
+// Offset of the first byte that cannot continue a JSON text that Json::parse takes (for a number
+// out of range: of its first), the text's length when it ends too early.
 std::size_t json_error_position(std::string_view text);
 
 }  // namespace corral

@@ -73,6 +73,11 @@ TEST_F(Select, TakesIdsPrefixesNamesAndPositions) {
   EXPECT_EQ(id("@3"), "abcd1000000000000000000000000000");
 }
 
+TEST_F(Select, ANameMayBeginTheIdOfItsOwnRun) {
+  make("b0000000000000000000000000000000", "b");
+  EXPECT_EQ(id("b"), "b0000000000000000000000000000000");
+}
+
 TEST_F(Select, SaysWhatWouldDo) {
   make("abcd1000000000000000000000000000", "otter");
   make("abcd2000000000000000000000000000", "otter");

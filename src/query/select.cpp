@@ -41,9 +41,15 @@ Result<RunId> select_newest(store::Store& store, std::string_view text) {
   const store::RunPage page = TRY(store.runs(filter));
   if (page.runs.size() < filter.limit) {
     return fail(Code::kNotFound,
-                fmt::format("{}: there are only {} runs; {}", text, page.total, kHowToList));
+                page.total == 0 ? fmt::format("{}: there are no runs yet", text)
+                                 : fmt::format("{}: there are only {} runs; {}", text, page.total, kHowToList));
   }
   return page.runs.back().id;
+}
+
+Result<bool> has_name(store::Store& store, RunId id, std::string_view name) {
+  const auto run = TRY(store.run(id));
+  return run && run->name == name;
 }
 
 Error unknown(std::string_view text) {
@@ -64,7 +70,10 @@ Result<RunId> select_run(store::Store& store, std::string_view text) {
   std::vector<RunId> by_name;
   for (const RunId id : TRY(store.find_runs(text))) {
     const bool starts = hex && id.hex().starts_with(prefix);
-    (starts ? by_prefix : by_name).push_back(id);
+    if (starts) by_prefix.push_back(id);
+    // What begins its id may be its name as well.
+    const bool named = !starts || (by_name.empty() && TRY(has_name(store, id, text)));
+    if (named) by_name.push_back(id);
   }
   const bool long_enough = text.size() >= kLeastPrefix;
   if (long_enough && by_prefix.size() == 1) return by_prefix.front();

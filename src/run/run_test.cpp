@@ -1,4 +1,5 @@
-// The parts of a supervisor that need no run: what is executed, in which environment, how it is stopped, what is recorded.
+// The parts of a supervisor that need no run: what is executed, in which environment, how it is
+// stopped, what is recorded.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -46,7 +47,8 @@ TEST(Stopper, AsksPolitelyThenFirmlyThenEndsIt) {
   EXPECT_FALSE(stopper.wake_at());
   EXPECT_TRUE(play(stopper, 0, 100).empty());
   stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(100));
-  EXPECT_EQ(play(stopper, 100, 200), (std::vector<std::pair<int, int>>{{100, SIGINT}, {110, SIGTERM}, {115, SIGKILL}}));
+  EXPECT_EQ(play(stopper, 100, 200),
+            (std::vector<std::pair<int, int>>{{100, SIGINT}, {110, SIGTERM}, {115, SIGKILL}}));
   EXPECT_FALSE(stopper.wake_at());
   EXPECT_EQ(stopper.reason(), codec::EndReason::kInterrupt);
 }
@@ -77,7 +79,8 @@ TEST(Stopper, RestartsForWhatOutlivedTheCommandWithTheSameReason) {
   stopper.ask(SIGINT, codec::EndReason::kInterrupt, at(0));
   play(stopper, 0, 20);
   stopper.restart(SIGTERM, at(30));
-  EXPECT_EQ(play(stopper, 30, 40), (std::vector<std::pair<int, int>>{{30, SIGTERM}, {35, SIGKILL}}));
+  EXPECT_EQ(play(stopper, 30, 40),
+            (std::vector<std::pair<int, int>>{{30, SIGTERM}, {35, SIGKILL}}));
   EXPECT_EQ(stopper.reason(), codec::EndReason::kInterrupt);
 }
 
@@ -112,7 +115,9 @@ class CommandTest : public ::testing::Test {
     EXPECT_EQ(command.error().code, code) << command.error().message;
     return command.error().message;
   }
-  static bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+  static bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
   TestDirectory dir_;
   std::string old_path_ = std::getenv("PATH");
 };
@@ -121,7 +126,8 @@ TEST_F(CommandTest, AScriptIsRunByPythonWithItsArgumentsUntouched) {
   ASSERT_TRUE(sys::replace_file("train.py", ""));
   const auto command = resolve({"train.py", "--lr", "", "a b"});
   ASSERT_TRUE(command) << command.error().message;
-  EXPECT_EQ(command->argv, (std::vector<std::string>{(bin() / "python3").string(), "train.py", "--lr", "", "a b"}));
+  EXPECT_EQ(command->argv, (std::vector<std::string>{(bin() / "python3").string(), "train.py",
+                                                     "--lr", "", "a b"}));
   EXPECT_EQ(command->interpreter, bin() / "python3");
 }
 
@@ -132,7 +138,9 @@ TEST_F(CommandTest, TheInterpreterIsTheOptionsElseTheVariablesElsePython3) {
   EXPECT_EQ(resolve({"train.py"}, (bin() / "tool").string())->interpreter, bin() / "tool");
   ::setenv("CORRAL_PYTHON", "nopython", 1);
   const std::string message = error_of(resolve({"train.py"}), Code::kNotFound);
-  EXPECT_TRUE(holds(message, "nopython") && holds(message, "CORRAL_PYTHON") && holds(message, "train.py")) << message;
+  EXPECT_TRUE(holds(message, "nopython") && holds(message, "CORRAL_PYTHON") &&
+              holds(message, "train.py"))
+      << message;
 }
 
 TEST_F(CommandTest, AMissingScriptNamesTheNearestOne) {
@@ -141,9 +149,12 @@ TEST_F(CommandTest, AMissingScriptNamesTheNearestOne) {
   fs::create_directories("sub");
   ASSERT_TRUE(sys::replace_file("sub/evaluate.py", ""));
   EXPECT_TRUE(holds(error_of(resolve({"trian.py"}), Code::kNotFound), "did you mean train.py?"));
-  EXPECT_TRUE(holds(error_of(resolve({"sub/evalute.py"}), Code::kNotFound), "did you mean sub/evaluate.py?"));
+  EXPECT_TRUE(holds(error_of(resolve({"sub/evalute.py"}), Code::kNotFound),
+                    "did you mean sub/evaluate.py?"));
   const std::string nothing_near = error_of(resolve({"something_else.py"}), Code::kNotFound);
-  EXPECT_TRUE(holds(nothing_near, "something_else.py: no such script") && holds(nothing_near, dir_.path().string())) << nothing_near;
+  EXPECT_TRUE(holds(nothing_near, "something_else.py: no such script") &&
+              holds(nothing_near, dir_.path().string()))
+      << nothing_near;
 }
 
 TEST_F(CommandTest, ADirectoryIsNoScript) {
@@ -167,11 +178,14 @@ TEST_F(CommandTest, WhatMayNotBeExecutedIsAnotherErrorThanWhatIsNotThere) {
 }
 
 // ---- environment
-std::vector<std::string> environment_of(const std::vector<const char*>& inherited, const std::string& python_path = "/pkg") {
+std::vector<std::string> environment_of(const std::vector<const char*>& inherited,
+                                        const std::string& python_path = "/pkg") {
   std::vector<char*> all;
   for (const char* entry : inherited) all.push_back(const_cast<char*>(entry));
   all.push_back(nullptr);
-  return child_environment({.run_id = "run", .segments = "/seg", .spool_limit = 1000, .python_path = python_path}, all.data());
+  return child_environment(
+      {.run_id = "run", .segments = "/seg", .spool_limit = 1000, .python_path = python_path},
+      all.data());
 }
 std::string value_of(const std::vector<std::string>& environment, const std::string& name) {
   std::string value = "(none)";
@@ -208,13 +222,16 @@ TEST(ChildEnvironment, OutputIsUnbufferedUnlessTheUserSaidOtherwise) {
 }
 
 TEST(ChildEnvironment, AnOuterRunsVariablesAreReplacedAndNothingIsThereTwice) {
-  const auto environment = environment_of({"CORRAL_RUN_ID=outer", "CORRAL_SEGMENT_DIR=/outer", "CORRAL_SPOOL_LIMIT=1", "CORRAL_STORE=/kept", "NOVALUE"});
+  const auto environment =
+      environment_of({"CORRAL_RUN_ID=outer", "CORRAL_SEGMENT_DIR=/outer", "CORRAL_SPOOL_LIMIT=1",
+                      "CORRAL_STORE=/kept", "NOVALUE"});
   EXPECT_EQ(value_of(environment, "CORRAL_RUN_ID"), "run");
   EXPECT_EQ(value_of(environment, "CORRAL_SEGMENT_DIR"), "/seg");
   EXPECT_EQ(value_of(environment, "CORRAL_SPOOL_LIMIT"), "1000");
   EXPECT_EQ(value_of(environment, "CORRAL_STORE"), "/kept");
   std::set<std::string> names;
-  for (const std::string& entry : environment) EXPECT_TRUE(names.insert(entry.substr(0, entry.find('='))).second) << entry;
+  for (const std::string& entry : environment)
+    EXPECT_TRUE(names.insert(entry.substr(0, entry.find('='))).second) << entry;
 }
 
 // ---- facts
@@ -223,7 +240,8 @@ TEST(Facts, ParamsTagsAndTheMachineAreThere) {
   options.command = {"train.py", "\xFF"};
   options.params = {{"lr", "0.1"}};
   options.tags = {{"who", "me"}};
-  const auto facts = quick_facts(options, {.argv = {"/bin/python3", "train.py"}, .interpreter = "/bin/python3"});
+  const auto facts =
+      quick_facts(options, {.argv = {"/bin/python3", "train.py"}, .interpreter = "/bin/python3"});
   EXPECT_EQ(facts.at(0), (codec::Fact{codec::FactKind::kParam, "lr", "0.1"}));
   EXPECT_EQ(facts.at(1), (codec::Fact{codec::FactKind::kTag, "who", "me"}));
   std::map<std::string, Json> info;
@@ -238,12 +256,14 @@ TEST(Facts, ParamsTagsAndTheMachineAreThere) {
 }
 
 TEST(Facts, AVeryLongCommandIsCutSoThatItsFrameIsTaken) {
-  for (const std::string& word : {std::string(100'000, 'x'), std::string(5000, '\x01'), std::string("word")}) {
+  for (const std::string& word :
+       {std::string(100'000, 'x'), std::string(5000, '\x01'), std::string("word")}) {
     Options options;
     options.command = {"train.py"};
     for (int i = 0; i < 3000; ++i) options.command.push_back(word);
     const codec::FactsBody body{quick_facts(options, {.argv = {"/bin/true"}, .interpreter = {}})};
-    const codec::Bytes frame = codec::encode({.kind = {}, .session = SessionId::random(), .first = 1, .last = 1}, body);
+    const codec::Bytes frame =
+        codec::encode({.kind = {}, .session = SessionId::random(), .first = 1, .last = 1}, body);
     const auto back = codec::decode_facts(codec::decode_frame(frame).value());
     ASSERT_TRUE(back) << back.error().message;
     const auto command = std::ranges::find(back->facts, "command", &codec::Fact::key);
@@ -287,7 +307,8 @@ class ManualTicker final : public collect::Ticker {
 
 struct Fed {
   Fed() {
-    collect::SamplerOptions options{.listeners = {"proc"}, .root = fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/root_vm"};
+    collect::SamplerOptions options{.listeners = {"proc"},
+                                    .root = fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/root_vm"};
     options.ticker = std::make_unique<ManualTicker>(ticks);
     sampler = collect::Sampler::open(std::move(options)).value();
     feed.emplace(*sampler);
@@ -314,7 +335,8 @@ struct Fed {
   std::unique_ptr<collect::Sampler> sampler;
   std::optional<MetricsFeed> feed;
   TestDirectory root;
-  spool::RunDirectory directory = spool::RunDirectory::create(root.path(), spool::test_manifest()).value();
+  spool::RunDirectory directory =
+      spool::RunDirectory::create(root.path(), spool::test_manifest()).value();
   spool::Journal journal = spool::Journal::open(directory, 1ll << 30).value();
 };
 
@@ -323,7 +345,8 @@ std::map<std::uint32_t, codec::SeriesDef> declared(const std::vector<codec::Fram
   for (const codec::Frame& frame : frames) {
     if (frame.header.kind != codec::FrameKind::kSchema) continue;
     const auto body = codec::decode_schema(frame).value();
-    for (const codec::SeriesDef& def : body.series) EXPECT_TRUE(all.emplace(def.id, def).second) << def.name << " is declared twice";
+    for (const codec::SeriesDef& def : body.series)
+      EXPECT_TRUE(all.emplace(def.id, def).second) << def.name << " is declared twice";
   }
   return all;
 }
@@ -367,7 +390,8 @@ TEST(MetricsFeed, DeclaresWhatHasValuesBeforeTheFirstAndOnce) {
   EXPECT_GE(series.size(), 30u);
   EXPECT_GE(rows, 4u);
   EXPECT_GE(points.at("host.memory.available"), 4u);
-  const auto cpu = std::ranges::find_if(series, [](const auto& s) { return s.second.name == "host.memory.available"; });
+  const auto cpu = std::ranges::find_if(
+      series, [](const auto& s) { return s.second.name == "host.memory.available"; });
   EXPECT_EQ(cpu->second.owner, metric::Owner::kWorkload);
   EXPECT_EQ(cpu->second.unit, "B");
 }
@@ -378,14 +402,16 @@ TEST(MetricsFeed, ASupervisorWithoutTheWorkloadsLockNeverClaimsTheHostsSeries) {
   ASSERT_TRUE(fed.sampler->start());
   fed.tick();
   fed.feed->flush(fed.journal);
-  for (const auto& [id, def] : declared(fed.frames())) EXPECT_EQ(def.owner, metric::Owner::kRun) << def.name;
+  for (const auto& [id, def] : declared(fed.frames()))
+    EXPECT_EQ(def.owner, metric::Owner::kRun) << def.name;
   fed.sampler->set_workload_sampling(true);
   fed.tick();
   fed.tick();
   fed.sampler->stop();
   fed.feed->flush(fed.journal);
   const auto all = declared(fed.frames());
-  EXPECT_TRUE(std::ranges::any_of(all, [](const auto& s) { return s.second.owner == metric::Owner::kWorkload; }));
+  EXPECT_TRUE(std::ranges::any_of(
+      all, [](const auto& s) { return s.second.owner == metric::Owner::kWorkload; }));
 }
 
 // ---- workload lock

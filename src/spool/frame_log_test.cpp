@@ -49,7 +49,9 @@ std::uint64_t append(FrameLogWriter& writer, std::string text = "x") {
   EXPECT_TRUE(writer.append(test_frame(writer.header(), std::move(text))));
   return number;
 }
-fs::path newest(const fs::path& directory) { return frame_file(directory, frame_files(directory).back()); }
+fs::path newest(const fs::path& directory) {
+  return frame_file(directory, frame_files(directory).back());
+}
 
 TEST(FrameLog, GivesBackWhatWasAppendedFromAnyNumberOn) {
   const TestDirectory dir;
@@ -92,9 +94,11 @@ TEST(FrameLog, ATornLastFrameIsCutOffWhereverItWasCut) {
   }
   const auto whole = sys::read_file(newest(dir.path())).value();
   for (std::size_t size = two + 1; size < whole.size(); size += 7) {
-    ASSERT_TRUE(sys::replace_file(newest(dir.path()), std::string_view(whole).substr(0, size), 0600, false));
+    ASSERT_TRUE(sys::replace_file(newest(dir.path()), std::string_view(whole).substr(0, size), 0600,
+                                  false));
     FrameLogReader reader(dir.path());
-    EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(1, 2)) << size;  // a living writer's half frame is not there yet
+    EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(1, 2))
+        << size;  // a living writer's half frame is not there yet
     EXPECT_EQ(reader.last().value(), 2u);
     FrameLogWriter writer = open_log(dir.path());
     EXPECT_EQ(writer.next(), 3u) << size;
@@ -118,7 +122,8 @@ TEST(FrameLog, EveryAppendThatReturnedOutlivesKill9) {
   }
   ::close(pipe[1]);
   std::uint64_t returned = 0;
-  while (returned < 200) ASSERT_EQ(::read(pipe[0], &returned, sizeof returned), static_cast<ssize_t>(sizeof returned));
+  while (returned < 200)
+    ASSERT_EQ(::read(pipe[0], &returned, sizeof returned), static_cast<ssize_t>(sizeof returned));
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   while (::read(pipe[0], &returned, sizeof returned) > 0) {
@@ -137,7 +142,8 @@ TEST(FrameLog, FullFilesAreFollowedByNewOnes) {
   EXPECT_EQ(files.size(), 3u);
   EXPECT_EQ(files[0], 1u);
   EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(0, kAll).value()), range(1, 150));
-  EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(files[1], kAll).value()), range(files[1] + 1, 150));
+  EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(files[1], kAll).value()),
+            range(files[1] + 1, 150));
 }
 
 TEST(FrameLog, OnlyFilesThatAreWhollyAcknowledgedGo) {
@@ -162,11 +168,13 @@ TEST(FrameLog, TheLimitIsKeptAndRoomComesBackWithAcknowledgements) {
   FrameLogWriter writer = open_log(dir.path(), kLimit);
   Result<> appended;
   std::uint64_t count = 0;
-  for (; appended && count < 1000; ++count) appended = writer.append(test_frame(writer.header(), noise(10'000, 1)));
+  for (; appended && count < 1000; ++count)
+    appended = writer.append(test_frame(writer.header(), noise(10'000, 1)));
   ASSERT_FALSE(appended);
   EXPECT_EQ(appended.error().code, Code::kNoSpace);
   std::int64_t bytes = 0;
-  for (const std::uint64_t first : frame_files(dir.path())) bytes += static_cast<std::int64_t>(fs::file_size(frame_file(dir.path(), first)));
+  for (const std::uint64_t first : frame_files(dir.path()))
+    bytes += static_cast<std::int64_t>(fs::file_size(frame_file(dir.path(), first)));
   EXPECT_GT(bytes, kLimit / 2);
   EXPECT_LE(bytes, kLimit + 4 * 11'000);
   const std::uint64_t next = writer.next();
@@ -230,7 +238,9 @@ RC_GTEST_PROP(FrameLogProperty, AReaderThatFollowsSeesEveryNumberOnce, ()) {
         }
         break;
       }
-      case 2: reader.acknowledge(durable); break;
+      case 2:
+        reader.acknowledge(durable);
+        break;
       default:
         writer.reset();
         writer = open_log(dir.path(), 1ll << 40);
@@ -238,6 +248,48 @@ RC_GTEST_PROP(FrameLogProperty, AReaderThatFollowsSeesEveryNumberOnce, ()) {
     }
   }
   RC_ASSERT(numbers(reader.read(durable, kAll).value()) == range(durable + 1, written));
+}
+
+RC_GTEST_PROP(FrameLogProperty, DamageCostsTheFramesThatItHitsAndNoOther, ()) {
+  const TestDirectory dir;
+  std::vector<std::pair<fs::path, std::int64_t>> where;  // of each frame: file and offset
+  const int count = *rc::gen::inRange(2, 12);
+  {
+    FrameLogWriter writer = open_log(dir.path(), 1 << 19);
+    for (int i = 0; i < count; ++i) {
+      append(writer, std::to_string(i) + " " + noise(*rc::gen::inRange<std::size_t>(0, 40'000), 1));
+      const auto frame =
+          FrameLogReader(dir.path()).read(static_cast<std::uint64_t>(i), 1).value().at(0);
+      where.emplace_back(newest(dir.path()), static_cast<std::int64_t>(
+                                                 fs::file_size(newest(dir.path())) - frame.size()));
+    }
+  }
+  const auto hit = *rc::gen::inRange<std::size_t>(0, static_cast<std::size_t>(count));
+  const auto& [file, offset] = where[hit];
+  constexpr std::int64_t kVersionAt = 4;  // what looks like a newer version is left alone
+  const std::int64_t in_frame =
+      *rc::gen::suchThat(rc::gen::inRange<std::int64_t>(0, codec::kFrameHeaderBytes),
+                         [](std::int64_t at) { return at != kVersionAt; });
+  std::string content = sys::read_file(file).value();
+  char& byte = content[static_cast<std::size_t>(offset + in_frame)];
+  byte = static_cast<char>(byte ^ 0x15);
+  RC_ASSERT(sys::replace_file(file, content, 0600, false).has_value());
+
+  FrameLogWriter writer = open_log(dir.path(), 1 << 19);
+  const bool last = hit + 1 == static_cast<std::size_t>(count);  // as good as torn
+  RC_ASSERT(writer.next() == static_cast<std::uint64_t>(count) + (last ? 0u : 1u));
+  const auto frames = FrameLogReader(dir.path()).read(0, kAll).value();
+  RC_ASSERT(numbers(frames) == range(1, writer.next() - 1));
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const auto frame = codec::decode_frame(frames[i]).value();
+    RC_ASSERT((frame.header.kind == codec::FrameKind::kGap) == (i == hit));
+    if (i == hit) {
+      RC_ASSERT(codec::decode_gap(frame).value().message.find(file.filename().string()) !=
+                std::string::npos);
+    } else {
+      RC_ASSERT(codec::decode_log(frame).value().bytes.starts_with(std::to_string(i) + " "));
+    }
+  }
 }
 
 }  // namespace

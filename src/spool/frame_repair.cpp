@@ -35,10 +35,22 @@ std::optional<std::size_t> resume_at(std::string_view content, std::size_t from,
   return std::nullopt;
 }
 
-std::string gap(SessionId session, std::uint64_t first, std::uint64_t last, const sys::fs::path& file) {
+// One gap per number: the server may have acknowledged some of them.
+std::string gaps(SessionId session, std::uint64_t first, std::uint64_t end, const sys::fs::path& file) {
   const codec::GapBody body{.reason = codec::GapReason::kCorrupt, .message = fmt::format("damaged in {}", file.filename().string())};
-  const codec::Bytes frame = codec::encode({.kind = {}, .session = session, .first = first, .last = last}, body);
-  return {frame.begin(), frame.end()};
+  std::string all;
+  for (std::uint64_t n = first; n < end; ++n) {
+    const codec::Bytes frame = codec::encode({.kind = {}, .session = session, .first = n, .last = n}, body);
+    all.append(frame.begin(), frame.end());
+  }
+  return all;
+}
+
+bool is_newer(std::string_view content) {
+  const codec::ByteView bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+  if (bytes.size() < codec::kFrameHeaderBytes) return false;
+  const auto length = codec::frame_length_of_header(bytes.first(codec::kFrameHeaderBytes));
+  return !length && length.error().code == Code::kUnsupported;
 }
 
 }  // namespace
@@ -57,16 +69,17 @@ Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64
       next = whole->header.last + 1;
       continue;
     }
+    if (is_newer(std::string_view(content).substr(at))) return fail(Code::kUnsupported, file.string() + ": frames of a newer Corral");
     const auto resume = resume_at(content, at + 1, session, next);
     if (!resume) break;
     const std::uint64_t found = whole_frame(std::string_view(content).substr(*resume), session)->header.first;
-    repaired += gap(session, next, found - 1, file);
+    repaired += gaps(session, next, found, file);
     damaged = true;
     next = found;
     at = *resume;
   }
   if (next_file && next < *next_file) {
-    repaired += gap(session, next, *next_file - 1, file);
+    repaired += gaps(session, next, *next_file, file);
     damaged = true;
   }
   return damaged ? sys::replace_file(file, repaired, 0600, false) : Result<>();

@@ -1,4 +1,5 @@
-// What a supervisor writes down: numbered, described first, and honest about what it could not write.
+// What a supervisor writes down: numbered, described first, and honest about what it could not
+// write.
 #include "spool/journal.h"
 
 #include <gtest/gtest.h>
@@ -16,10 +17,13 @@ namespace {
 struct Spool {
   TestDirectory root;
   RunDirectory directory = RunDirectory::create(root.path(), test_manifest()).value();
-  [[nodiscard]] Journal open(std::int64_t limit = 1ll << 30) const { return Journal::open(directory, limit).value(); }
+  [[nodiscard]] Journal open(std::int64_t limit = 1ll << 30) const {
+    return Journal::open(directory, limit).value();
+  }
   [[nodiscard]] std::vector<codec::Frame> frames() const {
     std::vector<codec::Frame> all;
-    const std::vector<codec::Bytes> written = FrameLogReader(directory.path()).read(0, 1u << 30).value();
+    const std::vector<codec::Bytes> written =
+        FrameLogReader(directory.path()).read(0, 1u << 30).value();
     for (const codec::Bytes& bytes : written) all.push_back(codec::decode_frame(bytes).value());
     return all;
   }
@@ -28,7 +32,10 @@ struct Spool {
 codec::LogBody chunk(std::size_t size, unsigned seed) {
   std::string bytes(size, '\0');
   for (char& c : bytes) c = static_cast<char>((seed = seed * 1664525 + 1013904223) >> 24);
-  return {.time = boot_time(1), .stream = codec::LogStream::kStdout, .offset = 0, .bytes = std::move(bytes)};
+  return {.time = boot_time(1),
+          .stream = codec::LogStream::kStdout,
+          .offset = 0,
+          .bytes = std::move(bytes)};
 }
 
 TEST(Journal, StartsWithTheDescriptionOnce) {
@@ -36,7 +43,10 @@ TEST(Journal, StartsWithTheDescriptionOnce) {
   {
     Journal journal = spool.open();
     journal.describe(session_body(spool.directory.manifest()));
-    journal.run_end({.time = boot_time(5), .reason = codec::EndReason::kExit, .exit_code = 0, .exit_signal = {}});
+    journal.run_end({.time = boot_time(5),
+                     .reason = codec::EndReason::kExit,
+                     .exit_code = 0,
+                     .exit_signal = {}});
   }
   Journal again = spool.open();
   again.describe(session_body(spool.directory.manifest()));
@@ -64,7 +74,8 @@ TEST(Journal, WhatWasDroppedIsCountedAndToldAsSoonAsSomethingCanBeWritten) {
   ASSERT_GE(frames.size(), 3u);
   const codec::Frame& told = frames[frames.size() - 2];
   EXPECT_EQ(codec::decode_events(frames[frames.size() - 3]).value().events[0].name, "goes on");
-  EXPECT_EQ(codec::decode_facts(told).value().facts, (std::vector<codec::Fact>{{codec::FactKind::kDrop, "frames", "3"}}));
+  EXPECT_EQ(codec::decode_facts(told).value().facts,
+            (std::vector<codec::Fact>{{codec::FactKind::kDrop, "frames", "3"}}));
   EXPECT_EQ(frames.back().header.last, kept + 3);  // said once
 }
 
@@ -94,7 +105,8 @@ TEST(Journal, ALongOrBrokenEventNameIsCutToWhatAServerTakes) {
   journal.event(std::string(limits::kNameBytes - 1, 'x') + "é", {});
   journal.event("\xFF", {});
   const auto frames = spool.frames();
-  EXPECT_EQ(codec::decode_events(frames.at(0)).value().events[0].name, std::string(limits::kNameBytes - 1, 'x'));
+  EXPECT_EQ(codec::decode_events(frames.at(0)).value().events[0].name,
+            std::string(limits::kNameBytes - 1, 'x'));
   EXPECT_EQ(codec::decode_events(frames.at(1)).value().events[0].name, "\uFFFD");
   EXPECT_EQ(codec::decode_events(frames.at(1)).value().events[0].origin, "corral");
 }

@@ -1,4 +1,5 @@
-// The command's output: every byte stored once, the file's size its own business, its disk space given back.
+// The command's output: every byte stored once, the file's size its own business, its disk space
+// given back.
 #include "spool/output_file.h"
 
 #include <gtest/gtest.h>
@@ -14,10 +15,13 @@ struct Spooled {
   TestDirectory root;
   RunDirectory directory = RunDirectory::create(root.path(), test_manifest()).value();
   Journal journal = Journal::open(directory, 1ll << 30).value();
-  [[nodiscard]] OutputFile open(codec::LogStream stream = codec::LogStream::kStdout) const { return OutputFile::open(directory, stream).value(); }
+  [[nodiscard]] OutputFile open(codec::LogStream stream = codec::LogStream::kStdout) const {
+    return OutputFile::open(directory, stream).value();
+  }
   [[nodiscard]] std::vector<codec::LogBody> stored() const {
     std::vector<codec::LogBody> all;
-    const std::vector<codec::Bytes> frames = FrameLogReader(directory.path()).read(0, 1u << 30).value();
+    const std::vector<codec::Bytes> frames =
+        FrameLogReader(directory.path()).read(0, 1u << 30).value();
     for (const codec::Bytes& bytes : frames) {
       all.push_back(codec::decode_log(codec::decode_frame(bytes).value()).value());
     }

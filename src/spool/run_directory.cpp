@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 
 #include "core/json.h"
@@ -88,6 +90,20 @@ Result<RunDirectory> RunDirectory::adopt(const fs::path& path) {
   auto manifest = parse_manifest(text);
   if (!manifest) return tl::unexpected(manifest.error().with_context((path / "manifest.json").string()));
   return RunDirectory(path, std::move(*manifest), std::move(lock));
+}
+
+void RunDirectory::clear_remains(const fs::path& path) {
+  constexpr auto kAge = std::chrono::minutes(1);
+  std::error_code error;
+  const auto changed = fs::last_write_time(path, error);
+  if (error || fs::file_time_type::clock::now() - changed < kAge) return;
+  const auto lock = sys::try_lock_file(path / "lock");
+  if (!lock || fs::exists(path / "manifest.json", error)) return;
+  for (const fs::path& directory : {path, path / "seg", path / "refused"}) {
+    const auto holds_data = [](const std::string& name) { return name.ends_with(".frames") || name.ends_with(".seg") || name.ends_with(".frame"); };
+    if (std::ranges::any_of(sys::list_directory(directory), holds_data)) return;
+  }
+  fs::remove_all(path, error);
 }
 
 std::uint64_t RunDirectory::drops() const { return read_drops(segments()).value_or(0); }

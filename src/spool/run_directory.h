@@ -56,6 +56,9 @@ class RunDirectory {
   // Locks an existing one: kUnavailable while its supervisor (or another finisher) lives.
   static Result<RunDirectory> adopt(const fs::path& path);
 
+  // Deletes what a supervisor that was killed while it made or removed `path` left behind: a directory without manifest and data, older than a minute.
+  static void clear_remains(const fs::path& path);
+
   [[nodiscard]] const fs::path& path() const { return path_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] fs::path segments() const { return path_ / "seg"; }

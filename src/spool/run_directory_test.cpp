@@ -45,9 +45,12 @@ TEST(Manifest, OfANewerCorralIsLeftAlone) {
 }
 
 TEST(Manifest, AnythingElseIsAnError) {
-  for (const std::string_view text : {"", "{}", "[]", "null", R"({"version":1,"run":"xyz"})", R"({"version":1,"run":5})"}) EXPECT_FALSE(parse_manifest(text)) << text;
+  for (const std::string_view text :
+       {"", "{}", "[]", "null", R"({"version":1,"run":"xyz"})", R"({"version":1,"run":5})"})
+    EXPECT_FALSE(parse_manifest(text)) << text;
   const std::string whole = to_json(test_manifest());
-  for (std::size_t n = 0; n + 2 < whole.size(); n += 3) EXPECT_FALSE(parse_manifest(std::string_view(whole).substr(0, n))) << n;
+  for (std::size_t n = 0; n + 2 < whole.size(); n += 3)
+    EXPECT_FALSE(parse_manifest(std::string_view(whole).substr(0, n))) << n;
 }
 
 TEST(RunDirectory, IsPrivateAndHoldsWhatTheCommandNeeds) {
@@ -138,7 +141,8 @@ TEST(RunDirectory, RefusedFramesStayForAPersonToLookAt) {
   run.remove();
   EXPECT_TRUE(run.only_refused());
   EXPECT_FALSE(fs::exists(run.segments()));
-  EXPECT_EQ(sys::read_file(run.path() / "refused" / (session.hex() + "-12.frame")).value(), text_of(frame));
+  EXPECT_EQ(sys::read_file(run.path() / "refused" / (session.hex() + "-12.frame")).value(),
+            text_of(frame));
   EXPECT_TRUE(fs::exists(run.path() / "manifest.json"));  // whose they are
 }
 
@@ -156,7 +160,8 @@ TEST(SpoolRoots, TheFirstThatCanBeUsedIsTakenAndTheErrorNamesAll) {
   EXPECT_TRUE(fs::is_directory(good));
   const auto none = usable_root({bad, "/proc/nothing/spool"});
   ASSERT_FALSE(none);
-  EXPECT_NE(none.error().message.find(bad.parent_path().string()), std::string::npos) << none.error().message;
+  EXPECT_NE(none.error().message.find(bad.parent_path().string()), std::string::npos)
+      << none.error().message;
   EXPECT_NE(none.error().message.find("--spool"), std::string::npos);
 }
 

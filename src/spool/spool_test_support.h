@@ -29,7 +29,10 @@ inline std::string text_of(const codec::Bytes& bytes) { return {bytes.begin(), b
 
 // A frame that says `text`, for the log's next number.
 inline codec::Bytes test_frame(const codec::FrameHeader& header, std::string text) {
-  return codec::encode(header, codec::LogBody{.time = boot_time(1), .stream = codec::LogStream::kStdout, .offset = 0, .bytes = std::move(text)});
+  return codec::encode(header, codec::LogBody{.time = boot_time(1),
+                                              .stream = codec::LogStream::kStdout,
+                                              .offset = 0,
+                                              .bytes = std::move(text)});
 }
 
 }  // namespace corral::spool

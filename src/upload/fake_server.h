@@ -1,4 +1,5 @@
-// For tests: a server in memory that takes frames as a store does (in order, without gaps, series declared first), and fails when told to.
+// For tests: a server in memory that takes frames as a store does (in order, without gaps, series
+// declared first), and fails when told to.
 #pragma once
 
 #include <algorithm>
@@ -49,8 +50,10 @@ class FakeServer final : public Transport {
     Posted posted;
     std::set<SessionId> touched;
     std::set<SessionId> blocked;
-    for (std::size_t i = 0; i < n; ++i) take(codec::decode_frame(frames[i]).value(), posted, touched, blocked);
-    for (const SessionId id : touched) posted.acks.push_back({.session = id, .durable_seq = durable(id)});
+    for (std::size_t i = 0; i < n; ++i)
+      take(codec::decode_frame(frames[i]).value(), posted, touched, blocked);
+    for (const SessionId id : touched)
+      posted.acks.push_back({.session = id, .durable_seq = durable(id)});
     if (fault != Fault::kNone) return fail(Code::kUnavailable, "the connection broke");
     return posted;
   }
@@ -107,7 +110,11 @@ class FakeServer final : public Transport {
   }
 
   std::optional<PostedRefusal> refusal_of(const codec::Frame& frame, const Content& content) const {
-    PostedRefusal refusal{.session = frame.header.session, .first = frame.header.first, .last = frame.header.last, .code = Code::kUnprocessable, .message = "refused by the test"};
+    PostedRefusal refusal{.session = frame.header.session,
+                          .first = frame.header.first,
+                          .last = frame.header.last,
+                          .code = Code::kUnprocessable,
+                          .message = "refused by the test"};
     const bool is_session = frame.header.kind == codec::FrameKind::kSession;
     const auto known = sessions.find(frame.header.session);
     if (known == sessions.end()) {
@@ -127,13 +134,18 @@ class FakeServer final : public Transport {
     return refusal;
   }
 
-  void take(const codec::Frame& frame, Posted& posted, std::set<SessionId>& touched, std::set<SessionId>& blocked) {
+  void take(const codec::Frame& frame, Posted& posted, std::set<SessionId>& touched,
+            std::set<SessionId>& blocked) {
     const codec::FrameHeader& header = frame.header;
     touched.insert(header.session);
     const std::uint64_t done = durable(header.session);
     if (header.last <= done) return;
     if (header.first != done + 1 || blocked.contains(header.session)) {
-      posted.refusals.push_back({.session = header.session, .first = header.first, .last = header.last, .code = Code::kConflict, .message = "out of order"});
+      posted.refusals.push_back({.session = header.session,
+                                 .first = header.first,
+                                 .last = header.last,
+                                 .code = Code::kConflict,
+                                 .message = "out of order"});
       blocked.insert(header.session);
       return;
     }
@@ -151,7 +163,8 @@ class FakeServer final : public Transport {
     std::ranges::copy(content.facts, std::back_inserter(facts));
     std::ranges::copy(content.events, std::back_inserter(events));
     if (header.kind == codec::FrameKind::kLog) output += codec::decode_log(frame).value().bytes;
-    if (header.kind == codec::FrameKind::kRunEnd) ends.push_back(codec::decode_run_end(frame).value());
+    if (header.kind == codec::FrameKind::kRunEnd)
+      ends.push_back(codec::decode_run_end(frame).value());
     if (header.kind == codec::FrameKind::kGap) take_gap(frame);
   }
 

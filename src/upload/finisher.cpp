@@ -31,7 +31,7 @@ void Finisher::complain(const std::string& problem) {
 
 // A directory that cannot be had: locked, because its supervisor lives; without a manifest, because it is being made or removed; or broken.
 void Finisher::refuse(const spool::fs::path& path, const Error& error) {
-  if (error.code == Code::kNotFound) return;
+  if (error.code == Code::kNotFound) return spool::RunDirectory::clear_remains(path);
   if (error.code != Code::kUnavailable) return complain(error.message);
   const auto text = sys::read_file(path / "manifest.json");
   const auto manifest = text ? spool::parse_manifest(*text) : tl::unexpected(text.error());

@@ -1,4 +1,5 @@
-// From the spool to the server: whatever fails in between, every record arrives once or is named as lost.
+// From the spool to the server: whatever fails in between, every record arrives once or is named as
+// lost.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <signal.h>
@@ -38,7 +39,9 @@ struct Spooled {
     options.largest_bytes = 4096 + 128 * 32;
     return options;
   }
-  [[nodiscard]] std::size_t refused_files() const { return sys::list_directory(directory.path() / "refused").size(); }
+  [[nodiscard]] std::size_t refused_files() const {
+    return sys::list_directory(directory.path() / "refused").size();
+  }
 
   TestDirectory root;
   spool::RunDirectory directory;
@@ -46,7 +49,10 @@ struct Spooled {
   mutable std::string segments;
 };
 
-void log(spool::SegmentWriter& writer, double value) { ASSERT_TRUE(writer.point(writer.series(view("loss")), spool::SegmentWriter::now(), value, nullptr)); }
+void log(spool::SegmentWriter& writer, double value) {
+  ASSERT_TRUE(
+      writer.point(writer.series(view("loss")), spool::SegmentWriter::now(), value, nullptr));
+}
 
 // Steps until nothing is left; each failed step is tried again, as callers do.
 void drain(Uploader& uploader, Transport& server) {
@@ -57,7 +63,8 @@ void drain(Uploader& uploader, Transport& server) {
   FAIL() << "the uploader never becomes idle";
 }
 
-// A process that logs what it is told to: one value per byte of the pipe; ends when the pipe closes.
+// A process that logs what it is told to: one value per byte of the pipe; ends when the pipe
+// closes.
 class Trainee {
  public:
   explicit Trainee(const Spooled& run) {
@@ -180,7 +187,9 @@ TEST(Uploader, ARefusedFrameIsPutAsideCoveredAndTheStreamGoesOn) {
   for (const Code code : {Code::kInvalidArgument, Code::kTooLarge, Code::kUnprocessable}) {
     Spooled run;
     FakeServer server;
-    server.refuse = [code](const std::vector<std::string>& events) { return std::ranges::count(events, "poison") > 0 ? std::optional(code) : std::nullopt; };
+    server.refuse = [code](const std::vector<std::string>& events) {
+      return std::ranges::count(events, "poison") > 0 ? std::optional(code) : std::nullopt;
+    };
     run.journal.event("before", {});
     run.journal.event("poison", {});
     run.journal.event("after", {});
@@ -197,10 +206,14 @@ TEST(Uploader, ARefusedFrameIsPutAsideCoveredAndTheStreamGoesOn) {
 }
 
 TEST(Uploader, WhatMayGoWellLaterIsKeptAndTriedAgain) {
-  for (const Code code : {Code::kUnauthenticated, Code::kPermission, Code::kNotFound, Code::kUnavailable, Code::kNoSpace, Code::kUnsupported, Code::kInternal}) {
+  for (const Code code :
+       {Code::kUnauthenticated, Code::kPermission, Code::kNotFound, Code::kUnavailable,
+        Code::kNoSpace, Code::kUnsupported, Code::kInternal}) {
     Spooled run;
     FakeServer server;
-    server.refuse = [&](const std::vector<std::string>& events) { return std::ranges::count(events, "later") > 0 ? std::optional(code) : std::nullopt; };
+    server.refuse = [&](const std::vector<std::string>& events) {
+      return std::ranges::count(events, "later") > 0 ? std::optional(code) : std::nullopt;
+    };
     run.journal.event("later", {});
     Uploader uploader(run.directory, [] { return true; });
     EXPECT_FALSE(uploader.step(server));
@@ -234,7 +247,10 @@ TEST(Uploader, AStoreThatForgotGetsTheRestAndIsToldWhatItLacks) {
   unsigned seed = 1;
   for (char& c : noise) c = static_cast<char>((seed = seed * 1664525 + 1013904223) >> 24);
   for (int i = 0; i < 150; ++i) {  // several files of each kind, the first of which are deleted
-    run.journal.log({.time = boot_time(1), .stream = codec::LogStream::kStdout, .offset = 60'000 * i, .bytes = noise});
+    run.journal.log({.time = boot_time(1),
+                     .stream = codec::LogStream::kStdout,
+                     .offset = 60'000 * i,
+                     .bytes = noise});
     for (int k = 0; k < 10; ++k) log(writer, i * 10 + k);
   }
   drain(uploader, server);
@@ -256,7 +272,12 @@ struct ContraryServer final : Transport {
   Result<Posted> post(const std::vector<codec::Bytes>& frames) override {
     ++posts;
     const auto header = codec::decode_frame(frames.at(0)).value().header;
-    return Posted{.acks = {}, .refusals = {{.session = header.session, .first = header.first, .last = header.last, .code = Code::kConflict, .message = "no"}}};
+    return Posted{.acks = {},
+                  .refusals = {{.session = header.session,
+                                .first = header.first,
+                                .last = header.last,
+                                .code = Code::kConflict,
+                                .message = "no"}}};
   }
   Result<std::uint64_t> durable_seq(SessionId) override { return 0; }
 };
@@ -321,7 +342,8 @@ TEST(Uploader, ALostSegmentIsAGapWithAName) {
 
 TEST(Uploader, EachProblemIsToldOnce) {
   Spooled run;
-  ASSERT_TRUE(sys::replace_file(run.directory.segments() / (SessionId::random().hex() + "-000000.seg"), "x"));
+  ASSERT_TRUE(sys::replace_file(
+      run.directory.segments() / (SessionId::random().hex() + "-000000.seg"), "x"));
   FakeServer server;
   Uploader uploader(run.directory, [] { return true; });
   drain(uploader, server);
@@ -335,7 +357,8 @@ RC_GTEST_PROP(UploaderProperty, EveryRecordArrivesOnceOrIsNamedAsRefused, ()) {
   Spooled run;
   FakeServer server;
   server.refuse = [](const std::vector<std::string>& events) {
-    return std::ranges::count(events, "poison") > 0 ? std::optional(Code::kUnprocessable) : std::nullopt;
+    return std::ranges::count(events, "poison") > 0 ? std::optional(Code::kUnprocessable)
+                                                    : std::nullopt;
   };
   std::vector<std::unique_ptr<spool::SegmentWriter>> writers;
   std::optional<Uploader> uploader(std::in_place, run.directory, [] { return true; });
@@ -344,23 +367,32 @@ RC_GTEST_PROP(UploaderProperty, EveryRecordArrivesOnceOrIsNamedAsRefused, ()) {
   for (int i = *rc::gen::inRange(5, 60); i > 0; --i) {
     switch (*rc::gen::inRange(0, 8)) {
       case 0:
-        if (writers.size() < 3) writers.push_back(std::make_unique<spool::SegmentWriter>(run.writer_options()));
+        if (writers.size() < 3)
+          writers.push_back(std::make_unique<spool::SegmentWriter>(run.writer_options()));
         break;
       case 1:
       case 2:
         for (int n = *rc::gen::inRange(1, 120); n > 0 && !writers.empty(); --n) {
-          spool::SegmentWriter& writer = *writers[*rc::gen::inRange<std::size_t>(0, writers.size())];
-          RC_ASSERT(writer.point(writer.series(view("loss")), spool::SegmentWriter::now(), next, nullptr));
+          spool::SegmentWriter& writer =
+              *writers[*rc::gen::inRange<std::size_t>(0, writers.size())];
+          RC_ASSERT(writer.point(writer.series(view("loss")), spool::SegmentWriter::now(), next,
+                                 nullptr));
           written.insert(next++);
         }
         break;
       case 3:
-        if (!writers.empty() && *rc::gen::inRange(0, 3) == 0) writers.back()->event(view("poison"), {});
+        if (!writers.empty() && *rc::gen::inRange(0, 3) == 0)
+          writers.back()->event(view("poison"), {});
         break;
-      case 4: run.journal.event("e" + std::to_string(i), {}); break;
-      case 5: uploader.emplace(run.directory, [] { return true; }); break;  // as if it was killed
+      case 4:
+        run.journal.event("e" + std::to_string(i), {});
+        break;
+      case 5:
+        uploader.emplace(run.directory, [] { return true; });
+        break;  // as if it was killed
       default:
-        server.faults = {*rc::gen::element(Fault::kNone, Fault::kNone, Fault::kLostRequest, Fault::kLostAnswer, Fault::kHalfStored),
+        server.faults = {*rc::gen::element(Fault::kNone, Fault::kNone, Fault::kLostRequest,
+                                           Fault::kLostAnswer, Fault::kHalfStored),
                          *rc::gen::element(Fault::kNone, Fault::kLostRequest, Fault::kLostAnswer)};
         static_cast<void>(uploader->step(server));
     }
@@ -369,9 +401,11 @@ RC_GTEST_PROP(UploaderProperty, EveryRecordArrivesOnceOrIsNamedAsRefused, ()) {
   drain(*uploader, server);
   std::multiset<double> found;
   for (const double v : server.values()) found.insert(v);
-  for (const double v : written) RC_ASSERT(found.count(v) + (server.refused_values.contains(v) ? 1u : 0u) == 1u);
+  for (const double v : written)
+    RC_ASSERT(found.count(v) + (server.refused_values.contains(v) ? 1u : 0u) == 1u);
   RC_ASSERT(found.size() + server.refused_values.size() == written.size());
-  for (const codec::GapBody& gap : server.gaps) RC_ASSERT(gap.reason == codec::GapReason::kEmpty || !gap.message.empty());
+  for (const codec::GapBody& gap : server.gaps)
+    RC_ASSERT(gap.reason == codec::GapReason::kEmpty || !gap.message.empty());
   RC_ASSERT(run.refused_files() == server.refused_frames());
 }
 
@@ -455,8 +489,12 @@ TEST(Finisher, AServerThatIsAwayLosesNothing) {
 }
 
 TEST(Retryable, IsEverythingButWhatTheSameBytesWillNeverPass) {
-  for (const Code code : {Code::kInvalidArgument, Code::kTooLarge, Code::kUnprocessable, Code::kCorruption}) EXPECT_FALSE(retryable(code));
-  for (const Code code : {Code::kUnavailable, Code::kConflict, Code::kUnauthenticated, Code::kPermission, Code::kNotFound, Code::kUnsupported, Code::kNoSpace, Code::kInternal, Code::kIo})
+  for (const Code code :
+       {Code::kInvalidArgument, Code::kTooLarge, Code::kUnprocessable, Code::kCorruption})
+    EXPECT_FALSE(retryable(code));
+  for (const Code code :
+       {Code::kUnavailable, Code::kConflict, Code::kUnauthenticated, Code::kPermission,
+        Code::kNotFound, Code::kUnsupported, Code::kNoSpace, Code::kInternal, Code::kIo})
     EXPECT_TRUE(retryable(code));
 }
 

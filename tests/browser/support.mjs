@@ -58,7 +58,9 @@ export class Home {
         if (url) resolve(url);
       });
     });
-    const early = server.ended.then((status) => assert.fail(`serve left: ${status} ${server.output()}`));
+    const early = server.ended.then((status) =>
+      assert.fail(`serve left: ${status} ${server.output()}`),
+    );
     this.url = await Promise.race([said, early]);
     early.catch(() => {});
     this.server = server;
@@ -76,7 +78,17 @@ export class Home {
   train(name, workload, options) {
     const script = join(kRoot, "examples/digits/train.py");
     const words = Object.entries(options).flatMap(([key, value]) => [`--${key}`, String(value)]);
-    return this.start("run", "--experiment", "digits", "--workload", workload, "--name", name, script, ...words);
+    return this.start(
+      "run",
+      "--experiment",
+      "digits",
+      "--workload",
+      workload,
+      "--name",
+      name,
+      script,
+      ...words,
+    );
   }
 
   async runs() {
@@ -129,7 +141,10 @@ export async function open(browser, home, path, options = {}) {
 
 // Runs in the page: notes when the first chart with data was drawn, milliseconds since the navigation.
 function watchFirstChart() {
-  const drawn = () => [...document.querySelectorAll("[data-testid=chart] canvas")].some((c) => Number(c.dataset.points) > 0);
+  const drawn = () =>
+    [...document.querySelectorAll("[data-testid=chart] canvas")].some(
+      (c) => Number(c.dataset.points) > 0,
+    );
   const observer = new MutationObserver(() => {
     if (!drawn()) return;
     observer.disconnect();
@@ -137,12 +152,20 @@ function watchFirstChart() {
       window.firstChart = performance.now();
     });
   });
-  observer.observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-points"] });
+  observer.observe(document, {
+    subtree: true,
+    childList: true,
+    attributes: true,
+    attributeFilter: ["data-points"],
+  });
 }
 
 // Polls in the page at every frame until the function returns something true; returns that.
 export async function until(page, condition, argument) {
-  const handle = await page.waitForFunction(condition, argument, { timeout: kPatience, polling: "raf" });
+  const handle = await page.waitForFunction(condition, argument, {
+    timeout: kPatience,
+    polling: "raf",
+  });
   return handle.jsonValue();
 }
 
@@ -152,7 +175,10 @@ export function shownCharts(page) {
     Object.fromEntries(
       [...document.querySelectorAll("[data-testid=chart]")].map((figure) => {
         const { from, to, points } = figure.querySelector("canvas").dataset;
-        return [figure.dataset.metric, { from: Number(from), to: Number(to), points: Number(points) }];
+        return [
+          figure.dataset.metric,
+          { from: Number(from), to: Number(to), points: Number(points) },
+        ];
       }),
     ),
   );
@@ -169,8 +195,13 @@ export function chartsDrawn(page) {
 // What axe finds serious or worse.
 export async function violations(page) {
   await page.evaluate(kAxe);
-  const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+  const found = await page.evaluate(() =>
+    window.axe.run(document, { resultTypes: ["violations"] }),
+  );
   return found.violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`);
+    .map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes.map((node) => `${node.html} ${node.failureSummary}`).join("; ")}`,
+    );
 }

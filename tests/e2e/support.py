@@ -1,4 +1,4 @@
-"""What the end-to-end tests drive Corral with: an isolated home, the command line, and conditions that are waited for."""
+"""What the end-to-end tests drive Corral with: an isolated home, the command line, conditions that are waited for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).parents[2]
@@ -120,21 +120,29 @@ class Corral:
 
     # Programs
 
-    def start(self, *arguments: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
+    def start(
+        self, *arguments: str | Path, env: dict[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[bytes]:
         """`corral ARGUMENTS` in the background, in a session of its own."""
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-        process = subprocess.Popen(
+        started = subprocess.Popen(
             [BINARY, *map(str, arguments)],
             env=self.environment | (env or {}),
             cwd=options.pop("cwd", self.home),
             start_new_session=True,
             **options,
         )
+        process = cast("subprocess.Popen[bytes]", started)
         self._started.append(process)
         return process
 
     def __call__(
-        self, *arguments: str | Path, status: int | None = 0, stdin: bytes = b"", seconds: float = PATIENCE, **options: Any
+        self,
+        *arguments: str | Path,
+        status: int | None = 0,
+        stdin: bytes = b"",
+        seconds: float = PATIENCE,
+        **options: Any,
     ) -> subprocess.CompletedProcess[bytes]:
         """`corral ARGUMENTS` to its end; `status` None accepts any."""
         process = self.start(*arguments, stdin=subprocess.PIPE, **options)
@@ -275,7 +283,14 @@ class Corral:
 
     def close(self) -> None:
         if self.server_pid() is not None:
-            subprocess.run([BINARY, "serve", "--stop"], env=self.environment, cwd="/", capture_output=True, timeout=PATIENCE, check=False)
+            subprocess.run(
+                [BINARY, "serve", "--stop"],
+                env=self.environment,
+                cwd="/",
+                capture_output=True,
+                timeout=PATIENCE,
+                check=False,
+            )
         until(lambda: not self._kill_all(), "everything that was started is gone", 10)
         for process in self._started:
             process.wait()
@@ -294,7 +309,7 @@ class Corral:
 
 
 def check_steps(points: list[Point], returned: int, in_flight: int = 0) -> None:
-    """Every call that returned is there once, in order; of calls that were in flight when their process was killed each may be there too."""
+    """Every call that returned is there once, in order; those in flight at a kill may be there too."""
     steps = [p.step for p in points]
     assert len(steps) == len(set(steps)), f"{len(steps) - len(set(steps))} duplicates"
     assert steps == list(range(len(steps))), "steps are missing or out of order"

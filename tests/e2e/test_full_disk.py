@@ -1,4 +1,4 @@
-"""A full disk, for the spool, the command's output and the store: training goes on, losses are counted and said once, all recovers."""
+"""A full disk, for spool, output and store: training goes on, losses are counted and said once, all recovers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_spool_limit(corral: Corral) -> None:
 
 
 def test_spool_for_metrics_and_output(corral: Corral, mount: Mount) -> None:
-    """Full from the first sample on, without a server: what is sampled is lost and counted, and taken up again when there is space."""
+    """Without a server: what is sampled while the disk is full is lost and counted; then it goes on."""
     mount(corral.spool, 24)
     corral.store.write_text("no store yet")
     code = """
@@ -158,7 +158,11 @@ def test_store(corral: Corral, mount: Mount) -> None:
     facts = corral.show("during")
     assert (facts["status"], facts["exit_code"]) == ("failed", 3)
     assert facts["drops"] == {"points": 0, "frames": 0, "ticks": 0}
-    assert {r["name"]: r["status"] for r in corral.runs()} == {"before": "finished", "during": "failed", "after": "finished"}
+    assert {r["name"]: r["status"] for r in corral.runs()} == {
+        "before": "finished",
+        "during": "failed",
+        "after": "finished",
+    }
 
 
 def test_store_that_was_full_from_the_start(corral: Corral, mount: Mount) -> None:

@@ -6,10 +6,12 @@ import csv
 import io
 import json
 import signal
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from support import Corral, until
+
 
 def test_a_short_run_has_its_hardware_metrics_with_units(corral: Corral) -> None:
     counter = corral.counter()
@@ -19,12 +21,25 @@ def test_a_short_run_has_its_hardware_metrics_with_units(corral: Corral) -> None
     assert len(hardware) >= 30
     assert sum(m["unit"] != "" for m in hardware) >= 30
     by_name = {m["name"]: m for m in metrics if m["source"] == ""}
-    units = {"host.cpu.busy": "s", "host.memory.used": "B", "run.cpu.user": "s", "run.memory.rss": "B", "corral.supervisor.rss": "B"}
+    units = {
+        "host.cpu.busy": "s",
+        "host.memory.used": "B",
+        "run.cpu.user": "s",
+        "run.memory.rss": "B",
+        "corral.supervisor.rss": "B",
+    }
     for name, unit in units.items():
         assert by_name[name]["unit"] == unit
     assert by_name["x"] | {"mean": None} == by_name["x"] | {
-        "points": 200, "last": 99.5, "min": 0, "max": 99.5, "group": "software", "owner": "run", "kind": "gauge", "mean": None
-    }  # fmt: skip
+        "points": 200,
+        "last": 99.5,
+        "min": 0,
+        "max": 99.5,
+        "group": "software",
+        "owner": "run",
+        "kind": "gauge",
+        "mean": None,
+    }
     assert by_name["run.memory.rss"]["owner"] == "run"
     assert by_name["host.memory.used"]["owner"] == "workload"
     assert 0 < by_name["corral.supervisor.rss"]["max"] <= 40 << 20
@@ -38,7 +53,7 @@ def test_a_short_run_has_its_hardware_metrics_with_units(corral: Corral) -> None
 
 def test_no_listeners_and_one_listener(corral: Corral) -> None:
     corral("run", "--quiet", "--no-listeners", "true")
-    assert corral.json("ls", "metrics", "@1") == []
+    assert {m["group"] for m in corral.json("ls", "metrics", "@1")} == {"collector"}
     corral("run", "--quiet", "--listeners", "proc", "sh", "-c", "sleep 0.3")
     names = {m["name"] for m in corral.json("ls", "metrics", "@1")}
     assert any(n.startswith("host.") for n in names)
@@ -64,14 +79,18 @@ def test_one_workload_is_sampled_once_and_taken_over(corral: Corral) -> None:
     one, other = corral.show("first"), corral.show("second")
     assert one["workload_id"] == other["workload_id"]
     assert [n["name"] for n in one["neighbours"]] == ["second"]
-    series = {run["name"]: {m["series"] for m in run["metrics"] if m["name"] == "host.memory.used"} for run in (one, other)}
+    series = {
+        run["name"]: {m["series"] for m in run["metrics"] if m["name"] == "host.memory.used"} for run in (one, other)
+    }
     assert series["first"] == series["second"]
     assert len(series["first"]) == 1
     assert {m["owner"] for m in other["metrics"] if m["name"].startswith("host.")} == {"workload"}
     times = [p.time_ns for p in corral.points("second", "host.memory.used")]
     assert times == sorted(times)
-    assert min(b - a for a, b in zip(times, times[1:], strict=False)) > 5_000_000, "sampled twice at a time"
-    assert max(b - a for a, b in zip(times, times[1:], strict=False)) < 5_000_000_000, "the take-over took too long"
+    # While both ran, one of them sampled; they may each have had a sample at the hand-over.
+    both = [t for t in times if int(other["start_ns"]) <= t <= int(one["end_ns"])]
+    assert len(both) <= (int(one["end_ns"]) - int(other["start_ns"])) / 20e6 + 3, "sampled twice at a time"
+    assert max(b - a for a, b in pairwise(times)) < 5_000_000_000, "the take-over took too long"
 
 
 def host_points(corral: Corral, run: str) -> int:
@@ -146,23 +165,23 @@ def test_export(corral: Corral) -> None:
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == ["metric", "source", "time_ns", "step", "value"]
     assert [(r[0], r[3], r[4]) for r in rows[1:]] == [("x", "0", "0"), ("x", "1", "0.5"), ("x", "2", "1")]
-    document = json.loads(corral("export", "a", "--format", "json").stdout)
-    assert [(p["metric"], p["step"], p["value"]) for p in document["points"]] == [("x", "0", 0), ("x", "1", 0.5), ("x", "2", 1)]
+    document = json.loads(corral("export", "a", "--metric", "x", "--format", "json").stdout)
+    assert [(p["metric"], p["step"], p["value"]) for p in document["points"]] == [
+        ("x", "0", 0),
+        ("x", "1", 0.5),
+        ("x", "2", 1),
+    ]
     assert document["run"] == corral.show("a")["id"]
 
-    both = corral("export", "a", "b", "--output", "out.csv")
+    both = corral("export", "a", "b", "--metric", "x", "--output", "out.csv")
     assert both.stdout == b""
     with (corral.home / "out.csv").open() as file:
         table = list(csv.DictReader(file))
     ids = {corral.show(name)["id"]: name for name in ("a", "b")}
     assert [ids[r["run"]] for r in table] == ["a"] * 3 + ["b"] * 2
-    assert corral("export", "a", "--metric", "nothing*").stdout.decode().splitlines() == rows_header()
+    assert b"nothing*" in corral("export", "a", "--metric", "nothing*", status=1).stderr
     assert b"no run" in corral("export", "zzz", status=1).stderr
     assert b"out" in corral("export", "a", "--output", "no/such/dir/out.csv", status=1).stderr
-
-
-def rows_header() -> list[str]:
-    return ["metric,source,time_ns,step,value"]
 
 
 def test_lists_in_all_formats(corral: Corral) -> None:
@@ -210,10 +229,8 @@ def test_an_ambiguous_prefix_is_told(corral: Corral) -> None:
     corral.store.unlink()
     corral.serve()
     corral.wait_spool_empty()
-    error = corral("show", "abcd", status=None)
-    assert error.returncode in (1, 2)
-    assert b"abcd" in error.stderr
-    assert b"abcd0" in error.stderr or b"ambiguous" in error.stderr or b"more than one" in error.stderr or b"2 runs" in error.stderr
+    error = corral("show", "abcd", status=2)
+    assert b"abcd is the beginning of several runs' ids, abcd" in error.stderr
     assert corral.show("abcd0")["id"].startswith("abcd0")
 
 
@@ -241,7 +258,7 @@ def test_an_empty_store_says_so(corral: Corral) -> None:
     done = corral("ls", "runs")
     assert (done.stdout, done.stderr) == (b"", b"no runs yet\n")
     assert corral.json("ls", "runs") == []
-    assert b"no run" in corral("show", "@1", status=1).stderr
+    assert corral("show", "@1", status=1).stderr == b"corral show: @1: there are no runs yet\n"
     assert b"did you mean 'runs'" in corral("ls", "rusn", status=2).stderr
     assert b"of which run?" in corral("ls", "metrics", status=2).stderr
 
@@ -269,7 +286,9 @@ def test_flag_over_environment_over_file_over_default(corral: Corral) -> None:
     (corral.home / "config" / "corral").mkdir(parents=True)
     (corral.home / "config" / "corral" / "corral.toml").write_text('experiment = "of the user"\n')
     assert experiment() == "of the user"
-    (corral.home / "corral.toml").write_text('experiment = "of the directory"\n[run]\nparam = ["a=1", "b=2"]\n[serve]\nlisten = "x"\n')
+    (corral.home / "corral.toml").write_text(
+        'experiment = "of the directory"\n[run]\nparam = ["a=1", "b=2"]\n[serve]\nlisten = "x"\n'
+    )
     assert experiment() == "of the directory"
     assert corral.show()["params"] == {"a": "1", "b": "2"}
     other = corral.script("other.toml", '[run]\nexperiment = "of the chosen file"\n')
@@ -284,7 +303,6 @@ def test_flag_over_environment_over_file_over_default(corral: Corral) -> None:
     [
         ("[run]\nexperimnt = 'x'\n", "did you mean 'experiment'"),
         ("[run]\ninterval = 'soon'\n", "interval"),
-        ("[run\n", "corral.toml"),
     ],
 )
 def test_a_wrong_configuration_file_is_named(corral: Corral, text: str, message: str) -> None:
@@ -292,6 +310,7 @@ def test_a_wrong_configuration_file_is_named(corral: Corral, text: str, message:
     error = corral("run", "true", status=2).stderr.decode()
     assert "corral.toml" in error
     assert message in error
+    assert b"none.toml" in corral("run", "--config", "none.toml", "true", status=2).stderr
 
 
 def test_a_server_given_by_flag_is_not_mixed_up_with_a_store_of_the_environment(corral: Corral) -> None:
@@ -307,7 +326,7 @@ def test_the_stream_tells_of_new_data(corral: Corral) -> None:
     answer = connection.getresponse()
     assert answer.headers["Content-Type"].startswith("text/event-stream")
     run = corral.start("run", "--quiet", "--no-listeners", "--", *corral.counter().program(100_000, 10, 0.01))
-    told = set()
+    told: set[str] = set()
     while told != {"runs", "data"}:
         line = answer.readline().decode().strip()
         if line.startswith("event: "):

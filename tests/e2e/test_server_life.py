@@ -1,4 +1,4 @@
-"""The store's server: found or started by a run, one per store, gone when idle, replaced when killed; and runs without any."""
+"""The store's server: found or started by a run, one per store, gone when idle, replaced when killed; or none."""
 
 from __future__ import annotations
 
@@ -170,7 +170,9 @@ def test_without_a_server_training_runs_and_its_data_waits(corral: Corral, break
     assert callable(breaks)
     breaks(corral)
     counter = corral.counter()
-    done = corral("run", "--name", "alone", "--", "sh", "-c", '"$@"; echo out; exit 3', "sh", *counter.program(5_000), status=3)
+    done = corral(
+        "run", "--name", "alone", "--", "sh", "-c", '"$@"; echo out; exit 3', "sh", *counter.program(5_000), status=3
+    )
     assert counter.done
     assert done.stdout == b"out\n"
     error = done.stderr.decode()
@@ -283,5 +285,3 @@ def test_a_long_path_has_its_socket_elsewhere(corral: Corral) -> None:
     assert sockets[0].stat().st_mode & 0o777 == 0o600
     corral("serve", "--stop", "--store", store)
     assert list(corral.runtime.glob("*.sock")) == []
-
-

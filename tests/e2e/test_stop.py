@@ -120,7 +120,9 @@ def test_max_time_ends_what_ignores_signals_and_left_the_group(corral: Corral) -
         """,
     )
     run = corral.start(*QUICK, "--max-time", "500ms", "--grace", "100ms", script)
-    pids = [until(lambda name=name: read(corral, name), f"{name} lives") for name in ("group", "daemon", "leader")]
+    names = ("group", "daemon", "leader")
+    until(lambda: all(read(corral, name) for name in names), "all three live")
+    pids = [read(corral, name) for name in names]
     _, error = run.communicate(timeout=60)
     assert run.returncode == 128 + signal.SIGKILL
     assert b"--max-time" in error

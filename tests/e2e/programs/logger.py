@@ -1,4 +1,4 @@
-"""Logs steps 0, 1, 2, ... of the metric `x` and counts every call that returned in a shared file that knows nothing of Corral.
+"""Logs steps 0, 1, 2, ... of the metric `x`; counts the calls that returned in a file that knows nothing of Corral.
 
 Arguments: counter file, number of calls, calls between two pauses, pause in seconds.
 """
@@ -8,7 +8,7 @@ import os
 import sys
 import time
 
-import corral
+import corral  # type: ignore[import-not-found, unused-ignore]
 
 path, plan, burst, pause = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
 with open(path, "r+b") as file:

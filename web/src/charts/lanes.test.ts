@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Phase } from "../api/types";
 import { kFixedFont } from "./font";
-import { drawLane, type Lane, layoutLanes, spanAt } from "./lanes";
+import { drawLane, isHatched, type Lane, layoutLanes, spanAt } from "./lanes";
 import { rounded } from "./testing";
 import { kLight } from "./theme";
 
@@ -71,6 +71,17 @@ describe("drawLane", () => {
       "epoch 1",
       "50\u2009s",
     ]);
+  });
+
+  it("hatches evaluation, whatever it is called", () => {
+    const hatched = (name: string, type: string) => {
+      const [lane] = layoutLanes([phase("1", 0, 9, { name, type })], 1000n, 90);
+      return isHatched((lane as Lane).spans[0] as Lane["spans"][0]);
+    };
+    expect(hatched("evaluation", "phase")).toBe(true);
+    expect(hatched("Validate 3", "phase")).toBe(true);
+    expect(hatched("pass", "eval")).toBe(true);
+    expect(hatched("retest", "epoch")).toBe(false);
   });
 
   it("stays as small as the screen with a million steps", () => {

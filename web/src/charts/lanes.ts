@@ -89,6 +89,15 @@ export const kRow = 18;
 export const kRowPitch = 21;
 const kText = 11;
 
+export function isEvaluation({ type, label }: Pick<Span, "type" | "label">): boolean {
+  return /^(eval|valid|test)/i.test(type) || /^(eval|valid|test)/i.test(label);
+}
+
+// Waiting and evaluation: no training step happens meanwhile.
+export function isHatched(span: Pick<Span, "kind" | "type" | "label">): boolean {
+  return span.kind === "wait" || isEvaluation(span);
+}
+
 export function laneHeight(lane: Lane): number {
   return lane.depth * kRowPitch - (kRowPitch - kRow);
 }
@@ -105,7 +114,7 @@ export function drawLane(lane: Lane, spec: LaneSpec, font: FontMetrics): Picture
     const y = span.depth * kRowPitch;
     // A hairline of air between neighbours, but nothing vanishes.
     const width = Math.max(right - left - (right - left > 4 ? 1 : 0), 0.75);
-    const hatch = span.kind === "wait";
+    const hatch = isHatched(span);
     const radius = Math.min(2, width / 2);
     const alpha = hatch ? 0.55 : 0.16 - Math.min(span.depth, 3) * 0.02;
     marks.push({

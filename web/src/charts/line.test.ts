@@ -69,6 +69,24 @@ describe("shapeLine", () => {
     expect([...shape.line].filter((_, i) => i % 2 === 1)).toEqual([5, 5, 5]);
   });
 
+  it("has no band where one or two points are drawn exactly", () => {
+    const columns = {
+      ...pointColumns([
+        [0, 5],
+        [20, 5],
+      ]),
+      last: Float64Array.of(5, 0),
+      lastX: Float32Array.of(0, 20.5),
+    };
+    const data = {
+      ...lineData({ ...columns, min: columns.last, counts: Uint32Array.of(1, 2) }),
+      spacing: 20,
+    };
+    const shape = shapeLine(data, kSame);
+    expect([...shape.line]).toEqual([0, 5, 20, 5, 20.5, 0]);
+    expect([...shape.upper]).toEqual([...shape.lower]);
+  });
+
   it("marks a point that stands alone", () => {
     const points = [...Array.from({ length: 12 }, (_, i) => [i, 1] as const), [50, 9] as const];
     expect([...shapeLine(lineData(pointColumns(points)), kSame).dots]).toEqual([50, 9]);

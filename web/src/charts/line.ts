@@ -68,6 +68,9 @@ export function shapeLine(data: LineData, project: Projection): Shape {
   const { columns: c, from, to, width } = data;
   const n = c.firstX.length;
   const threshold = gapThreshold(data);
+  // Nothing joins column `i` to the one before it.
+  const parted = (i: number) =>
+    i === 0 || i === n || (c.firstX[i] as number) - (c.lastX[i - 1] as number) > threshold;
   const toX = (px: number) => project.x(from + (px * (to - from)) / width);
   const line = new Pen();
   const upper = new Pen();
@@ -77,25 +80,26 @@ export function shapeLine(data: LineData, project: Projection): Shape {
   for (let i = 0; i < n; i++) {
     const x0 = c.firstX[i] as number;
     const x1 = c.lastX[i] as number;
-    const gapBefore = i > 0 && x0 - (c.lastX[i - 1] as number) > threshold;
-    const gapAfter = i === n - 1 || (c.firstX[i + 1] as number) - x1 > threshold;
-    if (gapBefore) for (const pen of [line, upper, lower]) pen.lift();
+    if (parted(i)) for (const pen of [line, upper, lower]) pen.lift();
     const [first, min, max, last] = [c.first[i], c.min[i], c.max[i], c.last[i]] as [
       number,
       number,
       number,
       number,
     ];
-    const alone = c.counts[i] === 1 && (i === 0 || gapBefore) && gapAfter;
+    const alone = c.counts[i] === 1 && parted(i) && parted(i + 1);
     if (alone || sparse) dots.to(toX(x0), project.y(first));
     if (sparse && x1 > x0) dots.to(toX(x1), project.y(last));
     if ((c.counts[i] as number) <= 2) {
-      line.to(toX(x0), project.y(first));
-      if (x1 > x0) line.to(toX(x1), project.y(last));
-    } else {
-      line.to(toX((x0 + x1) / 2), project.y(innerMiddle(first, min, max, last)));
+      // Exact, so the band has no height here.
+      for (const pen of [line, upper, lower]) {
+        pen.to(toX(x0), project.y(first));
+        if (x1 > x0) pen.to(toX(x1), project.y(last));
+      }
+      continue;
     }
     const middle = toX((x0 + x1) / 2);
+    line.to(middle, project.y(innerMiddle(first, min, max, last)));
     upper.to(middle, project.y(max));
     lower.to(middle, project.y(min));
   }

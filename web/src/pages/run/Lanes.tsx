@@ -7,6 +7,7 @@ import { paint } from "../../charts/canvas";
 import type { FontMetrics } from "../../charts/font";
 import {
   drawLane,
+  isEvaluation,
   type Lane,
   laneHeight,
   layoutLanes,
@@ -57,7 +58,7 @@ export function Lanes({ runs, phases, pending, originNs, gestures, theme, font }
       ),
     [runs, phases, originNs],
   );
-  const waits = lanes.some(({ lane }) => lane.spans.some((span) => span.kind === "wait"));
+  const hatched = hatchWords(lanes);
   const under = (seconds: number, event: PointerEvent): Span | null => {
     const box = ref.current?.getBoundingClientRect();
     return box === undefined ? null : spanUnder(lanes, seconds, event.clientY - box.top - kTop);
@@ -77,7 +78,7 @@ export function Lanes({ runs, phases, pending, originNs, gestures, theme, font }
       <div className="line-head">
         <h2>Phases</h2>
         <span className="unit">workload time</span>
-        {waits && <span className="badge">hatched = waiting</span>}
+        {hatched !== "" && <span className="badge">hatched = {hatched}</span>}
       </div>
       <div className="lanes" ref={ref}>
         {width > 0 &&
@@ -103,6 +104,15 @@ export function Lanes({ runs, phases, pending, originNs, gestures, theme, font }
       <div className="tip" ref={tip} role="tooltip" />
     </section>
   );
+}
+
+function hatchWords(lanes: readonly RunLane[]): string {
+  const any = (is: (span: Span) => boolean) => lanes.some(({ lane }) => lane.spans.some(is));
+  const words = [
+    any((span) => span.kind === "wait") ? "waiting" : "",
+    any(isEvaluation) ? "evaluation" : "",
+  ].filter((word) => word !== "");
+  return words.length === 0 ? "" : `${words.join(" and ")}, no training step`;
 }
 
 function NoPhases() {

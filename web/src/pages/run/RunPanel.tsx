@@ -114,8 +114,24 @@ export function Facts({ run, duration }: { run: RunDetail; duration: ReactNode }
   );
 }
 
-function endWords(run: RunDetail): string {
-  if (run.exit_signal !== null) return `signal ${run.exit_signal}`;
+// The same numbers on every Linux that Corral runs on.
+const kSignals: Record<number, string> = {
+  1: "SIGHUP",
+  2: "SIGINT",
+  3: "SIGQUIT",
+  4: "SIGILL",
+  6: "SIGABRT",
+  7: "SIGBUS",
+  8: "SIGFPE",
+  9: "SIGKILL",
+  11: "SIGSEGV",
+  13: "SIGPIPE",
+  15: "SIGTERM",
+};
+
+// How a run ended, when that is not as it should.
+export function endWords(run: RunDetail): string {
+  if (run.exit_signal !== null) return kSignals[run.exit_signal] ?? `signal ${run.exit_signal}`;
   if (run.end_reason === "max_time") return "time limit reached";
   if (run.end_reason === "interrupt") return "interrupted";
   if (run.status === "failed" && run.exit_code !== null) return `exit status ${run.exit_code}`;

@@ -4,6 +4,7 @@ import { useNow } from "../../app/useNow";
 import { formatClock, formatDuration, formatTicking } from "../../format/time";
 import { Help } from "./Help";
 import { type Gestures, zoomed } from "./pointer";
+import { endWords } from "./RunPanel";
 
 // A run's duration, ticking while it runs.
 export function Elapsed({ run, readAt }: { run: RunDetail; readAt: number }) {
@@ -21,12 +22,14 @@ export interface ToolbarProps {
 
 export function RunToolbar({ run, readAt, gestures, zoomedIn }: ToolbarProps) {
   const { range, zoom } = gestures;
+  const ended = endWords(run);
   const step = (range.to - range.from) / 100;
   const middle = (range.from + range.to) / 2;
   return (
     <>
       <h1 className="cut">{run.name}</h1>
       <span className={`status status-${run.status}`}>{run.status}</span>
+      {ended !== "" && <span className="quiet">{ended}</span>}
       <span>
         <Elapsed run={run} readAt={readAt} />
       </span>

@@ -1,6 +1,6 @@
 // What sampling costs: one tick of listener "proc" on this machine, one walk over a run of 20
-// processes, a read of the perf events, and the same without keeping files open for comparison. CPU
-// time is what counts; goals in docs/benchmarks.md.
+// processes, a read of the perf events, and single files for comparison. CPU time is what counts;
+// goals in docs/benchmarks.md.
 #include <benchmark/benchmark.h>
 #include <signal.h>
 #include <sys/prctl.h>

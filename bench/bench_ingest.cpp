@@ -1,9 +1,11 @@
-// Points per second that a running server takes in: synthetic frames, as supervisors send them, by POST /frames over its Unix socket.
+// Points per second that a running server takes in: synthetic frames, as supervisors send them, by
+// POST /frames over its Unix socket.
 //
 //   corral_bench_ingest SOCKET WRITERS FRAMES
 //
-// Each writer is a session of a run of its own on a thread of its own; a frame is a bundle of 100 series x 50 rows. Requests hold
-// eight frames and each waits for its answer, so that every acknowledged point is durable. Prints one JSON object.
+// Each writer is a session of a run of its own on a thread of its own; a frame is a bundle of 100
+// series x 50 rows. Requests hold eight frames and each waits for its answer, so that every
+// acknowledged point is durable. Prints one JSON object.
 #include <fmt/core.h>
 
 #include <atomic>
@@ -50,11 +52,14 @@ class Writer {
     codec::Bundle bundle;
     if (row_ == 0) bundle.add(schema());
     codec::SampleGroup group;
-    for (int s = 0; s < kSeries; ++s) group.columns.push_back({.series = static_cast<std::uint32_t>(s + 1), .present = {}, .values = {}});
+    for (int s = 0; s < kSeries; ++s)
+      group.columns.push_back(
+          {.series = static_cast<std::uint32_t>(s + 1), .present = {}, .values = {}});
     for (int r = 0; r < kRows; ++r, ++row_) {
       group.times.push_back(boot_time(began_ + row_ * kRowNs));
       for (int s = 0; s < kSeries; ++s) {
-        group.columns[static_cast<std::size_t>(s)].values.push_back(std::sin(static_cast<double>(row_) * 0.01 + s + phase_));
+        group.columns[static_cast<std::size_t>(s)].values.push_back(
+            std::sin(static_cast<double>(row_) * 0.01 + s + phase_));
       }
     }
     bundle.add(codec::SamplesBody{.groups = {std::move(group)}});
@@ -102,11 +107,13 @@ Work prepare(int number, int frames) {
 }
 
 bool send(const std::string& socket, const Work& work) {
-  const auto server = upload::http_transport({.base_url = "http://localhost", .unix_socket = socket, .token = {}});
+  const auto server =
+      upload::http_transport({.base_url = "http://localhost", .unix_socket = socket, .token = {}});
   for (const auto& frames : work.posts) {
     const auto posted = server->post(frames);
     if (!posted || !posted->refusals.empty()) {
-      fmt::print(stderr, "refused: {}\n", posted ? posted->refusals[0].message : posted.error().message);
+      fmt::print(stderr, "refused: {}\n",
+                 posted ? posted->refusals[0].message : posted.error().message);
       return false;
     }
   }
@@ -126,7 +133,8 @@ int run(const std::string& socket, int writers, int frames) {
     std::vector<std::jthread> threads;
     for (const Work& work : all) threads.emplace_back([&] { good = send(socket, work) && good; });
   }
-  const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  const double elapsed =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   const std::int64_t points = std::int64_t{writers} * frames * kRows * kSeries;
   fmt::print("{{\"points\": {}, \"bytes\": {}, \"seconds\": {:.6f}}}\n", points, bytes, elapsed);
   return good ? 0 : 1;

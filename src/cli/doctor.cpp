@@ -41,11 +41,12 @@ void check_listeners(Table& table) {
   for (const auto& missing : (*sampler)->unavailable()) row(table, missing.source, false, missing.reason);
 }
 
-Result<std::string> check_store(const spool::Destination& destination) {
+Result<std::string> check_store(const spool::Destination& destination, const std::string& token) {
   if (!destination.server.empty()) {
-    sys::HttpClient client({.base_url = destination.server, .unix_socket = {}, .token = {}});
-    const auto reply = TRY(client.send({.path = "/health", .body = {}, .timeout = std::chrono::seconds(3)}));
-    return fmt::format("{} answers {}", destination.server, reply.status);
+    sys::HttpClient client({.base_url = destination.server, .unix_socket = {}, .token = token});
+    const auto reply = TRY(client.send({.path = "/version", .body = {}, .timeout = std::chrono::seconds(3)}));
+    if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
+    return destination.server + " answers";
   }
   const auto kind = TRY(sys::filesystem_of(destination.store));
   if (kind.network) return fail(Code::kUnsupported, fmt::format("{} is on {}, a network filesystem: use a local directory", destination.store.string(), kind.name));
@@ -102,7 +103,7 @@ int doctor_command(std::span<char* const> args) {
   if (!destination) {
     row(table, "store", false, destination.error().message);
   } else {
-    check_result(table, "store", check_store(*destination));
+    check_result(table, "store", check_store(*destination, token_of(flags).value_or("")));
     if (destination->server.empty()) check_result(table, "server", check_server(*destination));
   }
   const auto root = spool::usable_root(spool::spool_roots(flags.spool));

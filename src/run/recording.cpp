@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -134,6 +135,7 @@ void Recording::report_losses() {
 }
 
 void Recording::spool_loop(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "corral-spooler");
   BootTime next_store = sys::boot_now();
   BootTime next_sample = next_store + kSamplePause;
   bool woken = false;

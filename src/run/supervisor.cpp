@@ -138,6 +138,7 @@ int Supervisor::start(const Command& command) {
                                        .new_session = true});
   if (!child) {
     notices_.warn(child.error().message);
+    if (recording_ != nullptr) recording_->discard();
     return kNotExecutable;
   }
   child_ = child->pid();

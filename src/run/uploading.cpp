@@ -1,5 +1,6 @@
 // The upload thread of Recording.
 #include <fmt/core.h>
+#include <pthread.h>
 
 #include "run/facts.h"
 #include "run/recording.h"
@@ -49,6 +50,7 @@ void pause(const std::stop_token& stop, Nanos length, const std::atomic<bool>& h
 }  // namespace
 
 void Recording::upload_loop(const std::stop_token& stop, const Command& command) {
+  ::pthread_setname_np(::pthread_self(), "corral-uploader");
   journal_.facts(slow_facts(command));
   upload::ServerLink link(link_options(options_, directory_));
   upload::Uploader uploader(directory_, [this] { return journal_open_.load(); });
@@ -87,7 +89,7 @@ void Recording::upload_loop(const std::stop_token& stop, const Command& command)
     backoff = kFirstBackoff;
     if (!*round) continue;
     if (!journal_open_.load() && uploader.finished()) {
-      directory_.remove();
+      uploader.close();
       uploaded_ = true;
       return;
     }

@@ -132,6 +132,11 @@ bool RunDirectory::only_refused() const {
   return fs::exists(path_ / "refused", error) && !fs::exists(path_ / "seg", error);
 }
 
+void RunDirectory::set_aside() {
+  std::error_code error;
+  fs::rename(path_, path_.parent_path() / ("refused-" + path_.filename().string()), error);
+}
+
 void RunDirectory::remove() {
   std::error_code error;
   const bool keep = fs::exists(path_ / "refused", error);

@@ -2,7 +2,7 @@
 //
 //   <root>/<run id>/manifest.json   who, where to, since when; rewritten when the child has started
 //                   lock            flock: held by the one process that reads, uploads and deletes here
-//                   NNNNNN.frames   the supervisor's session (frame_log.h)
+//                   NNNNNNNNNNNN.frames   the supervisor's session (frame_log.h)
 //                   out.log err.log the command's output, appended by the command itself
 //                   seg/            segments of the training processes, and `drops`
 //                   refused/        frames that the server will never take, kept for a person to look at
@@ -72,6 +72,8 @@ class RunDirectory {
   Result<> put_aside(const fs::path& file) const;
   // Nothing is left but refused frames.
   [[nodiscard]] bool only_refused() const;
+  // Renames it to refused-<run>, where no one looks for runs to finish.
+  void set_aside();
   // Deletes the directory and all in it, but for refused frames.
   void remove();
 

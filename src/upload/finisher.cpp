@@ -86,7 +86,7 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
     complain(problem);
   }
   if (!run.ended || !run.uploader.finished()) return false;
-  run.directory.remove();
+  run.uploader.close();
   return true;
 }
 

@@ -488,6 +488,20 @@ TEST(Finisher, AServerThatIsAwayLosesNothing) {
   EXPECT_FALSE(sys::fs::exists(path));
 }
 
+TEST(Finisher, TellsHowManyLogCallsWereRefused) {
+  Spooled run(manifest_for(kMine));
+  const std::uint64_t refused = 5;
+  spool::patch(run.directory.segments() / "drops", 0,
+               {reinterpret_cast<const char*>(&refused), sizeof refused});
+  const sys::fs::path path = run.directory.path();
+  std::optional<spool::RunDirectory> supervisor(std::move(run.directory));
+  supervisor.reset();
+  FakeServer server;
+  Finisher finisher({run.root.path()}, kMine);
+  for (int i = 0; i < 3 && sys::fs::exists(path); ++i) ASSERT_TRUE(finisher.step(server));
+  EXPECT_EQ(server.facts, (std::vector<codec::Fact>{{codec::FactKind::kDrop, "points", "5"}}));
+}
+
 TEST(Retryable, IsEverythingButWhatTheSameBytesWillNeverPass) {
   for (const Code code :
        {Code::kInvalidArgument, Code::kTooLarge, Code::kUnprocessable, Code::kCorruption})

@@ -116,8 +116,13 @@ bool Uploader::finished() {
   discover();
   return std::ranges::all_of(streams_, [](auto& entry) {
     Stream& stream = entry.second;
-    return !stream.dead && stream.durable && stream.source->finished(*stream.durable);
+    return stream.dead || (stream.durable && stream.source->finished(*stream.durable));
   });
+}
+
+void Uploader::close() {
+  const bool dead = std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.dead; });
+  dead ? directory_.set_aside() : directory_.remove();
 }
 
 std::vector<std::string> Uploader::take_problems() {

@@ -32,8 +32,10 @@ class Uploader {
 
   // An Error means that the server could not be asked or did not answer well; nothing is lost, try again later.
   Result<StepReport> step(Transport& server);
-  // Everything that was ever written here is acknowledged and all writers are gone.
+  // All writers are gone, and everything that was ever written here is acknowledged, or of a session that the server will never take.
   [[nodiscard]] bool finished();
+  // After finished(): removes the directory, or sets it aside for a person when a whole session was refused.
+  void close();
   // Frames refused for good so far, and what was said of the latest.
   [[nodiscard]] std::size_t refused() const { return refused_; }
   [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }

@@ -102,6 +102,7 @@ def test_supervisor(corral: Corral, rng: random.Random) -> None:
     assert len(finished) >= ROUNDS * 4 // 5
     for i in finished:
         check_steps(corral.points(f"run-{i}", "x"), plan)
+        assert corral.logs(f"run-{i}").text("stdout") == "".join(f"{step}\n" for step in range(19, plan, 20))
         assert stored[f"run-{i}"]["status"] in ("unknown", "finished")
     assert sum(r["status"] == "unknown" for r in stored.values()) >= ROUNDS // 2
     no_drops(corral, finished[::8])

@@ -34,21 +34,28 @@ def test_started_by_a_run_found_by_the_next(corral: Corral) -> None:
     assert corral("serve", "--stop", status=1).stderr == f"corral serve: no server runs for {corral.store}\n".encode()
 
 
-def test_the_port_is_remembered(corral: Corral) -> None:
-    corral(*QUICK, "true")
-    url = corral.url()
-    assert 5000 <= int(url.rpartition(":")[2]) <= 5099
-    stop(corral)
-    corral("ls", "runs")
-    assert corral.url() == url
-
-
 @contextmanager
 def busy_port() -> Iterator[int]:
     with closing(socket.socket()) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         yield int(listening.getsockname()[1])
+
+
+def test_the_port_is_remembered(corral: Corral) -> None:
+    corral(*QUICK, "true")
+    port = corral.url().rpartition(":")[2]
+    assert 5000 <= int(port) <= 5099
+    assert (corral.store / "port").read_text() == f"{port}\n"
+    stop(corral)
+    with busy_port() as free:
+        pass
+    (corral.store / "port").write_text(f"{free}\n")
+    assert len(corral.runs()) == 1
+    assert corral.url() == f"http://127.0.0.1:{free}"
+    stop(corral)
+    assert len(corral.runs()) == 1
+    assert corral.url() == f"http://127.0.0.1:{free}"
 
 
 def test_a_remembered_port_that_is_busy_is_given_up(corral: Corral) -> None:
@@ -107,7 +114,7 @@ def test_ctrl_c_ends_a_server_in_the_foreground(corral: Corral) -> None:
 def test_killed_during_a_run_it_is_started_again_and_nothing_is_lost(corral: Corral) -> None:
     counter = corral.counter()
     run = corral.start(*QUICK, "--", *counter.program(20_000, 50, 0.01))
-    until(lambda: corral.server_pid() is not None and counter.returned > 500, "the run logs and a server takes it in")
+    until(lambda: corral("ls", "runs", status=None).stdout, "a server takes the run in")
     killed = corral.kill_server()
     at_kill = counter.returned
     until(lambda: counter.returned > at_kill + 500, "the run goes on")
@@ -174,7 +181,7 @@ def test_without_a_server_training_runs_and_its_data_waits(corral: Corral, break
         "run", "--name", "alone", "--", "sh", "-c", '"$@"; echo out; exit 3', "sh", *counter.program(5_000), status=3
     )
     assert counter.done
-    assert done.stdout == b"out\n"
+    assert done.stdout.endswith(b"\n4999\nout\n")
     error = done.stderr.decode()
     assert message in error
     assert str(corral.store) in error
@@ -189,7 +196,7 @@ def test_without_a_server_training_runs_and_its_data_waits(corral: Corral, break
     check_steps(corral.points("alone", "x"), 5_000)
     facts = corral.show("alone")
     assert (facts["status"], facts["exit_code"]) == ("failed", 3)
-    assert corral.logs("alone").text("stdout") == "out\n"
+    assert corral.logs("alone").text("stdout").endswith("\n4999\nout\n")
     assert facts["drops"] == {"points": 0, "frames": 0, "ticks": 0}
 
 

@@ -59,7 +59,8 @@ class TreeListener final : public Listener {
                        tick_seconds_);
     row.set(processes_, sums.processes);
     row.set(threads_, sums.threads);
-    row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
+    // A run whose last process is a zombie has no memory to measure.
+    if (sums.resident_pages > 0) row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
     row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * 1024);
   }
 

@@ -1,4 +1,5 @@
 """Logs steps 0, 1, 2, ... of the metric `x`; counts the calls that returned in a file that knows nothing of Corral.
+At each pause it prints the step.
 
 Arguments: counter file, number of calls, calls between two pauses, pause in seconds.
 """
@@ -20,5 +21,6 @@ for step in range(plan):
     log("x", step * 0.5, step=step)
     cells[RETURNED] = step + 1
     if step % burst == burst - 1:
+        print(step)
         time.sleep(pause)
 cells[DONE] = 1

@@ -37,6 +37,8 @@ class ArgumentsTest : public ::testing::Test {
   std::optional<int> parse(std::vector<std::string> words, bool with_rest = false) {
     Arguments arguments("test", "About.", "  corral test\n");
     arguments.text("store", store_, "help");
+    arguments.text("server", server_, "help");
+    arguments.exclusive("store", "server");
     arguments.flag("quiet", quiet_, "help");
     arguments.choice("format", format_, {"table", "json", "csv"}, "help");
     arguments.texts("param", params_, "help");
@@ -60,11 +62,12 @@ class ArgumentsTest : public ::testing::Test {
     return error_.find(part) != std::string::npos;
   }
 
-  static constexpr std::array kVariables = {"CORRAL_STORE", "CORRAL_QUIET",    "CORRAL_FORMAT",
-                                            "CORRAL_PARAM", "CORRAL_INTERVAL", "CORRAL_SPOOL_LIMIT",
-                                            "CORRAL_CONFIG"};
+  static constexpr std::array kVariables = {
+      "CORRAL_STORE", "CORRAL_SERVER",   "CORRAL_QUIET",       "CORRAL_FORMAT",
+      "CORRAL_PARAM", "CORRAL_INTERVAL", "CORRAL_SPOOL_LIMIT", "CORRAL_CONFIG"};
   fs::path dir_ = fs::temp_directory_path() / ("corral-cli-" + std::to_string(::getpid()));
   std::string store_ = "default";
+  std::string server_;
   bool quiet_ = false;
   std::string format_ = "table";
   std::vector<std::string> params_;
@@ -99,6 +102,19 @@ TEST_F(ArgumentsTest, FlagBeatsEnvironmentBeatsFileBeatsDefault) {
   EXPECT_EQ(store_, "of-flag");
   EXPECT_EQ(interval_, std::chrono::seconds(3));
   EXPECT_EQ(limit_, 3072);
+}
+
+TEST_F(ArgumentsTest, OfTwoThatExcludeEachOtherTheStrongerStays) {
+  config("store = \"of-file\"\n");
+  ::setenv("CORRAL_SERVER", "of-environment", 1);
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(store_, "");
+  EXPECT_EQ(server_, "of-environment");
+  EXPECT_EQ(parse({"--store=of-flag"}), std::nullopt);
+  EXPECT_EQ(store_, "of-flag");
+  EXPECT_EQ(server_, "");
+  EXPECT_EQ(parse({"--store", "a", "--server", "b"}), std::nullopt);
+  EXPECT_EQ(store_ + server_, "ab") << "equally strong: whoever reads them decides";
 }
 
 TEST_F(ArgumentsTest, AFilesSectionsAreTheSubcommands) {

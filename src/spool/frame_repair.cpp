@@ -17,7 +17,8 @@ struct Whole {
 };
 
 std::optional<Whole> whole_frame(std::string_view content, SessionId session) {
-  const codec::ByteView bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+  const codec::ByteView bytes(reinterpret_cast<const std::uint8_t*>(content.data()),
+                              content.size());
   if (bytes.size() < codec::kFrameHeaderBytes) return std::nullopt;
   const auto length = codec::frame_length_of_header(bytes.first(codec::kFrameHeaderBytes));
   if (!length || *length > bytes.size()) return std::nullopt;
@@ -27,8 +28,10 @@ std::optional<Whole> whole_frame(std::string_view content, SessionId session) {
 }
 
 // Offset of the next whole frame with a number above `next`.
-std::optional<std::size_t> resume_at(std::string_view content, std::size_t from, SessionId session, std::uint64_t next) {
-  for (std::size_t at = content.find(kMagic, from); at != std::string_view::npos; at = content.find(kMagic, at + 1)) {
+std::optional<std::size_t> resume_at(std::string_view content, std::size_t from, SessionId session,
+                                     std::uint64_t next) {
+  for (std::size_t at = content.find(kMagic, from); at != std::string_view::npos;
+       at = content.find(kMagic, at + 1)) {
     const auto whole = whole_frame(content.substr(at), session);
     if (whole && whole->header.first > next) return at;
   }
@@ -36,18 +39,22 @@ std::optional<std::size_t> resume_at(std::string_view content, std::size_t from,
 }
 
 // One gap per number: the server may have acknowledged some of them.
-std::string gaps(SessionId session, std::uint64_t first, std::uint64_t end, const sys::fs::path& file) {
-  const codec::GapBody body{.reason = codec::GapReason::kCorrupt, .message = fmt::format("damaged in {}", file.filename().string())};
+std::string gaps(SessionId session, std::uint64_t first, std::uint64_t end,
+                 const sys::fs::path& file) {
+  const codec::GapBody body{.reason = codec::GapReason::kCorrupt,
+                            .message = fmt::format("damaged in {}", file.filename().string())};
   std::string all;
   for (std::uint64_t n = first; n < end; ++n) {
-    const codec::Bytes frame = codec::encode({.kind = {}, .session = session, .first = n, .last = n}, body);
+    const codec::Bytes frame =
+        codec::encode({.kind = {}, .session = session, .first = n, .last = n}, body);
     all.append(frame.begin(), frame.end());
   }
   return all;
 }
 
 bool is_newer(std::string_view content) {
-  const codec::ByteView bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+  const codec::ByteView bytes(reinterpret_cast<const std::uint8_t*>(content.data()),
+                              content.size());
   if (bytes.size() < codec::kFrameHeaderBytes) return false;
   const auto length = codec::frame_length_of_header(bytes.first(codec::kFrameHeaderBytes));
   return !length && length.error().code == Code::kUnsupported;
@@ -55,7 +62,8 @@ bool is_newer(std::string_view content) {
 
 }  // namespace
 
-Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64_t first, std::optional<std::uint64_t> next_file) {
+Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64_t first,
+                       std::optional<std::uint64_t> next_file) {
   const std::string content = TRY(sys::read_file(file));
   std::string repaired;
   bool damaged = false;
@@ -69,10 +77,12 @@ Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64
       next = whole->header.last + 1;
       continue;
     }
-    if (is_newer(std::string_view(content).substr(at))) return fail(Code::kUnsupported, file.string() + ": frames of a newer Corral");
+    if (is_newer(std::string_view(content).substr(at)))
+      return fail(Code::kUnsupported, file.string() + ": frames of a newer Corral");
     const auto resume = resume_at(content, at + 1, session, next);
     if (!resume) break;
-    const std::uint64_t found = whole_frame(std::string_view(content).substr(*resume), session)->header.first;
+    const std::uint64_t found =
+        whole_frame(std::string_view(content).substr(*resume), session)->header.first;
     repaired += gaps(session, next, found, file);
     damaged = true;
     next = found;

@@ -1,4 +1,5 @@
-// What is damaged in a file of frames (a flipped bit, a lost page) becomes a gap on record, so that what follows it can still be read.
+// What is damaged in a file of frames (a flipped bit, a lost page) becomes a gap on record, so that
+// what follows it can still be read.
 //
 // Only for who holds the run directory, before the log is written again.
 #pragma once
@@ -11,8 +12,10 @@
 
 namespace corral::spool {
 
-// `first`: number of the file's first frame. `next_file`: that of the file after it; without one, what cannot be read at the end is a write that a kill
-// cut short and is left alone. A whole file is left as it is; a damaged one is replaced at once. kUnsupported: a newer Corral's.
-Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64_t first, std::optional<std::uint64_t> next_file);
+// `first`: number of the file's first frame. `next_file`: that of the file after it; without one,
+// what cannot be read at the end is a write that a kill cut short and is left alone. A whole file
+// is left as it is; a damaged one is replaced at once. kUnsupported: a newer Corral's.
+Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64_t first,
+                       std::optional<std::uint64_t> next_file);
 
 }  // namespace corral::spool

@@ -122,6 +122,24 @@ TEST(RunDirectory, WithoutAManifestThereIsNothingToAdopt) {
   EXPECT_TRUE(fs::is_empty(path));  // not even a lock, which would keep the directory from going
 }
 
+TEST(RunDirectory, RemainsOfAKilledSupervisorGoWhenTheyAreOldAndHoldNoData) {
+  const TestDirectory root;
+  const auto make = [&](const char* name, bool old, const char* file) {
+    const fs::path path = root.path() / name;
+    fs::create_directories(path / "seg");
+    if (file != nullptr) static_cast<void>(sys::replace_file(path / file, "x"));
+    if (old) fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(1));
+    RunDirectory::clear_remains(path);
+    return fs::exists(path);
+  };
+  EXPECT_FALSE(make("empty", true, nullptr));
+  EXPECT_FALSE(make("output", true, "out.log"));
+  EXPECT_TRUE(make("young", false, nullptr));
+  EXPECT_TRUE(make("manifest", true, "manifest.json"));
+  EXPECT_TRUE(make("frames", true, "000000000001.frames"));
+  EXPECT_TRUE(make("segment", true, "seg/00000000000000000000000000000000-000000.seg"));
+}
+
 TEST(RunDirectory, GoesAsAWhole) {
   const TestDirectory root;
   RunDirectory run = RunDirectory::create(root.path(), test_manifest()).value();

@@ -226,16 +226,23 @@ TEST(Uploader, WhatMayGoWellLaterIsKeptAndTriedAgain) {
   }
 }
 
-TEST(Uploader, ASessionThatTheServerRefusesIsNotSentAgainAndAgain) {
+TEST(Uploader, ASessionThatTheServerRefusesIsNotSentAgainAndIsSetAsideWhole) {
   Spooled run;
   FakeServer server;
   server.refuse_sessions = true;
   Uploader uploader(run.directory, [] { return true; });
   drain(uploader, server);
   EXPECT_EQ(uploader.refused(), 1u);
-  EXPECT_FALSE(uploader.finished());  // its data stays
-  run.journal.event("e", {});
+  run.journal.event("kept", {});
   EXPECT_EQ(uploader.step(server).value().frames_sent, 0u);
+  EXPECT_TRUE(uploader.finished());
+  uploader.close();
+  EXPECT_TRUE(run.directory.only_refused());
+  std::size_t kept = 0;
+  for (const auto& entry : sys::fs::recursive_directory_iterator(run.directory.path() / "refused")) {
+    kept += entry.path().extension() == ".frames" ? 1 : 0;
+  }
+  EXPECT_EQ(kept, 1u);
 }
 
 TEST(Uploader, AStoreThatForgotGetsTheRestAndIsToldWhatItLacks) {

@@ -1,0 +1,100 @@
+// Damage in the middle of the supervisor's frames costs the frames it hit and nothing else.
+#include "spool/frame_repair.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "spool/frame_log.h"
+#include "spool/spool_test_support.h"
+
+namespace corral::spool {
+namespace {
+
+constexpr std::int64_t kPlenty = 1ll << 30;
+constexpr std::size_t kAll = 1u << 30;
+const SessionId kSession = SessionId::random();
+
+fs::path only_file(const fs::path& directory) {
+  return frame_file(directory, frame_files(directory).at(0));
+}
+
+void write_frames(const fs::path& directory, int count) {
+  auto writer = FrameLogWriter::open(directory, kSession, kPlenty);
+  ASSERT_TRUE(writer);
+  for (int i = 0; i < count; ++i)
+    ASSERT_TRUE(writer->append(
+        test_frame(writer->header(), std::string(static_cast<std::size_t>(10 + i * 7), 'x'))));
+}
+
+// Numbers that are readable, and those of gaps, after the log was opened again.
+struct Seen {
+  std::vector<std::uint64_t> numbers;
+  std::size_t gaps = 0;
+};
+Seen reopen(const fs::path& directory) {
+  Seen seen;
+  EXPECT_TRUE(FrameLogWriter::open(directory, kSession, kPlenty));
+  const auto frames = FrameLogReader(directory).read(0, kAll);
+  EXPECT_TRUE(frames);
+  for (const codec::Bytes& bytes : *frames) {
+    const auto frame = codec::decode_frame(bytes).value();
+    seen.gaps += frame.header.kind == codec::FrameKind::kGap ? 1 : 0;
+    for (std::uint64_t n = frame.header.first; n <= frame.header.last; ++n)
+      seen.numbers.push_back(n);
+  }
+  return seen;
+}
+
+RC_GTEST_PROP(FrameRepairProperty, AFlippedByteCostsOneFrameAndNoNumber, ()) {
+  const TestDirectory dir;
+  const int count = *rc::gen::inRange(2, 20);
+  write_frames(dir.path(), count);
+  std::string content = sys::read_file(only_file(dir.path())).value();
+  const auto at = *rc::gen::inRange<std::size_t>(0, content.size());
+  content[at] = static_cast<char>(content[at] ^ *rc::gen::inRange(1, 256));
+  RC_ASSERT(sys::replace_file(only_file(dir.path()), content).has_value());
+  const Seen seen = reopen(dir.path());
+  for (std::size_t i = 0; i < seen.numbers.size(); ++i) RC_ASSERT(seen.numbers[i] == i + 1);
+  // The last frame cannot be told from one that a kill cut short; its number is used again.
+  const bool was_last = seen.numbers.size() == static_cast<std::size_t>(count - 1);
+  RC_ASSERT(was_last || seen.numbers.size() == static_cast<std::size_t>(count));
+  RC_ASSERT(seen.gaps == (was_last ? 0u : 1u));
+}
+
+TEST(FrameRepair, WhatTheNextFileShowsToBeMissingIsAGap) {
+  const TestDirectory dir;
+  write_frames(dir.path(), 5);
+  const std::string content = sys::read_file(only_file(dir.path())).value();
+  ASSERT_TRUE(sys::replace_file(only_file(dir.path()), content.substr(0, content.size() - 10)));
+  ASSERT_TRUE(repair_frames(only_file(dir.path()), kSession, 1, 8));
+  const auto frames = FrameLogReader(dir.path()).read(0, kAll).value();
+  ASSERT_EQ(frames.size(), 7u);  // four whole ones, three gaps
+  for (std::size_t i = 4; i < 7; ++i) {
+    const auto frame = codec::decode_frame(frames[i]).value();
+    EXPECT_EQ(frame.header.first, i + 1);
+    EXPECT_EQ(codec::decode_gap(frame).value().reason, codec::GapReason::kCorrupt);
+  }
+}
+
+TEST(FrameRepair, AWholeFileIsNotTouched) {
+  const TestDirectory dir;
+  write_frames(dir.path(), 5);
+  const auto before = fs::last_write_time(only_file(dir.path()));
+  ASSERT_TRUE(repair_frames(only_file(dir.path()), kSession, 1, 6));
+  EXPECT_EQ(fs::last_write_time(only_file(dir.path())), before);
+}
+
+TEST(FrameRepair, FramesOfANewerCorralAreLeftAlone) {
+  const TestDirectory dir;
+  write_frames(dir.path(), 3);
+  std::string content = sys::read_file(only_file(dir.path())).value();
+  content[4] = 2;  // version
+  ASSERT_TRUE(sys::replace_file(only_file(dir.path()), content));
+  const auto repaired = repair_frames(only_file(dir.path()), kSession, 1, std::nullopt);
+  ASSERT_FALSE(repaired);
+  EXPECT_EQ(repaired.error().code, Code::kUnsupported);
+  EXPECT_EQ(sys::read_file(only_file(dir.path())).value(), content);
+}
+
+}  // namespace
+}  // namespace corral::spool

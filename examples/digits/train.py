@@ -55,7 +55,9 @@ def network(width: int) -> nn.Module:
     )
 
 
-def train_epoch(model: nn.Module, loader: DataLoader[tuple[torch.Tensor, ...]], optimizer: torch.optim.Optimizer, step: int) -> int:
+def train_epoch(
+    model: nn.Module, loader: DataLoader[tuple[torch.Tensor, ...]], optimizer: torch.optim.Optimizer, step: int
+) -> int:
     model.train()
     loss_of = nn.CrossEntropyLoss()
     for images, labels in loader:

@@ -23,8 +23,8 @@ std::string time_text(const Json& ns) {
   const std::time_t clock = *value / 1'000'000'000;
   std::tm parts{};
   ::localtime_r(&clock, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                     parts.tm_min, parts.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 std::string duration_text(const Json& seconds) {
@@ -34,8 +34,10 @@ std::string duration_text(const Json& seconds) {
 
 std::string ending_text(const Json& run) {
   std::string status = run.get_string("status");
-  if (const auto* code = member(run, "exit_code").as_int()) return fmt::format("{}, exit status {}", status, *code);
-  if (const auto* signal = member(run, "exit_signal").as_int()) return fmt::format("{}, by signal {}", status, *signal);
+  if (const auto* code = member(run, "exit_code").as_int())
+    return fmt::format("{}, exit status {}", status, *code);
+  if (const auto* signal = member(run, "exit_signal").as_int())
+    return fmt::format("{}, by signal {}", status, *signal);
   if (status == "unknown") return "unknown: it ended, but nobody was there to see how";
   return status;
 }

@@ -13,34 +13,48 @@ namespace corral::cli {
 namespace fs = spool::fs;
 
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
-  arguments.text("store", flags.store, "directory of the embedded store (default: $XDG_DATA_HOME/corral, else ~/.local/share/corral)");
+  arguments.text("store", flags.store,
+                 "directory of the embedded store (default: $XDG_DATA_HOME/corral, else "
+                 "~/.local/share/corral)");
   arguments.text("server", flags.server, "URL of a running server instead of a store of one's own");
   arguments.exclusive("store", "server");
   arguments.text("token-file", flags.token_file, "file that holds the server's token");
-  arguments.text("spool", flags.spool, "local directory where data waits for the server (default: ~/.local/state/corral/spool)");
+  arguments.text(
+      "spool", flags.spool,
+      "local directory where data waits for the server (default: ~/.local/state/corral/spool)");
 }
 
 Result<spool::Destination> destination_of(const DestinationFlags& flags) {
   if (!flags.server.empty() && !flags.store.empty()) {
-    return fail(Code::kInvalidArgument, "--server and --store (or CORRAL_SERVER and CORRAL_STORE) exclude each other: choose one");
+    return fail(
+        Code::kInvalidArgument,
+        "--server and --store (or CORRAL_SERVER and CORRAL_STORE) exclude each other: choose one");
   }
   if (!flags.server.empty()) {
     if (!flags.server.starts_with("http://") && !flags.server.starts_with("https://")) {
-      return fail(Code::kInvalidArgument, fmt::format("--server {}: a URL is wanted, as http://host:5000", flags.server));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("--server {}: a URL is wanted, as http://host:5000", flags.server));
     }
     std::string url = flags.server;
     while (url.ends_with('/')) url.pop_back();
     return spool::Destination{.store = {}, .server = url};
   }
   if (flags.store.find("://") != std::string::npos) {
-    return fail(Code::kUnsupported, fmt::format("--store {}: this version keeps its store in a local directory only", flags.store));
+    return fail(Code::kUnsupported,
+                fmt::format("--store {}: this version keeps its store in a local directory only",
+                            flags.store));
   }
-  if (!flags.store.empty()) return spool::Destination{.store = fs::absolute(flags.store).lexically_normal(), .server = {}};
+  if (!flags.store.empty())
+    return spool::Destination{.store = fs::absolute(flags.store).lexically_normal(), .server = {}};
   const char* data = std::getenv("XDG_DATA_HOME");
   const char* home = std::getenv("HOME");
-  if (data != nullptr && *data == '/') return spool::Destination{.store = fs::path(data) / "corral", .server = {}};
-  if (home != nullptr && *home == '/') return spool::Destination{.store = fs::path(home) / ".local" / "share" / "corral", .server = {}};
-  return fail(Code::kInvalidArgument, "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
+  if (data != nullptr && *data == '/')
+    return spool::Destination{.store = fs::path(data) / "corral", .server = {}};
+  if (home != nullptr && *home == '/')
+    return spool::Destination{.store = fs::path(home) / ".local" / "share" / "corral",
+                              .server = {}};
+  return fail(Code::kInvalidArgument,
+              "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
 }
 
 Result<std::string> token_of(const DestinationFlags& flags) {
@@ -59,12 +73,22 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   const std::string token = TRY(token_of(flags));
   std::error_code error;
   if (destination.server.empty() && !fs::exists(destination.store / "corral.db", error)) {
-    return fail(Code::kNotFound, fmt::format("there is no store at {} yet; `corral run` makes it, --store DIR names another one", destination.store.string()));
+    return fail(
+        Code::kNotFound,
+        fmt::format(
+            "there is no store at {} yet; `corral run` makes it, --store DIR names another one",
+            destination.store.string()));
   }
-  upload::LinkOptions options{.destination = destination, .token = token, .serve_command = {}, .environment = {}, .server_log = {}};
+  upload::LinkOptions options{.destination = destination,
+                              .token = token,
+                              .serve_command = {},
+                              .environment = {},
+                              .server_log = {}};
   if (destination.server.empty()) {
-    options.serve_command = {program_path().string(), "serve", "--idle-exit", "--store", destination.store.string()};
-    if (!flags.spool.empty()) options.serve_command.insert(options.serve_command.end(), {"--spool", flags.spool});
+    options.serve_command = {program_path().string(), "serve", "--idle-exit", "--store",
+                             destination.store.string()};
+    if (!flags.spool.empty())
+      options.serve_command.insert(options.serve_command.end(), {"--spool", flags.spool});
     for (char** e = environ; *e != nullptr; ++e) options.environment.emplace_back(*e);
     const auto root = spool::usable_root(spool::spool_roots(flags.spool));
     options.server_log = (root ? *root : destination.store) / "server.log";
@@ -77,8 +101,12 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
 Error error_of_reply(int status, std::string_view body) {
   const auto json = Json::parse(body);
   const Json* detail = json ? json->find("error") : nullptr;
-  const std::string message = detail != nullptr ? detail->get_string("message") : fmt::format("the server answered {}", status);
-  return {.code = status == 404 ? Code::kNotFound : status == 400 ? Code::kInvalidArgument : Code::kUnavailable, .message = message};
+  const std::string message = detail != nullptr ? detail->get_string("message")
+                                                : fmt::format("the server answered {}", status);
+  return {.code = status == 404   ? Code::kNotFound
+                  : status == 400 ? Code::kInvalidArgument
+                                  : Code::kUnavailable,
+          .message = message};
 }
 
 Result<Json> get_json(const sys::HttpTarget& server, const std::string& path) {

@@ -20,7 +20,8 @@ struct DestinationFlags {
 // --store, --server, --token-file, --spool.
 void add_destination(Arguments& arguments, DestinationFlags& flags);
 
-// kInvalidArgument when the flags contradict each other; kUnsupported for a store that this version cannot keep.
+// kInvalidArgument when the flags contradict each other; kUnsupported for a store that this version
+// cannot keep.
 Result<spool::Destination> destination_of(const DestinationFlags& flags);
 // The first line of --token-file; empty without one.
 Result<std::string> token_of(const DestinationFlags& flags);

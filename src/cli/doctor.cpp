@@ -30,7 +30,8 @@ void check_result(Table& table, const std::string& part, const Result<std::strin
 void check_listeners(Table& table) {
   std::vector<std::string> names;
   for (const collect::ListenerEntry& entry : collect::listeners()) names.emplace_back(entry.name);
-  auto sampler = collect::Sampler::open({.listeners = names, .run_pid = ::getpid(), .perf = collect::PerfCounters::open(::getpid())});
+  auto sampler = collect::Sampler::open(
+      {.listeners = names, .run_pid = ::getpid(), .perf = collect::PerfCounters::open(::getpid())});
   if (!sampler) {
     row(table, "listeners", false, sampler.error().message);
     return;
@@ -38,29 +39,39 @@ void check_listeners(Table& table) {
   std::size_t series = 0;
   for (int g = 0; g < collect::Sampler::group_count(); ++g) series += (*sampler)->series(g).size();
   row(table, "listeners", true, fmt::format("{}: {} series", join(names, ", "), series));
-  for (const auto& missing : (*sampler)->unavailable()) row(table, missing.source, false, missing.reason);
+  for (const auto& missing : (*sampler)->unavailable())
+    row(table, missing.source, false, missing.reason);
 }
 
 Result<std::string> check_store(const spool::Destination& destination, const std::string& token) {
   if (!destination.server.empty()) {
     sys::HttpClient client({.base_url = destination.server, .unix_socket = {}, .token = token});
-    const auto reply = TRY(client.send({.path = "/version", .body = {}, .timeout = std::chrono::seconds(3)}));
+    const auto reply =
+        TRY(client.send({.path = "/version", .body = {}, .timeout = std::chrono::seconds(3)}));
     if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
     return destination.server + " answers";
   }
   const auto kind = TRY(sys::filesystem_of(destination.store));
-  if (kind.network) return fail(Code::kUnsupported, fmt::format("{} is on {}, a network filesystem: use a local directory", destination.store.string(), kind.name));
+  if (kind.network)
+    return fail(Code::kUnsupported,
+                fmt::format("{} is on {}, a network filesystem: use a local directory",
+                            destination.store.string(), kind.name));
   std::error_code error;
   spool::fs::path existing = destination.store;
-  while (!spool::fs::exists(existing, error) && existing.has_parent_path() && existing != existing.parent_path()) existing = existing.parent_path();
-  if (::access(existing.c_str(), W_OK | X_OK) != 0) return fail(Code::kPermission, existing.string() + ": not writable");
+  while (!spool::fs::exists(existing, error) && existing.has_parent_path() &&
+         existing != existing.parent_path())
+    existing = existing.parent_path();
+  if (::access(existing.c_str(), W_OK | X_OK) != 0)
+    return fail(Code::kPermission, existing.string() + ": not writable");
   const auto space = spool::fs::space(existing, error);
-  return fmt::format("{} on {}, {} free", destination.store.string(), kind.name, human_bytes(static_cast<double>(space.available)));
+  return fmt::format("{} on {}, {} free", destination.store.string(), kind.name,
+                     human_bytes(static_cast<double>(space.available)));
 }
 
 Result<std::string> check_server(const spool::Destination& destination) {
   const auto found = sys::find_server(destination.store);
-  if (!found) return fail(Code::kNotFound, "none runs now; `corral run` starts one, `corral serve` too");
+  if (!found)
+    return fail(Code::kNotFound, "none runs now; `corral run` starts one, `corral serve` too");
   return fmt::format("{} (pid {})", found->url, found->pid);
 }
 
@@ -69,7 +80,8 @@ Result<std::string> check_cgroup() {
   std::vector<std::string> controllers;
   for (const std::string_view line : split(trim(text), '\n')) {
     const auto fields = split(line, ':');
-    if (fields.size() >= 2) controllers.emplace_back(fields[1].empty() ? "v2" : std::string(fields[1]));
+    if (fields.size() >= 2)
+      controllers.emplace_back(fields[1].empty() ? "v2" : std::string(fields[1]));
   }
   return "mounted: " + join(controllers, ", ");
 }
@@ -85,7 +97,8 @@ Result<std::string> check_python() {
   const std::string name = chosen != nullptr && *chosen != '\0' ? chosen : "python3";
   const char* path = std::getenv("PATH");
   const auto python = TRY(sys::find_in_path(name, path != nullptr ? path : ""));
-  const auto version = TRY(sys::capture_output({.argv = {python.string(), "--version"}, .directory = {}}));
+  const auto version =
+      TRY(sys::capture_output({.argv = {python.string(), "--version"}, .directory = {}}));
   return fmt::format("{}, {}", python.string(), trim(version));
 }
 
@@ -94,8 +107,12 @@ Result<std::string> check_python() {
 int doctor_command(std::span<char* const> args) {
   DestinationFlags flags;
   std::string format = "table";
-  Arguments arguments("doctor", "Says what this machine offers and lacks for measuring, each with the reason. Changes nothing.", kExamples);
-  arguments.choice("format", format, {"table", "json", "csv"}, "table, json or csv (default: table)");
+  Arguments arguments("doctor",
+                      "Says what this machine offers and lacks for measuring, each with the "
+                      "reason. Changes nothing.",
+                      kExamples);
+  arguments.choice("format", format, {"table", "json", "csv"},
+                   "table, json or csv (default: table)");
   add_destination(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
@@ -107,14 +124,21 @@ int doctor_command(std::span<char* const> args) {
     if (destination->server.empty()) check_result(table, "server", check_server(*destination));
   }
   const auto root = spool::usable_root(spool::spool_roots(flags.spool));
-  check_result(table, "spool", root ? Result<std::string>(root->string()) : tl::unexpected(root.error()));
+  check_result(table, "spool",
+               root ? Result<std::string>(root->string()) : tl::unexpected(root.error()));
   check_result(table, "python", check_python());
   check_listeners(table);
-  check_result(table, "pressure (PSI)", check_device("/proc/pressure/cpu", "the kernel was built or booted without PSI"));
+  check_result(table, "pressure (PSI)",
+               check_device("/proc/pressure/cpu", "the kernel was built or booted without PSI"));
   check_result(table, "cgroup", check_cgroup());
-  check_result(table, "NVIDIA GPU", check_device("/dev/nvidiactl", "no /dev/nvidiactl: no NVIDIA driver is loaded"));
-  check_result(table, "AMD GPU", check_device("/dev/kfd", "no /dev/kfd: no amdgpu compute driver is loaded"));
-  check_result(table, "RAPL", check_device("/sys/class/powercap/intel-rapl:0", "no /sys/class/powercap/intel-rapl:0: the CPU or the virtual machine offers no energy counter"));
+  check_result(table, "NVIDIA GPU",
+               check_device("/dev/nvidiactl", "no /dev/nvidiactl: no NVIDIA driver is loaded"));
+  check_result(table, "AMD GPU",
+               check_device("/dev/kfd", "no /dev/kfd: no amdgpu compute driver is loaded"));
+  check_result(table, "RAPL",
+               check_device("/sys/class/powercap/intel-rapl:0",
+                            "no /sys/class/powercap/intel-rapl:0: the CPU or the virtual machine "
+                            "offers no energy counter"));
   const ClockAnchor anchor = sys::read_anchor();
   row(table, "clock", true, fmt::format("UTC is known to {} ns", anchor.error.count()));
   fmt::print("{}", table.print(format));

@@ -28,10 +28,12 @@ struct Flags {
   std::string output;
 };
 
-// Several runs' CSV bodies follow one another below one header, with the run in front; JSON is one document per run and line.
+// Several runs' CSV bodies follow one another below one header, with the run in front; JSON is one
+// document per run and line.
 class Sink {
  public:
-  Sink(std::FILE* out, const Flags& flags) : out_(out), csv_(flags.format == "csv"), many_(flags.runs.size() > 1) {}
+  Sink(std::FILE* out, const Flags& flags)
+      : out_(out), csv_(flags.format == "csv"), many_(flags.runs.size() > 1) {}
   void begin(const std::string& run) {
     run_ = run;
     skip_header_ = csv_ && runs_++ > 0;
@@ -62,18 +64,23 @@ class Sink {
   bool first_line_ = true;
 };
 
-Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::string& run, Sink& sink) {
-  const std::string path = fmt::format("/api/corral/v1/runs/{}/export?metric={}&format={}", sys::url_encode(run), sys::url_encode(flags.metric), flags.format);
-  // An error answer comes as JSON and must not land in the file: its beginning is held back until the status is known.
+Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::string& run,
+                    Sink& sink) {
+  const std::string path =
+      fmt::format("/api/corral/v1/runs/{}/export?metric={}&format={}", sys::url_encode(run),
+                  sys::url_encode(flags.metric), flags.format);
+  // An error answer comes as JSON and must not land in the file: its beginning is held back until
+  // the status is known.
   const Json found = TRY(get_json(client.target(), "/api/corral/v1/runs/" + sys::url_encode(run)));
   sink.begin(found.get_string("id"));
   bool written = true;
   std::string body;
-  const int status = TRY(client.stream({.path = path, .body = {}, .timeout = std::chrono::hours(24)}, [&](std::string_view piece) {
-    if (body.size() < 4096) body.append(piece.substr(0, 4096));
-    written = sink.put(piece);
-    return written;
-  }));
+  const int status = TRY(client.stream(
+      {.path = path, .body = {}, .timeout = std::chrono::hours(24)}, [&](std::string_view piece) {
+        if (body.size() < 4096) body.append(piece.substr(0, 4096));
+        written = sink.put(piece);
+        return written;
+      }));
   if (status != 200) return tl::unexpected(error_of_reply(status, body));
   return {};
 }
@@ -82,8 +89,12 @@ Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::stri
 
 int export_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("export", "Writes the points of runs. CSV columns: metric,source,time_ns,step,value (with several runs: run first).", kExamples);
-  arguments.positionals("run", flags.runs, "RUN: an id, a unique prefix of one, a name, or @1 for the newest");
+  Arguments arguments("export",
+                      "Writes the points of runs. CSV columns: metric,source,time_ns,step,value "
+                      "(with several runs: run first).",
+                      kExamples);
+  arguments.positionals("run", flags.runs,
+                        "RUN: an id, a unique prefix of one, a name, or @1 for the newest");
   arguments.text("metric", flags.metric, "which metrics, as a pattern with * and ? (default: all)");
   arguments.choice("format", flags.format, {"csv", "json"}, "csv or json (default: csv)");
   arguments.text("output", flags.output, "file to write (default: standard output)");
@@ -103,7 +114,10 @@ int export_command(std::span<char* const> args) {
     const auto done = export_run(client, flags, run, sink);
     if (!done) return report("export", done.error());
   }
-  if (std::fflush(out) != 0) return report("export", fail_errno(flags.output.empty() ? "standard output" : flags.output, errno).value());
+  if (std::fflush(out) != 0)
+    return report(
+        "export",
+        fail_errno(flags.output.empty() ? "standard output" : flags.output, errno).value());
   return kDone;
 }
 

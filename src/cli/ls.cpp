@@ -42,9 +42,16 @@ std::string run_path(const Flags& flags, std::string_view below) {
 
 Result<Table> list_experiments(const sys::HttpTarget& server, const Flags&) {
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
-  Table table({{"id", "ID", true}, {"name", "NAME"}, {"runs", "RUNS", true}, {"running", "RUNNING", true}, {"created_ns", "CREATED"}});
+  Table table({{"id", "ID", true},
+               {"name", "NAME"},
+               {"runs", "RUNS", true},
+               {"running", "RUNNING", true},
+               {"created_ns", "CREATED"}});
   for (const Json& e : items(answer, "experiments")) {
-    table.add({plain(member(e, "id")), plain(member(e, "name")), plain(member(e, "runs")), plain(member(e, "running")),
+    table.add({plain(member(e, "id")),
+               plain(member(e, "name")),
+               plain(member(e, "runs")),
+               plain(member(e, "running")),
                {member(e, "created_ns"), time_text(member(e, "created_ns"))}});
   }
   return table;
@@ -56,7 +63,8 @@ Result<std::string> experiment_id(const sys::HttpTarget& server, const std::stri
   for (const Json& e : items(answer, "experiments")) {
     if (e.get_string("name") == text || e.get_string("id") == text) return e.get_string("id");
   }
-  return fail(Code::kNotFound, fmt::format("no experiment '{}'; corral ls experiments lists them", text));
+  return fail(Code::kNotFound,
+              fmt::format("no experiment '{}'; corral ls experiments lists them", text));
 }
 
 Result<std::string> experiment_filter(const sys::HttpTarget& server, const Flags& flags) {
@@ -67,57 +75,104 @@ Result<std::string> experiment_filter(const sys::HttpTarget& server, const Flags
 Result<Table> list_workloads(const sys::HttpTarget& server, const Flags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
   const Json answer = TRY(get_json(server, "/api/corral/v1/workloads?" + filter));
-  Table table({{"id", "ID"}, {"name", "NAME"}, {"experiment_id", "EXPERIMENT", true}, {"runs", "RUNS", true}, {"created_ns", "CREATED"}});
+  Table table({{"id", "ID"},
+               {"name", "NAME"},
+               {"experiment_id", "EXPERIMENT", true},
+               {"runs", "RUNS", true},
+               {"created_ns", "CREATED"}});
   for (const Json& w : items(answer, "workloads")) {
     const auto runs = static_cast<std::int64_t>(items(w, "runs").size());
-    table.add({{member(w, "id"), w.get_string("id").substr(0, 8)}, plain(member(w, "name")), plain(member(w, "experiment_id")),
-               {member(w, "runs"), std::to_string(runs)}, {member(w, "created_ns"), time_text(member(w, "created_ns"))}});
+    table.add({{member(w, "id"), w.get_string("id").substr(0, 8)},
+               plain(member(w, "name")),
+               plain(member(w, "experiment_id")),
+               {member(w, "runs"), std::to_string(runs)},
+               {member(w, "created_ns"), time_text(member(w, "created_ns"))}});
   }
   return table;
 }
 
 Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
-  const Json answer = TRY(get_json(server, "/api/corral/v1/runs?" + filter + "limit=" + sys::url_encode(flags.limit)));
-  Table table({{"id", "ID"}, {"name", "NAME"}, {"experiment", "EXPERIMENT"}, {"workload", "WORKLOAD"}, {"status", "STATUS"},
-               {"start_ns", "STARTED"}, {"duration_s", "DURATION", true}, {"loss", "LOSS", true}, {"host", "HOST"}});
+  const Json answer = TRY(
+      get_json(server, "/api/corral/v1/runs?" + filter + "limit=" + sys::url_encode(flags.limit)));
+  Table table({{"id", "ID"},
+               {"name", "NAME"},
+               {"experiment", "EXPERIMENT"},
+               {"workload", "WORKLOAD"},
+               {"status", "STATUS"},
+               {"start_ns", "STARTED"},
+               {"duration_s", "DURATION", true},
+               {"loss", "LOSS", true},
+               {"host", "HOST"}});
   for (const Json& r : items(answer, "runs")) {
     const Json& loss = member(member(r, "loss"), "value");
-    table.add({{member(r, "id"), r.get_string("id").substr(0, 8)}, plain(member(r, "name")), plain(member(r, "experiment")), plain(member(r, "workload")),
-               plain(member(r, "status")), {member(r, "start_ns"), time_text(member(r, "start_ns"))},
+    table.add({{member(r, "id"), r.get_string("id").substr(0, 8)},
+               plain(member(r, "name")),
+               plain(member(r, "experiment")),
+               plain(member(r, "workload")),
+               plain(member(r, "status")),
+               {member(r, "start_ns"), time_text(member(r, "start_ns"))},
                {member(r, "duration_s"), duration_text(member(r, "duration_s"))},
-               {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")}, plain(member(r, "host"))});
+               {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")},
+               plain(member(r, "host"))});
   }
   return table;
 }
 
 Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
   const Json answer = TRY(get_json(server, run_path(flags, "/metrics")));
-  Table table({{"name", "NAME"}, {"source", "SOURCE"}, {"unit", "UNIT"}, {"kind", "KIND"}, {"owner", "OWNER"}, {"group", "GROUP"},
-               {"points", "POINTS", true}, {"last", "LAST", true}, {"min", "MIN", true}, {"max", "MAX", true}, {"mean", "MEAN", true}});
+  Table table({{"name", "NAME"},
+               {"source", "SOURCE"},
+               {"unit", "UNIT"},
+               {"kind", "KIND"},
+               {"owner", "OWNER"},
+               {"group", "GROUP"},
+               {"points", "POINTS", true},
+               {"last", "LAST", true},
+               {"min", "MIN", true},
+               {"max", "MAX", true},
+               {"mean", "MEAN", true}});
   for (const Json& m : items(answer, "metrics")) {
     const std::string unit = m.get_string("unit");
     const auto number = [&](const char* name) {
       const Json& v = member(m, name);
-      return Cell{v, v.is_null() ? "–" : v.as_string() != nullptr ? *v.as_string() : with_unit(v.as_double(0), unit)};
+      return Cell{v, v.is_null()                ? "–"
+                     : v.as_string() != nullptr ? *v.as_string()
+                                                : with_unit(v.as_double(0), unit)};
     };
-    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "unit")), plain(member(m, "kind")), plain(member(m, "owner")),
-               plain(member(m, "group")), plain(member(m, "points")), number("last"), number("min"), number("max"), number("mean")});
+    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "unit")),
+               plain(member(m, "kind")), plain(member(m, "owner")), plain(member(m, "group")),
+               plain(member(m, "points")), number("last"), number("min"), number("max"),
+               number("mean")});
   }
   return table;
 }
 
 Result<Table> list_phases(const sys::HttpTarget& server, const Flags& flags) {
   const Json answer = TRY(get_json(server, run_path(flags, "/phases")));
-  Table table({{"id", "ID", true}, {"parent", "PARENT", true}, {"name", "NAME"}, {"type", "TYPE"}, {"kind", "KIND"}, {"lane", "LANE"},
-               {"start_ns", "START"}, {"end_ns", "END"}, {"duration_s", "DURATION", true}});
+  Table table({{"id", "ID", true},
+               {"parent", "PARENT", true},
+               {"name", "NAME"},
+               {"type", "TYPE"},
+               {"kind", "KIND"},
+               {"lane", "LANE"},
+               {"start_ns", "START"},
+               {"end_ns", "END"},
+               {"duration_s", "DURATION", true}});
   for (const Json& p : items(answer, "phases")) {
     const std::int64_t start = p.get_int("start_ns", -1);
     const std::int64_t end = p.get_int("end_ns", -1);
-    const Json duration = start >= 0 && end >= 0 ? Json(static_cast<double>(end - start) * 1e-9) : Json();
-    table.add({plain(member(p, "id")), plain(member(p, "parent")), plain(member(p, "name")), plain(member(p, "type")), plain(member(p, "kind")),
-               plain(member(p, "lane")), {member(p, "start_ns"), time_text(member(p, "start_ns"))},
-               {member(p, "end_ns"), time_text(member(p, "end_ns"))}, {duration, duration_text(duration)}});
+    const Json duration =
+        start >= 0 && end >= 0 ? Json(static_cast<double>(end - start) * 1e-9) : Json();
+    table.add({plain(member(p, "id")),
+               plain(member(p, "parent")),
+               plain(member(p, "name")),
+               plain(member(p, "type")),
+               plain(member(p, "kind")),
+               plain(member(p, "lane")),
+               {member(p, "start_ns"), time_text(member(p, "start_ns"))},
+               {member(p, "end_ns"), time_text(member(p, "end_ns"))},
+               {duration, duration_text(duration)}});
   }
   return table;
 }
@@ -127,17 +182,27 @@ struct List {
   bool of_a_run;
   Query query;
 };
-constexpr std::array kLists = {List{"experiments", false, list_experiments}, List{"workloads", false, list_workloads},
-                               List{"runs", false, list_runs}, List{"metrics", true, list_metrics}, List{"phases", true, list_phases}};
+constexpr std::array kLists = {List{"experiments", false, list_experiments},
+                               List{"workloads", false, list_workloads},
+                               List{"runs", false, list_runs}, List{"metrics", true, list_metrics},
+                               List{"phases", true, list_phases}};
 
 Result<const List*> find_list(const Flags& flags) {
   const auto* found = std::ranges::find(kLists, flags.what, &List::name);
   if (found == kLists.end()) {
-    const auto* near = std::ranges::min_element(kLists, {}, [&](const List& l) { return edit_distance(l.name, flags.what); });
-    return fail(Code::kInvalidArgument, fmt::format("'{}' cannot be listed, did you mean '{}'? There are: experiments, workloads, runs, metrics RUN, phases RUN", flags.what, near->name));
+    const auto* near = std::ranges::min_element(
+        kLists, {}, [&](const List& l) { return edit_distance(l.name, flags.what); });
+    return fail(Code::kInvalidArgument,
+                fmt::format("'{}' cannot be listed, did you mean '{}'? There are: experiments, "
+                            "workloads, runs, metrics RUN, phases RUN",
+                            flags.what, near->name));
   }
-  if (found->of_a_run && flags.run.empty()) return fail(Code::kInvalidArgument, fmt::format("{} of which run? corral ls {} RUN, as in corral ls {} @1", flags.what, flags.what, flags.what));
-  if (!found->of_a_run && !flags.run.empty()) return fail(Code::kInvalidArgument, fmt::format("'{}' is one word too many", flags.run));
+  if (found->of_a_run && flags.run.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} of which run? corral ls {} RUN, as in corral ls {} @1", flags.what,
+                            flags.what, flags.what));
+  if (!found->of_a_run && !flags.run.empty())
+    return fail(Code::kInvalidArgument, fmt::format("'{}' is one word too many", flags.run));
   return found;
 }
 
@@ -145,12 +210,17 @@ Result<const List*> find_list(const Flags& flags) {
 
 int ls_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("ls", "Lists experiments, workloads, runs, or the metrics and phases of a run. RUN is an id, a unique prefix of one, a name, or @1 for the newest.", kExamples);
-  arguments.positional("what", flags.what, "experiments | workloads | runs | metrics | phases", true);
+  Arguments arguments("ls",
+                      "Lists experiments, workloads, runs, or the metrics and phases of a run. RUN "
+                      "is an id, a unique prefix of one, a name, or @1 for the newest.",
+                      kExamples);
+  arguments.positional("what", flags.what, "experiments | workloads | runs | metrics | phases",
+                       true);
   arguments.positional("run", flags.run, "RUN, for metrics and phases", false);
   arguments.text("experiment", flags.experiment, "only of this experiment (name or id)");
   arguments.text("limit", flags.limit, "at most this many runs (default: 100)");
-  arguments.choice("format", flags.format, {"table", "json", "csv"}, "table, json or csv (default: table)");
+  arguments.choice("format", flags.format, {"table", "json", "csv"},
+                   "table, json or csv (default: table)");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto list = find_list(flags);

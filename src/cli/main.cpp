@@ -29,16 +29,23 @@ constexpr std::array kSubcommands = {
 };
 
 void print_help(std::FILE* out) {
-  fmt::print(out, "Corral {} benchmarks deep-learning training: it runs, measures, keeps and shows.\n\nUsage: corral COMMAND [OPTIONS]\n\n", kVersion);
+  fmt::print(out,
+             "Corral {} benchmarks deep-learning training: it runs, measures, keeps and "
+             "shows.\n\nUsage: corral COMMAND [OPTIONS]\n\n",
+             kVersion);
   for (const Subcommand& s : kSubcommands) fmt::print(out, "  {:<8} {}\n", s.name, s.summary);
   fmt::print(out,
-             "\nExamples:\n  corral run train.py --epochs 3     record a training, hardware and software metrics in one run\n"
-             "  corral serve                       see it at http://127.0.0.1:5000\n  corral ls runs                     list what was run\n\n"
-             "corral COMMAND --help says more. Exit status: 0 done, 1 failed, 2 misuse; of `run`: its command's.\n");
+             "\nExamples:\n  corral run train.py --epochs 3     record a training, hardware and "
+             "software metrics in one run\n"
+             "  corral serve                       see it at http://127.0.0.1:5000\n  corral ls "
+             "runs                     list what was run\n\n"
+             "corral COMMAND --help says more. Exit status: 0 done, 1 failed, 2 misuse; of `run`: "
+             "its command's.\n");
 }
 
 int unknown(std::string_view word) {
-  const auto* near = std::ranges::min_element(kSubcommands, {}, [&](const Subcommand& s) { return edit_distance(s.name, word); });
+  const auto* near = std::ranges::min_element(
+      kSubcommands, {}, [&](const Subcommand& s) { return edit_distance(s.name, word); });
   const bool close = edit_distance(near->name, word) <= 2;
   fmt::print(stderr, "corral: '{}' is not a command{}; corral --help lists them\n", word,
              close ? fmt::format(", did you mean '{}'?", near->name) : "");
@@ -68,7 +75,8 @@ int dispatch(std::span<char* const> args) {
 
 int main(int argc, char** argv) {
   try {
-    return corral::cli::dispatch(std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));
+    return corral::cli::dispatch(
+        std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));
   } catch (const std::exception& error) {
     fmt::print(stderr, "corral: {}\n", error.what());
     return corral::cli::kFailed;

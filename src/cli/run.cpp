@@ -27,27 +27,37 @@ struct Flags {
 };
 
 constexpr const char* kExamples =
-    "  corral run train.py --epochs 10               a Python script, by $CORRAL_PYTHON or python3\n"
+    "  corral run train.py --epochs 10               a Python script, by $CORRAL_PYTHON or "
+    "python3\n"
     "  corral run --name baseline -- ./train.sh      any command\n"
     "  corral run --experiment resnet --workload 3 --param batch=128 train.py\n"
-    "                                                runs with one --workload share their host's metrics\n"
+    "                                                runs with one --workload share their host's "
+    "metrics\n"
     "  corral run --interval 1s --max-time 2h train.py\n"
-    "\nThe exit status is the command's own; 128 + signal when it was killed, 126 or 127 when it could not be started.\n";
+    "\nThe exit status is the command's own; 128 + signal when it was killed, 126 or 127 when it "
+    "could not be started.\n";
 
 void declare(Arguments& a, Flags& f) {
   add_destination(a, f.destination);
-  a.text("experiment", f.options.experiment, "experiment that the run belongs to (default: default)");
-  a.text("workload", f.options.workload, "runs that name the same workload of an experiment run together; default: one of its own");
+  a.text("experiment", f.options.experiment,
+         "experiment that the run belongs to (default: default)");
+  a.text("workload", f.options.workload,
+         "runs that name the same workload of an experiment run together; default: one of its own");
   a.text("name", f.options.name, "name of the run (default: two words are made up)");
   a.texts("param", f.params, "K=V, a parameter of the run; may be repeated");
   a.texts("tag", f.tags, "K=V, a tag of the run; may be repeated");
-  a.text("listeners", f.listeners, "what is sampled, joined by + (default: proc+tree; `corral doctor` lists them)");
+  a.text("listeners", f.listeners,
+         "what is sampled, joined by + (default: proc+tree; `corral doctor` lists them)");
   a.flag("no-listeners", f.no_listeners, "sample nothing");
   a.duration("interval", f.options.interval, "time between samples, 10ms to 1h (default: 100ms)");
-  a.duration("max-time", f.max_time, "end the run after this time: SIGINT, then SIGTERM, then SIGKILL");
-  a.duration("grace", f.options.grace, "time between SIGINT and SIGTERM, for a checkpoint (default: 10s)");
-  a.choice("leftovers", f.leftovers, {"leave", "wait"}, "processes that outlive the command: leave them running, or wait for them");
-  a.bytes("spool-limit", f.options.spool_limit, "disk space that waiting data of the run may take (default: 2GiB)");
+  a.duration("max-time", f.max_time,
+             "end the run after this time: SIGINT, then SIGTERM, then SIGKILL");
+  a.duration("grace", f.options.grace,
+             "time between SIGINT and SIGTERM, for a checkpoint (default: 10s)");
+  a.choice("leftovers", f.leftovers, {"leave", "wait"},
+           "processes that outlive the command: leave them running, or wait for them");
+  a.bytes("spool-limit", f.options.spool_limit,
+          "disk space that waiting data of the run may take (default: 2GiB)");
   a.flag("quiet", f.options.quiet, "say nothing but warnings");
   a.rest("train.py|COMMAND [ARGS]", f.options.command);
 }
@@ -56,11 +66,14 @@ Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view o
   Pairs pairs;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos) return fail(Code::kInvalidArgument, fmt::format("{} {}: K=V is wanted", option, text));
+    if (equals == 0 || equals == std::string::npos)
+      return fail(Code::kInvalidArgument, fmt::format("{} {}: K=V is wanted", option, text));
     std::string key = text.substr(0, equals);
     std::string value = text.substr(equals + 1);
     if (key.size() > limits::kNameBytes || value.size() > limits::kValueBytes || !is_utf8(text)) {
-      return fail(Code::kInvalidArgument, fmt::format("{} {}: a key has at most {} bytes, a value {}, both UTF-8", option, key, limits::kNameBytes, limits::kValueBytes));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{} {}: a key has at most {} bytes, a value {}, both UTF-8", option,
+                              key, limits::kNameBytes, limits::kValueBytes));
     }
     pairs.emplace_back(std::move(key), std::move(value));
   }
@@ -68,8 +81,12 @@ Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view o
 }
 
 Result<> check_names(const run::Options& o) {
-  for (const auto& [name, value] : {std::pair{"--experiment", &o.experiment}, {"--workload", &o.workload}, {"--name", &o.name}}) {
-    if (value->size() > limits::kNameBytes || !is_utf8(*value)) return fail(Code::kInvalidArgument, fmt::format("{}: at most {} bytes of UTF-8", name, limits::kNameBytes));
+  for (const auto& [name, value] : {std::pair{"--experiment", &o.experiment},
+                                    {"--workload", &o.workload},
+                                    {"--name", &o.name}}) {
+    if (value->size() > limits::kNameBytes || !is_utf8(*value))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}: at most {} bytes of UTF-8", name, limits::kNameBytes));
   }
   if (o.experiment.empty()) return fail(Code::kInvalidArgument, "--experiment: a name is wanted");
   return {};
@@ -78,7 +95,9 @@ Result<> check_names(const run::Options& o) {
 // Beside the binary in a build, below lib/ when installed.
 fs::path python_path(const fs::path& program) {
   std::error_code error;
-  for (const fs::path& candidate : {program.parent_path() / "python", program.parent_path().parent_path() / "lib" / "corral" / "python"}) {
+  for (const fs::path& candidate :
+       {program.parent_path() / "python",
+        program.parent_path().parent_path() / "lib" / "corral" / "python"}) {
     if (fs::exists(candidate / "corral" / "__init__.py", error)) return candidate;
   }
   return {};
@@ -86,14 +105,19 @@ fs::path python_path(const fs::path& program) {
 
 Result<> complete(Flags& f) {
   run::Options& o = f.options;
-  if (o.command.empty()) return fail(Code::kInvalidArgument, "what is to be run? corral run train.py, or corral run COMMAND");
+  if (o.command.empty())
+    return fail(Code::kInvalidArgument,
+                "what is to be run? corral run train.py, or corral run COMMAND");
   const std::string_view first = o.command[0];
   if (first.ends_with(".csv") || first.ends_with(".yaml") || first.ends_with(".yml")) {
-    return fail(Code::kUnsupported, fmt::format("{}: this version runs scripts and commands, not experiment files yet", first));
+    return fail(
+        Code::kUnsupported,
+        fmt::format("{}: this version runs scripts and commands, not experiment files yet", first));
   }
   constexpr Nanos kShortest{std::chrono::milliseconds(10)};
   constexpr Nanos kLongest{std::chrono::hours(1)};
-  if (o.interval < kShortest || o.interval > kLongest) return fail(Code::kInvalidArgument, "--interval: 10ms to 1h");
+  if (o.interval < kShortest || o.interval > kLongest)
+    return fail(Code::kInvalidArgument, "--interval: 10ms to 1h");
   TRY(check_names(o));
   o.params = TRY(pairs_of(f.params, "--param"));
   o.tags = TRY(pairs_of(f.tags, "--tag"));
@@ -115,7 +139,10 @@ Result<> complete(Flags& f) {
 
 int run_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("run", "Runs a training script or any command and records what it does and what the machine does meanwhile.", kExamples);
+  Arguments arguments("run",
+                      "Runs a training script or any command and records what it does and what the "
+                      "machine does meanwhile.",
+                      kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   const auto completed = complete(flags);

@@ -35,9 +35,12 @@ int failed(const Error& error) {
   return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
 }
 
-// Takes over the spools of supervisors that are gone, through the server's own door, for as long as the server runs.
-server::BackgroundJob finish_left_over_runs(const spool::Destination& destination, const std::string& spool) {
-  // A request of its own each round keeps the server from leaving while a run, however silent, goes on.
+// Takes over the spools of supervisors that are gone, through the server's own door, for as long as
+// the server runs.
+server::BackgroundJob finish_left_over_runs(const spool::Destination& destination,
+                                            const std::string& spool) {
+  // A request of its own each round keeps the server from leaving while a run, however silent, goes
+  // on.
   return [destination, roots = spool::spool_roots(spool)](const std::stop_token& stop) {
     constexpr Nanos kRound{std::chrono::seconds(1)};
     constexpr Nanos kSlice{std::chrono::milliseconds(100)};
@@ -47,21 +50,26 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
     while (!stop.stop_requested()) {
       // An error is the server's own and is told to whoever asks it; the next round tries again.
       [[maybe_unused]] const auto done = finisher.step(*server);
-      if (finisher.unfinished() > 0) [[maybe_unused]] const auto reply = client.send({.path = "/health", .body = {}});
-      for (const std::string& problem : finisher.take_problems()) fmt::print(stderr, "corral serve: {}\n", problem);
+      if (finisher.unfinished() > 0) [[maybe_unused]]
+        const auto reply = client.send({.path = "/health", .body = {}});
+      for (const std::string& problem : finisher.take_problems())
+        fmt::print(stderr, "corral serve: {}\n", problem);
       const BootTime until = sys::boot_now() + kRound;
-      while (!stop.stop_requested() && sys::boot_now() < until) sys::system_clock().sleep_until(sys::boot_now() + kSlice);
+      while (!stop.stop_requested() && sys::boot_now() < until)
+        sys::system_clock().sleep_until(sys::boot_now() + kSlice);
     }
   };
 }
 
-Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags, const spool::Destination& destination) {
+Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
+                                                     const spool::Destination& destination) {
   server::ServeOptions options;
   options.store_dir = destination.store;
   options.idle_exit = flags.idle_exit;
   options.idle_after = flags.idle_after;
   if (!flags.listen.empty()) options.listen = TRY(sys::ListenAddress::parse(flags.listen));
-  if (!flags.idle_exit && !options.listen) options.listen = sys::ListenAddress{.host = "127.0.0.1", .port = limits::kFirstPort};
+  if (!flags.idle_exit && !options.listen)
+    options.listen = sys::ListenAddress{.host = "127.0.0.1", .port = limits::kFirstPort};
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
@@ -78,14 +86,18 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   ::signal(SIGPIPE, SIG_IGN);
   auto running = start(flags, destination);
   if (!running && flags.idle_exit && running.error().code == Code::kAlreadyExists) {
-    // Two runs that begin at once both start a server: a store that is served is all that either wants.
+    // Two runs that begin at once both start a server: a store that is served is all that either
+    // wants.
     fmt::print(stderr, "corral serve: {}\n", running.error().message);
     return kDone;
   }
   if (!running) return failed(running.error());
   if (!flags.idle_exit) {
-    fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", destination.store.string(), (*running)->url());
-    if ((*running)->is_open_to_others()) fmt::print("Anyone who reaches this address can read and write: --token-file FILE closes it.\n");
+    fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", destination.store.string(),
+               (*running)->url());
+    if ((*running)->is_open_to_others())
+      fmt::print(
+          "Anyone who reaches this address can read and write: --token-file FILE closes it.\n");
     std::fflush(stdout);
   }
   std::stop_source leave;
@@ -109,16 +121,21 @@ int serve(const Flags& flags, const spool::Destination& destination) {
 
 int serve_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("serve", "Serves a store: the page, the API, and the data of left-over runs.", kExamples);
+  Arguments arguments("serve", "Serves a store: the page, the API, and the data of left-over runs.",
+                      kExamples);
   add_destination(arguments, flags.destination);
-  arguments.text("listen", flags.listen, "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
-  arguments.flag("idle-exit", flags.idle_exit, "leave after 15 minutes without run, request or open page; take any free port");
+  arguments.text("listen", flags.listen,
+                 "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
+  arguments.flag("idle-exit", flags.idle_exit,
+                 "leave after 15 minutes without run, request or open page; take any free port");
   arguments.duration("idle-after", flags.idle_after, "what --idle-exit waits for (default: 15m)");
   arguments.flag("stop", flags.stop, "end the store's running server");
   if (const auto status = arguments.parse(args)) return *status;
   const auto destination = destination_of(flags.destination);
   if (!destination) return failed(destination.error());
-  if (!destination->server.empty()) return failed({Code::kInvalidArgument, "--server names a server that runs; serve wants --store"});
+  if (!destination->server.empty())
+    return failed(
+        {Code::kInvalidArgument, "--server names a server that runs; serve wants --store"});
   if (!flags.stop) return serve(flags, *destination);
   const auto stopped = server::stop_server(destination->store);
   if (!stopped) return failed(stopped.error());

@@ -22,13 +22,22 @@ void print_pairs(const char* title, const Json& object) {
 void print_metrics(const Json& metrics) {
   const auto* all = member(metrics, "metrics").as_array();
   if (all == nullptr || all->empty()) return;
-  Table table({{"name", "METRIC"}, {"source", "SOURCE"}, {"points", "POINTS", true}, {"last", "LAST", true}, {"min", "MIN", true}, {"max", "MAX", true}, {"mean", "MEAN", true}});
+  Table table({{"name", "METRIC"},
+               {"source", "SOURCE"},
+               {"points", "POINTS", true},
+               {"last", "LAST", true},
+               {"min", "MIN", true},
+               {"max", "MAX", true},
+               {"mean", "MEAN", true}});
   for (const Json& m : *all) {
     const auto number = [&](const char* name) {
       const Json& v = member(m, name);
-      return Cell{v, v.is_null() ? "–" : v.as_string() != nullptr ? *v.as_string() : with_unit(v.as_double(0), m.get_string("unit"))};
+      return Cell{v, v.is_null()                ? "–"
+                     : v.as_string() != nullptr ? *v.as_string()
+                                                : with_unit(v.as_double(0), m.get_string("unit"))};
     };
-    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "points")), number("last"), number("min"), number("max"), number("mean")});
+    table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "points")),
+               number("last"), number("min"), number("max"), number("mean")});
   }
   fmt::print("\n{}", table.print("table"));
 }
@@ -41,7 +50,8 @@ void print_run(const Json& run) {
   fmt::print("{}  {}\n", run.get_string("name"), run.get_string("id"));
   fmt::print("  {:<20} {}\n", "status", ending_text(run));
   fmt::print("  {:<20} {}\n", "experiment", run.get_string("experiment"));
-  if (!run.get_string("workload").empty()) fmt::print("  {:<20} {}\n", "workload", run.get_string("workload"));
+  if (!run.get_string("workload").empty())
+    fmt::print("  {:<20} {}\n", "workload", run.get_string("workload"));
   fmt::print("  {:<20} {}\n", "started", time_text(member(run, "start_ns")));
   fmt::print("  {:<20} {}\n", "duration", duration_text(member(run, "duration_s")));
   fmt::print("  {:<20} {}\n", "host", run.get_string("host"));
@@ -49,9 +59,11 @@ void print_run(const Json& run) {
   print_pairs("Params", member(run, "params"));
   print_pairs("Tags", member(run, "tags"));
   print_pairs("Environment", member(run, "info"));
-  if (const auto* missing = member(run, "unavailable").as_array(); missing != nullptr && !missing->empty()) {
+  if (const auto* missing = member(run, "unavailable").as_array();
+      missing != nullptr && !missing->empty()) {
     fmt::print("\nNot available\n");
-    for (const Json& m : *missing) fmt::print("  {:<20} {}\n", m.get_string("source"), m.get_string("reason"));
+    for (const Json& m : *missing)
+      fmt::print("  {:<20} {}\n", m.get_string("source"), m.get_string("reason"));
   }
   if (const auto* drops = member(run, "drops").as_object()) {
     for (const auto& [what, count] : *drops) {
@@ -66,7 +78,10 @@ int show_command(std::span<char* const> args) {
   DestinationFlags destination;
   std::string run;
   std::string format = "table";
-  Arguments arguments("show", "Shows one run: what, where, when, how it ended, and a summary of every metric. RUN is an id, a unique prefix of one, a name, or @1 for the newest.", kExamples);
+  Arguments arguments("show",
+                      "Shows one run: what, where, when, how it ended, and a summary of every "
+                      "metric. RUN is an id, a unique prefix of one, a name, or @1 for the newest.",
+                      kExamples);
   arguments.positional("run", run, "RUN", true);
   arguments.choice("format", format, {"table", "json"}, "table or json (default: table)");
   add_destination(arguments, destination);

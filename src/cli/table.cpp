@@ -13,11 +13,14 @@ namespace {
 
 // Characters, not bytes, so that columns align.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string csv_field(const Json& value) {
-  std::string text = value.as_string() != nullptr ? *value.as_string() : value.is_null() ? "" : value.dump();
+  std::string text = value.as_string() != nullptr ? *value.as_string()
+                     : value.is_null()            ? ""
+                                                  : value.dump();
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
@@ -27,7 +30,9 @@ std::string csv_field(const Json& value) {
 }  // namespace
 
 Cell plain(const Json& value) {
-  std::string text = value.as_string() != nullptr ? *value.as_string() : value.is_null() ? "–" : value.dump();
+  std::string text = value.as_string() != nullptr ? *value.as_string()
+                     : value.is_null()            ? "–"
+                                                  : value.dump();
   return {.value = value, .text = std::move(text)};
 }
 
@@ -61,7 +66,8 @@ std::string Table::as_csv() const {
   for (std::size_t c = 0; c < columns_.size(); ++c) out += (c > 0 ? "," : "") + columns_[c].name;
   out += "\n";
   for (const auto& row : rows_) {
-    for (std::size_t c = 0; c < columns_.size(); ++c) out += (c > 0 ? "," : "") + csv_field(row[c].value);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      out += (c > 0 ? "," : "") + csv_field(row[c].value);
     out += "\n";
   }
   return out;
@@ -79,7 +85,8 @@ std::string Table::as_json() const {
 
 std::string with_unit(double value, const std::string& unit) {
   if (!std::isfinite(value)) return fmt::format("{}", value);
-  if (unit == "B" || unit.starts_with("B/")) return (value < 0 ? "-" : "") + human_bytes(std::abs(value)) + unit.substr(1);
+  if (unit == "B" || unit.starts_with("B/"))
+    return (value < 0 ? "-" : "") + human_bytes(std::abs(value)) + unit.substr(1);
   constexpr std::array<std::string_view, 5> kPrefixes = {"", "k", "M", "G", "T"};
   std::size_t prefix = 0;
   double scaled = value;
@@ -88,7 +95,8 @@ std::string with_unit(double value, const std::string& unit) {
     ++prefix;
   }
   std::string text = fmt::format("{:.4g}", scaled);
-  const std::string tail = std::string(kPrefixes[prefix]) + (unit.starts_with("1/") ? unit.substr(1) : unit);
+  const std::string tail =
+      std::string(kPrefixes[prefix]) + (unit.starts_with("1/") ? unit.substr(1) : unit);
   return tail.empty() ? text : text + " " + tail;
 }
 

@@ -9,8 +9,8 @@
 namespace corral::cli {
 
 struct TableColumn {
-  std::string name;  // key in JSON, header in CSV
-  std::string title;  // header for people
+  std::string name;    // key in JSON, header in CSV
+  std::string title;   // header for people
   bool right = false;  // numbers
 };
 

@@ -36,7 +36,8 @@ Bytes body_of(const SessionBody& body) {
   WireWriter out;
   out.put(body.run.bytes);
   out.put(body.workload.bytes);
-  for (const std::string* text : {&body.experiment, &body.workload_name, &body.run_name, &body.host, &body.role, &body.boot_id}) {
+  for (const std::string* text : {&body.experiment, &body.workload_name, &body.run_name, &body.host,
+                                  &body.role, &body.boot_id}) {
     out.text16(*text);
   }
   out.put(body.pid);
@@ -53,8 +54,11 @@ Result<SessionBody> decode_session(const Frame& frame) {
   body.run.bytes = in.get<std::array<std::uint8_t, 16>>("run");
   body.workload.bytes = in.get<std::array<std::uint8_t, 16>>("workload");
   body.experiment = get_name(in, "experiment");
-  for (auto [text, field] : {std::pair{&body.workload_name, "workload name"}, {&body.run_name, "run name"}, {&body.host, "host"},
-                             {&body.role, "role"}, {&body.boot_id, "boot id"}}) {
+  for (auto [text, field] : {std::pair{&body.workload_name, "workload name"},
+                             {&body.run_name, "run name"},
+                             {&body.host, "host"},
+                             {&body.role, "role"},
+                             {&body.boot_id, "boot id"}}) {
     *text = in.text16(field);
     if (text->size() > limits::kNameBytes) in.bad(field, "longer than 250 bytes");
     if (!is_utf8(*text)) in.bad(field, "not UTF-8");
@@ -92,15 +96,18 @@ Result<SchemaBody> decode_schema(const Frame& frame) {
   for (std::size_t i = 0; i < n && in.ok(); ++i) {
     SeriesDef s;
     s.id = in.get<std::uint32_t>("series id");
-    if (s.id == 0 || s.id > limits::kSeriesPerSession) in.bad("series id", "not between 1 and 1048576");
+    if (s.id == 0 || s.id > limits::kSeriesPerSession)
+      in.bad("series id", "not between 1 and 1048576");
     s.owner = get_enum(in, "owner", metric::Owner::kWorkload);
     s.kind = get_enum(in, "metric kind", metric::Kind::kCounter);
     s.aggregation = get_enum(in, "aggregation", metric::Aggregation::kSharedOnce);
     s.name = get_name(in, "metric name");
     s.source = in.text16("source");
     s.unit = in.text16("unit");
-    if (s.source.size() > limits::kNameBytes || !is_utf8(s.source)) in.bad("source", "longer than 250 bytes or not UTF-8");
-    if (s.unit.size() > limits::kNameBytes || !is_utf8(s.unit)) in.bad("unit", "longer than 250 bytes or not UTF-8");
+    if (s.source.size() > limits::kNameBytes || !is_utf8(s.source))
+      in.bad("source", "longer than 250 bytes or not UTF-8");
+    if (s.unit.size() > limits::kNameBytes || !is_utf8(s.unit))
+      in.bad("unit", "longer than 250 bytes or not UTF-8");
     body.series.push_back(std::move(s));
   }
   return in.finish(std::move(body));

@@ -1,6 +1,7 @@
 // CRC-32C (Castagnoli, RFC 3720 appendix B.4): of every frame, segment header and stored block.
 //
-// Header-only so that the Python module uses it without linking codec. Uses the CPU's instruction where compiled for it or found at run time.
+// Header-only so that the Python module uses it without linking codec. Uses the CPU's instruction
+// where compiled for it or found at run time.
 #pragma once
 
 #include <array>
@@ -44,8 +45,9 @@ inline std::uint32_t crc32c_table(std::uint32_t crc, const unsigned char* p, std
 }
 
 #if defined(__x86_64__)
-__attribute__((target("sse4.2"))) inline std::uint32_t crc32c_sse42(std::uint32_t crc, const unsigned char* p,
-                                                                   std::size_t n) {
+__attribute__((target("sse4.2"))) inline std::uint32_t crc32c_sse42(std::uint32_t crc,
+                                                                    const unsigned char* p,
+                                                                    std::size_t n) {
   std::uint64_t wide = crc;
   for (; n >= 8; p += 8, n -= 8) {
     std::uint64_t word = 0;

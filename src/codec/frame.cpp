@@ -51,9 +51,12 @@ Bytes compressed(const Bytes& body) {
 Result<RawHeader> read_header(ByteView bytes) {
   RawHeader raw{};
   std::memcpy(&raw, bytes.data(), sizeof raw);
-  if (raw.magic != kMagic) return fail(Code::kInvalidArgument, "not a frame: it does not begin with CRFR");
+  if (raw.magic != kMagic)
+    return fail(Code::kInvalidArgument, "not a frame: it does not begin with CRFR");
   if (raw.version > kVersion) {
-    return fail(Code::kUnsupported, fmt::format("frame version {} is newer than {}, which this Corral reads", raw.version, kVersion));
+    return fail(Code::kUnsupported,
+                fmt::format("frame version {} is newer than {}, which this Corral reads",
+                            raw.version, kVersion));
   }
   if (raw.version == 0 || raw.zero != 0 || raw.zero2 != 0 || (raw.flags & ~kCompressed) != 0) {
     return fail(Code::kInvalidArgument, "frame header: reserved bits are set");
@@ -62,22 +65,27 @@ Result<RawHeader> read_header(ByteView bytes) {
     return fail(Code::kInvalidArgument, fmt::format("frame kind {} is unknown", raw.kind));
   }
   if (raw.stored_bytes > limits::kFrameBytes || raw.body_bytes > limits::kFrameBytes) {
-    return fail(Code::kTooLarge, fmt::format("frame of {} bytes, at most {} are allowed", raw.body_bytes, limits::kFrameBytes));
+    return fail(Code::kTooLarge, fmt::format("frame of {} bytes, at most {} are allowed",
+                                             raw.body_bytes, limits::kFrameBytes));
   }
   if (raw.first == 0 || raw.last < raw.first) {
-    return fail(Code::kInvalidArgument, fmt::format("frame covers sequence numbers {} to {}", raw.first, raw.last));
+    return fail(Code::kInvalidArgument,
+                fmt::format("frame covers sequence numbers {} to {}", raw.first, raw.last));
   }
   return raw;
 }
 
 Result<Bytes> read_body(const RawHeader& raw, ByteView stored) {
   if ((raw.flags & kCompressed) == 0) {
-    if (raw.stored_bytes != raw.body_bytes) return fail(Code::kInvalidArgument, "frame header: the two lengths differ without compression");
+    if (raw.stored_bytes != raw.body_bytes)
+      return fail(Code::kInvalidArgument,
+                  "frame header: the two lengths differ without compression");
     return Bytes(stored.begin(), stored.end());
   }
   Bytes body(raw.body_bytes);
   const std::size_t n = ZSTD_decompress(body.data(), body.size(), stored.data(), stored.size());
-  if (ZSTD_isError(n) != 0 || n != body.size()) return fail(Code::kCorruption, "frame body does not decompress to its stated length");
+  if (ZSTD_isError(n) != 0 || n != body.size())
+    return fail(Code::kCorruption, "frame body does not decompress to its stated length");
   return body;
 }
 
@@ -121,16 +129,21 @@ Result<std::size_t> frame_length(ByteView bytes) {
 }
 
 Result<Frame> decode_frame(ByteView bytes) {
-  if (bytes.size() < kFrameHeaderBytes) return fail(Code::kInvalidArgument, "the frame ends inside its header");
+  if (bytes.size() < kFrameHeaderBytes)
+    return fail(Code::kInvalidArgument, "the frame ends inside its header");
   const RawHeader raw = TRY(read_header(bytes));
   if (bytes.size() < kFrameHeaderBytes + raw.stored_bytes) {
     return fail(Code::kInvalidArgument, "the frame ends inside its body");
   }
   const ByteView whole = bytes.first(kFrameHeaderBytes + raw.stored_bytes);
   const ByteView stored = whole.subspan(kFrameHeaderBytes);
-  if (frame_crc(whole.data(), stored) != raw.crc) return fail(Code::kCorruption, "frame checksum does not match");
+  if (frame_crc(whole.data(), stored) != raw.crc)
+    return fail(Code::kCorruption, "frame checksum does not match");
   Frame frame;
-  frame.header = {.kind = static_cast<FrameKind>(raw.kind), .session = SessionId{raw.session}, .first = raw.first, .last = raw.last};
+  frame.header = {.kind = static_cast<FrameKind>(raw.kind),
+                  .session = SessionId{raw.session},
+                  .first = raw.first,
+                  .last = raw.last};
   frame.body = TRY(read_body(raw, stored));
   frame.raw = whole;
   return frame;

@@ -1,11 +1,14 @@
-// Frames: what travels from a training host to the store and what a batch row holds (docs/format-frame.md).
+// Frames: what travels from a training host to the store and what a batch row holds
+// (docs/format-frame.md).
 //
-// A frame belongs to one session and covers the sequence numbers [first, last] of it: the numbers of its segment's
-// slots, or of a supervisor's own frames. The store takes a session's frames in order and without gaps; what a server
-// refused for good is covered by a Gap, so that the loss is on record. Times are the session's CLOCK_BOOTTIME.
+// A frame belongs to one session and covers the sequence numbers [first, last] of it: the numbers
+// of its segment's slots, or of a supervisor's own frames. The store takes a session's frames in
+// order and without gaps; what a server refused for good is covered by a Gap, so that the loss is
+// on record. Times are the session's CLOCK_BOOTTIME.
 //
-// FrameHeader and the bodies are plain data; encode_* turns a body into a whole frame, decode_frame checks length, version and crc32c before
-// anything is looked at, and decode_* never reads past its bytes. Pure functions, any thread.
+// FrameHeader and the bodies are plain data; encode_* turns a body into a whole frame, decode_frame
+// checks length, version and crc32c before anything is looked at, and decode_* never reads past its
+// bytes. Pure functions, any thread.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +35,11 @@ enum class FrameKind : std::uint8_t {
   kPhases = 4,   // begins and ends of phases
   kFacts = 5,    // params, tags, run details
   kEvents = 6,
-  kLog = 7,     // one chunk of output
-  kRunEnd = 8,  // how the run ended
-  kGap = 9,     // sequence numbers that carry nothing, or that were refused or lost
-  kBundle = 10,  // several bodies of kinds 2 to 6 that share one range of sequence numbers: one flush of a process
+  kLog = 7,      // one chunk of output
+  kRunEnd = 8,   // how the run ended
+  kGap = 9,      // sequence numbers that carry nothing, or that were refused or lost
+  kBundle = 10,  // several bodies of kinds 2 to 6 that share one range of sequence numbers: one
+                 // flush of a process
 };
 
 struct FrameHeader {
@@ -94,7 +98,9 @@ struct SamplesBody {
   std::vector<SampleGroup> groups;
 };
 
-using Attributes = std::vector<std::pair<std::string, std::string>>;  // value: JSON text of a string, number, bool or null
+using Attributes =
+    std::vector<std::pair<std::string, std::string>>;  // value: JSON text of a string, number, bool
+                                                       // or null
 
 enum class PhaseKind : std::uint8_t { kCompute = 0, kWait = 1, kIo = 2, kComm = 3, kControl = 4 };
 // A begin, an end, or both at once. Ids are unique within the session; 0 = none.
@@ -116,7 +122,8 @@ struct PhasesBody {
 };
 
 enum class FactKind : std::uint8_t { kParam = 0, kTag = 1, kInfo = 2, kUnavailable = 3, kDrop = 4 };
-// Info values are JSON text; kUnavailable: key = source, value = reason; kDrop: key = "points" | "frames" | "ticks", value = total so far.
+// Info values are JSON text; kUnavailable: key = source, value = reason; kDrop: key = "points" |
+// "frames" | "ticks", value = total so far.
 struct Fact {
   FactKind kind = FactKind::kParam;
   std::string key;
@@ -147,7 +154,14 @@ struct LogBody {
   bool operator==(const LogBody&) const = default;
 };
 
-enum class EndReason : std::uint8_t { kExit = 0, kSignal = 1, kMaxTime = 2, kInterrupt = 3, kUnknown = 4, kNotStarted = 5 };
+enum class EndReason : std::uint8_t {
+  kExit = 0,
+  kSignal = 1,
+  kMaxTime = 2,
+  kInterrupt = 3,
+  kUnknown = 4,
+  kNotStarted = 5
+};
 struct RunEndBody {
   BootTime time;
   EndReason reason = EndReason::kExit;
@@ -170,9 +184,11 @@ Bytes encode(const FrameHeader& header, const FactsBody& body);
 Bytes encode(const FrameHeader& header, const EventsBody& body);
 Bytes encode(const FrameHeader& header, const LogBody& body);
 Bytes encode(const FrameHeader& header, const RunEndBody& body);
-Bytes encode(const FrameHeader& header, const GapBody& body);  // `kind` of the header is set by each encode
+Bytes encode(const FrameHeader& header,
+             const GapBody& body);  // `kind` of the header is set by each encode
 
-// Collects the bodies of one flush; empty bodies are left out. finish() makes a kBundle frame of what was added.
+// Collects the bodies of one flush; empty bodies are left out. finish() makes a kBundle frame of
+// what was added.
 class Bundle {
  public:
   void add(const SchemaBody& body);
@@ -189,7 +205,8 @@ class Bundle {
   std::vector<std::pair<FrameKind, Bytes>> sections_;
 };
 
-// A frame whose length, version and checksum were found good. `body` is decompressed and owned, `raw` views the input.
+// A frame whose length, version and checksum were found good. `body` is decompressed and owned,
+// `raw` views the input.
 struct Frame {
   FrameHeader header;
   Bytes body;
@@ -197,14 +214,16 @@ struct Frame {
 };
 inline constexpr std::size_t kFrameHeaderBytes = 56;
 
-// Length of the frame that starts the bytes, from its header alone: for splitting a stream. kInvalidArgument when these bytes start no frame; 0 when more bytes are needed.
+// Length of the frame that starts the bytes, from its header alone: for splitting a stream.
+// kInvalidArgument when these bytes start no frame; 0 when more bytes are needed.
 Result<std::size_t> frame_length(ByteView bytes);
 // Length of the frame whose header these bytes are, body not needed.
 Result<std::size_t> frame_length_of_header(ByteView header);
 // kCorruption (crc), kUnsupported (newer version), kTooLarge, kInvalidArgument.
 Result<Frame> decode_frame(ByteView bytes);
 
-// The parts of a bundle in their order, each as a frame of its own kind with the bundle's header and no `raw`; any other frame gives itself.
+// The parts of a bundle in their order, each as a frame of its own kind with the bundle's header
+// and no `raw`; any other frame gives itself.
 Result<std::vector<Frame>> sections(Frame frame);
 
 // kInvalidArgument names the field and the byte in the body. Limits of core/limits.h are checked.

@@ -26,7 +26,8 @@ Attributes get_attributes(WireReader& in);
 template <class Enum>
 Enum get_enum(WireReader& in, const char* field, Enum highest, Enum lowest = Enum{}) {
   const auto raw = in.get<std::uint8_t>(field);
-  if (raw > static_cast<std::uint8_t>(highest) || raw < static_cast<std::uint8_t>(lowest)) in.bad(field, "unknown value");
+  if (raw > static_cast<std::uint8_t>(highest) || raw < static_cast<std::uint8_t>(lowest))
+    in.bad(field, "unknown value");
   return in.ok() ? static_cast<Enum>(raw) : lowest;
 }
 

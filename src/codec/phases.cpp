@@ -38,15 +38,18 @@ PhaseRecord get_phase(WireReader& in) {
   phase.name = in.text16("phase name");
   phase.type = in.text16("phase type");
   phase.lane = in.text16("phase lane");
-  const std::size_t links = in.count(in.get<std::uint16_t>("phase links"), sizeof(std::uint64_t), "phase links");
+  const std::size_t links =
+      in.count(in.get<std::uint16_t>("phase links"), sizeof(std::uint64_t), "phase links");
   if (links > kMaxLinks) in.bad("phase links", "more than 64");
-  for (std::size_t i = 0; i < links && in.ok(); ++i) phase.links.push_back(in.get<std::uint64_t>("phase link"));
+  for (std::size_t i = 0; i < links && in.ok(); ++i)
+    phase.links.push_back(in.get<std::uint64_t>("phase link"));
   phase.attributes = get_attributes(in);
   if (phase.id == 0) in.bad("phase id", "zero");
   if (!phase.begin && !phase.end) in.bad("phase begin", "neither begin nor end");
   if (phase.begin && phase.name.empty()) in.bad("phase name", "empty");
   if (phase.name.size() > limits::kNameBytes) in.bad("phase name", "longer than 250 bytes");
-  if (!is_utf8(phase.name) || !is_utf8(phase.type) || !is_utf8(phase.lane)) in.bad("phase name", "not UTF-8");
+  if (!is_utf8(phase.name) || !is_utf8(phase.type) || !is_utf8(phase.lane))
+    in.bad("phase name", "not UTF-8");
   return phase;
 }
 

@@ -10,7 +10,8 @@ void put_deltas(WireWriter& out, const std::vector<std::int64_t>& values) {
   std::int64_t previous = 0;
   for (const std::int64_t v : values) {
     // Wraps on purpose: the reader adds with the same wrap.
-    out.varint(static_cast<std::int64_t>(static_cast<std::uint64_t>(v) - static_cast<std::uint64_t>(previous)));
+    out.varint(static_cast<std::int64_t>(static_cast<std::uint64_t>(v) -
+                                         static_cast<std::uint64_t>(previous)));
     previous = v;
   }
 }
@@ -29,7 +30,9 @@ std::vector<std::int64_t> get_deltas(WireReader& in, std::size_t rows, const cha
 void put_column(WireWriter& out, const Column& column, std::size_t rows) {
   CORRAL_ASSERT(column.present.empty() || column.present.size() == rows);
   CORRAL_ASSERT(column.values.size() ==
-                (column.present.empty() ? rows : static_cast<std::size_t>(std::ranges::count(column.present, true))));
+                (column.present.empty()
+                     ? rows
+                     : static_cast<std::size_t>(std::ranges::count(column.present, true))));
   out.put(column.series);
   out.put(static_cast<std::uint8_t>(!column.present.empty()));
   std::uint8_t bits = 0;
@@ -79,7 +82,8 @@ SampleGroup get_group(WireReader& in) {
   const std::size_t columns = in.count(in.get<std::uint32_t>("columns"), 5, "columns");
   for (const std::int64_t t : get_deltas(in, rows, "times")) group.times.push_back(boot_time(t));
   if (has_steps == 1) group.steps = get_deltas(in, rows, "steps");
-  for (std::size_t i = 0; i < columns && in.ok(); ++i) group.columns.push_back(get_column(in, rows));
+  for (std::size_t i = 0; i < columns && in.ok(); ++i)
+    group.columns.push_back(get_column(in, rows));
   return group;
 }
 

@@ -1,7 +1,9 @@
-// Little-endian fields: WireWriter appends them, WireReader takes them off and never reads past its bytes.
+// Little-endian fields: WireWriter appends them, WireReader takes them off and never reads past its
+// bytes.
 //
-// The reader is sticky: after the first bad field every further read gives zero, and finish() returns the error with the
-// field's name and its byte position. Loops must be bounded by count() or by ok().
+// The reader is sticky: after the first bad field every further read gives zero, and finish()
+// returns the error with the field's name and its byte position. Loops must be bounded by count()
+// or by ok().
 #pragma once
 
 #include <bit>
@@ -17,7 +19,8 @@
 
 namespace corral::codec {
 
-static_assert(std::endian::native == std::endian::little, "frames and segments are stored as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "frames and segments are stored as they lie in memory");
 
 class WireWriter {
  public:
@@ -79,7 +82,8 @@ class WireReader {
     bad(field, "a number longer than 64 bits");
     return 0;
   }
-  // A count of things that take at least `each` bytes; bounds loops and reservations by what is really there.
+  // A count of things that take at least `each` bytes; bounds loops and reservations by what is
+  // really there.
   std::size_t count(std::uint64_t n, std::size_t each, const char* field) {
     if (ok() && n > remaining() / each) bad(field, "more entries than bytes");
     return ok() ? static_cast<std::size_t>(n) : 0;

@@ -31,12 +31,15 @@ std::string detail::id_hex(const std::array<std::uint8_t, 16>& bytes) {
 
 Result<std::array<std::uint8_t, 16>> detail::parse_id_hex(std::string_view hex) {
   if (hex.size() != 32) {
-    return fail(Code::kInvalidArgument, "an id has 32 hex digits, got " + std::to_string(hex.size()) + " characters");
+    return fail(Code::kInvalidArgument,
+                "an id has 32 hex digits, got " + std::to_string(hex.size()) + " characters");
   }
   std::array<std::uint8_t, 16> bytes{};
   for (std::size_t i = 0; i < 32; ++i) {
     const int digit = hex_digit(hex[i]);
-    if (digit < 0) return fail(Code::kInvalidArgument, "an id has 32 hex digits, got '" + std::string(hex) + "'");
+    if (digit < 0)
+      return fail(Code::kInvalidArgument,
+                  "an id has 32 hex digits, got '" + std::string(hex) + "'");
     bytes[i / 2] = static_cast<std::uint8_t>(bytes[i / 2] << 4 | digit);
   }
   return bytes;

@@ -1,7 +1,7 @@
 // Strong ids: no implicit conversion between them, ordered, hashable.
 //
-// Id128 is random (runs, sessions, workloads): 32 lower-case hex digits outside, 16 bytes inside, so that it can be
-// made on a host without a server. Number ids are given by the store.
+// Id128 is random (runs, sessions, workloads): 32 lower-case hex digits outside, 16 bytes inside,
+// so that it can be made on a host without a server. Number ids are given by the store.
 #pragma once
 
 #include <array>
@@ -43,8 +43,8 @@ using SessionId = Id128<struct SessionTag>;
 using ExperimentId = NumberId<struct ExperimentTag>;
 using SeriesId = NumberId<struct SeriesTag>;
 
-// The id of the workload that `--workload name` means within an experiment: the same on every host, without asking
-// anyone (first 16 bytes of SHA-256 over "experiment NUL name").
+// The id of the workload that `--workload name` means within an experiment: the same on every host,
+// without asking anyone (first 16 bytes of SHA-256 over "experiment NUL name").
 WorkloadId workload_id_of(std::string_view experiment, std::string_view name);
 // The workload of a run that was started without a workload's name: its own.
 WorkloadId own_workload_of(RunId run);

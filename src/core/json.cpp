@@ -24,21 +24,30 @@ Json from_array(const simdjson::dom::array& source) {
 
 Json from_object(const simdjson::dom::object& source) {
   Json::Object object;
-  for (const auto field : source) object.emplace_back(std::string(field.key), from_element(field.value));
+  for (const auto field : source)
+    object.emplace_back(std::string(field.key), from_element(field.value));
   return object;
 }
 
 Json from_element(const Element& e) {
   using Type = simdjson::dom::element_type;
   switch (e.type()) {
-    case Type::ARRAY: return from_array(e.get_array().value_unsafe());
-    case Type::OBJECT: return from_object(e.get_object().value_unsafe());
-    case Type::INT64: return Json(e.get_int64().value_unsafe());
-    case Type::UINT64: return Json(static_cast<double>(e.get_uint64().value_unsafe()));
-    case Type::DOUBLE: return Json(e.get_double().value_unsafe());
-    case Type::STRING: return Json(std::string(e.get_string().value_unsafe()));
-    case Type::BOOL: return Json(e.get_bool().value_unsafe());
-    case Type::NULL_VALUE: return Json();
+    case Type::ARRAY:
+      return from_array(e.get_array().value_unsafe());
+    case Type::OBJECT:
+      return from_object(e.get_object().value_unsafe());
+    case Type::INT64:
+      return Json(e.get_int64().value_unsafe());
+    case Type::UINT64:
+      return Json(static_cast<double>(e.get_uint64().value_unsafe()));
+    case Type::DOUBLE:
+      return Json(e.get_double().value_unsafe());
+    case Type::STRING:
+      return Json(std::string(e.get_string().value_unsafe()));
+    case Type::BOOL:
+      return Json(e.get_bool().value_unsafe());
+    case Type::NULL_VALUE:
+      return Json();
   }
   return Json();
 }
@@ -54,7 +63,9 @@ Result<Json> Json::parse(std::string_view text) {
   Element root;
   const auto error = parser.parse(text.data(), text.size()).get(root);
   if (error != simdjson::SUCCESS) {
-    return fail(Code::kInvalidArgument, fmt::format("malformed JSON at byte {}: {}", json_error_position(text), simdjson::error_message(error)));
+    return fail(Code::kInvalidArgument,
+                fmt::format("malformed JSON at byte {}: {}", json_error_position(text),
+                            simdjson::error_message(error)));
   }
   return from_element(root);
 }
@@ -163,8 +174,10 @@ JsonWriter& JsonWriter::value(double d) {
   char buffer[32];
   // All its digits would read as an integer that has more than 64 bits.
   constexpr double kDigitsFit = 9.2e18;
-  const auto end = std::abs(d) < kDigitsFit ? std::to_chars(buffer, buffer + sizeof buffer, d).ptr
-                                            : std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific).ptr;
+  const auto end =
+      std::abs(d) < kDigitsFit
+          ? std::to_chars(buffer, buffer + sizeof buffer, d).ptr
+          : std::to_chars(buffer, buffer + sizeof buffer, d, std::chars_format::scientific).ptr;
   out_.append(buffer, end);
   return *this;
 }

@@ -1,7 +1,8 @@
 // JSON: one reader (simdjson behind it) and one writer, for manifests, requests and answers.
 //
-// Json is a small value tree for documents of a few MiB at most; big answers are written with JsonWriter as they are
-// produced. Integers keep 64 bits. Objects keep their order. Not for hot paths.
+// Json is a small value tree for documents of a few MiB at most; big answers are written with
+// JsonWriter as they are produced. Integers keep 64 bits. Objects keep their order. Not for hot
+// paths.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +59,8 @@ class Json {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
 
-// Appends JSON to a string. Commas and escapes are its business; nesting is the caller's. Invalid UTF-8 becomes U+FFFD;
-// NaN and infinities become the strings "NaN", "Infinity", "-Infinity".
+// Appends JSON to a string. Commas and escapes are its business; nesting is the caller's. Invalid
+// UTF-8 becomes U+FFFD; NaN and infinities become the strings "NaN", "Infinity", "-Infinity".
 class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}

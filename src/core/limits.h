@@ -6,14 +6,16 @@
 
 namespace corral::limits {
 
-// Names (metrics, phases, params, tags, experiments): long enough for nested module paths, short enough for one line of an index.
+// Names (metrics, phases, params, tags, experiments): long enough for nested module paths, short
+// enough for one line of an index.
 inline constexpr std::size_t kNameBytes = 250;
 // A param, tag or attribute value, as MLflow 3 allows for params.
 inline constexpr std::size_t kValueBytes = 6000;
 // Attributes of one phase or event.
 inline constexpr std::size_t kAttributes = 64;
 
-// One frame, header included, before compression. A flush of 5,000 series at 10 Hz is 0.4 MB; a log chunk is at most 64 KiB.
+// One frame, header included, before compression. A flush of 5,000 series at 10 Hz is 0.4 MB; a log
+// chunk is at most 64 KiB.
 inline constexpr std::size_t kFrameBytes = 4u << 20;
 // A request body. Holds many frames; bounds what one client can make the server hold.
 inline constexpr std::size_t kBodyBytes = 64u << 20;
@@ -23,11 +25,13 @@ inline constexpr std::uint32_t kSeriesPerSession = 1u << 20;
 // Bytes of one log chunk inside a frame.
 inline constexpr std::size_t kLogChunkBytes = 64u << 10;
 
-// What is kept of each output stream of a run; the gap between head and tail is stated wherever the output is shown.
+// What is kept of each output stream of a run; the gap between head and tail is stated wherever the
+// output is shown.
 inline constexpr std::int64_t kLogHeadBytes = 8ll << 20;
 inline constexpr std::int64_t kLogTailBytes = 8ll << 20;
 
-// A run's share of the spool unless --spool-limit says otherwise: a day of 5,000 points/s that nobody takes in.
+// A run's share of the spool unless --spool-limit says otherwise: a day of 5,000 points/s that
+// nobody takes in.
 inline constexpr std::int64_t kSpoolBytes = 2ll << 30;
 
 // Ports that a server which nobody configured tries, in order.

@@ -10,20 +10,34 @@ namespace corral {
 
 std::string_view code_name(Code code) {
   switch (code) {
-    case Code::kNotFound: return "not_found";
-    case Code::kInvalidArgument: return "invalid_argument";
-    case Code::kUnprocessable: return "unprocessable";
-    case Code::kAlreadyExists: return "already_exists";
-    case Code::kConflict: return "conflict";
-    case Code::kTooLarge: return "too_large";
-    case Code::kPermission: return "permission";
-    case Code::kUnauthenticated: return "unauthenticated";
-    case Code::kUnavailable: return "unavailable";
-    case Code::kNoSpace: return "no_space";
-    case Code::kUnsupported: return "unsupported";
-    case Code::kCorruption: return "corruption";
-    case Code::kIo: return "io";
-    case Code::kInternal: return "internal";
+    case Code::kNotFound:
+      return "not_found";
+    case Code::kInvalidArgument:
+      return "invalid_argument";
+    case Code::kUnprocessable:
+      return "unprocessable";
+    case Code::kAlreadyExists:
+      return "already_exists";
+    case Code::kConflict:
+      return "conflict";
+    case Code::kTooLarge:
+      return "too_large";
+    case Code::kPermission:
+      return "permission";
+    case Code::kUnauthenticated:
+      return "unauthenticated";
+    case Code::kUnavailable:
+      return "unavailable";
+    case Code::kNoSpace:
+      return "no_space";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kCorruption:
+      return "corruption";
+    case Code::kIo:
+      return "io";
+    case Code::kInternal:
+      return "internal";
   }
   return "internal";
 }
@@ -42,19 +56,26 @@ Code code_of_errno(int error_number) {
   switch (error_number) {
     case ENOENT:
     case ENOTDIR:
-    case ESRCH: return Code::kNotFound;
+    case ESRCH:
+      return Code::kNotFound;
     case EACCES:
     case EPERM:
-    case EROFS: return Code::kPermission;
-    case EEXIST: return Code::kAlreadyExists;
+    case EROFS:
+      return Code::kPermission;
+    case EEXIST:
+      return Code::kAlreadyExists;
     case ENOSPC:
-    case EDQUOT: return Code::kNoSpace;
+    case EDQUOT:
+      return Code::kNoSpace;
     case EAGAIN:
     case ECONNREFUSED:
-    case ETIMEDOUT: return Code::kUnavailable;
+    case ETIMEDOUT:
+      return Code::kUnavailable;
     case ENOSYS:
-    case EOPNOTSUPP: return Code::kUnsupported;
-    default: return Code::kIo;
+    case EOPNOTSUPP:
+      return Code::kUnsupported;
+    default:
+      return Code::kIo;
   }
 }
 

@@ -1,8 +1,9 @@
 // Result<T>: a value, or what the world broke.
 //
-// Errors travel as values through every layer; each may add a prefix that says what it was doing. Exceptions that
-// libraries throw are caught at four seams: thread entry, request handler, C callback and main. What only a bug can
-// break is CORRAL_ASSERT, on in release builds too; never use it on input.
+// Errors travel as values through every layer; each may add a prefix that says what it was doing.
+// Exceptions that libraries throw are caught at four seams: thread entry, request handler, C
+// callback and main. What only a bug can break is CORRAL_ASSERT, on in release builds too; never
+// use it on input.
 #pragma once
 
 #include <string>
@@ -18,8 +19,8 @@ enum class Code {
   kInvalidArgument,  // malformed input: retrying the same cannot help
   kUnprocessable,    // well-formed input that contradicts what is known
   kAlreadyExists,
-  kConflict,         // the state moved on, look again
-  kTooLarge,         // over a stated limit
+  kConflict,  // the state moved on, look again
+  kTooLarge,  // over a stated limit
   kPermission,
   kUnauthenticated,
   kUnavailable,  // not now; retry later
@@ -46,7 +47,8 @@ using Result = tl::expected<T, Error>;
 
 [[nodiscard]] tl::unexpected<Error> fail(Code code, std::string message);
 
-// Error from errno: "what: strerror text", with the matching code (ENOENT, EACCES, ENOSPC, EDQUOT, EROFS, ...).
+// Error from errno: "what: strerror text", with the matching code (ENOENT, EACCES, ENOSPC, EDQUOT,
+// EROFS, ...).
 [[nodiscard]] tl::unexpected<Error> fail_errno(std::string_view what, int error_number);
 
 namespace detail {
@@ -61,14 +63,14 @@ inline void take(tl::expected<void, Error>&&) {}
 }  // namespace corral
 
 // Evaluates to the value of a Result, or returns its error from the enclosing function.
-#define TRY(...)                                                              \
-  __extension__({                                                             \
-    auto corral_try_result = (__VA_ARGS__);                                   \
-    if (!corral_try_result)                                                   \
+#define TRY(...)                                                                      \
+  __extension__({                                                                     \
+    auto corral_try_result = (__VA_ARGS__);                                           \
+    if (!corral_try_result)                                                           \
       return ::tl::unexpected<::corral::Error>(std::move(corral_try_result).error()); \
-    ::corral::detail::take(std::move(corral_try_result));                     \
+    ::corral::detail::take(std::move(corral_try_result));                             \
   })
 
-#define CORRAL_ASSERT(condition) \
+#define CORRAL_ASSERT(condition)      \
   ((condition) ? static_cast<void>(0) \
                : ::corral::detail::assertion_failed(#condition, __FILE__, __LINE__))

@@ -32,7 +32,8 @@ std::optional<std::int64_t> parse_bytes(std::string_view text) {
   if (!unit.empty() && unit != "B") {
     const std::size_t power = kPrefixes.find(unit.front() == 'K' ? 'k' : unit.front());
     const std::string_view rest = unit.substr(1);
-    if (power == std::string_view::npos || (!rest.empty() && rest != "B" && rest != "iB")) return std::nullopt;
+    if (power == std::string_view::npos || (!rest.empty() && rest != "B" && rest != "iB"))
+      return std::nullopt;
     for (std::size_t i = 0; i <= power; ++i) scale *= 1024;
   }
   if (number * scale > 9e18) return std::nullopt;
@@ -51,7 +52,8 @@ std::string human_bytes(double bytes) {
 
 namespace {
 
-// Length of the valid UTF-8 sequence at the start of text, 0 when there is none (Unicode 15, table 3-7).
+// Length of the valid UTF-8 sequence at the start of text, 0 when there is none (Unicode 15, table
+// 3-7).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char c = byte(0);
@@ -113,12 +115,23 @@ namespace {
 
 void append_escaped(std::string& out, char c) {
   switch (c) {
-    case '"': out.append("\\\""); return;
-    case '\\': out.append("\\\\"); return;
-    case '\n': out.append("\\n"); return;
-    case '\r': out.append("\\r"); return;
-    case '\t': out.append("\\t"); return;
-    default: break;
+    case '"':
+      out.append("\\\"");
+      return;
+    case '\\':
+      out.append("\\\\");
+      return;
+    case '\n':
+      out.append("\\n");
+      return;
+    case '\r':
+      out.append("\\r");
+      return;
+    case '\t':
+      out.append("\\t");
+      return;
+    default:
+      break;
   }
   if (static_cast<unsigned char>(c) < 0x20) {
     out.append(fmt::format("\\u{:04x}", static_cast<unsigned>(c)));
@@ -194,7 +207,8 @@ bool glob_match(std::string_view pattern, std::string_view name) {
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   std::size_t from = 0;
-  for (std::size_t at = text.find(separator); at != std::string_view::npos; at = text.find(separator, from)) {
+  for (std::size_t at = text.find(separator); at != std::string_view::npos;
+       at = text.find(separator, from)) {
     parts.push_back(text.substr(from, at - from));
     from = at + 1;
   }

@@ -28,7 +28,8 @@ std::size_t utf8_prefix(std::string_view bytes);
 // Appends a quoted JSON string; invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 
-// Shell-style pattern over a whole name: * any text, ? one character, [a-z] a set; case-sensitive. Linear in time.
+// Shell-style pattern over a whole name: * any text, ? one character, [a-z] a set; case-sensitive.
+// Linear in time.
 bool glob_match(std::string_view pattern, std::string_view name);
 
 std::vector<std::string_view> split(std::string_view text, char separator);

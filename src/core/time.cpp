@@ -16,7 +16,8 @@ std::string iso_utc(UtcTime t) {
   std::tm parts{};
   ::gmtime_r(&clock, &parts);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
-                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, ms);
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     ms);
 }
 
 std::string human_duration(Nanos d) {

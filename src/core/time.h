@@ -1,7 +1,8 @@
 // Time: int64 nanoseconds of two clocks that cannot be mixed up.
 //
-// Everything is recorded in CLOCK_BOOTTIME, which never goes back and keeps counting while the machine sleeps. Each session notes
-// once where UTC stood (ClockAnchor); the server adds that offset when it answers. Reading the clocks is sys/clock.h.
+// Everything is recorded in CLOCK_BOOTTIME, which never goes back and keeps counting while the
+// machine sleeps. Each session notes once where UTC stood (ClockAnchor); the server adds that
+// offset when it answers. Reading the clocks is sys/clock.h.
 #pragma once
 
 #include <chrono>
@@ -18,7 +19,8 @@ struct BootClock {
   using period = std::nano;
   using duration = Nanos;
   using time_point = std::chrono::time_point<BootClock>;
-  static constexpr bool is_steady = true;  // NOLINT(readability-identifier-naming): the standard's name
+  static constexpr bool is_steady =
+      true;  // NOLINT(readability-identifier-naming): the standard's name
 };
 using BootTime = BootClock::time_point;
 using UtcTime = std::chrono::sys_time<Nanos>;

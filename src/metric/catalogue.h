@@ -1,8 +1,10 @@
-// The metric catalogue: what each metric that Corral itself measures is called, what it counts, and how it may be added up.
+// The metric catalogue: what each metric that Corral itself measures is called, what it counts, and
+// how it may be added up.
 //
-// One constexpr table (catalogue.cpp), the source for storage, API, page and docs. SI base units in storage; the unit
-// is the stored value's. A counter only grows between resets; charts show its rate in `rate_unit`. Metrics that a
-// script logs are not in the table: they are gauges of group "software" without a unit.
+// One constexpr table (catalogue.cpp), the source for storage, API, page and docs. SI base units in
+// storage; the unit is the stored value's. A counter only grows between resets; charts show its
+// rate in `rate_unit`. Metrics that a script logs are not in the table: they are gauges of group
+// "software" without a unit.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +26,14 @@ enum class Aggregation : std::uint8_t {
 enum class Owner : std::uint8_t { kRun = 0, kWorkload = 1 };
 
 struct Metric {
-  std::string_view name;       // "host.cpu.busy": scope.thing.measure
-  std::string_view unit;       // "s", "B", "" for counts; shown as is or scaled with SI / IEC prefixes
+  std::string_view name;  // "host.cpu.busy": scope.thing.measure
+  std::string_view unit;  // "s", "B", "" for counts; shown as is or scaled with SI / IEC prefixes
   std::string_view rate_unit;  // counters: "cores", "B/s", "1/s"; empty for gauges
   Kind kind;
   Aggregation aggregation;
   Owner owner;
-  std::string_view group;     // software, cpu, memory, io, network, pressure, scheduler, collector
-  bool slow;                  // sampled at 1 Hz (walks over single processes), else at the run's interval
+  std::string_view group;  // software, cpu, memory, io, network, pressure, scheduler, collector
+  bool slow;  // sampled at 1 Hz (walks over single processes), else at the run's interval
   std::string_view describe;  // one sentence: what is counted, from where, what it is not
 };
 

@@ -40,9 +40,9 @@ Result<RunId> select_newest(store::Store& store, std::string_view text) {
   filter.limit = static_cast<std::size_t>(*n);
   const store::RunPage page = TRY(store.runs(filter));
   if (page.runs.size() < filter.limit) {
-    return fail(Code::kNotFound,
-                page.total == 0 ? fmt::format("{}: there are no runs yet", text)
-                                 : fmt::format("{}: there are only {} runs; {}", text, page.total, kHowToList));
+    return fail(Code::kNotFound, page.total == 0 ? fmt::format("{}: there are no runs yet", text)
+                                                 : fmt::format("{}: there are only {} runs; {}",
+                                                               text, page.total, kHowToList));
   }
   return page.runs.back().id;
 }

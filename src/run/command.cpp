@@ -38,14 +38,19 @@ std::string nearest_script(const fs::path& script) {
 Result<Command> python_command(const Options& options) {
   const fs::path script = options.command[0];
   std::error_code error;
-  if (fs::is_directory(script, error)) return fail(Code::kPermission, script.string() + ": is a directory, not a script");
+  if (fs::is_directory(script, error))
+    return fail(Code::kPermission, script.string() + ": is a directory, not a script");
   if (!fs::exists(script, error)) {
     const std::string near = nearest_script(script);
-    const std::string hint = near.empty() ? fmt::format("looked in {}", fs::current_path(error).string()) : "did you mean " + near + "?";
+    const std::string hint = near.empty()
+                                 ? fmt::format("looked in {}", fs::current_path(error).string())
+                                 : "did you mean " + near + "?";
     return fail(Code::kNotFound, fmt::format("{}: no such script; {}", script.string(), hint));
   }
-  if (::access(script.c_str(), R_OK) != 0) return fail(Code::kPermission, script.string() + ": permission denied");
-  const std::string chosen = !options.python.empty() ? options.python : variable("CORRAL_PYTHON", "python3");
+  if (::access(script.c_str(), R_OK) != 0)
+    return fail(Code::kPermission, script.string() + ": permission denied");
+  const std::string chosen =
+      !options.python.empty() ? options.python : variable("CORRAL_PYTHON", "python3");
   const auto python = sys::find_in_path(chosen, variable("PATH", "/usr/bin:/bin"));
   if (!python) {
     return fail(python.error().code, python.error().message + "; it is to run " + script.string() +
@@ -69,7 +74,8 @@ Result<Command> resolve_command(const Options& options) {
 }
 
 std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited) {
-  std::vector<std::string> own = {"CORRAL_RUN_ID=" + run.run_id, "CORRAL_SEGMENT_DIR=" + run.segments,
+  std::vector<std::string> own = {"CORRAL_RUN_ID=" + run.run_id,
+                                  "CORRAL_SEGMENT_DIR=" + run.segments,
                                   "CORRAL_SPOOL_LIMIT=" + std::to_string(run.spool_limit)};
   std::string python_path = run.python_path;
   bool unbuffered = false;
@@ -78,11 +84,13 @@ std::vector<std::string> child_environment(const ChildEnvironment& run, char* co
     const std::string_view entry = *e;
     const std::string_view name = entry.substr(0, entry.find('='));
     if (name == "PYTHONPATH" && !python_path.empty()) {
-      if (entry.size() > name.size() + 1) python_path += ":" + std::string(entry.substr(name.size() + 1));
+      if (entry.size() > name.size() + 1)
+        python_path += ":" + std::string(entry.substr(name.size() + 1));
       continue;
     }
     unbuffered = unbuffered || name == "PYTHONUNBUFFERED";
-    const bool replaced = std::ranges::any_of(own, [&](const std::string& mine) { return mine.starts_with(std::string(name) + "="); });
+    const bool replaced = std::ranges::any_of(
+        own, [&](const std::string& mine) { return mine.starts_with(std::string(name) + "="); });
     if (!replaced) environment.emplace_back(entry);
   }
   if (!python_path.empty()) own.push_back("PYTHONPATH=" + python_path);

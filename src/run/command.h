@@ -18,7 +18,8 @@ struct Command {
 inline constexpr int kNotExecutable = 126;
 inline constexpr int kNotFound = 127;
 
-// kNotFound: exit 127, kPermission: exit 126, with a message as a good shell's and the nearest right spelling where there is one.
+// kNotFound: exit 127, kPermission: exit 126, with a message as a good shell's and the nearest
+// right spelling where there is one.
 Result<Command> resolve_command(const Options& options);
 
 // The child's environment: this one's, with the variables of the run.

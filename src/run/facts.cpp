@@ -19,7 +19,9 @@ namespace {
 using codec::Fact;
 using codec::FactKind;
 
-Fact info(std::string key, const Json& value) { return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()}; }
+Fact info(std::string key, const Json& value) {
+  return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()};
+}
 
 // Value of the first line "key : value" in a /proc file.
 std::string proc_value(const char* file, std::string_view key) {
@@ -27,7 +29,8 @@ std::string proc_value(const char* file, std::string_view key) {
   if (!text) return "";
   for (const std::string_view line : split(*text, '\n')) {
     const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key) return std::string(trim(line.substr(colon + 1)));
+    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key)
+      return std::string(trim(line.substr(colon + 1)));
   }
   return "";
 }
@@ -46,7 +49,8 @@ Json memory_bytes() {
   return kib ? Json(*kib * 1024) : Json();
 }
 
-// The words of a command line as a fact may hold them (limits::kValueBytes of JSON); what is left out is counted.
+// The words of a command line as a fact may hold them (limits::kValueBytes of JSON); what is left
+// out is counted.
 Json command_words(const std::vector<std::string>& words) {
   constexpr std::size_t kWordBytes = 2000;
   constexpr std::size_t kRoom = limits::kValueBytes - 100;  // brackets, and how much is missing
@@ -54,7 +58,8 @@ Json command_words(const std::vector<std::string>& words) {
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string word = to_utf8(words[i]);
-    if (word.size() > kWordBytes) word = word.substr(0, utf8_prefix(std::string_view(word).substr(0, kWordBytes))) + "…";
+    if (word.size() > kWordBytes)
+      word = word.substr(0, utf8_prefix(std::string_view(word).substr(0, kWordBytes))) + "…";
     Json json(std::move(word));
     bytes += json.dump().size() + 1;
     if (bytes > kRoom) {
@@ -70,8 +75,10 @@ Json command_words(const std::vector<std::string>& words) {
 
 std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   std::vector<Fact> facts;
-  for (const auto& [key, value] : options.params) facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
-  for (const auto& [key, value] : options.tags) facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
+  for (const auto& [key, value] : options.params)
+    facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
+  for (const auto& [key, value] : options.tags)
+    facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
   std::error_code error;
   utsname kernel{};
   ::uname(&kernel);
@@ -79,7 +86,8 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   facts.push_back(info("executable", to_utf8(command.argv[0])));
   facts.push_back(info("directory", to_utf8(sys::fs::current_path(error).string())));
   facts.push_back(info("user", user_name()));
-  facts.push_back(info("kernel", fmt::format("{} {} {}", kernel.sysname, kernel.release, kernel.machine)));
+  facts.push_back(
+      info("kernel", fmt::format("{} {} {}", kernel.sysname, kernel.release, kernel.machine)));
   facts.push_back(info("cpu", proc_value("/proc/cpuinfo", "model name")));
   facts.push_back(info("cpus", static_cast<std::int64_t>(std::thread::hardware_concurrency())));
   facts.push_back(info("memory_bytes", memory_bytes()));
@@ -90,22 +98,29 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
 std::vector<Fact> slow_facts(const Command& command) {
   std::vector<Fact> facts;
   int code = 0;
-  const auto commit = sys::capture_output({.argv = {"git", "rev-parse", "HEAD"}, .directory = {}}, &code);
+  const auto commit =
+      sys::capture_output({.argv = {"git", "rev-parse", "HEAD"}, .directory = {}}, &code);
   if (!commit || code != 0) {
     const std::string reason = commit ? "not in a git repository" : commit.error().message;
     facts.push_back({.kind = FactKind::kUnavailable, .key = "git", .value = reason});
   } else {
     facts.push_back(info("git_commit", std::string(trim(*commit))));
-    const auto status = sys::capture_output({.argv = {"git", "--no-optional-locks", "status", "--porcelain", "-uno"}, .directory = {}}, &code);
+    const auto status = sys::capture_output(
+        {.argv = {"git", "--no-optional-locks", "status", "--porcelain", "-uno"}, .directory = {}},
+        &code);
     if (status && code == 0) {
       facts.push_back(info("git_dirty", !trim(*status).empty()));
     } else {
-      facts.push_back({.kind = FactKind::kUnavailable, .key = "git_dirty", .value = status ? "git status failed" : status.error().message});
+      facts.push_back({.kind = FactKind::kUnavailable,
+                       .key = "git_dirty",
+                       .value = status ? "git status failed" : status.error().message});
     }
   }
   if (!command.interpreter.empty()) {
-    const auto version = sys::capture_output({.argv = {command.interpreter, "--version"}, .directory = {}}, &code);
-    if (version && code == 0) facts.push_back(info("interpreter_version", std::string(trim(*version))));
+    const auto version =
+        sys::capture_output({.argv = {command.interpreter, "--version"}, .directory = {}}, &code);
+    if (version && code == 0)
+      facts.push_back(info("interpreter_version", std::string(trim(*version))));
   }
   return facts;
 }

@@ -1,8 +1,8 @@
 // What is recorded of a run beside its metrics: command, machine, code version.
 #pragma once
 
-#include <atomic>
 #include <sys/types.h>
+#include <atomic>
 #include <vector>
 
 #include "codec/frame.h"
@@ -14,8 +14,9 @@ namespace corral::run {
 // Params and tags of the command line, and what is known without asking anyone: a few file reads.
 std::vector<codec::Fact> quick_facts(const Options& options, const Command& command);
 
-// git commit and dirty flag, the interpreter's version: asked of other programs at idle priority, each for at most ten seconds.
-// Called on the upload thread after the command has started. What cannot be had is an "unavailable" fact with the reason.
+// git commit and dirty flag, the interpreter's version: asked of other programs at idle priority,
+// each for at most ten seconds. Called on the upload thread after the command has started. What
+// cannot be had is an "unavailable" fact with the reason.
 std::vector<codec::Fact> slow_facts(const Command& command);
 
 }  // namespace corral::run

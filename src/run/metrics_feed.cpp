@@ -49,7 +49,9 @@ void MetricsFeed::flush(spool::Journal& journal) {
           columns_[g][c].declared = true;
         }
         if (std::ranges::all_of(column.present, [](bool p) { return p; })) column.present.clear();
-        out.columns.push_back({.series = column.series, .present = std::move(column.present), .values = std::move(column.values)});
+        out.columns.push_back({.series = column.series,
+                               .present = std::move(column.present),
+                               .values = std::move(column.values)});
       }
       column.present.clear();
       column.values.clear();

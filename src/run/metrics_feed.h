@@ -1,6 +1,7 @@
 // MetricsFeed: rows of the sampler -> bundles in the journal.
 //
-// A series is declared when its first value comes, so that a supervisor that never holds the workload's lock never claims the host's series. One thread.
+// A series is declared when its first value comes, so that a supervisor that never holds the
+// workload's lock never claims the host's series. One thread.
 #pragma once
 
 #include <vector>
@@ -24,8 +25,8 @@ class MetricsFeed {
   };
   void add(const collect::Sampler::RowView& row);
   collect::Sampler& sampler_;
-  std::vector<std::vector<Column>> columns_;   // by group
-  std::vector<codec::SampleGroup> groups_;     // rows since the last flush, every column
+  std::vector<std::vector<Column>> columns_;  // by group
+  std::vector<codec::SampleGroup> groups_;    // rows since the last flush, every column
 };
 
 }  // namespace corral::run

@@ -1,4 +1,5 @@
-// Notices: what the supervisor tells a person, on standard error, one line each, never in the way of the run's own output.
+// Notices: what the supervisor tells a person, on standard error, one line each, never in the way
+// of the run's own output.
 #pragma once
 
 #include <string>

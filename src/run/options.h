@@ -1,4 +1,5 @@
-// What `corral run` was asked to do, after flags, environment and configuration file were put together (cli/).
+// What `corral run` was asked to do, after flags, environment and configuration file were put
+// together (cli/).
 #pragma once
 
 #include <optional>
@@ -17,7 +18,7 @@ enum class Leftovers { kLeave, kWait };
 
 struct Options {
   std::vector<std::string> command;  // as typed: train.py with arguments, or any command
-  std::string python;                // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
+  std::string python;  // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
   spool::Destination destination;
   std::string token;
   std::string experiment = "default";

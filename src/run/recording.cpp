@@ -15,7 +15,8 @@
 namespace corral::run {
 namespace {
 
-constexpr Nanos kStorePause{std::chrono::milliseconds(100)};   // output is stored with this resolution in time
+constexpr Nanos kStorePause{
+    std::chrono::milliseconds(100)};  // output is stored with this resolution in time
 constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};  // rows per frame: this much
 constexpr int kIdlePollMs = 100;
 constexpr int kBusyPollMs = 10;  // after a wake: a chatty command costs at most 100 wakes a second
@@ -27,19 +28,22 @@ std::string host_name() {
 
 // Two words that tell runs apart in a list; not unique.
 std::string make_name(RunId run) {
-  constexpr std::array kFirst = {"amber", "brisk", "calm", "dusty", "eager", "fleet", "gentle", "hardy",
-                                 "ivory", "jolly", "keen", "lively", "mellow", "noble", "proud", "quiet"};
-  constexpr std::array kSecond = {"alder", "bronco", "colt", "dapple", "elm", "filly", "gallop", "hazel",
-                                  "juniper", "lasso", "mare", "mustang", "oak", "pinto", "roan", "willow"};
-  return fmt::format("{}-{}-{:02}", kFirst[run.bytes[0] % kFirst.size()], kSecond[run.bytes[1] % kSecond.size()],
-                     run.bytes[2] % 100);
+  constexpr std::array kFirst = {"amber",  "brisk", "calm",  "dusty", "eager", "fleet",
+                                 "gentle", "hardy", "ivory", "jolly", "keen",  "lively",
+                                 "mellow", "noble", "proud", "quiet"};
+  constexpr std::array kSecond = {"alder",  "bronco", "colt",    "dapple", "elm",  "filly",
+                                  "gallop", "hazel",  "juniper", "lasso",  "mare", "mustang",
+                                  "oak",    "pinto",  "roan",    "willow"};
+  return fmt::format("{}-{}-{:02}", kFirst[run.bytes[0] % kFirst.size()],
+                     kSecond[run.bytes[1] % kSecond.size()], run.bytes[2] % 100);
 }
 
 spool::Manifest make_manifest(const Options& options) {
   spool::Manifest m;
   m.run = RunId::random();
   m.session = SessionId::random();
-  m.workload = options.workload.empty() ? own_workload_of(m.run) : workload_id_of(options.experiment, options.workload);
+  m.workload = options.workload.empty() ? own_workload_of(m.run)
+                                        : workload_id_of(options.experiment, options.workload);
   m.experiment = options.experiment;
   m.workload_name = options.workload;
   m.run_name = options.name.empty() ? make_name(m.run) : options.name;
@@ -47,13 +51,16 @@ spool::Manifest make_manifest(const Options& options) {
   m.destination = options.destination;
   m.anchor = sys::read_anchor();
   m.started = sys::boot_now();
-  m.supervisor = sys::identity_of(::getpid()).value_or(sys::ProcessIdentity{.pid = ::getpid(), .start_ticks = 0, .boot_id = {}});
+  m.supervisor =
+      sys::identity_of(::getpid())
+          .value_or(sys::ProcessIdentity{.pid = ::getpid(), .start_ticks = 0, .boot_id = {}});
   return m;
 }
 
 }  // namespace
 
-Recording::Recording(const Options& options, Notices& notices, spool::RunDirectory directory, spool::Journal journal, Relay relay)
+Recording::Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
+                     spool::Journal journal, Relay relay)
     : options_(options),
       notices_(notices),
       directory_(std::move(directory)),
@@ -72,14 +79,16 @@ Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notic
     spool::Journal journal = TRY(spool::Journal::open(directory, options.spool_limit / 4));
     Relay relay = TRY(Relay::open(directory));
     journal.describe(spool::session_body(directory.manifest()));
-    return std::unique_ptr<Recording>(new Recording(options, notices, std::move(directory), std::move(journal), std::move(relay)));
+    return std::unique_ptr<Recording>(new Recording(options, notices, std::move(directory),
+                                                    std::move(journal), std::move(relay)));
   }();
   if (!opened) directory.remove();
   return opened;
 }
 
 Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
-  // Before its exec: whoever finds the spool of a killed supervisor must see that the training lives.
+  // Before its exec: whoever finds the spool of a killed supervisor must see that the training
+  // lives.
   const sys::ProcessIdentity identity = TRY(sys::identity_of(child));
   TRY(directory_.set_child(identity));
   sampler_ = TRY(collect::Sampler::open({.listeners = options_.listeners,
@@ -95,7 +104,8 @@ void Recording::start(const Command& command) {
   const sys::ProcessIdentity nobody;
   if (sampler_ != nullptr) {
     for (const auto& missing : sampler_->unavailable()) {
-      facts.push_back({.kind = codec::FactKind::kUnavailable, .key = missing.source, .value = missing.reason});
+      facts.push_back(
+          {.kind = codec::FactKind::kUnavailable, .key = missing.source, .value = missing.reason});
     }
     sampler_->set_workload_sampling(workload_lock_.hold());
     const auto started = sampler_->start();
@@ -103,7 +113,8 @@ void Recording::start(const Command& command) {
   }
   journal_.facts(std::move(facts));
   spooler_ = std::jthread([this](const std::stop_token& stop) { spool_loop(stop); });
-  uploader_ = std::jthread([this, command](const std::stop_token& stop) { upload_loop(stop, command); });
+  uploader_ =
+      std::jthread([this, command](const std::stop_token& stop) { upload_loop(stop, command); });
 }
 
 void Recording::note_leftovers(std::size_t count) {
@@ -123,14 +134,20 @@ void Recording::sample_duties() {
 void Recording::report_losses() {
   const std::uint64_t drops = directory_.drops();
   if (drops != std::exchange(told_drops_, drops)) {
-    journal_.facts({{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
-    notices_.warn("log calls are being dropped: the spool is full or has reached --spool-limit; the run's page counts them");
+    journal_.facts(
+        {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
+    notices_.warn(
+        "log calls are being dropped: the spool is full or has reached --spool-limit; the run's "
+        "page counts them");
   }
-  if (const std::uint64_t ticks = sampler_->dropped_rows(); ticks != std::exchange(told_ticks_, ticks)) {
-    journal_.facts({{.kind = codec::FactKind::kDrop, .key = "ticks", .value = std::to_string(ticks)}});
+  if (const std::uint64_t ticks = sampler_->dropped_rows();
+      ticks != std::exchange(told_ticks_, ticks)) {
+    journal_.facts(
+        {{.kind = codec::FactKind::kDrop, .key = "ticks", .value = std::to_string(ticks)}});
   }
   if (journal_.dropped() > 0) {
-    notices_.warn("metrics and output are being dropped: " + journal_.drop_reason() + " (" + directory_.path().string() + ")");
+    notices_.warn("metrics and output are being dropped: " + journal_.drop_reason() + " (" +
+                  directory_.path().string() + ")");
   }
 }
 
@@ -140,8 +157,9 @@ void Recording::spool_loop(const std::stop_token& stop) {
   BootTime next_sample = next_store + kSamplePause;
   bool woken = false;
   while (!stop.stop_requested()) {
-    std::array<pollfd, 2> waiting{pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0},
-                                  pollfd{.fd = woken ? -1 : relay_.wake_descriptor(), .events = POLLIN, .revents = 0}};
+    std::array<pollfd, 2> waiting{
+        pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = woken ? -1 : relay_.wake_descriptor(), .events = POLLIN, .revents = 0}};
     ::poll(waiting.data(), waiting.size(), woken ? kBusyPollMs : kIdlePollMs);
     woken = (waiting[1].revents & POLLIN) != 0;
     if (woken) relay_.consume_wakes();
@@ -174,7 +192,8 @@ void Recording::finish(const codec::RunEndBody& end) {
   sample_duties();
   if (sampler_ == nullptr) {
     if (const std::uint64_t drops = directory_.drops(); drops > 0) {
-      journal_.facts({{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
+      journal_.facts(
+          {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
     }
   }
   journal_.run_end(end);

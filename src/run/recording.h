@@ -1,7 +1,8 @@
 // Recording: everything that the supervisor does for a run beside watching its command.
 //
-// Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the uploader brings the spool to the server. (The sampler
-// has its own.) None of them ever touches the command; whatever fails here is said once and the run goes on.
+// Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the
+// uploader brings the spool to the server. (The sampler has its own.) None of them ever touches the
+// command; whatever fails here is said once and the run goes on.
 #pragma once
 
 #include <atomic>
@@ -44,7 +45,8 @@ class Recording {
   void stop_sampling();
   // The run is over: takes the last sample and output, writes the end.
   void finish(const codec::RunEndBody& end);
-  // Waits for the upload. True when everything arrived and the spool is empty; `give_up` is polled between rounds.
+  // Waits for the upload. True when everything arrived and the spool is empty; `give_up` is polled
+  // between rounds.
   bool wait_uploaded(const std::function<bool()>& give_up);
 
   // Processes that outlived the command and were left running.
@@ -55,7 +57,8 @@ class Recording {
   }
 
  private:
-  Recording(const Options& options, Notices& notices, spool::RunDirectory directory, spool::Journal journal, Relay relay);
+  Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
+            spool::Journal journal, Relay relay);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
   void upload_loop(const std::stop_token& stop, const Command& command);

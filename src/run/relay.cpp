@@ -19,7 +19,8 @@ constexpr std::size_t kPassBytes = 4096;
 Result<Relay> Relay::open(const spool::RunDirectory& directory) {
   std::vector<Stream> streams;
   sys::Fd notify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  for (const auto& [stream, target] : {std::pair{codec::LogStream::kStdout, STDOUT_FILENO}, {codec::LogStream::kStderr, STDERR_FILENO}}) {
+  for (const auto& [stream, target] : {std::pair{codec::LogStream::kStdout, STDOUT_FILENO},
+                                       {codec::LogStream::kStderr, STDERR_FILENO}}) {
     spool::OutputFile file = TRY(spool::OutputFile::open(directory, stream));
     const spool::fs::path path = directory.output(stream == codec::LogStream::kStderr);
     if (notify && ::inotify_add_watch(notify.get(), path.c_str(), IN_MODIFY) < 0) notify.reset();
@@ -60,7 +61,8 @@ bool Relay::store(spool::Journal& journal) {
 }
 
 void Relay::tidy() {
-  for (Stream& stream : streams_) stream.file.tidy(stream.closed ? stream.file.stored() : stream.passed);
+  for (Stream& stream : streams_)
+    stream.file.tidy(stream.closed ? stream.file.stored() : stream.passed);
 }
 
 void Relay::consume_wakes() const {

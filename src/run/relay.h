@@ -1,7 +1,8 @@
 // Relay: passes the command's output on, unchanged, and stores it.
 //
-// The command appends to files and waits for nobody. Passing on stops for a reader that does not read, and goes on when it does; a closed
-// reader is forgotten. Storing goes on all the same. One thread.
+// The command appends to files and waits for nobody. Passing on stops for a reader that does not
+// read, and goes on when it does; a closed reader is forgotten. Storing goes on all the same. One
+// thread.
 #pragma once
 
 #include <vector>
@@ -20,7 +21,8 @@ class Relay {
   [[nodiscard]] Result<sys::Fd> standard_output() const { return streams_[0].file.writer(); }
   [[nodiscard]] Result<sys::Fd> standard_error() const { return streams_[1].file.writer(); }
 
-  // Passes on what is there as far as the readers take it without waiting; true when everything is passed on or has no reader.
+  // Passes on what is there as far as the readers take it without waiting; true when everything is
+  // passed on or has no reader.
   bool pass_on();
   // Stores what is there; bounded work per call. True when everything is stored.
   bool store(spool::Journal& journal);
@@ -37,7 +39,8 @@ class Relay {
     std::int64_t passed = 0;
     bool closed = false;
   };
-  explicit Relay(std::vector<Stream> streams, sys::Fd notify) : streams_(std::move(streams)), notify_(std::move(notify)) {}
+  explicit Relay(std::vector<Stream> streams, sys::Fd notify)
+      : streams_(std::move(streams)), notify_(std::move(notify)) {}
   static bool pass_on(Stream& stream);
   std::vector<Stream> streams_;
   sys::Fd notify_;

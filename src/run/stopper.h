@@ -1,6 +1,8 @@
-// Stopper: how a run is ended before its own end: SIGINT, after a grace period SIGTERM, at last SIGKILL.
+// Stopper: how a run is ended before its own end: SIGINT, after a grace period SIGTERM, at last
+// SIGKILL.
 //
-// A plan over time without any clock or process in it: the caller says what time it is and sends what it is told to send.
+// A plan over time without any clock or process in it: the caller says what time it is and sends
+// what it is told to send.
 #pragma once
 
 #include <optional>
@@ -17,9 +19,11 @@ class Stopper {
 
   explicit Stopper(Nanos grace) : grace_(grace) {}
 
-  // Starts the sequence with `first_signal` (SIGINT or SIGTERM); asked for again, it goes to the next stage at once.
+  // Starts the sequence with `first_signal` (SIGINT or SIGTERM); asked for again, it goes to the
+  // next stage at once.
   void ask(int first_signal, codec::EndReason reason, BootTime now);
-  // The sequence again from `first_signal`, for processes that outlived the command; the reason stays.
+  // The sequence again from `first_signal`, for processes that outlived the command; the reason
+  // stays.
   void restart(int first_signal, BootTime now);
   // The signal to send now, if any. Call whenever wake_at() has passed.
   std::optional<int> due(BootTime now);

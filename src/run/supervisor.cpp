@@ -24,7 +24,8 @@ namespace {
 
 constexpr Nanos kUploadPatience{std::chrono::seconds(15)};
 
-// Signals as a descriptor, for the main thread; blocked in every thread that is started later, reset in the command.
+// Signals as a descriptor, for the main thread; blocked in every thread that is started later,
+// reset in the command.
 class Signals {
  public:
   Signals() {
@@ -39,12 +40,14 @@ class Signals {
     pollfd waiting{.fd = fd_.get(), .events = POLLIN, .revents = 0};
     int milliseconds = 1000;
     if (deadline) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - sys::boot_now()).count();
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(*deadline - sys::boot_now()).count();
       milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, milliseconds));
     }
     ::poll(&waiting, 1, milliseconds);
     signalfd_siginfo info{};
-    return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+    return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                                : 0;
   }
 
  private:
@@ -67,7 +70,8 @@ std::optional<BootTime> earliest(std::optional<BootTime> a, std::optional<BootTi
 
 class Supervisor {
  public:
-  explicit Supervisor(const Options& options) : options_(options), notices_(options.quiet), stopper_(options.grace) {}
+  explicit Supervisor(const Options& options)
+      : options_(options), notices_(options.quiet), stopper_(options.grace) {}
 
   int run() {
     const auto command = resolve_command(options_);
@@ -105,7 +109,7 @@ class Supervisor {
   Stopper stopper_;
   std::unique_ptr<Recording> recording_;
   pid_t child_ = 0;
-  int status_ = 0;  // of wait(2)
+  int status_ = 0;      // of wait(2)
   bool ended_ = false;  // the command itself
   std::optional<BootTime> limit_;
 };
@@ -130,7 +134,9 @@ int Supervisor::start(const Command& command) {
                    .python_path = options_.python_path.string()};
   }
   auto child = sys::GatedChild::spawn({.argv = command.argv,
-                                       .environment = recording_ != nullptr ? child_environment(environment, environ) : inherited(environ),
+                                       .environment = recording_ != nullptr
+                                                          ? child_environment(environment, environ)
+                                                          : inherited(environ),
                                        .directory = {},
                                        .standard_input = STDIN_FILENO,
                                        .standard_output = out ? out.get() : STDOUT_FILENO,
@@ -158,8 +164,8 @@ int Supervisor::start(const Command& command) {
 }
 
 void Supervisor::send(int signal) {
-  // SIGINT as a terminal sends it: to the command's process group. The others, and all once the command has ended, reach whoever left that
-  // group, too; nobody gets one twice.
+  // SIGINT as a terminal sends it: to the command's process group. The others, and all once the
+  // command has ended, reach whoever left that group, too; nobody gets one twice.
   const std::vector<pid_t> others = ended_ || signal != SIGINT ? left_over() : std::vector<pid_t>();
   for (const pid_t pid : others) {
     if (::getpgid(pid) != child_) ::kill(pid, signal);
@@ -170,7 +176,8 @@ void Supervisor::send(int signal) {
 void Supervisor::handle(int signal) {
   const BootTime now = sys::boot_now();
   if (signal == SIGINT || signal == SIGQUIT) {
-    notices_.say(stopper_.asked() ? "stopping it faster" : "stopping the run; Ctrl-C again to hurry");
+    notices_.say(stopper_.asked() ? "stopping it faster"
+                                  : "stopping the run; Ctrl-C again to hurry");
     stopper_.ask(SIGINT, codec::EndReason::kInterrupt, now);
   } else if (signal == SIGTERM) {
     stopper_.ask(SIGTERM, codec::EndReason::kInterrupt, now);
@@ -186,7 +193,9 @@ void Supervisor::handle(int signal) {
 
 bool Supervisor::reap() {
   siginfo_t ended{};
-  if (::waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 && ended.si_pid != child_) return false;
+  if (::waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+      ended.si_pid != child_)
+    return false;
   // Until it is reaped the kernel still tells what the command used: the last sample is exact.
   if (recording_ != nullptr && options_.leftovers == Leftovers::kLeave) recording_->stop_sampling();
   const pid_t got = ::waitpid(child_, &status_, WNOHANG);
@@ -198,12 +207,14 @@ void Supervisor::watch() {
   ended_ = true;
 }
 
-// Live processes of the run but for the command itself. Orphans come to this process (a subreaper); its own helpers stay in its
-// session (git) or bear its name (the store's server).
+// Live processes of the run but for the command itself. Orphans come to this process (a subreaper);
+// its own helpers stay in its session (git) or bear its name (the store's server).
 std::vector<pid_t> Supervisor::left_over() const {
   std::vector<pid_t> pids;
   for (const pid_t child : sys::children_of(::getpid())) {
-    if (child != child_ && (::getsid(child) == ::getsid(0) || sys::command_name(child) == sys::command_name(::getpid()))) continue;
+    if (child != child_ && (::getsid(child) == ::getsid(0) ||
+                            sys::command_name(child) == sys::command_name(::getpid())))
+      continue;
     if (child != child_ && !reap_orphan(child)) pids.push_back(child);
     const auto below = sys::descendants_of(child);
     pids.insert(pids.end(), below.begin(), below.end());
@@ -215,15 +226,18 @@ void Supervisor::leftovers() {
   std::vector<pid_t> pids = left_over();
   if (pids.empty()) return;
   if (!stopper_.asked() && options_.leftovers == Leftovers::kLeave) {
-    notices_.say(fmt::format("{} process{} outlived the command and {} left running; --leftovers wait waits for them", pids.size(),
-                             pids.size() == 1 ? "" : "es", pids.size() == 1 ? "is" : "are"));
+    notices_.say(fmt::format(
+        "{} process{} outlived the command and {} left running; --leftovers wait waits for them",
+        pids.size(), pids.size() == 1 ? "" : "es", pids.size() == 1 ? "is" : "are"));
     if (recording_ != nullptr) recording_->note_leftovers(pids.size());
     return;
   }
-  if (!stopper_.asked()) notices_.say(fmt::format("waiting for {} process(es) that outlived the command", pids.size()));
+  if (!stopper_.asked())
+    notices_.say(fmt::format("waiting for {} process(es) that outlived the command", pids.size()));
   if (stopper_.asked()) stopper_.restart(SIGTERM, sys::boot_now());
   while (!left_over().empty()) {
-    handle(signals_.next(earliest(sys::boot_now() + Nanos(std::chrono::milliseconds(50)), earliest(limit_, stopper_.wake_at()))));
+    handle(signals_.next(earliest(sys::boot_now() + Nanos(std::chrono::milliseconds(50)),
+                                  earliest(limit_, stopper_.wake_at()))));
   }
 }
 
@@ -231,7 +245,10 @@ int Supervisor::end() {
   const bool exited = WIFEXITED(status_);
   const int code = exited ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   if (recording_ == nullptr) return code;
-  codec::RunEndBody end{.time = sys::boot_now(), .reason = exited ? codec::EndReason::kExit : codec::EndReason::kSignal, .exit_code = {}, .exit_signal = {}};
+  codec::RunEndBody end{.time = sys::boot_now(),
+                        .reason = exited ? codec::EndReason::kExit : codec::EndReason::kSignal,
+                        .exit_code = {},
+                        .exit_signal = {}};
   if (exited) end.exit_code = WEXITSTATUS(status_);
   if (!exited) end.exit_signal = WTERMSIG(status_);
   if (stopper_.reason()) end.reason = *stopper_.reason();
@@ -242,11 +259,14 @@ int Supervisor::end() {
     const int signal = signals_.next(sys::boot_now());
     return sys::boot_now() > deadline || signal == SIGINT || signal == SIGTERM;
   });
-  if (!all) notices_.warn("not all data has reached the server; the rest waits in " + recording_->directory().path().string() + " for the next corral run or serve");
+  if (!all)
+    notices_.warn("not all data has reached the server; the rest waits in " +
+                  recording_->directory().path().string() + " for the next corral run or serve");
   return code;
 }
 
-// What the command printed last must come out, however slowly its reader reads; Ctrl-C ends the wait.
+// What the command printed last must come out, however slowly its reader reads; Ctrl-C ends the
+// wait.
 void Supervisor::finish_output() {
   while (!recording_->relay().pass_on()) {
     const int signal = signals_.next(sys::boot_now() + Nanos(std::chrono::milliseconds(10)));

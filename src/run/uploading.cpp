@@ -17,7 +17,8 @@ constexpr Nanos kFirstBackoff{std::chrono::milliseconds(250)};
 constexpr Nanos kLastBackoff{std::chrono::seconds(10)};
 constexpr Nanos kServerPatience{std::chrono::seconds(10)};
 constexpr Nanos kFinishPause{std::chrono::seconds(5)};
-constexpr int kFailedWaits = 400;  // of 5 ms: how long an unreachable server is waited for at the end
+constexpr int kFailedWaits =
+    400;  // of 5 ms: how long an unreachable server is waited for at the end
 
 std::vector<std::string> inherited_environment() {
   std::vector<std::string> all;
@@ -32,8 +33,10 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
                            .environment = inherited_environment(),
                            .server_log = directory.path().parent_path() / "server.log"};
   if (!options.destination.store.empty()) {
-    link.serve_command = {options.program.string(), "serve", "--idle-exit", "--store", options.destination.store.string()};
-    if (!options.spool.empty()) link.serve_command.insert(link.serve_command.end(), {"--spool", options.spool.string()});
+    link.serve_command = {options.program.string(), "serve", "--idle-exit", "--store",
+                          options.destination.store.string()};
+    if (!options.spool.empty())
+      link.serve_command.insert(link.serve_command.end(), {"--spool", options.spool.string()});
   }
   return link;
 }
@@ -43,7 +46,8 @@ void pause(const std::stop_token& stop, Nanos length, const std::atomic<bool>& h
   const BootTime until = sys::boot_now() + length;
   const bool hurried = hurry.load();
   while (!stop.stop_requested() && sys::boot_now() < until && hurry.load() == hurried) {
-    sys::system_clock().sleep_until(std::min(until, sys::boot_now() + Nanos(std::chrono::milliseconds(20))));
+    sys::system_clock().sleep_until(
+        std::min(until, sys::boot_now() + Nanos(std::chrono::milliseconds(20))));
   }
 }
 
@@ -54,9 +58,11 @@ void Recording::upload_loop(const std::stop_token& stop, const Command& command)
   journal_.facts(slow_facts(command));
   upload::ServerLink link(link_options(options_, directory_));
   upload::Uploader uploader(directory_, [this] { return journal_open_.load(); });
-  // Runs that other supervisors left behind for a remote server; an embedded store's server sees to its own.
+  // Runs that other supervisors left behind for a remote server; an embedded store's server sees to
+  // its own.
   std::optional<upload::Finisher> finisher;
-  if (!options_.destination.server.empty()) finisher.emplace(spool::spool_roots(options_.spool), options_.destination);
+  if (!options_.destination.server.empty())
+    finisher.emplace(spool::spool_roots(options_.spool), options_.destination);
   BootTime next_finish = sys::boot_now();
   Nanos backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
@@ -78,9 +84,12 @@ void Recording::upload_loop(const std::stop_token& stop, const Command& command)
       notices_.warn(problem);
       journal_.event("spool: " + problem, {});
     }
-    if (uploader.refused() > 0) notices_.warn("the server refused data for good, it is kept in " + directory_.path().string() + "/refused: " + uploader.last_refusal());
+    if (uploader.refused() > 0)
+      notices_.warn("the server refused data for good, it is kept in " +
+                    directory_.path().string() + "/refused: " + uploader.last_refusal());
     if (!round) {
-      notices_.warn(round.error().message + "; the run goes on and its data waits in " + directory_.path().string());
+      notices_.warn(round.error().message + "; the run goes on and its data waits in " +
+                    directory_.path().string());
       link.drop();
       pause(stop, backoff, journal_open_);
       backoff = std::min(2 * backoff, kLastBackoff);
@@ -93,7 +102,8 @@ void Recording::upload_loop(const std::stop_token& stop, const Command& command)
       uploaded_ = true;
       return;
     }
-    pause(stop, journal_open_.load() ? kRound : Nanos(std::chrono::milliseconds(10)), journal_open_);
+    pause(stop, journal_open_.load() ? kRound : Nanos(std::chrono::milliseconds(10)),
+          journal_open_);
   }
 }
 

@@ -6,7 +6,9 @@
 namespace corral::run {
 
 WorkloadLock::~WorkloadLock() {
-  if (lock_) ::unlink(path_.c_str());  // while it is held: who opened the old file sees below that it is gone
+  if (lock_)
+    ::unlink(
+        path_.c_str());  // while it is held: who opened the old file sees below that it is gone
 }
 
 bool WorkloadLock::hold() {
@@ -16,7 +18,8 @@ bool WorkloadLock::hold() {
   // The former holder may have unlinked the file between our open and our lock.
   struct stat held {};
   struct stat named {};
-  const bool same = ::fstat(lock->get(), &held) == 0 && ::stat(path_.c_str(), &named) == 0 && held.st_ino == named.st_ino;
+  const bool same = ::fstat(lock->get(), &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+                    held.st_ino == named.st_ino;
   if (same) lock_ = std::move(*lock);
   return same;
 }

@@ -1,7 +1,8 @@
-// WorkloadLock: of all supervisors on this host whose runs share a workload, one samples the host and its devices.
+// WorkloadLock: of all supervisors on this host whose runs share a workload, one samples the host
+// and its devices.
 //
-// The lock is a file beside the run directories, named by the workload's id. Whoever gets it keeps it until it leaves; the others ask again every second
-// and the next one takes over.
+// The lock is a file beside the run directories, named by the workload's id. Whoever gets it keeps
+// it until it leaves; the others ask again every second and the next one takes over.
 #pragma once
 
 #include "core/ids.h"

@@ -51,7 +51,8 @@ std::vector<std::uint64_t> frame_files(const fs::path& directory) {
   return firsts;
 }
 
-Result<FrameLogWriter> FrameLogWriter::open(const fs::path& directory, SessionId session, std::int64_t limit) {
+Result<FrameLogWriter> FrameLogWriter::open(const fs::path& directory, SessionId session,
+                                            std::int64_t limit) {
   FrameLogWriter writer(directory, session, limit);
   const auto files = frame_files(directory);
   if (files.empty()) {
@@ -71,8 +72,10 @@ Result<FrameLogWriter> FrameLogWriter::open(const fs::path& directory, SessionId
     writer.file_bytes_ += static_cast<std::int64_t>((*found)->bytes.size());
     writer.next_ = (*found)->header.last + 1;
   }
-  if (::ftruncate(writer.file_.get(), writer.file_bytes_) != 0) return fail_errno("truncate frame file", errno);
-  if (::lseek(writer.file_.get(), writer.file_bytes_, SEEK_SET) < 0) return fail_errno("seek", errno);
+  if (::ftruncate(writer.file_.get(), writer.file_bytes_) != 0)
+    return fail_errno("truncate frame file", errno);
+  if (::lseek(writer.file_.get(), writer.file_bytes_, SEEK_SET) < 0)
+    return fail_errno("seek", errno);
   return writer;
 }
 
@@ -92,7 +95,8 @@ Result<> FrameLogWriter::append(const codec::Bytes& frame) {
     if (total + full_ > limit_) return fail(Code::kNoSpace, "the spool has reached its limit");
     TRY(roll());
   }
-  auto written = sys::write_all(file_.get(), {reinterpret_cast<const char*>(frame.data()), frame.size()});
+  auto written =
+      sys::write_all(file_.get(), {reinterpret_cast<const char*>(frame.data()), frame.size()});
   if (!written) {
     // A half frame must not stay in front of later ones.
     [[maybe_unused]] const int cut = ::ftruncate(file_.get(), file_bytes_);
@@ -128,7 +132,8 @@ Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std:
         frames.push_back(std::move((*found)->bytes));
       }
       at = {.sequence = last + 1, .offset = at.offset + static_cast<std::int64_t>(bytes)};
-      // Remember where the first unread frame starts, so that the next read need not begin at the file's head.
+      // Remember where the first unread frame starts, so that the next read need not begin at the
+      // file's head.
       if (last <= after) {
         file_first_ = files[f];
         at_ = at;

@@ -1,7 +1,10 @@
-// The supervisor's own session on disk: whole frames one after another in NNNNNN.frames files, sequence numbers from 1 without holes.
+// The supervisor's own session on disk: whole frames one after another in NNNNNN.frames files,
+// sequence numbers from 1 without holes.
 //
-// Written by one thread at a time with plain write(2): what was written survives kill -9 of the writer (not a power cut). A reader takes
-// frames by number; files whose frames are all acknowledged are deleted. A torn last frame, left by a kill in the middle of a write, is cut off when the log is opened for writing again; other damage becomes a gap.
+// Written by one thread at a time with plain write(2): what was written survives kill -9 of the
+// writer (not a power cut). A reader takes frames by number; files whose frames are all
+// acknowledged are deleted. A torn last frame, left by a kill in the middle of a write, is cut off
+// when the log is opened for writing again; other damage becomes a gap.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +22,17 @@ namespace corral::spool {
 
 namespace fs = std::filesystem;
 
-// When a file is full: less when the limit is small, so that acknowledged ones can go before it is reached.
+// When a file is full: less when the limit is small, so that acknowledged ones can go before it is
+// reached.
 inline constexpr std::int64_t kFrameFileBytes = 4ll << 20;
 inline constexpr std::int64_t kSmallestFrameFileBytes = 64ll << 10;
 
 class FrameLogWriter {
  public:
-  // Continues what is there. `limit`: bytes of all files together (the last frame of each may stand out); an append beyond it is refused with kNoSpace.
-  static Result<FrameLogWriter> open(const fs::path& directory, SessionId session, std::int64_t limit);
+  // Continues what is there. `limit`: bytes of all files together (the last frame of each may stand
+  // out); an append beyond it is refused with kNoSpace.
+  static Result<FrameLogWriter> open(const fs::path& directory, SessionId session,
+                                     std::int64_t limit);
 
   // Sequence number that the next append will take.
   [[nodiscard]] std::uint64_t next() const { return next_; }
@@ -34,7 +40,9 @@ class FrameLogWriter {
   Result<> append(const codec::Bytes& frame);
   [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
   // Header for the next frame.
-  [[nodiscard]] codec::FrameHeader header() const { return {.kind = {}, .session = session_, .first = next_, .last = next_}; }
+  [[nodiscard]] codec::FrameHeader header() const {
+    return {.kind = {}, .session = session_, .first = next_, .last = next_};
+  }
 
  private:
   FrameLogWriter(fs::path directory, SessionId session, std::int64_t limit)
@@ -57,7 +65,8 @@ class FrameLogReader {
  public:
   explicit FrameLogReader(fs::path directory) : directory_(std::move(directory)) {}
 
-  // Frames with numbers above `after`, in order, until `max_bytes` (at least one when there is one). A damaged file is an error that names it.
+  // Frames with numbers above `after`, in order, until `max_bytes` (at least one when there is
+  // one). A damaged file is an error that names it.
   Result<std::vector<codec::Bytes>> read(std::uint64_t after, std::size_t max_bytes);
   // Deletes files in which every frame is at or below `durable`, but never the newest.
   void acknowledge(std::uint64_t durable);

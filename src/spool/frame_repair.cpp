@@ -77,9 +77,9 @@ Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64
       next = whole->header.last + 1;
       continue;
     }
-    if (is_newer(std::string_view(content).substr(at)))
-      return fail(Code::kUnsupported, file.string() + ": frames of a newer Corral");
     const auto resume = resume_at(content, at + 1, session, next);
+    if (!resume && is_newer(std::string_view(content).substr(at)))
+      return fail(Code::kUnsupported, file.string() + ": frames of a newer Corral");
     if (!resume) break;
     const std::uint64_t found =
         whole_frame(std::string_view(content).substr(*resume), session)->header.first;

@@ -7,7 +7,9 @@
 namespace corral::spool {
 
 Journal::Journal(FrameLogWriter writer)
-    : state_(std::make_unique<Guarded<State>>(State{.writer = std::move(writer), .description = {}, .dropped = 0, .told = 0, .reason = {}})) {}
+    : state_(std::make_unique<Guarded<State>>(State{
+          .writer = std::move(writer), .description = {}, .dropped = 0, .told = 0, .reason = {}})) {
+}
 
 Result<Journal> Journal::open(const RunDirectory& directory, std::int64_t limit) {
   return Journal(TRY(FrameLogWriter::open(directory.path(), directory.manifest().session, limit)));
@@ -21,15 +23,16 @@ bool Journal::put(State& state, const codec::Bytes& frame) {
 
 template <class Encode>
 void Journal::append(State& state, const Encode& encode) {
-  const bool described =
-      state.writer.next() > 1 || !state.description || put(state, codec::encode(state.writer.header(), *state.description));
+  const bool described = state.writer.next() > 1 || !state.description ||
+                         put(state, codec::encode(state.writer.header(), *state.description));
   if (!described || !put(state, encode(state.writer.header()))) {
     ++state.dropped;
     return;
   }
   if (state.told == state.dropped) return;
   // The numbers count on, so the drop itself must be on record.
-  const codec::FactsBody facts{{{.kind = codec::FactKind::kDrop, .key = "frames", .value = std::to_string(state.dropped)}}};
+  const codec::FactsBody facts{
+      {{.kind = codec::FactKind::kDrop, .key = "frames", .value = std::to_string(state.dropped)}}};
   if (put(state, codec::encode(state.writer.header(), facts))) state.told = state.dropped;
 }
 
@@ -54,8 +57,12 @@ void Journal::facts(std::vector<codec::Fact> facts) {
 void Journal::event(std::string name, codec::Attributes attributes) {
   codec::EventsBody body;
   name = to_utf8(name);
-  if (name.size() > limits::kNameBytes) name.resize(utf8_prefix(std::string_view(name).substr(0, limits::kNameBytes)));
-  body.events.push_back({.time = sys::boot_now(), .name = std::move(name), .origin = "corral", .attributes = std::move(attributes)});
+  if (name.size() > limits::kNameBytes)
+    name.resize(utf8_prefix(std::string_view(name).substr(0, limits::kNameBytes)));
+  body.events.push_back({.time = sys::boot_now(),
+                         .name = std::move(name),
+                         .origin = "corral",
+                         .attributes = std::move(attributes)});
   write(body);
 }
 

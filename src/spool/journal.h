@@ -1,7 +1,9 @@
-// Journal: everything that a supervisor, or who finishes its run, has to say, as frames of the supervisor's session on disk.
+// Journal: everything that a supervisor, or who finishes its run, has to say, as frames of the
+// supervisor's session on disk.
 //
-// The first call of describe() gives the session its description. A frame that cannot be written (full disk, spool limit) is dropped and counted; the
-// count is told as soon as something can be written again. Thread-safe; a call is one small write(2).
+// The first call of describe() gives the session its description. A frame that cannot be written
+// (full disk, spool limit) is dropped and counted; the count is told as soon as something can be
+// written again. Thread-safe; a call is one small write(2).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,8 @@ class Journal {
   // Writes the session's description unless the log already starts with it.
   void describe(const codec::SessionBody& session);
   void facts(std::vector<codec::Fact> facts);
-  void event(std::string name, codec::Attributes attributes);  // origin "corral", now; a long name is cut
+  void event(std::string name,
+             codec::Attributes attributes);  // origin "corral", now; a long name is cut
   void log(const codec::LogBody& body);
   void run_end(const codec::RunEndBody& body);
   void bundle(const codec::Bundle& bundle);
@@ -39,7 +42,8 @@ class Journal {
  private:
   struct State {
     FrameLogWriter writer;
-    std::optional<codec::SessionBody> description;  // comes before anything else, also when it could not be written at once
+    std::optional<codec::SessionBody>
+        description;  // comes before anything else, also when it could not be written at once
     std::uint64_t dropped = 0;
     std::uint64_t told = 0;
     std::string reason;

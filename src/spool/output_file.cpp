@@ -26,7 +26,9 @@ Result<OutputFile> OutputFile::open(const RunDirectory& directory, codec::LogStr
   sys::Fd file = TRY(sys::open_file(path, O_RDWR | O_CREAT, 0600));
   sys::Fd mark = TRY(sys::open_file(mark_path, O_RDWR | O_CREAT, 0600));
   OutputFile output(path, stream, std::move(file), std::move(mark));
-  if (::pread(output.mark_.get(), &output.stored_, sizeof output.stored_, 0) != sizeof output.stored_) output.stored_ = 0;
+  if (::pread(output.mark_.get(), &output.stored_, sizeof output.stored_, 0) !=
+      sizeof output.stored_)
+    output.stored_ = 0;
   output.tidy(0);
   return output;
 }
@@ -49,12 +51,16 @@ bool OutputFile::store(Journal& journal, int max_chunks) {
     const std::int64_t end = size();
     if (end < stored_) stored_ = end;  // the command truncated its own output
     if (end == stored_) return false;
-    buffer.resize(static_cast<std::size_t>(std::min<std::int64_t>(end - stored_, limits::kLogChunkBytes)));
+    buffer.resize(
+        static_cast<std::size_t>(std::min<std::int64_t>(end - stored_, limits::kLogChunkBytes)));
     std::size_t n = read(stored_, buffer);
     if (n == 0) return false;
     // A chunk that is cut for its size ends between two characters, not inside one.
     if (n == limits::kLogChunkBytes) n -= incomplete_utf8_tail({buffer.data(), n});
-    journal.log({.time = sys::boot_now(), .stream = stream_, .offset = stored_, .bytes = std::string(buffer.data(), n)});
+    journal.log({.time = sys::boot_now(),
+                 .stream = stream_,
+                 .offset = stored_,
+                 .bytes = std::string(buffer.data(), n)});
     stored_ += static_cast<std::int64_t>(n);
     [[maybe_unused]] const ssize_t written = ::pwrite(mark_.get(), &stored_, sizeof stored_, 0);
   }
@@ -64,12 +70,14 @@ bool OutputFile::store(Journal& journal, int max_chunks) {
 void OutputFile::tidy(std::int64_t keep_from) {
   const std::int64_t end = size();
   if (end + kReserveBytes / 2 > reserved_) {
-    // Beyond the end of the file: its size stays as it is. A filesystem that cannot do this does without.
-    if (::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, end, kReserveBytes) == 0) reserved_ = end + kReserveBytes;
+    // Beyond the end of the file: its size stays as it is. A filesystem that cannot do this does
+    // without.
+    if (::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, end, kReserveBytes) == 0)
+      reserved_ = end + kReserveBytes;
   }
   const std::int64_t until = std::min(keep_from, stored_) / kPunchBytes * kPunchBytes;
-  if (until > punched_ &&
-      ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, punched_, until - punched_) == 0) {
+  if (until > punched_ && ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                      punched_, until - punched_) == 0) {
     punched_ = until;
   }
 }

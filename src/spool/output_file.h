@@ -1,8 +1,10 @@
 // OutputFile: one output stream of a run's command, as the file that the command appends to.
 //
-// The command writes to an O_APPEND file and never waits for anyone. Whoever holds the run directory follows it: new bytes become log frames, what
-// is stored is punched out of the file so that it never holds more than the latest part, and space is reserved ahead so that a full disk does not fail a print.
-// The offset up to which bytes are stored is kept beside the file, so that a successor goes on from there.
+// The command writes to an O_APPEND file and never waits for anyone. Whoever holds the run
+// directory follows it: new bytes become log frames, what is stored is punched out of the file so
+// that it never holds more than the latest part, and space is reserved ahead so that a full disk
+// does not fail a print. The offset up to which bytes are stored is kept beside the file, so that a
+// successor goes on from there.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +29,8 @@ class OutputFile {
   [[nodiscard]] std::size_t read(std::int64_t offset, std::span<char> buffer) const;
   // Stores what is new, at most `max_chunks` log frames; true when something is left.
   bool store(Journal& journal, int max_chunks);
-  // Reserves 4 MiB beyond the end and gives back to the disk what lies below `keep_from` and is stored.
+  // Reserves 4 MiB beyond the end and gives back to the disk what lies below `keep_from` and is
+  // stored.
   void tidy(std::int64_t keep_from);
 
  private:

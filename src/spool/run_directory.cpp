@@ -54,7 +54,8 @@ std::string to_json(const Manifest& m) {
 
 Result<Manifest> parse_manifest(std::string_view text) {
   const Json json = TRY(Json::parse(text));
-  if (json.get_int("version") > kManifestVersion) return fail(Code::kUnsupported, "manifest of a newer Corral");
+  if (json.get_int("version") > kManifestVersion)
+    return fail(Code::kUnsupported, "manifest of a newer Corral");
   Manifest m;
   m.run = TRY(RunId::parse(json.get_string("run")));
   m.session = TRY(SessionId::parse(json.get_string("session")));
@@ -64,7 +65,8 @@ Result<Manifest> parse_manifest(std::string_view text) {
   m.run_name = json.get_string("run_name");
   m.host = json.get_string("host");
   m.destination = {.store = json.get_string("store"), .server = json.get_string("server")};
-  m.anchor = {.utc_minus_boot = Nanos(json.get_int("utc_minus_boot_ns")), .error = Nanos(json.get_int("clock_error_ns"))};
+  m.anchor = {.utc_minus_boot = Nanos(json.get_int("utc_minus_boot_ns")),
+              .error = Nanos(json.get_int("clock_error_ns"))};
   m.started = boot_time(json.get_int("started_ns"));
   if (const Json* p = json.find("supervisor")) m.supervisor = identity_from(*p);
   if (const Json* p = json.find("child")) m.child = identity_from(*p);
@@ -84,11 +86,13 @@ Result<RunDirectory> RunDirectory::create(const fs::path& root, Manifest manifes
 Result<RunDirectory> RunDirectory::adopt(const fs::path& path) {
   // Looked for before the lock, which would be made in a directory that is just being removed.
   std::error_code error;
-  if (!fs::exists(path / "manifest.json", error)) return fail(Code::kNotFound, path.string() + ": no manifest.json");
+  if (!fs::exists(path / "manifest.json", error))
+    return fail(Code::kNotFound, path.string() + ": no manifest.json");
   sys::Fd lock = TRY(sys::try_lock_file(path / "lock"));
   const std::string text = TRY(sys::read_file(path / "manifest.json"));
   auto manifest = parse_manifest(text);
-  if (!manifest) return tl::unexpected(manifest.error().with_context((path / "manifest.json").string()));
+  if (!manifest)
+    return tl::unexpected(manifest.error().with_context((path / "manifest.json").string()));
   return RunDirectory(path, std::move(*manifest), std::move(lock));
 }
 
@@ -100,7 +104,9 @@ void RunDirectory::clear_remains(const fs::path& path) {
   const auto lock = sys::try_lock_file(path / "lock");
   if (!lock || fs::exists(path / "manifest.json", error)) return;
   for (const fs::path& directory : {path, path / "seg", path / "refused"}) {
-    const auto holds_data = [](const std::string& name) { return name.ends_with(".frames") || name.ends_with(".seg") || name.ends_with(".frame"); };
+    const auto holds_data = [](const std::string& name) {
+      return name.ends_with(".frames") || name.ends_with(".seg") || name.ends_with(".frame");
+    };
     if (std::ranges::any_of(sys::list_directory(directory), holds_data)) return;
   }
   fs::remove_all(path, error);
@@ -121,10 +127,12 @@ Result<> RunDirectory::put_aside(const fs::path& file) const {
   return {};
 }
 
-Result<> RunDirectory::put_aside(SessionId session, std::uint64_t first, std::span<const std::uint8_t> frame) const {
+Result<> RunDirectory::put_aside(SessionId session, std::uint64_t first,
+                                 std::span<const std::uint8_t> frame) const {
   TRY(sys::make_directories(path_ / "refused", 0700));
   const std::string_view bytes(reinterpret_cast<const char*>(frame.data()), frame.size());
-  return sys::replace_file(path_ / "refused" / fmt::format("{}-{}.frame", session.hex(), first), bytes, 0600);
+  return sys::replace_file(path_ / "refused" / fmt::format("{}-{}.frame", session.hex(), first),
+                           bytes, 0600);
 }
 
 bool RunDirectory::only_refused() const {
@@ -141,7 +149,8 @@ void RunDirectory::remove() {
   std::error_code error;
   const bool keep = fs::exists(path_ / "refused", error);
   for (const std::string& name : sys::list_directory(path_)) {
-    if (name != "refused" && name != "lock" && name != "manifest.json") fs::remove_all(path_ / name, error);
+    if (name != "refused" && name != "lock" && name != "manifest.json")
+      fs::remove_all(path_ / name, error);
   }
   if (keep) return;
   // Last of all: until then whoever comes after a kill can go on.
@@ -170,7 +179,8 @@ Result<fs::path> usable_root(const std::vector<fs::path>& roots) {
   for (const fs::path& root : roots) {
     const auto kind = sys::filesystem_of(root);
     if (kind && kind->network) {
-      reasons.push_back(fmt::format("{} is on {}, a network filesystem", root.string(), kind->name));
+      reasons.push_back(
+          fmt::format("{} is on {}, a network filesystem", root.string(), kind->name));
       continue;
     }
     const auto made = sys::make_directories(root, 0700);
@@ -179,7 +189,8 @@ Result<fs::path> usable_root(const std::vector<fs::path>& roots) {
   }
   std::string all;
   for (const std::string& reason : reasons) all += (all.empty() ? "" : "; ") + reason;
-  return fail(Code::kUnavailable, "no local directory for the spool (" + all + "); choose one with --spool DIR");
+  return fail(Code::kUnavailable,
+              "no local directory for the spool (" + all + "); choose one with --spool DIR");
 }
 
 std::vector<fs::path> find_runs(const std::vector<fs::path>& roots) {

@@ -1,14 +1,14 @@
 // A run's directory in the spool: everything that is known of a run before a server has it.
 //
 //   <root>/<run id>/manifest.json   who, where to, since when; rewritten when the child has started
-//                   lock            flock: held by the one process that reads, uploads and deletes here
-//                   NNNNNNNNNNNN.frames   the supervisor's session (frame_log.h)
-//                   out.log err.log the command's output, appended by the command itself
-//                   seg/            segments of the training processes, and `drops`
-//                   refused/        frames that the server will never take, kept for a person to look at
+//                   lock            flock: held by the one process that reads, uploads and deletes
+//                   here NNNNNNNNNNNN.frames   the supervisor's session (frame_log.h) out.log
+//                   err.log the command's output, appended by the command itself seg/ segments of
+//                   the training processes, and `drops` refused/        frames that the server will
+//                   never take, kept for a person to look at
 //
-// The supervisor makes it; when that is gone, the next server or supervisor with the same destination locks and finishes it. It is deleted
-// when everything in it is acknowledged.
+// The supervisor makes it; when that is gone, the next server or supervisor with the same
+// destination locks and finishes it. It is deleted when everything in it is acknowledged.
 #pragma once
 
 #include <optional>
@@ -56,18 +56,22 @@ class RunDirectory {
   // Locks an existing one: kUnavailable while its supervisor (or another finisher) lives.
   static Result<RunDirectory> adopt(const fs::path& path);
 
-  // Deletes what a supervisor that was killed while it made or removed `path` left behind: a directory without manifest and data, older than a minute.
+  // Deletes what a supervisor that was killed while it made or removed `path` left behind: a
+  // directory without manifest and data, older than a minute.
   static void clear_remains(const fs::path& path);
 
   [[nodiscard]] const fs::path& path() const { return path_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] fs::path segments() const { return path_ / "seg"; }
-  [[nodiscard]] fs::path output(bool error) const { return path_ / (error ? "err.log" : "out.log"); }
+  [[nodiscard]] fs::path output(bool error) const {
+    return path_ / (error ? "err.log" : "out.log");
+  }
   // Log calls that the run's processes had to refuse so far.
   [[nodiscard]] std::uint64_t drops() const;
   Result<> set_child(const sys::ProcessIdentity& child);
   // Frames that will never be taken are kept here; the name says which.
-  Result<> put_aside(SessionId session, std::uint64_t first, std::span<const std::uint8_t> frame) const;
+  Result<> put_aside(SessionId session, std::uint64_t first,
+                     std::span<const std::uint8_t> frame) const;
   // A damaged file of this directory goes there too.
   Result<> put_aside(const fs::path& file) const;
   // Nothing is left but refused frames.
@@ -85,10 +89,12 @@ class RunDirectory {
   sys::Fd lock_;
 };
 
-// Directories that may hold spools of this user, best first: `chosen` (from --spool) alone when not empty, else $XDG_STATE_HOME/corral/spool
+// Directories that may hold spools of this user, best first: `chosen` (from --spool) alone when not
+// empty, else $XDG_STATE_HOME/corral/spool
 // (~/.local/state/...), then /var/tmp/corral-UID/spool, then /tmp/corral-UID/spool.
 std::vector<fs::path> spool_roots(const fs::path& chosen);
-// The first of them that can be written and is on a local filesystem; the error says what is wrong with each.
+// The first of them that can be written and is on a local filesystem; the error says what is wrong
+// with each.
 Result<fs::path> usable_root(const std::vector<fs::path>& roots);
 // Run directories under the roots.
 std::vector<fs::path> find_runs(const std::vector<fs::path>& roots);

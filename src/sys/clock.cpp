@@ -40,7 +40,8 @@ ClockAnchor read_anchor() {
     const std::int64_t utc = read(CLOCK_REALTIME);
     const std::int64_t after = read(CLOCK_BOOTTIME);
     const Nanos error((after - before + 1) / 2);
-    if (error < best.error) best = {.utc_minus_boot = Nanos(utc - before - (after - before) / 2), .error = error};
+    if (error < best.error)
+      best = {.utc_minus_boot = Nanos(utc - before - (after - before) / 2), .error = error};
   }
   return best;
 }

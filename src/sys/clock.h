@@ -9,7 +9,8 @@ class Clock {
  public:
   virtual ~Clock() = default;
   virtual BootTime now() = 0;
-  // Sleeps until `deadline` (CLOCK_BOOTTIME-based, survives suspend) or a signal; true when the deadline has passed.
+  // Sleeps until `deadline` (CLOCK_BOOTTIME-based, survives suspend) or a signal; true when the
+  // deadline has passed.
   virtual bool sleep_until(BootTime deadline) = 0;
 };
 

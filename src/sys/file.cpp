@@ -30,7 +30,9 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
     if (n < 0) return fail_errno(path.string(), errno);
     if (n == 0) return content;
     content.append(buffer.data(), static_cast<std::size_t>(n));
-    if (content.size() > limit) return fail(Code::kTooLarge, path.string() + ": larger than " + std::to_string(limit) + " bytes");
+    if (content.size() > limit)
+      return fail(Code::kTooLarge,
+                  path.string() + ": larger than " + std::to_string(limit) + " bytes");
   }
 }
 
@@ -85,7 +87,8 @@ Result<Fd> try_lock_file(const fs::path& path) {
   Fd fd = TRY(open_file(path, O_RDWR | O_CREAT, 0600));
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK) return fail(Code::kUnavailable, path.string() + ": locked by another process");
+    if (errno == EWOULDBLOCK)
+      return fail(Code::kUnavailable, path.string() + ": locked by another process");
     return fail_errno(path.string(), errno);
   }
   return fd;
@@ -127,7 +130,8 @@ FilesystemKind filesystem_kind(std::int64_t statfs_type) {
 Result<FilesystemKind> filesystem_of(const fs::path& path) {
   std::error_code error;
   fs::path existing = fs::absolute(path, error);
-  while (!fs::exists(existing, error) && existing.has_parent_path() && existing != existing.parent_path()) {
+  while (!fs::exists(existing, error) && existing.has_parent_path() &&
+         existing != existing.parent_path()) {
     existing = existing.parent_path();
   }
   struct statfs info {};

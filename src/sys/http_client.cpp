@@ -54,7 +54,9 @@ Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   return reply;
 }
 
-Result<int> HttpClient::stream(const HttpRequest& request, const Take& take) { return perform(request, take); }
+Result<int> HttpClient::stream(const HttpRequest& request, const Take& take) {
+  return perform(request, take);
+}
 
 Result<int> HttpClient::perform(const HttpRequest& request, const Take& take) {
   CURL* easy = handle_->easy;
@@ -62,9 +64,11 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take) {
   const std::string url = target_.base_url + request.path;
   HeaderList headers;
   headers.add("Expect:");
-  if (!request.body.empty() || request.method == "POST") headers.add("Content-Type: " + request.content_type);
+  if (!request.body.empty() || request.method == "POST")
+    headers.add("Content-Type: " + request.content_type);
   if (!target_.token.empty()) headers.add("Authorization: Bearer " + target_.token);
-  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout).count();
+  const auto milliseconds =
+      std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout).count();
   ::curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   ::curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   ::curl_easy_setopt(easy, CURLOPT_NOPROXY, "127.0.0.1,localhost,::1");
@@ -73,17 +77,20 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take) {
   ::curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.list);
   ::curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
   ::curl_easy_setopt(easy, CURLOPT_WRITEDATA, &take);
-  if (!target_.unix_socket.empty()) ::curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, target_.unix_socket.c_str());
+  if (!target_.unix_socket.empty())
+    ::curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, target_.unix_socket.c_str());
   if (request.method == "POST") {
     ::curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request.body.size()));
     ::curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
   } else if (request.method != "GET") {
     ::curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
   const CURLcode code = ::curl_easy_perform(easy);
   if (code != CURLE_OK) {
-    return fail(Code::kUnavailable, fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));
+    return fail(Code::kUnavailable,
+                fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));
   }
   long status = 0;
   ::curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
@@ -95,7 +102,8 @@ std::string url_encode(std::string_view text) {
   for (const char c : text) {
     const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                        std::string_view("-._~").find(c) != std::string_view::npos;
-    out += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    out += plain ? std::string(1, c)
+                 : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(c)));
   }
   return out;
 }

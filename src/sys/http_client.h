@@ -1,4 +1,5 @@
-// HTTP/1.1 client over TCP or a Unix socket, by libcurl. One connection, kept alive; one thread at a time.
+// HTTP/1.1 client over TCP or a Unix socket, by libcurl. One connection, kept alive; one thread at
+// a time.
 #pragma once
 
 #include <functional>
@@ -39,12 +40,14 @@ class HttpClient {
   [[nodiscard]] const HttpTarget& target() const { return target_; }
   // kUnavailable when there is no connection or no answer in time; any HTTP status is an answer.
   Result<HttpReply> send(const HttpRequest& request);
-  // Hands the body over piece by piece as it comes; `take` returning false ends the transfer. Gives the status.
+  // Hands the body over piece by piece as it comes; `take` returning false ends the transfer. Gives
+  // the status.
   Result<int> stream(const HttpRequest& request, const std::function<bool(std::string_view)>& take);
 
  private:
   struct Handle;
-  Result<int> perform(const HttpRequest& request, const std::function<bool(std::string_view)>& take);
+  Result<int> perform(const HttpRequest& request,
+                      const std::function<bool(std::string_view)>& take);
   HttpTarget target_;
   std::unique_ptr<Handle> handle_;
 };

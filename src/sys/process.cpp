@@ -18,7 +18,7 @@
 namespace corral::sys {
 namespace {
 
-constexpr std::size_t kStateField = 0;   // fields of /proc/PID/stat after the command
+constexpr std::size_t kStateField = 0;  // fields of /proc/PID/stat after the command
 constexpr std::size_t kStartField = 19;
 
 // Fields after the command's closing parenthesis, which may itself hold blanks and parentheses.
@@ -27,7 +27,8 @@ Result<std::vector<std::string>> stat_fields(pid_t pid) {
   const std::size_t close = text.rfind(')');
   if (close == std::string::npos) return fail(Code::kCorruption, "/proc/PID/stat has no command");
   std::vector<std::string> fields;
-  for (const std::string_view part : split(trim(std::string_view(text).substr(close + 1)), ' ')) fields.emplace_back(part);
+  for (const std::string_view part : split(trim(std::string_view(text).substr(close + 1)), ' '))
+    fields.emplace_back(part);
   if (fields.size() <= kStartField) return fail(Code::kCorruption, "/proc/PID/stat is short");
   return fields;
 }
@@ -54,15 +55,19 @@ void reset_signals() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int s : {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGCHLD, SIGTSTP}) ::signal(s, SIG_DFL);
+  for (const int s : {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGCHLD, SIGTSTP})
+    ::signal(s, SIG_DFL);
 }
 
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void child_main(const SpawnOptions& options, char* const* argv, char* const* environment, int gate, int report) {
+[[noreturn]] void child_main(const SpawnOptions& options, char* const* argv,
+                             char* const* environment, int gate, int report) {
   if (options.new_session) ::setsid();
   reset_signals();
   // A descriptor that is moved onto itself would keep FD_CLOEXEC.
-  const auto place = [](int from, int to) { from == to ? ::fcntl(to, F_SETFD, 0) : ::dup2(from, to); };
+  const auto place = [](int from, int to) {
+    from == to ? ::fcntl(to, F_SETFD, 0) : ::dup2(from, to);
+  };
   place(options.standard_input, 0);
   place(options.standard_output, 1);
   place(options.standard_error, 2);
@@ -83,7 +88,8 @@ std::string boot_id() {
   const auto text = read_file("/proc/sys/kernel/random/boot_id");
   if (!text) return "";
   std::string hex;
-  std::ranges::copy_if(*text, std::back_inserter(hex), [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
+  std::ranges::copy_if(*text, std::back_inserter(hex),
+                       [](char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; });
   return hex;
 }
 
@@ -91,7 +97,8 @@ Result<ProcessIdentity> identity_of(pid_t pid) {
   const auto fields = TRY(stat_fields(pid));
   const auto start = parse_int(fields[kStartField]);
   if (!start) return fail(Code::kCorruption, "/proc/PID/stat: start time");
-  return ProcessIdentity{.pid = pid, .start_ticks = static_cast<std::uint64_t>(*start), .boot_id = boot_id()};
+  return ProcessIdentity{
+      .pid = pid, .start_ticks = static_cast<std::uint64_t>(*start), .boot_id = boot_id()};
 }
 
 bool is_alive(const ProcessIdentity& identity) {
@@ -99,7 +106,8 @@ bool is_alive(const ProcessIdentity& identity) {
   const auto fields = stat_fields(identity.pid);
   if (!fields) return false;
   const std::string& state = (*fields)[kStateField];
-  return state != "Z" && state != "X" && parse_int((*fields)[kStartField]) == static_cast<std::int64_t>(identity.start_ticks);
+  return state != "Z" && state != "X" &&
+         parse_int((*fields)[kStartField]) == static_cast<std::int64_t>(identity.start_ticks);
 }
 
 Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
@@ -130,7 +138,8 @@ Result<> GatedChild::release() {
   return fail_errno("exec", error);
 }
 
-Result<pid_t> spawn_detached(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const fs::path& log) {
+Result<pid_t> spawn_detached(const std::vector<std::string>& argv,
+                             const std::vector<std::string>& environment, const fs::path& log) {
   const Fd null = TRY(open_file("/dev/null", O_RDWR));
   Fd output = open_file(log, O_WRONLY | O_CREAT | O_APPEND, 0600).value_or(Fd());
   const int out = output ? output.get() : null.get();
@@ -151,7 +160,8 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
   Pipe out = TRY(make_pipe());
   const Fd null = TRY(open_file("/dev/null", O_RDWR));
   const char* path = std::getenv("PATH");
-  const fs::path program = TRY(find_in_path(options.argv.at(0), path != nullptr ? path : "/usr/bin:/bin"));
+  const fs::path program =
+      TRY(find_in_path(options.argv.at(0), path != nullptr ? path : "/usr/bin:/bin"));
   std::vector<std::string> argv = options.argv;
   argv[0] = program.string();
   std::vector<std::string> environment;
@@ -185,7 +195,8 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
   while (::waitpid(child.pid(), &status, 0) < 0 && errno == EINTR) {
   }
   if (late) return fail(Code::kUnavailable, options.argv[0] + " did not answer in time");
-  if (exit_code != nullptr) *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (exit_code != nullptr)
+    *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return text;
 }
 
@@ -193,8 +204,10 @@ Result<fs::path> find_in_path(const std::string& command, std::string_view path_
   const auto check = [](const fs::path& file) -> Result<fs::path> {
     std::error_code error;
     if (!fs::exists(file, error)) return fail(Code::kNotFound, file.string() + ": no such file");
-    if (fs::is_directory(file, error)) return fail(Code::kPermission, file.string() + ": is a directory");
-    if (::access(file.c_str(), X_OK) != 0) return fail(Code::kPermission, file.string() + ": not executable");
+    if (fs::is_directory(file, error))
+      return fail(Code::kPermission, file.string() + ": is a directory");
+    if (::access(file.c_str(), X_OK) != 0)
+      return fail(Code::kPermission, file.string() + ": not executable");
     return file;
   };
   if (command.find('/') != std::string::npos) return check(command);

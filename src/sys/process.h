@@ -39,7 +39,8 @@ struct SpawnOptions {
   bool new_session = true;
 };
 
-// A started process that waits before its exec until release(); dies with an error status when this object goes before.
+// A started process that waits before its exec until release(); dies with an error status when this
+// object goes before.
 class GatedChild {
  public:
   static Result<GatedChild> spawn(const SpawnOptions& options);
@@ -48,17 +49,21 @@ class GatedChild {
   Result<> release();
 
  private:
-  GatedChild(pid_t pid, Fd gate, Fd report) : pid_(pid), gate_(std::move(gate)), report_(std::move(report)) {}
+  GatedChild(pid_t pid, Fd gate, Fd report)
+      : pid_(pid), gate_(std::move(gate)), report_(std::move(report)) {}
   pid_t pid_;
   Fd gate_;
   Fd report_;
 };
 
-// Starts a process that shares nothing with this one: own session, idle priority, /dev/null as input, output appended to `log`.
-// It is a child of this process (or of its subreaper); its pid is given back.
-Result<pid_t> spawn_detached(const std::vector<std::string>& argv, const std::vector<std::string>& environment, const fs::path& log);
+// Starts a process that shares nothing with this one: own session, idle priority, /dev/null as
+// input, output appended to `log`. It is a child of this process (or of its subreaper); its pid is
+// given back.
+Result<pid_t> spawn_detached(const std::vector<std::string>& argv,
+                             const std::vector<std::string>& environment, const fs::path& log);
 
-// Runs a short helper at low priority, in this process's session, without a shell, and gives its output (at most 64 KiB). kUnavailable after `limit`, when it is killed.
+// Runs a short helper at low priority, in this process's session, without a shell, and gives its
+// output (at most 64 KiB). kUnavailable after `limit`, when it is killed.
 struct CaptureOptions {
   std::vector<std::string> argv;  // argv[0] may be searched in PATH
   fs::path directory;
@@ -66,7 +71,8 @@ struct CaptureOptions {
 };
 Result<std::string> capture_output(const CaptureOptions& options, int* exit_code = nullptr);
 
-// Where a command that is not a path is found in $PATH, as execvp would; kNotFound, or kPermission when it is there but not executable.
+// Where a command that is not a path is found in $PATH, as execvp would; kNotFound, or kPermission
+// when it is there but not executable.
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable);
 
 // The name that /proc/PID/comm shows; empty when the process is gone.

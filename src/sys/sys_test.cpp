@@ -10,7 +10,8 @@ namespace corral::sys {
 namespace {
 
 fs::path scratch(const char* name) {
-  const fs::path path = fs::temp_directory_path() / ("corral-sys-" + std::to_string(::getpid()) + "-" + name);
+  const fs::path path =
+      fs::temp_directory_path() / ("corral-sys-" + std::to_string(::getpid()) + "-" + name);
   fs::remove_all(path);
   fs::create_directories(path);
   return path;
@@ -51,13 +52,15 @@ TEST(File, OnlyOneHoldsALock) {
 }
 
 TEST(Filesystem, NetworkOnesAreKnownByTheirMagic) {
-  for (const std::int64_t type : {0x6969L, 0xFF534D42L, 0xFE534D42L, 0x65735546L, 0x0BD00BD0L, 0x47504653L, 0x00C36400L, 0x01021997L}) {
+  for (const std::int64_t type : {0x6969L, 0xFF534D42L, 0xFE534D42L, 0x65735546L, 0x0BD00BD0L,
+                                  0x47504653L, 0x00C36400L, 0x01021997L}) {
     EXPECT_TRUE(filesystem_kind(type).network) << std::hex << type;
   }
   for (const std::int64_t type : {0xEF53L, 0x58465342L, 0x9123683EL, 0x01021994L, 0x794C7630L}) {
     EXPECT_FALSE(filesystem_kind(type).network) << std::hex << type;
   }
-  EXPECT_TRUE(filesystem_kind(static_cast<std::int32_t>(0xFF534D42)).network) << "sign-extended f_type";
+  EXPECT_TRUE(filesystem_kind(static_cast<std::int32_t>(0xFF534D42)).network)
+      << "sign-extended f_type";
   EXPECT_EQ(filesystem_of("/dev/shm/does/not/exist/yet")->name, "tmpfs");
 }
 
@@ -75,7 +78,8 @@ TEST(Process, IsKnownAgainByStartTime) {
 
 TEST(Process, GateHoldsTheExecBack) {
   const fs::path dir = scratch("gate");
-  auto child = GatedChild::spawn({.argv = {"/bin/sh", "-c", "echo ran > out"}, .environment = {}, .directory = dir});
+  auto child = GatedChild::spawn(
+      {.argv = {"/bin/sh", "-c", "echo ran > out"}, .environment = {}, .directory = dir});
   ASSERT_TRUE(child);
   EXPECT_FALSE(fs::exists(dir / "out"));
   ASSERT_TRUE(child->release());
@@ -86,7 +90,8 @@ TEST(Process, GateHoldsTheExecBack) {
 }
 
 TEST(Process, ExecErrorComesBack) {
-  auto child = GatedChild::spawn({.argv = {"/nonexistent/program"}, .environment = {}, .directory = {}});
+  auto child =
+      GatedChild::spawn({.argv = {"/nonexistent/program"}, .environment = {}, .directory = {}});
   ASSERT_TRUE(child);
   const auto released = child->release();
   ASSERT_FALSE(released);
@@ -107,9 +112,12 @@ TEST(Process, ChildDiesUnseenWhenItsParentNeverReleases) {
 
 TEST(Process, CaptureGivesOutputAndStopsAtItsLimit) {
   int code = -1;
-  EXPECT_EQ(capture_output({.argv = {"sh", "-c", "echo hello; exit 3"}, .directory = {}}, &code).value(), "hello\n");
+  EXPECT_EQ(
+      capture_output({.argv = {"sh", "-c", "echo hello; exit 3"}, .directory = {}}, &code).value(),
+      "hello\n");
   EXPECT_EQ(code, 3);
-  const auto late = capture_output({.argv = {"sleep", "100"}, .directory = {}, .limit = std::chrono::milliseconds(50)});
+  const auto late = capture_output(
+      {.argv = {"sleep", "100"}, .directory = {}, .limit = std::chrono::milliseconds(50)});
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code, Code::kUnavailable);
 }
@@ -125,7 +133,8 @@ TEST(Process, PathSearchTellsMissingFromNotExecutable) {
 }
 
 TEST(Process, DescendantsAreFound) {
-  auto child = GatedChild::spawn({.argv = {"/bin/sh", "-c", "sleep 100 & wait"}, .environment = {}, .directory = {}});
+  auto child = GatedChild::spawn(
+      {.argv = {"/bin/sh", "-c", "sleep 100 & wait"}, .environment = {}, .directory = {}});
   ASSERT_TRUE(child);
   ASSERT_TRUE(child->release());
   const BootTime deadline = boot_now() + std::chrono::seconds(10);

@@ -13,7 +13,8 @@ constexpr int kStoreChunks = 64;  // log frames per stream and round: 4 MiB
 }  // namespace
 
 struct Finisher::Adopted {
-  explicit Adopted(spool::RunDirectory d) : directory(std::move(d)), uploader(directory, [this] { return !ended; }) {}
+  explicit Adopted(spool::RunDirectory d)
+      : directory(std::move(d)), uploader(directory, [this] { return !ended; }) {}
   spool::RunDirectory directory;
   std::optional<spool::Journal> journal;
   std::vector<spool::OutputFile> outputs;
@@ -29,7 +30,8 @@ void Finisher::complain(const std::string& problem) {
   if (told_.insert(problem).second) problems_.push_back(problem);
 }
 
-// A directory that cannot be had: locked, because its supervisor lives; without a manifest, because it is being made or removed; or broken.
+// A directory that cannot be had: locked, because its supervisor lives; without a manifest, because
+// it is being made or removed; or broken.
 void Finisher::refuse(const spool::fs::path& path, const Error& error) {
   if (error.code == Code::kNotFound) return spool::RunDirectory::clear_remains(path);
   if (error.code != Code::kUnavailable) return complain(error.message);
@@ -72,9 +74,13 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
   }
   if (!alive && !more && !run.ended) {
     if (const std::uint64_t drops = run.directory.drops(); drops > 0) {
-      run.journal->facts({{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
+      run.journal->facts(
+          {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
     }
-    run.journal->run_end({.time = sys::boot_now(), .reason = codec::EndReason::kUnknown, .exit_code = {}, .exit_signal = {}});
+    run.journal->run_end({.time = sys::boot_now(),
+                          .reason = codec::EndReason::kUnknown,
+                          .exit_code = {},
+                          .exit_signal = {}});
     run.ended = true;
   }
   StepReport report;

@@ -1,8 +1,10 @@
 // Finisher: takes over the spools of supervisors that are gone and brings them to the server.
 //
-// A run whose supervisor was killed goes on by itself; its log calls land in segments, its output in files. step() finds such runs by the
-// free lock of their directory, stores what is there, and, once the command has ended too, writes the run's end ("unknown": nobody could reap it) and
-// removes the directory. Run by every server for its own store and by supervisors that upload to a URL. One thread.
+// A run whose supervisor was killed goes on by itself; its log calls land in segments, its output
+// in files. step() finds such runs by the free lock of their directory, stores what is there, and,
+// once the command has ended too, writes the run's end ("unknown": nobody could reap it) and
+// removes the directory. Run by every server for its own store and by supervisors that upload to a
+// URL. One thread.
 #pragma once
 
 #include <map>
@@ -24,9 +26,11 @@ class Finisher {
   Finisher(std::vector<spool::fs::path> roots, spool::Destination destination);
   ~Finisher();
 
-  // One round over all spools. An Error of the server's is given back; the work is tried again by the next round.
+  // One round over all spools. An Error of the server's is given back; the work is tried again by
+  // the next round.
   Result<> step(Transport& server);
-  // Runs of the destination that were not finished at the last round: taken over, or still in the hands of their supervisors.
+  // Runs of the destination that were not finished at the last round: taken over, or still in the
+  // hands of their supervisors.
   [[nodiscard]] std::size_t unfinished() const { return runs_.size() + supervised_; }
   // What went wrong with single spools, each said once; since the last call.
   std::vector<std::string> take_problems() { return std::exchange(problems_, {}); }

@@ -1,7 +1,7 @@
 // The supervisor's session as a source of frames.
 //
-// Files whose frames were acknowledged are gone. When the server then knows less than that (its store was lost), the session is described anew and
-// what is missing is covered by a gap.
+// Files whose frames were acknowledged are gone. When the server then knows less than that (its
+// store was lost), the session is described anew and what is missing is covered by a gap.
 #pragma once
 
 #include <functional>

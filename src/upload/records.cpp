@@ -10,7 +10,8 @@ namespace {
 class Rows {
  public:
   void add(const spool::Point& point) {
-    const bool same = !row_.empty() && point.time == time_ && point.step == step_ && !holds(point.series);
+    const bool same =
+        !row_.empty() && point.time == time_ && point.step == step_ && !holds(point.series);
     if (!same) flush();
     time_ = point.time;
     step_ = point.step;
@@ -31,10 +32,12 @@ class Rows {
     if (row_.empty()) return;
     std::vector<std::uint32_t> key;
     for (const auto& cell : row_) key.push_back(cell.first);
-    const auto [at, fresh] = index_.try_emplace({std::move(key), step_.has_value()}, groups_.size());
+    const auto [at, fresh] =
+        index_.try_emplace({std::move(key), step_.has_value()}, groups_.size());
     if (fresh) {
       codec::SampleGroup group;
-      for (const auto& cell : row_) group.columns.push_back({.series = cell.first, .present = {}, .values = {}});
+      for (const auto& cell : row_)
+        group.columns.push_back({.series = cell.first, .present = {}, .values = {}});
       groups_.push_back(std::move(group));
     }
     codec::SampleGroup& group = groups_[at->second];
@@ -72,7 +75,8 @@ struct Sorter {
 }  // namespace
 
 codec::Bundle bundle_of(const std::vector<spool::Record>& records, const std::string& source) {
-  Sorter sorter{.source = source, .rows = {}, .schema = {}, .facts = {}, .events = {}, .phases = {}};
+  Sorter sorter{
+      .source = source, .rows = {}, .schema = {}, .facts = {}, .events = {}, .phases = {}};
   for (const spool::Record& record : records) std::visit(sorter, record.body);
   codec::Bundle bundle;
   bundle.add(sorter.schema);

@@ -10,8 +10,9 @@
 
 namespace corral::upload {
 
-// Points that were logged at one time and step become a row; rows with the same series become a group. `source` is given
-// to every series ("rank3"; empty for a process without a rank). Order within a series is kept.
+// Points that were logged at one time and step become a row; rows with the same series become a
+// group. `source` is given to every series ("rank3"; empty for a process without a rank). Order
+// within a series is kept.
 codec::Bundle bundle_of(const std::vector<spool::Record>& records, const std::string& source);
 
 }  // namespace corral::upload

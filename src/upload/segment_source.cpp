@@ -27,12 +27,14 @@ std::vector<SessionId> segment_sessions(const spool::fs::path& segments) {
   std::vector<SessionId> sessions;
   for (const std::string& name : sys::list_directory(segments)) {
     const auto session = SessionId::parse(std::string_view(name).substr(0, kSessionDigits));
-    if (session && name.ends_with(".seg") && (sessions.empty() || sessions.back() != *session)) sessions.push_back(*session);
+    if (session && name.ends_with(".seg") && (sessions.empty() || sessions.back() != *session))
+      sessions.push_back(*session);
   }
   return sessions;
 }
 
-// A damaged one is kept for a person; anything else (a newer version, an unreadable file) may be read another time.
+// A damaged one is kept for a person; anything else (a newer version, an unreadable file) may be
+// read another time.
 void SegmentSource::refuse(const spool::fs::path& segment, const Error& error) {
   problems_.push_back(error.message);
   const bool damaged = error.code == Code::kCorruption;
@@ -44,7 +46,8 @@ void SegmentSource::open_new() {
   for (const std::string& name : sys::list_directory(directory_.segments())) {
     if (!name.starts_with(session_.hex()) || !name.ends_with(".seg")) continue;
     const spool::fs::path path = directory_.segments() / name;
-    if (std::ranges::find(segments_, path, &spool::SegmentReader::path) != segments_.end()) continue;
+    if (std::ranges::find(segments_, path, &spool::SegmentReader::path) != segments_.end())
+      continue;
     auto reader = spool::SegmentReader::open(path);
     if (reader) {
       segments_.push_back(std::move(*reader));
@@ -56,7 +59,8 @@ void SegmentSource::open_new() {
 }
 
 const spool::SegmentReader* SegmentSource::segment_of(std::uint64_t slot) const {
-  // The last segment that begins at or before the slot; one that was lost leaves a hole, so the next one does too.
+  // The last segment that begins at or before the slot; one that was lost leaves a hole, so the
+  // next one does too.
   const spool::SegmentReader* found = nullptr;
   for (const spool::SegmentReader& segment : segments_) {
     if (segment.header().base <= slot) found = &segment;
@@ -78,10 +82,12 @@ codec::Bytes SegmentSource::describe(const spool::SegmentHeader& header) const {
                                 .boot_id = hex_of(header.boot_id),
                                 .anchor = header.anchor,
                                 .started = header.session_began};
-  return codec::encode({.kind = {}, .session = session_, .first = kDescription, .last = kDescription}, body);
+  return codec::encode(
+      {.kind = {}, .session = session_, .first = kDescription, .last = kDescription}, body);
 }
 
-Result<std::vector<codec::Bytes>> SegmentSource::frames(std::uint64_t after, std::size_t max_bytes) {
+Result<std::vector<codec::Bytes>> SegmentSource::frames(std::uint64_t after,
+                                                        std::size_t max_bytes) {
   std::vector<codec::Bytes> frames;
   // Asked before looking for segments: what a dead writer left is all there is.
   const bool known_dead = !segments_.empty() && !segments_.back().writer_alive();
@@ -128,11 +134,13 @@ Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t s
         records /= 2;
         continue;
       }
-      for (const spool::CorruptSlot& corrupt : batch.corrupt) lost = fmt::format("slot {}: {}", corrupt.sequence, corrupt.why);
+      for (const spool::CorruptSlot& corrupt : batch.corrupt)
+        lost = fmt::format("slot {}: {}", corrupt.sequence, corrupt.why);
       end = batch.next;
       // Whatever lies between the end of one segment and the next one will never be filled.
       if (batch.end && !last_segment && (segment + 1)->header().base > end) {
-        lost = fmt::format("slots {} to {}: their segment is lost", end, (segment + 1)->header().base - 1);
+        lost = fmt::format("slots {} to {}: their segment is lost", end,
+                           (segment + 1)->header().base - 1);
         end = (segment + 1)->header().base;
       }
       break;
@@ -141,8 +149,11 @@ Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t s
   if (end <= slot) return std::optional<Piece>();
   if (!lost.empty()) problems_.push_back(fmt::format("session {}: {}", session_.hex(), lost));
   const codec::FrameHeader header{.kind = {}, .session = session_, .first = slot + 1, .last = end};
-  const codec::GapReason reason = lost.empty() ? codec::GapReason::kEmpty : codec::GapReason::kCorrupt;
-  codec::Bytes frame = bundle.empty() ? codec::encode(header, codec::GapBody{.reason = reason, .message = lost}) : bundle.finish(header);
+  const codec::GapReason reason =
+      lost.empty() ? codec::GapReason::kEmpty : codec::GapReason::kCorrupt;
+  codec::Bytes frame =
+      bundle.empty() ? codec::encode(header, codec::GapBody{.reason = reason, .message = lost})
+                     : bundle.finish(header);
   return std::optional<Piece>(Piece{.frame = std::move(frame), .last = end});
 }
 

@@ -1,7 +1,8 @@
 // A training process's session as a source of frames.
 //
-// Number 1 of the session is its description; slot s of its segments has number s + 1. Every frame covers exactly the slots
-// that were read for it, so that a reader that starts again with the server's durable_seq cannot store a point twice.
+// Number 1 of the session is its description; slot s of its segments has number s + 1. Every frame
+// covers exactly the slots that were read for it, so that a reader that starts again with the
+// server's durable_seq cannot store a point twice.
 #pragma once
 
 #include <optional>
@@ -20,7 +21,8 @@ std::vector<SessionId> segment_sessions(const spool::fs::path& segments);
 class SegmentSource final : public Source {
  public:
   // `problems` collects what cannot be read; both references outlive this.
-  SegmentSource(const spool::RunDirectory& directory, SessionId session, std::vector<std::string>& problems)
+  SegmentSource(const spool::RunDirectory& directory, SessionId session,
+                std::vector<std::string>& problems)
       : directory_(directory), session_(session), problems_(problems) {}
 
   [[nodiscard]] SessionId session() const override { return session_; }

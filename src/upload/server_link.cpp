@@ -20,15 +20,20 @@ constexpr std::uintmax_t kLogBytes = 1u << 20;
 }  // namespace
 
 sys::HttpTarget target_of(const spool::Destination& destination, const std::string& token) {
-  if (!destination.server.empty()) return {.base_url = destination.server, .unix_socket = {}, .token = token};
-  return {.base_url = "http://localhost", .unix_socket = sys::socket_path(destination.store).string(), .token = token};
+  if (!destination.server.empty())
+    return {.base_url = destination.server, .unix_socket = {}, .token = token};
+  return {.base_url = "http://localhost",
+          .unix_socket = sys::socket_path(destination.store).string(),
+          .token = token};
 }
 
 Result<> ServerLink::probe() {
   const sys::HttpTarget target = target_of(options_.destination, options_.token);
   sys::HttpClient client(target);
-  const sys::HttpReply reply = TRY(client.send({.path = "/version", .body = {}, .timeout = kProbeTimeout}));
-  if (reply.status == 401) return fail(Code::kUnauthenticated, target.base_url + " wants a token: --token-file FILE");
+  const sys::HttpReply reply =
+      TRY(client.send({.path = "/version", .body = {}, .timeout = kProbeTimeout}));
+  if (reply.status == 401)
+    return fail(Code::kUnauthenticated, target.base_url + " wants a token: --token-file FILE");
   const auto version = Json::parse(reply.body);
   if (reply.status != 200 || !version || version->find("api") == nullptr) {
     return fail(Code::kUnavailable, target.base_url + " answers, but not as a Corral server");
@@ -47,17 +52,20 @@ Result<> ServerLink::start() {
   sys::fs::create_directories(options_.server_log.parent_path(), error);
   log_offset_ = 0;
   if (sys::fs::exists(options_.server_log, error)) {
-    if (sys::fs::file_size(options_.server_log, error) > kLogBytes) sys::fs::resize_file(options_.server_log, 0, error);
+    if (sys::fs::file_size(options_.server_log, error) > kLogBytes)
+      sys::fs::resize_file(options_.server_log, 0, error);
     log_offset_ = static_cast<std::int64_t>(sys::fs::file_size(options_.server_log, error));
   }
-  started_pid_ = TRY(sys::spawn_detached(options_.serve_command, options_.environment, options_.server_log));
+  started_pid_ =
+      TRY(sys::spawn_detached(options_.serve_command, options_.environment, options_.server_log));
   return {};
 }
 
 std::string ServerLink::last_words() const {
   const auto text = sys::read_file(options_.server_log, 2 * kLogBytes);
   if (!text || text->size() <= static_cast<std::size_t>(log_offset_)) return "it said nothing";
-  const std::string_view fresh = trim(std::string_view(*text).substr(static_cast<std::size_t>(log_offset_)));
+  const std::string_view fresh =
+      trim(std::string_view(*text).substr(static_cast<std::size_t>(log_offset_)));
   return std::string(fresh.substr(fresh.rfind('\n') + 1));
 }
 
@@ -72,7 +80,8 @@ Result<> ServerLink::await(Nanos patience) {
       probed = probe();
       if (probed) break;
       // It leaves with 0 when the store has a server, which will answer soon.
-      if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return fail(Code::kUnavailable, "the store's server did not start: " + last_words());
+      if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return fail(Code::kUnavailable, "the store's server did not start: " + last_words());
     }
     sys::system_clock().sleep_until(sys::boot_now() + kProbePause);
     probed = probe();

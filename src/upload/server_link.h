@@ -1,7 +1,8 @@
-// ServerLink: finds the server that a destination means, and starts the embedded store's one when it is not there.
+// ServerLink: finds the server that a destination means, and starts the embedded store's one when
+// it is not there.
 //
-// Never blocks longer than a few seconds and never fails for good: what is not there now is asked for again by the next
-// connect(). One thread.
+// Never blocks longer than a few seconds and never fails for good: what is not there now is asked
+// for again by the next connect(). One thread.
 #pragma once
 
 #include <functional>
@@ -28,8 +29,9 @@ class ServerLink {
  public:
   explicit ServerLink(LinkOptions options) : options_(std::move(options)) {}
 
-  // The server's transport when it answers now. Else starts the store's server and waits up to `patience` for it; after one that did not come up,
-  // not again for ten seconds. The error says why there is none, with the last line that a started server printed.
+  // The server's transport when it answers now. Else starts the store's server and waits up to
+  // `patience` for it; after one that did not come up, not again for ten seconds. The error says
+  // why there is none, with the last line that a started server printed.
   Result<Transport*> connect(Nanos patience);
   // After a failed request: the next connect() looks again.
   void drop() { transport_.reset(); }

@@ -15,13 +15,15 @@ class Source {
  public:
   virtual ~Source() = default;
   [[nodiscard]] virtual SessionId session() const = 0;
-  // Frames that cover the numbers from `after` + 1 on, without holes, about `max_bytes` of them; empty when there is nothing (yet).
+  // Frames that cover the numbers from `after` + 1 on, without holes, about `max_bytes` of them;
+  // empty when there is nothing (yet).
   virtual Result<std::vector<codec::Bytes>> frames(std::uint64_t after, std::size_t max_bytes) = 0;
   // Numbers up to `durable` are stored: files that hold nothing else may go.
   virtual void acknowledge(std::uint64_t durable) = 0;
   // Nothing more will ever come after `durable`.
   virtual bool finished(std::uint64_t durable) = 0;
-  // After finished(): deletes what is left of the session, when it is worth doing before the whole run is done.
+  // After finished(): deletes what is left of the session, when it is worth doing before the whole
+  // run is done.
   virtual bool discard() = 0;
 };
 

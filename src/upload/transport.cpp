@@ -34,7 +34,8 @@ Code code_of_status(int status) {
 }
 
 Error error_of(const sys::HttpReply& reply) {
-  Error error{.code = code_of_status(reply.status), .message = fmt::format("the server answered {}", reply.status)};
+  Error error{.code = code_of_status(reply.status),
+              .message = fmt::format("the server answered {}", reply.status)};
   const auto json = Json::parse(reply.body);
   const Json* detail = json ? json->find("error") : nullptr;
   if (detail != nullptr) error.message += ": " + detail->get_string("message");
@@ -46,7 +47,8 @@ Result<Posted> parse_posted(std::string_view body) {
   Posted posted;
   const Json* acks = json.find("acks");
   const Json* refused = json.find("refused");
-  if (acks == nullptr || acks->as_array() == nullptr) return fail(Code::kUnavailable, "the answer has no acks: is this a Corral server?");
+  if (acks == nullptr || acks->as_array() == nullptr)
+    return fail(Code::kUnavailable, "the answer has no acks: is this a Corral server?");
   for (const Json& ack : *acks->as_array()) {
     posted.acks.push_back({.session = TRY(SessionId::parse(ack.get_string("session"))),
                            .durable_seq = static_cast<std::uint64_t>(ack.get_int("durable_seq"))});
@@ -68,7 +70,8 @@ class HttpTransport final : public Transport {
 
   Result<Posted> post(const std::vector<codec::Bytes>& frames) override {
     std::string body;
-    for (const codec::Bytes& frame : frames) body.append(reinterpret_cast<const char*>(frame.data()), frame.size());
+    for (const codec::Bytes& frame : frames)
+      body.append(reinterpret_cast<const char*>(frame.data()), frame.size());
     const sys::HttpReply reply = TRY(client_.send({.method = "POST",
                                                    .path = "/api/corral/v1/frames",
                                                    .body = body,
@@ -82,7 +85,8 @@ class HttpTransport final : public Transport {
   }
 
   Result<std::uint64_t> durable_seq(SessionId session) override {
-    const sys::HttpReply reply = TRY(client_.send({.path = "/api/corral/v1/sessions/" + session.hex(), .body = {}}));
+    const sys::HttpReply reply =
+        TRY(client_.send({.path = "/api/corral/v1/sessions/" + session.hex(), .body = {}}));
     if (reply.status != 200) return tl::unexpected(error_of(reply));
     const Json json = TRY(Json::parse(reply.body));
     return static_cast<std::uint64_t>(json.get_int("durable_seq"));
@@ -95,7 +99,8 @@ class HttpTransport final : public Transport {
 }  // namespace
 
 bool retryable(Code code) {
-  return code != Code::kInvalidArgument && code != Code::kTooLarge && code != Code::kUnprocessable && code != Code::kCorruption;
+  return code != Code::kInvalidArgument && code != Code::kTooLarge &&
+         code != Code::kUnprocessable && code != Code::kCorruption;
 }
 
 std::unique_ptr<Transport> http_transport(sys::HttpTarget target) {

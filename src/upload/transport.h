@@ -31,13 +31,15 @@ struct Posted {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Everything acknowledged is durable. An Error concerns the whole request; its code says whether retrying the same can help (retryable()).
+  // Everything acknowledged is durable. An Error concerns the whole request; its code says whether
+  // retrying the same can help (retryable()).
   virtual Result<Posted> post(const std::vector<codec::Bytes>& frames) = 0;
   // How far the session is durable; 0 when the server does not know it.
   virtual Result<std::uint64_t> durable_seq(SessionId session) = 0;
 };
 
-// False for what the server will refuse however often it is sent (HTTP 400, 413, 422); everything else is worth another try.
+// False for what the server will refuse however often it is sent (HTTP 400, 413, 422); everything
+// else is worth another try.
 bool retryable(Code code);
 
 std::unique_ptr<Transport> http_transport(sys::HttpTarget target);

@@ -226,23 +226,20 @@ TEST(Uploader, WhatMayGoWellLaterIsKeptAndTriedAgain) {
   }
 }
 
-TEST(Uploader, ASessionThatTheServerRefusesIsNotSentAgainAndIsSetAsideWhole) {
+TEST(Uploader, ASessionThatTheServerRefusesIsNotSentAgainAndAgain) {
   Spooled run;
   FakeServer server;
   server.refuse_sessions = true;
   Uploader uploader(run.directory, [] { return true; });
   drain(uploader, server);
   EXPECT_EQ(uploader.refused(), 1u);
-  run.journal.event("kept", {});
+  run.journal.event("e", {});
   EXPECT_EQ(uploader.step(server).value().frames_sent, 0u);
-  EXPECT_TRUE(uploader.finished());
+  EXPECT_TRUE(uploader.finished());  // nothing more can be done
+  const spool::fs::path path = run.directory.path();
   uploader.close();
-  EXPECT_TRUE(run.directory.only_refused());
-  std::size_t kept = 0;
-  for (const auto& entry : sys::fs::recursive_directory_iterator(run.directory.path() / "refused")) {
-    kept += entry.path().extension() == ".frames" ? 1 : 0;
-  }
-  EXPECT_EQ(kept, 1u);
+  EXPECT_FALSE(spool::fs::exists(path));
+  EXPECT_TRUE(spool::fs::exists(path.parent_path() / ("refused-" + path.filename().string()) / "manifest.json")) << "its data stays";
 }
 
 TEST(Uploader, AStoreThatForgotGetsTheRestAndIsToldWhatItLacks) {

@@ -11,7 +11,8 @@
 namespace corral::upload {
 namespace {
 
-constexpr std::size_t kPostBytes = 1u << 20;  // of one request: enough to fill a group commit, small enough to resend
+constexpr std::size_t kPostBytes =
+    1u << 20;  // of one request: enough to fill a group commit, small enough to resend
 
 }  // namespace
 
@@ -25,7 +26,8 @@ Uploader::Uploader(spool::RunDirectory& directory, std::function<bool()> supervi
 void Uploader::discard_finished() {
   for (auto at = streams_.begin(); at != streams_.end();) {
     Stream& stream = at->second;
-    const bool done = !stream.dead && stream.durable && stream.source->finished(*stream.durable) && stream.source->discard();
+    const bool done = !stream.dead && stream.durable && stream.source->finished(*stream.durable) &&
+                      stream.source->discard();
     at = done ? streams_.erase(at) : std::next(at);
   }
 }
@@ -33,7 +35,8 @@ void Uploader::discard_finished() {
 void Uploader::discover() {
   for (const SessionId session : segment_sessions(directory_.segments())) {
     Stream& stream = streams_[session];
-    if (stream.source == nullptr) stream.source = std::make_unique<SegmentSource>(directory_, session, problems_);
+    if (stream.source == nullptr)
+      stream.source = std::make_unique<SegmentSource>(directory_, session, problems_);
   }
 }
 
@@ -58,7 +61,8 @@ Result<StepReport> Uploader::step(Transport& server) {
   return report;
 }
 
-Result<> Uploader::collect(Transport& server, Stream& stream, std::vector<codec::Bytes>& out, std::size_t& bytes) {
+Result<> Uploader::collect(Transport& server, Stream& stream, std::vector<codec::Bytes>& out,
+                           std::size_t& bytes) {
   if (stream.dead) return {};
   if (!stream.durable) {
     stream.durable = TRY(server.durable_seq(stream.source->session()));
@@ -83,14 +87,18 @@ void Uploader::take(const PostedAck& ack) {
   found->second.source->acknowledge(ack.durable_seq);
 }
 
-Result<> Uploader::take(Transport& server, const PostedRefusal& refusal, const std::vector<codec::Bytes>& sent) {
+Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
+                        const std::vector<codec::Bytes>& sent) {
   const auto found = streams_.find(refusal.session);
   if (found == streams_.end()) return {};
   Stream& stream = found->second;
   if (refusal.code == Code::kConflict) {
     const auto believed = std::exchange(stream.durable, std::nullopt);  // ask again
     if (!believed) return {};  // a frame after the one that was in question
-    if (stream.conflict == believed) return fail(Code::kUnavailable, "the server takes neither what it asks for nor anything else: " + refusal.message);
+    if (stream.conflict == believed)
+      return fail(
+          Code::kUnavailable,
+          "the server takes neither what it asks for nor anything else: " + refusal.message);
     stream.conflict = believed;
     return {};
   }
@@ -99,14 +107,19 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal, const s
   last_refusal_ = refusal.message;
   for (const codec::Bytes& bytes : sent) {
     const auto frame = codec::decode_frame(bytes);
-    if (!frame || frame->header.session != refusal.session || frame->header.first != refusal.first) continue;
+    if (!frame || frame->header.session != refusal.session || frame->header.first != refusal.first)
+      continue;
     TRY(directory_.put_aside(refusal.session, refusal.first, bytes));
     // Without its description no later frame of the session can be taken either.
     if (frame->header.kind == codec::FrameKind::kSession) stream.dead = true;
   }
   if (stream.dead) return {};
-  const codec::FrameHeader header{.kind = codec::FrameKind::kGap, .session = refusal.session, .first = refusal.first, .last = refusal.last};
-  const Posted posted = TRY(server.post({codec::encode(header, codec::GapBody{.reason = codec::GapReason::kRefused, .message = refusal.message})}));
+  const codec::FrameHeader header{.kind = codec::FrameKind::kGap,
+                                  .session = refusal.session,
+                                  .first = refusal.first,
+                                  .last = refusal.last};
+  const Posted posted = TRY(server.post({codec::encode(
+      header, codec::GapBody{.reason = codec::GapReason::kRefused, .message = refusal.message})}));
   stream.durable.reset();
   for (const PostedAck& ack : posted.acks) take(ack);
   return {};
@@ -121,7 +134,8 @@ bool Uploader::finished() {
 }
 
 void Uploader::close() {
-  const bool dead = std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.dead; });
+  const bool dead =
+      std::ranges::any_of(streams_, [](const auto& entry) { return entry.second.dead; });
   dead ? directory_.set_aside() : directory_.remove();
 }
 

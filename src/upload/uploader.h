@@ -1,9 +1,10 @@
 // Uploader: brings everything in one run's spool to the server, in order, each number once.
 //
-// step() is one round: look for new sessions, send what is there, take the acknowledgements. The server's durable_seq is the only
-// truth about what arrived; it is asked for when a session is first seen and whenever the server says "conflict". A frame that the server will never take
-// is put aside in the spool, its numbers are covered by a gap, and the stream goes on. Everything else is kept and tried again; pacing and the
-// choice of server are the caller's. One thread.
+// step() is one round: look for new sessions, send what is there, take the acknowledgements. The
+// server's durable_seq is the only truth about what arrived; it is asked for when a session is
+// first seen and whenever the server says "conflict". A frame that the server will never take is
+// put aside in the spool, its numbers are covered by a gap, and the stream goes on. Everything else
+// is kept and tried again; pacing and the choice of server are the caller's. One thread.
 #pragma once
 
 #include <functional>
@@ -27,14 +28,18 @@ struct StepReport {
 
 class Uploader {
  public:
-  // `supervisor_open`: the supervisor's session may still grow (its process, or the caller, writes it).
+  // `supervisor_open`: the supervisor's session may still grow (its process, or the caller, writes
+  // it).
   Uploader(spool::RunDirectory& directory, std::function<bool()> supervisor_open);
 
-  // An Error means that the server could not be asked or did not answer well; nothing is lost, try again later.
+  // An Error means that the server could not be asked or did not answer well; nothing is lost, try
+  // again later.
   Result<StepReport> step(Transport& server);
-  // All writers are gone, and everything that was ever written here is acknowledged, or of a session that the server will never take.
+  // All writers are gone, and everything that was ever written here is acknowledged, or of a
+  // session that the server will never take.
   [[nodiscard]] bool finished();
-  // After finished(): removes the directory, or sets it aside for a person when a whole session was refused.
+  // After finished(): removes the directory, or sets it aside for a person when a whole session was
+  // refused.
   void close();
   // Frames refused for good so far, and what was said of the latest.
   [[nodiscard]] std::size_t refused() const { return refused_; }
@@ -45,15 +50,17 @@ class Uploader {
  private:
   struct Stream {
     std::unique_ptr<Source> source;
-    std::optional<std::uint64_t> durable;  // unknown until the server is asked
+    std::optional<std::uint64_t> durable;   // unknown until the server is asked
     std::optional<std::uint64_t> conflict;  // durable when the server last said "conflict"
-    bool dead = false;                     // the server refused the session itself
+    bool dead = false;                      // the server refused the session itself
   };
   void discover();
   void discard_finished();
-  Result<> collect(Transport& server, Stream& stream, std::vector<codec::Bytes>& out, std::size_t& bytes);
+  Result<> collect(Transport& server, Stream& stream, std::vector<codec::Bytes>& out,
+                   std::size_t& bytes);
   void take(const PostedAck& ack);
-  Result<> take(Transport& server, const PostedRefusal& refusal, const std::vector<codec::Bytes>& sent);
+  Result<> take(Transport& server, const PostedRefusal& refusal,
+                const std::vector<codec::Bytes>& sent);
 
   spool::RunDirectory& directory_;
   std::function<bool()> supervisor_open_;

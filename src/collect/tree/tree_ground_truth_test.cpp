@@ -261,7 +261,8 @@ TEST_F(Trainee, TotalsDoNotFallWhenTheRunEnds) {
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), nullptr, WEXITED | WNOWAIT), 0);
   const Values zombie = sample();
   EXPECT_EQ(zombie.at("run.processes"), 0);
-  EXPECT_FALSE(zombie.contains("run.memory.rss")) << "no process is left to measure: not 0 but nothing";
+  EXPECT_FALSE(zombie.contains("run.memory.rss"))
+      << "no process is left to measure: not 0 but nothing";
   end();
   const Values after = sample();
   for (const char* name : {"run.cpu.user", "run.cpu.system", "run.io.write_syscall_bytes",

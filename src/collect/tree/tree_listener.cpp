@@ -60,7 +60,8 @@ class TreeListener final : public Listener {
     row.set(processes_, sums.processes);
     row.set(threads_, sums.threads);
     // A run whose last process is a zombie has no memory to measure.
-    if (sums.resident_pages > 0) row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
+    if (sums.resident_pages > 0)
+      row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
     row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * 1024);
   }
 

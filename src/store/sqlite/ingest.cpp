@@ -159,21 +159,24 @@ Result<> Ingest::finish(Call& call) {
   return {};
 }
 
-// One statement for all series: this is the hot loop of an append. In an UPDATE the right-hand sides see the row as it
-// was, so a time may be compared and set at once; min and max of a NULL are NULL, hence the coalesce.
+// One statement for all series: this is the hot loop of an append. In an UPDATE the right-hand
+// sides see the row as it was, so a time may be compared and set at once; min and max of a NULL are
+// NULL, hence the coalesce.
 Result<> Ingest::write_deltas(const SeriesDeltas& deltas) {
-  Statement update = TRY(db_.query(
-      "UPDATE series SET points = points + ?2, nan = nan + ?3, sum = sum + ?4, "
-      "first_step = CASE WHEN first_time <= ?5 THEN first_step ELSE ?6 END, "
-      "first_time = coalesce(min(first_time, ?5), ?5), "
-      "last_time = coalesce(max(last_time, ?7), ?7), "
-      "last = CASE WHEN ?8 IS NULL OR value_time > ?8 THEN last ELSE ?10 END, "
-      "value_step = CASE WHEN ?8 IS NULL OR value_time > ?8 THEN value_step ELSE ?9 END, "
-      "value_time = coalesce(max(value_time, ?8), value_time, ?8), "
-      "min = coalesce(min(min, ?11), min, ?11), max = coalesce(max(max, ?12), max, ?12) WHERE id = ?1"));
+  Statement update = TRY(
+      db_.query("UPDATE series SET points = points + ?2, nan = nan + ?3, sum = sum + ?4, "
+                "first_step = CASE WHEN first_time <= ?5 THEN first_step ELSE ?6 END, "
+                "first_time = coalesce(min(first_time, ?5), ?5), "
+                "last_time = coalesce(max(last_time, ?7), ?7), "
+                "last = CASE WHEN ?8 IS NULL OR value_time > ?8 THEN last ELSE ?10 END, "
+                "value_step = CASE WHEN ?8 IS NULL OR value_time > ?8 THEN value_step ELSE ?9 END, "
+                "value_time = coalesce(max(value_time, ?8), value_time, ?8), "
+                "min = coalesce(min(min, ?11), min, ?11), max = coalesce(max(max, ?12), max, ?12) "
+                "WHERE id = ?1"));
   for (const auto& [series, delta] : deltas) {
     update.bind_all(series, delta.points, delta.nan, delta.sum, delta.first_time, delta.first_step,
-                    delta.last_time, delta.value_time, delta.value_step, delta.last, delta.min, delta.max);
+                    delta.last_time, delta.value_time, delta.value_step, delta.last, delta.min,
+                    delta.max);
     TRY(update.step());
     update.reset();
   }

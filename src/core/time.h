@@ -19,8 +19,8 @@ struct BootClock {
   using period = std::nano;
   using duration = Nanos;
   using time_point = std::chrono::time_point<BootClock>;
-  static constexpr bool is_steady =
-      true;  // NOLINT(readability-identifier-naming): the standard's name
+  // NOLINTNEXTLINE(readability-identifier-naming): the standard's name
+  static constexpr bool is_steady = true;
 };
 using BootTime = BootClock::time_point;
 using UtcTime = std::chrono::sys_time<Nanos>;

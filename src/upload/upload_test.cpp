@@ -239,7 +239,9 @@ TEST(Uploader, ASessionThatTheServerRefusesIsNotSentAgainAndAgain) {
   const spool::fs::path path = run.directory.path();
   uploader.close();
   EXPECT_FALSE(spool::fs::exists(path));
-  EXPECT_TRUE(spool::fs::exists(path.parent_path() / ("refused-" + path.filename().string()) / "manifest.json")) << "its data stays";
+  EXPECT_TRUE(spool::fs::exists(path.parent_path() / ("refused-" + path.filename().string()) /
+                                "manifest.json"))
+      << "its data stays";
 }
 
 TEST(Uploader, AStoreThatForgotGetsTheRestAndIsToldWhatItLacks) {

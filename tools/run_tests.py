@@ -119,17 +119,17 @@ def lint(options: Options) -> Outcome:
     return total
 
 
+def is_test(path: str) -> bool:
+    return any(part in Path(path).stem for part in ("test", "conformance", "trainee"))
+
+
 def clang_tidy() -> Outcome:
     """Every source that is no test, against the release build's commands."""
     configured = build("release", "help")
     if configured.failed:
         return configured
     commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
-    wanted = {
-        str(ROOT / path)
-        for path in tracked("src/*.cpp")
-        if not path.endswith("_test.cpp") and "test" not in Path(path).stem
-    }
+    wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not path.endswith("_test.cpp") and not is_test(path)}
     files = sorted({entry["file"] for entry in commands} & wanted)
 
     def one(file: str) -> Outcome:

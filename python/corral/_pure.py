@@ -200,10 +200,12 @@ class _Session:
 
     def next_size(self) -> int:
         there = 0
-        with os.scandir(_DIRECTORY) as entries:
-            for entry in entries:
-                if entry.name.endswith((".seg", ".tmp")):
-                    there += entry.stat().st_size
+        for name in os.listdir(_DIRECTORY):
+            if name.endswith((".seg", ".tmp")):
+                try:
+                    there += os.stat(f"{_DIRECTORY}/{name}").st_size
+                except FileNotFoundError:  # acknowledged and deleted meanwhile
+                    pass
         wanted: int = min(_FIRST << min(self.index, 8), _LARGEST)
         while wanted > _LIMIT - there and wanted // 2 >= _FIRST:
             wanted //= 2

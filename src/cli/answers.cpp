@@ -42,6 +42,14 @@ std::string ending_text(const Json& run) {
   return status;
 }
 
+Cell statistic(const Json& metric, const char* name) {
+  const Json& value = member(metric, name);
+  if (value.is_null()) return {.value = value, .text = "–"};
+  if (value.as_string() != nullptr)
+    return {.value = value, .text = *value.as_string()};  // "NaN", "Infinity"
+  return {.value = value, .text = with_unit(value.as_double(0), metric.get_string("unit"))};
+}
+
 int report(const char* verb, const Error& error) {
   fmt::print(stderr, "corral {}: {}\n", verb, error.message);
   return error.code == Code::kInvalidArgument ? kMisuse : kFailed;

@@ -16,6 +16,8 @@ std::string time_text(const Json& ns);
 // Duration of a number of seconds; "–" for null.
 std::string duration_text(const Json& seconds);
 std::string ending_text(const Json& run);
+// A statistic of a metric with its unit; a dash when nothing was measured.
+Cell statistic(const Json& metric, const char* name);
 
 // Prints "corral VERB: message" and gives the exit status.
 int report(const char* verb, const Error& error);

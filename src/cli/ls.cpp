@@ -133,17 +133,10 @@ Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
                {"max", "MAX", true},
                {"mean", "MEAN", true}});
   for (const Json& m : items(answer, "metrics")) {
-    const std::string unit = m.get_string("unit");
-    const auto number = [&](const char* name) {
-      const Json& v = member(m, name);
-      return Cell{v, v.is_null()                ? "–"
-                     : v.as_string() != nullptr ? *v.as_string()
-                                                : with_unit(v.as_double(0), unit)};
-    };
     table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "unit")),
                plain(member(m, "kind")), plain(member(m, "owner")), plain(member(m, "group")),
-               plain(member(m, "points")), number("last"), number("min"), number("max"),
-               number("mean")});
+               plain(member(m, "points")), statistic(m, "last"), statistic(m, "min"),
+               statistic(m, "max"), statistic(m, "mean")});
   }
   return table;
 }

@@ -47,8 +47,8 @@ int unknown(std::string_view word) {
   const auto* near = std::ranges::min_element(
       kSubcommands, {}, [&](const Subcommand& s) { return edit_distance(s.name, word); });
   const bool close = edit_distance(near->name, word) <= 2;
-  fmt::print(stderr, "corral: '{}' is not a command{}; corral --help lists them\n", word,
-             close ? fmt::format(", did you mean '{}'?", near->name) : "");
+  fmt::print(stderr, "corral: '{}' is not a command{} corral --help lists them\n", word,
+             close ? fmt::format(", did you mean '{}'?", near->name) : ";");
   return kMisuse;
 }
 

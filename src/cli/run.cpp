@@ -48,7 +48,7 @@ void declare(Arguments& a, Flags& f) {
   a.texts("tag", f.tags, "K=V, a tag of the run; may be repeated");
   a.text("listeners", f.listeners,
          "what is sampled, joined by + (default: proc+tree; `corral doctor` lists them)");
-  a.flag("no-listeners", f.no_listeners, "sample nothing");
+  a.flag("no-listeners", f.no_listeners, "sample nothing but what Corral itself costs");
   a.duration("interval", f.options.interval, "time between samples, 10ms to 1h (default: 100ms)");
   a.duration("max-time", f.max_time,
              "end the run after this time: SIGINT, then SIGTERM, then SIGKILL");

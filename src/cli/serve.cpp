@@ -91,6 +91,11 @@ int serve(const Flags& flags, const spool::Destination& destination) {
     fmt::print(stderr, "corral serve: {}\n", running.error().message);
     return kDone;
   }
+  if (!running && running.error().code == Code::kAlreadyExists) {
+    return failed({Code::kAlreadyExists,
+                   running.error().message +
+                       ": open that address, or end it with corral serve --stop first"});
+  }
   if (!running) return failed(running.error());
   if (!flags.idle_exit) {
     fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", destination.store.string(),

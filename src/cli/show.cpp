@@ -30,14 +30,9 @@ void print_metrics(const Json& metrics) {
                {"max", "MAX", true},
                {"mean", "MEAN", true}});
   for (const Json& m : *all) {
-    const auto number = [&](const char* name) {
-      const Json& v = member(m, name);
-      return Cell{v, v.is_null()                ? "–"
-                     : v.as_string() != nullptr ? *v.as_string()
-                                                : with_unit(v.as_double(0), m.get_string("unit"))};
-    };
     table.add({plain(member(m, "name")), plain(member(m, "source")), plain(member(m, "points")),
-               number("last"), number("min"), number("max"), number("mean")});
+               statistic(m, "last"), statistic(m, "min"), statistic(m, "max"),
+               statistic(m, "mean")});
   }
   fmt::print("\n{}", table.print("table"));
 }

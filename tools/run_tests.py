@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv" / "bin"
 JOBS = max(2, os.cpu_count() or 2)
 TAIL_LINES = 60
+RUNNING: set[int] = set()  # process groups that Ctrl-C ends
+LIMIT_S = 1200  # of one command; the longest is the release build from nothing
 
 
 @dataclass
@@ -47,17 +50,30 @@ class Options:
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env={**os.environ, **environment},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-    )
-    return done.returncode, done.stdout
+    """Its exit status and output. One that hangs is ended with all its group; a process that it left behind is not
+    waited for (the output goes to a file, not to a pipe)."""
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=cwd,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        late = ""
+        RUNNING.add(process.pid)
+        try:
+            process.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            late = f"\nended after {LIMIT_S} s"
+        finally:
+            RUNNING.discard(process.pid)
+        output.seek(0)
+        return process.returncode, output.read().decode(errors="replace") + late
 
 
 def tail(text: str) -> str:
@@ -178,7 +194,8 @@ PYTEST = re.compile(r"(\d+) (passed|failed|error|errors|skipped)")
 
 
 def pytest(paths: list[str], options: Options, cwd: Path, workers: int) -> Outcome:
-    command: list[str | Path] = [VENV / "pytest", "-q", "-rs", "--no-header", "-p", "no:cacheprovider", *paths]
+    command: list[str | Path] = [VENV / "pytest", "-q", "-rs", "--no-header", "-p", "no:cacheprovider"]
+    command += ["--timeout=240", *paths]
     if workers > 1:
         command += ["-n", str(workers)]
     if options.filter:
@@ -345,5 +362,14 @@ def build_page() -> None:
         print(tail(output))
 
 
+def interrupted(number: int, frame: object) -> None:
+    del frame
+    for group in list(RUNNING):
+        os.killpg(group, signal.SIGKILL)
+    os._exit(128 + number)
+
+
 if __name__ == "__main__":
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, interrupted)
     sys.exit(main())

@@ -208,13 +208,11 @@ void Supervisor::watch() {
 }
 
 // Live processes of the run but for the command itself. Orphans come to this process (a subreaper);
-// its own helpers stay in its session (git) or bear its name (the store's server).
+// its own helpers (git, the store's server) and what they leave in its session do not count.
 std::vector<pid_t> Supervisor::left_over() const {
   std::vector<pid_t> pids;
   for (const pid_t child : sys::children_of(::getpid())) {
-    if (child != child_ && (::getsid(child) == ::getsid(0) ||
-                            sys::command_name(child) == sys::command_name(::getpid())))
-      continue;
+    if (child != child_ && (::getsid(child) == ::getsid(0) || sys::started_here(child))) continue;
     if (child != child_ && !reap_orphan(child)) pids.push_back(child);
     const auto below = sys::descendants_of(child);
     pids.insert(pids.end(), below.begin(), below.end());
@@ -233,7 +231,8 @@ void Supervisor::leftovers() {
     return;
   }
   if (!stopper_.asked())
-    notices_.say(fmt::format("waiting for {} process(es) that outlived the command", pids.size()));
+    notices_.say(fmt::format("waiting for {} process{} that outlived the command", pids.size(),
+                             pids.size() == 1 ? "" : "es"));
   if (stopper_.asked()) stopper_.restart(SIGTERM, sys::boot_now());
   while (!left_over().empty()) {
     handle(signals_.next(earliest(sys::boot_now() + Nanos(std::chrono::milliseconds(50)),

@@ -11,7 +11,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <set>
 
+#include "core/guarded.h"
 #include "core/text.h"
 #include "sys/clock.h"
 
@@ -31,6 +33,12 @@ Result<std::vector<std::string>> stat_fields(pid_t pid) {
     fields.emplace_back(part);
   if (fields.size() <= kStartField) return fail(Code::kCorruption, "/proc/PID/stat is short");
   return fields;
+}
+
+// Every child of this process that it started itself; pids are few and stay.
+Guarded<std::set<pid_t>>& started() {
+  static Guarded<std::set<pid_t>> pids;
+  return pids;
 }
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
@@ -115,7 +123,12 @@ Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
   Pipe report = TRY(make_pipe());
   const std::vector<char*> argv = pointers(options.argv);
   const std::vector<char*> environment = pointers(options.environment);
-  const pid_t pid = ::fork();
+  // Held over the fork: whoever looks at the children sees none that is not known yet.
+  const pid_t pid = started().with([](auto& pids) {
+    const pid_t child = ::fork();
+    if (child > 0) pids.insert(child);
+    return child;
+  });
   if (pid < 0) return fail_errno("fork", errno);
   if (pid == 0) {
     gate.write.reset();
@@ -220,9 +233,8 @@ Result<fs::path> find_in_path(const std::string& command, std::string_view path_
   return best;
 }
 
-std::string command_name(pid_t pid) {
-  const auto text = read_file("/proc/" + std::to_string(pid) + "/comm");
-  return text ? std::string(trim(*text)) : "";
+bool started_here(pid_t pid) {
+  return started().with([&](const auto& pids) { return pids.contains(pid); });
 }
 
 std::vector<pid_t> children_of(pid_t pid) {

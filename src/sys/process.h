@@ -75,8 +75,8 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
 // when it is there but not executable.
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable);
 
-// The name that /proc/PID/comm shows; empty when the process is gone.
-std::string command_name(pid_t pid);
+// True for a process that this one started itself (by the functions above), from its fork on.
+bool started_here(pid_t pid);
 // Children at one look, of any thread; zombies are among them.
 std::vector<pid_t> children_of(pid_t pid);
 // Descendants of `root`, without it, at one look through /proc/PID/task/*/children.

@@ -41,6 +41,24 @@ def until(condition: Callable[[], T | None], what: str, seconds: float = PATIENC
         time.sleep(0.01)
 
 
+def until_said(process: subprocess.Popen[bytes], text: bytes) -> bytes:
+    """What the process wrote to its standard error, once `text` and the end of its line are in it."""
+    stream = process.stderr
+    assert stream is not None
+    os.set_blocking(stream.fileno(), False)
+    said = b""
+
+    def more() -> bool:
+        nonlocal said
+        said += stream.read() or b""
+        assert text in said or process.poll() is None, said
+        return b"\n" in said.partition(text)[2]
+
+    until(more, f"it says {text!r}")
+    os.set_blocking(stream.fileno(), True)
+    return said
+
+
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from support import Corral, alive, until
+from support import Corral, alive, until, until_said
 
 QUICK = ("run", "--no-listeners")
 
@@ -165,10 +165,9 @@ def test_leftovers_are_left_running_and_counted(corral: Corral) -> None:
 
 def test_leftovers_are_waited_for(corral: Corral) -> None:
     run = corral.start(*QUICK, "--leftovers", "wait", corral.script("daemon.py", DAEMON))
-    assert run.stderr is not None
     daemon = int(until(lambda: read(corral, "daemon"), "the daemon lives"))
-    while b"waiting for 1 process" not in run.stderr.readline():
-        assert run.poll() is None
+    said = until_said(run, b"process")
+    assert b"waiting for 1 process that outlived" in said, said
     assert alive(daemon)
     assert run.poll() is None
     Path(corral.home / "go").touch()
@@ -181,10 +180,9 @@ def test_leftovers_are_waited_for(corral: Corral) -> None:
 
 def test_ctrl_c_while_waiting_for_leftovers_ends_them(corral: Corral) -> None:
     run = corral.start(*QUICK, "--leftovers", "wait", corral.script("daemon.py", DAEMON))
-    assert run.stderr is not None
     daemon = int(until(lambda: read(corral, "daemon"), "the daemon lives"))
-    while b"waiting for 1 process" not in run.stderr.readline():
-        assert run.poll() is None
+    said = until_said(run, b"process")
+    assert b"waiting for 1 process that outlived" in said, said
     os.kill(run.pid, signal.SIGINT)
     until(lambda: not alive(daemon), "the daemon was ended")
     run.communicate(timeout=60)

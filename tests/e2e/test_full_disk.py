@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -37,12 +38,16 @@ def mount(corral: Corral) -> Iterator[Mount]:
 
 
 def fill(path: Path, leave: int = 0) -> Path:
-    """A file that takes all space of the filesystem but `leave` bytes."""
+    """A file that takes all space of the filesystem but `leave` bytes, although others write there."""
     filler = path / "filler"
     with filler.open("wb") as file:
-        free = shutil.disk_usage(path).free - leave
-        if free > 0:
-            os.posix_fallocate(file.fileno(), 0, free // 4096 * 4096)
+        while (free := (shutil.disk_usage(path).free - leave) // 4096 * 4096) > 0:
+            try:
+                os.posix_fallocate(file.fileno(), 0, free)
+                break
+            except OSError as error:
+                if error.errno != errno.ENOSPC:
+                    raise
     return filler
 
 

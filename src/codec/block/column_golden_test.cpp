@@ -1,0 +1,132 @@
+// Columns of version 1 as they were when version 1 was made (tests/golden/columns-v1.bin): they are
+// read for ever.
+//
+// CORRAL_UPDATE_GOLDEN=1 writes the file anew; that is right only while version 1 has never been
+// released.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "codec/block/column.h"
+#include "codec/block/column_test_support.h"
+
+namespace corral::codec {
+namespace {
+
+using testing::bits_of;
+using testing::bytes_of;
+
+// Nothing of the standard library's distributions: the same numbers on every machine.
+std::uint64_t mixed(std::uint64_t i) {
+  std::uint64_t z = i * 0x9E3779B97F4A7C15u;
+  z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+  return z ^ z >> 31;
+}
+double whole(std::uint64_t n) { return static_cast<double>(n); }
+double mantissa(std::uint64_t i) { return whole(mixed(i) >> 11) * 0x1p-53; }
+
+template <class Value>
+std::vector<double> values(std::size_t n, Value value) {
+  std::vector<double> all(n);
+  for (std::size_t i = 0; i < n; ++i) all[i] = value(i);
+  return all;
+}
+template <class Integer>
+std::vector<std::int64_t> integers(std::size_t n, Integer integer) {
+  std::vector<std::int64_t> all(n);
+  for (std::size_t i = 0; i < n; ++i) all[i] = integer(static_cast<std::int64_t>(i));
+  return all;
+}
+std::int64_t jitter(std::int64_t i) {
+  return static_cast<std::int64_t>(mixed(static_cast<std::uint64_t>(i)) % 1000);
+}
+
+std::vector<std::vector<double>> value_columns() {
+  return {
+      {},
+      values(300, [](std::size_t) { return std::bit_cast<double>(0x7FF8000000001234u); }),
+      values(1025, [](std::size_t i) { return whole(mixed(i) % 1024) / 10; }),
+      values(40, [](std::size_t i) { return i == 7 ? -0.0 : whole(i % 5 * 15); }),
+      values(1024, [](std::size_t i) { return whole(i / 100 * 15 + mixed(i) % 2); }),
+      values(1500, [](std::size_t i) { return whole(i * 300'000 + mixed(i) % 256) / 1000; }),
+      values(1024, [](std::size_t i) { return whole(1000 + i * i); }),
+      values(
+          1024,
+          [](std::size_t i) { return static_cast<double>(static_cast<float>(1 + mantissa(i))); }),
+      values(1024, [](std::size_t i) { return 1 + mantissa(i); }),
+      values(50, [](std::size_t i) { return std::bit_cast<double>(mixed(i)); }),
+      values(1024, [](std::size_t i) { return (1 + whole(mixed(i / 90) % 1000)) * 2'097'152; })};
+}
+std::vector<std::vector<std::int64_t>> integer_columns() {
+  return {{},
+          integers(8192, [](std::int64_t) { return -5; }),
+          integers(8192, [](std::int64_t i) { return 10 - 3 * i; }),
+          integers(1100, [](std::int64_t i) { return 1'000'000 * (100 * i + jitter(i) % 5) + 7; }),
+          integers(100, [](std::int64_t i) { return i + i / 9; }),
+          integers(60, [](std::int64_t i) { return i % 2 == 0 ? INT64_MIN : INT64_MAX - i; })};
+}
+
+std::string golden_path() { return CORRAL_TEST_GOLDEN "/columns-v1.bin"; }
+
+void write_golden() {
+  std::string all;
+  for (const auto& column : value_columns()) append_values(all, column, Effort::kBest);
+  for (const auto& column : integer_columns()) append_times(all, column, Effort::kBest);
+  for (const auto& column : integer_columns()) append_steps(all, column, Effort::kBest);
+  std::ofstream(golden_path(), std::ios::binary) << all;
+}
+
+class ColumnGolden : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    if (std::getenv("CORRAL_UPDATE_GOLDEN") != nullptr) write_golden();
+  }
+  void SetUp() override {
+    std::ifstream in(golden_path(), std::ios::binary);
+    all_.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+    ASSERT_FALSE(all_.empty());
+  }
+  // The column at `at`, which then stands behind it.
+  template <class T>
+  std::vector<T> next() {
+    const auto reader = ColumnReader<T>::open(bytes_of(all_).subspan(at_));
+    if (!reader) return {T{}, T{}, T{}};
+    note(bytes_of(all_).subspan(at_, reader->bytes()), reader->entries());
+    at_ += reader->bytes();
+    return reader->read_all().value_or(std::vector<T>{});
+  }
+  // Which of the format's ways the column uses: its scheme, and map and order of its first vector.
+  void note(std::span<const std::uint8_t> column, std::size_t entries) {
+    schemes_.insert(column[1]);
+    if ((column[1] & 0x0F) != 2) return;
+    const std::size_t directory = entries > 1024 ? 2 * ((entries + 1023) / 1024) : 0;
+    const unsigned ways = column[12 + directory];
+    maps_.insert(ways & 3);
+    orders_.insert(ways >> 2 & 3);
+    exceptions_ = exceptions_ || (ways >> 4 & 1) != 0;
+  }
+  std::string all_;
+  std::size_t at_ = 0;
+  std::set<unsigned> schemes_, maps_, orders_;
+  bool exceptions_ = false;
+};
+
+TEST_F(ColumnGolden, EveryColumnIsReadAsItWasMeant) {
+  for (const auto& column : value_columns()) EXPECT_EQ(bits_of(next<double>()), bits_of(column));
+  for (int round = 0; round < 2; ++round) {  // times, then steps
+    for (const auto& column : integer_columns()) EXPECT_EQ(next<std::int64_t>(), column);
+  }
+  EXPECT_EQ(at_, all_.size());
+  // The file holds every way to store a column.
+  EXPECT_EQ(schemes_, (std::set<unsigned>{0x00, 0x02, 0x10, 0x11, 0x12}));
+  EXPECT_EQ(maps_, (std::set<unsigned>{0, 1, 2, 3}));
+  EXPECT_EQ(orders_, (std::set<unsigned>{0, 1, 2, 3}));
+  EXPECT_TRUE(exceptions_);
+}
+
+}  // namespace
+}  // namespace corral::codec

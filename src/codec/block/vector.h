@@ -1,0 +1,41 @@
+// The numbers of one vector: differences, frame of reference, bit packing, and zstd over what is
+// above the noise (docs/format-block.md, "Numbers").
+//
+// Values, times and steps become 64-bit numbers first (values.cpp, integers.cpp); here they are
+// bits, all arithmetic wraps, and whatever is put in comes out. Pure functions, any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "codec/block/column.h"
+#include "codec/wire.h"
+
+namespace corral::codec {
+
+// What is stored of the numbers of a vector.
+enum class Order : std::uint8_t {
+  kPlain = 0,
+  kFirst = 1,   // differences
+  kSecond = 2,  // differences of differences
+  kLine = 3,    // differences from a straight line
+};
+inline constexpr std::uint8_t kOrders = 4;
+
+void append_numbers(std::string& out, std::span<const std::uint64_t> numbers, Order order,
+                    Effort effort);
+// Damage is noted in `in`; then `numbers` hold anything.
+void read_numbers(WireReader& in, Order order, std::span<std::uint64_t> numbers);
+
+// The order of `candidates` that stores these numbers best.
+Order best_order(std::span<const std::uint64_t> numbers, std::span<const Order> candidates,
+                 Effort effort);
+
+template <class T>
+void put(std::string& out, T value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+void put_varint(std::string& out, std::uint64_t value);  // zigzag LEB128, as in wire.h
+
+}  // namespace corral::codec

@@ -31,6 +31,8 @@ TABLE: dict[str, set[str]] = {
 TRAINING_SIDE = {"collect", "spool", "upload", "run"}
 SERVER_SIDE = {"store", "query", "server"}
 DATABASES = re.compile(r'[<"](sqlite3|libpq-fe|pqxx)')
+# Whose header only one file may see, besides tests: the driver.
+DRIVERS = {"sqlite3": "store/sqlite/database.cpp", "libpq-fe": "store/postgres/database.cpp"}
 GPU = re.compile(r'[<"](nvml|cuda|dcgm|rocm_smi|amd_smi|hip|level_zero)')
 HTTP_LIBRARY = re.compile(r"<boost/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
@@ -56,6 +58,9 @@ def problems_of(path: Path) -> list[str]:
             found.append(f"{where}: {own}/ may not include {include}")
         if own in TRAINING_SIDE and DATABASES.search(include):
             found.append(f"{where}: the training-host side includes a database: {include}")
+        for header, driver in DRIVERS.items():
+            if include[1:].startswith(header) and where != Path("src") / driver and "faults" not in where.parts:
+                found.append(f"{where}: only {driver} includes {include}")
         if own in SERVER_SIDE and GPU.search(include):
             found.append(f"{where}: the server side includes a GPU library: {include}")
         if HTTP_LIBRARY.match(include) and "server/http" not in str(where):

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "core/result.h"
 #include "core/text.h"
+#include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
@@ -60,6 +61,17 @@ std::string nearest(std::string_view word, const std::vector<std::string>& known
     }
   }
   return best;
+}
+
+// Process listings show what stands here.
+void hide_passwords(std::span<char* const> args) {
+  for (char* const word : args) {
+    const std::string_view text = word;
+    const std::size_t value = text.starts_with("-") ? text.find('=') + 1 : 0;
+    if (!sys::is_database_url(text.substr(value))) continue;
+    for (const auto& [start, length] : sys::passwords_in(text))
+      std::fill_n(word + start, length, 'x');
+  }
 }
 
 }  // namespace
@@ -260,6 +272,7 @@ std::optional<int> Arguments::parse(std::span<char* const> args) {
     return misuse(error.what());
   }
   impl_->settle_exclusive(args.first(length));
+  hide_passwords(args.first(length));
   return std::nullopt;
 }
 

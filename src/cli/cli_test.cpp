@@ -241,7 +241,23 @@ TEST(Destination, IsAStoreOrAServerNeverBoth) {
   EXPECT_EQ(of("", "http://h:5000/")->server, "http://h:5000");
   EXPECT_EQ(of("/a", "http://h").error().code, Code::kInvalidArgument);
   EXPECT_EQ(of("", "h:5000").error().code, Code::kInvalidArgument);
-  EXPECT_EQ(of("postgresql://h/db", "").error().code, Code::kUnsupported);
+  EXPECT_EQ(of("mysql://u:secret@h/db", "").error().code, Code::kInvalidArgument);
+  EXPECT_EQ(of("mysql://u:secret@h/db", "").error().message.find("secret"), std::string::npos);
+}
+
+TEST(Destination, OfADatabaseIsADirectoryThatItsPasswordDoesNotChange) {
+  const auto of = [](const std::string& store) {
+    return *destination_of({.store = store, .server = {}, .token_file = {}, .spool = {}});
+  };
+  const auto one = of("postgresql://u:secret@h/db");
+  EXPECT_EQ(one.database, "postgresql://u:secret@h/db");
+  EXPECT_EQ(store_name(one), "postgresql://u@h/db");
+  EXPECT_EQ(one.store, of("postgresql://u@h/db").store);
+  EXPECT_NE(one.store, of("postgresql://u@h/other").store);
+  EXPECT_EQ(store_name(of("postgres://h/db?password=secret&user=u")),
+            "postgres://h/db?password=&user=u");
+  EXPECT_EQ(store_name(of("postgresql://u:p@ss/wo:rd@h/db")), "postgresql://u@h/db");
+  EXPECT_EQ(store_name(of("postgresql://u@[::1]:5432/db")), "postgresql://u@[::1]:5432/db");
 }
 
 // ---- tables

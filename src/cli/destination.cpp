@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/text.h"
+#include "sys/store_paths.h"
 #include "upload/server_link.h"
 
 namespace corral::cli {
@@ -15,7 +16,7 @@ namespace fs = spool::fs;
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.text("store", flags.store,
                  "directory of the embedded store (default: $XDG_DATA_HOME/corral, else "
-                 "~/.local/share/corral)");
+                 "~/.local/share/corral), or postgresql://user@host/database");
   arguments.text("server", flags.server, "URL of a running server instead of a store of one's own");
   arguments.exclusive("store", "server");
   arguments.text("token-file", flags.token_file, "file that holds the server's token");
@@ -39,10 +40,14 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags) {
     while (url.ends_with('/')) url.pop_back();
     return spool::Destination{.store = {}, .server = url};
   }
+  if (sys::is_database_url(flags.store)) {
+    return spool::Destination{
+        .store = sys::database_directory(flags.store), .server = {}, .database = flags.store};
+  }
   if (flags.store.find("://") != std::string::npos) {
-    return fail(Code::kUnsupported,
-                fmt::format("--store {}: this version keeps its store in a local directory only",
-                            flags.store));
+    return fail(Code::kInvalidArgument,
+                fmt::format("--store {}: a directory or postgresql://user@host/database is wanted",
+                            sys::without_passwords(flags.store)));
   }
   if (!flags.store.empty())
     return spool::Destination{.store = fs::absolute(flags.store).lexically_normal(), .server = {}};
@@ -55,6 +60,11 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags) {
                               .server = {}};
   return fail(Code::kInvalidArgument,
               "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
+}
+
+std::string store_name(const spool::Destination& destination) {
+  return destination.database.empty() ? destination.store.string()
+                                      : sys::without_passwords(destination.database);
 }
 
 Result<std::string> token_of(const DestinationFlags& flags) {
@@ -72,7 +82,8 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(destination_of(flags));
   const std::string token = TRY(token_of(flags));
   std::error_code error;
-  if (destination.server.empty() && !fs::exists(destination.store / "corral.db", error)) {
+  if (destination.server.empty() && destination.database.empty() &&
+      !fs::exists(destination.store / "corral.db", error)) {
     return fail(
         Code::kNotFound,
         fmt::format(
@@ -85,11 +96,7 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
                               .environment = {},
                               .server_log = {}};
   if (destination.server.empty()) {
-    options.serve_command = {program_path().string(), "serve", "--idle-exit", "--store",
-                             destination.store.string()};
-    if (!flags.spool.empty())
-      options.serve_command.insert(options.serve_command.end(), {"--spool", flags.spool});
-    for (char** e = environ; *e != nullptr; ++e) options.environment.emplace_back(*e);
+    upload::start_when_needed(options, program_path().string(), flags.spool);
     const auto root = spool::usable_root(spool::spool_roots(flags.spool));
     options.server_log = (root ? *root : destination.store) / "server.log";
   }

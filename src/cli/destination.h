@@ -17,6 +17,8 @@ struct DestinationFlags {
   std::string token_file;
   std::string spool;
 };
+// The store in words: its directory, or the database without its password.
+std::string store_name(const spool::Destination& destination);
 // --store, --server, --token-file, --spool.
 void add_destination(Arguments& arguments, DestinationFlags& flags);
 

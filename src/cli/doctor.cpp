@@ -9,6 +9,7 @@
 #include "collect/listener.h"
 #include "collect/sampler.h"
 #include "core/text.h"
+#include "store/postgres/database.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 #include "sys/store_paths.h"
@@ -50,6 +51,10 @@ Result<std::string> check_store(const spool::Destination& destination, const std
         TRY(client.send({.path = "/version", .body = {}, .timeout = std::chrono::seconds(3)}));
     if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
     return destination.server + " answers";
+  }
+  if (!destination.database.empty()) {
+    TRY(store::postgres::open_database(destination.database, store::postgres::Mode::kReadOnly));
+    return store_name(destination) + " answers";
   }
   const auto kind = TRY(sys::filesystem_of(destination.store));
   if (kind.network)

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "server/life.h"
+#include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
 #include "sys/clock.h"
 #include "upload/finisher.h"
@@ -19,12 +20,14 @@ namespace {
 constexpr const char* kExamples =
     "  corral serve                              the default store, at http://127.0.0.1:5000\n"
     "  corral serve --store ./results --listen 127.0.0.1:5050\n"
+    "  corral serve --store postgresql://corral@db.lab/corral    any number of servers share it\n"
     "  corral serve --listen 0.0.0.0:5000 --token-file token.txt\n"
     "  corral serve --stop                       ends the store's running server\n";
 
 struct Flags {
   DestinationFlags destination;
   std::string listen;
+  std::string read_store;
   bool idle_exit = false;
   bool stop = false;
   Nanos idle_after = std::chrono::minutes(15);
@@ -61,6 +64,19 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
   };
 }
 
+Result<std::unique_ptr<store::Store>> open_store(const Flags& flags,
+                                                 const spool::Destination& destination) {
+  if (!destination.database.empty()) {
+    return store::open_postgres_store({.url = destination.database, .read_url = flags.read_store});
+  }
+  if (!flags.read_store.empty()) {
+    return fail(
+        Code::kInvalidArgument,
+        "--read-store names a replica of a database: it goes with --store postgresql://...");
+  }
+  return store::open_sqlite_store({.directory = destination.store});
+}
+
 Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
                                                      const spool::Destination& destination) {
   server::ServeOptions options;
@@ -73,7 +89,7 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
-  auto store = TRY(store::open_sqlite_store({.directory = destination.store}));
+  auto store = TRY(open_store(flags, destination));
   return server::start_server(std::move(options), std::move(lock), std::move(store));
 }
 
@@ -98,7 +114,7 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   }
   if (!running) return failed(running.error());
   if (!flags.idle_exit) {
-    fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", destination.store.string(),
+    fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", store_name(destination),
                (*running)->url());
     if ((*running)->is_open_to_others())
       fmt::print(
@@ -131,6 +147,8 @@ int serve_command(std::span<char* const> args) {
   add_destination(arguments, flags.destination);
   arguments.text("listen", flags.listen,
                  "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
+  arguments.text("read-store", flags.read_store,
+                 "postgresql://... of a replica: charts are read there");
   arguments.flag("idle-exit", flags.idle_exit,
                  "leave after 15 minutes without run, request or open page; take any free port");
   arguments.duration("idle-after", flags.idle_after, "what --idle-exit waits for (default: 15m)");

@@ -67,7 +67,7 @@ void append_json(std::string& out, const Label& label, const Point& point) {
 
 Result<> export_points(store::Store& store, const ExportRequest& request, const ExportSink& sink) {
   std::unordered_map<SeriesId, Label> labels;
-  store::BatchQuery query;
+  PointQuery query;
   for (const store::Series& series : TRY(store.series_of(request.run))) {
     if (!glob_match(request.metric, series.name)) continue;
     query.series.push_back(series.id);

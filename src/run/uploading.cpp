@@ -20,24 +20,13 @@ constexpr Nanos kFinishPause{std::chrono::seconds(5)};
 constexpr int kFailedWaits =
     400;  // of 5 ms: how long an unreachable server is waited for at the end
 
-std::vector<std::string> inherited_environment() {
-  std::vector<std::string> all;
-  for (char** e = environ; *e != nullptr; ++e) all.emplace_back(*e);
-  return all;
-}
-
 upload::LinkOptions link_options(const Options& options, const spool::RunDirectory& directory) {
   upload::LinkOptions link{.destination = options.destination,
                            .token = options.token,
                            .serve_command = {},
-                           .environment = inherited_environment(),
+                           .environment = {},
                            .server_log = directory.path().parent_path() / "server.log"};
-  if (!options.destination.store.empty()) {
-    link.serve_command = {options.program.string(), "serve", "--idle-exit", "--store",
-                          options.destination.store.string()};
-    if (!options.spool.empty())
-      link.serve_command.insert(link.serve_command.end(), {"--spool", options.spool.string()});
-  }
+  upload::start_when_needed(link, options.program.string(), options.spool.string());
   return link;
 }
 

@@ -336,9 +336,34 @@ TEST(ChartRequest, TimesMayBeStringsNumbersOrAbsent) {
       R"({"series":["7",8],"width":3,"from_ns":"1763712000000000000","mode":"rate"})");
   ASSERT_TRUE(request);
   EXPECT_EQ(request->series, (std::vector<SeriesId>{{7}, {8}}));
-  EXPECT_EQ(request->from, utc_time(1763712000000000000));
+  EXPECT_EQ(request->from, 1763712000000000000);
   EXPECT_FALSE(request->to);
   EXPECT_EQ(request->mode, query::ChartMode::kRate);
+}
+
+TEST(ChartRequest, OtherAxes) {
+  const auto relative = api::parse_chart_request(
+      R"({"series":[7,8],"width":3,"axis":"relative","from_ns":"-5","to_ns":"10","origins_ns":["3",4],"exact":false})");
+  ASSERT_TRUE(relative);
+  EXPECT_EQ(relative->axis, query::ChartAxis::kRelative);
+  EXPECT_EQ(relative->origins, (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(relative->from, -5);
+  EXPECT_FALSE(relative->exact);
+  const auto step =
+      api::parse_chart_request(R"({"series":[7],"width":3,"axis":"step","to_step":9})");
+  ASSERT_TRUE(step);
+  EXPECT_EQ(step->axis, query::ChartAxis::kStep);
+  EXPECT_EQ(step->to, 9);
+  EXPECT_TRUE(step->exact);
+  for (const auto& [text, field] :
+       {std::pair(R"({"series":[7],"width":3,"axis":"wall"})", "axis"),
+        std::pair(R"({"series":[7],"width":3,"axis":"relative"})", "origins_ns"),
+        std::pair(R"({"series":[7],"width":3,"axis":"step","from_step":5,"to_step":5})", "to_step"),
+        std::pair(R"({"series":[7],"width":3,"exact":"yes"})", "exact")}) {
+    const auto request = api::parse_chart_request(text);
+    ASSERT_FALSE(request) << text;
+    EXPECT_EQ(request.error().field, field) << text;
+  }
 }
 
 TEST(JsonPosition, PointsAtTheByteThatIsWrong) {

@@ -26,10 +26,15 @@ namespace corral::spool {
 namespace fs = std::filesystem;
 
 // Where a run's data goes: a store directory on this host, or a server's URL. Exactly one is set.
+// For a store in a database the directory is where its server is found (sys::database_directory)
+// and `database` its URL, which is not written down: it may hold a password.
 struct Destination {
   fs::path store;
   std::string server;
-  bool operator==(const Destination&) const = default;
+  std::string database{};
+  bool operator==(const Destination& other) const {
+    return store == other.store && server == other.server;
+  }
 };
 
 struct Manifest {

@@ -1,6 +1,7 @@
 #include "store/conformance.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -31,23 +32,26 @@ Series StoreConformance::only_series(RunId id, std::string_view name) {
 std::vector<std::pair<std::int64_t, double>> StoreConformance::points(SeriesId series, UtcTime from,
                                                                       UtcTime to) {
   std::vector<std::pair<std::int64_t, double>> points;
-  const auto done =
-      store_->batches({.series = {series}, .from = from, .to = to}, [&](const Batch& batch) {
-        const auto body = codec::decode_samples(batch.frame);
-        EXPECT_TRUE(body);
-        for (const auto& group : body->groups) {
-          for (const auto& column : group.columns) {
-            if (std::ranges::find(batch.series, std::pair(column.series, series)) ==
-                batch.series.end())
-              continue;
-            for (std::size_t i = 0; i < group.times.size(); ++i) {
-              points.emplace_back(ns_of(batch.anchor.to_utc(group.times[i])), column.values[i]);
-            }
-          }
-        }
-        return true;
-      });
+  const auto take = [&](std::int64_t time, double value) {
+    if (utc_time(time) >= from && utc_time(time) < to) points.emplace_back(time, value);
+  };
+  const auto done = store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+    for (std::int64_t no = 0; no < view.block_count(series); ++no) {
+      const auto block = TRY(view.block(series, no));
+      std::vector<std::int64_t> times(codec::kColumnEntries);
+      std::vector<double> values(codec::kColumnEntries);
+      TRY(block->times(0, times));
+      TRY(block->values(0, values));
+      for (std::size_t i = 0; i < times.size(); ++i) take(times[i], values[i]);
+    }
+    for (const Chunk& chunk : view.recent(series)) {
+      for (std::size_t i = 0; i < chunk.values.size(); ++i)
+        take((*chunk.times)[i], chunk.values[i]);
+    }
+    return {};
+  });
   EXPECT_TRUE(done);
+  std::ranges::stable_sort(points, {}, [](const auto& point) { return point.first; });
   return points;
 }
 
@@ -303,24 +307,6 @@ TEST_P(StoreConformance, WorkloadSeriesAreSharedByItsRuns) {
   EXPECT_EQ(only_series(two, "host.cpu.busy").id, only_series(one, "host.cpu.busy").id);
   EXPECT_EQ(only_series(two, "host.cpu.busy").kind, metric::Kind::kCounter);
   EXPECT_EQ(store_->workloads(std::nullopt)->at(0).runs.size(), 2U);
-}
-
-TEST_P(StoreConformance, ARangeReadsOnlyTheRowsThatTouchIt) {
-  const RunId id = RunId::random();
-  SessionWriter writer;
-  begin(writer, id);
-  append({writer.frame(codec::SchemaBody{.series = {series_def(1, "x")}})});
-  for (std::int64_t i = 0; i < 10; ++i) {
-    append({writer.frame(samples(1, {{10'000 + i * 100, 0.0}, {10'050 + i * 100, 1.0}}))});
-  }
-  const SeriesId x = only_series(id, "x").id;
-  EXPECT_EQ(points(x, utc(10'250), utc(10'400)).size(), 4U)
-      << "a row that ends at `from` is in, one that starts at `to` is not";
-  EXPECT_EQ(points(x, utc(10'251), utc(10'401)).size(), 4U);
-  EXPECT_TRUE(points(x, utc(20'000)).empty());
-  int seen = 0;
-  EXPECT_TRUE(store_->batches({.series = {x}}, [&](const Batch&) { return ++seen < 3; }));
-  EXPECT_EQ(seen, 3);
 }
 
 TEST_P(StoreConformance, SeriesAreFoundByTheEndOfTheirName) {

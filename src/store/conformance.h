@@ -1,13 +1,14 @@
 // What every implementation of store.h must do, as one parametrised test suite (conformance.cpp).
 //
 // A test binary of an implementation compiles conformance.cpp and says
-//   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, ::testing::Values(&make_place));
+//   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, all_sealings(&make_place));
 // where make_place gives an empty store's place, which goes away with the object.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <tuple>
 
 #include "store/store.h"
 #include "store/test_frames.h"
@@ -21,10 +22,15 @@ class StorePlace {
   virtual Result<std::unique_ptr<Store>> open() = 0;
 };
 
-class StoreConformance : public ::testing::TestWithParam<std::unique_ptr<StorePlace> (*)()> {
+using MakePlace = std::unique_ptr<StorePlace> (*)();
+// What becomes of every point after it was appended: nothing yet, row groups and blocks, or those
+// of a session that has ended. The answers must be the same.
+enum class Sealing { kLater, kAtOnce, kSettled };
+
+class StoreConformance : public ::testing::TestWithParam<std::tuple<MakePlace, Sealing>> {
  protected:
   void SetUp() override {
-    place_ = GetParam()();
+    place_ = std::get<0>(GetParam())();
     reopen();
   }
   void reopen() {
@@ -36,6 +42,10 @@ class StoreConformance : public ::testing::TestWithParam<std::unique_ptr<StorePl
   AppendResult append(const std::vector<codec::Frame>& frames) {
     auto result = store_->append(frames);
     EXPECT_TRUE(result) << result.error().message;
+    const Sealing sealing = std::get<1>(GetParam());
+    if (sealing != Sealing::kLater) {
+      EXPECT_TRUE(store_->seal(sealing == Sealing::kSettled));
+    }
     return result ? *std::move(result) : AppendResult{};
   }
   // A session of a new or given run, already begun.
@@ -49,7 +59,7 @@ class StoreConformance : public ::testing::TestWithParam<std::unique_ptr<StorePl
     return found && *found ? **found : store::Run{};
   }
   Series only_series(RunId id, std::string_view name);
-  // (UTC time, value) of every point of a series, in order of arrival.
+  // (UTC time, value) of every point of a series, by time.
   std::vector<std::pair<std::int64_t, double>> points(SeriesId series,
                                                       UtcTime from = UtcTime::min(),
                                                       UtcTime to = UtcTime::max());
@@ -57,5 +67,11 @@ class StoreConformance : public ::testing::TestWithParam<std::unique_ptr<StorePl
   std::unique_ptr<StorePlace> place_;
   std::unique_ptr<Store> store_;
 };
+
+inline auto all_sealings(MakePlace place) {
+  return ::testing::Combine(
+      ::testing::Values(place),
+      ::testing::Values(Sealing::kLater, Sealing::kAtOnce, Sealing::kSettled));
+}
 
 }  // namespace corral::store

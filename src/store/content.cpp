@@ -103,6 +103,23 @@ Result<> check(const Content& content) {
   return {};
 }
 
+// Text is UTF-8 without NUL, which not every database holds: what is not becomes U+FFFD.
+void mend(std::string& text) {
+  if (!is_utf8(text)) text = to_utf8(text);
+  for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;)
+    text.replace(at, 1, "\xEF\xBF\xBD");
+}
+
+void mend_texts(Content& content) {
+  const auto all = [](auto&... texts) { (mend(texts), ...); };
+  if (auto& s = content.session)
+    all(s->experiment, s->workload_name, s->run_name, s->host, s->role, s->boot_id);
+  for (auto& s : content.series) all(s.name, s.source, s.unit);
+  for (auto& p : content.phases) all(p.name, p.type, p.lane);
+  for (auto& f : content.facts) all(f.key, f.value);
+  for (auto& e : content.events) all(e.name, e.origin);
+}
+
 }  // namespace
 
 Result<Content> decode_content(const codec::Frame& frame) {
@@ -113,6 +130,7 @@ Result<Content> decode_content(const codec::Frame& frame) {
   } else {
     TRY(add_part(content, frame));
   }
+  mend_texts(content);
   find_times(content);
   TRY(check(content));
   return content;

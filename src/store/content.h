@@ -35,7 +35,8 @@ struct Content {
 };
 
 // kInvalidArgument: malformed; kUnprocessable: times or clock offsets beyond 73 years, two names
-// for one series id.
+// for one series id. Names, values and other text come out as UTF-8 without NUL, whatever came in
+// (output is bytes and stays as it is).
 Result<Content> decode_content(const codec::Frame& frame);
 
 RunStatus status_of(const codec::RunEndBody& end);

@@ -1,5 +1,6 @@
 #include "store/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace corral::store {
@@ -25,19 +26,36 @@ void SeriesDelta::add(std::int64_t time, std::optional<std::int64_t> step, doubl
   }
 }
 
-void add_samples(SeriesDeltas& deltas, const codec::SamplesBody& samples, const SeriesMap& series,
-                 const ClockAnchor& anchor) {
-  for (const codec::SampleGroup& group : samples.groups) {
-    for (const codec::Column& column : group.columns) {
-      if (column.values.empty()) continue;
-      SeriesDelta& delta = deltas[series.at(column.series)];
-      std::size_t next = 0;
-      for (std::size_t row = 0; row < group.times.size(); ++row) {
-        if (!column.present.empty() && !column.present[row]) continue;
-        const auto step = group.steps.empty() ? std::nullopt : std::optional(group.steps[row]);
-        delta.add(ns_of(anchor.to_utc(group.times[row])), step, column.values[next++]);
-      }
-    }
+void SeriesDelta::add(const SeriesDelta& later) {
+  if (later.points == 0) return;
+  if (points == 0) {
+    *this = later;
+    return;
+  }
+  if (later.first_time < first_time) {
+    first_time = later.first_time;
+    first_step = later.first_step;
+  }
+  last_time = std::max(last_time, later.last_time);
+  points += later.points;
+  nan += later.nan;
+  sum += later.sum;
+  if (later.min && (!min || *later.min < *min)) min = later.min;
+  if (later.max && (!max || *later.max > *max)) max = later.max;
+  if (later.value_time && (!value_time || *later.value_time >= *value_time)) {
+    value_time = later.value_time;
+    value_step = later.value_step;
+    last = later.last;
+  }
+}
+
+void add_column(SeriesDelta& delta, const codec::SampleGroup& group, const codec::Column& column,
+                const ClockAnchor& anchor) {
+  std::size_t next = 0;
+  for (std::size_t row = 0; row < group.times.size(); ++row) {
+    if (!column.present.empty() && !column.present[row]) continue;
+    const auto step = group.steps.empty() ? std::nullopt : std::optional(group.steps[row]);
+    delta.add(ns_of(anchor.to_utc(group.times[row])), step, column.values[next++]);
   }
 }
 

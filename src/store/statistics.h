@@ -25,14 +25,16 @@ struct SeriesDelta {
   double sum = 0;
 
   void add(std::int64_t time, std::optional<std::int64_t> step, double value);
+  // What `later` says of points that arrived after these.
+  void add(const SeriesDelta& later);
+  bool operator==(const SeriesDelta&) const = default;
 };
 
-using SeriesDeltas = std::unordered_map<SeriesId, SeriesDelta>;
 // From the session's id of a series to the store's.
 using SeriesMap = std::unordered_map<std::uint32_t, SeriesId>;
 
-// Every column of `samples` must be in `series`.
-void add_samples(SeriesDeltas& deltas, const codec::SamplesBody& samples, const SeriesMap& series,
-                 const ClockAnchor& anchor);
+// Adds a column of the group.
+void add_column(SeriesDelta& delta, const codec::SampleGroup& group, const codec::Column& column,
+                const ClockAnchor& anchor);
 
 }  // namespace corral::store

@@ -20,6 +20,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "metric/catalogue.h"
+#include "store/point_view.h"
 
 namespace corral::store {
 
@@ -118,22 +119,6 @@ struct Series {
   double sum = 0;
 };
 
-// ---- batch rows
-struct BatchQuery {
-  std::vector<SeriesId> series;
-  UtcTime from = UtcTime::min();  // half open; rows that touch the range are given
-  UtcTime to = UtcTime::max();
-};
-// One samples frame, or samples section of a bundle, of a session that declares some of the series
-// asked for.
-struct Batch {
-  std::int64_t row = 0;  // ascending in order of arrival
-  ClockAnchor anchor;
-  codec::Frame frame;
-  // (id within the session, store's id) of the series asked for that this session declares
-  std::span<const std::pair<std::uint32_t, SeriesId>> series;
-};
-
 // ---- the rest of a run
 struct Phase {
   std::int64_t session = 0;  // ids are unique within it
@@ -174,6 +159,7 @@ struct StoreInfo {
   std::string location;
   int schema_version = 0;
   std::int64_t bytes = 0;
+  std::string problem;  // of sealing, empty when it goes well
 };
 
 class Store {
@@ -201,15 +187,19 @@ class Store {
   // row of a list.
   virtual Result<std::vector<std::pair<RunId, Series>>> series_ending(std::span<const RunId> runs,
                                                                       std::string_view suffix) = 0;
-  // Calls `take` for each batch in order of arrival, all in one snapshot; bounded memory. `take`
-  // returning false ends the walk.
-  virtual Result<> batches(const BatchQuery& query,
-                           const std::function<bool(const Batch&)>& take) = 0;
+  // Calls `read` with a view of the points of these series, which must not outlive the call; an
+  // error of `read` is given back. Memory grows with the series asked for (at most about 16,000
+  // points each) and not with what is stored.
+  virtual Result<> view(std::span<const SeriesId> series,
+                        const std::function<Result<>(PointView&)>& read) = 0;
   virtual Result<std::vector<Phase>> phases(RunId run) = 0;
   virtual Result<std::vector<StoredEvent>> events(RunId run) = 0;
   virtual Result<std::vector<LogChunk>> logs(const LogQuery& query) = 0;
   virtual Result<std::vector<LogExtent>> log_extents(RunId run) = 0;
   virtual Result<StoreInfo> info() = 0;
+  // Lets every point that is in a batch row rise at once (this happens by itself in time);
+  // `settle`: as if all sessions had ended. For tests, benchmarks and `corral store`.
+  virtual Result<> seal(bool settle) = 0;
 };
 
 }  // namespace corral::store

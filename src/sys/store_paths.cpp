@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 
@@ -53,6 +55,53 @@ Result<> prepare_socket_directory(const fs::path& socket) {
                 directory.string() + ": must be a directory of this user with mode 0700");
   }
   return {};
+}
+
+bool is_database_url(std::string_view store) {
+  return store.starts_with("postgresql://") || store.starts_with("postgres://");
+}
+
+// Rather too much than too little: a password with an @ or / that should have been %40 or %2F is
+// still one.
+std::vector<std::pair<std::size_t, std::size_t>> passwords_in(std::string_view url) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  const std::size_t scheme = url.find("://");
+  if (scheme == std::string_view::npos) return found;
+  const std::size_t colon = url.find(':', scheme + 3);
+  const std::size_t at = url.rfind('@');
+  if (colon != std::string_view::npos && at != std::string_view::npos && colon < at)
+    found.emplace_back(colon + 1, at - colon - 1);
+  constexpr std::string_view kParameter = "password=";
+  for (std::size_t p = url.find(kParameter); p != std::string_view::npos;
+       p = url.find(kParameter, p + 1)) {
+    if (at != std::string_view::npos && p < at) continue;
+    const std::size_t start = p + kParameter.size();
+    found.emplace_back(start, std::min(url.find('&', start), url.size()) - start);
+  }
+  return found;
+}
+
+std::string without_passwords(std::string_view url) {
+  std::string text(url);
+  const auto passwords = passwords_in(url);
+  for (std::size_t i = passwords.size(); i-- > 0;)
+    text.erase(passwords[i].first, passwords[i].second);
+  // "user:@host" is "user@host".
+  const std::size_t empty = text.find(":@");
+  if (empty != std::string::npos) text.erase(empty, 1);
+  return text;
+}
+
+fs::path database_directory(std::string_view url) {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  const char* home = std::getenv("HOME");
+  fs::path root = fmt::format("/var/tmp/corral-{}", ::geteuid());
+  if (state != nullptr && *state == '/') {
+    root = state;
+  } else if (home != nullptr && *home == '/') {
+    root = fs::path(home) / ".local" / "state";
+  }
+  return root / "corral" / "databases" / short_digest(without_passwords(url));
 }
 
 fs::path server_lock_path(const fs::path& store_dir) { return store_dir / "server.lock"; }

@@ -6,11 +6,17 @@
 //   <store>/port          the TCP port that it had last
 //   <store>/corral.sock   its Unix socket, mode 0600 (elsewhere when that path is too long:
 //   socket_path)
+//
+// A store that is a database has such a directory too, one per user and database:
+// database_directory.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/result.h"
 #include "core/time.h"
@@ -33,6 +39,15 @@ fs::path socket_path(const fs::path& store_dir);
 // Makes the fallback directory with mode 0700 when socket_path lies there; kPermission when another
 // user owns it.
 Result<> prepare_socket_directory(const fs::path& socket);
+
+// "postgresql://..." or "postgres://..."
+bool is_database_url(std::string_view store);
+// Where passwords stand in such a URL: offset and length.
+std::vector<std::pair<std::size_t, std::size_t>> passwords_in(std::string_view url);
+std::string without_passwords(std::string_view url);
+// $XDG_STATE_HOME (else ~/.local/state, else /var/tmp/corral-UID) /corral/databases/<16 hex digits
+// of the URL's SHA-256, passwords left out>. Not made.
+fs::path database_directory(std::string_view url);
 
 fs::path server_lock_path(const fs::path& store_dir);
 fs::path server_record_path(const fs::path& store_dir);

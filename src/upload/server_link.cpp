@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/json.h"
 #include "core/text.h"
@@ -25,6 +26,23 @@ sys::HttpTarget target_of(const spool::Destination& destination, const std::stri
   return {.base_url = "http://localhost",
           .unix_socket = sys::socket_path(destination.store).string(),
           .token = token};
+}
+
+void start_when_needed(LinkOptions& link, const std::string& program, const std::string& spool) {
+  const spool::Destination& destination = link.destination;
+  if (!destination.server.empty()) return;
+  link.serve_command = {program, "serve", "--idle-exit"};
+  if (destination.database.empty())
+    link.serve_command.insert(link.serve_command.end(), {"--store", destination.store.string()});
+  if (!spool.empty()) link.serve_command.insert(link.serve_command.end(), {"--spool", spool});
+  link.environment.clear();
+  for (char** e = environ; *e != nullptr; ++e) {
+    const std::string_view entry = *e;
+    if (!entry.starts_with("CORRAL_STORE=") && !entry.starts_with("CORRAL_SERVER="))
+      link.environment.emplace_back(entry);
+  }
+  if (!destination.database.empty())
+    link.environment.push_back("CORRAL_STORE=" + destination.database);
 }
 
 Result<> ServerLink::probe() {

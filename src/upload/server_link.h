@@ -25,6 +25,11 @@ struct LinkOptions {
   spool::fs::path server_log;  // what a started server prints
 };
 
+// Makes `link` start the server of its destination's store, unless that is a server's URL, with the
+// environment of this process. A database's URL travels in the environment: others may read
+// arguments.
+void start_when_needed(LinkOptions& link, const std::string& program, const std::string& spool);
+
 class ServerLink {
  public:
   explicit ServerLink(LinkOptions options) : options_(std::move(options)) {}

@@ -55,19 +55,21 @@ function columns(id, from, to, width, mode) {
     points++;
   }
   const n = cols.length;
-  const size = 32 + n * 52;
+  const segments = n > 0 ? 1 : 0; // one, which begins at column 0
+  const size = 72 + n * 52 + segments * 4;
   const out = Buffer.alloc(size + ((8 - (size % 8)) % 8));
   out.writeBigInt64LE(BigInt(id), 0);
   out.writeBigUInt64LE(BigInt(points), 8);
   out.writeUInt32LE(n, 24);
   out.writeUInt8(1, 28);
   out.writeUInt8(rate ? 1 : 0, 29);
+  out.writeUInt32LE(segments, 60);
   for (const [k, c] of cols.entries()) {
     for (const [j, value] of [c.first, c.min, c.max, c.last].entries()) {
-      out.writeDoubleLE(value, 32 + (j * n + k) * 8);
-      out.writeFloatLE(c.x[j], 32 + n * 32 + (j * n + k) * 4);
+      out.writeDoubleLE(value, 72 + (j * n + k) * 8);
+      out.writeFloatLE(c.x[j], 72 + n * 32 + (j * n + k) * 4);
     }
-    out.writeUInt32LE(c.n, 32 + n * 48 + k * 4);
+    out.writeUInt32LE(c.n, 72 + n * 48 + k * 4);
   }
   return out;
 }
@@ -79,7 +81,7 @@ function charts(response, body) {
     return fail(response, 400, "invalid_argument", "width must be between 1 and 8192");
   const header = Buffer.alloc(32);
   header.write("CRCH", 0);
-  header.writeUInt16LE(1, 4);
+  header.writeUInt16LE(2, 4);
   header.writeUInt16LE(series.length, 6);
   header.writeUInt32LE(width, 8);
   header.writeBigInt64LE(BigInt(from_ns), 16);

@@ -56,12 +56,56 @@ std::optional<query::ChartMode> parse_mode(const Json* json) {
   return std::nullopt;
 }
 
+std::optional<query::ChartAxis> parse_axis(const Json* json) {
+  if (is_absent(json)) return query::ChartAxis::kTime;
+  const std::string* name = json->as_string();
+  if (name == nullptr) return std::nullopt;
+  if (*name == "time") return query::ChartAxis::kTime;
+  if (*name == "relative") return query::ChartAxis::kRelative;
+  if (*name == "step") return query::ChartAxis::kStep;
+  return std::nullopt;
+}
+
 // False when the member is there and no integer.
-bool parse_time(const Json* json, std::optional<UtcTime>& time) {
+bool parse_integer(const Json* json, std::optional<std::int64_t>& out) {
   if (is_absent(json)) return true;
-  const std::optional<std::int64_t> ns = integer(*json);
-  if (ns) time = utc_time(*ns);
-  return ns.has_value();
+  out = integer(*json);
+  return out.has_value();
+}
+
+std::optional<std::vector<std::int64_t>> parse_integers(const Json* json) {
+  std::vector<std::int64_t> all;
+  if (is_absent(json)) return all;
+  if (json->as_array() == nullptr) return std::nullopt;
+  for (const Json& item : *json->as_array()) {
+    const std::optional<std::int64_t> one = integer(item);
+    if (!one) return std::nullopt;
+    all.push_back(*one);
+  }
+  return all;
+}
+
+// What says where the picture lies.
+std::optional<Failure> parse_place(std::string_view text, const Json& json,
+                                   query::ChartRequest& request) {
+  const std::optional<query::ChartAxis> axis = parse_axis(json.find("axis"));
+  if (!axis) return wrong(text, "axis", "time, relative or step");
+  request.axis = *axis;
+  const bool steps = *axis == query::ChartAxis::kStep;
+  const char* from = steps ? "from_step" : "from_ns";
+  const char* to = steps ? "to_step" : "to_ns";
+  const char* unit = steps ? "an integer" : "nanoseconds of UTC";
+  if (!parse_integer(json.find(from), request.from)) return wrong(text, from, unit);
+  if (!parse_integer(json.find(to), request.to)) return wrong(text, to, unit);
+  if (request.from && request.to && *request.from >= *request.to)
+    return wrong(text, to, fmt::format("{} than {}", steps ? "greater" : "later", from));
+  auto origins = parse_integers(json.find("origins_ns"));
+  const std::size_t wanted =
+      *axis == query::ChartAxis::kRelative ? request.series.size() : std::size_t{0};
+  if (!origins || origins->size() != wanted)
+    return wrong(text, "origins_ns", "one for each series of a relative axis, else absent");
+  request.origins = *std::move(origins);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -88,12 +132,12 @@ tl::expected<query::ChartRequest, ChartRequestError> parse_chart_request(std::st
   const std::optional<query::ChartMode> mode = parse_mode(json->find("mode"));
   if (!mode) return wrong(text, "mode", "auto, value or rate");
   request.mode = *mode;
-  if (!parse_time(json->find("from_ns"), request.from))
-    return wrong(text, "from_ns", "nanoseconds of UTC");
-  if (!parse_time(json->find("to_ns"), request.to))
-    return wrong(text, "to_ns", "nanoseconds of UTC");
-  if (request.from && request.to && *request.from >= *request.to)
-    return wrong(text, "to_ns", "later than from_ns");
+  if (auto failure = parse_place(text, *json, request)) return *failure;
+  const Json* exact = json->find("exact");
+  if (!is_absent(exact)) {
+    if (exact->as_bool() == nullptr) return wrong(text, "exact", "true or false");
+    request.exact = *exact->as_bool();
+  }
   return request;
 }
 

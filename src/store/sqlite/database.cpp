@@ -3,9 +3,15 @@
 #include <sqlite3.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <map>
+#include <system_error>
 
 namespace corral::store::sqlite {
 namespace {
+
+namespace fs = std::filesystem;
+using sql::Blob;
 
 Code code_of(sqlite3* handle, int rc) {
   const int system_error = sqlite3_system_errno(handle);
@@ -43,108 +49,198 @@ tl::unexpected<Error> failed(sqlite3* handle, int rc) {
   return fail(code, where + ": " + what);
 }
 
-}  // namespace
+// ---- Cursor
+class SqliteCursor final : public sql::Cursor {
+ public:
+  explicit SqliteCursor(sqlite3_stmt* handle) : handle_(handle) {}
 
-// ---- Statement
-Result<bool> Statement::step() {
-  const int rc = sqlite3_step(handle_);
-  if (rc == SQLITE_ROW) return true;
-  if (rc == SQLITE_DONE) return false;
-  return failed(sqlite3_db_handle(handle_), rc);
+  // A failed bind leaves NULL behind, which NOT NULL columns refuse; only lack of memory or a value
+  // over 1 GB can cause it.
+  void bind_integer(int index, std::int64_t value) override {
+    sqlite3_bind_int64(handle_.get(), index, value);
+  }
+  void bind_real(int index, double value) override {
+    sqlite3_bind_double(handle_.get(), index, value);
+  }
+  void bind_text(int index, std::string_view value) override {
+    sqlite3_bind_text64(handle_.get(), index, value.data() == nullptr ? "" : value.data(),
+                        value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+  }
+  void bind_blob(int index, Blob value) override {
+    static constexpr std::uint8_t kNone = 0;
+    sqlite3_bind_blob64(handle_.get(), index, value.empty() ? &kNone : value.data(), value.size(),
+                        SQLITE_TRANSIENT);
+  }
+  void bind_null(int index, sql::Type) override { sqlite3_bind_null(handle_.get(), index); }
+
+  Result<bool> step() override {
+    const int rc = sqlite3_step(handle_.get());
+    if (rc == SQLITE_ROW) return true;
+    if (rc == SQLITE_DONE) return false;
+    return failed(sqlite3_db_handle(handle_.get()), rc);
+  }
+  void reset() override {
+    sqlite3_reset(handle_.get());
+    sqlite3_clear_bindings(handle_.get());
+  }
+
+  [[nodiscard]] bool is_null(int column) const override {
+    return sqlite3_column_type(handle_.get(), column) == SQLITE_NULL;
+  }
+  [[nodiscard]] std::int64_t integer(int column) const override {
+    return sqlite3_column_int64(handle_.get(), column);
+  }
+  [[nodiscard]] double real(int column) const override {
+    return sqlite3_column_double(handle_.get(), column);
+  }
+  [[nodiscard]] std::string text(int column) const override {
+    const unsigned char* text = sqlite3_column_text(handle_.get(), column);
+    if (text == nullptr) return {};
+    return {reinterpret_cast<const char*>(text),
+            static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+  }
+  [[nodiscard]] Blob blob(int column) const override {
+    const void* data = sqlite3_column_blob(handle_.get(), column);
+    if (data == nullptr) return {};
+    return {static_cast<const std::uint8_t*>(data),
+            static_cast<std::size_t>(sqlite3_column_bytes(handle_.get(), column))};
+  }
+  [[nodiscard]] bool busy() const { return sqlite3_stmt_busy(handle_.get()) != 0; }
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
+  };
+  std::unique_ptr<sqlite3_stmt, Finalize> handle_;
+};
+
+// ---- functions
+// greatest() and least() of numbers; NULLs are left aside.
+void extreme(sqlite3_context* context, int count, sqlite3_value** values) {
+  const bool greatest = sqlite3_user_data(context) != nullptr;
+  sqlite3_value* best = nullptr;
+  for (int i = 0; i < count; ++i) {
+    sqlite3_value* value = values[i];
+    if (sqlite3_value_type(value) == SQLITE_NULL) continue;
+    const auto below = [](sqlite3_value* a, sqlite3_value* b) {
+      if (sqlite3_value_type(a) == SQLITE_INTEGER && sqlite3_value_type(b) == SQLITE_INTEGER)
+        return sqlite3_value_int64(a) < sqlite3_value_int64(b);
+      return sqlite3_value_double(a) < sqlite3_value_double(b);
+    };
+    if (best == nullptr || (greatest ? below(best, value) : below(value, best))) best = value;
+  }
+  best == nullptr ? sqlite3_result_null(context) : sqlite3_result_value(context, best);
 }
 
-void Statement::reset() {
-  if (handle_ == nullptr) return;
-  sqlite3_reset(handle_);
-  sqlite3_clear_bindings(handle_);
+int register_functions(sqlite3* handle) {
+  static int yes = 1;
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  const int rc = sqlite3_create_function_v2(handle, "greatest", -1, kFlags, &yes, extreme, nullptr,
+                                            nullptr, nullptr);
+  if (rc != SQLITE_OK) return rc;
+  return sqlite3_create_function_v2(handle, "least", -1, kFlags, nullptr, extreme, nullptr, nullptr,
+                                    nullptr);
 }
 
-bool Statement::is_null(int column) const {
-  return sqlite3_column_type(handle_, column) == SQLITE_NULL;
-}
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
-double Statement::real(int column) const { return sqlite3_column_double(handle_, column); }
-
-std::string Statement::text(int column) const {
-  const unsigned char* text = sqlite3_column_text(handle_, column);
-  if (text == nullptr) return {};
-  return {reinterpret_cast<const char*>(text),
-          static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
-}
-
-Blob Statement::blob(int column) const {
-  const void* data = sqlite3_column_blob(handle_, column);
-  if (data == nullptr) return {};
-  return {static_cast<const std::uint8_t*>(data),
-          static_cast<std::size_t>(sqlite3_column_bytes(handle_, column))};
-}
-
-// A failed bind leaves NULL behind, which NOT NULL columns refuse; only lack of memory or a value
-// over 1 GB can cause it.
-void Statement::bind_integer(int index, std::int64_t value) {
-  sqlite3_bind_int64(handle_, index, value);
-}
-void Statement::bind(int index, double value) { sqlite3_bind_double(handle_, index, value); }
-void Statement::bind(int index, std::string_view value) {
-  sqlite3_bind_text64(handle_, index, value.data() == nullptr ? "" : value.data(), value.size(),
-                      SQLITE_TRANSIENT, SQLITE_UTF8);
-}
-void Statement::bind(int index, Blob value) {
-  static constexpr std::uint8_t kNone = 0;
-  sqlite3_bind_blob64(handle_, index, value.empty() ? &kNone : value.data(), value.size(),
-                      SQLITE_TRANSIENT);
-}
-void Statement::bind_null(int index) { sqlite3_bind_null(handle_, index); }
+constexpr sql::Dialect kDialect = {
+    .shared = false,
+    .begin_write = "BEGIN IMMEDIATE",
+    .begin_read = "BEGIN",
+    .lock_row = "",
+    .lock_schema = "",
+    .elsewhere = "name another directory",
+    .words = {},
+    .own_lines = "",
+};
 
 // ---- Connection
-void Connection::Close::operator()(sqlite3* handle) const { sqlite3_close(handle); }
-void Connection::Finalize::operator()(sqlite3_stmt* handle) const { sqlite3_finalize(handle); }
+class SqliteConnection final : public sql::Connection {
+ public:
+  Result<> open(const fs::path& file, Mode mode);
 
-Result<Connection> Connection::open(const fs::path& file, Mode mode) {
+  [[nodiscard]] const sql::Dialect& dialect() const override { return kDialect; }
+  [[nodiscard]] std::string name() const override { return file_.string(); }
+  [[nodiscard]] bool in_transaction() const override {
+    return sqlite3_get_autocommit(handle_.get()) == 0;
+  }
+  Result<> script(const std::string& sql) override {
+    const int rc = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+    if (rc != SQLITE_OK) return failed(handle_.get(), rc);
+    return {};
+  }
+  Result<bool> has_table(std::string_view table) override {
+    return TRY(number("SELECT 1 FROM sqlite_schema WHERE name = ?1 AND type = 'table'", table))
+        .has_value();
+  }
+  Result<bool> empty() override {
+    return !TRY(number("SELECT 1 FROM sqlite_schema LIMIT 1")).has_value();
+  }
+  Result<std::int64_t> bytes() override {
+    std::int64_t bytes = 0;
+    for (const char* suffix : {"", "-wal"}) {
+      std::error_code error;
+      const auto size = fs::file_size(file_.string() + suffix, error);
+      if (!error) bytes += static_cast<std::int64_t>(size);
+    }
+    return bytes;
+  }
+
+ protected:
+  Result<sql::Cursor*> prepare(std::string_view sql) override;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* handle) const { sqlite3_close(handle); }
+  };
+  fs::path file_;
+  std::unique_ptr<sqlite3, Close> handle_;
+  std::map<std::string, std::unique_ptr<SqliteCursor>, std::less<>>
+      statements_;  // goes before handle_
+};
+
+Result<> SqliteConnection::open(const fs::path& file, Mode mode) {
+  file_ = file;
   const int flags =
       mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* handle = nullptr;
   // NOMUTEX: the caller sees to it that one thread at a time uses the connection.
-  const int rc = sqlite3_open_v2(file.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
-  Connection connection;
-  connection.handle_.reset(handle);
+  int rc = sqlite3_open_v2(file.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  handle_.reset(handle);
+  if (rc == SQLITE_OK) rc = register_functions(handle);
   if (rc != SQLITE_OK) return failed(handle, rc);
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_timeout(handle, 10'000);
   // Memory mapping stays off: a truncated file would be SIGBUS.
-  TRY(connection.script("PRAGMA mmap_size = 0; PRAGMA foreign_keys = ON;"));
-  if (mode == Mode::kReadWrite) {
-    // auto_vacuum counts only before the first table. The automatic checkpoint runs in the
-    // committing connection: until SQLite 3.51.3 a checkpoint from another one can race a commit
-    // that resets the log, and corrupt the database.
-    TRY(connection.script(
-        "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = FULL; "
-        "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;"));
-  }
-  return connection;
+  TRY(script("PRAGMA mmap_size = 0; PRAGMA foreign_keys = ON;"));
+  if (mode == Mode::kReadOnly) return {};
+  // auto_vacuum counts only before the first table. The automatic checkpoint runs in the
+  // committing connection: until SQLite 3.51.3 a checkpoint from another one can race a commit
+  // that resets the log, and corrupt the database.
+  return script(
+      "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = FULL; "
+      "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;");
 }
 
-Result<> Connection::script(const std::string& sql) {
-  const int rc = sqlite3_exec(handle_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (rc != SQLITE_OK) return failed(handle_.get(), rc);
-  return {};
-}
-
-Result<Statement> Connection::prepare(std::string_view sql) {
+Result<sql::Cursor*> SqliteConnection::prepare(std::string_view sql) {
   const auto known = statements_.find(sql);
   if (known != statements_.end()) {
-    CORRAL_ASSERT(!sqlite3_stmt_busy(known->second.get()));
-    return Statement(known->second.get());
+    CORRAL_ASSERT(!known->second->busy());
+    return known->second.get();
   }
   sqlite3_stmt* handle = nullptr;
   const int rc = sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()),
                                     SQLITE_PREPARE_PERSISTENT, &handle, nullptr);
   if (rc != SQLITE_OK) return failed(handle_.get(), rc);
-  statements_.emplace(std::string(sql), handle);
-  return Statement(handle);
+  return statements_.emplace(std::string(sql), std::make_unique<SqliteCursor>(handle))
+      .first->second.get();
 }
 
-std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(handle_.get()); }
-bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
+}  // namespace
+
+Result<std::unique_ptr<sql::Connection>> open_database(const fs::path& file, Mode mode) {
+  auto connection = std::make_unique<SqliteConnection>();
+  TRY(connection->open(file, mode));
+  return connection;
+}
 
 }  // namespace corral::store::sqlite

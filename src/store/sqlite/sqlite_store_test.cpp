@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <array>
 
 #include <bit>
 #include <csignal>
@@ -12,7 +13,7 @@
 #include <fstream>
 #include <random>
 
-#include "store/conformance.h"
+#include "store/conformance_levels.h"
 #include "store/sqlite/database.h"
 #include "sys/fd.h"
 
@@ -74,7 +75,8 @@ class SqlitePlace final : public StorePlace {
 
 std::unique_ptr<StorePlace> sqlite_place() { return std::make_unique<SqlitePlace>(); }
 
-INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, ::testing::Values(&sqlite_place));
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, all_sealings(&sqlite_place));
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreLevels, all_sealings(&sqlite_place));
 
 Error open_error(const fs::path& directory) {
   const auto store = open_sqlite_store({.directory = directory});
@@ -83,9 +85,9 @@ Error open_error(const fs::path& directory) {
 }
 
 void sql(const fs::path& file, const std::string& text) {
-  auto database = sqlite::Connection::open(file, sqlite::Connection::Mode::kReadWrite);
+  auto database = sqlite::open_database(file, sqlite::Mode::kReadWrite);
   ASSERT_TRUE(database);
-  const auto done = database->script(text);
+  const auto done = (*database)->script(text);
   ASSERT_TRUE(done) << done.error().message;
 }
 
@@ -129,11 +131,10 @@ TEST(SqliteStore, NamesAnUnusableDirectory) {
 TEST(SqliteStore, SyncsEveryCommit) {
   const TemporaryDirectory directory;
   ASSERT_TRUE(open_sqlite_store({.directory = directory.path()}));
-  auto database = sqlite::Connection::open(directory.path() / "corral.db",
-                                           sqlite::Connection::Mode::kReadWrite);
+  auto database = sqlite::open_database(directory.path() / "corral.db", sqlite::Mode::kReadWrite);
   ASSERT_TRUE(database);
-  EXPECT_EQ(*database->number("PRAGMA synchronous"), 2);
-  auto mode = database->query("PRAGMA journal_mode");
+  EXPECT_EQ(*(*database)->number("PRAGMA synchronous"), 2);
+  auto mode = (*database)->query("PRAGMA journal_mode");
   ASSERT_TRUE(*mode->step());
   EXPECT_EQ(mode->text(0), "wal");
   EXPECT_EQ(fs::status(directory.path() / "corral.db").permissions() & fs::perms::others_all,
@@ -244,15 +245,17 @@ TEST(SqliteStore, KillAtAnyInstantLosesNoAcknowledgedBatch) {
     EXPECT_GE((*durable)->durable_seq, acked.durable_seq);
     EXPECT_EQ((*durable)->durable_seq % 2, 0U) << "a call is stored whole";
     batches += (*durable)->durable_seq - 2;
-    std::uint64_t rows = 0;
+    std::uint64_t points = 0;
     const SeriesId x = (*store)->series_of(run)->at(0).id;
-    ASSERT_TRUE((*store)->batches({.series = {x}}, [&](const Batch&) { return ++rows, true; }));
-    EXPECT_EQ(rows, batches) << "each number once";
+    ASSERT_TRUE((*store)->view(std::array{x}, [&](PointView& view) -> Result<> {
+      for (const Chunk& chunk : view.recent(x)) points += chunk.values.size();
+      return {};
+    }));
+    EXPECT_EQ(points, batches) << "each number once";
     EXPECT_EQ((*store)->series_of(run)->at(0).points, static_cast<std::int64_t>(batches));
   }
-  auto database =
-      sqlite::Connection::open(directory.path() / "corral.db", sqlite::Connection::Mode::kReadOnly);
-  auto check = database->query("PRAGMA integrity_check");
+  auto database = sqlite::open_database(directory.path() / "corral.db", sqlite::Mode::kReadOnly);
+  auto check = (*database)->query("PRAGMA integrity_check");
   ASSERT_TRUE(*check->step());
   EXPECT_EQ(check->text(0), "ok");
 }

@@ -7,31 +7,55 @@ interface Column {
   count: number;
 }
 
-function encode(width: number, series: { id: bigint; columns: Column[] }[]): ArrayBuffer {
-  const sizes = series.map(({ columns }) => Math.ceil((32 + columns.length * 52) / 8) * 8);
+interface Series {
+  id: bigint;
+  columns: Column[];
+  segments?: number[];
+  gaps?: [bigint, bigint][];
+}
+
+function encode(width: number, series: Series[]): ArrayBuffer {
+  const sizes = series.map(({ columns, segments = [0], gaps = [] }) => {
+    const starts = columns.length > 0 ? segments.length : 0;
+    return Math.ceil((72 + columns.length * 52 + gaps.length * 16 + starts * 4 + 8) / 8) * 8;
+  });
   const buffer = new ArrayBuffer(32 + sizes.reduce((a, b) => a + b, 0));
   const view = new DataView(buffer);
   for (const [i, c] of [..."CRCH"].entries()) view.setUint8(i, c.charCodeAt(0));
-  view.setUint16(4, 1, true);
+  view.setUint16(4, 2, true);
   view.setUint16(6, series.length, true);
   view.setUint32(8, width, true);
   view.setBigInt64(16, 1_000n, true);
   view.setBigInt64(24, 2_000n, true);
   let at = 32;
-  series.forEach(({ id, columns }, s) => {
+  series.forEach(({ id, columns, segments = [0], gaps = [] }, s) => {
     const n = columns.length;
+    const starts = n > 0 ? segments : [];
     view.setBigInt64(at, id, true);
     view.setBigUint64(at + 8, 77n, true);
     view.setBigUint64(at + 16, 3n, true);
     view.setUint32(at + 24, n, true);
     view.setUint8(at + 28, 1);
     view.setUint8(at + 29, 1);
+    view.setUint16(at + 30, gaps.length > 0 ? 2 : 0, true);
+    view.setUint32(at + 60, starts.length, true);
+    view.setUint32(at + 64, 1, true);
+    view.setUint32(at + 68, gaps.length, true);
+    const gapsAt = at + 72 + n * 32;
+    gaps.forEach(([from, to], i) => {
+      view.setBigInt64(gapsAt + i * 8, from, true);
+      view.setBigInt64(gapsAt + (gaps.length + i) * 8, to, true);
+    });
+    const xs = gapsAt + gaps.length * 16;
     columns.forEach((column, k) => {
       for (let j = 0; j < 4; j++) {
-        view.setFloat64(at + 32 + (j * n + k) * 8, column.values[j] as number, true);
-        view.setFloat32(at + 32 + n * 32 + (j * n + k) * 4, column.x[j] as number, true);
+        view.setFloat64(at + 72 + (j * n + k) * 8, column.values[j] as number, true);
+        view.setFloat32(xs + (j * n + k) * 4, column.x[j] as number, true);
       }
-      view.setUint32(at + 32 + n * 48 + k * 4, column.count, true);
+      view.setUint32(xs + n * 16 + k * 4, column.count, true);
+    });
+    starts.forEach((start, i) => {
+      view.setUint32(xs + n * 20 + i * 4, start, true);
     });
     at += sizes[s] as number;
   });
@@ -52,7 +76,7 @@ describe("decodeCharts", () => {
         { id: 19n, columns: kTwo.slice(0, 1) },
       ]),
     );
-    expect([answer.width, answer.fromNs, answer.toNs]).toEqual([10, 1000n, 2000n]);
+    expect([answer.width, answer.axis, answer.from, answer.to]).toEqual([10, "time", 1000n, 2000n]);
     expect([...answer.series.keys()]).toEqual([17, 18, 19]);
     const first = answer.series.get(17);
     expect(first).toMatchObject({ points: 77, nonFinite: 3, exact: true, rate: true });
@@ -63,6 +87,33 @@ describe("decodeCharts", () => {
     expect([...(first?.maxX ?? [])]).toEqual([0.625, 2]);
     expect([...(first?.counts ?? [])]).toEqual([9, 1]);
     expect([...(answer.series.get(19)?.lastX ?? [])]).toEqual([0.75]);
+    expect(first).toMatchObject({ gaps: [], unknownGap: false });
+    expect([...(first?.segments ?? [])]).toEqual([0]);
+  });
+
+  it("reads segments, each ascending by itself, and gaps", () => {
+    const series = {
+      id: 17n,
+      columns: [...kTwo, ...kTwo],
+      segments: [0, 2],
+      gaps: [
+        [1_500n, 1_600n],
+        [1_700n, 1_800n],
+      ] as [bigint, bigint][],
+    };
+    const columns = decodeCharts(encode(10, [series, { id: 18n, columns: kTwo }])).series.get(17);
+    expect([...(columns?.segments ?? [])]).toEqual([0, 2]);
+    expect([...(columns?.firstX ?? [])]).toEqual([0.25, 2, 0.25, 2]);
+    expect(columns?.gaps).toEqual([
+      [5, 6],
+      [7, 8],
+    ]);
+    expect(columns?.unknownGap).toBe(true);
+    for (const segments of [[0], [1, 2], [0, 2, 2], [0, 5]]) {
+      expect(() => decodeCharts(encode(10, [{ ...series, segments }])), `${segments}`).toThrow(
+        ChartFormatError,
+      );
+    }
   });
 
   it("refuses an answer cut anywhere", () => {
@@ -79,12 +130,13 @@ describe("decodeCharts", () => {
       return decodeCharts(buffer);
     };
     expect(broken((view) => view.setUint8(0, 0))).toThrow("not a chart answer");
-    expect(broken((view) => view.setUint16(4, 2, true))).toThrow("version 2");
+    expect(broken((view) => view.setUint16(4, 3, true))).toThrow("version 3");
     expect(broken((view) => view.setUint32(8, 1, true))).toThrow("2 columns in a width of 1");
     expect(broken((view) => view.setUint32(56, 0xffffffff, true))).toThrow(ChartFormatError);
     expect(broken((view) => view.setUint16(6, 2, true))).toThrow("cut off");
     expect(broken((view) => view.setUint16(6, 0, true))).toThrow("after its last series");
     expect(broken((view) => view.setBigInt64(24, 1_000n, true))).toThrow("empty range");
-    expect(broken((view) => view.setFloat32(32 + 32 + 64, 5, true))).toThrow("out of order");
+    expect(broken((view) => view.setFloat32(32 + 72 + 64, 5, true))).toThrow("out of order");
+    expect(broken((view) => view.setUint32(12, 3, true))).toThrow("unknown axis");
   });
 });

@@ -18,12 +18,22 @@ export interface Columns {
   maxX: Float32Array;
   lastX: Float32Array;
   counts: Uint32Array;
+  // Where each segment begins; no line leads from one to the next (on the step axis steps went back there).
+  segments: Uint32Array;
+  // Pixel ranges that hold points which could not be read.
+  gaps: readonly (readonly [number, number])[];
+  // Points are missing, nobody knows where.
+  unknownGap: boolean;
 }
+
+export type ChartAxis = "time" | "relative" | "step";
 
 export interface ChartAnswer {
   width: number;
-  fromNs: bigint;
-  toNs: bigint;
+  axis: ChartAxis;
+  // On the axis: ns of UTC, ns since each series' origin, or steps.
+  from: bigint;
+  to: bigint;
   series: Map<number, Columns>;
 }
 
@@ -31,42 +41,61 @@ export class ChartFormatError extends Error {}
 
 const kMagic = 0x48435243; // "CRCH", little-endian
 const kHeader = 32;
-const kSeriesHeader = 32;
-const kBytesPerColumn = 4 * 8 + 4 * 4 + 4;
+const kSeriesHeader = 72;
+const kVersion = 2;
+const kAxes: readonly ChartAxis[] = ["time", "relative", "step"];
+const kUnknownGap = 2;
 
 export function decodeCharts(buffer: ArrayBuffer): ChartAnswer {
   const view = new DataView(buffer);
   if (buffer.byteLength < kHeader) throw new ChartFormatError("shorter than its header");
   if (view.getUint32(0, true) !== kMagic) throw new ChartFormatError("not a chart answer");
   const version = view.getUint16(4, true);
-  if (version !== 1) throw new ChartFormatError(`version ${version}, this page reads version 1`);
+  if (version !== kVersion) {
+    throw new ChartFormatError(`version ${version}, this page reads version ${kVersion}`);
+  }
   const count = view.getUint16(6, true);
   const width = view.getUint32(8, true);
-  const fromNs = view.getBigInt64(16, true);
-  const toNs = view.getBigInt64(24, true);
-  if (width === 0 || toNs <= fromNs) throw new ChartFormatError("an empty range");
+  const axis = kAxes[view.getUint32(12, true)];
+  if (axis === undefined) throw new ChartFormatError("an unknown axis");
+  const from = view.getBigInt64(16, true);
+  const to = view.getBigInt64(24, true);
+  if (width === 0 || to <= from) throw new ChartFormatError("an empty range");
   const series = new Map<number, Columns>();
+  const pixel = (x: bigint) => (Number(x - from) / Number(to - from)) * width;
   let offset = kHeader;
   for (let i = 0; i < count; i++) {
-    const [columns, next] = decodeSeries(view, offset, width);
+    const [columns, next] = decodeSeries(view, offset, pixel);
+    checkColumns(columns, width);
     series.set(columns.series, columns);
     offset = next;
   }
   if (offset !== buffer.byteLength) throw new ChartFormatError("bytes after its last series");
-  return { width, fromNs, toNs, series };
+  return { width, axis, from, to, series };
 }
 
-function decodeSeries(view: DataView, start: number, width: number): [Columns, number] {
+function decodeSeries(
+  view: DataView,
+  start: number,
+  pixel: (x: bigint) => number,
+): [Columns, number] {
   if (start + kSeriesHeader > view.byteLength) throw new ChartFormatError("a series is cut off");
   const n = view.getUint32(start + 24, true);
-  if (n > width) throw new ChartFormatError(`${n} columns in a width of ${width}`);
-  const body = start + kSeriesHeader;
-  const end = body + n * kBytesPerColumn;
+  const flags = view.getUint16(start + 30, true);
+  const segments = view.getUint32(start + 60, true);
+  const notFinite = view.getUint32(start + 64, true);
+  const gaps = view.getUint32(start + 68, true);
+  const values = start + kSeriesHeader;
+  const gapsAt = values + n * 32;
+  const xs = gapsAt + gaps * 16;
+  const counts = xs + n * 16;
+  const end = counts + (n + segments + 2 * notFinite) * 4;
   const next = end + ((8 - (end % 8)) % 8);
   if (next > view.byteLength) throw new ChartFormatError("a series is cut off");
-  const f64 = (i: number) => new Float64Array(view.buffer as ArrayBuffer, body + i * n * 8, n);
-  const f32 = (i: number) =>
-    new Float32Array(view.buffer as ArrayBuffer, body + n * 32 + i * n * 4, n);
+  const buffer = view.buffer as ArrayBuffer;
+  const f64 = (i: number) => new Float64Array(buffer, values + i * n * 8, n);
+  const f32 = (i: number) => new Float32Array(buffer, xs + i * n * 4, n);
+  const gapEnd = (i: number) => pixel(view.getBigInt64(gapsAt + i * 8, true));
   const columns: Columns = {
     series: Number(view.getBigInt64(start, true)),
     points: Number(view.getBigUint64(start + 8, true)),
@@ -81,10 +110,28 @@ function decodeSeries(view: DataView, start: number, width: number): [Columns, n
     minX: f32(1),
     maxX: f32(2),
     lastX: f32(3),
-    counts: new Uint32Array(view.buffer as ArrayBuffer, body + n * 48, n),
+    counts: new Uint32Array(buffer, counts, n),
+    segments: new Uint32Array(buffer, counts + n * 4, segments),
+    gaps: Array.from({ length: gaps }, (_, i) => [gapEnd(i), gapEnd(gaps + i)] as const),
+    unknownGap: (flags & kUnknownGap) !== 0,
   };
-  checkAscending(columns.firstX);
   return [columns, next];
+}
+
+// Segments ascend, and columns within each of them.
+function checkColumns(columns: Columns, width: number): void {
+  const { segments, firstX: x } = columns;
+  const n = x.length;
+  if (n > 0 && segments[0] !== 0) throw new ChartFormatError("columns of no segment");
+  for (let s = 0; s < segments.length; s++) {
+    const begin = segments[s] as number;
+    const end = s + 1 < segments.length ? (segments[s + 1] as number) : n;
+    if (begin >= end || end > n) throw new ChartFormatError("segments out of order");
+    if (end - begin > width) {
+      throw new ChartFormatError(`${end - begin} columns in a width of ${width}`);
+    }
+    checkAscending(x.subarray(begin, end));
+  }
 }
 
 function checkAscending(x: Float32Array): void {

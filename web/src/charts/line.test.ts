@@ -87,6 +87,22 @@ describe("shapeLine", () => {
     expect([...shape.upper]).toEqual([...shape.lower]);
   });
 
+  it("joins nothing across a segment or what could not be read", () => {
+    const columns = pointColumns([
+      [0, 1],
+      [1, 2],
+      [2, 3],
+      [3, 4],
+    ]);
+    const whole = [0, 1, 1, 2, 2, 3, 3, 4];
+    const parted = [0, 1, 1, 2, Number.NaN, Number.NaN, 2, 3, 3, 4];
+    const lineOf = (more: object) => [...shapeLine(lineData({ ...columns, ...more }), kSame).line];
+    expect(lineOf({})).toEqual(whole);
+    expect(lineOf({ segments: Uint32Array.of(0, 2) })).toEqual(parted);
+    expect(lineOf({ gaps: [[1.2, 1.8]] })).toEqual(parted);
+    expect(lineOf({ gaps: [[3, 9]] })).toEqual(whole);
+  });
+
   it("marks a point that stands alone", () => {
     const points = [...Array.from({ length: 12 }, (_, i) => [i, 1] as const), [50, 9] as const];
     expect([...shapeLine(lineData(pointColumns(points)), kSame).dots]).toEqual([50, 9]);

@@ -64,13 +64,22 @@ function innerMiddle(a: number, b: number, c: number, d: number): number {
   return (a + b + c + d - Math.min(a, b, c, d) - Math.max(a, b, c, d)) / 2;
 }
 
+// Points between two pixels could not be read.
+function lost(columns: Columns, before: number, after: number): boolean {
+  return columns.gaps.some(([from, to]) => from < after && to > before);
+}
+
 export function shapeLine(data: LineData, project: Projection): Shape {
   const { columns: c, from, to, width } = data;
   const n = c.firstX.length;
   const threshold = gapThreshold(data);
+  const starts = new Set(c.segments);
   // Nothing joins column `i` to the one before it.
-  const parted = (i: number) =>
-    i === 0 || i === n || (c.firstX[i] as number) - (c.lastX[i - 1] as number) > threshold;
+  const parted = (i: number) => {
+    if (i === 0 || i === n || starts.has(i)) return true;
+    const [before, after] = [c.lastX[i - 1] as number, c.firstX[i] as number];
+    return after - before > threshold || lost(c, before, after);
+  };
   const toX = (px: number) => project.x(from + (px * (to - from)) / width);
   const line = new Pen();
   const upper = new Pen();

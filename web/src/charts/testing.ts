@@ -21,6 +21,9 @@ export function pointColumns(points: readonly (readonly [number, number])[]): Co
     maxX: x,
     lastX: x,
     counts: new Uint32Array(points.length).fill(1),
+    segments: new Uint32Array(points.length > 0 ? 1 : 0),
+    gaps: [],
+    unknownGap: false,
   };
 }
 
@@ -42,6 +45,7 @@ export function denseColumns(
     maxX: at(0.6),
     lastX: at(0.9),
     counts: new Uint32Array(columns.length).fill(9),
+    segments: new Uint32Array(columns.length > 0 ? 1 : 0),
   };
 }
 

@@ -158,6 +158,10 @@ function badgeText(lines: readonly ChartLine[], charts: Charts, points: number):
     exact ? "exact" : "aligned",
   ];
   if (nonFinite > 0) parts.push(`${formatCount(nonFinite)} not finite`);
+  const damaged = lines.some(
+    ({ data }) => data && (data.columns.unknownGap || data.columns.gaps.length > 0),
+  );
+  if (damaged) parts.push("damaged data left out");
   // The badge is in the fixed-width face, where a thin space is none.
   return parts.join(" · ").replaceAll(kThin, " ");
 }

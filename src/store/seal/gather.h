@@ -1,0 +1,59 @@
+// Gather: points of one session on their way up a level, put together by what they share.
+//
+// Points arrive in parts: rows with a time (and perhaps a step) each, and columns of values of some
+// series at all rows of a part. take() gives them back as sampling groups: series that stand in the
+// same parts share one time column. Points of a series with steps and without are kept apart.
+// Sorted by time; equal times keep the order of arrival. One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "codec/block/row_group.h"
+#include "codec/frame.h"
+#include "core/ids.h"
+#include "core/time.h"
+#include "store/statistics.h"
+
+namespace corral::store {
+
+class Gather {
+ public:
+  // The number that add_column() takes. `steps` is empty or as long as `times`.
+  std::size_t add_part(std::vector<std::int64_t> times, std::vector<std::int64_t> steps);
+  // As many values as the part has rows; they must live until take().
+  void add_column(SeriesId series, std::size_t part, std::span<const double> values);
+
+  // All columns of `samples` whose series is in `series`; boot times become UTC. `samples` must
+  // live until take().
+  void add(const codec::SamplesBody& samples, const SeriesMap& series, const ClockAnchor& anchor);
+  // `groups` must live until take().
+  void add(std::span<const codec::SamplingGroup> groups);
+
+  // Everything, of any length (may be over codec::kColumnEntries), columns ascending by series.
+  // Empties this object.
+  std::vector<codec::SamplingGroup> take();
+
+ private:
+  struct Part {
+    std::vector<std::int64_t> times, steps;
+  };
+  struct Pieces {
+    std::vector<std::uint32_t> parts;
+    std::vector<std::span<const double>> values;
+  };
+  void add(const codec::SampleGroup& group, const SeriesMap& series, const ClockAnchor& anchor);
+  [[nodiscard]] codec::SamplingGroup join(const std::vector<std::uint32_t>& parts) const;
+
+  std::vector<Part> parts_;
+  std::map<std::pair<SeriesId, bool>, Pieces> pieces_;  // with steps or without
+};
+
+// The same points in groups of at most `rows` rows.
+std::vector<codec::SamplingGroup> cut(std::vector<codec::SamplingGroup> groups, std::size_t rows);
+
+}  // namespace corral::store

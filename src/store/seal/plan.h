@@ -1,0 +1,104 @@
+// Sealing: how points rise from batch rows to row groups, from row groups to larger ones, and to
+// blocks with their pyramid.
+//
+// These functions read nothing and write nothing: they take what a sealer has read in one snapshot
+// and give a plan, which is carried out in one transaction that deletes exactly the rows that were
+// read. A session's series are dealt into slices of at most 64, series that are sampled together
+// side by side; a slice is the unit of row groups and of everything above them. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codec/block/pyramid.h"
+#include "codec/block/row_group.h"
+#include "store/point_view.h"
+#include "store/seal/slice_statistics.h"
+
+namespace corral::store {
+
+inline constexpr std::size_t kSliceSeries = 64;
+inline constexpr std::int64_t kBlockBuckets =
+    static_cast<std::int64_t>(codec::kColumnEntries / codec::kBucketPoints);
+// Blocks under a full pyramid row of tier 0.
+inline constexpr std::int64_t kRowBlocks =
+    static_cast<std::int64_t>(codec::kLowerBuckets) / kBlockBuckets;
+// Rows of a tier under one of the next.
+inline constexpr std::int64_t kTierRows = 16;
+
+// Buckets in the lower level of a pyramid's row, when the series has `blocks` blocks.
+std::int64_t buckets_in_row(std::int64_t blocks, int tier, std::int64_t no);
+
+// A settled row group is the whole rest of a slice of a session that writes no more. A set-aside
+// one is damaged: it is read as a gap and never merged.
+enum class RowGroupState : std::int64_t { kOpen = 0, kSettled = 1, kSetAside = 2 };
+
+struct NewRowGroup {
+  std::int64_t slice = 0;
+  RowGroupState state = RowGroupState::kOpen;
+  std::int64_t t0 = 0, t1 = 0;  // least and greatest time, UTC
+  std::int64_t points = 0;      // of the series that has most
+  std::string data;
+};
+struct NewBlock {
+  SeriesId series;
+  std::int64_t no = 0;
+  std::size_t times = 0;  // place in SealPlan::times
+  std::string data;       // one column of values
+};
+struct NewPyramidRow {
+  SeriesId series;
+  Channel channel = Channel::kValue;
+  int tier = 0;
+  std::int64_t no = 0;
+  std::string data;
+};
+struct SealPlan {
+  std::int64_t session = 0;
+  std::vector<std::int64_t> batches, row_groups;                  // rows that go
+  std::vector<std::int64_t> damaged_batches, damaged_row_groups;  // rows that are set aside
+  std::vector<std::pair<SeriesId, std::int64_t>> dealt;           // series -> slice, new ones
+  std::map<std::int64_t, SliceStatistics> statistics;  // of slices, as they are afterwards
+  std::vector<NewRowGroup> new_groups;
+  std::vector<std::string> times;  // a column of times, and one of steps if there are any
+  std::vector<NewBlock> blocks;
+  std::vector<NewPyramidRow> pyramid;
+  std::map<SeriesId, std::pair<std::int64_t, std::int64_t>> block_counts;  // before, after
+};
+
+// ---- batch rows to row groups
+struct BatchesToSeal {
+  std::int64_t session = 0;
+  std::vector<std::int64_t> rows;
+  std::vector<codec::SamplingGroup> groups;  // what Gather made of them
+  std::map<SeriesId, std::int64_t> slices;   // dealt so far
+  std::map<std::int64_t, SliceStatistics> statistics;
+  RowGroupState state = RowGroupState::kOpen;  // or kSettled
+};
+SealPlan seal_batches(BatchesToSeal work);
+
+// ---- row groups to larger ones and to blocks
+struct SeriesToSeal {
+  std::int64_t blocks = 0;        // it has
+  std::int64_t last_session = 0;  // of its last block
+  bool counter = false;           // has a pyramid over its rate, too
+};
+// A pyramid row as it is stored.
+using ReadPyramidRow =
+    std::function<Result<codec::PyramidRow>(SeriesId, Channel, int tier, std::int64_t no)>;
+struct RowGroupsToSeal {
+  std::int64_t session = 0;
+  std::int64_t slice = 0;
+  std::vector<std::int64_t> rows;
+  std::vector<codec::SamplingGroup> groups;    // Gather's
+  std::map<SeriesId, SeriesToSeal> series;     // all that stand in groups
+  RowGroupState state = RowGroupState::kOpen;  // of what stays in row groups
+};
+// Whatever fills blocks goes there; the rest becomes one row group.
+Result<SealPlan> seal_row_groups(RowGroupsToSeal work, const ReadPyramidRow& read);
+
+}  // namespace corral::store

@@ -1,0 +1,205 @@
+// Connection and Statement: what ingest, reads and schema need of a database, whichever engine it
+// is. sqlite/ and postgres/ implement Connection and Cursor.
+//
+// A Connection is used by one thread at a time and keeps its prepared statements. A Statement is
+// borrowed from that cache: it is reset when destroyed, and the same SQL must not be borrowed twice
+// at once. What blob() gives lives until the next step(). Times are bound and read as UTC
+// nanoseconds, 128-bit ids as 16-byte blobs. The SQL is the part that SQLite 3.40 and PostgreSQL 15
+// share: parameters are ?1, ?2...; a new row's key comes from INSERT ... RETURNING; greatest() and
+// least() leave NULLs aside; sums of integers are cast to BIGINT (docs/store-schema.md).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+
+namespace corral::store::sql {
+
+using Blob = std::span<const std::uint8_t>;
+
+enum class Type : std::uint8_t { kInteger, kReal, kText, kBlob };
+
+// One prepared statement of a driver. Parameters count from 1, columns from 0.
+class Cursor {
+ public:
+  virtual ~Cursor() = default;
+  virtual void bind_integer(int index, std::int64_t value) = 0;
+  virtual void bind_real(int index, double value) = 0;
+  virtual void bind_text(int index, std::string_view value) = 0;
+  virtual void bind_blob(int index, Blob value) = 0;
+  virtual void bind_null(int index, Type type) = 0;
+  virtual Result<bool> step() = 0;
+  // Runs it to its end, rows left aside; an error may come later, from Connection::flush().
+  virtual Result<> defer() {
+    while (TRY(step())) {
+    }
+    return {};
+  }
+  virtual void reset() = 0;
+  [[nodiscard]] virtual bool is_null(int column) const = 0;
+  [[nodiscard]] virtual std::int64_t integer(int column) const = 0;
+  [[nodiscard]] virtual double real(int column) const = 0;
+  [[nodiscard]] virtual std::string text(int column) const = 0;
+  [[nodiscard]] virtual Blob blob(int column) const = 0;
+};
+
+class Statement {
+ public:
+  explicit Statement(Cursor& cursor) : cursor_(&cursor) {}
+  Statement(Statement&& other) noexcept : cursor_(std::exchange(other.cursor_, nullptr)) {}
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  Statement& operator=(Statement&&) = delete;
+  ~Statement() {
+    if (cursor_ != nullptr) cursor_->reset();
+  }
+
+  template <class... Values>
+  void bind_all(const Values&... values) {
+    int index = 0;
+    (bind(++index, values), ...);
+  }
+  // True: a row is there.
+  Result<bool> step() { return cursor_->step(); }
+  Result<> defer() { return cursor_->defer(); }
+  // Ready to be bound and stepped again.
+  void reset() { cursor_->reset(); }
+
+  [[nodiscard]] bool is_null(int column) const { return cursor_->is_null(column); }
+  [[nodiscard]] std::int64_t integer(int column) const { return cursor_->integer(column); }
+  [[nodiscard]] double real(int column) const { return cursor_->real(column); }
+  [[nodiscard]] std::string text(int column) const { return cursor_->text(column); }
+  [[nodiscard]] Blob blob(int column) const { return cursor_->blob(column); }
+  [[nodiscard]] UtcTime utc(int column) const { return utc_time(integer(column)); }
+  template <class Id>
+  [[nodiscard]] Id id128(int column) const {
+    Id id;
+    const Blob bytes = blob(column);
+    if (bytes.size() == id.bytes.size()) std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
+    return id;
+  }
+  [[nodiscard]] std::optional<std::int64_t> maybe_integer(int column) const {
+    return is_null(column) ? std::nullopt : std::optional(integer(column));
+  }
+  [[nodiscard]] std::optional<double> maybe_real(int column) const {
+    return is_null(column) ? std::nullopt : std::optional(real(column));
+  }
+
+ private:
+  // An empty optional is NULL of its value's type: PostgreSQL wants to know.
+  template <class T>
+  static constexpr Type type_of() {
+    if constexpr (std::is_floating_point_v<T>) return Type::kReal;
+    if constexpr (std::is_convertible_v<T, std::string_view>) return Type::kText;
+    if constexpr (std::is_convertible_v<T, Blob> || requires(T id) { id.bytes; })
+      return Type::kBlob;
+    return Type::kInteger;
+  }
+
+  void bind(int index, double value) { cursor_->bind_real(index, value); }
+  void bind(int index, std::string_view value) { cursor_->bind_text(index, value); }
+  void bind(int index, Blob value) { cursor_->bind_blob(index, value); }
+  template <class T>
+  requires(std::is_integral_v<T> || std::is_enum_v<T>) void bind(int index, T value) {
+    cursor_->bind_integer(index, static_cast<std::int64_t>(value));
+  }
+  void bind(int index, UtcTime value) { cursor_->bind_integer(index, ns_of(value)); }
+  template <class Tag>
+  void bind(int index, const Id128<Tag>& value) {
+    cursor_->bind_blob(index, Blob(value.bytes));
+  }
+  template <class Tag>
+  void bind(int index, NumberId<Tag> value) {
+    cursor_->bind_integer(index, value.value);
+  }
+  template <class T>
+  void bind(int index, const std::optional<T>& value) {
+    value ? bind(index, *value) : cursor_->bind_null(index, type_of<T>());
+  }
+
+  Cursor* cursor_;
+};
+
+// What differs between the engines and is not a driver's own affair.
+struct Dialect {
+  // Other processes write too: what this one remembers of a session holds only for as long as it
+  // holds the session's row (lock_row), and a group that met another's is tried again.
+  bool shared = false;
+  std::string_view begin_write;
+  std::string_view begin_read;   // a snapshot
+  std::string_view lock_row;     // ends a SELECT of rows that will be changed
+  std::string_view lock_schema;  // a statement, empty for none: one migration at a time
+  std::string_view elsewhere;    // what to do when the database is another program's
+  // Table definitions are written for SQLite; here is what its words become (docs/store-schema.md).
+  std::span<const std::pair<std::string_view, std::string_view>> words;
+  // Lines of a migration that start with this are for this engine only.
+  std::string_view own_lines;
+};
+
+class Connection {
+ public:
+  virtual ~Connection() = default;
+
+  [[nodiscard]] virtual const Dialect& dialect() const = 0;
+  // The database in words, for messages; never a password.
+  [[nodiscard]] virtual std::string name() const = 0;
+  // Several statements without parameters or rows.
+  virtual Result<> script(const std::string& sql) = 0;
+  // False once the engine has ended a transaction by itself (a full disk, an I/O error, a lost
+  // connection).
+  [[nodiscard]] virtual bool in_transaction() const = 0;
+  // Outside a transaction: connects again if the connection is gone. kUnavailable: not now.
+  virtual Result<> revive() { return {}; }
+  [[nodiscard]] virtual bool alive() const { return true; }
+  // Waits for what was deferred; the first of its errors. Every other call does so first.
+  virtual Result<> flush() { return {}; }
+  virtual Result<bool> has_table(std::string_view table) = 0;
+  virtual Result<bool> empty() = 0;  // no tables at all
+  // Bytes that the database takes.
+  virtual Result<std::int64_t> bytes() = 0;
+
+  template <class... Values>
+  Result<Statement> query(std::string_view sql, const Values&... values) {
+    Statement statement(*TRY(prepare(sql)));
+    statement.bind_all(values...);
+    return statement;
+  }
+  // Runs one statement to its end, rows left aside.
+  template <class... Values>
+  Result<> exec(std::string_view sql, const Values&... values) {
+    Statement statement = TRY(query(sql, values...));
+    while (TRY(statement.step())) {
+    }
+    return {};
+  }
+  // exec() that need not wait for its answer, where the engine has such a thing (PostgreSQL: a
+  // pipeline). Statements keep their order; what they break shows at the next call or at flush().
+  template <class... Values>
+  Result<> defer(std::string_view sql, const Values&... values) {
+    Statement statement = TRY(query(sql, values...));
+    return statement.defer();
+  }
+  // The first column of the first row, if there is one.
+  template <class... Values>
+  Result<std::optional<std::int64_t>> number(std::string_view sql, const Values&... values) {
+    Statement statement = TRY(query(sql, values...));
+    if (!TRY(statement.step())) return std::nullopt;
+    return statement.maybe_integer(0);
+  }
+
+ protected:
+  // Lives as long as the connection.
+  virtual Result<Cursor*> prepare(std::string_view sql) = 0;
+};
+
+}  // namespace corral::store::sql

@@ -1,0 +1,188 @@
+#include "store/sql/ingest.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/failpoint.h"
+
+namespace corral::store::sql {
+namespace {
+
+// Forgotten sessions are read again from their rows; this only bounds memory.
+constexpr std::size_t kRememberedSessions = 4096;
+
+Error undeclared(std::uint32_t series) {
+  return {.code = Code::kUnprocessable,
+          .message = fmt::format("series {} was never declared in this session", series)};
+}
+
+const codec::Column* first_undeclared(const SessionState& session, const Content& content) {
+  const auto declared = [&](std::uint32_t id) {
+    return session.series.contains(id) ||
+           std::ranges::any_of(content.series, [&](const auto& def) { return def.id == id; });
+  };
+  for (const codec::SamplesBody& samples : content.samples) {
+    for (const codec::SampleGroup& group : samples.groups) {
+      for (const codec::Column& column : group.columns) {
+        if (!declared(column.series)) return &column;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::string lock_session(const Connection& db) {
+  return "SELECT key, durable_seq FROM sessions WHERE id = ?1" + std::string(db.dialect().lock_row);
+}
+
+}  // namespace
+
+Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames) {
+  if (sessions_.size() > kRememberedSessions) forget();
+  Call call;
+  // All rows are locked before the first change, in an order that all processes share.
+  if (db_.dialect().shared) {
+    for (const codec::Frame& frame : frames) call.touched.emplace(frame.header.session, nullptr);
+    for (auto& [id, session] : call.touched) session = TRY(find_session(id));
+  }
+  for (std::size_t i = 0; i < frames.size(); ++i) TRY(take(call, frames[i], i));
+  TRY(finish(call));
+  return std::move(call.result);
+}
+
+Result<> Ingest::take(Call& call, const codec::Frame& frame, std::size_t index) {
+  const codec::FrameHeader& header = frame.header;
+  if (!call.touched.contains(header.session))
+    call.touched[header.session] = TRY(find_session(header.session));
+  std::shared_ptr<SessionState>& session = call.touched[header.session];
+  const std::uint64_t durable = session ? session->durable_seq : 0;
+  if (header.last <= durable) return {};
+
+  const auto refuse = [&](Error error) {
+    call.result.refusals.push_back({.index = index,
+                                    .session = header.session,
+                                    .first = header.first,
+                                    .last = header.last,
+                                    .error = std::move(error)});
+    call.refused.insert(header.session);
+  };
+  if (header.first != durable + 1 || call.refused.contains(header.session)) {
+    refuse({.code = Code::kConflict,
+            .message = fmt::format(
+                "frame starts at {}, the store has everything up to {} and needs {} next",
+                header.first, durable, durable + 1)});
+    return {};
+  }
+  const Result<Content> content = decode_content(frame);
+  if (!content) {
+    refuse(content.error());
+    return {};
+  }
+  if (auto error = TRY(contradiction(session.get(), *content))) {
+    refuse(*std::move(error));
+    return {};
+  }
+  if (!session) {
+    session = TRY(open_session(call, frame, *content->session));
+    sessions_[header.session] = session;
+  } else {
+    TRY(store(call, *session, frame, *content));
+  }
+  session->durable_seq = header.last;
+  failpoint::reach("ingest.frame");
+  return {};
+}
+
+// What the database knows against this frame; nothing when it may be stored.
+Result<std::optional<Error>> Ingest::contradiction(const SessionState* session,
+                                                   const Content& content) {
+  if (session == nullptr) {
+    if (content.session) return std::nullopt;
+    return Error{.code = Code::kUnprocessable,
+                 .message = "a session starts with a session frame, and this one is unknown"};
+  }
+  if (content.session && content.session->run != session->run_id) {
+    return Error{.code = Code::kUnprocessable,
+                 .message = "the session belongs to run " + session->run_id.hex()};
+  }
+  for (const codec::SeriesDef& def : content.series) {
+    if (auto error = TRY(redeclared(*session, def))) return error;
+  }
+  if (const auto* column = first_undeclared(*session, content)) return undeclared(column->series);
+  return std::nullopt;
+}
+
+Result<std::optional<Error>> Ingest::redeclared(const SessionState& session,
+                                                const codec::SeriesDef& def) {
+  const auto known = session.series.find(def.id);
+  if (known == session.series.end()) return std::nullopt;
+  const auto same = TRY(find_series(session, def));
+  if (same == known->second) return std::nullopt;
+  return Error{
+      .code = Code::kUnprocessable,
+      .message = fmt::format("series {} is already another metric than {}", def.id, def.name)};
+}
+
+Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
+  if (const auto known = sessions_.find(id); known != sessions_.end()) {
+    if (TRY(still_true(*known->second))) return known->second;
+    sessions_.erase(known);
+  } else if (db_.dialect().shared) {
+    TRY(db_.exec(lock_session(db_), id));
+  }
+  auto state = std::make_shared<SessionState>();
+  {
+    Statement row = TRY(db_.query(
+        "SELECT s.key, s.run, s.workload, s.durable_seq, s.utc_minus_boot, s.clock_error, r.id "
+        "FROM sessions s JOIN runs r ON r.key = s.run WHERE s.id = ?1",
+        id));
+    if (!TRY(row.step())) return std::shared_ptr<SessionState>();
+    state->id = id;
+    state->key = row.integer(0);
+    state->run = row.integer(1);
+    state->workload = row.integer(2);
+    state->durable_seq = static_cast<std::uint64_t>(row.integer(3));
+    state->anchor = {.utc_minus_boot = Nanos(row.integer(4)), .error = Nanos(row.integer(5))};
+    state->run_id = row.id128<RunId>(6);
+  }
+  Statement row =
+      TRY(db_.query("SELECT local, series FROM session_series WHERE session = ?1", state->key));
+  while (TRY(row.step()))
+    state->series[static_cast<std::uint32_t>(row.integer(0))] = SeriesId{row.integer(1)};
+  sessions_[id] = state;
+  return state;
+}
+
+// Whatever another process stores of a session moves its durable_seq.
+Result<bool> Ingest::still_true(const SessionState& session) {
+  if (!db_.dialect().shared) return true;
+  Statement row = TRY(db_.query(lock_session(db_), session.id));
+  return TRY(row.step()) && row.integer(0) == session.key &&
+         row.integer(1) == static_cast<std::int64_t>(session.durable_seq);
+}
+
+// Once per call: newest times, durable sequence numbers; then what the caller is told.
+Result<> Ingest::finish(Call& call) {
+  for (const auto& [run, newest] : call.newest) {
+    TRY(db_.defer("UPDATE runs SET newest = greatest(newest, ?2) WHERE key = ?1", run, newest));
+  }
+  for (const auto& [id, session] : call.touched) {
+    call.result.acks.push_back({.session = id, .durable_seq = session ? session->durable_seq : 0});
+    if (!session) continue;
+    TRY(db_.defer("UPDATE sessions SET durable_seq = ?2 WHERE key = ?1 AND durable_seq <> ?2",
+                  session->key, session->durable_seq));
+  }
+  failpoint::reach("ingest.finish");
+  for (const std::int64_t workload : call.data_workloads) {
+    Statement row =
+        TRY(db_.query("SELECT id FROM runs WHERE workload = ?1 AND status = 0", workload));
+    while (TRY(row.step())) call.data_runs.insert(row.id128<RunId>(0));
+  }
+  TRY(db_.flush());
+  call.result.changed_runs.assign(call.changed_runs.begin(), call.changed_runs.end());
+  call.result.data_runs.assign(call.data_runs.begin(), call.data_runs.end());
+  return {};
+}
+
+}  // namespace corral::store::sql

@@ -1,0 +1,109 @@
+// Ingest: turns frames into rows, on the writer's connection, inside a transaction that the caller
+// holds.
+//
+// It knows the sessions' sequence rule (docs/format-frame.md): a session's frames come in order and
+// without gaps, old ones are acknowledged and ignored, and after one refusal the rest of that
+// session in the call is refused too. What a call changed stays in this object's cache of sessions;
+// after a rollback the caller must call forget(). Where several processes write to one database
+// (Dialect::shared), a session's row is locked before anything of it is stored, and what is
+// remembered of it counts only if durable_seq is still what it was. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/content.h"
+#include "store/sql/database.h"
+#include "store/statistics.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+// What the writer remembers of a session; `key`, `run` and `workload` are row keys.
+struct SessionState {
+  SessionId id;
+  RunId run_id;
+  std::int64_t key = 0;
+  std::int64_t run = 0;
+  std::int64_t workload = 0;
+  std::uint64_t durable_seq = 0;
+  ClockAnchor anchor;
+  SeriesMap series;
+};
+
+// Another writer made the same row first: roll back and do it again, now it will be found.
+inline tl::unexpected<Error> lost_race() {
+  return fail(Code::kConflict, "another server stored the same thing at the same moment");
+}
+
+class Ingest {
+ public:
+  explicit Ingest(Connection& database) : db_(database) {}
+  // Refusals are in the answer; an Error means that the caller must roll back.
+  Result<AppendResult> append(std::span<const codec::Frame> frames);
+  void forget() { sessions_.clear(); }
+  // Batch rows written since the last call: the session's key and the row's bytes.
+  std::vector<std::pair<std::int64_t, std::size_t>> take_batches() {
+    return std::exchange(batches_, {});
+  }
+
+ private:
+  // Of one append() call.
+  struct Call {
+    AppendResult result;
+    std::map<SessionId, std::shared_ptr<SessionState>> touched;  // null: not known to the store
+    std::set<SessionId> refused;
+    std::map<std::int64_t, std::int64_t> newest;  // run key -> newest UTC time
+    std::set<RunId> changed_runs, data_runs;
+    std::set<std::int64_t> data_workloads;  // keys whose shared series grew
+  };
+
+  Result<> take(Call& call, const codec::Frame& frame, std::size_t index);
+  Result<std::shared_ptr<SessionState>> find_session(SessionId id);
+  Result<bool> still_true(const SessionState& session);
+  Result<std::optional<Error>> contradiction(const SessionState* session, const Content& content);
+  Result<std::optional<Error>> redeclared(const SessionState& session, const codec::SeriesDef& def);
+  Result<> finish(Call& call);
+
+  // ingest_rows.cpp: the rows of one accepted frame
+  Result<> store(Call& call, SessionState& session, const codec::Frame& frame,
+                 const Content& content);
+  Result<> store_batch(Call& call, SessionState& session, const codec::Frame& frame,
+                       const Content& content);
+  Result<> store_phases(const SessionState& session, const std::vector<codec::PhaseRecord>& phases);
+  Result<bool> store_facts(const SessionState& session, const std::vector<codec::Fact>& facts);
+  Result<> store_event(const SessionState& session, UtcTime time, const codec::Event& event);
+  Result<std::int64_t> log_length(std::int64_t run, codec::LogStream stream);
+  Result<> store_log(const SessionState& session, const codec::LogBody& log);
+  Result<> store_end(Call& call, const SessionState& session, const codec::RunEndBody& end);
+  Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
+                     const codec::GapBody& gap);
+  Result<> declare(SessionState& session, const codec::SeriesDef& def);
+  Result<std::optional<SeriesId>> find_series(const SessionState& session,
+                                              const codec::SeriesDef& def);
+
+  // ingest_session.cpp: experiment, workload, run and session of a first frame
+  Result<std::shared_ptr<SessionState>> open_session(Call& call, const codec::Frame& frame,
+                                                     const codec::SessionBody& body);
+  Result<std::int64_t> experiment_of(const std::string& name, UtcTime created);
+  Result<std::int64_t> workload_of(const codec::SessionBody& body, std::int64_t experiment,
+                                   UtcTime created);
+  struct RunRow {
+    std::int64_t key = 0;
+    std::int64_t workload = 0;
+  };
+  Result<RunRow> run_of(Call& call, const codec::SessionBody& body, UtcTime started);
+  Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started, std::int64_t run);
+
+  Connection& db_;
+  std::vector<std::pair<std::int64_t, std::size_t>> batches_;
+  std::unordered_map<SessionId, std::shared_ptr<SessionState>> sessions_;
+};
+
+}  // namespace corral::store::sql

@@ -1,0 +1,94 @@
+#include <algorithm>
+
+#include "store/sql/ingest.h"
+
+namespace corral::store::sql {
+
+Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const codec::Frame& frame,
+                                                           const codec::SessionBody& body) {
+  const UtcTime started = body.anchor.to_utc(body.started);
+  const RunRow run = TRY(run_of(call, body, started));
+  if (body.role == "supervisor") TRY(supervise(call, body, started, run.key));
+  const auto key = TRY(db_.number(
+      "INSERT INTO sessions (id, run, workload, durable_seq, utc_minus_boot, clock_error, started, "
+      "role, host, pid, rank, boot_id) "
+      "VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+      "ON CONFLICT (id) DO NOTHING RETURNING key",
+      frame.header.session, run.key, run.workload, body.anchor.utc_minus_boot.count(),
+      body.anchor.error.count(), started, body.role, body.host, body.pid, body.rank, body.boot_id));
+  if (!key) return lost_race();
+  auto state = std::make_shared<SessionState>();
+  state->id = frame.header.session;
+  state->run_id = body.run;
+  state->key = *key;
+  state->run = run.key;
+  state->workload = run.workload;
+  state->anchor = body.anchor;
+  return state;
+}
+
+Result<std::int64_t> Ingest::experiment_of(const std::string& name, UtcTime created) {
+  if (const auto known = TRY(db_.number("SELECT id FROM experiments WHERE name = ?1", name)))
+    return *known;
+  const auto made =
+      TRY(db_.number("INSERT INTO experiments (name, created) VALUES (?1, ?2) ON CONFLICT (name) "
+                     "DO NOTHING RETURNING id",
+                     name, created));
+  if (!made) return lost_race();
+  return *made;
+}
+
+Result<std::int64_t> Ingest::workload_of(const codec::SessionBody& body, std::int64_t experiment,
+                                         UtcTime created) {
+  if (const auto known =
+          TRY(db_.number("SELECT key FROM workloads WHERE id = ?1", body.workload))) {
+    TRY(db_.exec("UPDATE workloads SET created = ?2 WHERE key = ?1 AND created > ?2", *known,
+                 created));
+    return *known;
+  }
+  const auto made =
+      TRY(db_.number("INSERT INTO workloads (id, experiment, name, created) VALUES (?1, ?2, ?3, "
+                     "?4) ON CONFLICT (id) DO NOTHING RETURNING key",
+                     body.workload, experiment, body.workload_name, created));
+  if (!made) return lost_race();
+  return *made;
+}
+
+// The run's row; the first session of a run makes it, whatever its role. A run stays in the
+// workload of its first session.
+Result<Ingest::RunRow> Ingest::run_of(Call& call, const codec::SessionBody& body, UtcTime started) {
+  {
+    Statement row = TRY(db_.query("SELECT key, workload FROM runs WHERE id = ?1", body.run));
+    if (TRY(row.step())) return RunRow{.key = row.integer(0), .workload = row.integer(1)};
+  }
+  const std::int64_t experiment = TRY(experiment_of(body.experiment, started));
+  const std::int64_t workload = TRY(workload_of(body, experiment, started));
+  const auto key = TRY(db_.number(
+      "INSERT INTO runs (id, name, experiment, workload, status, supervised, started, newest, "
+      "host) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, 0, ?6, ?6, ?7) ON CONFLICT (id) DO NOTHING RETURNING key",
+      body.run, body.run_name, experiment, workload, RunStatus::kRunning, started, body.host));
+  if (!key) return lost_race();
+  call.changed_runs.insert(body.run);
+  return RunRow{.key = *key, .workload = workload};
+}
+
+// The first supervisor says when the run started; a later one has adopted it, and it runs again if
+// nobody saw its end.
+Result<> Ingest::supervise(Call& call, const codec::SessionBody& body, UtcTime started,
+                           std::int64_t run) {
+  TRY(db_.exec(
+      "UPDATE runs SET supervised = 1, started = ?2, host = ?3, newest = greatest(newest, ?2) "
+      "WHERE key = ?1 AND supervised = 0",
+      run, started, body.host));
+  TRY(db_.exec("UPDATE runs SET name = ?2 WHERE key = ?1 AND name = ''", run, body.run_name));
+  TRY(
+      db_.exec("UPDATE runs SET status = ?2, ended = NULL, end_reason = NULL, exit_code = NULL, "
+               "exit_signal = NULL "
+               "WHERE key = ?1 AND end_reason = ?3",
+               run, RunStatus::kRunning, codec::EndReason::kUnknown));
+  call.changed_runs.insert(body.run);
+  return {};
+}
+
+}  // namespace corral::store::sql

@@ -1,0 +1,98 @@
+#include "store/sql/reads.h"
+#include "store/sql/series_statistics.h"
+
+namespace corral::store::sql {
+namespace {
+
+constexpr std::string_view kSeriesColumns =
+    "SELECT id, owner_kind, kind, aggregation, name, source, unit FROM series ";
+
+Series series_of_row(const Statement& row) {
+  Series series;
+  series.id = SeriesId{row.integer(0)};
+  series.owner = static_cast<metric::Owner>(row.integer(1));
+  series.kind = static_cast<metric::Kind>(row.integer(2));
+  series.aggregation = static_cast<metric::Aggregation>(row.integer(3));
+  series.name = row.text(4);
+  series.source = row.text(5);
+  series.unit = row.text(6);
+  return series;
+}
+
+void say(Series& series, const SeriesDelta& statistics) {
+  series.points = statistics.points;
+  series.nan = statistics.nan;
+  series.first = utc_time(statistics.first_time);
+  series.last_time = utc_time(statistics.last_time);
+  series.first_step = statistics.first_step;
+  series.last_step = statistics.value_step;
+  series.last = statistics.last;
+  series.min = statistics.min;
+  series.max = statistics.max;
+  series.sum = statistics.sum;
+}
+
+Result<> fill(Connection& db, Caches& caches, std::vector<Series>& series) {
+  std::vector<SeriesId> ids;
+  ids.reserve(series.size());
+  for (const Series& one : series) ids.push_back(one.id);
+  const auto statistics = TRY(read_statistics(db, caches, ids));
+  for (Series& one : series) {
+    const auto known = statistics.find(one.id);
+    if (known != statistics.end()) say(one, known->second);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId run) {
+  std::vector<Series> series;
+  for (const std::string_view owner :
+       {"owner_kind = 0 AND owner = (SELECT key FROM runs WHERE id = ?1)",
+        "owner_kind = 1 AND owner = (SELECT workload FROM runs WHERE id = ?1)"}) {
+    Statement row = TRY(db.query(
+        std::string(kSeriesColumns) + "WHERE " + std::string(owner) + " ORDER BY name, source",
+        run));
+    while (TRY(row.step())) series.push_back(series_of_row(row));
+  }
+  TRY(fill(db, caches, series));
+  return series;
+}
+
+Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
+                                        std::span<const SeriesId> ids) {
+  std::vector<Series> series;
+  for (const SeriesId id : ids) {
+    Statement row = TRY(db.query(std::string(kSeriesColumns) + "WHERE id = ?1", id));
+    if (TRY(row.step())) series.push_back(series_of_row(row));
+  }
+  TRY(fill(db, caches, series));
+  return series;
+}
+
+Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db, Caches& caches,
+                                                                 std::span<const RunId> runs,
+                                                                 std::string_view suffix) {
+  std::vector<Series> found;
+  std::vector<RunId> owners;
+  for (const RunId run : runs) {
+    Statement row = TRY(
+        db.query(std::string(kSeriesColumns) +
+                     "WHERE owner_kind = 0 AND owner = (SELECT key FROM runs WHERE id = ?1) "
+                     "AND length(name) >= length(?2) "
+                     "AND substr(name, length(name) - length(?2) + 1) = ?2 ORDER BY name, source",
+                 run, suffix));
+    while (TRY(row.step())) {
+      found.push_back(series_of_row(row));
+      owners.push_back(run);
+    }
+  }
+  TRY(fill(db, caches, found));
+  std::vector<std::pair<RunId, Series>> series;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    series.emplace_back(owners[i], std::move(found[i]));
+  return series;
+}
+
+}  // namespace corral::store::sql

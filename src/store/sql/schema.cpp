@@ -1,0 +1,285 @@
+#include "store/sql/schema.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string>
+
+namespace corral::store::sql {
+namespace {
+
+// Written for SQLite; PostgreSQL reads it with words exchanged (Dialect::words) and its own lines
+// (after `--postgresql`) added. Blobs stand last in their rows, so that the columns before them are
+// read without touching overflow pages.
+constexpr const char* kFirst = R"sql(
+CREATE TABLE experiments (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  name    TEXT NOT NULL UNIQUE,
+  created INTEGER NOT NULL
+);
+CREATE TABLE workloads (
+  key        INTEGER PRIMARY KEY AUTOINCREMENT,
+  id         BLOB NOT NULL UNIQUE,
+  experiment INTEGER NOT NULL REFERENCES experiments (id),
+  name       TEXT NOT NULL,
+  created    INTEGER NOT NULL
+);
+CREATE INDEX workloads_by_experiment ON workloads (experiment, created);
+CREATE TABLE runs (
+  key         INTEGER PRIMARY KEY AUTOINCREMENT,
+  id          BLOB NOT NULL UNIQUE,
+  name        TEXT NOT NULL,
+  experiment  INTEGER NOT NULL REFERENCES experiments (id),
+  workload    INTEGER NOT NULL REFERENCES workloads (key),
+  status      INTEGER NOT NULL,
+  supervised  INTEGER NOT NULL,
+  started     INTEGER NOT NULL,
+  ended       INTEGER,
+  newest      INTEGER NOT NULL,
+  end_reason  INTEGER,
+  exit_code   INTEGER,
+  exit_signal INTEGER,
+  host        TEXT NOT NULL
+);
+CREATE INDEX runs_by_start ON runs (started, id);
+CREATE INDEX runs_by_experiment ON runs (experiment, started, id);
+CREATE INDEX runs_by_workload ON runs (workload, started, id);
+CREATE INDEX runs_by_name ON runs (name, started);
+CREATE INDEX runs_by_status ON runs (status, started, id);
+CREATE TABLE facts (
+  run   INTEGER NOT NULL REFERENCES runs (key),
+  kind  INTEGER NOT NULL,
+  key   TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (run, kind, key)
+) WITHOUT ROWID;
+CREATE TABLE sessions (
+  key            INTEGER PRIMARY KEY AUTOINCREMENT,
+  id             BLOB NOT NULL UNIQUE,
+  run            INTEGER NOT NULL REFERENCES runs (key),
+  workload       INTEGER NOT NULL REFERENCES workloads (key),
+  durable_seq    INTEGER NOT NULL,
+  utc_minus_boot INTEGER NOT NULL,
+  clock_error    INTEGER NOT NULL,
+  started        INTEGER NOT NULL,
+  role           TEXT NOT NULL,
+  host           TEXT NOT NULL,
+  pid            INTEGER NOT NULL,
+  rank           INTEGER,
+  boot_id        TEXT NOT NULL
+);
+CREATE INDEX sessions_by_run ON sessions (run);
+CREATE TABLE series (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  owner_kind  INTEGER NOT NULL,
+  owner       INTEGER NOT NULL,
+  name        TEXT NOT NULL,
+  source      TEXT NOT NULL,
+  unit        TEXT NOT NULL,
+  kind        INTEGER NOT NULL,
+  aggregation INTEGER NOT NULL,
+  blocks      INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (owner_kind, owner, name, source)
+);
+CREATE TABLE session_series (
+  session INTEGER NOT NULL REFERENCES sessions (key),
+  local   INTEGER NOT NULL,
+  series  INTEGER NOT NULL REFERENCES series (id),
+  slice   INTEGER,
+  PRIMARY KEY (session, local)
+) WITHOUT ROWID;
+CREATE INDEX session_series_by_series ON session_series (series, session, local);
+CREATE TABLE batches (
+  id        INTEGER PRIMARY KEY AUTOINCREMENT,
+  session   INTEGER NOT NULL REFERENCES sessions (key),
+  first_seq INTEGER NOT NULL,
+  last_seq  INTEGER NOT NULL,
+  t0        INTEGER NOT NULL,
+  t1        INTEGER NOT NULL,
+  damaged   INTEGER NOT NULL DEFAULT 0,
+  frame     BLOB NOT NULL
+);
+--postgresql ALTER TABLE batches ALTER COLUMN frame SET STORAGE EXTERNAL;
+CREATE INDEX batches_by_session ON batches (session, id);
+CREATE TABLE slices (
+  session    INTEGER NOT NULL REFERENCES sessions (key),
+  slice      INTEGER NOT NULL,
+  statistics BLOB NOT NULL,
+  PRIMARY KEY (session, slice)
+) WITHOUT ROWID;
+CREATE TABLE row_groups (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL REFERENCES sessions (key),
+  slice   INTEGER NOT NULL,
+  state   INTEGER NOT NULL,
+  t0      INTEGER NOT NULL,
+  t1      INTEGER NOT NULL,
+  points  INTEGER NOT NULL,
+  data    BLOB NOT NULL
+);
+--postgresql ALTER TABLE row_groups ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE INDEX row_groups_by_slice ON row_groups (session, slice, id);
+CREATE INDEX row_groups_open ON row_groups (session) WHERE state = 0;
+CREATE TABLE block_times (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL REFERENCES sessions (key),
+  data    BLOB NOT NULL
+);
+--postgresql ALTER TABLE block_times ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE INDEX block_times_by_session ON block_times (session);
+CREATE TABLE blocks (
+  series  INTEGER NOT NULL REFERENCES series (id),
+  no      INTEGER NOT NULL,
+  session INTEGER NOT NULL REFERENCES sessions (key),
+  times   INTEGER NOT NULL REFERENCES block_times (id),
+  data    BLOB NOT NULL,
+  PRIMARY KEY (series, no)
+);
+--postgresql ALTER TABLE blocks ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE TABLE pyramid (
+  series  INTEGER NOT NULL REFERENCES series (id),
+  channel INTEGER NOT NULL,
+  tier    INTEGER NOT NULL,
+  no      INTEGER NOT NULL,
+  data    BLOB NOT NULL,
+  PRIMARY KEY (series, channel, tier, no)
+);
+--postgresql ALTER TABLE pyramid ALTER COLUMN data SET STORAGE EXTERNAL;
+CREATE TABLE phases (
+  session    INTEGER NOT NULL REFERENCES sessions (key),
+  id         INTEGER NOT NULL,
+  run        INTEGER NOT NULL REFERENCES runs (key),
+  parent     INTEGER NOT NULL,
+  kind       INTEGER NOT NULL,
+  started    INTEGER,
+  ended      INTEGER,
+  name       TEXT NOT NULL,
+  type       TEXT NOT NULL,
+  lane       TEXT NOT NULL,
+  links      TEXT NOT NULL,
+  attributes TEXT NOT NULL,
+  PRIMARY KEY (session, id)
+) WITHOUT ROWID;
+CREATE INDEX phases_by_run ON phases (run, started);
+CREATE TABLE events (
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
+  run        INTEGER NOT NULL REFERENCES runs (key),
+  session    INTEGER NOT NULL REFERENCES sessions (key),
+  time       INTEGER NOT NULL,
+  name       TEXT NOT NULL,
+  origin     TEXT NOT NULL,
+  attributes TEXT NOT NULL
+);
+CREATE INDEX events_by_run ON events (run, time);
+CREATE TABLE logs (
+  id     INTEGER PRIMARY KEY AUTOINCREMENT,
+  run    INTEGER NOT NULL REFERENCES runs (key),
+  stream INTEGER NOT NULL,
+  start  INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  time   INTEGER NOT NULL,
+  bytes  BLOB NOT NULL,
+  UNIQUE (run, stream, start)
+);
+CREATE INDEX logs_by_run ON logs (run, id);
+CREATE TABLE log_streams (
+  run    INTEGER NOT NULL REFERENCES runs (key),
+  stream INTEGER NOT NULL,
+  length INTEGER NOT NULL,
+  PRIMARY KEY (run, stream)
+) WITHOUT ROWID;
+)sql";
+
+constexpr std::array kMigrations = {kFirst};
+
+// Longest first match of a word of the dialect, at the start of an identifier.
+std::string with_words(std::string_view sql, const Dialect& dialect) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::string out;
+  for (std::size_t at = 0; at < sql.size();) {
+    const bool starts = at == 0 || !is_word(sql[at - 1]);
+    const auto* found = dialect.words.data() + dialect.words.size();
+    if (starts) {
+      found = std::ranges::find_if(dialect.words.data(), found, [&](const auto& word) {
+        const std::size_t end = at + word.first.size();
+        return sql.substr(at).starts_with(word.first) && (end == sql.size() || !is_word(sql[end]));
+      });
+    }
+    if (found == dialect.words.data() + dialect.words.size()) {
+      out += sql[at++];
+    } else {
+      out += found->second;
+      at += found->first.size();
+    }
+  }
+  return out;
+}
+
+std::string migration(std::size_t step, const Dialect& dialect) {
+  std::string sql = with_words(kMigrations.at(step), dialect);
+  if (dialect.own_lines.empty()) return sql;
+  for (std::size_t at = 0; (at = sql.find(dialect.own_lines, at)) != std::string::npos;)
+    sql.erase(at, dialect.own_lines.size());
+  return sql;
+}
+
+Result<> migrate_step(Connection& database, std::size_t from) {
+  TRY(database.script(std::string(database.dialect().begin_write)));
+  const auto work = [&]() -> Result<> {
+    TRY(database.script(std::string(database.dialect().lock_schema)));
+    if (TRY(schema_version(database)) > static_cast<int>(from)) return database.script("COMMIT");
+    if (from == 0) {
+      TRY(database.script(
+          with_words("CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT "
+                     "ROWID; INSERT INTO meta VALUES ('schema_version', 0);",
+                     database.dialect())));
+    }
+    TRY(database.script(migration(from, database.dialect())));
+    TRY(database.exec("UPDATE meta SET value = ?1 WHERE key = 'schema_version'",
+                      static_cast<std::int64_t>(from + 1)));
+    return database.script("COMMIT");
+  };
+  Result<> done = work();
+  if (!done && database.in_transaction()) static_cast<void>(database.script("ROLLBACK"));
+  return done;
+}
+
+}  // namespace
+
+int newest_schema() { return static_cast<int>(kMigrations.size()); }
+
+Result<int> schema_version(Connection& database) {
+  if (!TRY(database.has_table("meta"))) {
+    if (TRY(database.empty())) return 0;
+    return fail(Code::kUnsupported, fmt::format("{} is the database of another program: {}",
+                                                database.name(), database.dialect().elsewhere));
+  }
+  const auto version = TRY(database.number("SELECT value FROM meta WHERE key = 'schema_version'"));
+  if (!version)
+    return fail(Code::kCorruption, database.name() + " does not say its schema version");
+  if (*version > newest_schema()) {
+    return fail(
+        Code::kUnsupported,
+        fmt::format(
+            "this store was written by a newer Corral (schema {}, this one knows {}): upgrade",
+            *version, newest_schema()));
+  }
+  return static_cast<int>(*version);
+}
+
+Result<> migrate(Connection& database) {
+  const int version = TRY(schema_version(database));
+  for (auto step = static_cast<std::size_t>(version); step < kMigrations.size(); ++step) {
+    auto done = migrate_step(database, step);
+    if (!done)
+      return tl::unexpected(
+          done.error().with_context(fmt::format("migrating the store to schema {}", step + 1)));
+  }
+  return {};
+}
+
+}  // namespace corral::store::sql

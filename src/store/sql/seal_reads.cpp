@@ -1,0 +1,204 @@
+#include "store/sql/seal_reads.h"
+
+#include <deque>
+#include <limits>
+
+#include "metric/catalogue.h"
+#include "store/seal/gather.h"
+#include "store/sql/batch_rows.h"
+#include "store/sql/levels.h"
+
+namespace corral::store::sql {
+namespace {
+
+constexpr std::size_t kSealBytes = 32u << 20;
+constexpr std::int64_t kSealRows = 256;
+
+struct SealedSession {
+  ClockAnchor anchor;
+  SeriesMap series;
+  std::map<SeriesId, std::int64_t> slices;
+};
+
+Result<SealedSession> session_of(Connection& db, std::int64_t key) {
+  SealedSession session;
+  {
+    Statement row =
+        TRY(db.query("SELECT utc_minus_boot, clock_error FROM sessions WHERE key = ?1", key));
+    if (!TRY(row.step())) return fail(Code::kNotFound, "no such session");
+    session.anchor = {.utc_minus_boot = Nanos(row.integer(0)), .error = Nanos(row.integer(1))};
+  }
+  Statement row =
+      TRY(db.query("SELECT local, series, slice FROM session_series WHERE session = ?1", key));
+  while (TRY(row.step())) {
+    session.series[static_cast<std::uint32_t>(row.integer(0))] = SeriesId{row.integer(1)};
+    if (!row.is_null(2)) session.slices[SeriesId{row.integer(1)}] = row.integer(2);
+  }
+  return session;
+}
+
+struct BatchRows {
+  std::vector<std::int64_t> rows, damaged;
+  std::deque<std::vector<codec::SamplesBody>> samples;  // stable: Gather points into it
+};
+
+Result<BatchRows> batch_rows(Connection& db, std::int64_t session) {
+  BatchRows batches;
+  Statement row =
+      TRY(db.query("SELECT id, frame FROM batches WHERE session = ?1 AND damaged = 0 "
+                   "ORDER BY id LIMIT ?2",
+                   session, kSealRows));
+  std::size_t bytes = 0;
+  while (bytes < kSealBytes && TRY(row.step())) {
+    bytes += row.blob(1).size();
+    auto samples = samples_of(row.blob(1));
+    if (!samples) {
+      batches.damaged.push_back(row.integer(0));
+      continue;
+    }
+    batches.rows.push_back(row.integer(0));
+    batches.samples.push_back(*std::move(samples));
+  }
+  return batches;
+}
+
+struct RowGroupSize {
+  std::int64_t id = 0;
+  RowGroupState state = RowGroupState::kOpen;
+  std::int64_t points = 0;
+};
+
+Result<std::vector<RowGroupSize>> row_groups_of(Connection& db, const SliceKey& key) {
+  std::vector<RowGroupSize> found;
+  Statement row =
+      TRY(db.query("SELECT id, state, points FROM row_groups WHERE session = ?1 AND slice = ?2 "
+                   "AND state < ?3 ORDER BY id",
+                   key.session, key.slice, RowGroupState::kSetAside));
+  while (TRY(row.step()))
+    found.push_back({.id = row.integer(0),
+                     .state = static_cast<RowGroupState>(row.integer(1)),
+                     .points = row.integer(2)});
+  return found;
+}
+
+std::vector<std::int64_t> smaller_than(const std::vector<RowGroupSize>& groups,
+                                       std::int64_t points) {
+  std::vector<std::int64_t> rows;
+  for (const RowGroupSize& group : groups) {
+    if (group.points < points) rows.push_back(group.id);
+  }
+  return rows;
+}
+
+// The rows that are worth merging now. Sixteen of like size become one, so that a point is written
+// again a few times only, however small the first pieces are.
+std::vector<std::int64_t> chosen(const std::vector<RowGroupSize>& groups, RowGroupState state) {
+  constexpr std::size_t kMerge = 16;
+  constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
+  std::int64_t points = 0;
+  for (const RowGroupSize& group : groups) points += group.points;
+  // It may hold more points than a block and fill none: with and without steps, in several groups.
+  const bool done = groups.size() == 1 && groups[0].state == RowGroupState::kSettled;
+  if (state == RowGroupState::kSettled)
+    return done ? std::vector<std::int64_t>() : smaller_than(groups, kAll);
+  if (points >= static_cast<std::int64_t>(codec::kColumnEntries)) return smaller_than(groups, kAll);
+  for (std::int64_t size = 16; size <= static_cast<std::int64_t>(codec::kColumnEntries);
+       size *= 16) {
+    auto rows = smaller_than(groups, size);
+    if (rows.size() >= kMerge) return rows;
+  }
+  return {};
+}
+
+Result<SeriesToSeal> series_to_seal(Connection& db, SeriesId id) {
+  SeriesToSeal series;
+  {
+    Statement row = TRY(db.query("SELECT blocks, kind FROM series WHERE id = ?1", id));
+    if (!TRY(row.step())) return fail(Code::kNotFound, "the series is gone");
+    series.blocks = row.integer(0);
+    series.counter = row.integer(1) == static_cast<std::int64_t>(metric::Kind::kCounter);
+  }
+  if (series.blocks > 0) {
+    series.last_session = TRY(db.number("SELECT session FROM blocks WHERE series = ?1 AND no = ?2",
+                                        id, series.blocks - 1))
+                              .value_or(0);
+  }
+  return series;
+}
+
+}  // namespace
+
+Result<std::optional<SealPlan>> plan_batches(Connection& db, std::int64_t session,
+                                             RowGroupState state) {
+  BatchRows batches = TRY(batch_rows(db, session));
+  if (batches.rows.empty() && batches.damaged.empty()) return std::nullopt;
+  SealedSession known = TRY(session_of(db, session));
+  Gather gather;
+  for (const auto& bodies : batches.samples) {
+    for (const auto& samples : bodies) gather.add(samples, known.series, known.anchor);
+  }
+  BatchesToSeal work{.session = session,
+                     .rows = std::move(batches.rows),
+                     .groups = gather.take(),
+                     .slices = std::move(known.slices),
+                     .statistics = {},
+                     .state = state};
+  Statement row = TRY(db.query("SELECT slice, statistics FROM slices WHERE session = ?1", session));
+  while (TRY(row.step()))
+    work.statistics.emplace(row.integer(0), TRY(decode_statistics(row.blob(1))));
+  SealPlan plan = seal_batches(std::move(work));
+  plan.damaged_batches = std::move(batches.damaged);
+  return plan;
+}
+
+Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& key,
+                                                RowGroupState state) {
+  RowGroupsToSeal work{.session = key.session,
+                       .slice = key.slice,
+                       .rows = {},
+                       .groups = {},
+                       .series = {},
+                       .state = state};
+  std::vector<std::int64_t> damaged;
+  std::deque<std::vector<codec::SamplingGroup>> decoded;
+  Gather gather;
+  for (const std::int64_t id : chosen(TRY(row_groups_of(db, key)), state)) {
+    Statement row = TRY(db.query("SELECT data FROM row_groups WHERE id = ?1", id));
+    if (!TRY(row.step())) return fail(Code::kConflict, "a row group is gone");
+    auto groups = codec::decode_row_group(row.blob(0));
+    if (!groups) {
+      damaged.push_back(id);
+      continue;
+    }
+    work.rows.push_back(id);
+    gather.add(decoded.emplace_back(*std::move(groups)));
+  }
+  if (work.rows.empty() && damaged.empty()) return std::nullopt;
+  work.groups = gather.take();
+  for (const auto& group : work.groups) {
+    for (const auto& column : group.columns) {
+      if (!work.series.contains(column.series))
+        work.series[column.series] = TRY(series_to_seal(db, column.series));
+    }
+  }
+  SealPlan plan = TRY(seal_row_groups(
+      std::move(work), [&](SeriesId series, Channel channel, int tier, std::int64_t no) {
+        return read_pyramid_row(db, {series, channel, tier, no});
+      }));
+  plan.damaged_row_groups = std::move(damaged);
+  // One row group of enough points, of which no series can fill a block: it is good as it is.
+  const bool idle = plan.blocks.empty() && plan.row_groups.size() == 1 &&
+                    plan.damaged_row_groups.empty() && state == RowGroupState::kOpen;
+  if (idle) return std::nullopt;
+  return plan;
+}
+
+Result<std::vector<std::int64_t>> slices_of(Connection& db, std::int64_t session) {
+  std::vector<std::int64_t> slices;
+  Statement row =
+      TRY(db.query("SELECT slice FROM slices WHERE session = ?1 ORDER BY slice", session));
+  while (TRY(row.step())) slices.push_back(row.integer(0));
+  return slices;
+}
+
+}  // namespace corral::store::sql

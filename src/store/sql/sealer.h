@@ -1,0 +1,78 @@
+// Sealer: the thread that lets points rise from batch rows to row groups and blocks.
+//
+// It is told of every batch row that was stored, reads and encodes on a connection for reading, and
+// hands each plan to the writer, where it is a transaction of its own. A session's batch rows
+// become row groups after ten seconds or four mebibytes; its slices are looked at one after
+// another, each plan small, so that no seal holds up an acknowledgement for long. What a session
+// that ended or fell silent has left is settled. Another server on the same database may seal the
+// same session at the same time: one of the two plans is refused as a conflict, and nothing is
+// stored twice. An error leaves everything where it was; it is kept for info() and tried again
+// later.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/time.h"
+#include "store/seal/plan.h"
+#include "store/sql/readers.h"
+#include "store/sql/writer.h"
+
+namespace corral::store::sql {
+
+class Sealer {
+ public:
+  Sealer(Readers& readers, Writer& writer);
+  ~Sealer();
+  Sealer(const Sealer&) = delete;
+  Sealer& operator=(const Sealer&) = delete;
+
+  // A batch row of the session was stored; any thread, short. Waits a little when far more was
+  // stored than is sealed.
+  void note(std::int64_t session, std::size_t bytes);
+  void pace();
+  // Everything that is in batch rows now is in row groups or blocks when this returns; settled: as
+  // if all sessions had ended. For tests, benchmarks and `corral store`.
+  Result<> seal_all(bool settle);
+  // What the last attempt met, empty when it went well.
+  [[nodiscard]] std::string problem() const;
+
+ private:
+  struct Waiting {
+    std::size_t rows = 0, bytes = 0;  // in batch rows, as far as this process knows
+    BootTime first, newest;           // noted
+    BootTime not_before;              // after an error
+    bool settled = false;
+  };
+  struct Task {
+    std::int64_t session = 0;
+    bool settle = false;
+    bool all = false;  // batch rows that come meanwhile, too
+  };
+
+  void loop();
+  void find_left_over();
+  std::optional<Task> next_task();
+  void run(const Task& task);
+  Result<> seal(const Task& task);
+  Result<bool> apply(Result<std::optional<SealPlan>> plan);
+  Result<bool> may_settle(std::int64_t session, Nanos silent);
+
+  Readers& readers_;
+  Writer& writer_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_, room_;
+  std::map<std::int64_t, Waiting> waiting_;
+  std::size_t backlog_ = 0;
+  std::string problem_;
+  bool stopping_ = false;
+  std::mutex sealing_;  // one plan is made and carried out at a time
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace corral::store::sql

@@ -1,0 +1,17 @@
+// Statistics of series as they are now: what the slices say, and the batch rows above them.
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "store/sql/database.h"
+#include "store/sql/view.h"
+#include "store/statistics.h"
+
+namespace corral::store::sql {
+
+// Of those that have points. Damaged batch rows and slices are left out.
+Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,
+                                                        std::span<const SeriesId> series);
+
+}  // namespace corral::store::sql

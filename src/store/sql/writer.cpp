@@ -1,0 +1,173 @@
+#include "store/sql/writer.h"
+
+#include <exception>
+
+#include "core/failpoint.h"
+
+namespace corral::store::sql {
+namespace {
+
+constexpr std::size_t kQueue = 256;
+// Bytes of one transaction: bounds the log and how long one caller waits for the others.
+constexpr std::size_t kGroupBytes = 4u << 20;
+constexpr int kAttempts = 5;
+
+// What another process's writes or a lost connection bring about.
+bool passing(const Error& error) {
+  return error.code == Code::kConflict || error.code == Code::kUnavailable;
+}
+
+}  // namespace
+
+Writer::Writer(std::unique_ptr<Connection> database, Stored stored)
+    : database_(std::move(database)),
+      ingest_(*database_),
+      stored_(std::move(stored)),
+      thread_([this] { loop(); }) {}
+
+Writer::~Writer() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_all();
+  room_.notify_all();
+  thread_.join();
+}
+
+Result<AppendResult> Writer::append(std::span<const codec::Frame> frames) {
+  Job job;
+  job.frames = frames;
+  return wait_for(job);
+}
+
+Result<> Writer::transact(const Write& write) {
+  Job job;
+  job.write = &write;
+  const auto done = wait_for(job);
+  if (!done) return tl::unexpected(done.error());
+  return {};
+}
+
+Result<AppendResult> Writer::wait_for(Job& job) {
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [&] { return stopping_ || queue_.size() < kQueue; });
+  if (stopping_) return fail(Code::kUnavailable, "the store is closing");
+  queue_.push_back(&job);
+  work_.notify_one();
+  done_.wait(lock, [&] { return job.result.has_value(); });
+  return *std::move(job.result);
+}
+
+void Writer::loop() {
+  for (;;) {
+    const std::vector<Job*> group = next_group();
+    if (group.empty()) return;
+    group.front()->write != nullptr ? write_alone(*group.front()) : write(group);
+    done_.notify_all();
+  }
+}
+
+std::vector<Writer::Job*> Writer::next_group() {
+  std::unique_lock lock(mutex_);
+  work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  std::vector<Job*> group;
+  if (stopping_) {
+    for (Job* job : queue_) job->result = fail(Code::kUnavailable, "the store is closing");
+    queue_.clear();
+    done_.notify_all();
+    return group;
+  }
+  std::size_t bytes = 0;
+  while (!queue_.empty() && (group.empty() || bytes < kGroupBytes)) {
+    if (!group.empty() && queue_.front()->write != nullptr) break;
+    for (const codec::Frame& frame : queue_.front()->frames) bytes += frame.raw.size();
+    group.push_back(queue_.front());
+    queue_.pop_front();
+    if (group.front()->write != nullptr) break;
+  }
+  room_.notify_all();
+  return group;
+}
+
+void Writer::write(const std::vector<Job*>& group) {
+  std::vector<Result<AppendResult>> results;
+  Result<> done;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    results.clear();
+    done = try_group(group, results);
+    if (done) break;
+    ingest_.take_batches();
+    ingest_.forget();
+    if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+    if (!database_->dialect().shared || !passing(done.error())) break;
+  }
+  // For the client both mean: send it again.
+  if (!done && done.error().code == Code::kConflict)
+    done = fail(Code::kUnavailable, done.error().message);
+  for (const auto& [session, bytes] : ingest_.take_batches()) stored_(session, bytes);
+  const std::scoped_lock lock(mutex_);
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    group[i]->result =
+        done ? std::move(results[i]) : Result<AppendResult>(tl::unexpected(done.error()));
+  }
+}
+
+void Writer::write_alone(Job& job) {
+  const auto work = [&]() -> Result<> {
+    TRY(database_->revive());
+    TRY(database_->script(std::string(database_->dialect().begin_write)));
+    TRY((*job.write)(*database_));
+    if (!database_->in_transaction())
+      return fail(Code::kInternal, "the transaction ended by itself");
+    failpoint::reach("seal.before_commit");
+    TRY(database_->script("COMMIT"));
+    failpoint::reach("seal.after_commit");
+    return {};
+  };
+  const Result<> done = work();
+  if (!done && database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+  const std::scoped_lock lock(mutex_);
+  job.result = done ? Result<AppendResult>(AppendResult{})
+                    : Result<AppendResult>(tl::unexpected(done.error()));
+}
+
+// An Error: nothing of the group is stored, or nobody knows (a connection lost while committing).
+Result<> Writer::try_group(const std::vector<Job*>& group,
+                           std::vector<Result<AppendResult>>& results) {
+  try {
+    TRY(database_->revive());
+    TRY(database_->script(std::string(database_->dialect().begin_write)));
+    failpoint::reach("writer.begin");
+    for (const Job* job : group) {
+      results.push_back(write_one(*job));
+      if (results.back()) continue;
+      // A full disk or an I/O error ends the whole transaction.
+      const Error& error = results.back().error();
+      if (!database_->in_transaction() || (database_->dialect().shared && passing(error)))
+        return tl::unexpected(error);
+    }
+    if (!database_->in_transaction())
+      return fail(Code::kInternal, "the transaction ended by itself");
+    failpoint::reach("writer.before_commit");
+    TRY(database_->script("COMMIT"));
+    failpoint::reach("writer.after_commit");
+    return {};
+  } catch (const std::exception& e) {
+    return fail(Code::kInternal, std::string("writing to the store: ") + e.what());
+  }
+}
+
+Result<AppendResult> Writer::write_one(const Job& job) {
+  TRY(database_->script("SAVEPOINT one"));
+  Result<AppendResult> result = ingest_.append(job.frames);
+  if (result) {
+    TRY(database_->script("RELEASE one"));
+    return result;
+  }
+  ingest_.forget();
+  if (database_->in_transaction()) TRY(database_->script("ROLLBACK TO one; RELEASE one"));
+  return result;
+}
+
+}  // namespace corral::store::sql

@@ -1,0 +1,67 @@
+// Writer: the one thread that writes to the database.
+//
+// append() hands it a call and sleeps until the transaction that holds it is on the disk. Whatever
+// waits when the thread comes round goes into one transaction (group commit), each call in a
+// savepoint of its own, so that one that fails takes nothing else with it. A group that met another
+// process's writes, or found its connection gone, is tried again a few times: nothing of it is
+// stored then, or durable_seq says what is. The queue holds as many
+// calls as there are threads that wait, up to kQueue.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "store/sql/database.h"
+#include "store/sql/ingest.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+class Writer {
+ public:
+  // `stored` is told, on the writer's thread, of every batch row once it is durable.
+  using Stored = std::function<void(std::int64_t session, std::size_t bytes)>;
+  Writer(std::unique_ptr<Connection> database, Stored stored);
+  // Calls that wait are answered kUnavailable; the last commit is finished.
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  Result<AppendResult> append(std::span<const codec::Frame> frames);
+  // Calls write(connection) in a transaction of its own, tried once.
+  using Write = std::function<Result<>(Connection&)>;
+  Result<> transact(const Write& write);
+
+ private:
+  struct Job {
+    std::span<const codec::Frame> frames;  // the waiting caller's
+    const Write* write = nullptr;          // instead of frames
+    std::optional<Result<AppendResult>> result;
+  };
+  Result<AppendResult> wait_for(Job& job);
+
+  void loop();
+  std::vector<Job*> next_group();
+  void write(const std::vector<Job*>& group);
+  void write_alone(Job& job);
+  Result<> try_group(const std::vector<Job*>& group, std::vector<Result<AppendResult>>& results);
+  Result<AppendResult> write_one(const Job& job);
+
+  std::unique_ptr<Connection> database_;
+  Ingest ingest_;
+  Stored stored_;
+  std::mutex mutex_;
+  std::condition_variable work_, done_, room_;
+  std::deque<Job*> queue_;
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses everything above
+};
+
+}  // namespace corral::store::sql

@@ -1,0 +1,165 @@
+"""A store on PostgreSQL: runs, several servers on one database, a database that goes away, passwords."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from postgres import Postgres, programs
+from support import Corral, alive, check_steps, until
+
+PASSWORD = "s%rp/ise"
+ENCODED = "s%25rp%2Fise"
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Postgres]:
+    bin_ = programs()
+    if bin_ is None:
+        pytest.skip("PostgreSQL is not installed")
+    server = Postgres(bin_)
+    server.sql(f"CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}'")
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+class Nodes:
+    """Homes whose store is the same new database, each with a server of its own."""
+
+    def __init__(self, server: Postgres, root: Path) -> None:
+        self.name = f"t_{os.urandom(4).hex()}"
+        server.sql(f"CREATE DATABASE {self.name} OWNER guarded")
+        self.url = server.url("guarded", self.name)
+        self._root = root
+        self._nodes: list[Corral] = []
+        self._runtimes: list[Path] = []
+
+    def new(self) -> Corral:
+        home = self._root / f"node{len(self._nodes)}"
+        home.mkdir()
+        self._runtimes.append(Path(tempfile.mkdtemp(prefix="corral-")))
+        corral = Corral(home, self._runtimes[-1])
+        corral.store = home / "state/corral/databases" / hashlib.sha256(self.url.encode()).hexdigest()[:16]
+        corral.environment |= {"CORRAL_STORE": self.url, "PGPASSWORD": PASSWORD}
+        self._nodes.append(corral)
+        return corral
+
+    def close(self) -> None:
+        for node in self._nodes:
+            node.close()
+        for runtime in self._runtimes:
+            shutil.rmtree(runtime, ignore_errors=True)
+
+
+@pytest.fixture
+def nodes(database: Postgres, tmp_path: Path) -> Iterator[Nodes]:
+    made = Nodes(database, tmp_path)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def test_every_node_answers_for_every_run(nodes: Nodes) -> None:
+    one, two = nodes.new(), nodes.new()
+    counter = one.counter()
+    run = one.start("run", "--no-listeners", "--name", "first", *counter.program(10_000_000, burst=20))
+    until(lambda: counter.returned > 200, "it logs")
+
+    def live() -> bool:
+        done = two("export", "first", "--metric", "x", status=None)
+        return done.returncode == 0 and len(done.stdout.splitlines()) > 100
+
+    until(live, "the other node shows the run while it goes on")
+    two("run", "--no-listeners", "--name", "second", "true")
+    assert one.server_pid() != two.server_pid()
+    # What one node began, the other goes on with.
+    one.kill_server()
+    os.kill(counter.pid, signal.SIGKILL)
+    run.communicate(timeout=120)
+    for node in (one, two):
+        check_steps(node.points("first", "x"), counter.returned, in_flight=1)
+        assert {r["name"]: r["status"] for r in node.runs()} == {"first": "failed", "second": "finished"}
+
+
+def test_a_database_that_fails_loses_nothing(nodes: Nodes, database: Postgres) -> None:
+    corral = nodes.new()
+    counter = corral.counter()
+    run = corral.start("run", "--no-listeners", "--name", "run", *counter.program(10_000_000, burst=20))
+    until(lambda: counter.returned > 0, "it logs")
+    until(corral.record, "its server is there")
+
+    def stored() -> int:
+        return int(database.sql("SELECT coalesce(sum(durable_seq), 0) FROM sessions", nodes.name))
+
+    for _ in range(4):
+        before = stored()
+        until(lambda before=before: stored() > before, "data arrives")  # type: ignore[misc]
+        database.stop_at_once()
+        logged = counter.returned
+        until(lambda logged=logged: counter.returned > logged + 100, "the training goes on")  # type: ignore[misc]
+        database.start()
+    os.kill(counter.pid, signal.SIGKILL)
+    run.communicate(timeout=120)
+    corral.wait_spool_empty()
+    check_steps(corral.points("run", "x"), counter.returned, in_flight=1)
+
+
+def test_no_password_where_others_could_read_it(nodes: Nodes) -> None:
+    corral = nodes.new()
+    del corral.environment["PGPASSWORD"]
+    del corral.environment["CORRAL_STORE"]
+    url = nodes.url.replace("guarded@", f"guarded:{ENCODED}@")
+    counter = corral.counter()
+    run = corral.start("run", "--no-listeners", "--store", url, *counter.program(10_000_000, burst=20))
+    until(lambda: counter.returned > 0, "it logs")
+    server = until(corral.server_pid, "its server is there")
+    for pid in (run.pid, server):
+        shown = Path(f"/proc/{pid}/cmdline").read_bytes()
+        assert b"corral" in shown
+        assert ENCODED.encode() not in shown
+    os.kill(counter.pid, signal.SIGKILL)
+    _, said = run.communicate(timeout=120)
+    assert ENCODED.encode() not in said
+    for path in corral.home.rglob("*"):
+        if path.is_file():
+            text = path.read_bytes()
+            assert ENCODED.encode() not in text, path
+            assert PASSWORD.encode() not in text, path
+    assert b"stopped" in corral("serve", "--stop", "--store", url).stdout
+    assert not alive(server)
+
+
+def test_what_is_wrong_is_said(nodes: Nodes, database: Postgres) -> None:
+    corral = nodes.new()
+    wrong = corral("serve", env={"PGPASSWORD": "no"}, status=1).stderr.decode()
+    assert "password authentication failed" in wrong, wrong
+    assert "PGPASSWORD" in wrong, wrong
+    missing = corral("serve", "--store", database.url("postgres", "nowhere"), status=1).stderr.decode()
+    assert "createdb" in missing, missing
+    other = corral("serve", "--store", "mysql://u:secret@h/db", status=None)
+    assert other.returncode != 0 and b"secret" not in other.stderr
+    # A run is recorded all the same and waits in the spool.
+    corral("run", "--no-listeners", "true", env={"PGPASSWORD": "no"}, seconds=120)
+    assert len(corral.spooled()) == 1
+    corral("run", "--no-listeners", "true")
+    corral.wait_spool_empty()
+    assert len(corral.runs()) == 2
+
+
+def test_charts_from_a_replica(nodes: Nodes) -> None:
+    """Any PostgreSQL that has the tables will do for the test: the same one."""
+    corral = nodes.new()
+    corral("run", "--no-listeners", "true")
+    assert b"stopped" in corral("serve", "--stop").stdout
+    corral.serve("--read-store", nodes.url)
+    assert len(corral.runs()) == 1
+    assert b"--read-store" in corral("serve", "--read-store", nodes.url, "--store", corral.home / "d", status=2).stderr

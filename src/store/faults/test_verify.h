@@ -1,0 +1,28 @@
+// Verify: compares a store with what a script sent to it.
+#pragma once
+
+#include <string>
+
+#include "core/result.h"
+#include "store/faults/script.h"
+#include "store/store.h"
+
+namespace corral::store::faults {
+
+// Up to where the store has each session of the script.
+Result<Durable> durable_of(Store& store, const Script& script);
+
+// Every point of the script's run, sorted.
+struct Reading {
+  ScriptPoints points;
+  std::size_t damaged = 0;  // rows, blocks and pyramid rows that could not be read
+};
+// kInternal when the pyramid and the points under it contradict each other.
+Result<Reading> read_points(Store& store, const Script& script);
+
+// What is wrong with the store, in words; empty when each session is stored at least up to
+// `acknowledged`, whole frames only, and exactly the points of what is stored are there, with
+// statistics that agree.
+std::string problem_of(Store& store, const Script& script, const Durable& acknowledged);
+
+}  // namespace corral::store::faults

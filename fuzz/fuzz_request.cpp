@@ -1,11 +1,14 @@
-// What a client sends: request targets, the body of POST /charts, and the splitting of frame
-// bodies.
+// What a client sends: request targets, the bodies of POST /charts, /lines, /points and /windows,
+// and the splitting of frame bodies.
 #include <cstdlib>
 #include <cstring>
 
 #include "core/json_position.h"
 #include "server/api/chart_request.h"
 #include "server/api/frames_split.h"
+#include "server/api/line_request.h"
+#include "server/api/read_request.h"
+#include "server/api/window_request.h"
 #include "server/http/request.h"
 
 namespace {
@@ -26,13 +29,36 @@ void fuzz_frames(std::span<const std::uint8_t> bytes) {
   check(split.error.has_value() == (total != bytes.size()));
 }
 
+void check_error(const corral::server::api::RequestError& error, std::string_view text) {
+  check(!error.error.message.empty() && error.position.value_or(0) <= text.size());
+}
+
 void fuzz_chart(std::string_view text) {
   const auto request = corral::server::api::parse_chart_request(text);
   if (request) {
     check(request->width >= 1 && !request->series.empty());
   } else {
-    check(!request.error().error.message.empty() &&
-          request.error().position.value_or(0) <= text.size());
+    check_error(request.error(), text);
+  }
+  const auto lines = corral::server::api::parse_line_request(text);
+  if (lines) {
+    check(lines->width >= 1 && !lines->lines.empty());
+    for (const auto& line : lines->lines) check(!line.series.empty());
+  } else {
+    check_error(lines.error(), text);
+  }
+  const auto points = corral::server::api::parse_points_request(text);
+  if (points) {
+    check(!points->runs.empty() && !points->read.metrics.empty() &&
+          points->read.points.value_or(4) > 3);
+  } else {
+    check_error(points.error(), text);
+  }
+  const auto windows = corral::server::api::parse_window_request(text);
+  if (windows) {
+    check(windows->request.from < windows->request.to && windows->request.max_points > 0);
+  } else {
+    check_error(windows.error(), text);
   }
   check(corral::json_error_position(text) <= text.size());
 }

@@ -6,6 +6,8 @@ Inside, a wrong type is a TypeError and too long a name or value a ValueError; n
 cannot be kept (spool limit, full disk) is counted and said by `corral run`.
 
 Safe with threads, asyncio, fork (DataLoader workers log as processes of their own), spawn, os._exit and kill -9.
+
+read() is for afterwards, and for any process: points of runs, from a server.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from corral import _native as _impl
+    from corral._columns import Series
+    from corral._read import DamageWarning, read
+    from corral._stream import Gap
 elif _os.environ.get("CORRAL_PURE_PYTHON", "") not in ("", "0"):
     from corral import _pure as _impl
 else:
@@ -29,7 +34,19 @@ from corral._phase import phase
 from corral._text import attributes_json as _attributes_json
 from corral._text import value_text as _value_text
 
-__all__ = ["event", "log", "param", "params", "phase", "run_id", "tag"]
+__all__ = [
+    "DamageWarning",
+    "Gap",
+    "Series",
+    "event",
+    "log",
+    "param",
+    "params",
+    "phase",
+    "read",
+    "run_id",
+    "tag",
+]
 __version__ = "0.1.0"
 
 log = _impl.log
@@ -63,3 +80,14 @@ def event(name: str, /, **attributes: object) -> None:
 def run_id() -> str | None:
     """The run's 32 hex digits, or None outside `corral run`."""
     return _os.environ.get("CORRAL_RUN_ID") or None if _impl.enabled() else None
+
+
+def __getattr__(name: str) -> object:
+    """What a training does not need is imported when it is used."""
+    if name in ("DamageWarning", "Gap", "Series", "read"):
+        from corral import _read
+
+        value: object = getattr(_read, name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -220,8 +220,8 @@ void Arguments::positional(const std::string& name, std::string& value, const st
   impl_->app.add_option(name, value, help)->required(required);
 }
 void Arguments::positionals(const std::string& name, std::vector<std::string>& values,
-                            const std::string& help) {
-  impl_->app.add_option(name, values, help)->required();
+                            const std::string& help, bool required) {
+  impl_->app.add_option(name, values, help)->required(required);
 }
 void Arguments::rest(const std::string& name, std::vector<std::string>& values) {
   impl_->rest = &values;

@@ -37,7 +37,7 @@ class Arguments {
   void positional(const std::string& name, std::string& value, const std::string& help,
                   bool required);
   void positionals(const std::string& name, std::vector<std::string>& values,
-                   const std::string& help);
+                   const std::string& help, bool required = true);
   // Everything from the first word that is no option (or after `--`) goes here untouched.
   void rest(const std::string& name, std::vector<std::string>& values);
   // Two texts that exclude each other: of a flag, a variable and a line of the file the stronger

@@ -17,6 +17,8 @@ int serve_command(std::span<char* const> args);
 int ls_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
 int export_command(std::span<char* const> args);
+int rm_command(std::span<char* const> args);
+int store_command(std::span<char* const> args);
 int doctor_command(std::span<char* const> args);
 
 }  // namespace corral::cli

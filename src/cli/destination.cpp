@@ -78,6 +78,16 @@ fs::path program_path() {
   return fs::read_symlink("/proc/self/exe", error);
 }
 
+fs::path python_path(const fs::path& program) {
+  std::error_code error;
+  for (const fs::path& candidate :
+       {program.parent_path() / "python",
+        program.parent_path().parent_path() / "lib" / "corral" / "python"}) {
+    if (fs::exists(candidate / "corral" / "__init__.py", error)) return candidate;
+  }
+  return {};
+}
+
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(destination_of(flags));
   const std::string token = TRY(token_of(flags));

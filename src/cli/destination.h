@@ -30,6 +30,9 @@ Result<std::string> token_of(const DestinationFlags& flags);
 
 // Path of the running binary.
 spool::fs::path program_path();
+// The folder of the Python package: beside the binary in a build, below lib/ when installed; empty
+// when there is none.
+spool::fs::path python_path(const spool::fs::path& program);
 
 // A server that answers, started when the store has none. The error says what to do.
 Result<sys::HttpTarget> connect(const DestinationFlags& flags);

@@ -1,24 +1,24 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
-#include <cstdio>
-#include <memory>
+#include <cerrno>
+#include <cstdlib>
+#include <vector>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/output_target.h"
+#include "sys/process.h"
 
 namespace corral::cli {
 namespace {
 
 constexpr const char* kExamples =
     "  corral export @1 --metric loss > loss.csv          metric,source,time_ns,step,value\n"
-    "  corral export @1 @2 --metric 'host.*' --format json --output host.json\n";
-
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-using File = std::unique_ptr<std::FILE, FileCloser>;
+    "  corral export @1 @2 --metric 'host.*' --format jsonl --output host.jsonl\n"
+    "  corral export @1 --format parquet --output run.parquet     by Python, with pyarrow\n";
 
 struct Flags {
   DestinationFlags destination;
@@ -32,7 +32,7 @@ struct Flags {
 // document per run and line.
 class Sink {
  public:
-  Sink(std::FILE* out, const Flags& flags)
+  Sink(OutputTarget& out, const Flags& flags)
       : out_(out), csv_(flags.format == "csv"), many_(flags.runs.size() > 1) {}
   void begin(const std::string& run) {
     run_ = run;
@@ -40,28 +40,38 @@ class Sink {
     at_line_start_ = true;
     first_line_ = true;
   }
+  // False when it could not be written: error().
   bool put(std::string_view piece) {
-    if (!csv_ || !many_) return std::fwrite(piece.data(), 1, piece.size(), out_) == piece.size();
-    std::string text;
-    for (const char c : piece) {
-      const bool skipped = skip_header_ && first_line_;
-      if (at_line_start_ && !skipped) text += (first_line_ ? "run" : run_) + ",";
-      if (!skipped) text += c;
-      at_line_start_ = c == '\n';
-      first_line_ = first_line_ && c != '\n';
-    }
-    return std::fwrite(text.data(), 1, text.size(), out_) == text.size();
+    written_ = out_.write(csv_ && many_ ? with_run(piece) : piece);
+    return written_.has_value();
   }
+  [[nodiscard]] const Result<>& written() const { return written_; }
 
  private:
-  std::FILE* out_;
+  std::string_view with_run(std::string_view piece) {
+    text_.clear();
+    while (!piece.empty()) {
+      const std::string_view line = piece.substr(0, piece.find('\n') + 1);
+      const std::string_view part = line.empty() ? piece : line;
+      const bool skipped = skip_header_ && first_line_;
+      if (at_line_start_ && !skipped) text_.append(first_line_ ? "run" : run_).append(",");
+      if (!skipped) text_ += part;
+      at_line_start_ = !line.empty();
+      first_line_ = first_line_ && line.empty();
+      piece.remove_prefix(part.size());
+    }
+    return text_;
+  }
+
+  OutputTarget& out_;
   bool csv_;
   bool many_;
-  std::string run_;
+  std::string run_, text_;
   int runs_ = 0;
   bool skip_header_ = false;
   bool at_line_start_ = true;
   bool first_line_ = true;
+  Result<> written_;
 };
 
 Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::string& run,
@@ -73,16 +83,59 @@ Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::stri
   // the status is known.
   const Json found = TRY(get_json(client.target(), "/api/corral/v1/runs/" + sys::url_encode(run)));
   sink.begin(found.get_string("id"));
-  bool written = true;
   std::string body;
-  const int status = TRY(client.stream(
-      {.path = path, .body = {}, .timeout = std::chrono::hours(24)}, [&](std::string_view piece) {
-        if (body.size() < 4096) body.append(piece.substr(0, 4096));
-        written = sink.put(piece);
-        return written;
-      }));
-  if (status != 200) return tl::unexpected(error_of_reply(status, body));
+  const auto status = client.stream({.path = path, .body = {}, .timeout = std::chrono::hours(24)},
+                                    [&](std::string_view piece) {
+                                      if (body.size() < 4096) body.append(piece.substr(0, 4096));
+                                      return sink.put(piece);
+                                    });
+  TRY(sink.written());
+  if (!status) return tl::unexpected(status.error());
+  if (*status != 200) return tl::unexpected(error_of_reply(*status, body));
   return {};
+}
+
+Result<> export_text(const sys::HttpTarget& server, const Flags& flags) {
+  OutputTarget out = TRY(OutputTarget::open(flags.output));
+  Sink sink(out, flags);
+  sys::HttpClient client(server);
+  for (const std::string& run : flags.runs) TRY(export_run(client, flags, run, sink));
+  return out.finish();
+}
+
+// There is no small writer of Parquet for C++: the Python package does it, in this process's place.
+Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
+  const spool::fs::path package = python_path(program_path());
+  if (package.empty())
+    return fail(Code::kNotFound,
+                "the Python package, which writes Parquet, is not where it was installed");
+  const char* chosen = std::getenv("CORRAL_PYTHON");
+  const char* search = std::getenv("PATH");
+  const auto python = sys::find_in_path(chosen != nullptr && *chosen != '\0' ? chosen : "python3",
+                                        search != nullptr ? search : "/usr/bin:/bin");
+  if (!python) {
+    return fail(python.error().code,
+                python.error().message +
+                    "; it writes Parquet: install Python 3 with pyarrow, or name "
+                    "one with CORRAL_PYTHON");
+  }
+  std::vector<std::string> words{python->string(), "-m", "corral.export"};
+  words.insert(words.end(), {"--metric", flags.metric, "--output", flags.output});
+  if (server.unix_socket.empty()) words.insert(words.end(), {"--server", server.base_url});
+  if (!server.unix_socket.empty()) words.insert(words.end(), {"--socket", server.unix_socket});
+  if (!flags.destination.token_file.empty())
+    words.insert(words.end(), {"--token-file", flags.destination.token_file});
+  words.emplace_back("--");
+  words.insert(words.end(), flags.runs.begin(), flags.runs.end());
+  const char* path = std::getenv("PYTHONPATH");
+  const std::string more = path != nullptr && *path != '\0' ? ":" + std::string(path) : "";
+  ::setenv("PYTHONPATH", (package.string() + more).c_str(), 1);
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(argv[0], argv.data());
+  return fail_errno(words[0], errno);
 }
 
 }  // namespace
@@ -96,29 +149,19 @@ int export_command(std::span<char* const> args) {
   arguments.positionals("run", flags.runs,
                         "RUN: an id, a unique prefix of one, a name, or @1 for the newest");
   arguments.text("metric", flags.metric, "which metrics, as a pattern with * and ? (default: all)");
-  arguments.choice("format", flags.format, {"csv", "json"}, "csv or json (default: csv)");
-  arguments.text("output", flags.output, "file to write (default: standard output)");
+  arguments.choice("format", flags.format, {"csv", "jsonl", "parquet", "json"},
+                   "csv, jsonl (one object per line), parquet, or json (one document per run); "
+                   "default: csv");
+  arguments.text("output", flags.output,
+                 "file to write, which has its name only when it is whole (default: standard "
+                 "output)");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto server = connect(flags.destination);
   if (!server) return report("export", server.error());
-  File file;
-  if (!flags.output.empty()) {
-    file.reset(std::fopen(flags.output.c_str(), "we"));
-    if (file == nullptr) return report("export", Error(fail_errno(flags.output, errno).value()));
-  }
-  std::FILE* out = file != nullptr ? file.get() : stdout;
-  Sink sink(out, flags);
-  sys::HttpClient client(*server);
-  for (const std::string& run : flags.runs) {
-    const auto done = export_run(client, flags, run, sink);
-    if (!done) return report("export", done.error());
-  }
-  if (std::fflush(out) != 0)
-    return report(
-        "export",
-        fail_errno(flags.output.empty() ? "standard output" : flags.output, errno).value());
-  return kDone;
+  const auto done =
+      flags.format == "parquet" ? become_python(*server, flags) : export_text(*server, flags);
+  return done ? kDone : report("export", done.error());
 }
 
 }  // namespace corral::cli

@@ -25,6 +25,10 @@ constexpr std::array kSubcommands = {
     Subcommand{"ls", "list experiments, workloads, runs, metrics or phases", ls_command},
     Subcommand{"show", "show one run: what, where, when, how it ended, its metrics", show_command},
     Subcommand{"export", "write the points of runs as CSV or JSON", export_command},
+    Subcommand{"rm", "remove runs, or an experiment with all its runs", rm_command},
+    Subcommand{"store",
+               "look after a store: check, stats, backup, load, migrate, rebuild, gc, prune",
+               store_command},
     Subcommand{"doctor", "say what this machine offers and lacks, and why", doctor_command},
 };
 

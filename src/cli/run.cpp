@@ -92,17 +92,6 @@ Result<> check_names(const run::Options& o) {
   return {};
 }
 
-// Beside the binary in a build, below lib/ when installed.
-fs::path python_path(const fs::path& program) {
-  std::error_code error;
-  for (const fs::path& candidate :
-       {program.parent_path() / "python",
-        program.parent_path().parent_path() / "lib" / "corral" / "python"}) {
-    if (fs::exists(candidate / "corral" / "__init__.py", error)) return candidate;
-  }
-  return {};
-}
-
 Result<> complete(Flags& f) {
   run::Options& o = f.options;
   if (o.command.empty())

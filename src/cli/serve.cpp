@@ -7,6 +7,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/retention.h"
 #include "server/life.h"
 #include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
@@ -28,6 +29,8 @@ struct Flags {
   DestinationFlags destination;
   std::string listen;
   std::string read_store;
+  RetentionFlags keep;
+  std::string durability = "full";
   bool idle_exit = false;
   bool stop = false;
   Nanos idle_after = std::chrono::minutes(15);
@@ -67,14 +70,21 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
 Result<std::unique_ptr<store::Store>> open_store(const Flags& flags,
                                                  const spool::Destination& destination) {
   if (!destination.database.empty()) {
-    return store::open_postgres_store({.url = destination.database, .read_url = flags.read_store});
+    store::PostgresOptions options;
+    options.url = destination.database;
+    options.read_url = flags.read_store;
+    options.relaxed = flags.durability == "relaxed";
+    return store::open_postgres_store(options);
   }
   if (!flags.read_store.empty()) {
     return fail(
         Code::kInvalidArgument,
         "--read-store names a replica of a database: it goes with --store postgresql://...");
   }
-  return store::open_sqlite_store({.directory = destination.store});
+  store::SqliteOptions options;
+  options.directory = destination.store;
+  options.relaxed = flags.durability == "relaxed";
+  return store::open_sqlite_store(options);
 }
 
 Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
@@ -89,7 +99,9 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
+  const store::Retention keep = TRY(retention_of(flags.keep));
   auto store = TRY(open_store(flags, destination));
+  if (keep.age || keep.bytes) options.jobs.push_back(keep_within(*store, keep));
   return server::start_server(std::move(options), std::move(lock), std::move(store));
 }
 
@@ -149,9 +161,15 @@ int serve_command(std::span<char* const> args) {
                  "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
   arguments.text("read-store", flags.read_store,
                  "postgresql://... of a replica: charts are read there");
+  arguments.choice("durability", flags.durability, {"full", "relaxed"},
+                   "full: acknowledged is on the disk (default); relaxed: faster, a power cut may "
+                   "take the last moments");
   arguments.flag("idle-exit", flags.idle_exit,
                  "leave after 15 minutes without run, request or open page; take any free port");
   arguments.duration("idle-after", flags.idle_after, "what --idle-exit waits for (default: 15m)");
+  arguments.text("keep-days", flags.keep.days, "remove runs that ended more than so many days ago");
+  arguments.bytes("keep-bytes", flags.keep.bytes,
+                  "remove the oldest runs that ended when the store takes more than this");
   arguments.flag("stop", flags.stop, "end the store's running server");
   if (const auto status = arguments.parse(args)) return *status;
   const auto destination = destination_of(flags.destination);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -48,55 +49,114 @@ Label label_of(const store::Series& series) {
   return label;
 }
 
-void append_csv(std::string& out, const Label& label, const Point& point) {
-  fmt::format_to(std::back_inserter(out), "{},{},", label.csv, point.time);
-  if (point.step) fmt::format_to(std::back_inserter(out), "{}", *point.step);
-  out += ',' + number_text(point.value) + "\n";
+std::string bound_text(std::int64_t ns) {
+  const bool known = ns != PointGap::kEarliest && ns != PointGap::kLatest;
+  return known ? std::to_string(ns) : std::string();
 }
 
-void append_json(std::string& out, const Label& label, const Point& point) {
-  fmt::format_to(std::back_inserter(out), "{{{},\"time_ns\":\"{}\",\"step\":", label.json,
-                 point.time);
-  out += point.step ? fmt::format("\"{}\"", *point.step) : "null";
-  const char* quote = std::isfinite(point.value) ? "" : "\"";
-  fmt::format_to(std::back_inserter(out), ",\"value\":{0}{1}{0}}}", quote,
-                 number_text(point.value));
-}
+// Rows of a format, collected into pieces.
+class Rows final : public PointTaker {
+ public:
+  Rows(const ExportRequest& request, const ExportSink& sink)
+      : format_(request.format), run_(request.run.hex()), sink_(sink) {}
+
+  void add(const store::Series& series) { labels_.emplace(series.id, label_of(series)); }
+  [[nodiscard]] bool empty() const { return labels_.empty(); }
+
+  void begin() {
+    if (format_ == ExportFormat::kCsv) piece_ = "metric,source,time_ns,step,value\n";
+    if (format_ == ExportFormat::kJson) piece_ = fmt::format("{{\"run\":\"{}\",\"points\":[", run_);
+    if (format_ == ExportFormat::kJsonLines) before_ = fmt::format("\"run\":\"{}\",", run_);
+  }
+
+  bool points(const PointBatch& batch) override {
+    const Label& label = labels_.at(batch.series);
+    for (std::size_t i = 0; wanted_ && i < batch.values.size(); ++i) {
+      std::optional<std::int64_t> step;
+      if (!batch.steps.empty()) step = batch.steps[i];
+      point(label, batch.times[i], step, batch.values[i]);
+      if (piece_.size() >= kPieceBytes) flush();
+    }
+    return wanted_;
+  }
+
+  bool gap(const PointGap& gap) override {
+    const Label& label = labels_.at(gap.series);
+    const std::string from = bound_text(gap.from), to = bound_text(gap.to);
+    if (format_ == ExportFormat::kCsv) {
+      piece_ += fmt::format("{0},{1},,\n{0},{2},,\n", label.csv, from, to);
+      return wanted_;
+    }
+    const std::string json = fmt::format("{{{}{},\"gap\":{{\"from_ns\":{},\"to_ns\":{}}}}}",
+                                         before_, label.json, json_bound(from), json_bound(to));
+    if (format_ == ExportFormat::kJsonLines) {
+      piece_ += json + "\n";
+    } else {
+      gaps_ += (gaps_.empty() ? "\n" : ",\n") + json;
+    }
+    return wanted_;
+  }
+
+  void end() {
+    if (format_ == ExportFormat::kJson)
+      piece_ += "\n]" + (gaps_.empty() ? "" : ",\"gaps\":[" + gaps_ + "\n]") + "}\n";
+    if (wanted_ && !piece_.empty()) flush();
+  }
+
+ private:
+  static std::string json_bound(const std::string& text) {
+    return text.empty() ? "null" : '"' + text + '"';
+  }
+
+  void point(const Label& label, std::int64_t time, std::optional<std::int64_t> step,
+             double value) {
+    auto out = std::back_inserter(piece_);
+    if (format_ == ExportFormat::kCsv) {
+      fmt::format_to(out, "{},{},", label.csv, time);
+      if (step) fmt::format_to(out, "{}", *step);
+      piece_ += ',' + number_text(value) + "\n";
+      return;
+    }
+    if (format_ == ExportFormat::kJson) piece_ += std::exchange(separator_, ",\n");
+    fmt::format_to(out, "{{{}{},\"time_ns\":\"{}\",\"step\":", before_, label.json, time);
+    piece_ += step ? fmt::format("\"{}\"", *step) : "null";
+    const char* quote = std::isfinite(value) ? "" : "\"";
+    fmt::format_to(out, ",\"value\":{0}{1}{0}}}", quote, number_text(value));
+    if (format_ == ExportFormat::kJsonLines) piece_ += '\n';
+  }
+
+  void flush() {
+    wanted_ = sink_(piece_);
+    piece_.clear();
+  }
+
+  const ExportFormat format_;
+  const std::string run_;
+  const ExportSink& sink_;
+  std::unordered_map<SeriesId, Label> labels_;
+  std::string piece_, gaps_, before_;
+  const char* separator_ = "\n";
+  bool wanted_ = true;
+};
 
 }  // namespace
 
 Result<> export_points(store::Store& store, const ExportRequest& request, const ExportSink& sink) {
-  std::unordered_map<SeriesId, Label> labels;
+  Rows rows(request, sink);
   PointQuery query;
   for (const store::Series& series : TRY(store.series_of(request.run))) {
     if (!glob_match(request.metric, series.name)) continue;
     query.series.push_back(series.id);
-    labels.emplace(series.id, label_of(series));
+    rows.add(series);
   }
-  if (labels.empty()) {
+  if (rows.empty()) {
     return fail(Code::kNotFound,
                 fmt::format("run {} has no metric that matches {}; `corral ls metrics` names them",
                             request.run.hex(), request.metric));
   }
-  const bool csv = request.format == ExportFormat::kCsv;
-  std::string piece = csv ? "metric,source,time_ns,step,value\n"
-                          : fmt::format("{{\"run\":\"{}\",\"points\":[", request.run.hex());
-  const char* separator = "\n";
-  bool wanted = true;
-  TRY(walk_points(store, query, [&](const Point& point) {
-    if (csv) {
-      append_csv(piece, labels.at(point.series), point);
-    } else {
-      piece += std::exchange(separator, ",\n");
-      append_json(piece, labels.at(point.series), point);
-    }
-    if (piece.size() < kPieceBytes) return true;
-    wanted = sink(piece);
-    piece.clear();
-    return wanted;
-  }));
-  if (!csv) piece += "\n]}\n";
-  if (wanted && !piece.empty()) sink(piece);
+  rows.begin();
+  TRY(walk_batches(store, query, rows));
+  rows.end();
   return {};
 }
 

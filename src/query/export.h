@@ -1,7 +1,7 @@
 // Raw points of a run, streamed: nothing is held but one batch and one buffer.
 //
-// Rows come in order of arrival, which is the order of logging within one process; rows of
-// different metrics interleave.
+// Rows come series by series, each in order of arrival, which is the order of logging within one
+// process. What is damaged and could not be read is marked where it is missing.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace corral::query {
 
-enum class ExportFormat : std::uint8_t { kCsv, kJson };
+enum class ExportFormat : std::uint8_t { kCsv, kJson, kJsonLines };
 
 struct ExportRequest {
   RunId run;
@@ -26,10 +26,13 @@ struct ExportRequest {
 // Takes the next piece of the file; false: no more is wanted.
 using ExportSink = std::function<bool(std::string_view)>;
 
-// CSV (quoted as in RFC 4180, lines end in LF): metric,source,time_ns,step,value. JSON: {"run": id,
-// "points": [{"metric", "source", "time_ns", "step", "value"}]} with times and steps as decimal
-// strings. Values are the shortest text that reads back to the same number; NaN, Infinity and
-// -Infinity by name. kNotFound (nothing was given to the sink) when no metric matches.
+// CSV (quoted as in RFC 4180, lines end in LF): metric,source,time_ns,step,value; two rows without
+// a value are the begin and end of a gap (times empty: unknown). JSON lines: {"run", "metric",
+// "source", "time_ns", "step", "value"}, a gap {"run", "metric", "source", "gap": {"from_ns",
+// "to_ns"}}. JSON: {"run": id, "points": [the same without run], "gaps": [...]}. Times and steps
+// in JSON are decimal strings; values are the shortest text that reads back to the same number;
+// NaN, Infinity and -Infinity by name. kNotFound (nothing was given to the sink) when no metric
+// matches.
 Result<> export_points(store::Store& store, const ExportRequest& request, const ExportSink& sink);
 
 }  // namespace corral::query

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
+#include <chrono>
+#include <memory>
 
 #include "codec/block/pyramid.h"
 #include "store/point_view.h"
@@ -11,109 +12,197 @@ namespace corral::query {
 namespace {
 
 constexpr std::size_t kSeriesAtOnce = 64;
-constexpr std::int64_t kBlockBuckets =
+constexpr std::chrono::seconds kSnapshotTime{2};
+constexpr auto kVectorBuckets =
+    static_cast<std::int64_t>(codec::kVectorEntries / codec::kBucketPoints);
+constexpr auto kBlockBuckets =
     static_cast<std::int64_t>(codec::kColumnEntries / codec::kBucketPoints);
 constexpr std::int64_t kRowBlocks = static_cast<std::int64_t>(codec::kLowerBuckets) / kBlockBuckets;
 
+using Clock = std::chrono::steady_clock;
+
+bool is_damage(const Error& error) {
+  return error.code == Code::kCorruption || error.code == Code::kNotFound;
+}
+
+// Where a walk stands among the series of a lot.
+struct Place {
+  std::size_t series = 0;
+  std::int64_t block = 0;
+};
+
 class Walk {
  public:
-  Walk(store::PointView& view, const PointQuery& query,
-       const std::function<bool(const Point&)>& take)
-      : view_(view), from_(ns_of(query.from)), to_(ns_of(query.to)), take_(take) {}
+  Walk(const PointQuery& query, PointTaker& taker)
+      : from_(ns_of(query.from)), to_(ns_of(query.to)), taker_(taker) {}
 
-  // False when the walk is to end.
-  Result<bool> series(SeriesId id) {
-    for (std::int64_t no = 0; no < view_.block_count(id); ++no) {
-      if (!touches(id, no)) continue;
-      const auto block = view_.block(id, no);
-      if (!block && block.error().code != Code::kCorruption) return tl::unexpected(block.error());
-      const auto more = block ? walk_block(id, **block) : Result<bool>(true);
-      if (!block || !more) ++damaged;
-      if (more && !*more) return false;
+  [[nodiscard]] bool wanted() const { return wanted_; }
+
+  // Goes on from the place until the lot is done or the snapshot has grown old.
+  Result<> lot(store::PointView& view, std::span<const SeriesId> series, Place& place) {
+    const auto until = Clock::now() + kSnapshotTime;
+    for (; place.series < series.size(); ++place.series, place.block = 0) {
+      const SeriesId id = series[place.series];
+      for (; place.block < view.block_count(id); ++place.block) {
+        if (Clock::now() > until) return {};
+        TRY(block(view, id, place.block));
+        if (!wanted_) return {};
+      }
+      recent(view, id);
+      if (!wanted_) return {};
     }
-    damaged += view_.damaged(id).size();
-    for (const store::Chunk& chunk : view_.recent(id)) {
-      if (!walk_chunk(id, chunk)) return false;
+    return {};
+  }
+
+ private:
+  // Of the block's points from a vector on, by the pyramid; all of time when that cannot be read.
+  static PointGap extent(store::PointView& view, SeriesId id, std::int64_t no,
+                         std::size_t entry = 0) {
+    PointGap found{.series = id, .points = codec::kColumnEntries - entry};
+    const auto row = view.pyramid(id, store::Channel::kValue, 0, no / kRowBlocks);
+    if (!row) return found;
+    const std::span buckets((*row)->lower);
+    const auto vector = static_cast<std::int64_t>(entry / codec::kVectorEntries);
+    const auto first =
+        static_cast<std::size_t>(no % kRowBlocks * kBlockBuckets + vector * kVectorBuckets);
+    const auto count = static_cast<std::size_t>(kBlockBuckets - vector * kVectorBuckets);
+    if (first + count > buckets.size()) return found;
+    const auto part = buckets.subspan(first, count);
+    found.from = std::ranges::min(part, {}, &codec::Bucket::t0).t0;
+    found.to = std::ranges::max(part, {}, &codec::Bucket::t1).t1;
+    return found;
+  }
+
+  [[nodiscard]] bool everything() const {
+    return from_ == PointGap::kEarliest && to_ == PointGap::kLatest;
+  }
+  void mark(const PointGap& gap) {
+    if (wanted_ && gap.to >= from_ && gap.from < to_) wanted_ = taker_.gap(gap);
+  }
+
+  // Hands over those that lie in the range.
+  void give(PointBatch batch) {
+    const auto first = static_cast<std::size_t>(std::ranges::lower_bound(batch.times, from_) -
+                                                batch.times.begin());
+    const auto last = to_ == PointGap::kLatest
+                          ? batch.times.size()
+                          : static_cast<std::size_t>(std::ranges::lower_bound(batch.times, to_) -
+                                                     batch.times.begin());
+    if (first >= last || !wanted_) return;
+    batch.times = batch.times.subspan(first, last - first);
+    batch.values = batch.values.subspan(first, last - first);
+    if (!batch.steps.empty()) batch.steps = batch.steps.subspan(first, last - first);
+    wanted_ = taker_.points(batch);
+  }
+
+  Result<> block(store::PointView& view, SeriesId id, std::int64_t no) {
+    if (!everything()) {
+      const PointGap all = extent(view, id, no);
+      if (all.to < from_ || all.from >= to_) return {};
+    }
+    const auto opened = view.block(id, no);
+    std::size_t read = 0;
+    auto done = opened ? decode(**opened, read) : Result<>(tl::unexpected(opened.error()));
+    if (!done && !is_damage(done.error())) return done;
+    if (read > 0) {
+      give({.series = id,
+            .session = (*opened)->session(),
+            .times = std::span(times_).first(read),
+            .steps = std::span(steps_).first((*opened)->has_steps() ? read : 0),
+            .values = std::span(values_).first(read)});
+    }
+    if (!done) mark(extent(view, id, no, read));
+    return {};
+  }
+
+  // kCorruption when a vector is damaged; `read` says how many points come before it.
+  Result<> decode(const store::Block& block, std::size_t& read) {
+    constexpr std::size_t kVector = codec::kVectorEntries;
+    for (read = 0; read < codec::kColumnEntries; read += kVector) {
+      TRY(block.times(read, std::span(times_).subspan(read, kVector)));
+      TRY(block.values(read, std::span(values_).subspan(read, kVector)));
+      if (block.has_steps()) TRY(block.steps(read, std::span(steps_).subspan(read, kVector)));
+    }
+    return {};
+  }
+
+  void recent(store::PointView& view, SeriesId id) {
+    for (const store::Damage& damage : view.damaged(id))
+      mark({.series = id, .from = damage.t0, .to = damage.t1});
+    for (const store::Chunk& chunk : view.recent(id)) {
+      PointBatch batch{.series = id,
+                       .session = chunk.session,
+                       .times = *chunk.times,
+                       .steps = {},
+                       .values = chunk.values};
+      if (chunk.steps) batch.steps = *chunk.steps;
+      give(batch);
+    }
+  }
+
+  const std::int64_t from_, to_;
+  PointTaker& taker_;
+  bool wanted_ = true;
+  std::array<std::int64_t, codec::kColumnEntries> times_{}, steps_{};
+  std::array<double, codec::kColumnEntries> values_{};
+};
+
+class EachPoint final : public PointTaker {
+ public:
+  explicit EachPoint(const std::function<bool(const Point&)>& take) : take_(take) {}
+  bool points(const PointBatch& batch) override {
+    Point point{
+        .series = batch.series, .session = batch.session, .time = 0, .step = {}, .value = 0};
+    for (std::size_t i = 0; i < batch.values.size(); ++i) {
+      point.time = batch.times[i];
+      if (!batch.steps.empty()) point.step = batch.steps[i];
+      point.value = batch.values[i];
+      if (!take_(point)) return false;
     }
     return true;
   }
-
+  bool gap(const PointGap& /*gap*/) override {
+    ++damaged;
+    return true;
+  }
   std::size_t damaged = 0;
 
  private:
-  // From the pyramid; true as well when that cannot be read.
-  bool touches(SeriesId id, std::int64_t no) {
-    constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
-    constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-    if (from_ == kLeast && to_ == kMost) return true;
-    const auto row = view_.pyramid(id, store::Channel::kValue, 0, no / kRowBlocks);
-    if (!row) return true;
-    const auto first = static_cast<std::size_t>(no % kRowBlocks * kBlockBuckets);
-    const auto& lower = (*row)->lower;
-    for (std::size_t i = first; i < first + kBlockBuckets && i < lower.size(); ++i) {
-      if (lower[i].t1 >= from_ && lower[i].t0 < to_) return true;
-    }
-    return false;
-  }
-
-  bool give(Point& point, std::int64_t time) {
-    if (time < from_ || time >= to_) return true;
-    point.time = time;
-    return take_(point);
-  }
-
-  // kCorruption when a vector is damaged; those before it were given.
-  Result<bool> walk_block(SeriesId id, const store::Block& block) {
-    std::array<double, codec::kVectorEntries> values;
-    std::array<std::int64_t, codec::kVectorEntries> times;
-    std::array<std::int64_t, codec::kVectorEntries> steps;
-    Point point{.series = id, .session = block.session(), .time = 0, .step = {}, .value = 0};
-    for (std::size_t at = 0; at < codec::kColumnEntries; at += codec::kVectorEntries) {
-      TRY(block.times(at, times));
-      TRY(block.values(at, values));
-      if (block.has_steps()) TRY(block.steps(at, steps));
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        if (block.has_steps()) point.step = steps[i];
-        point.value = values[i];
-        if (!give(point, times[i])) return false;
-      }
-    }
-    return true;
-  }
-
-  bool walk_chunk(SeriesId id, const store::Chunk& chunk) {
-    Point point{.series = id, .session = chunk.session, .time = 0, .step = {}, .value = 0};
-    for (std::size_t i = 0; i < chunk.values.size(); ++i) {
-      if (chunk.steps) point.step = (*chunk.steps)[i];
-      point.value = chunk.values[i];
-      if (!give(point, (*chunk.times)[i])) return false;
-    }
-    return true;
-  }
-
-  store::PointView& view_;
-  std::int64_t from_, to_;
   const std::function<bool(const Point&)>& take_;
 };
 
 }  // namespace
 
-Result<std::size_t> walk_points(store::Store& store, const PointQuery& query,
-                                const std::function<bool(const Point&)>& take) {
-  std::size_t damaged = 0;
-  bool more = true;
-  for (std::size_t at = 0; more && at < query.series.size(); at += kSeriesAtOnce) {
+Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTaker& taker) {
+  const auto walk = std::make_unique<Walk>(query, taker);
+  Place place;
+  while (walk->wanted() && place.series < query.series.size())
+    TRY(walk->lot(view, query.series, place));
+  return {};
+}
+
+Result<> walk_batches(store::Store& store, const PointQuery& query, PointTaker& taker) {
+  const auto walk = std::make_unique<Walk>(query, taker);
+  for (std::size_t at = 0; at < query.series.size(); at += kSeriesAtOnce) {
     const auto lot =
         std::span(query.series).subspan(at, std::min(kSeriesAtOnce, query.series.size() - at));
-    const auto read = [&](store::PointView& view) -> Result<> {
-      Walk walk(view, query, take);
-      for (auto id = lot.begin(); more && id != lot.end(); ++id) more = TRY(walk.series(*id));
-      damaged += walk.damaged;
-      return {};
-    };
-    TRY(store.view(lot, read));
+    Place place;
+    while (walk->wanted() && place.series < lot.size()) {
+      const auto rest = lot.subspan(place.series);
+      Place within{.series = 0, .block = place.block};
+      const auto read = [&](store::PointView& view) { return walk->lot(view, rest, within); };
+      TRY(store.view(rest, read));
+      place = {.series = place.series + within.series, .block = within.block};
+    }
   }
-  return damaged;
+  return {};
+}
+
+Result<std::size_t> walk_points(store::Store& store, const PointQuery& query,
+                                const std::function<bool(const Point&)>& take) {
+  EachPoint each(take);
+  TRY(walk_batches(store, query, each));
+  return each.damaged;
 }
 
 }  // namespace corral::query

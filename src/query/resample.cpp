@@ -40,7 +40,8 @@ class Gather {
     if (exact_ && ends_ && steps_ && !b.steps_ascend) return false;
     if (whole) return true;
     if (exact_) return false;
-    return level == 0 || difference(steps_ ? b.s0 : b.t0, steps_ ? b.s1 : b.t1) <= limit_;
+    const double length = difference(steps_ ? b.s0 : b.t0, steps_ ? b.s1 : b.t1);
+    return length <= (level == 0 ? 2 * limit_ : limit_);
   }
 
   void bucket(std::size_t cell, const codec::Bucket& b, std::int64_t order) {

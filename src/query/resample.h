@@ -2,10 +2,10 @@
 // something, or step; from full data.
 //
 // kExact: every point counts in its own column; buckets serve where they lie wholly in one, points
-// where a border cuts them. kAligned: buckets that are short against a column, and the shortest
-// there are, go whole to the column of their first point; bounded work (about 8 buckets per column
-// and series, or a bucket per 256 points where there are fewer); the borders of the whole grid are
-// kept exactly in both. NaN and infinities are counted and enter nothing else. On the step axis
+// where a border cuts them. kAligned: buckets of at most half a column, of the shortest a whole
+// one, go whole to the column of their first point; bounded work (about 8 buckets per column and
+// series, or, where there are fewer, at most 256 points per column); the borders of the whole grid
+// are kept exactly in both. NaN and infinities are counted and enter nothing else. On the step axis
 // points without a step are left aside. Rate channel: values are rates per second, and points that
 // have none count as not finite. Sources: pyramids, blocks, recent points of one PointView; its
 // thread.

@@ -9,6 +9,8 @@
 #include "core/json_position.h"
 #include "server/api/chart_request.h"
 #include "server/api/frames_split.h"
+#include "server/api/line_request.h"
+#include "server/api/window_request.h"
 #include "server/router.h"
 #include "store/sqlite/sqlite_store.h"
 #include "store/test_frames.h"
@@ -266,6 +268,95 @@ TEST_F(Api, ChartsAreBinaryAndExportIsStreamed) {
   EXPECT_EQ(std::ranges::count_if(sink.text, [](char c) { return c == '\n'; }), 3) << sink.text;
   EXPECT_EQ(get(run_path() + "/export?metric=nothing*").status, 404);
   EXPECT_EQ(get(run_path() + "/export?format=xml").status, 400);
+  const Response lines = get(run_path() + "/export?format=jsonl");
+  ASSERT_TRUE(lines.stream);
+  sink.text.clear();
+  ASSERT_TRUE(lines.stream(sink));
+  const auto line = Json::parse(sink.text.substr(0, sink.text.find('\n')));
+  ASSERT_TRUE(line) << sink.text;
+  EXPECT_EQ(line->get_string("run"), run_.hex());
+  EXPECT_EQ(line->get_string("step"), "1");
+}
+
+TEST_F(Api, PointsAreStreamedAsColumns) {
+  fill();
+  const std::string runs = R"({"runs":[")" + run_.hex() + R"("])";
+  const Response points =
+      post("/api/corral/v1/points", runs + R"(,"metrics":["lo*"],"points":100})");
+  ASSERT_TRUE(points.stream) << points.body;
+  CollectingSink sink;
+  ASSERT_TRUE(points.stream(sink));
+  EXPECT_EQ(sink.text.substr(0, 4), "CRPT");
+  const Json none = *Json::parse(post("/api/corral/v1/points", runs + R"(,"metrics":["x"]})").body);
+  EXPECT_EQ(at(none, "error").get_string("code"), "not_found");
+  EXPECT_EQ(post("/api/corral/v1/points", R"({"runs":["nobody"]})").status, 404);
+}
+
+TEST_F(Api, ARefusedReadNamesTheField) {
+  const auto field = [&](std::string body) {
+    const Response response = post("/api/corral/v1/points", std::move(body));
+    EXPECT_EQ(response.status, 400) << response.body;
+    EXPECT_FALSE(response.stream);
+    const auto json = Json::parse(response.body);
+    return json ? at(*json, "error").get_string("field") : response.body;
+  };
+  EXPECT_EQ(field("{}"), "runs");
+  EXPECT_EQ(field(R"({"runs":[]})"), "runs");
+  EXPECT_EQ(field(R"({"runs":"a"})"), "runs");
+  EXPECT_EQ(field(R"({"runs":["a",""]})"), "runs");
+  EXPECT_EQ(field(R"({"runs":["a",1]})"), "runs");
+  std::string many = R"({"runs":["a")";
+  for (int i = 0; i < 1000; ++i) many += R"(,"a")";
+  EXPECT_EQ(field(many + "]}"), "runs");
+  EXPECT_EQ(field(R"({"runs":["a"],"metrics":[]})"), "metrics");
+  EXPECT_EQ(field(R"({"runs":["a"],"metrics":[")" + std::string(2000, '*') + R"("]})"), "metrics");
+  EXPECT_EQ(field(R"({"runs":["a"],"origin":"mars"})"), "origin");
+  EXPECT_EQ(field(R"({"runs":["a"],"from_ns":1.5})"), "from_ns");
+  EXPECT_EQ(field(R"({"runs":["a"],"to_ns":"9223372036854775808"})"), "to_ns");
+  EXPECT_EQ(field(R"({"runs":["a"],"from_ns":"5","to_ns":"5"})"), "to_ns");
+  EXPECT_EQ(field(R"({"runs":["a"],"points":3})"), "points");
+  EXPECT_EQ(field(R"({"runs":["a"],"points":32769})"), "points");
+  EXPECT_EQ(field(R"({"runs":["a"],"pionts":100})"), "pionts");
+  EXPECT_EQ(field("[]"), "");
+  EXPECT_EQ(field("{"), "");
+}
+
+TEST_F(Api, LinesWindowsAndLatestValues) {
+  fill();
+  const std::string series =
+      std::to_string(first(get_json(run_path() + "/metrics"), "metrics").get_int("series"));
+  const Response lines =
+      post("/api/corral/v1/lines", R"({"lines":[{"kind":"smooth","series":[)" + series +
+                                       R"(],"unit":1e-6},{"kind":"group","series":[)" + series +
+                                       R"(]}],"width":2})");
+  ASSERT_EQ(lines.status, 200) << lines.body;
+  EXPECT_EQ(lines.body.substr(0, 4), "CRLN");
+  EXPECT_EQ(lines.body.size(), 32 + 2 * 48 + (1 + 10) * 2 * 8U);
+  EXPECT_EQ(post("/api/corral/v1/lines", R"({"lines":[{"series":[4711]}],"width":2})").status, 404);
+  EXPECT_EQ(post("/api/corral/v1/lines", R"({"lines":[]})").status, 400);
+
+  const std::string question = R"({"series":[)" + series +
+                               R"(],"quantiles":[0,0.5],"axis":"step","from_step":1,"to_step":3})";
+  const Response answer = post("/api/corral/v1/windows", question);
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Json window = first(*Json::parse(answer.body), "windows");
+  EXPECT_EQ(window.get_int("count"), 2);
+  EXPECT_EQ(at(window, "mean").dump(), "0.375");
+  EXPECT_EQ(at(at(window, "max"), "value").dump(), "0.5");
+  EXPECT_EQ(at(window, "max").get_string("step"), "1");
+  EXPECT_EQ(at(first(window, "quantiles"), "value").dump(), "0.25");
+  EXPECT_TRUE(at(window, "integral").is_null()) << "it is over time";
+  EXPECT_EQ(post("/api/corral/v1/windows", R"({"series":[4711]})").status, 404);
+  const Response whole = post("/api/corral/v1/windows", R"({"series":[)" + series + "]}");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const Json integral = at(first(*Json::parse(whole.body), "windows"), "integral");
+  EXPECT_NEAR(at(integral, "covered_s").as_double(0), 1e-6, 1e-12);
+
+  const Json latest = first(get_json(run_path() + "/latest?metric=lo*"), "latest");
+  EXPECT_EQ(latest.get_string("name"), "loss");
+  EXPECT_EQ(at(latest, "value").dump(), "0.25");
+  EXPECT_EQ(latest.get_string("step"), "2");
+  EXPECT_EQ(at(get_json(run_path() + "/latest?metric=no"), "latest").dump(), "[]");
 }
 
 TEST_F(Api, IngestIsToldToOpenPages) {
@@ -364,6 +455,83 @@ TEST(ChartRequest, OtherAxes) {
     ASSERT_FALSE(request) << text;
     EXPECT_EQ(request.error().field, field) << text;
   }
+}
+
+TEST(LineRequest, TakesEveryKind) {
+  const auto request = api::parse_line_request(
+      R"({"width":9,"axis":"relative","exact":false,"lines":[
+        {"kind":"smooth","series":["7"],"origins_ns":["3"],"method":"gaussian","window":0.5},
+        {"kind":"integral","series":[7],"origins_ns":[3],"rule":"forward","max_gap_s":2,"mode":"rate"},
+        {"kind":"ratio","series":[7,8],"origins_ns":[3,4]},
+        {"kind":"group","series":[7,8,9],"origins_ns":[1,2,3],"repetitions":true,"confidence":0.9,"max_hole":2},
+        {"series":[7],"origins_ns":[3]}]})");
+  ASSERT_TRUE(request) << request.error().error.message;
+  ASSERT_EQ(request->lines.size(), 5U);
+  EXPECT_FALSE(request->exact);
+  EXPECT_EQ(request->lines[0].smooth.kind, query::Smoothing::kGaussian);
+  EXPECT_EQ(request->lines[0].smooth.width, 5e8);
+  EXPECT_EQ(request->lines[1].rule, query::IntegralRule::kForward);
+  EXPECT_EQ(request->lines[1].max_gap, Nanos(2'000'000'000));
+  EXPECT_EQ(request->lines[1].mode, query::ChartMode::kRate);
+  EXPECT_EQ(request->lines[2].origins, (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(request->lines[3].group.repetitions, true);
+  EXPECT_EQ(request->lines[3].group.confidence, 0.9);
+  EXPECT_EQ(request->lines[3].group.max_hole, 2U);
+  EXPECT_EQ(request->lines[4].kind, query::LineKind::kMean);
+  const auto steps = api::parse_line_request(
+      R"({"width":9,"axis":"step","lines":[{"kind":"smooth","series":[7],"unit":20}]})");
+  ASSERT_TRUE(steps);
+  EXPECT_EQ(steps->lines[0].smooth.unit, 20);
+}
+
+TEST(LineRequest, ErrorsNameTheField) {
+  for (const auto& [line, field] :
+       {std::pair(R"({"series":[]})", "lines[0].series"),
+        std::pair(R"({"series":[1,2]})", "lines[0].series"),
+        std::pair(R"({"kind":"ratio","series":[1]})", "lines[0].series"),
+        std::pair(R"({"kind":"median","series":[1]})", "lines[0].kind"),
+        std::pair(R"({"kind":"smooth","series":[1],"alpha":1})", "lines[0].alpha"),
+        std::pair(R"({"kind":"smooth","series":[1],"unit":0})", "lines[0].unit"),
+        std::pair(R"({"kind":"smooth","series":[1],"method":"mean"})", "lines[0].window"),
+        std::pair(R"({"kind":"smooth","series":[1],"method":"loess"})", "lines[0].method"),
+        std::pair(R"({"kind":"integral","series":[1],"rule":"simpson"})", "lines[0].rule"),
+        std::pair(R"({"kind":"integral","series":[1],"max_gap_s":-1})", "lines[0].max_gap_s"),
+        std::pair(R"({"kind":"group","series":[1],"confidence":95})", "lines[0].confidence"),
+        std::pair(R"({"kind":"group","series":[1],"repetitions":"yes"})", "lines[0].repetitions"),
+        std::pair(R"({"kind":"group","series":[1],"max_hole":-1})", "lines[0].max_hole"),
+        std::pair(R"({"series":[1],"alpha":0.5})", "lines[0].alpha"),
+        std::pair(R"({"series":[1],"origins_ns":[1]})", "lines[0].origins_ns")}) {
+    const auto request =
+        api::parse_line_request(R"({"width":3,"lines":[)" + std::string(line) + "]}");
+    ASSERT_FALSE(request) << line;
+    EXPECT_EQ(request.error().field, field) << line;
+  }
+  for (const auto& [text, field] :
+       {std::pair(R"({"width":3})", "lines"), std::pair(R"({"width":3,"lines":[1]})", "lines"),
+        std::pair(R"({"lines":[{"series":[1]}]})", "width"),
+        std::pair(R"({"width":3,"lines":[{"series":[1]}],"with":3})", "with"),
+        std::pair(R"({"width":3,"axis":"step","lines":[{"kind":"integral","series":[1]}]})",
+                  "lines[0].kind")}) {
+    const auto request = api::parse_line_request(text);
+    ASSERT_FALSE(request) << text;
+    EXPECT_EQ(request.error().field, field) << text;
+  }
+}
+
+TEST(WindowRequest, ErrorsNameTheField) {
+  for (const auto& [text, field] :
+       {std::pair(R"({})", "series"), std::pair(R"({"series":[1],"quantiles":[1.5]})", "quantiles"),
+        std::pair(R"({"series":[1],"quantiles":0.5})", "quantiles"),
+        std::pair(R"({"series":[1],"from_ns":"9","to_ns":"9"})", "to_ns"),
+        std::pair(R"({"series":[1],"width":9})", "width"),
+        std::pair(R"({"series":[1],"mode":"log"})", "mode")}) {
+    const auto request = api::parse_window_request(text);
+    ASSERT_FALSE(request) << text;
+    EXPECT_EQ(request.error().field, field) << text;
+  }
+  const auto request = api::parse_window_request(R"({"series":[1],"quantiles":[0,0.5,1]})");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->request.probabilities, (std::vector<double>{0, 0.5, 1}));
 }
 
 TEST(JsonPosition, PointsAtTheByteThatIsWrong) {

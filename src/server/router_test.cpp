@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "core/json.h"
@@ -42,7 +44,9 @@ TEST(Router, EveryRouteIsListedOnceAndInOpenApi) {
     if (entry.summary.empty()) continue;
     const Json* path = parsed->find("paths")->find(entry.pattern);
     ASSERT_NE(path, nullptr) << entry.pattern;
-    EXPECT_NE(path->find(entry.method == Method::kGet ? "get" : "post"), nullptr) << entry.pattern;
+    std::string method(method_name(entry.method));
+    std::ranges::transform(method, method.begin(), [](char c) { return std::tolower(c); });
+    EXPECT_NE(path->find(method), nullptr) << method << ' ' << entry.pattern;
   }
 }
 

@@ -250,6 +250,7 @@ TEST_P(StoreConformance, StatisticsFollowEveryAppend) {
   EXPECT_FALSE(silent.last || silent.min || silent.first_step);
   const SeriesId ids[] = {silent.id, loss.id, SeriesId{999999}};
   EXPECT_EQ(store_->series(ids)->size(), 2U);
+  EXPECT_EQ(store_->series(ids)->at(0).owner_id, id.hex());
 }
 
 TEST_P(StoreConformance, ValuesKeepEveryBit) {
@@ -306,6 +307,10 @@ TEST_P(StoreConformance, WorkloadSeriesAreSharedByItsRuns) {
   EXPECT_EQ(result.data_runs.size(), 2U) << "both runs show the workload's series";
   EXPECT_EQ(only_series(two, "host.cpu.busy").id, only_series(one, "host.cpu.busy").id);
   EXPECT_EQ(only_series(two, "host.cpu.busy").kind, metric::Kind::kCounter);
+  const std::string workload = workload_id_of("digits", "pair").hex();
+  const SeriesId ids[] = {only_series(two, "host.cpu.busy").id};
+  EXPECT_EQ(only_series(two, "host.cpu.busy").owner_id, workload);
+  EXPECT_EQ(store_->series(ids)->at(0).owner_id, workload);
   EXPECT_EQ(store_->workloads(std::nullopt)->at(0).runs.size(), 2U);
 }
 

@@ -1,9 +1,10 @@
 // PointView: the points of some series at one moment, over all levels of the store, for query/.
 //
-// A series is full blocks of 8,192 points, numbered from 0, with a pyramid over them; then the rest,
-// which is in no block yet. Blocks follow each other in order of arrival: their points ascend in
-// time inside a block, while blocks of a series may overlap in time (late points, a clock set back,
-// several sessions at once). Everything a view gives belongs to one snapshot. One thread at a time.
+// A series is full blocks of 8,192 points, numbered from 0, with a pyramid over them; then the
+// rest, which is in no block yet. Blocks follow each other in order of arrival: their points ascend
+// in time inside a block, while blocks of a series may overlap in time (late points, a clock set
+// back, several sessions at once). Everything a view gives belongs to one snapshot. One thread at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace corral::store {
 
 // Points of one session that are in no block, ascending in time (equal times: in order of arrival).
 struct Chunk {
-  std::int64_t session = 0;  // key of the session
+  std::int64_t session = 0;                                // key of the session
   std::shared_ptr<const std::vector<std::int64_t>> times;  // UTC, ns; shared by series
   std::shared_ptr<const std::vector<std::int64_t>> steps;  // null: the points have none
   std::vector<double> values;

@@ -104,6 +104,7 @@ struct RunPage {
 struct Series {
   SeriesId id;
   metric::Owner owner = metric::Owner::kRun;
+  std::string owner_id;  // hex of the run or workload
   metric::Kind kind = metric::Kind::kGauge;
   metric::Aggregation aggregation = metric::Aggregation::kMean;
   std::string name;
@@ -162,6 +163,25 @@ struct StoreInfo {
   std::string problem;  // of sealing, empty when it goes well
 };
 
+// ---- what goes
+struct RemoveOptions {
+  // Runs that are still running, too. Nothing stops them: what they send from then on is
+  // acknowledged and ignored.
+  bool force = false;
+  bool dry_run = false;  // only says what would go
+};
+struct Removal {
+  std::vector<RunId> runs;  // that were there
+  std::int64_t points = 0;  // of the runs' own series
+  std::int64_t bytes = 0;   // of points, summaries and output, as stored
+};
+// Runs that ended, the oldest first, go when they ended longer ago than `age`, and for as long as
+// points, summaries and output take more than `bytes`.
+struct Retention {
+  std::optional<Nanos> age;
+  std::optional<std::int64_t> bytes;
+};
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -197,8 +217,18 @@ class Store {
   virtual Result<std::vector<LogChunk>> logs(const LogQuery& query) = 0;
   virtual Result<std::vector<LogExtent>> log_extents(RunId run) = 0;
   virtual Result<StoreInfo> info() = 0;
+  // Runs that are there no more are left aside. They are gone for every reader when this returns;
+  // their rows go piece by piece in the background. Frames of theirs that come later are
+  // acknowledged and ignored. kConflict: one of them is running, and none is removed. A workload
+  // goes with its last run, and so does an experiment.
+  virtual Result<Removal> remove_runs(std::span<const RunId> runs,
+                                      const RemoveOptions& options) = 0;
+  // With all its runs; kNotFound.
+  virtual Result<Removal> remove_experiment(ExperimentId id, const RemoveOptions& options) = 0;
+  virtual Result<Removal> prune(const Retention& retention, UtcTime now, bool dry_run) = 0;
   // Lets every point that is in a batch row rise at once (this happens by itself in time);
-  // `settle`: as if all sessions had ended. For tests, benchmarks and `corral store`.
+  // `settle`: as if all sessions had ended; what was removed is gone from the tables, too. For
+  // tests, benchmarks and `corral store`.
   virtual Result<> seal(bool settle) = 0;
 };
 

@@ -25,6 +25,9 @@ Response experiments(const Request& request, Context& context);
 Response workloads(const Request& request, Context& context);
 Response runs(const Request& request, Context& context);
 Response run(const Request& request, Context& context);
+// remove.cpp
+Response remove_run(const Request& request, Context& context);
+Response remove_experiment(const Request& request, Context& context);
 // series.cpp
 Response metrics(const Request& request, Context& context);
 // timeline.cpp
@@ -33,7 +36,12 @@ Response events(const Request& request, Context& context);
 // logs.cpp
 Response logs(const Request& request, Context& context);
 // points.cpp
+Response points(const Request& request, Context& context);
 Response export_points(const Request& request, Context& context);
 Response charts(const Request& request, Context& context);
+// reductions.cpp
+Response lines(const Request& request, Context& context);
+Response windows(const Request& request, Context& context);
+Response latest(const Request& request, Context& context);
 
 }  // namespace corral::server::api

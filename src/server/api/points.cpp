@@ -1,4 +1,4 @@
-// Charts and raw points.
+// Charts, raw points and their export.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "query/select.h"
 #include "server/api/chart_request.h"
 #include "server/api/handlers.h"
+#include "server/api/read_request.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -25,11 +26,37 @@ Response charts(const Request& request, Context& context) {
   return response;
 }
 
+Response points(const Request& request, Context& context) {
+  auto wanted = parse_points_request(request.body);
+  if (!wanted)
+    return error_response(wanted.error().error, {wanted.error().field, wanted.error().position});
+  for (const std::string& text : wanted->runs) {
+    const Result<RunId> run = query::select_run(context.store, text);
+    if (!run) return error_response(run.error(), {.field = "runs", .position = std::nullopt});
+    if (std::ranges::find(wanted->read.runs, *run) == wanted->read.runs.end())
+      wanted->read.runs.push_back(*run);
+  }
+  // Once the first byte is out the status cannot be changed: look before.
+  if (const auto found = query::check_read(context.store, wanted->read); !found)
+    return error_response(found.error(), {.field = "metrics", .position = std::nullopt});
+  Response response;
+  response.headers = {{"Content-Type", "application/x-corral-points"},
+                      {"Cache-Control", "no-store"}};
+  response.stream = [&store = context.store, read = std::move(wanted->read)](StreamSink& sink) {
+    query::read_points(store, read, [&](std::string_view bytes) { return sink.write(bytes); });
+    return Result<>();
+  };
+  return response;
+}
+
 Response export_points(const Request& request, Context& context) {
   query::ExportRequest wanted;
   const std::string_view format = request.query_value("format").value_or("csv");
-  if (format != "csv" && format != "json") return bad_query("format", "csv or json", format);
-  wanted.format = format == "csv" ? query::ExportFormat::kCsv : query::ExportFormat::kJson;
+  if (format != "csv" && format != "json" && format != "jsonl")
+    return bad_query("format", "csv, jsonl or json", format);
+  wanted.format = format == "csv"     ? query::ExportFormat::kCsv
+                  : format == "jsonl" ? query::ExportFormat::kJsonLines
+                                      : query::ExportFormat::kJson;
   wanted.metric = request.query_value("metric").value_or("*");
   const Result<RunId> run = query::select_run(context.store, request.param("run"));
   if (!run) return error_response(run.error());
@@ -44,7 +71,9 @@ Response export_points(const Request& request, Context& context) {
         {.field = "metric", .position = std::nullopt});
   }
   Response response;
-  const std::string_view type = format == "csv" ? "text/csv; charset=utf-8" : "application/json";
+  const std::string_view type = format == "csv"     ? "text/csv; charset=utf-8"
+                                : format == "jsonl" ? "application/x-ndjson"
+                                                    : "application/json";
   response.headers = {
       {"Content-Type", std::string(type)},
       {"Cache-Control", "no-store"},

@@ -19,7 +19,8 @@ constexpr std::uint32_t kHeaderBytes = 32u << 10;
 constexpr std::size_t kBytesPerSecond = 64u << 10;
 // A refused body up to this size is read and dropped; a longer one costs its sender the connection.
 constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyBytes};
-constexpr std::size_t kChunkBytes = 64u << 10;
+constexpr std::size_t kChunkBytes = 256u << 10;
+constexpr std::size_t kChunkHeadBytes = 10;  // 8 digits of size and the end of their line
 constexpr auto kLinger = std::chrono::seconds(2);
 
 Method method_of(http::verb verb) {
@@ -57,24 +58,29 @@ Response too_large(std::size_t limit) {
 // Collects small writes into chunks.
 class ChunkSink : public StreamSink {
  public:
-  ChunkSink(Session& session, bool chunked) : session_(session), chunked_(chunked) {}
+  ChunkSink(Session& session, bool chunked)
+      : session_(session), head_(chunked ? kChunkHeadBytes : 0), pending_(head_, '0') {}
 
   bool write(std::string_view bytes) override {
+    if (gone_) return false;
     pending_.append(bytes);
     return pending_.size() < kChunkBytes || flush();
   }
   bool flush() {
-    if (pending_.empty() || gone_) return !gone_;
-    std::string chunk =
-        chunked_ ? fmt::format("{:x}\r\n{}\r\n", pending_.size(), pending_) : pending_;
-    pending_.clear();
-    gone_ = !session_.send_and_wait(std::move(chunk));
+    const std::size_t size = pending_.size() - head_;
+    if (size == 0 || gone_) return !gone_;
+    if (head_ > 0) {
+      fmt::format_to_n(pending_.begin(), head_, "{:08x}\r\n", size);
+      pending_ += "\r\n";
+    }
+    gone_ = !session_.send_and_wait(pending_);
+    pending_.resize(head_);
     return !gone_;
   }
 
  private:
   Session& session_;
-  const bool chunked_;
+  const std::size_t head_;  // bytes kept free for the chunk's size
   bool gone_ = false;
   std::string pending_;
 };
@@ -298,7 +304,7 @@ void Session::start_stream() {
 
 void Session::run_producer() {
   ChunkSink sink(*this, !http_1_0_);
-  bool whole = send_and_wait(std::move(head_));
+  bool whole = send_and_wait(head_);
   if (whole) {
     try {
       whole = response_.stream(sink).has_value();
@@ -311,7 +317,7 @@ void Session::run_producer() {
              [self = shared_from_this(), whole] { self->end_stream(whole); });
 }
 
-bool Session::send_and_wait(std::string bytes) {
+bool Session::send_and_wait(const std::string& bytes) {
   std::promise<bool> sent;
   std::future<bool> result = sent.get_future();
   asio::post(stream_.get_executor(), [self = shared_from_this(), &bytes, &sent] {

@@ -77,7 +77,7 @@ class Session : public std::enable_shared_from_this<Session> {
   finish_soon();   // any thread: idle connections and push streams end, others after their answer
   void cut_off();  // any thread
   // Stream pool: sends the bytes and waits; false when the connection has ended.
-  bool send_and_wait(std::string bytes);
+  bool send_and_wait(const std::string& bytes);
 
  private:
   using Parser = beast::http::request_parser<beast::http::empty_body>;

@@ -36,6 +36,13 @@ std::string integrity_problem(const fs::path& file) {
   return answer == "ok" ? "" : answer;
 }
 
+std::int64_t number_of(const fs::path& file, const std::string& sql) {
+  const Database database = open(file);
+  const Query query = prepare(database, sql);
+  CORRAL_ASSERT(query && sqlite3_step(query.get()) == SQLITE_ROW);
+  return sqlite3_column_int64(query.get(), 0);
+}
+
 std::vector<std::vector<std::uint8_t>> blobs(const fs::path& file, const BlobColumn& column) {
   const Database database = open(file);
   const Query query = prepare(database, std::string("SELECT DISTINCT ") + column.column + " FROM " +

@@ -11,6 +11,9 @@ namespace corral::store::faults {
 // What `PRAGMA integrity_check` says when it is not "ok", or why it could not run.
 std::string integrity_problem(const std::filesystem::path& database);
 
+// The number that a query gives.
+std::int64_t number_of(const std::filesystem::path& database, const std::string& query);
+
 struct BlobColumn {
   const char* table = "";
   const char* column = "";

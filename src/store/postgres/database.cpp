@@ -206,6 +206,10 @@ constexpr sql::Dialect kDialect = {
     .elsewhere = "name another database or schema (?options=-csearch_path%3Dcorral)",
     .words = kWords,
     .own_lines = "--postgresql",
+    .skip_keys =
+        "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), greatest(1, max({1})), "
+        "count(*) > 0) FROM {0}",
+    .vacuum = "VACUUM ANALYZE ",
 };
 
 class PgConnection;
@@ -422,6 +426,7 @@ Result<> PgConnection::open() {
   std::string settings =
       "SET client_min_messages = warning; SET statement_timeout = 0; "
       "SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '10s'; ";
+  if (mode_ == Mode::kRelaxed) settings += "SET synchronous_commit = off; ";
   if (mode_ == Mode::kReadWrite) {
     settings +=
         "SELECT set_config('synchronous_commit', 'on', false) WHERE "

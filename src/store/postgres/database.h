@@ -13,7 +13,9 @@
 
 namespace corral::store::postgres {
 
-enum class Mode { kReadWrite, kReadOnly };
+// kRelaxed writes with synchronous_commit = off: what was committed in the last instants before the
+// database server goes down may be gone, nothing else is harmed.
+enum class Mode { kReadWrite, kReadOnly, kRelaxed };
 
 // `url`: postgresql://[user[:password]@][host][:port][/database][?parameters]; what it leaves open
 // comes from PGHOST..., PGPASSWORD and ~/.pgpass, as with psql. A role of its own needs no more

@@ -1,5 +1,7 @@
 #include "store/postgres/postgres_store.h"
 
+#include <fmt/core.h>
+
 #include "store/postgres/database.h"
 #include "store/sql/schema.h"
 #include "store/sql/sql_store.h"
@@ -14,7 +16,8 @@ sql::OpenConnection reader_of(const std::string& url) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& options) {
-  auto writer = TRY(postgres::open_database(options.url, postgres::Mode::kReadWrite));
+  auto writer = TRY(postgres::open_database(
+      options.url, options.relaxed ? postgres::Mode::kRelaxed : postgres::Mode::kReadWrite));
   TRY(sql::migrate(*writer));
   sql::StoreParts parts;
   parts.location = writer->name();
@@ -27,6 +30,18 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& option
   }
   parts.readers = options.readers;
   return sql::make_store(std::move(parts));
+}
+
+Result<> refuse_when_in_use(sql::Connection& database) {
+  auto other = TRY(database.query(
+      "SELECT pid, coalesce(host(client_addr), 'this host') FROM pg_stat_activity WHERE "
+      "application_name = 'corral' AND datname = current_database() AND usename = current_user AND "
+      "pid <> pg_backend_pid() ORDER BY pid LIMIT 1"));
+  if (!TRY(other.step())) return {};
+  return fail(Code::kAlreadyExists,
+              fmt::format("{} is in use by a program of Corral's at {} (pid {} in "
+                          "pg_stat_activity): end its corral serve first",
+                          database.name(), other.text(1), other.integer(0)));
 }
 
 }  // namespace corral::store

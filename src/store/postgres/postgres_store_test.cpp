@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "store/conformance_levels.h"
+#include "store/conformance_remove.h"
 #include "store/postgres/database.h"
 #include "store/postgres/postgres_fixture.h"
 #include "store/postgres/sqlstate.h"
@@ -34,6 +34,7 @@ std::unique_ptr<StorePlace> postgres_place() {
 
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance, all_sealings(&postgres_place));
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreLevels, all_sealings(&postgres_place));
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreRemoval, all_sealings(&postgres_place));
 
 Error open_error(const std::string& url) {
   PostgresOptions options;

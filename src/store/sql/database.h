@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/ids.h"
 #include "core/result.h"
@@ -68,6 +70,11 @@ class Statement {
   void bind_all(const Values&... values) {
     int index = 0;
     (bind(++index, values), ...);
+  }
+  // One parameter, from 1, for statements whose parameters are known only when the program runs.
+  template <class T>
+  void set(int index, const T& value) {
+    bind(index, value);
   }
   // True: a row is there.
   Result<bool> step() { return cursor_->step(); }
@@ -144,6 +151,11 @@ struct Dialect {
   std::span<const std::pair<std::string_view, std::string_view>> words;
   // Lines of a migration that start with this are for this engine only.
   std::string_view own_lines;
+  // After rows were written with their numbers, so that new ones get greater ones: {0} the table,
+  // {1} its key. Empty: nothing to do.
+  std::string_view skip_keys{};
+  // What goes before a table's name to give its space back, a statement of its own. Empty: none.
+  std::string_view vacuum{};
 };
 
 class Connection {
@@ -167,6 +179,18 @@ class Connection {
   virtual Result<bool> empty() = 0;  // no tables at all
   // Bytes that the database takes.
   virtual Result<std::int64_t> bytes() = 0;
+
+  // ---- upkeep (store/maintain)
+  // What the engine itself finds wrong with its files; empty: nothing.
+  virtual Result<std::vector<std::string>> integrity() { return std::vector<std::string>(); }
+  // Outside a transaction, nobody else beside: gives free pages back to the filesystem. kNoSpace:
+  // there is too little room to do it.
+  virtual Result<> give_back_space() { return {}; }
+  // A statement that runs while `stop` gives true ends early with an error, where the engine can.
+  virtual void stop_when(const std::function<bool()>& /*stop*/) {}
+  // In a transaction: gives some of the room that deleted rows left back to the filesystem, a short
+  // step, down to `keep` bytes of it. True: there is more to give.
+  virtual Result<bool> reclaim(std::int64_t /*keep*/) { return false; }
 
   template <class... Values>
   Result<Statement> query(std::string_view sql, const Values&... values) {

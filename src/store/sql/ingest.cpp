@@ -33,7 +33,8 @@ const codec::Column* first_undeclared(const SessionState& session, const Content
 }
 
 std::string lock_session(const Connection& db) {
-  return "SELECT key, durable_seq FROM sessions WHERE id = ?1" + std::string(db.dialect().lock_row);
+  return "SELECT key, durable_seq, removed FROM sessions WHERE id = ?1" +
+         std::string(db.dialect().lock_row);
 }
 
 }  // namespace
@@ -58,6 +59,10 @@ Result<> Ingest::take(Call& call, const codec::Frame& frame, std::size_t index) 
   std::shared_ptr<SessionState>& session = call.touched[header.session];
   const std::uint64_t durable = session ? session->durable_seq : 0;
   if (header.last <= durable) return {};
+  if (session && session->removed) {
+    session->durable_seq = header.last;
+    return {};
+  }
 
   const auto refuse = [&](Error error) {
     call.result.refusals.push_back({.index = index,
@@ -133,10 +138,11 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
   }
   auto state = std::make_shared<SessionState>();
   {
-    Statement row = TRY(db_.query(
-        "SELECT s.key, s.run, s.workload, s.durable_seq, s.utc_minus_boot, s.clock_error, r.id "
-        "FROM sessions s JOIN runs r ON r.key = s.run WHERE s.id = ?1",
-        id));
+    Statement row =
+        TRY(db_.query("SELECT s.key, s.run, s.workload, s.durable_seq, s.utc_minus_boot, "
+                      "s.clock_error, s.removed, "
+                      "r.id FROM sessions s LEFT JOIN runs r ON r.key = s.run WHERE s.id = ?1",
+                      id));
     if (!TRY(row.step())) return std::shared_ptr<SessionState>();
     state->id = id;
     state->key = row.integer(0);
@@ -144,7 +150,8 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
     state->workload = row.integer(2);
     state->durable_seq = static_cast<std::uint64_t>(row.integer(3));
     state->anchor = {.utc_minus_boot = Nanos(row.integer(4)), .error = Nanos(row.integer(5))};
-    state->run_id = row.id128<RunId>(6);
+    state->removed = row.integer(6) != 0;
+    if (!row.is_null(7)) state->run_id = row.id128<RunId>(7);
   }
   Statement row =
       TRY(db_.query("SELECT local, series FROM session_series WHERE session = ?1", state->key));
@@ -154,12 +161,13 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
   return state;
 }
 
-// Whatever another process stores of a session moves its durable_seq.
+// Whatever another process stores of a session moves its durable_seq; or it removed the run.
 Result<bool> Ingest::still_true(const SessionState& session) {
   if (!db_.dialect().shared) return true;
   Statement row = TRY(db_.query(lock_session(db_), session.id));
   return TRY(row.step()) && row.integer(0) == session.key &&
-         row.integer(1) == static_cast<std::int64_t>(session.durable_seq);
+         row.integer(1) == static_cast<std::int64_t>(session.durable_seq) &&
+         (row.integer(2) != 0) == session.removed;
 }
 
 // Once per call: newest times, durable sequence numbers; then what the caller is told.

@@ -32,6 +32,7 @@ struct SessionState {
   std::int64_t key = 0;
   std::int64_t run = 0;
   std::int64_t workload = 0;
+  bool removed = false;  // its run is gone: frames are acknowledged and ignored
   std::uint64_t durable_seq = 0;
   ClockAnchor anchor;
   SeriesMap series;
@@ -97,7 +98,9 @@ class Ingest {
   struct RunRow {
     std::int64_t key = 0;
     std::int64_t workload = 0;
+    bool removed = false;
   };
+  Result<std::optional<RunRow>> known_run(RunId id);
   Result<RunRow> run_of(Call& call, const codec::SessionBody& body, UtcTime started);
   Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started, std::int64_t run);
 

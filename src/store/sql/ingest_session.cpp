@@ -8,14 +8,15 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
                                                            const codec::SessionBody& body) {
   const UtcTime started = body.anchor.to_utc(body.started);
   const RunRow run = TRY(run_of(call, body, started));
-  if (body.role == "supervisor") TRY(supervise(call, body, started, run.key));
+  if (body.role == "supervisor" && !run.removed) TRY(supervise(call, body, started, run.key));
   const auto key = TRY(db_.number(
       "INSERT INTO sessions (id, run, workload, durable_seq, utc_minus_boot, clock_error, started, "
-      "role, host, pid, rank, boot_id) "
-      "VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
+      "role, host, pid, rank, boot_id, removed) "
+      "VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
       "ON CONFLICT (id) DO NOTHING RETURNING key",
       frame.header.session, run.key, run.workload, body.anchor.utc_minus_boot.count(),
-      body.anchor.error.count(), started, body.role, body.host, body.pid, body.rank, body.boot_id));
+      body.anchor.error.count(), started, body.role, body.host, body.pid, body.rank, body.boot_id,
+      run.removed ? 1 : 0));
   if (!key) return lost_race();
   auto state = std::make_shared<SessionState>();
   state->id = frame.header.session;
@@ -23,6 +24,7 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
   state->key = *key;
   state->run = run.key;
   state->workload = run.workload;
+  state->removed = run.removed;
   state->anchor = body.anchor;
   return state;
 }
@@ -54,13 +56,23 @@ Result<std::int64_t> Ingest::workload_of(const codec::SessionBody& body, std::in
   return *made;
 }
 
+// A run that was removed stays so, whoever joins it later. Where others write too, the row is
+// locked: a removal that goes on at the same time sees this session, or this one sees the removal.
+Result<std::optional<Ingest::RunRow>> Ingest::known_run(RunId id) {
+  {
+    Statement row = TRY(db_.query(
+        "SELECT key, workload FROM runs WHERE id = ?1" + std::string(db_.dialect().lock_row), id));
+    if (TRY(row.step())) return RunRow{.key = row.integer(0), .workload = row.integer(1)};
+  }
+  Statement row = TRY(db_.query("SELECT key, workload FROM removed_runs WHERE id = ?1", id));
+  if (!TRY(row.step())) return std::nullopt;
+  return RunRow{.key = row.integer(0), .workload = row.integer(1), .removed = true};
+}
+
 // The run's row; the first session of a run makes it, whatever its role. A run stays in the
 // workload of its first session.
 Result<Ingest::RunRow> Ingest::run_of(Call& call, const codec::SessionBody& body, UtcTime started) {
-  {
-    Statement row = TRY(db_.query("SELECT key, workload FROM runs WHERE id = ?1", body.run));
-    if (TRY(row.step())) return RunRow{.key = row.integer(0), .workload = row.integer(1)};
-  }
+  if (const auto known = TRY(known_run(body.run))) return *known;
   const std::int64_t experiment = TRY(experiment_of(body.experiment, started));
   const std::int64_t workload = TRY(workload_of(body, experiment, started));
   const auto key = TRY(db_.number(

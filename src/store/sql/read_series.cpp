@@ -6,9 +6,14 @@ namespace {
 
 constexpr std::string_view kSeriesColumns =
     "SELECT id, owner_kind, kind, aggregation, name, source, unit FROM series ";
+constexpr std::string_view kSeriesAndOwner =
+    "SELECT id, owner_kind, kind, aggregation, name, source, unit, CASE owner_kind WHEN 0 THEN "
+    "(SELECT r.id FROM runs r WHERE r.key = owner) ELSE "
+    "(SELECT w.id FROM workloads w WHERE w.key = owner) END FROM series ";
 
-Series series_of_row(const Statement& row) {
+Series series_of_row(const Statement& row, std::string owner_id) {
   Series series;
+  series.owner_id = std::move(owner_id);
   series.id = SeriesId{row.integer(0)};
   series.owner = static_cast<metric::Owner>(row.integer(1));
   series.kind = static_cast<metric::Kind>(row.integer(2));
@@ -48,13 +53,20 @@ Result<> fill(Connection& db, Caches& caches, std::vector<Series>& series) {
 
 Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId run) {
   std::vector<Series> series;
-  for (const std::string_view owner :
-       {"owner_kind = 0 AND owner = (SELECT key FROM runs WHERE id = ?1)",
-        "owner_kind = 1 AND owner = (SELECT workload FROM runs WHERE id = ?1)"}) {
+  std::string workload;
+  {
+    Statement row = TRY(db.query(
+        "SELECT w.id FROM workloads w JOIN runs r ON r.workload = w.key WHERE r.id = ?1", run));
+    if (TRY(row.step())) workload = row.id128<WorkloadId>(0).hex();
+  }
+  for (const auto& [owner, id] :
+       {std::pair("owner_kind = 0 AND owner = (SELECT key FROM runs WHERE id = ?1)", run.hex()),
+        std::pair("owner_kind = 1 AND owner = (SELECT workload FROM runs WHERE id = ?1)",
+                  workload)}) {
     Statement row = TRY(db.query(
         std::string(kSeriesColumns) + "WHERE " + std::string(owner) + " ORDER BY name, source",
         run));
-    while (TRY(row.step())) series.push_back(series_of_row(row));
+    while (TRY(row.step())) series.push_back(series_of_row(row, id));
   }
   TRY(fill(db, caches, series));
   return series;
@@ -64,8 +76,10 @@ Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
                                         std::span<const SeriesId> ids) {
   std::vector<Series> series;
   for (const SeriesId id : ids) {
-    Statement row = TRY(db.query(std::string(kSeriesColumns) + "WHERE id = ?1", id));
-    if (TRY(row.step())) series.push_back(series_of_row(row));
+    Statement row = TRY(db.query(std::string(kSeriesAndOwner) + "WHERE id = ?1", id));
+    // Without its owner it is being removed.
+    if (TRY(row.step()) && !row.is_null(7))
+      series.push_back(series_of_row(row, row.id128<RunId>(7).hex()));
   }
   TRY(fill(db, caches, series));
   return series;
@@ -84,7 +98,7 @@ Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db,
                      "AND substr(name, length(name) - length(?2) + 1) = ?2 ORDER BY name, source",
                  run, suffix));
     while (TRY(row.step())) {
-      found.push_back(series_of_row(row));
+      found.push_back(series_of_row(row, run.hex()));
       owners.push_back(run);
     }
   }

@@ -12,7 +12,11 @@ namespace {
 
 // Written for SQLite; PostgreSQL reads it with words exchanged (Dialect::words) and its own lines
 // (after `--postgresql`) added. Blobs stand last in their rows, so that the columns before them are
-// read without touching overflow pages.
+// read without touching overflow pages. Batch rows and row groups do not live long: PostgreSQL is
+// to take their room back every minute, however large the tables are.
+//
+// Rows refer to a run without a foreign key: a run's row goes at once, what belongs to it piece by
+// piece (remove.h).
 constexpr const char* kFirst = R"sql(
 CREATE TABLE experiments (
   id      INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -49,7 +53,7 @@ CREATE INDEX runs_by_workload ON runs (workload, started, id);
 CREATE INDEX runs_by_name ON runs (name, started);
 CREATE INDEX runs_by_status ON runs (status, started, id);
 CREATE TABLE facts (
-  run   INTEGER NOT NULL REFERENCES runs (key),
+  run   INTEGER NOT NULL,
   kind  INTEGER NOT NULL,
   key   TEXT NOT NULL,
   value TEXT NOT NULL,
@@ -58,8 +62,9 @@ CREATE TABLE facts (
 CREATE TABLE sessions (
   key            INTEGER PRIMARY KEY AUTOINCREMENT,
   id             BLOB NOT NULL UNIQUE,
-  run            INTEGER NOT NULL REFERENCES runs (key),
-  workload       INTEGER NOT NULL REFERENCES workloads (key),
+  run            INTEGER NOT NULL,
+  workload       INTEGER NOT NULL,
+  removed        INTEGER NOT NULL DEFAULT 0,
   durable_seq    INTEGER NOT NULL,
   utc_minus_boot INTEGER NOT NULL,
   clock_error    INTEGER NOT NULL,
@@ -71,6 +76,7 @@ CREATE TABLE sessions (
   boot_id        TEXT NOT NULL
 );
 CREATE INDEX sessions_by_run ON sessions (run);
+CREATE INDEX sessions_by_workload ON sessions (workload);
 CREATE TABLE series (
   id          INTEGER PRIMARY KEY AUTOINCREMENT,
   owner_kind  INTEGER NOT NULL,
@@ -102,6 +108,7 @@ CREATE TABLE batches (
   frame     BLOB NOT NULL
 );
 --postgresql ALTER TABLE batches ALTER COLUMN frame SET STORAGE EXTERNAL;
+--postgresql ALTER TABLE batches SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 8000);
 CREATE INDEX batches_by_session ON batches (session, id);
 CREATE TABLE slices (
   session    INTEGER NOT NULL REFERENCES sessions (key),
@@ -120,6 +127,7 @@ CREATE TABLE row_groups (
   data    BLOB NOT NULL
 );
 --postgresql ALTER TABLE row_groups ALTER COLUMN data SET STORAGE EXTERNAL;
+--postgresql ALTER TABLE row_groups SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000, toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 8000);
 CREATE INDEX row_groups_by_slice ON row_groups (session, slice, id);
 CREATE INDEX row_groups_open ON row_groups (session) WHERE state = 0;
 CREATE TABLE block_times (
@@ -133,7 +141,7 @@ CREATE TABLE blocks (
   series  INTEGER NOT NULL REFERENCES series (id),
   no      INTEGER NOT NULL,
   session INTEGER NOT NULL REFERENCES sessions (key),
-  times   INTEGER NOT NULL REFERENCES block_times (id),
+  times   INTEGER NOT NULL,
   data    BLOB NOT NULL,
   PRIMARY KEY (series, no)
 );
@@ -150,7 +158,7 @@ CREATE TABLE pyramid (
 CREATE TABLE phases (
   session    INTEGER NOT NULL REFERENCES sessions (key),
   id         INTEGER NOT NULL,
-  run        INTEGER NOT NULL REFERENCES runs (key),
+  run        INTEGER NOT NULL,
   parent     INTEGER NOT NULL,
   kind       INTEGER NOT NULL,
   started    INTEGER,
@@ -165,7 +173,7 @@ CREATE TABLE phases (
 CREATE INDEX phases_by_run ON phases (run, started);
 CREATE TABLE events (
   id         INTEGER PRIMARY KEY AUTOINCREMENT,
-  run        INTEGER NOT NULL REFERENCES runs (key),
+  run        INTEGER NOT NULL,
   session    INTEGER NOT NULL REFERENCES sessions (key),
   time       INTEGER NOT NULL,
   name       TEXT NOT NULL,
@@ -175,7 +183,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_run ON events (run, time);
 CREATE TABLE logs (
   id     INTEGER PRIMARY KEY AUTOINCREMENT,
-  run    INTEGER NOT NULL REFERENCES runs (key),
+  run    INTEGER NOT NULL,
   stream INTEGER NOT NULL,
   start  INTEGER NOT NULL,
   length INTEGER NOT NULL,
@@ -185,10 +193,22 @@ CREATE TABLE logs (
 );
 CREATE INDEX logs_by_run ON logs (run, id);
 CREATE TABLE log_streams (
-  run    INTEGER NOT NULL REFERENCES runs (key),
+  run    INTEGER NOT NULL,
   stream INTEGER NOT NULL,
   length INTEGER NOT NULL,
   PRIMARY KEY (run, stream)
+) WITHOUT ROWID;
+CREATE TABLE removed_runs (
+  id       BLOB PRIMARY KEY,
+  key      INTEGER NOT NULL,
+  workload INTEGER NOT NULL,
+  removed  INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE removals (
+  owner_kind INTEGER NOT NULL,
+  owner      INTEGER NOT NULL,
+  workload   INTEGER NOT NULL,
+  PRIMARY KEY (owner_kind, owner)
 ) WITHOUT ROWID;
 )sql";
 
@@ -257,6 +277,11 @@ Result<int> schema_version(Connection& database) {
     if (TRY(database.empty())) return 0;
     return fail(Code::kUnsupported, fmt::format("{} is the database of another program: {}",
                                                 database.name(), database.dialect().elsewhere));
+  }
+  if (TRY(database.number("SELECT value FROM meta WHERE key = 'copying'"))) {
+    return fail(Code::kUnsupported, database.name() +
+                                        " is a copy that was not finished: run the same `corral "
+                                        "store migrate` or `load` again, it goes on");
   }
   const auto version = TRY(database.number("SELECT value FROM meta WHERE key = 'schema_version'"));
   if (!version)

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <limits>
+#include <set>
 
 #include "metric/catalogue.h"
 #include "store/seal/gather.h"
@@ -110,11 +111,12 @@ std::vector<std::int64_t> chosen(const std::vector<RowGroupSize>& groups, RowGro
   return {};
 }
 
-Result<SeriesToSeal> series_to_seal(Connection& db, SeriesId id) {
+// Nothing: the series was removed with its run.
+Result<std::optional<SeriesToSeal>> series_to_seal(Connection& db, SeriesId id) {
   SeriesToSeal series;
   {
     Statement row = TRY(db.query("SELECT blocks, kind FROM series WHERE id = ?1", id));
-    if (!TRY(row.step())) return fail(Code::kNotFound, "the series is gone");
+    if (!TRY(row.step())) return std::nullopt;
     series.blocks = row.integer(0);
     series.counter = row.integer(1) == static_cast<std::int64_t>(metric::Kind::kCounter);
   }
@@ -124,6 +126,26 @@ Result<SeriesToSeal> series_to_seal(Connection& db, SeriesId id) {
                               .value_or(0);
   }
   return series;
+}
+
+// Columns of series that are gone are left out.
+Result<> find_series(Connection& db, RowGroupsToSeal& work) {
+  std::set<SeriesId> gone;
+  for (const auto& group : work.groups) {
+    for (const auto& column : group.columns) {
+      if (work.series.contains(column.series) || gone.contains(column.series)) continue;
+      if (const auto known = TRY(series_to_seal(db, column.series))) {
+        work.series[column.series] = *known;
+      } else {
+        gone.insert(column.series);
+      }
+    }
+  }
+  if (gone.empty()) return {};
+  for (auto& group : work.groups)
+    std::erase_if(group.columns, [&](const auto& column) { return gone.contains(column.series); });
+  std::erase_if(work.groups, [](const auto& group) { return group.columns.empty(); });
+  return {};
 }
 
 }  // namespace
@@ -175,12 +197,7 @@ Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& 
   }
   if (work.rows.empty() && damaged.empty()) return std::nullopt;
   work.groups = gather.take();
-  for (const auto& group : work.groups) {
-    for (const auto& column : group.columns) {
-      if (!work.series.contains(column.series))
-        work.series[column.series] = TRY(series_to_seal(db, column.series));
-    }
-  }
+  TRY(find_series(db, work));
   SealPlan plan = TRY(seal_row_groups(
       std::move(work), [&](SeriesId series, Channel channel, int tier, std::int64_t no) {
         return read_pyramid_row(db, {series, channel, tier, no});

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <limits>
+#include <utility>
 
 #include "store/sql/levels.h"
+#include "store/sql/remove.h"
 #include "store/sql/seal_reads.h"
 #include "sys/clock.h"
 
@@ -22,10 +25,15 @@ constexpr Nanos kSealAge = seconds(10);
 constexpr Nanos kSilent = seconds(30);
 constexpr Nanos kVerySilent = std::chrono::minutes(10);
 constexpr Nanos kPause = seconds(5);  // after an error
+// Other servers' removals are looked for so often.
+constexpr Nanos kCleanEvery = seconds(60);
+constexpr int kAttempts = 5;
 constexpr Nanos kTick = std::chrono::milliseconds(250);
 // Of batch rows that wait, beyond which append() is slowed down.
 constexpr std::size_t kMostBacklog = 64u << 20;
 constexpr Nanos kMostPace = std::chrono::milliseconds(50);
+// Of deleted rows that is kept for the next batch rows.
+constexpr std::int64_t kSpareRoom = 16 << 20;
 
 }  // namespace
 
@@ -50,7 +58,6 @@ void Sealer::note(std::int64_t session, std::size_t bytes) {
   ++waiting.rows;
   waiting.bytes += bytes;
   waiting.newest = now;
-  waiting.settled = false;
   backlog_ += bytes;
   if (waiting.bytes >= kSealBytes) work_.notify_one();
 }
@@ -74,10 +81,29 @@ void Sealer::loop() {
       std::unique_lock lock(mutex_);
       if (stopping_) return;
       task = next_task();
-      if (!task) work_.wait_for(lock, kTick);
+      if (!task && !spare_room_ && !time_to_clean()) work_.wait_for(lock, kTick);
     }
-    if (task) run(*task);
+    clean();
+    task ? run(*task) : static_cast<void>(reclaim());
   }
+}
+
+// True when there is more to give back.
+bool Sealer::reclaim() {
+  std::int64_t keep = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!std::exchange(spare_room_, false)) return false;
+    if (!waiting_.empty()) keep = kSpareRoom;
+  }
+  bool more = false;
+  const auto done = writer_.transact([&](Connection& db) -> Result<> {
+    more = TRY(db.reclaim(keep));
+    return {};
+  });
+  if (!done || !more) return false;
+  const std::scoped_lock lock(mutex_);
+  return spare_room_ = true;
 }
 
 // What an earlier process stored and did not seal.
@@ -110,7 +136,7 @@ std::optional<Sealer::Task> Sealer::next_task() {
     if (now < waiting.not_before) continue;
     const bool full = waiting.bytes >= kSealBytes || waiting.rows >= kSealRows;
     const bool old = waiting.rows > 0 && now - waiting.first >= kSealAge;
-    const bool silent = !waiting.settled && now - waiting.newest >= kSilent;
+    const bool silent = now - waiting.newest >= kSilent && now >= waiting.look_again;
     if (!full && !old && !silent) continue;
     const BootTime since = waiting.rows > 0 ? waiting.first : waiting.newest;
     if (since >= oldest) continue;
@@ -147,6 +173,25 @@ Result<bool> Sealer::may_settle(std::int64_t session, Nanos silent) {
   return ended.value_or(0) == 0;
 }
 
+// `all`: those that are there now, however fast others come.
+Result<> Sealer::seal_batches(std::int64_t session, bool all) {
+  const auto left = [&](std::int64_t newest) {
+    return readers_.with([&](Connection& db) {
+      return db.number(
+          "SELECT max(id) FROM batches WHERE session = ?1 AND damaged = 0 AND id <= ?2", session,
+          newest);
+    });
+  };
+  std::optional<std::int64_t> newest = TRY(left(std::numeric_limits<std::int64_t>::max()));
+  bool more = newest.has_value();
+  while (more) {
+    auto plan = readers_.with(
+        [&](Connection& db) { return plan_batches(db, session, RowGroupState::kOpen); });
+    more = TRY(apply(std::move(plan))) && all && TRY(left(*newest));
+  }
+  return {};
+}
+
 Result<> Sealer::seal(const Task& task) {
   const std::scoped_lock one(sealing_);
   Nanos silent{0};
@@ -161,16 +206,11 @@ Result<> Sealer::seal(const Task& task) {
   room_.notify_all();
   const bool settle = task.settle && TRY(may_settle(task.session, silent));
   const RowGroupState state = settle ? RowGroupState::kSettled : RowGroupState::kOpen;
-  bool more = true;
-  while (more) {
-    auto plan = readers_.with(
-        [&](Connection& db) { return plan_batches(db, task.session, RowGroupState::kOpen); });
-    more = TRY(apply(std::move(plan))) && (settle || task.all);
-  }
+  TRY(seal_batches(task.session, settle || task.all));
   const auto slices =
       TRY(readers_.with([&](Connection& db) { return slices_of(db, task.session); }));
   for (const std::int64_t slice : slices) {
-    more = true;
+    bool more = true;
     while (more) {
       auto plan = readers_.with([&](Connection& db) {
         return plan_row_groups(db, {.session = task.session, .slice = slice}, state);
@@ -180,7 +220,58 @@ Result<> Sealer::seal(const Task& task) {
   }
   const std::scoped_lock lock(mutex_);
   Waiting& waiting = waiting_[task.session];
+  waiting.look_again = sys::boot_now() + kSilent;
   if (waiting.rows == 0 && settle) waiting_.erase(task.session);
+  spare_room_ = true;
+  return {};
+}
+
+void Sealer::note_removal() {
+  const std::scoped_lock lock(mutex_);
+  clean_at_ = sys::boot_now();
+  work_.notify_one();
+}
+
+// With mutex_ held.
+bool Sealer::time_to_clean() { return sys::boot_now() >= clean_at_; }
+
+// One small transaction, if there is something to delete.
+void Sealer::clean() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_ || !time_to_clean()) return;
+    clean_at_ = sys::boot_now() + kCleanEvery;
+  }
+  const Result<bool> more = clean_slice();
+  const std::scoped_lock lock(mutex_);
+  const BootTime now = sys::boot_now();
+  if (!more) {
+    problem_ = "removing runs: " + more.error().message;
+    clean_at_ = now + kPause;
+  } else if (*more) {
+    clean_at_ = now;
+  }
+}
+
+// True: there is more.
+Result<bool> Sealer::clean_slice() {
+  const auto waiting = TRY(
+      readers_.with([](Connection& db) { return db.number("SELECT 1 FROM removals LIMIT 1"); }));
+  if (!waiting) return false;
+  bool more = true;
+  const auto done = writer_.transact([&](Connection& db) -> Result<> {
+    more = TRY(clean_removed(db, sys::boot_now() + kRemovalSlice));
+    return {};
+  });
+  if (!done) return tl::unexpected(done.error());
+  const std::scoped_lock lock(mutex_);
+  spare_room_ = true;
+  return more;
+}
+
+Result<> Sealer::clean_all() {
+  while (TRY(clean_slice())) {
+  }
   return {};
 }
 
@@ -190,6 +281,16 @@ Result<bool> Sealer::apply(Result<std::optional<SealPlan>> plan) {
   if (!*plan) return false;
   TRY(writer_.transact([&](Connection& db) { return write_plan(db, **plan); }));
   return true;
+}
+
+// Another server, or a removal, may have come between.
+Result<> Sealer::seal_patiently(const Task& task) {
+  Result<> done;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    done = seal(task);
+    if (done || done.error().code != Code::kConflict) break;
+  }
+  return done;
 }
 
 Result<> Sealer::seal_all(bool settle) {
@@ -205,7 +306,10 @@ Result<> Sealer::seal_all(bool settle) {
       const std::scoped_lock lock(mutex_);
       if (settle) waiting_[session].newest = BootTime(Nanos(0));
     }
-    TRY(seal({.session = session, .settle = settle, .all = true}));
+    TRY(seal_patiently({.session = session, .settle = settle, .all = true}));
+  }
+  TRY(clean_all());
+  while (settle && reclaim()) {
   }
   return {};
 }

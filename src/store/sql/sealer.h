@@ -7,7 +7,10 @@
 // that ended or fell silent has left is settled. Another server on the same database may seal the
 // same session at the same time: one of the two plans is refused as a conflict, and nothing is
 // stored twice. An error leaves everything where it was; it is kept for info() and tried again
-// later.
+// later. What removed runs leave (remove.h) is deleted here, too, in turn with sealing.
+//
+// The room of deleted rows is given back to the filesystem when there is nothing to seal: all of it
+// once nothing is being written, else all but what the next batch rows will take anyway.
 #pragma once
 
 #include <condition_variable>
@@ -39,6 +42,10 @@ class Sealer {
   // Everything that is in batch rows now is in row groups or blocks when this returns; settled: as
   // if all sessions had ended. For tests, benchmarks and `corral store`.
   Result<> seal_all(bool settle);
+  // Runs were removed: their rows are deleted piece by piece from now on.
+  void note_removal();
+  // The rows of every run that was removed are gone when this returns.
+  Result<> clean_all();
   // What the last attempt met, empty when it went well.
   [[nodiscard]] std::string problem() const;
 
@@ -47,7 +54,7 @@ class Sealer {
     std::size_t rows = 0, bytes = 0;  // in batch rows, as far as this process knows
     BootTime first, newest;           // noted
     BootTime not_before;              // after an error
-    bool settled = false;
+    BootTime look_again;              // whether it may be settled
   };
   struct Task {
     std::int64_t session = 0;
@@ -59,8 +66,14 @@ class Sealer {
   void find_left_over();
   std::optional<Task> next_task();
   void run(const Task& task);
+  bool time_to_clean();
+  void clean();
+  Result<bool> clean_slice();
+  Result<> seal_patiently(const Task& task);
   Result<> seal(const Task& task);
+  Result<> seal_batches(std::int64_t session, bool all);
   Result<bool> apply(Result<std::optional<SealPlan>> plan);
+  bool reclaim();
   Result<bool> may_settle(std::int64_t session, Nanos silent);
 
   Readers& readers_;
@@ -71,8 +84,10 @@ class Sealer {
   std::size_t backlog_ = 0;
   std::string problem_;
   bool stopping_ = false;
-  std::mutex sealing_;  // one plan is made and carried out at a time
-  std::thread thread_;  // last: it uses everything above
+  BootTime clean_at_{};     // what was removed, also by an earlier process or another server
+  bool spare_room_ = true;  // perhaps: rows were deleted since reclaim() found none
+  std::mutex sealing_;      // one plan is made and carried out at a time
+  std::thread thread_;      // last: it uses everything above
 };
 
 }  // namespace corral::store::sql

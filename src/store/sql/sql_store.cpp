@@ -4,6 +4,7 @@
 
 #include "store/sql/readers.h"
 #include "store/sql/reads.h"
+#include "store/sql/remover.h"
 #include "store/sql/schema.h"
 #include "store/sql/sealer.h"
 #include "store/sql/view.h"
@@ -22,7 +23,8 @@ class SqlStore final : public Store {
         charts_(parts.open_chart_reader
                     ? std::make_unique<Readers>(std::move(parts.open_chart_reader), parts.readers)
                     : nullptr),
-        sealer_(readers_, writer_) {}
+        sealer_(readers_, writer_),
+        remover_(readers_, writer_, sealer_) {}
 
   Result<AppendResult> append(std::span<const codec::Frame> frames) override {
     sealer_.pace();
@@ -75,6 +77,15 @@ class SqlStore final : public Store {
     return readers_.with([&](Connection& db) { return read_log_extents(db, run); });
   }
   Result<StoreInfo> info() override;
+  Result<Removal> remove_runs(std::span<const RunId> runs, const RemoveOptions& options) override {
+    return remover_.remove_runs(runs, options);
+  }
+  Result<Removal> remove_experiment(ExperimentId id, const RemoveOptions& options) override {
+    return remover_.remove_experiment(id, options);
+  }
+  Result<Removal> prune(const Retention& retention, UtcTime now, bool dry_run) override {
+    return remover_.prune(retention, now, dry_run);
+  }
   Result<> seal(bool settle) override { return sealer_.seal_all(settle); }
 
  private:
@@ -85,7 +96,8 @@ class SqlStore final : public Store {
   Readers readers_;
   const std::unique_ptr<Readers> charts_;  // null: the same as readers_
   Caches caches_;
-  Sealer sealer_;  // ended first
+  Sealer sealer_;  // its thread is ended first
+  Remover remover_;
 };
 
 Result<StoreInfo> SqlStore::info() {

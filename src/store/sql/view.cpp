@@ -181,7 +181,12 @@ class View final : public PointView {
 Result<> View::open_series(SeriesId id) {
   const auto [entry, fresh] = series_.try_emplace(id);
   if (!fresh) return {};
-  entry->second.blocks = TRY(db_.number("SELECT blocks FROM series WHERE id = ?1", id)).value_or(0);
+  const auto blocks = TRY(db_.number(
+      "SELECT blocks FROM series s WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM removals r WHERE "
+      "r.owner_kind = s.owner_kind AND r.owner = s.owner)",
+      id));
+  if (!blocks) return {};
+  entry->second.blocks = *blocks;
   Statement row = TRY(
       db_.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot, s.clock_error "
                 "FROM session_series m JOIN sessions s ON s.key = m.session WHERE m.series = ?1",

@@ -41,9 +41,10 @@ Result<AppendResult> Writer::append(std::span<const codec::Frame> frames) {
   return wait_for(job);
 }
 
-Result<> Writer::transact(const Write& write) {
+Result<> Writer::transact(const Write& write, Sessions sessions) {
   Job job;
   job.write = &write;
+  job.sessions = sessions;
   const auto done = wait_for(job);
   if (!done) return tl::unexpected(done.error());
   return {};
@@ -127,6 +128,7 @@ void Writer::write_alone(Job& job) {
   };
   const Result<> done = work();
   if (!done && database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+  if (job.sessions == Sessions::kForget) ingest_.forget();
   const std::scoped_lock lock(mutex_);
   job.result = done ? Result<AppendResult>(AppendResult{})
                     : Result<AppendResult>(tl::unexpected(done.error()));

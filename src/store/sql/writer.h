@@ -35,14 +35,17 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   Result<AppendResult> append(std::span<const codec::Frame> frames);
-  // Calls write(connection) in a transaction of its own, tried once.
+  // Calls write(connection) in a transaction of its own, tried once. kForget: it changes what is
+  // remembered of sessions.
   using Write = std::function<Result<>(Connection&)>;
-  Result<> transact(const Write& write);
+  enum class Sessions : std::uint8_t { kKeep, kForget };
+  Result<> transact(const Write& write, Sessions sessions = Sessions::kKeep);
 
  private:
   struct Job {
     std::span<const codec::Frame> frames;  // the waiting caller's
     const Write* write = nullptr;          // instead of frames
+    Sessions sessions = Sessions::kKeep;
     std::optional<Result<AppendResult>> result;
   };
   Result<AppendResult> wait_for(Job& job);

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <map>
@@ -23,6 +24,7 @@ Code code_of(sqlite3* handle, int rc) {
       return Code::kCorruption;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_INTERRUPT:
       return Code::kUnavailable;
     case SQLITE_READONLY:
     case SQLITE_PERM:
@@ -184,6 +186,10 @@ class SqliteConnection final : public sql::Connection {
     }
     return bytes;
   }
+  Result<bool> reclaim(std::int64_t keep) override;
+  Result<std::vector<std::string>> integrity() override;
+  Result<> give_back_space() override;
+  void stop_when(const std::function<bool()>& stop) override;
 
  protected:
   Result<sql::Cursor*> prepare(std::string_view sql) override;
@@ -193,6 +199,7 @@ class SqliteConnection final : public sql::Connection {
     void operator()(sqlite3* handle) const { sqlite3_close(handle); }
   };
   fs::path file_;
+  std::function<bool()> stop_;
   std::unique_ptr<sqlite3, Close> handle_;
   std::map<std::string, std::unique_ptr<SqliteCursor>, std::less<>>
       statements_;  // goes before handle_
@@ -216,9 +223,57 @@ Result<> SqliteConnection::open(const fs::path& file, Mode mode) {
   // auto_vacuum counts only before the first table. The automatic checkpoint runs in the
   // committing connection: until SQLite 3.51.3 a checkpoint from another one can race a commit
   // that resets the log, and corrupt the database.
-  return script(
-      "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = FULL; "
-      "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;");
+  // Some systems' SQLite overwrites what it deletes, by the log: every seal and every removed run
+  // would be written once more.
+  TRY(script(
+      "PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = OFF; "
+      "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;"));
+  if (mode == Mode::kRelaxed) return script("PRAGMA synchronous = NORMAL");
+  return {};
+}
+
+Result<bool> SqliteConnection::reclaim(std::int64_t keep) {
+  constexpr std::int64_t kStep = 256;  // pages
+  const std::int64_t page = TRY(number("PRAGMA page_size")).value_or(4096);
+  const std::int64_t spare = TRY(number("PRAGMA freelist_count")).value_or(0) - keep / page;
+  if (spare <= 0) return false;
+  TRY(script("PRAGMA incremental_vacuum(" + std::to_string(std::min(spare, kStep)) + ")"));
+  return spare > kStep;
+}
+
+Result<std::vector<std::string>> SqliteConnection::integrity() {
+  std::vector<std::string> found;
+  auto row = TRY(query("PRAGMA integrity_check(100)"));
+  while (TRY(row.step())) {
+    if (row.text(0) != "ok") found.push_back(row.text(0));
+  }
+  return found;
+}
+
+// A store that was made without auto_vacuum is written anew, which needs room for a second one.
+Result<> SqliteConnection::give_back_space() {
+  if (TRY(number("PRAGMA auto_vacuum")) == 2) {
+    TRY(script("PRAGMA incremental_vacuum"));
+  } else {
+    std::error_code error;
+    const auto room = fs::space(file_, error);
+    const auto size = static_cast<std::uintmax_t>(TRY(bytes()));
+    if (!error && room.available < size + size / 8)
+      return fail(Code::kNoSpace,
+                  file_.string() +
+                      ": too little room to write it anew, which takes as much as it "
+                      "has now");
+    TRY(script("PRAGMA auto_vacuum = INCREMENTAL; VACUUM"));
+  }
+  return script("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+void SqliteConnection::stop_when(const std::function<bool()>& stop) {
+  constexpr int kInstructions = 100'000;
+  stop_ = stop;
+  sqlite3_progress_handler(
+      handle_.get(), stop_ ? kInstructions : 0,
+      [](void* self) { return static_cast<SqliteConnection*>(self)->stop_() ? 1 : 0; }, this);
 }
 
 Result<sql::Cursor*> SqliteConnection::prepare(std::string_view sql) {

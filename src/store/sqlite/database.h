@@ -10,10 +10,12 @@
 
 namespace corral::store::sqlite {
 
-enum class Mode { kReadWrite, kReadOnly };
+// kRelaxed writes with synchronous=NORMAL: in WAL mode a power cut may take back the last commits,
+// and harms nothing else.
+enum class Mode { kReadWrite, kReadOnly, kRelaxed };
 
-// No memory mapping, synchronous=FULL; a writer makes the file when it is missing (the store then
-// turns WAL on).
+// No memory mapping, else synchronous=FULL; a writer makes the file when it is missing (the store
+// then turns WAL on).
 Result<std::unique_ptr<sql::Connection>> open_database(const std::filesystem::path& file,
                                                        Mode mode);
 

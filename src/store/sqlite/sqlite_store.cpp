@@ -45,7 +45,8 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
   const auto open = [&]() -> Result<std::unique_ptr<Store>> {
     const fs::path file = options.directory / "corral.db";
     TRY(check_place(options.directory, file));
-    auto writer = TRY(sqlite::open_database(file, sqlite::Mode::kReadWrite));
+    auto writer = TRY(sqlite::open_database(
+        file, options.relaxed ? sqlite::Mode::kRelaxed : sqlite::Mode::kReadWrite));
     TRY(prepare(*writer));
     return sql::make_store({
         .location = file.string(),
@@ -59,6 +60,19 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
   if (!store)
     return tl::unexpected(store.error().with_context("store " + options.directory.string()));
   return store;
+}
+
+Result<std::unique_ptr<sql::Connection>> open_sqlite_target(const fs::path& file,
+                                                            CopyTarget target) {
+  const fs::path directory = file.parent_path();
+  TRY(check_place(directory.empty() ? fs::path(".") : directory, file));
+  auto database = TRY(sqlite::open_database(file, sqlite::Mode::kReadWrite));
+  if (!TRY(database->has_table("meta")) && !TRY(database->empty()))
+    return fail(Code::kUnsupported, file.string() + " is the database of another program");
+  TRY(database->script(target == CopyTarget::kStore ? "PRAGMA journal_mode = WAL"
+                                                    : "PRAGMA journal_mode = DELETE"));
+  TRY(database->script(fmt::format("PRAGMA application_id = {}", kApplicationId)));
+  return database;
 }
 
 }  // namespace corral::store

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "core/result.h"
+#include "store/sql/database.h"
 #include "store/store.h"
 
 namespace corral::store {
@@ -18,11 +19,19 @@ struct SqliteOptions {
   std::filesystem::path directory;  // made when missing
   // Reads at once; more wait. One that is kept waiting by its `take` holds a connection.
   std::size_t readers = 16;
+  bool relaxed = false;  // acknowledges before it is on the disk (sqlite::Mode::kRelaxed)
 };
 
 // kUnsupported: a network filesystem, a newer schema, another program's database. kCorruption:
 // damaged. kPermission, kNoSpace, kIo as the system says. Each message names the file and what to
 // do.
 Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options);
+
+// A database file that a copy goes into (store/maintain/copy.h): made with mode 0600 when it is
+// missing, as a file of its own without a log, or as a store's. Tables are the copy's affair.
+// Errors as above.
+enum class CopyTarget { kFile, kStore };
+Result<std::unique_ptr<sql::Connection>> open_sqlite_target(const std::filesystem::path& file,
+                                                            CopyTarget target);
 
 }  // namespace corral::store

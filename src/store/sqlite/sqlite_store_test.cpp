@@ -13,7 +13,7 @@
 #include <fstream>
 #include <random>
 
-#include "store/conformance_levels.h"
+#include "store/conformance_remove.h"
 #include "store/sqlite/database.h"
 #include "sys/fd.h"
 
@@ -77,6 +77,7 @@ std::unique_ptr<StorePlace> sqlite_place() { return std::make_unique<SqlitePlace
 
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, all_sealings(&sqlite_place));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreLevels, all_sealings(&sqlite_place));
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreRemoval, all_sealings(&sqlite_place));
 
 Error open_error(const fs::path& directory) {
   const auto store = open_sqlite_store({.directory = directory});

@@ -1,0 +1,169 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "  corral rm @1                         the newest run, after asking\n"
+    "  corral rm 3f2a calm-otter-07 --yes   two runs, without asking\n"
+    "  corral rm --experiment digits        an experiment with all its runs\n"
+    "  corral rm @1 --dry-run               says what would go\n";
+
+struct Flags {
+  DestinationFlags destination;
+  std::vector<std::string> runs;
+  std::string experiment;
+  bool yes = false;
+  bool dry_run = false;
+  bool force = false;
+};
+
+struct Target {
+  std::string path;  // of the API
+  std::string what;  // in words
+};
+struct Size {
+  std::size_t runs = 0;
+  std::int64_t points = 0, bytes = 0;
+};
+
+Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flags& flags) {
+  std::vector<Target> targets;
+  for (const std::string& run : flags.runs) {
+    const Json known = TRY(get_json(server, "/api/corral/v1/runs/" + sys::url_encode(run)));
+    const std::string id = known.get_string("id");
+    targets.push_back(
+        {.path = "/api/corral/v1/runs/" + id,
+         .what = fmt::format("run {} ({}), {}", known.get_string("name"), id, ending_text(known))});
+  }
+  if (flags.experiment.empty()) return targets;
+  const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
+  if (const auto* all = member(answer, "experiments").as_array()) {
+    for (const Json& one : *all) {
+      if (one.get_string("name") != flags.experiment) continue;
+      targets.push_back({.path = "/api/corral/v1/experiments/" + one.get_string("id"),
+                         .what = "experiment " + flags.experiment + " with all its runs"});
+    }
+  }
+  if (targets.empty()) {
+    return fail(Code::kNotFound, fmt::format("no experiment '{}': corral ls experiments lists them",
+                                             flags.experiment));
+  }
+  return targets;
+}
+
+// The server's word on what goes, or went.
+Result<Size> remove(const sys::HttpTarget& server, const Target& target, bool force, bool dry_run) {
+  sys::HttpClient client(server);
+  const sys::HttpReply reply =
+      TRY(client.send({.method = "DELETE",
+                       .path = fmt::format("{}?force={}&dry_run={}", target.path, force, dry_run),
+                       .body = {},
+                       .timeout = std::chrono::minutes(10)}));
+  if (reply.status == 409) {
+    Error error = error_of_reply(reply.status, reply.body);
+    return fail(Code::kConflict, error.message + " (--force)");
+  }
+  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
+  const Json answer = TRY(Json::parse(reply.body));
+  const auto* runs = member(answer, "runs").as_array();
+  return Size{.runs = runs != nullptr ? runs->size() : 0,
+              .points = answer.get_int("points"),
+              .bytes = answer.get_int("bytes")};
+}
+
+Result<Size> remove_all(const sys::HttpTarget& server, const std::vector<Target>& targets,
+                        bool force, bool dry_run) {
+  Size sum;
+  for (const Target& target : targets) {
+    const Size one = TRY(remove(server, target, force, dry_run));
+    sum.runs += one.runs;
+    sum.points += one.points;
+    sum.bytes += one.bytes;
+  }
+  return sum;
+}
+
+std::string size_text(const Size& size) {
+  return fmt::format("{} run{}, {} points, {}", size.runs, size.runs == 1 ? "" : "s", size.points,
+                     with_unit(static_cast<double>(size.bytes), "B"));
+}
+
+// Nothing: go on.
+std::optional<int> confirm() {
+  if (::isatty(STDIN_FILENO) == 0) {
+    fmt::print(stderr, "corral rm: nobody to ask here: --yes removes without asking\n");
+    return kMisuse;
+  }
+  fmt::print("This cannot be undone. Remove? [y/N] ");
+  std::fflush(stdout);
+  std::string line;
+  std::getline(std::cin, line);
+  if (line == "y" || line == "Y" || line == "yes") return std::nullopt;
+  fmt::print("nothing was removed\n");
+  return kFailed;
+}
+
+int rm(const Flags& flags) {
+  const auto server = connect(flags.destination);
+  if (!server) return report("rm", server.error());
+  const auto targets = targets_of(*server, flags);
+  if (!targets) return report("rm", targets.error());
+  // Asked before anything goes: one that is running stops it all.
+  const auto planned = remove_all(*server, *targets, flags.force, true);
+  if (!planned) return report("rm", planned.error());
+  if (flags.dry_run || !flags.yes) {
+    for (const Target& target : *targets) fmt::print("{}\n", target.what);
+    fmt::print("{}{}\n", size_text(*planned), flags.dry_run ? " would go" : "");
+  }
+  if (flags.dry_run) return kDone;
+  if (!flags.yes) {
+    if (const auto status = confirm()) return *status;
+  }
+  const auto removed = remove_all(*server, *targets, flags.force, false);
+  if (!removed) return report("rm", removed.error());
+  fmt::print("removed {}\n", size_text(*removed));
+  return kDone;
+}
+
+}  // namespace
+
+int rm_command(std::span<char* const> args) {
+  Flags flags;
+  Arguments arguments("rm",
+                      "Removes runs, or an experiment with all its runs, for good. RUN is an id, a "
+                      "unique prefix of one, a name, or @1 for the newest.",
+                      kExamples);
+  arguments.positionals("run", flags.runs, "RUN, one or more", false);
+  arguments.text("experiment", flags.experiment, "remove this experiment");
+  arguments.flag("yes", flags.yes, "do not ask");
+  arguments.flag("dry-run", flags.dry_run, "only say what would go");
+  arguments.flag("force", flags.force,
+                 "also runs that are running: what they send from then on is ignored");
+  add_destination(arguments, flags.destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  // The environment and the configuration file name an experiment to record in, not to remove.
+  const auto named = [](const char* word) {
+    return std::string_view(word).starts_with("--experiment");
+  };
+  if (std::ranges::none_of(args, named)) flags.experiment.clear();
+  if (flags.runs.empty() == flags.experiment.empty()) {
+    fmt::print(stderr, "corral rm: {}: corral rm RUN..., or corral rm --experiment NAME\n",
+               flags.runs.empty() ? "what is to go?" : "runs or an experiment, not both");
+    return kMisuse;
+  }
+  return rm(flags);
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,181 @@
+#include "cli/store_place.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "core/text.h"
+#include "store/postgres/database.h"
+#include "store/postgres/postgres_store.h"
+#include "store/sql/schema.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/sqlite_store.h"
+#include "sys/store_paths.h"
+
+namespace corral::cli {
+namespace {
+
+namespace fs = sys::fs;
+using store::sql::Connection;
+
+std::atomic<bool> interrupt = false;
+
+// Who holds the flock of this file, as the kernel knows it.
+std::optional<std::int64_t> holder_of(const fs::path& lock) {
+  struct stat info {};
+  if (::stat(lock.c_str(), &info) != 0) return std::nullopt;
+  const auto locks = sys::read_file("/proc/locks");
+  if (!locks) return std::nullopt;
+  const std::string wanted =
+      fmt::format("{:02x}:{:02x}:{}", major(info.st_dev), minor(info.st_dev), info.st_ino);
+  for (const std::string_view line : split(*locks, '\n')) {
+    std::vector<std::string_view> words;
+    for (const std::string_view word : split(line, ' ')) {
+      if (!word.empty()) words.push_back(word);
+    }
+    if (words.size() > 5 && words[1] == "FLOCK" && words[5] == wanted) return parse_int(words[4]);
+  }
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<Connection>> open_file(const StorePlace& place, bool write) {
+  std::error_code error;
+  if (!fs::exists(place.file, error)) {
+    return fail(Code::kNotFound,
+                fmt::format("there is no store at {}; --store DIR names another one", place.name));
+  }
+  return store::sqlite::open_database(
+      place.file, write ? store::sqlite::Mode::kReadWrite : store::sqlite::Mode::kReadOnly);
+}
+
+Result<std::unique_ptr<Connection>> open_place(const StorePlace& place, bool write) {
+  using store::postgres::Mode;
+  auto db = place.file.empty() ? TRY(store::postgres::open_database(
+                                     place.database, write ? Mode::kReadWrite : Mode::kReadOnly))
+                               : TRY(open_file(place, write));
+  const auto version = store::sql::schema_version(*db);
+  if (!version && version.error().message.find("not a database") != std::string::npos)
+    return fail(Code::kUnsupported, place.name + " is not a store");
+  if (!version) return tl::unexpected(version.error());
+  if (*version == 0) return fail(Code::kNotFound, place.name + " is empty: there is no store yet");
+  if (*version != store::sql::newest_schema()) {
+    return fail(Code::kUnsupported,
+                fmt::format("{} has the older schema {}: corral serve brings it up to date",
+                            place.name, *version));
+  }
+  return db;
+}
+
+}  // namespace
+
+Result<StorePlace> place_of(const std::string& store) {
+  std::error_code error;
+  if (!store.empty() && fs::is_regular_file(store, error))
+    return StorePlace{.name = store, .directory = {}, .file = store, .database = {}};
+  DestinationFlags flags;
+  flags.store = store;
+  const spool::Destination destination = TRY(destination_of(flags));
+  StorePlace place{.name = store_name(destination),
+                   .directory = destination.store,
+                   .file = {},
+                   .database = destination.database};
+  if (place.database.empty()) place.file = place.directory / "corral.db";
+  return place;
+}
+
+Result<std::unique_ptr<Connection>> open_to_read(const StorePlace& place) {
+  return open_place(place, false);
+}
+
+Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place) {
+  if (place.directory.empty()) return std::nullopt;
+  auto lock = server::lock_store(place.directory);
+  if (lock) return std::optional(*std::move(lock));
+  if (lock.error().code != Code::kAlreadyExists) return tl::unexpected(lock.error());
+  std::string message = lock.error().message;
+  const auto pid = holder_of(sys::server_lock_path(place.directory));
+  if (pid && message.find("pid") == std::string::npos) message += fmt::format(" (pid {})", *pid);
+  return fail(Code::kAlreadyExists,
+              fmt::format("{}: end it first, a server with corral serve --stop --store {}", message,
+                          place.name));
+}
+
+Result<HeldStore> open_to_change(const StorePlace& place) {
+  std::error_code error;
+  if (!place.file.empty() && !fs::exists(place.file, error))
+    TRY(open_file(place, true));  // before the lock makes a directory
+  HeldStore held;
+  held.lock = TRY(lock_place(place));
+  held.db = TRY(open_place(place, true));
+  return held;
+}
+
+Result<HeldStore> open_to_fill(const StorePlace& place) {
+  HeldStore held;
+  held.lock = TRY(lock_place(place));
+  if (place.file.empty()) {
+    held.db =
+        TRY(store::postgres::open_database(place.database, store::postgres::Mode::kReadWrite));
+    TRY(store::refuse_when_in_use(*held.db));
+  } else {
+    held.db = TRY(store::open_sqlite_target(place.file, store::CopyTarget::kStore));
+  }
+  return held;
+}
+
+Progress::Progress()
+    : terminal_(::isatty(STDERR_FILENO) != 0), begun_(Clock::now()), told_(begun_) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { interrupt = true; };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  watch_.stop = [] { return interrupted(); };
+  watch_.tell = [this](std::string_view what, std::int64_t done, std::int64_t total) {
+    tell(what, done, total);
+  };
+}
+
+Progress::~Progress() { clear(); }
+
+bool Progress::interrupted() { return interrupt; }
+
+void Progress::clear() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  shown_ = false;
+}
+
+void Progress::tell(std::string_view what, std::int64_t done, std::int64_t total) {
+  constexpr std::chrono::milliseconds kPause{100};
+  const auto now = Clock::now();
+  if (!terminal_ || now - begun_ < std::chrono::seconds(1) || now - told_ < kPause) return;
+  told_ = now;
+  shown_ = true;
+  const std::string share =
+      total > 0 ? fmt::format("{:3.0f} %  ", 100.0 * static_cast<double>(std::min(done, total)) /
+                                                 static_cast<double>(total))
+                : "";
+  const std::string count = total > 0  ? fmt::format(" {} of {}", done, total)
+                            : done > 0 ? fmt::format(" {}", done)
+                                       : "";
+  fmt::print(stderr, "\r\x1b[K{}{}{}", share, what, count);
+  std::fflush(stderr);
+}
+
+int store_failed(const char* verb, const Error& error) {
+  constexpr int kInterrupted = 130;
+  if (Progress::interrupted()) {
+    fmt::print(stderr, "corral store {}: interrupted\n", verb);
+    return kInterrupted;
+  }
+  fmt::print(stderr, "corral store {}: {}\n", verb, error.message);
+  return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,73 @@
+// What the verbs of `corral store` share: finding and opening a store beside its server or alone,
+// a line of progress, Ctrl-C.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+#include "server/life.h"
+#include "store/maintain/watch.h"
+#include "store/sql/database.h"
+#include "sys/file.h"
+
+namespace corral::cli {
+
+struct StorePlace {
+  std::string name;         // for messages, without passwords
+  sys::fs::path directory;  // of the lock; empty: a single file
+  sys::fs::path file;       // SQLite; empty: a database server's
+  std::string database;     // its URL
+};
+
+// `store` as --store takes it, or a file (a backup); empty: the default store.
+Result<StorePlace> place_of(const std::string& store);
+
+// For reading, beside whoever writes. kNotFound: no store there; kUnsupported: not a store, or of a
+// newer schema.
+Result<std::unique_ptr<store::sql::Connection>> open_to_read(const StorePlace& place);
+
+// The store for this process alone.
+struct HeldStore {
+  std::optional<server::StoreLock> lock;
+  std::unique_ptr<store::sql::Connection> db;
+};
+// kAlreadyExists names the process that has it and what to do.
+Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place);
+Result<HeldStore> open_to_change(const StorePlace& place);
+// A store that a copy goes into; made when it is missing.
+Result<HeldStore> open_to_fill(const StorePlace& place);
+
+// A line on standard error that rewrites itself, from the second second on; nothing when that is no
+// terminal. Ctrl-C and SIGTERM make its watch stop; a second one ends the process.
+class Progress {
+ public:
+  Progress();
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  [[nodiscard]] const store::maintain::Watch& watch() const { return watch_; }
+  // Statements that run long are ended too.
+  void guard(store::sql::Connection& db) const { db.stop_when(watch_.stop); }
+  [[nodiscard]] static bool interrupted();
+  // Takes the line away.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void tell(std::string_view what, std::int64_t done, std::int64_t total);
+
+  const bool terminal_;
+  bool shown_ = false;
+  const Clock::time_point begun_;
+  Clock::time_point told_;
+  store::maintain::Watch watch_;
+};
+
+// Prints "corral store VERB: message" and gives the exit status; 130 when it was interrupted.
+int store_failed(const char* verb, const Error& error);
+
+}  // namespace corral::cli

@@ -1,0 +1,172 @@
+#include "query/read.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "query/chart.h"
+#include "query/points.h"
+#include "query/read_chunks.h"
+
+namespace corral::query {
+namespace {
+
+bool matches(const ReadRequest& request, const store::Series& series) {
+  return std::ranges::any_of(request.metrics, [&](const std::string& wanted) {
+    return wanted == series.name || glob_match(wanted, series.name);
+  });
+}
+
+std::string declaration(const store::Run& run, const store::Series& series) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("run", run.id.hex()).member("run_name", run.name).key("start_ns");
+  json.value_string(ns_of(run.start)).member("series", series.id.value);
+  json.member("metric", series.name).member("source", series.source).member("unit", series.unit);
+  json.member("owner", series.owner == metric::Owner::kRun ? "run" : "workload");
+  json.member("kind", series.kind == metric::Kind::kCounter ? "counter" : "gauge");
+  json.member("points", series.points).end_object();
+  return text;
+}
+
+std::int64_t add_saturated(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (!__builtin_add_overflow(a, b, &sum)) return sum;
+  return a > 0 ? std::numeric_limits<std::int64_t>::max()
+               : std::numeric_limits<std::int64_t>::min();
+}
+
+class Reader final : public PointTaker {
+ public:
+  Reader(store::Store& store, const ReadRequest& request, const ReadSink& sink)
+      : store_(store), request_(request), out_(sink) {}
+
+  Result<> run() {
+    out_.begin(request_.points.has_value());
+    for (const RunId id : request_.runs) {
+      if (out_.wanted()) TRY(one_run(id));
+    }
+    out_.end();
+    return {};
+  }
+  void fail_with(const Error& error) { out_.error(error); }
+
+  bool points(const PointBatch& batch) override {
+    declare_up_to(batch.series);
+    return out_.points(batch);
+  }
+  bool gap(const PointGap& gap) override {
+    declare_up_to(gap.series);
+    return out_.gap(gap.from, gap.to, gap.points);
+  }
+
+ private:
+  Result<> one_run(RunId id) {
+    const auto run = TRY(store_.run(id));
+    if (!run) return fail(Code::kNotFound, fmt::format("run {} is not there any more", id.hex()));
+    const auto bound = [&](std::optional<std::int64_t> ns) {
+      return ns && request_.since_start ? add_saturated(ns_of(run->start), *ns) : ns;
+    };
+    from_ = bound(request_.from);
+    to_ = bound(request_.to);
+    run_ = &*run;
+    series_ = TRY(store_.series_of(id));
+    std::erase_if(series_, [&](const store::Series& s) { return !matches(request_, s); });
+    declared_ = 0;
+    TRY(request_.points ? reduced() : whole());
+    declare_up_to(std::nullopt);
+    run_ = nullptr;
+    return {};
+  }
+
+  Result<> whole() {
+    PointQuery query;
+    for (const store::Series& series : series_) query.series.push_back(series.id);
+    if (from_) query.from = utc_time(*from_);
+    if (to_) query.to = utc_time(*to_);
+    return walk_batches(store_, query, *this);
+  }
+
+  Result<> reduced() {
+    for (const store::Series& series : series_) {
+      if (!out_.wanted()) return {};
+      const ChartRequest wanted{
+          .series = {series.id},
+          .from = from_,
+          .to = to_,
+          .width = static_cast<std::uint32_t>(std::max<std::int64_t>(*request_.points / 4, 1)),
+          .mode = ChartMode::kValue};
+      const Chart chart = TRY(make_chart(store_, wanted));
+      declare_up_to(series.id);
+      give(chart.series.front());
+    }
+    return {};
+  }
+
+  // The points of the columns in order of time, each once.
+  void give(const ChartSeries& series) {
+    times_.clear();
+    values_.clear();
+    for (const ChartColumn& column : series.columns) {
+      std::array<ChartPoint, 4> four{column.first, column.min, column.max, column.last};
+      // An estimated time stays between first and last.
+      for (const std::size_t i : {1U, 2U}) four[i].x = std::clamp(four[i].x, four[0].x, four[3].x);
+      if (four[1].x > four[2].x) std::swap(four[1], four[2]);
+      for (std::size_t i = 0; i < four.size(); ++i) {
+        if (i > 0 && four[i] == four[i - 1]) continue;
+        times_.push_back(four[i].x);
+        values_.push_back(four[i].value);
+      }
+    }
+    if (!times_.empty())
+      out_.points({.series = series.id, .times = times_, .steps = {}, .values = values_});
+    for (const ChartGap& gap : series.gaps) out_.gap(gap.from, gap.to, 0);
+    if (series.unknown_gap) out_.gap(PointGap::kEarliest, PointGap::kLatest, 0);
+  }
+
+  // Series come in the order of series_; one without points is declared as well.
+  void declare_up_to(std::optional<SeriesId> id) {
+    while (declared_ < series_.size() && (declared_ == 0 || series_[declared_ - 1].id != id)) {
+      out_.declare(declaration(*run_, series_[declared_]));
+      ++declared_;
+    }
+  }
+
+  store::Store& store_;
+  const ReadRequest& request_;
+  ChunkWriter out_;
+  std::optional<std::int64_t> from_, to_;
+  const store::Run* run_ = nullptr;
+  std::vector<store::Series> series_;
+  std::size_t declared_ = 0;
+  std::vector<std::int64_t> times_;
+  std::vector<double> values_;
+};
+
+}  // namespace
+
+Result<> check_read(store::Store& store, const ReadRequest& request) {
+  for (const RunId run : request.runs) {
+    for (const store::Series& series : TRY(store.series_of(run)))
+      if (matches(request, series)) return {};
+  }
+  std::string names;
+  for (const std::string& glob : request.metrics)
+    names += (names.empty() ? "" : ", ") + to_utf8(glob);
+  return fail(
+      Code::kNotFound,
+      fmt::format("no metric of the runs matches {}; `corral ls metrics RUN` names them", names));
+}
+
+void read_points(store::Store& store, const ReadRequest& request, const ReadSink& sink) {
+  Reader reader(store, request, sink);
+  const auto done = reader.run();
+  if (!done) reader.fail_with(done.error());
+}
+
+}  // namespace corral::query

@@ -1,0 +1,38 @@
+// Which series belong to what, for groups: owners, physical things, and whether the owners repeat
+// one another.
+//
+// Runs repeat one another when all that is known of what was started is equal: experiment, host,
+// command and parameters, both without random seeds, and the same of the runs of their workload
+// that shared the hardware with them. Runs that ran at the same time in one workload do not repeat
+// one another: they disturbed each other. Workloads repeat one another when their runs do. Reads
+// the runs' facts; any thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+struct Belonging {
+  std::string owner;  // id of the run or workload
+  std::string thing;  // host, metric and source
+};
+
+struct Ownership {
+  std::vector<Belonging> series;  // as the infos
+  bool repetitions = false;
+};
+
+// `of_repetitions`: whether that is wanted; without it less is read.
+Result<Ownership> ownership_of(store::Store& store, std::span<const store::Series> infos,
+                               bool of_repetitions);
+
+// Everything of a run that a repetition has in common with it, as one text; seeds (`--seed 7`,
+// `--data-seed=7`, a parameter `seed` or `torch_seed`) are not part of it.
+std::string conditions_of(const store::Run& run);
+
+}  // namespace corral::query

@@ -1,0 +1,129 @@
+#include "server/api/line_request.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace corral::server::api {
+namespace {
+
+using query::LineKind;
+using query::Smoothing;
+
+constexpr double kNanosPerSecond = 1e9;
+constexpr double kMostSeconds = 1e9;  // about 30 years
+constexpr NumberRange kSeconds{.low = 0, .high = kMostSeconds, .open = true};
+constexpr NumberRange kSteps{.low = 0, .high = 1e15, .open = true};
+constexpr NumberRange kShare{.low = 0, .high = 1, .open = true};
+
+// A length on the axis: seconds, or steps.
+double read_length(RequestFields& fields, std::string_view name, query::ChartAxis axis) {
+  const bool steps = axis == query::ChartAxis::kStep;
+  if (!fields.has(name)) return 0;
+  const double length = fields.number(name, 1, steps ? kSteps : kSeconds);
+  return steps ? length : length * kNanosPerSecond;
+}
+
+void read_smooth(RequestFields& fields, query::ChartAxis axis, query::SmoothOptions& options) {
+  fields.only({"kind", "series", "origins_ns", "mode", "method", "alpha", "unit", "window"});
+  const auto method = fields.choice<Smoothing>("method", {{"ema", Smoothing::kTimeEma},
+                                                          {"point_ema", Smoothing::kPointEma},
+                                                          {"gaussian", Smoothing::kGaussian},
+                                                          {"mean", Smoothing::kRunningMean}});
+  options.kind = method.value_or(Smoothing::kTimeEma);
+  options.alpha = fields.number("alpha", options.alpha, kShare);
+  const double unit = read_length(fields, "unit", axis);
+  if (unit > 0) {
+    options.unit = unit;
+  } else {
+    options.unit = axis == query::ChartAxis::kStep ? 1 : kNanosPerSecond;
+  }
+  options.width = read_length(fields, "window", axis);
+  const bool windows =
+      options.kind == Smoothing::kGaussian || options.kind == Smoothing::kRunningMean;
+  if (windows && !fields.has("window"))
+    fields.wrong("window", "given for this method, in seconds or steps");
+}
+
+void read_integral(RequestFields& fields, query::ChartAxis axis, query::LineQuestion& line) {
+  using query::IntegralRule;
+  fields.only({"kind", "series", "origins_ns", "mode", "rule", "max_gap_s"});
+  line.rule = fields.choice<IntegralRule>("rule", {{"trapezoid", IntegralRule::kTrapezoid},
+                                                   {"forward", IntegralRule::kForward},
+                                                   {"backward", IntegralRule::kBackward}});
+  const double gap = fields.number("max_gap_s", 3600, kSeconds);
+  line.max_gap = Nanos(std::max<std::int64_t>(1, static_cast<std::int64_t>(gap * kNanosPerSecond)));
+  if (axis == query::ChartAxis::kStep)
+    fields.wrong("kind", "another on the step axis: an integral is over time");
+}
+
+void read_group(RequestFields& fields, query::GroupOptions& options) {
+  fields.only({"kind", "series", "origins_ns", "mode", "repetitions", "confidence", "max_hole"});
+  options.repetitions = fields.boolean("repetitions");
+  options.confidence = fields.number("confidence", options.confidence, kShare);
+  if (fields.has("max_hole"))
+    options.max_hole =
+        static_cast<std::uint32_t>(fields.count("max_hole", 0, query::kMaxChartWidth));
+}
+
+query::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
+  query::LineQuestion line;
+  line.kind = fields
+                  .choice<LineKind>("kind", {{"mean", LineKind::kMean},
+                                             {"smooth", LineKind::kSmooth},
+                                             {"integral", LineKind::kIntegral},
+                                             {"ratio", LineKind::kRatio},
+                                             {"group", LineKind::kGroup}})
+                  .value_or(LineKind::kMean);
+  const bool group = line.kind == LineKind::kGroup;
+  const std::size_t wanted = line.kind == LineKind::kRatio ? 2 : 1;
+  line.series = fields.series("series", wanted, group ? query::kMaxLineSeries : wanted);
+  line.origins = read_origins(fields, axis, line.series.size());
+  line.mode = read_mode(fields);
+  switch (line.kind) {
+    case LineKind::kSmooth:
+      read_smooth(fields, axis, line.smooth);
+      break;
+    case LineKind::kIntegral:
+      read_integral(fields, axis, line);
+      break;
+    case LineKind::kGroup:
+      read_group(fields, line.group);
+      break;
+    case LineKind::kMean:
+    case LineKind::kRatio:
+      fields.only({"kind", "series", "origins_ns", "mode"});
+      break;
+  }
+  return line;
+}
+
+}  // namespace
+
+Parsed<query::LineRequest> parse_line_request(std::string_view text) {
+  const Parsed<Json> json = parse_body(text);
+  if (!json) return tl::unexpected(json.error());
+  RequestFields fields(text, *json);
+  fields.only({"lines", "axis", "from_ns", "to_ns", "from_step", "to_step", "width", "exact"});
+  query::LineRequest request;
+  request.width = static_cast<std::uint32_t>(fields.count("width", 1, query::kMaxChartWidth));
+  const AxisRange range = read_axis_range(fields);
+  request.axis = range.axis;
+  request.from = range.from;
+  request.to = range.to;
+  request.exact = fields.boolean("exact").value_or(true);
+  const Json::Array* lines = fields.objects("lines", query::kMaxLines);
+  std::size_t series = 0;
+  for (std::size_t i = 0; lines != nullptr && i < lines->size(); ++i) {
+    RequestFields one(text, (*lines)[i], fmt::format("lines[{}].", i));
+    request.lines.push_back(read_line(one, request.axis));
+    series += request.lines.back().series.size();
+    if (one.error()) fields.wrong(*one.error());
+  }
+  if (series > query::kMaxLineSeries)
+    fields.wrong("lines", fmt::format("of at most {} series together", query::kMaxLineSeries));
+  if (fields.error()) return tl::unexpected(*fields.error());
+  return request;
+}
+
+}  // namespace corral::server::api

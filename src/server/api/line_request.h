@@ -1,0 +1,13 @@
+// The body of POST /lines. Pure; any bytes (fuzz/fuzz_request.cpp).
+#pragma once
+
+#include <string_view>
+
+#include "query/line.h"
+#include "server/api/request_fields.h"
+
+namespace corral::server::api {
+
+Parsed<query::LineRequest> parse_line_request(std::string_view text);
+
+}  // namespace corral::server::api

@@ -1,0 +1,97 @@
+// Members of a JSON request body, checked one by one. Pure; any bytes (fuzz/fuzz_request.cpp).
+//
+// A member that is absent or null gives the fallback. The first wrong one is kept, with its name
+// and, when that stands in the text only once, where; the rest is read as if it were absent.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/json.h"
+#include "query/chart.h"
+
+namespace corral::server::api {
+
+struct RequestError {
+  Error error;
+  std::string field;                    // "lines[2].alpha"; empty: the text is no JSON object
+  std::optional<std::size_t> position;  // byte in the text
+};
+template <class T>
+using Parsed = tl::expected<T, RequestError>;
+
+Parsed<Json> parse_body(std::string_view text);
+
+// [low, high]; `open`: without the two.
+struct NumberRange {
+  double low;
+  double high;
+  bool open = false;
+};
+
+class RequestFields {
+ public:
+  // All must outlive it. `object` is an object; prefix: of its members' names, "lines[2].".
+  RequestFields(std::string_view text, const Json& object, std::string prefix = "")
+      : text_(text), object_(object), prefix_(std::move(prefix)) {}
+
+  [[nodiscard]] bool has(std::string_view name) const;
+  // Other members are an error.
+  void only(std::initializer_list<std::string_view> names);
+  std::optional<std::int64_t> integer(std::string_view name, std::string_view expected);
+  // An integer that must be there, in [low, high].
+  std::int64_t count(std::string_view name, std::int64_t low, std::int64_t high);
+  double number(std::string_view name, double fallback, NumberRange range);
+  std::optional<bool> boolean(std::string_view name);
+  template <class T>
+  std::optional<T> choice(std::string_view name,
+                          std::initializer_list<std::pair<std::string_view, T>> values) {
+    const auto text = choice_text(name);
+    std::string all;
+    for (const auto& [word, value] : values) {
+      if (text && *text == word) return value;
+      all += all.empty() ? "" : word == (values.end() - 1)->first ? " or " : ", ";
+      all += word;
+    }
+    if (has(name)) wrong(name, all);
+    return std::nullopt;
+  }
+  // 1 to `most` series that must be there.
+  std::vector<SeriesId> series(std::string_view name, std::size_t least, std::size_t most);
+  std::vector<std::int64_t> integers(std::string_view name, std::size_t wanted,
+                                     std::string_view expected);
+  std::vector<double> numbers(std::string_view name, std::size_t most, NumberRange range);
+  // The array of objects `name`; null when there is none of 1 to `most`.
+  const Json::Array* objects(std::string_view name, std::size_t most);
+
+  void wrong(std::string_view name, std::string_view expected);
+  void wrong(RequestError error);
+  [[nodiscard]] const std::optional<RequestError>& error() const { return error_; }
+
+ private:
+  [[nodiscard]] const Json* find(std::string_view name) const;
+  [[nodiscard]] std::optional<std::string_view> choice_text(std::string_view name) const;
+
+  std::string_view text_;
+  const Json& object_;
+  std::string prefix_;
+  std::optional<RequestError> error_;
+};
+
+// Where a picture or a window lies: `axis`, `from_ns` and `to_ns` or `from_step` and `to_step`.
+struct AxisRange {
+  query::ChartAxis axis = query::ChartAxis::kTime;
+  std::optional<std::int64_t> from = {}, to = {};
+};
+AxisRange read_axis_range(RequestFields& fields);
+query::ChartMode read_mode(RequestFields& fields);
+// One for each series of a relative axis, else none.
+std::vector<std::int64_t> read_origins(RequestFields& fields, query::ChartAxis axis,
+                                       std::size_t series);
+
+}  // namespace corral::server::api

@@ -1,0 +1,39 @@
+// copy_store: a whole store into an empty one, of whichever engines: backup, load and migrate.
+//
+// Tables are copied in the order of their keys, a few MiB a transaction, out of one snapshot, then
+// both sides are read again and compared by count and checksum. Until that is done the destination
+// carries a mark, with which no program opens it as a store (sql/schema.cpp), and by which a copy
+// that was killed goes on where it was: what is there is a prefix of each table. A source that has
+// changed since is copied from the start. One thread; the caller holds the destination's lock.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "store/maintain/watch.h"
+#include "store/sql/database.h"
+
+namespace corral::store::maintain {
+
+struct CopiedTable {
+  std::string name;
+  std::int64_t rows = 0;
+  std::uint32_t checksum = 0;  // crc32c of the rows in the order of their keys, engine-neutral
+};
+struct CopyReport {
+  std::vector<CopiedTable> tables;
+  bool continued = false;
+  std::int64_t rows = 0, bytes = 0;  // carried over by this call
+};
+
+// kAlreadyExists: the destination holds other data. kCorruption: the copies differ, or the source
+// cannot be read. kUnavailable: stopped by `watch`.
+Result<CopyReport> copy_store(sql::Connection& from, sql::Connection& to, const Watch& watch);
+
+// Count and checksum of a table inside the caller's snapshot.
+struct Table;
+Result<CopiedTable> sum_table(sql::Connection& db, const Table& table, const Watch& watch);
+
+}  // namespace corral::store::maintain

@@ -1,0 +1,495 @@
+// Upkeep of a store on both engines: whole, damaged in each kind of row, copied, killed.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "core/failpoint.h"
+#include "core/text.h"
+#include "store/maintain/check.h"
+#include "store/maintain/collect.h"
+#include "store/maintain/copy.h"
+#include "store/maintain/rebuild.h"
+#include "store/maintain/stats.h"
+#include "store/maintain/tables.h"
+#include "store/postgres/database.h"
+#include "store/postgres/postgres_fixture.h"
+#include "store/postgres/postgres_store.h"
+#include "store/seal/slice_statistics.h"
+#include "store/sqlite/database.h"
+#include "store/sqlite/sqlite_store.h"
+#include "store/test_frames.h"
+
+namespace corral::store::maintain {
+namespace {
+
+namespace fs = std::filesystem;
+using sql::Connection;
+using store::testing::PostgresServer;
+using store::testing::SessionWriter;
+
+const Watch kQuiet;
+
+// A store's place, empty at first.
+class Place {
+ public:
+  virtual ~Place() = default;
+  virtual Result<std::unique_ptr<Store>> open() = 0;
+  virtual Result<std::unique_ptr<Connection>> connect() = 0;
+};
+
+class SqlitePlace final : public Place {
+ public:
+  SqlitePlace() { fs::create_directory(path_); }
+  ~SqlitePlace() override {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  Result<std::unique_ptr<Store>> open() override { return open_sqlite_store({.directory = path_}); }
+  Result<std::unique_ptr<Connection>> connect() override {
+    return sqlite::open_database(path_ / "corral.db", sqlite::Mode::kReadWrite);
+  }
+
+ private:
+  const fs::path path_ = fs::temp_directory_path() / ("corral-upkeep-" + RunId::random().hex());
+};
+
+class PostgresPlace final : public Place {
+ public:
+  explicit PostgresPlace(std::string url) : url_(std::move(url)) {}
+  Result<std::unique_ptr<Store>> open() override { return open_postgres_store({.url = url_}); }
+  Result<std::unique_ptr<Connection>> connect() override {
+    return postgres::open_database(url_, postgres::Mode::kReadWrite);
+  }
+
+ private:
+  const std::string url_;
+};
+
+enum class Engine { kSqlite, kPostgres };
+
+std::unique_ptr<Place> make_place(Engine engine) {
+  if (engine == Engine::kSqlite) return std::make_unique<SqlitePlace>();
+  const auto server = PostgresServer::shared();
+  EXPECT_TRUE(server) << server.error().message;
+  return std::make_unique<PostgresPlace>(*(*server)->new_schema());
+}
+
+constexpr std::int64_t kRows = 70'000;  // 8 blocks, a full pyramid row, and a rest
+constexpr std::int64_t kLater = 500;    // stay in a batch row
+
+codec::SamplesBody rows(std::int64_t first, std::int64_t count) {
+  codec::SampleGroup group;
+  codec::Column loss{.series = 1, .present = {}, .values = {}};
+  codec::Column bytes{.series = 2, .present = {}, .values = {}};
+  for (std::int64_t i = first; i < first + count; ++i) {
+    group.times.push_back(boot_time(1'000'000 + i * 1'000'000));
+    group.steps.push_back(i);
+    loss.values.push_back(i % 997 == 0 ? std::nan("") : std::sin(static_cast<double>(i)));
+    bytes.values.push_back(static_cast<double>(i) * 3);
+  }
+  group.columns = {loss, bytes};
+  return {.groups = {std::move(group)}};
+}
+
+// Fills the store: a run with a gauge and a counter, points on every level, output.
+RunId fill(Place& place) {
+  auto store = place.open();
+  EXPECT_TRUE(store) << store.error().message;
+  const RunId run = RunId::random();
+  SessionWriter writer;
+  auto counter = store::testing::series_def(2, "bytes");
+  counter.kind = metric::Kind::kCounter;
+  const auto append = [&](const auto& body) {
+    const auto done = (*store)->append(std::vector{writer.frame(body)});
+    EXPECT_TRUE(done && done->refusals.empty());
+  };
+  append(store::testing::session_body(run));
+  append(codec::SchemaBody{.series = {store::testing::series_def(1, "loss"), counter}});
+  for (std::int64_t first = 0; first < kRows; first += 5000) append(rows(first, 5000));
+  EXPECT_TRUE((*store)->seal(true));
+  append(rows(kRows, kLater));
+  return run;
+}
+
+std::unique_ptr<Connection> connect(Place& place) {
+  auto db = place.connect();
+  EXPECT_TRUE(db) << db.error().message;
+  return *std::move(db);
+}
+
+// Flips one bit of a blob of the table's first row.
+void flip(Connection& db, const std::string& table, const std::string& column) {
+  const auto info = std::ranges::find(tables(), table, &Table::name);
+  const auto columns = columns_of(*info);
+  std::string order, where;
+  for (std::size_t i = 0; i < info->keys; ++i) {
+    order += (i == 0 ? "" : ", ") + columns[i].name;
+    where += fmt::format("{}{} = ?{}", i == 0 ? "" : " AND ", columns[i].name, i + 2);
+  }
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::int64_t> key;
+  {
+    auto row = db.query(
+        fmt::format("SELECT {}, {} FROM {} ORDER BY {} LIMIT 1", column, order, table, order));
+    ASSERT_TRUE(row && *row->step());
+    const sql::Blob blob = row->blob(0);
+    bytes.assign(blob.begin(), blob.end());
+    for (std::size_t i = 0; i < info->keys; ++i)
+      key.push_back(row->integer(static_cast<int>(i + 1)));
+  }
+  bytes.at(bytes.size() / 2) ^= 16;
+  auto update = db.query(fmt::format("UPDATE {} SET {} = ?1 WHERE {}", table, column, where));
+  ASSERT_TRUE(update);
+  update->set(1, sql::Blob(bytes));
+  for (std::size_t i = 0; i < key.size(); ++i) update->set(static_cast<int>(i + 2), key[i]);
+  ASSERT_TRUE(update->defer() && db.flush());
+}
+
+std::string told(const CheckReport& report) {
+  std::string text;
+  for (const Finding& finding : report.findings) text += finding.table + ": " + finding.what + "\n";
+  return text;
+}
+
+std::string dump(Connection& db, const std::string& sql) {
+  std::string all;
+  auto row = db.query(sql);
+  EXPECT_TRUE(row);
+  while (*row->step()) {
+    const sql::Blob blob = row->blob(0);
+    all.append(blob.begin(), blob.end());
+  }
+  return all;
+}
+constexpr const char* kPyramid = "SELECT data FROM pyramid ORDER BY series, channel, tier, no";
+// Sums have another rounding when the points are added in another order.
+SliceStatistics slice_of(Connection& db) {
+  auto row = db.query("SELECT statistics FROM slices");
+  EXPECT_TRUE(row && *row->step());
+  auto statistics = decode_statistics(row->blob(0));
+  EXPECT_TRUE(statistics);
+  for (auto& [series, one] : *statistics) one.sum = std::round(one.sum * 1e6);
+  return *statistics;
+}
+constexpr const char* kSlices = "SELECT statistics FROM slices ORDER BY session, slice";
+
+class Upkeep : public ::testing::TestWithParam<Engine> {
+ protected:
+  void SetUp() override {
+    place_ = make_place(GetParam());
+    run_ = fill(*place_);
+    db_ = connect(*place_);
+  }
+  CheckReport check() {
+    auto report = check_store(*db_, kQuiet);
+    EXPECT_TRUE(report) << report.error().message;
+    return report ? *std::move(report) : CheckReport{};
+  }
+  std::unique_ptr<Place> place_;
+  RunId run_;
+  std::unique_ptr<Connection> db_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Upkeep, ::testing::Values(Engine::kSqlite, Engine::kPostgres),
+                         [](const auto& one) {
+                           return one.param == Engine::kSqlite ? "Sqlite" : "Postgres";
+                         });
+
+TEST_P(Upkeep, ASoundStoreIsFoundSound) {
+  const CheckReport report = check();
+  EXPECT_EQ(report.problems, 0U) << told(report);
+  EXPECT_EQ(report.blocks, 16);
+  EXPECT_EQ(report.pyramid_rows, 6 + 0) << "rows of values and of rates";
+  EXPECT_EQ(report.batches, 1);
+  EXPECT_EQ(report.runs, 1);
+}
+
+TEST_P(Upkeep, DamageOfEveryKindIsFoundAndNamesTheRun) {
+  struct Case {
+    const char *table, *column, *told_as;
+  };
+  constexpr std::array kCases = {
+      Case{"batches", "frame", "batches"},   Case{"row_groups", "data", "row_groups"},
+      Case{"block_times", "data", "blocks"}, Case{"blocks", "data", "blocks"},
+      Case{"pyramid", "data", "pyramid"},    Case{"slices", "statistics", "slices"}};
+  for (const Case& one : kCases) {
+    flip(*db_, one.table, one.column);
+    const CheckReport report = check();
+    const auto named = [&](const Finding& finding) {
+      return finding.table == one.told_as && finding.runs == std::vector{run_};
+    };
+    EXPECT_TRUE(std::ranges::any_of(report.findings, named)) << one.table << "\n" << told(report);
+    flip(*db_, one.table, one.column);
+    EXPECT_EQ(check().problems, 0U) << "the same bit again";
+  }
+}
+
+TEST_P(Upkeep, BrokenInvariantsAreFound) {
+  const std::array<std::pair<const char*, const char*>, 6> kCases = {{
+      {"UPDATE series SET blocks = blocks + 1 WHERE id = 1", "its row says 9"},
+      {"UPDATE series SET blocks = blocks - 1 WHERE id = 1", ""},
+      {"DELETE FROM pyramid WHERE series = 1 AND tier = 1", "row 0 of tier 1 is missing"},
+      {"DELETE FROM blocks WHERE series = 1 AND no = 3", "block 3 is missing"},
+      {"UPDATE batches SET last_seq = last_seq + 100", "never acknowledged"},
+      {"UPDATE series SET owner = 99 WHERE id = 2", "that is gone"},
+  }};
+  for (const auto& [sql, wanted] : kCases) {
+    ASSERT_TRUE(db_->script(sql)) << sql;
+    const std::string text = told(check());
+    EXPECT_NE(text.find(wanted), std::string::npos) << sql << "\n" << text;
+    if (sql == kCases[1].first) {
+      EXPECT_EQ(check().problems, 0U);
+    }
+  }
+}
+
+TEST_P(Upkeep, APyramidThatDisagreesIsFound) {
+  // A sound row, but of another series.
+  ASSERT_TRUE(
+      db_->script("UPDATE pyramid SET data = (SELECT data FROM pyramid WHERE series = 2 AND "
+                  "channel = 0 AND tier = 0 AND no = 0) WHERE series = 1 AND channel = 0 AND tier "
+                  "= 0 AND no = 0"));
+  const std::string text = told(check());
+  EXPECT_NE(text.find("does not agree with its blocks"), std::string::npos) << text;
+}
+
+TEST_P(Upkeep, RebuildMakesTheSamePyramidAndStatisticsAnew) {
+  const std::string pyramid = dump(*db_, kPyramid);
+  const SliceStatistics slices = slice_of(*db_);
+  flip(*db_, "pyramid", "data");
+  flip(*db_, "slices", "statistics");
+  ASSERT_TRUE(db_->script("DELETE FROM pyramid WHERE tier = 1"));
+  EXPECT_NE(check().problems, 0U);
+  const auto report = rebuild_store(*db_, false, kQuiet);
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_EQ(report->problems, 0U);
+  EXPECT_EQ(report->slices, 1);
+  EXPECT_TRUE(dump(*db_, kPyramid) == pyramid);
+  EXPECT_TRUE(slice_of(*db_) == slices);
+  EXPECT_EQ(check().problems, 0U) << told(check());
+}
+
+TEST_P(Upkeep, RebuildNamesADamagedBlockAndLeavesAGap) {
+  const std::string slices = dump(*db_, kSlices);
+  flip(*db_, "blocks", "data");
+  for (int round = 0; round < 2; ++round) {
+    const auto report = rebuild_store(*db_, false, kQuiet);
+    ASSERT_TRUE(report) << report.error().message;
+    ASSERT_EQ(report->gaps.size(), 1U);
+    EXPECT_NE(report->gaps[0].what.find("block 0"), std::string::npos) << report->gaps[0].what;
+    EXPECT_EQ(report->gaps[0].runs, std::vector{run_});
+  }
+  EXPECT_TRUE(dump(*db_, kSlices) == slices) << "statistics know more than what is left";
+  EXPECT_EQ(check().problems, 1U) << told(check());
+  auto store = place_->open();
+  ASSERT_TRUE(store);
+  const auto events = (*store)->events(run_);
+  ASSERT_EQ(events->size(), 1U) << "once";
+  EXPECT_EQ(events->at(0).origin, "corral");
+  const auto series = (*store)->series_of(run_);
+  std::uint32_t nan = 0;
+  const std::array ids = {series->at(0).id, series->at(1).id};
+  const auto seen = (*store)->view(ids, [&](PointView& view) -> Result<> {
+    for (const SeriesId id : ids) {
+      const auto row = TRY(view.pyramid(id, Channel::kValue, 0, 0));
+      if (!view.block(id, 0)) nan = row->lower.at(0).nan;
+    }
+    return {};
+  });
+  ASSERT_TRUE(seen) << seen.error().message;
+  EXPECT_EQ(nan, codec::kBucketPoints);
+}
+
+TEST_P(Upkeep, AStoppedRebuildGoesOn) {
+  int calls = 0;
+  Watch watch;
+  watch.stop = [&] { return ++calls > 12; };
+  const auto stopped = rebuild_store(*db_, false, watch);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code, Code::kUnavailable);
+  const auto report = rebuild_store(*db_, false, kQuiet);
+  ASSERT_TRUE(report);
+  EXPECT_TRUE(report->continued);
+  EXPECT_EQ(report->series, 1);
+  EXPECT_EQ(check().problems, 0U);
+}
+
+TEST_P(Upkeep, StatsCountPointsByLevel) {
+  const auto stats = store_stats(*db_, 3, kQuiet);
+  ASSERT_TRUE(stats) << stats.error().message;
+  EXPECT_EQ(stats->points, 2 * (kRows + kLater));
+  EXPECT_EQ(stats->levels.at(0).points, 2 * kLater);
+  EXPECT_EQ(stats->levels.at(1).points, 2 * (kRows - 8 * 8192));
+  EXPECT_EQ(stats->levels.at(2).points, 2 * 8 * 8192);
+  ASSERT_EQ(stats->biggest.size(), 1U);
+  EXPECT_EQ(stats->biggest[0].id, run_);
+  std::int64_t blobs = 0;
+  for (const LevelSize& level : stats->levels) blobs += level.bytes;
+  EXPECT_EQ(stats->biggest[0].bytes, blobs);
+  EXPECT_GT(stats->bytes, blobs);
+}
+
+TEST_P(Upkeep, GarbageGoesAndNothingElse) {
+  auto clean = collect_garbage(*db_, kQuiet);
+  ASSERT_TRUE(clean) << clean.error().message;
+  EXPECT_TRUE(clean->removed.empty());
+  ASSERT_TRUE(
+      db_->script("INSERT INTO block_times (session, data) SELECT session, data FROM "
+                  "block_times"));
+  ASSERT_TRUE(db_->script("UPDATE series SET owner = 99 WHERE id = 2"));
+  const auto report = collect_garbage(*db_, kQuiet);
+  ASSERT_TRUE(report) << report.error().message;
+  const std::map<std::string, std::int64_t> removed(report->removed.begin(), report->removed.end());
+  EXPECT_EQ(removed.at("series"), 1);
+  EXPECT_EQ(removed.at("blocks"), 8);
+  EXPECT_EQ(removed.at("block_times"), 8);
+  if (GetParam() == Engine::kSqlite) {
+    EXPECT_LT(report->bytes_after, report->bytes_before);
+  }
+}
+
+TEST_P(Upkeep, TheTablesAreTheSchemas) {
+  const std::string sql =
+      GetParam() == Engine::kSqlite
+          ? "SELECT m.name, c.name, c.type FROM sqlite_schema m JOIN pragma_table_info(m.name) c "
+            "WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%' AND m.name <> 'meta' ORDER BY "
+            "m.name, c.cid"
+          : "SELECT CAST(table_name AS text), CAST(column_name AS text), CAST(data_type AS text) "
+            "FROM information_schema.columns WHERE table_schema = current_schema() AND table_name "
+            "<> 'meta' ORDER BY table_name, ordinal_position";
+  std::map<std::string, std::vector<std::string>> found, known;
+  auto row = db_->query(sql);
+  ASSERT_TRUE(row) << row.error().message;
+  while (*row->step()) {
+    const std::string type = row->text(2);
+    found[row->text(0)].push_back(row->text(1) + (type == "BLOB" || type == "bytea"  ? "#"
+                                                  : type == "TEXT" || type == "text" ? "$"
+                                                                                     : ""));
+  }
+  for (const Table& table : tables()) {
+    for (const std::string_view word : split(table.columns, ' '))
+      known[std::string(table.name)].emplace_back(word);
+    std::ranges::sort(known[std::string(table.name)]);
+    std::ranges::sort(found[std::string(table.name)]);
+  }
+  EXPECT_EQ(found, known);
+}
+
+// ---- copies
+class Copies : public ::testing::TestWithParam<std::pair<Engine, Engine>> {
+ protected:
+  void SetUp() override {
+    from_ = make_place(GetParam().first);
+    to_ = make_place(GetParam().second);
+    run_ = fill(*from_);
+  }
+  Result<CopyReport> copy() {
+    const auto from = connect(*from_);
+    const auto to = connect(*to_);
+    return copy_store(*from, *to, kQuiet);
+  }
+  // Ends like kill -9 after so many transactions of the copy.
+  void copy_and_die(int transactions) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      failpoint::arm(fmt::format("copy.committed:{}", transactions));
+      const auto from = from_->connect();
+      const auto to = to_->connect();
+      if (from && to) static_cast<void>(copy_store(**from, **to, kQuiet));
+      std::_Exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), failpoint::kExitStatus);
+  }
+  void expect_same() {
+    const auto to = connect(*to_);
+    const auto report = check_store(*to, kQuiet);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->problems, 0U) << told(*report);
+    const auto from = connect(*from_);
+    for (const Table& table : tables()) {
+      const auto a = sum_table(*from, table, kQuiet);
+      const auto b = sum_table(*to, table, kQuiet);
+      EXPECT_EQ(a->rows, b->rows) << table.name;
+      EXPECT_EQ(a->checksum, b->checksum) << table.name;
+    }
+  }
+  std::unique_ptr<Place> from_, to_;
+  RunId run_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, Copies,
+                         ::testing::Values(std::pair(Engine::kSqlite, Engine::kPostgres),
+                                           std::pair(Engine::kPostgres, Engine::kSqlite),
+                                           std::pair(Engine::kSqlite, Engine::kSqlite)));
+
+TEST_P(Copies, ACopyHasEverythingAndTakesMore) {
+  const auto report = copy();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->continued);
+  expect_same();
+  fill(*to_);  // new keys do not meet old ones
+  auto store = to_->open();
+  ASSERT_TRUE(store);
+  EXPECT_EQ((*store)->runs({})->total, 2);
+}
+
+TEST_P(Copies, ADestinationWithDataIsRefused) {
+  fill(*to_);
+  const auto refused = copy();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kAlreadyExists) << refused.error().message;
+}
+
+TEST_P(Copies, AKilledCopyIsNoStoreAndGoesOn) {
+  copy_and_die(9);
+  const auto half = to_->open();
+  ASSERT_FALSE(half);
+  EXPECT_NE(half.error().message.find("not finished"), std::string::npos) << half.error().message;
+  const auto report = copy();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->continued);
+  expect_same();
+  std::int64_t rows = 0;
+  for (const CopiedTable& table : report->tables) rows += table.rows;
+  EXPECT_LT(report->rows, rows) << "what was there is not copied again";
+}
+
+TEST_P(Copies, ACopyOfWhatHasChangedStartsAnew) {
+  copy_and_die(9);
+  fill(*from_);
+  const auto report = copy();
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_FALSE(report->continued);
+  expect_same();
+}
+
+TEST(Durability, RelaxedIsWhatItSays) {
+  const fs::path path = fs::temp_directory_path() / ("corral-relaxed-" + RunId::random().hex());
+  fs::create_directory(path);
+  {
+    const auto relaxed = sqlite::open_database(path / "corral.db", sqlite::Mode::kRelaxed);
+    ASSERT_TRUE(relaxed);
+    EXPECT_EQ(*(*relaxed)->number("PRAGMA synchronous"), 1);
+  }
+  fs::remove_all(path);
+  const auto server = PostgresServer::shared();
+  ASSERT_TRUE(server);
+  const auto url = (*server)->new_schema();
+  const auto relaxed = postgres::open_database(*url, postgres::Mode::kRelaxed);
+  ASSERT_TRUE(relaxed);
+  auto row = (*relaxed)->query("SELECT current_setting('synchronous_commit')");
+  ASSERT_TRUE(row && *row->step());
+  EXPECT_EQ(row->text(0), "off");
+}
+
+}  // namespace
+}  // namespace corral::store::maintain

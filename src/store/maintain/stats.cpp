@@ -1,0 +1,163 @@
+#include "store/maintain/stats.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "codec/block/column.h"
+#include "store/maintain/snapshot.h"
+#include "store/maintain/tables.h"
+#include "store/seal/slice_statistics.h"
+#include "store/sql/batch_rows.h"
+#include "store/sql/schema.h"
+
+namespace corral::store::maintain {
+namespace {
+
+using sql::Connection;
+using sql::Statement;
+
+Result<> read_tables(Connection& db, StoreStats& stats, const Watch& watch) {
+  std::int64_t done = 0;
+  for (const Table& table : tables()) {
+    TRY(watch.at("tables", done++, static_cast<std::int64_t>(tables().size())));
+    const Column last = columns_of(table).back();
+    // A blob's length is read without its pages.
+    const std::string bytes = last.type == sql::Type::kBlob
+                                  ? fmt::format("coalesce(sum(length({})), 0)", last.name)
+                                  : "0";
+    Statement row = TRY(
+        db.query(fmt::format("SELECT count(*), CAST({} AS BIGINT) FROM {}", bytes, table.name)));
+    if (!TRY(row.step())) continue;
+    stats.tables.push_back(
+        {.name = std::string(table.name), .rows = row.integer(0), .bytes = row.integer(1)});
+  }
+  return {};
+}
+
+const TableSize& size_of(const StoreStats& stats, std::string_view table) {
+  return *std::ranges::find(stats.tables, table, &TableSize::name);
+}
+
+// Points of everything above batch rows.
+Result<std::int64_t> points_in_slices(Connection& db, const Watch& watch) {
+  std::int64_t points = 0, done = 0;
+  Statement row = TRY(db.query("SELECT statistics FROM slices"));
+  while (TRY(row.step())) {
+    TRY(watch.at("statistics", done++, 0));
+    const auto statistics = decode_statistics(row.blob(0));
+    if (!statistics) continue;
+    for (const auto& [series, one] : *statistics) points += one.points;
+  }
+  return points;
+}
+
+std::int64_t points_of(const std::vector<codec::SamplesBody>& bodies) {
+  std::int64_t points = 0;
+  for (const auto& body : bodies) {
+    for (const auto& group : body.groups) {
+      for (const auto& column : group.columns)
+        points += static_cast<std::int64_t>(column.values.size());
+    }
+  }
+  return points;
+}
+
+Result<std::int64_t> points_in_batches(Connection& db, const Watch& watch) {
+  std::vector<std::int64_t> rows;
+  {
+    Statement row = TRY(db.query("SELECT id FROM batches ORDER BY id"));
+    while (TRY(row.step())) rows.push_back(row.integer(0));
+  }
+  std::int64_t points = 0, done = 0;
+  for (const std::int64_t id : rows) {
+    TRY(watch.at("batch rows", done++, static_cast<std::int64_t>(rows.size())));
+    Statement row = TRY(db.query("SELECT frame FROM batches WHERE id = ?1", id));
+    if (!TRY(row.step())) continue;
+    if (const auto samples = sql::samples_of(row.blob(0))) points += points_of(*samples);
+  }
+  return points;
+}
+
+Result<> read_levels(Connection& db, StoreStats& stats, const Watch& watch) {
+  const std::int64_t batches = TRY(points_in_batches(db, watch));
+  const std::int64_t sealed = TRY(points_in_slices(db, watch));
+  const std::int64_t blocks =
+      size_of(stats, "blocks").rows * static_cast<std::int64_t>(codec::kColumnEntries);
+  stats.points = batches + sealed;
+  stats.levels = {
+      {.name = "batch rows", .points = batches, .bytes = size_of(stats, "batches").bytes},
+      {.name = "row groups",
+       .points = std::max<std::int64_t>(sealed - blocks, 0),
+       .bytes = size_of(stats, "row_groups").bytes},
+      {.name = "blocks",
+       .points = blocks,
+       .bytes = size_of(stats, "blocks").bytes + size_of(stats, "block_times").bytes},
+      {.name = "pyramid", .points = 0, .bytes = size_of(stats, "pyramid").bytes}};
+  return {};
+}
+
+Result<> add_bytes(Connection& db, const char* sql, std::map<std::int64_t, std::int64_t>& runs) {
+  Statement row = TRY(db.query(sql));
+  while (TRY(row.step())) runs[row.integer(0)] += row.integer(1);
+  return {};
+}
+
+Result<> read_biggest(Connection& db, StoreStats& stats, std::size_t most, const Watch& watch) {
+  constexpr const char* kSizes[] = {
+      "SELECT s.run, CAST(sum(length(t.data)) AS BIGINT) FROM block_times t JOIN sessions s ON "
+      "s.key = t.session GROUP BY s.run",
+      "SELECT s.run, CAST(sum(length(b.data)) AS BIGINT) FROM blocks b JOIN sessions s ON s.key = "
+      "b.session GROUP BY s.run",
+      "SELECT s.run, CAST(sum(length(g.data)) AS BIGINT) FROM row_groups g JOIN sessions s ON "
+      "s.key = g.session GROUP BY s.run",
+      "SELECT s.run, CAST(sum(length(b.frame)) AS BIGINT) FROM batches b JOIN sessions s ON s.key "
+      "= b.session GROUP BY s.run",
+      "SELECT r.key, CAST(sum(length(p.data)) AS BIGINT) FROM pyramid p JOIN series s ON s.id = "
+      "p.series JOIN runs r ON r.key = CASE WHEN s.owner_kind = 0 THEN s.owner ELSE (SELECT "
+      "min(w.key) FROM runs w WHERE w.workload = s.owner) END GROUP BY r.key",
+      "SELECT run, CAST(sum(length(bytes)) AS BIGINT) FROM logs GROUP BY run"};
+  std::map<std::int64_t, std::int64_t> runs;
+  std::int64_t done = 0;
+  for (const char* sql : kSizes) {
+    TRY(watch.at("runs", done++, std::size(kSizes)));
+    TRY(add_bytes(db, sql, runs));
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> order;  // bytes, key
+  order.reserve(runs.size());
+  for (const auto& [key, bytes] : runs) order.emplace_back(bytes, key);
+  std::ranges::sort(order, std::greater());
+  for (std::size_t i = 0; i < std::min(most, order.size()); ++i) {
+    Statement row = TRY(db.query("SELECT id, name FROM runs WHERE key = ?1", order[i].second));
+    if (!TRY(row.step())) continue;
+    stats.biggest.push_back(
+        {.id = row.id128<RunId>(0), .name = row.text(1), .bytes = order[i].first});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StoreStats> store_stats(Connection& db, std::size_t biggest, const Watch& watch) {
+  Snapshot snapshot(db);
+  TRY(snapshot.next_unit());
+  StoreStats stats;
+  stats.schema = TRY(sql::schema_version(db));
+  stats.bytes = TRY(db.bytes());
+  TRY(read_tables(db, stats, watch));
+  TRY(read_levels(db, stats, watch));
+  TRY(read_biggest(db, stats, biggest, watch));
+  stats.runs = size_of(stats, "runs").rows;
+  stats.experiments = size_of(stats, "experiments").rows;
+  stats.series = size_of(stats, "series").rows;
+  stats.sessions = size_of(stats, "sessions").rows;
+  Statement row = TRY(db.query("SELECT name, started FROM runs ORDER BY started LIMIT 1"));
+  if (TRY(row.step())) {
+    stats.oldest_run = row.text(0);
+    stats.oldest_start = row.utc(1);
+  }
+  return stats;
+}
+
+}  // namespace corral::store::maintain

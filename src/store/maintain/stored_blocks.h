@@ -1,0 +1,30 @@
+// The blocks of a series in their order, each decoded whole and judged: what check and rebuild
+// read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "store/sql/database.h"
+
+namespace corral::store::maintain {
+
+struct StoredBlock {
+  std::int64_t no = 0, session = 0;
+  std::string problem;                     // empty: good
+  std::vector<std::int64_t> times, steps;  // times may be there although the values are damaged
+  std::vector<double> values;
+};
+
+// Calls `take` with every row of the series (of one session, if that is given), a page of rows in
+// memory at a time. kCorruption only where the database itself cannot be read.
+Result<> each_block(sql::Connection& db, SeriesId series,
+                    const std::function<Result<>(const StoredBlock&)>& take,
+                    std::optional<std::int64_t> session = std::nullopt);
+
+}  // namespace corral::store::maintain

@@ -1,0 +1,100 @@
+#include "store/maintain/tables.h"
+
+#include <fmt/core.h>
+
+#include <array>
+
+#include "core/text.h"
+
+namespace corral::store::maintain {
+namespace {
+
+constexpr std::array kTables = {
+    Table{"experiments", "id name$ created", 1, true, 1000},
+    Table{"workloads", "key id# experiment name$ created", 1, true, 1000},
+    Table{"runs",
+          "key id# name$ experiment workload status supervised started ended newest end_reason "
+          "exit_code exit_signal host$",
+          1, true, 1000},
+    Table{"facts", "run kind key$ value$", 3, false, 500},
+    Table{"sessions",
+          "key id# run workload removed durable_seq utc_minus_boot clock_error started role$ host$ "
+          "pid "
+          "rank boot_id$",
+          1, true, 1000},
+    Table{"series", "id owner_kind owner name$ source$ unit$ kind aggregation blocks", 1, true,
+          2000},
+    Table{"session_series", "session local series slice", 2, false, 5000},
+    Table{"batches", "id session first_seq last_seq t0 t1 damaged frame#", 1, true, 16},
+    Table{"slices", "session slice statistics#", 2, false, 200},
+    Table{"row_groups", "id session slice state t0 t1 points data#", 1, true, 16},
+    Table{"block_times", "id session data#", 1, true, 64},
+    Table{"blocks", "series no session times data#", 2, false, 64},
+    Table{"pyramid", "series channel tier no data#", 4, false, 128},
+    Table{"phases", "session id run parent kind started ended name$ type$ lane$ links$ attributes$",
+          2, false, 1000},
+    Table{"events", "id run session time name$ origin$ attributes$", 1, true, 1000},
+    Table{"logs", "id run stream start length time bytes#", 1, true, 32},
+    Table{"log_streams", "run stream length", 2, false, 1000},
+    Table{"removed_runs", "id# key workload removed", 1, false, 1000},
+    Table{"removals", "owner_kind owner workload", 2, false, 1000},
+};
+
+// What a removed run leaves: its sessions for good, the rest until it is cleaned (sql/remove.h).
+constexpr std::string_view kTombstone = "removed <> 0";
+constexpr std::string_view kOfTombstone =
+    "session IN (SELECT key FROM sessions WHERE removed <> 0)";
+constexpr std::string_view kRunGoes = "run IN (SELECT owner FROM removals WHERE owner_kind = 0)";
+
+constexpr std::array kReferences = {
+    Reference{"workloads", "experiment", "experiments", "id"},
+    Reference{"runs", "experiment", "experiments", "id"},
+    Reference{"runs", "workload", "workloads", "key"},
+    Reference{"facts", "run", "runs", "key", kRunGoes},
+    Reference{"sessions", "run", "runs", "key", kTombstone},
+    Reference{"sessions", "workload", "workloads", "key", kTombstone},
+    Reference{"session_series", "session", "sessions", "key"},
+    Reference{"session_series", "series", "series", "id"},
+    Reference{"batches", "session", "sessions", "key"},
+    Reference{"slices", "session", "sessions", "key"},
+    Reference{"row_groups", "session", "sessions", "key"},
+    Reference{"block_times", "session", "sessions", "key"},
+    Reference{"blocks", "series", "series", "id"},
+    Reference{"blocks", "session", "sessions", "key"},
+    Reference{"blocks", "times", "block_times", "id", kOfTombstone},
+    Reference{"pyramid", "series", "series", "id"},
+    Reference{"phases", "session", "sessions", "key"},
+    Reference{"phases", "run", "runs", "key", kRunGoes},
+    Reference{"events", "run", "runs", "key", kRunGoes},
+    Reference{"events", "session", "sessions", "key"},
+    Reference{"logs", "run", "runs", "key", kRunGoes},
+    Reference{"log_streams", "run", "runs", "key", kRunGoes},
+};
+
+}  // namespace
+
+std::span<const Table> tables() { return kTables; }
+std::span<const Reference> references() { return kReferences; }
+
+std::string orphans_of(const Reference& reference) {
+  std::string condition =
+      fmt::format("{0}.{1} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {2} WHERE {2}.{3} = {0}.{1})",
+                  reference.table, reference.column, reference.to, reference.key);
+  if (!reference.unless.empty()) condition += fmt::format(" AND NOT ({})", reference.unless);
+  return condition;
+}
+
+std::vector<Column> columns_of(const Table& table) {
+  std::vector<Column> columns;
+  for (std::string_view word : split(table.columns, ' ')) {
+    Column column;
+    if (word.ends_with('$')) column.type = sql::Type::kText;
+    if (word.ends_with('#')) column.type = sql::Type::kBlob;
+    if (column.type != sql::Type::kInteger) word.remove_suffix(1);
+    column.name = word;
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+}  // namespace corral::store::maintain

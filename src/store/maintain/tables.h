@@ -1,0 +1,44 @@
+// The tables of a store as data: what a copy walks through and what references what
+// (sql/schema.cpp makes them; a test holds the two together). Parents stand before children.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/sql/database.h"
+
+namespace corral::store::maintain {
+
+struct Column {
+  std::string name;
+  sql::Type type = sql::Type::kInteger;
+};
+struct Table {
+  std::string_view name;
+  std::string_view columns;  // by spaces; text ends in $, bytes in #; the key's come first
+  std::size_t keys = 1;
+  bool identity = false;  // the engine numbers its rows
+  std::size_t page = 0;   // rows that are read at once: a few MiB
+};
+
+std::span<const Table> tables();
+std::vector<Column> columns_of(const Table& table);
+
+struct Reference {
+  std::string_view table, column, to, key;
+  std::string_view unless{};  // such rows may refer to what is gone
+};
+std::span<const Reference> references();
+// The rows of reference.table that refer to nothing, as a condition.
+std::string orphans_of(const Reference& reference);
+// Of series: the owner is gone, and nobody is removing it.
+inline constexpr std::string_view kLostSeries =
+    "((series.owner_kind = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.key = series.owner)) OR "
+    "(series.owner_kind = 1 AND NOT EXISTS (SELECT 1 FROM workloads w WHERE w.key = "
+    "series.owner))) AND NOT EXISTS (SELECT 1 FROM removals d WHERE d.owner_kind = "
+    "series.owner_kind AND d.owner = series.owner)";
+
+}  // namespace corral::store::maintain

@@ -1,0 +1,243 @@
+// A database that goes away and comes back while points are stored, sealed and removed: nothing
+// that was acknowledged is lost, nothing is there twice, and whoever was cut off goes on by itself.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "store/postgres/postgres_nodes.h"
+
+namespace corral::store {
+namespace {
+
+using testing::samples;
+using testing::series_def;
+using testing::session_body;
+using testing::SessionWriter;
+
+constexpr std::int64_t kRows = 700;  // of a frame: a dozen of them fill a block
+
+// The database is away, or the other node was faster.
+bool passing(const Error& error) {
+  return error.code == Code::kUnavailable || error.code == Code::kConflict;
+}
+
+class PostgresFaults : public PostgresNodes {
+ protected:
+  // Appends to a run of its own on a thread, each frame again until it is taken; the values are 0,
+  // 1, 2...
+  class Feeder {
+   public:
+    explicit Feeder(Store& store) : thread_([this, &store] { feed(store); }) {}
+    ~Feeder() { finish(); }
+    Feeder(const Feeder&) = delete;
+    Feeder& operator=(const Feeder&) = delete;
+    [[nodiscard]] RunId run() const { return run_; }
+    // How many points were acknowledged.
+    std::size_t finish() {
+      stop_ = true;
+      if (thread_.joinable()) thread_.join();
+      return static_cast<std::size_t>(frames_ * kRows);
+    }
+    void wait_for(std::int64_t frames) const {
+      const std::int64_t wanted = frames_ + frames;
+      const BootTime until = sys::boot_now() + std::chrono::seconds(30);
+      while (frames_ < wanted && sys::boot_now() < until) std::this_thread::yield();
+      EXPECT_GE(frames_, wanted) << "appending goes on";
+    }
+
+   private:
+    void feed(Store& store) {
+      SessionWriter writer;
+      until_taken(store, writer.frame(session_body(run_)));
+      until_taken(store, writer.frame(codec::SchemaBody{.series = {series_def(1, "x")}}));
+      while (!stop_ && !HasFatalFailure()) {
+        std::vector<std::pair<std::int64_t, double>> points;
+        for (std::int64_t i = 0; i < kRows; ++i) {
+          const std::int64_t n = frames_ * kRows + i;
+          points.emplace_back(2000 + n, static_cast<double>(n));
+        }
+        until_taken(store, writer.frame(samples(1, points)));
+        ++frames_;
+      }
+    }
+
+    const RunId run_ = RunId::random();
+    std::atomic<bool> stop_ = false;
+    std::atomic<std::int64_t> frames_ = 0;
+    std::thread thread_;  // last: it uses what stands above
+  };
+
+  // Calls `work` on a thread again and again for as long as it lives.
+  class Repeat {
+   public:
+    explicit Repeat(std::function<void()> work)
+        : thread_([this, work = std::move(work)] {
+            while (!stop_) work();
+          }) {}
+    ~Repeat() {
+      stop_ = true;
+      thread_.join();
+    }
+    Repeat(const Repeat&) = delete;
+    Repeat& operator=(const Repeat&) = delete;
+
+   private:
+    std::atomic<bool> stop_ = false;
+    std::thread thread_;
+  };
+
+  void seal(int node, bool settle) {
+    const auto sealed = nodes_[node]->seal(settle);
+    if (!sealed) {
+      EXPECT_TRUE(passing(sealed.error())) << sealed.error().message;
+    } else {
+      ++seals_;
+    }
+  }
+  void expect_all(RunId run, std::size_t points) {
+    for (Node& node : nodes_) {
+      EXPECT_EQ(values_of(*node, run, "x"), numbers(points));
+      const auto series = node->series_of(run);
+      ASSERT_TRUE(series && series->size() == 1);
+      EXPECT_EQ(series->at(0).points, static_cast<std::int64_t>(points)) << "statistics agree";
+    }
+  }
+  std::int64_t count(const std::string& query) {
+    const auto found = admin()->number(query);
+    EXPECT_TRUE(found) << found.error().message;
+    return found ? found->value_or(0) : -1;
+  }
+  // The schema of this test's store.
+  [[nodiscard]] std::string table(const std::string& name) const {
+    return url_.substr(url_.rfind("%3D") + 3) + "." + name;
+  }
+
+  std::atomic<int> seals_ = 0;
+};
+
+TEST_F(PostgresFaults, ACrashWhileSealingLosesAndDoublesNothing) {
+  Feeder one(*nodes_[0]);
+  Feeder two(*nodes_[1]);
+  {
+    const Repeat sealing([&] { seal(0, seals_ % 5 == 0); });
+    for (int round = 0; round < 8; ++round) {
+      one.wait_for(4);
+      two.wait_for(4);
+      server_->stop_at_once();
+      const auto started = server_->start();
+      ASSERT_TRUE(started) << started.error().message;
+    }
+    one.wait_for(4);
+    two.wait_for(4);
+  }
+  const std::size_t first = one.finish();
+  const std::size_t second = two.finish();
+  expect_all(one.run(), first);
+  expect_all(two.run(), second);
+  ASSERT_TRUE(nodes_[0]->seal(true));
+  EXPECT_GT(count("SELECT count(*) FROM " + table("blocks")), 0) << "there was something to seal";
+  EXPECT_EQ(count("SELECT count(*) FROM " + table("batches")), 0);
+  expect_all(one.run(), first);
+  expect_all(two.run(), second);
+}
+
+TEST_F(PostgresFaults, AConnectionCutInATransactionLosesAndDoublesNothing) {
+  Feeder feeder(*nodes_[0]);
+  std::int64_t cut = 0;
+  {
+    const Repeat one([&] { seal(0, false); });
+    const Repeat two([&] { seal(1, seals_ % 5 == 0); });
+    const auto outside = admin();
+    const BootTime until = sys::boot_now() + std::chrono::seconds(20);
+    for (int round = 0; cut < 60 && sys::boot_now() < until; ++round) {
+      if (round % 8 == 0) feeder.wait_for(1);
+      const auto ended = outside->number(
+          "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid "
+          "<> pg_backend_pid() AND backend_type = 'client backend' AND "
+          "backend_xid IS NOT NULL");
+      ASSERT_TRUE(ended) << ended.error().message;
+      cut += ended->value_or(0);
+    }
+    feeder.wait_for(4);
+  }
+  EXPECT_GE(cut, 10) << "transactions that had written something";
+  const std::size_t points = feeder.finish();
+  expect_all(feeder.run(), points);
+  ASSERT_TRUE(nodes_[1]->seal(true));
+  expect_all(feeder.run(), points);
+}
+
+TEST_F(PostgresFaults, TwoNodesMaySealTheSameSessionsAtOnce) {
+  Feeder one(*nodes_[0]);
+  Feeder two(*nodes_[1]);
+  {
+    const Repeat first([&] { seal(0, false); });
+    const Repeat second([&] { seal(1, false); });
+    one.wait_for(40);
+    two.wait_for(40);
+  }
+  const std::size_t points[] = {one.finish(), two.finish()};
+  EXPECT_GT(seals_, 2);
+  std::thread other([&] { seal(1, true); });
+  seal(0, true);
+  other.join();
+  expect_all(one.run(), points[0]);
+  expect_all(two.run(), points[1]);
+}
+
+TEST_F(PostgresFaults, ARunMayGoWhileTheOtherNodeStoresAndSealsIt) {
+  Feeder kept(*nodes_[0]);
+  {
+    const Repeat first([&] { seal(0, false); });
+    const Repeat second([&] { seal(1, seals_ % 3 == 0); });
+    for (int round = 0; round < 2; ++round) {
+      Feeder gone(*nodes_[0]);
+      gone.wait_for(8);
+      const auto removal = nodes_[1]->remove_runs(std::array{gone.run()}, {.force = true});
+      ASSERT_TRUE(removal) << removal.error().message;
+      gone.wait_for(3);  // acknowledged, and ignored
+      gone.finish();
+      for (Node& node : nodes_) EXPECT_FALSE(*node->run(gone.run()));
+    }
+    kept.wait_for(2);
+  }
+  const std::size_t points = kept.finish();
+  ASSERT_TRUE(nodes_[0]->seal(true));
+  expect_all(kept.run(), points);
+  EXPECT_EQ(count("SELECT count(*) FROM " + table("removals")), 0);
+  EXPECT_EQ(count("SELECT count(*) FROM " + table("series")), 1);
+  for (const char* of_sessions :
+       {"batches", "row_groups", "slices", "block_times", "session_series"}) {
+    EXPECT_EQ(count("SELECT count(*) FROM " + table(of_sessions) +
+                    " WHERE session IN (SELECT key "
+                    "FROM " +
+                    table("sessions") + " WHERE removed = 1)"),
+              0)
+        << of_sessions;
+  }
+  EXPECT_EQ(count("SELECT count(*) FROM " + table("sessions") + " WHERE removed = 1"), 2);
+}
+
+TEST_F(PostgresFaults, ARemovalThatACrashCutOffIsBroughtToItsEnd) {
+  Feeder feeder(*nodes_[0]);
+  feeder.wait_for(30);
+  feeder.finish();
+  ASSERT_TRUE(nodes_[0]->seal(true));
+  ASSERT_TRUE(nodes_[0]->remove_runs(std::array{feeder.run()}, {.force = true}));
+  server_->stop_at_once();
+  const auto started = server_->start();
+  ASSERT_TRUE(started) << started.error().message;
+  for (Node& node : nodes_) node = nullptr;
+  for (Node& node : nodes_) node = open();
+  EXPECT_FALSE(*nodes_[1]->run(feeder.run()));
+  ASSERT_TRUE(nodes_[1]->seal(false));
+  EXPECT_EQ(count("SELECT count(*) FROM " + table("removals")), 0);
+  EXPECT_EQ(count("SELECT count(*) FROM " + table("blocks")), 0);
+  EXPECT_EQ(count("SELECT count(*) FROM " + table("series")), 0);
+}
+
+}  // namespace
+}  // namespace corral::store

@@ -1,0 +1,46 @@
+// Removal of runs: at once for every reader, and piece by piece in the tables.
+//
+// mark_removed() takes a run's row away, and its workload's and experiment's when they are empty,
+// in the caller's transaction. Its sessions stay as tombstones, so that frames that come later are
+// acknowledged and ignored; removed_runs remembers its id, so that a new session of it is one, too.
+// What else belongs to the run hangs in the air from then on: the table `removals` says so, and
+// clean_removed() deletes it in small transactions, by whichever server comes first, until nothing
+// is found; a crash in between is taken up where it stood. Rows of a session that also measured for
+// a workload which still has runs stay until that goes. Series and row ids are never used again,
+// and so caches may keep what is gone.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/time.h"
+#include "store/sql/database.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+// False: there is no such run. kConflict: it is running, and not `force`d; or another process's
+// writes came between (the caller rolls back and may try again).
+Result<bool> mark_removed(Connection& db, RunId id, bool force);
+// An experiment without runs and workloads.
+Result<> drop_empty_experiment(Connection& db, ExperimentId id);
+
+// Deletes rows of what was marked, in the caller's transaction, until `until` or until there is no
+// more: true, there is more.
+Result<bool> clean_removed(Connection& db, BootTime until);
+// How long such a transaction may take: less than what an acknowledgement may wait.
+inline constexpr Nanos kRemovalSlice = std::chrono::milliseconds(30);
+
+// What removing these runs would take, in the caller's snapshot. kConflict: one of them is running,
+// and not `force`d.
+Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, bool force);
+// The refusal of both.
+tl::unexpected<Error> still_running(const std::string& name, RunId id);
+// kNotFound: there is no such experiment.
+Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id);
+// The runs that no longer fit, the oldest first.
+Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now);
+
+}  // namespace corral::store::sql

@@ -21,10 +21,14 @@ class Figure:
     unit: str
     target: float | None = None  # at most
     peer: Peer | None = None  # in the same unit
+    least: float | None = None  # a target from below
 
     def row(self) -> list[str]:
-        target = "" if self.target is None else f"≤ {number(self.target)} {self.unit}"
-        met = "" if self.target is None else "met" if self.value <= self.target else "MISSED"
+        target, met = "", ""
+        if self.target is not None:
+            target, met = f"≤ {number(self.target)} {self.unit}", "met" if self.value <= self.target else "MISSED"
+        if self.least is not None:
+            target, met = f"≥ {number(self.least)} {self.unit}", "met" if self.value >= self.least else "MISSED"
         ratio = ""
         if self.peer is not None and self.peer.value:
             ratio = f"{number(self.value / self.peer.value)} x {self.peer.name} ({number(self.peer.value)} {self.unit})"
@@ -41,9 +45,11 @@ def number(value: float) -> str:
 
 
 def print_table(figures: list[Figure]) -> None:
-    rows = [figure.row() for figure in figures]
+    print_rows(["figure", "value", "target", "", "ratio"], [figure.row() for figure in figures])
+
+
+def print_rows(header: list[str], rows: list[list[str]]) -> None:
     if rows:
-        header = ["figure", "value", "target", "", "ratio"]
         widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
         for row in [header, *rows]:
             print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())

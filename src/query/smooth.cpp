@@ -113,9 +113,10 @@ class Average {
 
   void points(std::size_t cell, const PointSpan& span) {
     const auto xs = steps_ ? span.steps : span.times;
-    if (!follows(xs.front(), span.times.front(), span.times.back())) return;
-    bool some = false;
-    for (std::size_t i = 0; i < xs.size(); ++i) {
+    std::size_t first = 0;
+    while (first < xs.size() && !std::isfinite(span.values[first])) ++first;
+    if (first == xs.size() || !follows(xs[first], span.times[first], span.times.back())) return;
+    for (std::size_t i = first; i < xs.size(); ++i) {
       const double v = span.values[i];
       if (!std::isfinite(v)) continue;
       const double decay = any_ ? (decay_.per_point ? factor_ : decay_to(xs[i])) : 0.0;
@@ -124,9 +125,9 @@ class Average {
       estimated_ *= decay;
       far_ *= decay;
       x_ = xs[i];
-      any_ = some = true;
+      any_ = true;
     }
-    if (some) set(cell);
+    set(cell);
   }
 
   // Points overlap in time and are not taken in order of arrival: the walk was for nothing.

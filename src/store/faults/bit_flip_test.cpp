@@ -128,9 +128,9 @@ TEST_P(BitFlip, IsSealedAround) { seal_around(); }
 // Rows of the pyramid and statistics follow from the points: sealing makes them anew.
 class PyramidFlip : public BitFlip {};
 TEST_P(PyramidFlip, IsNoticed) { never_wrong(); }
-TEST_P(PyramidFlip, DISABLED_IsSealedAround) { seal_around(); }
+TEST_P(PyramidFlip, IsMadeAnewBySealing) { seal_around(); }
 class StatisticsFlip : public BitFlip {};
-TEST_P(StatisticsFlip, DISABLED_IsSealedAround) { seal_around(); }
+TEST_P(StatisticsFlip, IsMadeAnewBySealing) { seal_around(); }
 
 std::string name_of(const ::testing::TestParamInfo<FlipCase>& given) { return given.param.name; }
 const FlipCase kStatistics = {"Slices", {"slices", "statistics"}, false};

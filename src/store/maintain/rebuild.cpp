@@ -3,121 +3,17 @@
 #include <fmt/core.h>
 
 #include "core/failpoint.h"
-#include "metric/catalogue.h"
-#include "store/content.h"
-#include "store/maintain/pyramid_maker.h"
+#include "store/maintain/rebuild_series.h"
 #include "store/maintain/rebuild_slices.h"
-#include "store/sql/levels.h"
 #include "store/sql/schema.h"
 
 namespace corral::store::maintain {
 namespace {
 
-using sql::Blob;
 using sql::Connection;
-using sql::Statement;
 
 constexpr const char* kSeries = "rebuilt_series";
 constexpr const char* kSessions = "rebuilt_sessions";
-
-// The pyramid of one series, inside the caller's transaction.
-class SeriesRebuild {
- public:
-  SeriesRebuild(Connection& db, Findings& findings, SeriesId id)
-      : db_(db), findings_(findings), id_(id) {}
-
-  // Rows that were written.
-  Result<std::int64_t> run(const Watch& watch);
-
- private:
-  Result<> take(PyramidMaker& maker, const StoredBlock& block);
-  Result<> fill(PyramidMaker& maker, std::int64_t next);
-  Result<> gap(PyramidMaker& maker, const StoredBlock& block);
-  Result<> write(const MadeRow& made);
-  Result<> leave_event(const StoredBlock& block, std::int64_t time);
-
-  Connection& db_;
-  Findings& findings_;
-  const SeriesId id_;
-  std::int64_t reached_ = 0;  // newest time before a gap
-};
-
-Result<std::int64_t> SeriesRebuild::run(const Watch& watch) {
-  std::int64_t blocks = 0;
-  bool counter = false;
-  {
-    const std::string sql =
-        "SELECT blocks, kind FROM series WHERE id = ?1" + std::string(db_.dialect().lock_row);
-    Statement row = TRY(db_.query(sql, id_));
-    if (!TRY(row.step())) return 0;
-    blocks = row.integer(0);
-    counter = row.integer(1) == static_cast<std::int64_t>(metric::Kind::kCounter);
-  }
-  TRY(db_.exec("DELETE FROM pyramid WHERE series = ?1", id_));
-  if (blocks == 0) return 0;
-  PyramidMaker maker(counter, [&](const MadeRow& made) { return write(made); });
-  const auto one = [&](const StoredBlock& block) -> Result<> {
-    TRY(watch.at("blocks of series " + std::to_string(id_.value), block.no, blocks));
-    return block.no < blocks ? take(maker, block) : Result<>();
-  };
-  TRY(each_block(db_, id_, one));
-  TRY(fill(maker, blocks));
-  TRY(maker.finish());
-  TRY(db_.flush());
-  return maker.rows();
-}
-
-Result<> SeriesRebuild::take(PyramidMaker& maker, const StoredBlock& block) {
-  TRY(fill(maker, block.no));
-  if (!block.problem.empty()) return gap(maker, block);
-  reached_ = block.times.back();
-  return maker.add(block);
-}
-
-// Blocks that are not there.
-Result<> SeriesRebuild::fill(PyramidMaker& maker, std::int64_t next) {
-  while (maker.blocks() < next) {
-    StoredBlock missing;
-    missing.no = maker.blocks();
-    missing.problem = "it is missing";
-    TRY(gap(maker, missing));
-  }
-  return {};
-}
-
-Result<> SeriesRebuild::gap(PyramidMaker& maker, const StoredBlock& block) {
-  findings_.add_series("blocks", fmt::format("block {}: {}", block.no, block.problem), id_);
-  const std::int64_t t0 = block.times.empty() ? reached_ : block.times.front();
-  const std::int64_t t1 = block.times.empty() ? reached_ : block.times.back();
-  TRY(leave_event(block, t0));
-  reached_ = t1;
-  return maker.add_gap(t0, t1);
-}
-
-Result<> SeriesRebuild::write(const MadeRow& made) {
-  const std::string data = codec::encode_pyramid_row(made.row);
-  return db_.defer(
-      "INSERT INTO pyramid (series, channel, tier, no, data) VALUES (?1, ?2, ?3, ?4, ?5)", id_,
-      made.channel, made.tier, made.no,
-      Blob(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()));
-}
-
-// Once for each block, in the run of its session.
-Result<> SeriesRebuild::leave_event(const StoredBlock& block, std::int64_t time) {
-  std::string name;
-  {
-    Statement row = TRY(db_.query("SELECT name FROM series WHERE id = ?1", id_));
-    if (TRY(row.step())) name = "8192 points of " + row.text(0) + " are damaged";
-  }
-  const std::string attributes =
-      attributes_json({{"series", std::to_string(id_.value)}, {"block", std::to_string(block.no)}});
-  return db_.exec(
-      "INSERT INTO events (run, session, time, name, origin, attributes) SELECT s.run, s.key, "
-      "CASE WHEN ?2 = 0 THEN s.started ELSE ?2 END, ?3, 'corral', ?4 FROM sessions s WHERE s.key = "
-      "?1 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.key AND e.name = ?3 AND "
-      "e.attributes = ?4)",
-      block.session, time, std::string_view(name), std::string_view(attributes));
-}
 
 // ---- all of them
 class Rebuild {
@@ -149,7 +45,7 @@ class Rebuild {
     return db_.exec("DELETE FROM meta WHERE key IN ('rebuilt_series', 'rebuilt_sessions')");
   }
   Result<> one_series(SeriesId id) {
-    report_.pyramid_rows += TRY(SeriesRebuild(db_, findings_, id).run(watch_));
+    report_.pyramid_rows += TRY(rebuild_series(db_, findings_, id, watch_));
     ++report_.series;
     return {};
   }

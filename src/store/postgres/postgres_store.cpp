@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "store/maintain/repair.h"
 #include "store/postgres/database.h"
 #include "store/sql/schema.h"
 #include "store/sql/sql_store.h"
@@ -29,6 +30,7 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& option
     parts.open_chart_reader = reader_of(options.read_url);
   }
   parts.readers = options.readers;
+  parts.repair = maintain::repair_session;
   return sql::make_store(std::move(parts));
 }
 

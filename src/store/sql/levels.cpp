@@ -1,6 +1,7 @@
 #include "store/sql/levels.h"
 
 #include "core/failpoint.h"
+#include "store/sql/damage.h"
 
 namespace corral::store::sql {
 namespace {
@@ -80,7 +81,7 @@ Result<codec::PyramidRow> read_pyramid_row(Connection& db, const PyramidKey& key
                    "no = ?4",
                    key.series, key.channel, key.tier, key.no));
   if (!TRY(row.step())) return fail(Code::kNotFound, "no such pyramid row");
-  return codec::decode_pyramid_row(row.blob(0));
+  return stored(codec::decode_pyramid_row(row.blob(0)));
 }
 
 Result<> write_plan(Connection& db, const SealPlan& plan) {

@@ -7,6 +7,7 @@
 #include "metric/catalogue.h"
 #include "store/seal/gather.h"
 #include "store/sql/batch_rows.h"
+#include "store/sql/damage.h"
 #include "store/sql/levels.h"
 
 namespace corral::store::sql {
@@ -167,7 +168,7 @@ Result<std::optional<SealPlan>> plan_batches(Connection& db, std::int64_t sessio
                      .state = state};
   Statement row = TRY(db.query("SELECT slice, statistics FROM slices WHERE session = ?1", session));
   while (TRY(row.step()))
-    work.statistics.emplace(row.integer(0), TRY(decode_statistics(row.blob(1))));
+    work.statistics.emplace(row.integer(0), TRY(stored(decode_statistics(row.blob(1)))));
   SealPlan plan = seal_batches(std::move(work));
   plan.damaged_batches = std::move(batches.damaged);
   return plan;

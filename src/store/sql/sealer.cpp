@@ -25,6 +25,7 @@ constexpr Nanos kSealAge = seconds(10);
 constexpr Nanos kSilent = seconds(30);
 constexpr Nanos kVerySilent = std::chrono::minutes(10);
 constexpr Nanos kPause = seconds(5);  // after an error
+constexpr Nanos kRepairPause = std::chrono::minutes(10);
 // Other servers' removals are looked for so often.
 constexpr Nanos kCleanEvery = seconds(60);
 constexpr int kAttempts = 5;
@@ -37,8 +38,8 @@ constexpr std::int64_t kSpareRoom = 16 << 20;
 
 }  // namespace
 
-Sealer::Sealer(Readers& readers, Writer& writer)
-    : readers_(readers), writer_(writer), thread_([this] { loop(); }) {}
+Sealer::Sealer(Readers& readers, Writer& writer, Repair repair)
+    : readers_(readers), writer_(writer), repair_(std::move(repair)), thread_([this] { loop(); }) {}
 
 Sealer::~Sealer() {
   {
@@ -149,7 +150,7 @@ std::optional<Sealer::Task> Sealer::next_task() {
 void Sealer::run(const Task& task) {
   const Result<> done = [&]() -> Result<> {
     try {
-      return seal(task);
+      return seal_or_repair(task);
     } catch (const std::exception& e) {
       return fail(Code::kInternal, e.what());
     }
@@ -192,8 +193,8 @@ Result<> Sealer::seal_batches(std::int64_t session, bool all) {
   return {};
 }
 
+// With sealing_ held.
 Result<> Sealer::seal(const Task& task) {
-  const std::scoped_lock one(sealing_);
   Nanos silent{0};
   {
     const std::scoped_lock lock(mutex_);
@@ -283,11 +284,25 @@ Result<bool> Sealer::apply(Result<std::optional<SealPlan>> plan) {
   return true;
 }
 
+Result<> Sealer::seal_or_repair(const Task& task) {
+  const std::scoped_lock one(sealing_);
+  Result<> done = seal(task);
+  if (done || done.error().code != Code::kCorruption || !repair_) return done;
+  {
+    const std::scoped_lock lock(mutex_);
+    Waiting& waiting = waiting_[task.session];
+    if (sys::boot_now() < waiting.repair_again) return done;
+    waiting.repair_again = sys::boot_now() + kRepairPause;
+  }
+  TRY(writer_.transact([&](Connection& db) { return repair_(db, task.session); }));
+  return seal(task);
+}
+
 // Another server, or a removal, may have come between.
 Result<> Sealer::seal_patiently(const Task& task) {
   Result<> done;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    done = seal(task);
+    done = seal_or_repair(task);
     if (done || done.error().code != Code::kConflict) break;
   }
   return done;

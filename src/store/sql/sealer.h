@@ -6,8 +6,9 @@
 // another, each plan small, so that no seal holds up an acknowledgement for long. What a session
 // that ended or fell silent has left is settled. Another server on the same database may seal the
 // same session at the same time: one of the two plans is refused as a conflict, and nothing is
-// stored twice. An error leaves everything where it was; it is kept for info() and tried again
-// later. What removed runs leave (remove.h) is deleted here, too, in turn with sealing.
+// stored twice. A damaged pyramid row or damaged statistics are made anew. An error leaves
+// everything where it was; it is kept for info() and tried again later. What removed runs leave
+// (remove.h) is deleted here, too, in turn with sealing.
 //
 // The room of deleted rows is given back to the filesystem when there is nothing to seal: all of it
 // once nothing is being written, else all but what the next batch rows will take anyway.
@@ -15,6 +16,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -28,9 +30,13 @@
 
 namespace corral::store::sql {
 
+// Makes anew, inside the caller's transaction, what is damaged of a session and follows from
+// points.
+using Repair = std::function<Result<>(Connection&, std::int64_t session)>;
+
 class Sealer {
  public:
-  Sealer(Readers& readers, Writer& writer);
+  Sealer(Readers& readers, Writer& writer, Repair repair);
   ~Sealer();
   Sealer(const Sealer&) = delete;
   Sealer& operator=(const Sealer&) = delete;
@@ -55,6 +61,7 @@ class Sealer {
     BootTime first, newest;           // noted
     BootTime not_before;              // after an error
     BootTime look_again;              // whether it may be settled
+    BootTime repair_again;
   };
   struct Task {
     std::int64_t session = 0;
@@ -70,6 +77,7 @@ class Sealer {
   void clean();
   Result<bool> clean_slice();
   Result<> seal_patiently(const Task& task);
+  Result<> seal_or_repair(const Task& task);
   Result<> seal(const Task& task);
   Result<> seal_batches(std::int64_t session, bool all);
   Result<bool> apply(Result<std::optional<SealPlan>> plan);
@@ -78,6 +86,7 @@ class Sealer {
 
   Readers& readers_;
   Writer& writer_;
+  const Repair repair_;
   mutable std::mutex mutex_;
   std::condition_variable work_, room_;
   std::map<std::int64_t, Waiting> waiting_;

@@ -23,7 +23,7 @@ class SqlStore final : public Store {
         charts_(parts.open_chart_reader
                     ? std::make_unique<Readers>(std::move(parts.open_chart_reader), parts.readers)
                     : nullptr),
-        sealer_(readers_, writer_),
+        sealer_(readers_, writer_, std::move(parts.repair)),
         remover_(readers_, writer_, sealer_) {}
 
   Result<AppendResult> append(std::span<const codec::Frame> frames) override {

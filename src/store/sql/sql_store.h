@@ -6,6 +6,7 @@
 #include <string>
 
 #include "store/sql/readers.h"
+#include "store/sql/sealer.h"
 #include "store/store.h"
 
 namespace corral::store::sql {
@@ -17,6 +18,7 @@ struct StoreParts {
   // Where points are read from, when that is another place (a replica, which may lag behind).
   OpenConnection open_chart_reader;
   std::size_t readers = 16;  // at once, of each kind; more wait
+  Repair repair;             // may be empty
 };
 
 std::unique_ptr<Store> make_store(StoreParts parts);

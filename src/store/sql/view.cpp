@@ -6,6 +6,7 @@
 
 #include "codec/block/row_group.h"
 #include "store/sql/batch_rows.h"
+#include "store/sql/damage.h"
 
 namespace corral::store::sql {
 namespace {
@@ -276,7 +277,7 @@ Result<std::shared_ptr<const Block>> View::block(SeriesId series, std::int64_t n
     if (!TRY(row.step())) return fail(Code::kCorruption, "a block is missing");
     block = std::make_shared<StoredBlock>(row.integer(0), row.blob(1), row.blob(2));
   }
-  TRY(block->open());
+  TRY(stored(block->open()));
   caches_.blocks.add({series, no}, block, block->bytes());
   return block;
 }

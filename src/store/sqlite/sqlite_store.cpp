@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 
+#include "store/maintain/repair.h"
 #include "store/sql/schema.h"
 #include "store/sql/sql_store.h"
 #include "store/sqlite/database.h"
@@ -54,6 +55,7 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
         .open_reader = [file] { return sqlite::open_database(file, sqlite::Mode::kReadOnly); },
         .open_chart_reader = {},
         .readers = options.readers,
+        .repair = maintain::repair_session,
     });
   };
   auto store = open();

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 PATIENCE_S = 60
 
@@ -28,7 +28,7 @@ class Home:
             "XDG_CONFIG_HOME": str(self.directory),
         }
 
-    def __enter__(self) -> Home:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

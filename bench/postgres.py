@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Self
 
 
 class Postgres:
@@ -27,7 +28,7 @@ class Postgres:
         done = subprocess.run(command, user=self.user, cwd="/", check=True, capture_output=True, text=True)
         return done.stdout
 
-    def __enter__(self) -> Postgres:
+    def __enter__(self) -> Self:
         self.run("initdb", "-D", str(self.data), "-A", "trust", "-U", "bench", "--no-sync", "--locale=C.UTF-8")
         options = f"-k {self.directory} -c listen_addresses='' -c shared_buffers=1GB -c max_wal_size=4GB"
         self.run("pg_ctl", "-D", str(self.data), "-w", "-o", options, "-l", str(self.directory / "log"), "start")

@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from figures import Figure, Peer, cpu_seconds, print_table
 from home import Home
@@ -54,7 +54,7 @@ class Memory:
         while not self._done.wait(0.02):
             self.most = max(self.most, resident(self._pid))
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -122,7 +122,7 @@ def figures(build: Path, points: int = 24_000_000) -> list[Figure]:
         cpu, mine = cpu_seconds(pid), time.process_time()
         with Memory(pid) as peak:
             seconds = best(lambda: read("numpy"))
-        cpu, mine = (cpu_seconds(pid) - cpu) / ROUNDS, (time.process_time() - mine) / ROUNDS
+        cpu, mine = ((cpu_seconds(pid) - cpu) / ROUNDS, (time.process_time() - mine) / ROUNDS)
         found += [
             Figure(
                 f"corral.read of {count / 1e6:.0f} M points into NumPy",

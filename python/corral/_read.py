@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = {"pandas": "pandas", "arrow": "pyarrow", "numpy": "numpy"}
 _NANOSECONDS = 10**15  # seconds since a run's start are less, times of UTC in ns are more
+_MOMENT = "seconds since the run's start, a datetime or ns of UTC"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
@@ -33,14 +34,26 @@ class DamageWarning(UserWarning):
 
 
 def _names(value: str | Iterable[str], what: str) -> list[str]:
+    if not isinstance(value, Iterable):
+        raise TypeError(f"corral.read: {what} must be a name or several, not {value!r}")
     names = [value] if isinstance(value, str) else list(value)
     if not names or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"corral.read: {what} must be a name or several, not {value!r}")
     return names
 
 
+def _is_missing(value: Any) -> bool:
+    """NaN and NaT equal nothing, pd.NA says neither."""
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return True
+
+
 def _moment(value: Any, what: str) -> tuple[int, bool]:
     """Nanoseconds, and whether they count from the run's start."""
+    if _is_missing(value):
+        raise ValueError(f"corral.read: {what} must be {_MOMENT}, not {value!r}")
     if hasattr(value, "astype") and hasattr(value, "dtype") and value.dtype.kind in "mM":  # NumPy
         return int(value.astype(f"{value.dtype.kind}8[ns]").astype("int64")), value.dtype.kind == "m"
     if isinstance(value, (datetime, timedelta)):
@@ -55,9 +68,7 @@ def _moment(value: Any, what: str) -> tuple[int, bool]:
             seconds = float(value)
             return round(seconds * 1e9), True
         except (TypeError, ValueError, OverflowError):
-            raise TypeError(
-                f"corral.read: {what} must be seconds since the run's start, a datetime or ns of UTC, not {value!r}"
-            ) from None
+            raise TypeError(f"corral.read: {what} must be {_MOMENT}, not {value!r}") from None
     return (number, False) if abs(number) >= _NANOSECONDS else (number * 10**9, True)
 
 
@@ -71,7 +82,10 @@ def _request(runs: Any, metrics: Any, start: Any, end: Any, points: int | None) 
         request[key] = str(min(max(ns, EARLIEST), LATEST))
         request["origin"] = "run" if relative else "utc"
     if points is not None:
-        request["points"] = operator.index(points)
+        try:
+            request["points"] = operator.index(points)
+        except TypeError:
+            raise TypeError(f"corral.read: points must be a whole number or None, not {points!r}") from None
     return request
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from corral._columns import Growing
 from corral._modules import installed, module
@@ -155,12 +156,18 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, LookupError, ValueError, RuntimeError) as error:
         print(f"corral export: {str(error).removeprefix('corral.read: ')}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return 130
     if rows.gaps:
         print(f"corral export: the store has damage: {rows.gaps} gaps, marked by rows without a value", file=sys.stderr)
     return 0
 
 
+def _end(number: int, _: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
 if __name__ == "__main__":
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, _end)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # blocked by `corral export`
     sys.exit(main())

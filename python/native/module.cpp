@@ -2,9 +2,9 @@
 // (src/spool/segment_writer.h).
 //
 // Hand-written against the limited C API of 3.10: one abi3 file for every CPython from there on. No
-// exception crosses it, it links nothing but libc. The environment is read once, at import; without
-// CORRAL_SEGMENT_DIR every call is a no-op that looks at none of its arguments. corral/_pure.py is
-// its twin: same functions, same messages.
+// exception crosses it, it links nothing but libc. The environment is read once, at import (but the
+// rank at each process's first call); without CORRAL_SEGMENT_DIR every call is a no-op that looks
+// at none of its arguments. corral/_pure.py is its twin: same functions, same messages.
 #include "name_cache.h"
 #include "spool/segment_format.h"
 #include "spool/segment_identity.h"

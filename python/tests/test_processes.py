@@ -49,6 +49,26 @@ def test_forked_workers_write_sessions_of_their_own(run: Runner) -> None:
     assert len({session.header["pid"] for session in (parent, *children)}) == 5
 
 
+def test_the_rank_is_the_one_at_the_first_call_of_each_process(run: Runner) -> None:
+    run("""
+        import os
+        os.environ["RANK"] = "1"
+        corral.log("parent", 1)
+        for rank in "23":
+            if os.fork() == 0:
+                os.environ["RANK"] = rank
+                corral.log("child", 1)
+                os._exit(0)
+            os.wait()
+        os.environ["RANK"] = "9"
+        corral.log("parent", 2)
+    """)
+    parent, *children = run.sessions()
+    assert parent.header["rank"] == 1
+    assert parent.values("parent") == [1, 2]
+    assert sorted(child.header["rank"] for child in children) == [2, 3]
+
+
 def test_a_fork_while_threads_log_does_not_hang(run: Runner) -> None:
     run("""
         import os, signal, threading, time, warnings

@@ -235,6 +235,30 @@ def test_misuse_is_named(server: Server, arguments: dict[str, Any], error: type[
         corral.read(**arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error", "named"),
+    [
+        ({"runs": None}, TypeError, "runs must be a name or several"),
+        ({"runs": 1}, TypeError, "runs must be"),
+        ({"runs": "@1", "metrics": None}, TypeError, "metrics must be"),
+        ({"runs": "@1", "points": 4.5}, TypeError, "points must be a whole number"),
+        ({"runs": "@1", "start": float("nan")}, ValueError, "start must be seconds since the run's start"),
+    ],
+)
+def test_a_wrong_argument_is_named(
+    server: Server, arguments: dict[str, Any], error: type[Exception], named: str
+) -> None:
+    with pytest.raises(error, match=rf"corral\.read: {named}.*, not "):
+        corral.read(**arguments)
+
+
+def test_nothing_is_no_moment(server: Server) -> None:
+    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    for nothing in (pd.NaT, pd.NA, np.datetime64("NaT")):
+        with pytest.raises(ValueError, match=r"corral\.read: end must be .*, not "):
+            corral.read("@1", end=nothing)
+
+
 CUT: list[Callable[[bytes], bytes]] = [lambda b: b[:-1], lambda b: b[:-56], lambda b: b[:100], lambda b: b[:7]]
 
 

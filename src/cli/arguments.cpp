@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/command.h"
+#include "cli/config_syntax.h"
 #include "core/result.h"
 #include "core/text.h"
 #include "sys/store_paths.h"
@@ -83,7 +84,7 @@ struct Arguments::Impl {
   std::map<std::string, std::vector<std::string>*> lists;  // of them those that may be repeated
   std::map<std::string, std::string*> texts;
   std::vector<std::pair<std::string, std::string>> exclusive;
-  std::set<std::string> in_file;
+  std::set<std::string> in_file, flag_only;
   std::vector<std::string>* rest = nullptr;
   std::string rest_name;
   std::string config;
@@ -97,6 +98,9 @@ struct Arguments::Impl {
   std::optional<std::string> apply(const fs::path& file) {
     std::ifstream in(file);
     if (!in) return fmt::format("{}: cannot be read", file.string());
+    if (const auto wrong = config_error(in)) return fmt::format("{}:{}", file.string(), *wrong);
+    in.clear();
+    in.seekg(0);
     std::vector<CLI::ConfigItem> items;
     try {
       items = CLI::ConfigTOML().from_config(in);
@@ -114,6 +118,7 @@ struct Arguments::Impl {
         return fmt::format("{}: [{}] has no option '{}'{}", file.string(), name, item.name,
                            near.empty() ? "" : "; did you mean '" + near + "'?");
       }
+      if (flag_only.contains(item.name)) continue;
       in_file.insert(item.name);
       if (const auto list = lists.find(item.name); list != lists.end()) {
         *list->second = item.inputs;  // flags and environment replace it whole
@@ -230,6 +235,11 @@ void Arguments::rest(const std::string& name, std::vector<std::string>& values) 
 
 void Arguments::exclusive(const std::string& a, const std::string& b) {
   impl_->exclusive.emplace_back(a, b);
+}
+
+void Arguments::as_flag_only(const std::string& name) {
+  impl_->flag_only.insert(name);
+  impl_->app.get_option("--" + name)->envname("");
 }
 
 std::optional<int> Arguments::parse(std::span<char* const> args) {

@@ -3,7 +3,7 @@
 //
 // The only place that includes CLI11. Every option --some-name has the environment variable
 // CORRAL_SOME_NAME and the line `some-name = value` in corral.toml (top level, or in a section
-// named as the subcommand).
+// named as the subcommand), but for those of as_flag_only().
 #pragma once
 
 #include <functional>
@@ -43,6 +43,9 @@ class Arguments {
   // Two texts that exclude each other: of a flag, a variable and a line of the file the stronger
   // one stays, the other becomes empty.
   void exclusive(const std::string& a, const std::string& b);
+
+  // An option that neither the environment nor the file may give. Call after its declaration.
+  void as_flag_only(const std::string& name);
 
   // Nothing: go on. Otherwise the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);

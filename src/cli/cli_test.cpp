@@ -160,6 +160,44 @@ TEST_F(ArgumentsTest, AFileThatIsWrongIsMisuseThatNamesFileAndLine) {
   EXPECT_TRUE(said("missing.toml")) << error_;
 }
 
+TEST_F(ArgumentsTest, ALineOfTheFileThatCannotBeReadIsNamed) {
+  for (const char* wrong : {"store: x", "store", "= 3", "store =", "store = # none", "[test",
+                            "[test] # mine", "store = \"x", "store = \"x\" y", "store = two words",
+                            "param = [\"a=1\"\n, \"b=2\"", "store = \"a#b\"", "st ore = 1"}) {
+    config("# first\n" + std::string(wrong) + "\n");
+    EXPECT_EQ(parse({}), kMisuse) << wrong;
+    EXPECT_TRUE(said("corral.toml:2: '")) << wrong << error_;
+  }
+  config(
+      "; mine\n\n[test]  \n store = \"a b\" # c\nparam = [\"a=1\", # one\n 'b=2']\nquiet = true\n");
+  EXPECT_EQ(parse({}), std::nullopt) << error_;
+  EXPECT_EQ(store_, "a b");
+  EXPECT_EQ(params_, (std::vector<std::string>{"a=1", "b=2"}));
+}
+
+TEST_F(ArgumentsTest, AnOptionThatIsAFlagOnlyComesFromNowhereElse) {
+  config("format = \"csv\"\n[test]\nformat = \"csv\"\n");
+  ::setenv("CORRAL_FORMAT", "json", 1);
+  std::string format = "table";
+  const auto parsed = [&](std::vector<std::string> words) {
+    Arguments arguments("test", "About.", "");
+    arguments.choice("format", format, {"table", "json", "csv"}, "help");
+    arguments.as_flag_only("format");
+    std::vector<char*> args;
+    for (std::string& word : words) args.push_back(word.data());
+    ::testing::internal::CaptureStdout();
+    const auto status = arguments.parse(args);
+    output_ = ::testing::internal::GetCapturedStdout();
+    return status;
+  };
+  EXPECT_EQ(parsed({}), std::nullopt);
+  EXPECT_EQ(format, "table");
+  EXPECT_EQ(parsed({"--format", "csv"}), std::nullopt);
+  EXPECT_EQ(format, "csv");
+  EXPECT_EQ(parsed({"--help"}), kDone);
+  EXPECT_EQ(output_.find("CORRAL_FORMAT"), std::string::npos) << output_;
+}
+
 TEST_F(ArgumentsTest, AnUnknownOptionIsSpelledRight) {
   EXPECT_EQ(parse({"--stor", "x"}), kMisuse);
   EXPECT_TRUE(said("unknown option --stor; did you mean --store?")) << error_;
@@ -277,6 +315,14 @@ TEST(Table, AlignsByCharactersAndNumbersToTheRight) {
             "Name      Size  Note\n"
             "été         12  end\n"
             "longer  123456  –\n");
+}
+
+TEST(Table, ControlCharactersDoNotReachATerminal) {
+  Table table({{"name", "N", false}, {"note", "Note", false}});
+  table.add({plain("a\x1b[31m\n"), plain("\t\r\x7f\u009bé\\")});
+  EXPECT_EQ(table.print("table"),
+            "N            Note\n"
+            "a\\x1b[31m\\n  \\t\\r\\x7f\\x9bé\\\n");
 }
 
 TEST(Table, CsvQuotesWhatNeedsItAndHasTheValuesNotTheTexts) {

@@ -1,6 +1,8 @@
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <vector>
@@ -28,12 +30,37 @@ struct Flags {
   std::string output;
 };
 
+// Counts the marks of what was damaged, by how their lines end: two rows without a value in CSV, an
+// object in an object in JSON.
+class Gaps {
+ public:
+  explicit Gaps(bool csv) : csv_(csv) {}
+  void take(std::string_view piece) {
+    while (!piece.empty()) {
+      const std::string_view line = piece.substr(0, piece.find('\n'));
+      end_.append(line.substr(line.size() - std::min(line.size(), kLongest)));
+      end_.erase(0, end_.size() - std::min(end_.size(), kLongest));
+      if (line.size() == piece.size()) return;
+      if (csv_ ? end_.ends_with(",,") : end_.ends_with("}}") || end_.ends_with("}},")) ++marks_;
+      end_.clear();
+      piece.remove_prefix(line.size() + 1);
+    }
+  }
+  [[nodiscard]] std::int64_t count() const { return csv_ ? marks_ / 2 : marks_; }
+
+ private:
+  static constexpr std::size_t kLongest = 3;
+  bool csv_;
+  std::string end_;
+  std::int64_t marks_ = 0;
+};
+
 // Several runs' CSV bodies follow one another below one header, with the run in front; JSON is one
 // document per run and line.
 class Sink {
  public:
   Sink(OutputTarget& out, const Flags& flags)
-      : out_(out), csv_(flags.format == "csv"), many_(flags.runs.size() > 1) {}
+      : out_(out), csv_(flags.format == "csv"), gaps_(csv_), many_(flags.runs.size() > 1) {}
   void begin(const std::string& run) {
     run_ = run;
     skip_header_ = csv_ && runs_++ > 0;
@@ -42,10 +69,12 @@ class Sink {
   }
   // False when it could not be written: error().
   bool put(std::string_view piece) {
+    gaps_.take(piece);
     written_ = out_.write(csv_ && many_ ? with_run(piece) : piece);
     return written_.has_value();
   }
   [[nodiscard]] const Result<>& written() const { return written_; }
+  [[nodiscard]] std::int64_t gaps() const { return gaps_.count(); }
 
  private:
   std::string_view with_run(std::string_view piece) {
@@ -65,6 +94,7 @@ class Sink {
 
   OutputTarget& out_;
   bool csv_;
+  Gaps gaps_;
   bool many_;
   std::string run_, text_;
   int runs_ = 0;
@@ -100,7 +130,12 @@ Result<> export_text(const sys::HttpTarget& server, const Flags& flags) {
   Sink sink(out, flags);
   sys::HttpClient client(server);
   for (const std::string& run : flags.runs) TRY(export_run(client, flags, run, sink));
-  return out.finish();
+  TRY(out.finish());
+  if (sink.gaps() > 0) {
+    fmt::print(stderr, "corral export: {} gap{}: points are missing that were damaged\n",
+               sink.gaps(), sink.gaps() == 1 ? "" : "s");
+  }
+  return {};
 }
 
 // There is no small writer of Parquet for C++: the Python package does it, in this process's place.
@@ -134,6 +169,11 @@ Result<> become_python(const sys::HttpTarget& server, const Flags& flags) {
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
+  // Ctrl-C waits until the program can end quietly; it lets the signal through itself.
+  sigset_t interrupt;
+  ::sigemptyset(&interrupt);
+  ::sigaddset(&interrupt, SIGINT);
+  ::sigprocmask(SIG_BLOCK, &interrupt, nullptr);
   ::execv(argv[0], argv.data());
   return fail_errno(words[0], errno);
 }

@@ -1,9 +1,13 @@
 #include "cli/output_target.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
+#include <cstring>
 #include <span>
 #include <utility>
 
@@ -14,6 +18,27 @@ namespace corral::cli {
 namespace {
 
 constexpr std::size_t kWriteBytes = 256u << 10;
+
+// The file that a signal takes away; a command writes one. Empty: none.
+std::array<char, PATH_MAX> unfinished{};
+
+void remove_and_end(int signal) {
+  if (unfinished[0] != '\0') ::unlink(unfinished.data());
+  ::raise(signal);  // SA_RESETHAND: ends the process once this returns
+}
+
+void remove_on_signal(const std::filesystem::path& file) {
+  if (file.native().size() >= unfinished.size()) return;
+  std::memcpy(unfinished.data(), file.c_str(), file.native().size() + 1);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction action {};
+    // One that is ignored (nohup) stays so.
+    if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;
+    action.sa_handler = remove_and_end;
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    ::sigaction(signal, &action, nullptr);
+  }
+}
 
 }  // namespace
 
@@ -32,6 +57,7 @@ Result<OutputTarget> OutputTarget::open(const std::string& path) {
     target.path_ = std::filesystem::canonical(path, error);
   target.temporary_ = target.path_;
   target.temporary_ += "." + SessionId::random().hex().substr(0, 8) + ".part";
+  remove_on_signal(target.temporary_);
   target.file_ = TRY(sys::open_file(target.temporary_, O_WRONLY | O_CREAT | O_EXCL));
   return target;
 }
@@ -43,7 +69,9 @@ OutputTarget::OutputTarget(OutputTarget&& other) noexcept
       waiting_(std::move(other.waiting_)) {}
 
 OutputTarget::~OutputTarget() {
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (temporary_.empty()) return;
+  ::unlink(temporary_.c_str());
+  unfinished[0] = '\0';
 }
 
 std::string OutputTarget::name() const {
@@ -69,6 +97,7 @@ Result<> OutputTarget::finish() {
   if (::fsync(file_.get()) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
     return fail_errno(name(), errno);
   temporary_.clear();
+  unfinished[0] = '\0';
   return {};
 }
 

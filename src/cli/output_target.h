@@ -1,8 +1,8 @@
 // OutputTarget: where a command writes its result: standard output, a file that gets its name only
 // when it is whole, or something that is no file (a pipe, a terminal), written as it is.
 //
-// An end without finish() (error, signal, kill -9) leaves a file of that name as it was. One
-// thread.
+// An end without finish() (error, signal, kill -9) leaves a file of that name as it was; only kill
+// -9 leaves the unfinished NAME.XXXXXXXX.part behind. One thread, one file of a process at a time.
 #pragma once
 
 #include <filesystem>

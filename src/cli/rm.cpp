@@ -43,17 +43,20 @@ Result<std::vector<Target>> targets_of(const sys::HttpTarget& server, const Flag
   for (const std::string& run : flags.runs) {
     const Json known = TRY(get_json(server, "/api/corral/v1/runs/" + sys::url_encode(run)));
     const std::string id = known.get_string("id");
-    targets.push_back(
-        {.path = "/api/corral/v1/runs/" + id,
-         .what = fmt::format("run {} ({}), {}", known.get_string("name"), id, ending_text(known))});
+    const auto same = [&](const Target& target) { return target.path.ends_with("/" + id); };
+    if (std::ranges::any_of(targets, same)) continue;  // named twice
+    targets.push_back({.path = "/api/corral/v1/runs/" + id,
+                       .what = fmt::format("run {} ({}), {}", printable(known.get_string("name")),
+                                           id, ending_text(known))});
   }
   if (flags.experiment.empty()) return targets;
   const Json answer = TRY(get_json(server, "/api/corral/v1/experiments"));
   if (const auto* all = member(answer, "experiments").as_array()) {
     for (const Json& one : *all) {
       if (one.get_string("name") != flags.experiment) continue;
-      targets.push_back({.path = "/api/corral/v1/experiments/" + one.get_string("id"),
-                         .what = "experiment " + flags.experiment + " with all its runs"});
+      targets.push_back(
+          {.path = "/api/corral/v1/experiments/" + one.get_string("id"),
+           .what = "experiment " + printable(flags.experiment) + " with all its runs"});
     }
   }
   if (targets.empty()) {
@@ -152,12 +155,9 @@ int rm_command(std::span<char* const> args) {
   arguments.flag("force", flags.force,
                  "also runs that are running: what they send from then on is ignored");
   add_destination(arguments, flags.destination);
-  if (const auto status = arguments.parse(args)) return *status;
   // The environment and the configuration file name an experiment to record in, not to remove.
-  const auto named = [](const char* word) {
-    return std::string_view(word).starts_with("--experiment");
-  };
-  if (std::ranges::none_of(args, named)) flags.experiment.clear();
+  arguments.as_flag_only("experiment");
+  if (const auto status = arguments.parse(args)) return *status;
   if (flags.runs.empty() == flags.experiment.empty()) {
     fmt::print(stderr, "corral rm: {}: corral rm RUN..., or corral rm --experiment NAME\n",
                flags.runs.empty() ? "what is to go?" : "runs or an experiment, not both");

@@ -113,6 +113,8 @@ Result<> complete(Flags& f) {
   o.destination = TRY(destination_of(f.destination));
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
+  if (f.max_time == Nanos(0))
+    return fail(Code::kInvalidArgument, "--max-time 0: a time above 0 is wanted, as 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
   o.leftovers = f.leftovers == "wait" ? run::Leftovers::kWait : run::Leftovers::kLeave;
   if (!f.no_listeners && !f.listeners.empty()) {

@@ -16,7 +16,8 @@ void print_pairs(const char* title, const Json& object) {
   const auto* pairs = object.as_object();
   if (pairs == nullptr || pairs->empty()) return;
   fmt::print("\n{}\n", title);
-  for (const auto& [key, value] : *pairs) fmt::print("  {:<20} {}\n", key, plain(value).text);
+  for (const auto& [key, value] : *pairs)
+    fmt::print("  {:<20} {}\n", printable(key), printable(plain(value).text));
 }
 
 void print_metrics(const Json& metrics) {
@@ -42,15 +43,15 @@ void print_run(const Json& run) {
   if (const auto* words = member(run, "command").as_array()) {
     for (const Json& word : *words) command += (command.empty() ? "" : " ") + plain(word).text;
   }
-  fmt::print("{}  {}\n", run.get_string("name"), run.get_string("id"));
+  fmt::print("{}  {}\n", printable(run.get_string("name")), run.get_string("id"));
   fmt::print("  {:<20} {}\n", "status", ending_text(run));
-  fmt::print("  {:<20} {}\n", "experiment", run.get_string("experiment"));
+  fmt::print("  {:<20} {}\n", "experiment", printable(run.get_string("experiment")));
   if (!run.get_string("workload").empty())
-    fmt::print("  {:<20} {}\n", "workload", run.get_string("workload"));
+    fmt::print("  {:<20} {}\n", "workload", printable(run.get_string("workload")));
   fmt::print("  {:<20} {}\n", "started", time_text(member(run, "start_ns")));
   fmt::print("  {:<20} {}\n", "duration", duration_text(member(run, "duration_s")));
-  fmt::print("  {:<20} {}\n", "host", run.get_string("host"));
-  fmt::print("  {:<20} {}\n", "command", command);
+  fmt::print("  {:<20} {}\n", "host", printable(run.get_string("host")));
+  fmt::print("  {:<20} {}\n", "command", printable(command));
   print_pairs("Params", member(run, "params"));
   print_pairs("Tags", member(run, "tags"));
   print_pairs("Environment", member(run, "info"));
@@ -58,7 +59,8 @@ void print_run(const Json& run) {
       missing != nullptr && !missing->empty()) {
     fmt::print("\nNot available\n");
     for (const Json& m : *missing)
-      fmt::print("  {:<20} {}\n", m.get_string("source"), m.get_string("reason"));
+      fmt::print("  {:<20} {}\n", printable(m.get_string("source")),
+                 printable(m.get_string("reason")));
   }
   if (const auto* drops = member(run, "drops").as_object()) {
     for (const auto& [what, count] : *drops) {

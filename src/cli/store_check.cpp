@@ -72,7 +72,8 @@ void print(const CheckReport& report, const StorePlace& place) {
 Json json_of(const StoreStats& stats, const StorePlace& place) {
   Json::Array tables, levels, biggest;
   for (const auto& t : stats.tables)
-    tables.emplace_back(Json::Object{{"table", t.name}, {"rows", t.rows}, {"bytes", t.bytes}});
+    tables.emplace_back(Json::Object{
+        {"table", t.name}, {"rows", t.rows}, {"bytes", t.bytes ? Json(*t.bytes) : Json()}});
   for (const auto& l : stats.levels)
     levels.emplace_back(Json::Object{{"level", l.name}, {"points", l.points}, {"bytes", l.bytes}});
   for (const auto& r : stats.biggest)
@@ -104,7 +105,7 @@ void print(const StoreStats& stats, const StorePlace& place) {
   fmt::print("\n  {} experiments, {} runs, {} sessions, {} series\n", stats.experiments, stats.runs,
              stats.sessions, stats.series);
   if (stats.oldest_start) {
-    fmt::print("  oldest run {}, {}\n", stats.oldest_run,
+    fmt::print("  oldest run {}, {}\n", printable(stats.oldest_run),
                time_text(Json(std::to_string(ns_of(*stats.oldest_start)))));
   }
   fmt::print("\n  {:<14} {:>16} {:>12}\n", "level", "points", "bytes");
@@ -112,10 +113,10 @@ void print(const StoreStats& stats, const StorePlace& place) {
     fmt::print("  {:<14} {:>16} {:>12}\n", l.name, l.points, size_text(l.bytes));
   fmt::print("\n  {:<14} {:>16} {:>12}\n", "table", "rows", "data");
   for (const auto& t : stats.tables)
-    fmt::print("  {:<14} {:>16} {:>12}\n", t.name, t.rows, t.bytes == 0 ? "" : size_text(t.bytes));
+    fmt::print("  {:<14} {:>16} {:>12}\n", t.name, t.rows, t.bytes ? size_text(*t.bytes) : "");
   if (!stats.biggest.empty()) fmt::print("\n  biggest runs\n");
   for (const auto& r : stats.biggest)
-    fmt::print("  {}  {:>12}  {}\n", r.id.hex(), size_text(r.bytes), r.name);
+    fmt::print("  {}  {:>12}  {}\n", r.id.hex(), size_text(r.bytes), printable(r.name));
 }
 
 struct Flags {

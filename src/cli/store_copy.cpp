@@ -63,6 +63,10 @@ Result<CopyReport> write_backup(const StorePlace& from, const fs::path& path,
     return fail(
         Code::kAlreadyExists,
         path.string() + " is there already: a backup overwrites nothing, name another file");
+  if (path.has_parent_path() && !fs::is_directory(path.parent_path(), error)) {
+    return fail(Code::kNotFound, fmt::format("there is no directory {}: make it first",
+                                             path.parent_path().string()));
+  }
   const auto source = TRY(open_to_read(from));
   // Beside it, so that giving it its name is one step; the process's own.
   const fs::path partial = fmt::format("{}.{}.partial", path.string(), ::getpid());
@@ -141,6 +145,12 @@ int store_load(std::span<char* const> args) {
   arguments.text("store", store, "the store to fill (default: as everywhere)");
   if (const auto status = arguments.parse(args)) return *status;
   std::error_code error;
+  if (fs::is_directory(path, error)) {
+    return store_failed(
+        "load", {.code = Code::kInvalidArgument,
+                 .message = path + " is a directory, not a backup's file; a store's directory is "
+                                   "copied by corral store migrate"});
+  }
   if (!fs::is_regular_file(path, error)) {
     return store_failed("load",
                         {.code = Code::kNotFound, .message = "there is no backup at " + path});

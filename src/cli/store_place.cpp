@@ -114,6 +114,8 @@ Result<HeldStore> open_to_change(const StorePlace& place) {
   HeldStore held;
   held.lock = TRY(lock_place(place));
   held.db = TRY(open_place(place, true));
+  // The lock stops only those that name the database by the same URL on this machine.
+  if (place.file.empty()) TRY(store::refuse_when_in_use(*held.db));
   return held;
 }
 

@@ -102,7 +102,7 @@ int store_gc(std::span<char* const> args) {
 
 int store_prune(std::span<char* const> args) {
   std::string store;
-  Nanos age{0};
+  Nanos age = kNoDuration;
   std::int64_t keep = -1;
   bool dry_run = false;
   Arguments arguments("store prune",
@@ -116,20 +116,24 @@ int store_prune(std::span<char* const> args) {
   arguments.bytes("keep-bytes", keep, "remove the oldest runs until the rest takes no more");
   arguments.flag("dry-run", dry_run, "only say what would go");
   if (const auto status = arguments.parse(args)) return *status;
-  if (age <= Nanos(0) && keep < 0)
+  if (age != kNoDuration && age <= Nanos(0))
+    return store_failed("prune", {.code = Code::kInvalidArgument,
+                                  .message = "--older-than 0: an age above 0 is wanted, as 90d"});
+  if (age == kNoDuration && keep < 0)
     return store_failed("prune",
                         {.code = Code::kInvalidArgument,
                          .message = "say what may go: --older-than AGE, --keep-bytes SIZE"});
   const auto place = place_of(store);
   if (!place) return store_failed("prune", place.error());
   store::Retention retention;
-  if (age > Nanos(0)) retention.age = age;
+  if (age != kNoDuration) retention.age = age;
   if (keep >= 0) retention.bytes = keep;
   const auto removal = prune(*place, retention, dry_run);
   if (!removal) return store_failed("prune", removal.error());
   for (const RunId run : removal->runs) fmt::print("{}\n", run.hex());
-  fmt::print("{} {} runs with {} points, {}\n", dry_run ? "would remove" : "removed",
-             removal->runs.size(), removal->points, size_text(removal->bytes));
+  fmt::print("{} {} run{} with {} points, {}\n", dry_run ? "would remove" : "removed",
+             removal->runs.size(), removal->runs.size() == 1 ? "" : "s", removal->points,
+             size_text(removal->bytes));
   return kDone;
 }
 

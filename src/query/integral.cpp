@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "query/cell_walk.h"
 #include "query/point_stream.h"
@@ -50,13 +51,14 @@ class Integrator {
     }
   }
 
-  void bucket(std::size_t cell, const codec::Bucket& b) {
+  // `least`: of its values.
+  void bucket(std::size_t cell, const codec::Bucket& b, double least) {
     if (b.not_finite() == b.count) return;
     const double width = difference(b.t0, b.t1) * kSecond;
     IntegralCell& out = out_[cell];
     out.integral += b.sum / (b.count - b.not_finite()) * width;
     out.covered += width;
-    out.least += b.min * width;
+    out.least += least * width;
     out.most += b.max * width;
   }
 
@@ -107,7 +109,7 @@ class BucketChain {
   void bucket(std::size_t cell, const codec::Bucket& b, std::int64_t) {
     const bool some = b.count != b.not_finite();
     if (last_.time <= b.t0 && some) out_.line(last_, {b.t0, b.first, true});
-    if (cell >= 1 && cell <= grid_.size()) out_.bucket(cell - 1, b);
+    if (cell >= 1 && cell <= grid_.size()) out_.bucket(cell - 1, b, b.min);
     last_ = {b.t1, b.last, some};
   }
   void points(std::size_t, const PointSpan& span) {
@@ -124,13 +126,49 @@ class BucketChain {
   Knot last_;
 };
 
-Result<> integrate_buckets(SeriesLevels& levels, const AxisCells& cells, const AxisCells& around,
-                           Integrator& out) {
+// Rates, each since the sample before it: in any order. Cells are shifted by one.
+class RateChain {
+ public:
+  RateChain(Integrator& out, const AxisCells& cells, bool exact)
+      : out_(out), grid_(cells), exact_(exact) {}
+
+  bool takes(std::size_t, const codec::Bucket& b, int level, bool whole) {
+    if (exact_ || !whole) return false;
+    if (b.not_finite() == 0 || opened_ >= kMostOpened) return true;
+    if (level == 0) opened_ += b.count;
+    return false;
+  }
+  void bucket(std::size_t cell, const codec::Bucket& b, std::int64_t) {
+    const bool first = b.first_at == 0 && b.count != b.not_finite();
+    if (first && last_ && *last_ <= b.t0) out_.line({*last_, 0, true}, {b.t0, b.first, true});
+    // A reset inside may be as long as the bucket; no rate is less than 0.
+    if (cell >= 1 && cell <= grid_.size())
+      out_.bucket(cell - 1, b, b.not_finite() == 0 ? b.min : 0);
+    last_ = b.t1;
+  }
+  void points(std::size_t, const PointSpan& span) {
+    for (std::size_t i = 0; i < span.size(); ++i) {
+      if (std::isfinite(span.values[i]))
+        out_.line({span.since[i], 0, true}, {span.times[i], span.values[i], true});
+    }
+    last_ = span.times.back();
+  }
+
+ private:
+  Integrator& out_;
+  const AxisCells& grid_;
+  bool exact_;
+  std::uint64_t opened_ = 0;
+  std::optional<std::int64_t> last_;
+};
+
+template <class Walker>
+Result<> walk_around(SeriesLevels& levels, const AxisCells& cells, const AxisCells& around,
+                     Walker walker) {
   std::vector<std::int64_t> borders = cells.borders();
   borders.insert(borders.begin(), around.begin());
   borders.push_back(around.end());
-  BucketChain chain(out, cells);
-  return walk_cells(levels, AxisCells(std::move(borders)), {}, chain);
+  return walk_cells(levels, AxisCells(std::move(borders)), {}, walker);
 }
 
 Result<IntegralSeries> integrate_one(store::PointView& view, const SeriesInput& input,
@@ -143,11 +181,13 @@ Result<IntegralSeries> integrate_one(store::PointView& view, const SeriesInput& 
   const std::uint64_t count =
       TRY(count_points(levels, GridAxis::kTime, around.begin(), around.end()));
   IntegralSeries series{.id = input.series, .cells = {}, .exact = true, .lost = {}};
-  if (count <= request.options.max_points) {
+  series.exact = count <= request.options.max_points;
+  if (input.channel == store::Channel::kRate && request.options.rule == IntegralRule::kBackward) {
+    TRY(walk_around(levels, cells, around, RateChain(out, cells, series.exact)));
+  } else if (series.exact) {
     TRY(integrate_points(levels, around, out));
   } else {
-    series.exact = false;
-    TRY(integrate_buckets(levels, cells, around, out));
+    TRY(walk_around(levels, cells, around, BucketChain(out, cells)));
   }
   series.cells = out.take();
   series.lost = levels.lost(GridAxis::kTime, around);

@@ -5,11 +5,13 @@
 // power that was averaged since the reading before). A stretch of the line that crosses a column
 // border is cut there, so columns add up to the whole. Nothing is integrated over a gap: longer
 // than `max_gap`, beside a point that is not finite, or between sessions; `covered` says how many
-// seconds were. Sessions that overlap in time count each. Units: the series' times seconds (W ->
-// J). Up to `max_points` points the answer is exact; beyond, stretches inside a bucket are
-// estimated as its mean times its length, between its min and its max times its length, sessions
-// and gaps inside of buckets are not told apart, and it says so. Sources: one PointView; its
-// thread.
+// seconds were. Sessions that overlap in time count each. A rate under kBackward holds since the
+// sample that it is the difference to (codec/block/rate.h), so that the integral over everything is
+// the sum of the counter's increments. Units: the series' times seconds (W -> J). Up to
+// `max_points` points the answer is exact; beyond, stretches inside a bucket are estimated as its
+// mean times its length, between its min and its max times its length, sessions and gaps inside of
+// buckets are not told apart (but resets and first samples of a counter, up to kMostOpened points
+// around them), and it says so. Sources: one PointView; its thread.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,9 @@
 #include "store/point_view.h"
 
 namespace corral::query {
+
+// Points of buckets that hold samples without a rate, read one by one in an estimate.
+inline constexpr std::uint64_t kMostOpened = std::uint64_t{1} << 20U;
 
 enum class IntegralRule : std::uint8_t { kTrapezoid, kForward, kBackward };
 

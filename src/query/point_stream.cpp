@@ -60,7 +60,8 @@ void PointStream::keep(Cursor& cursor, const PointSpan& read) {
                  .session = read.session,
                  .times = cursor.times,
                  .steps = cursor.steps,
-                 .values = cursor.values};
+                 .values = cursor.values,
+                 .since = {}};
 }
 
 // The next points of the cursor that lie in the range; false: it has no more.

@@ -14,6 +14,14 @@ bool is_damage(const Error& error) {
   return error.code == Code::kCorruption || error.code == Code::kNotFound;
 }
 
+void to_rates(codec::CounterRates& rates, std::span<const std::int64_t> times,
+              std::span<double> values, std::span<std::int64_t> since) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    since[i] = rates.before() ? rates.before()->time : times[i];
+    values[i] = rates.next(times[i], values[i]);
+  }
+}
+
 }  // namespace
 
 PointSpan PointSpan::part(std::size_t first, std::size_t count) const {
@@ -22,6 +30,7 @@ PointSpan PointSpan::part(std::size_t first, std::size_t count) const {
   if (!times.empty()) p.times = times.subspan(first, count);
   if (!steps.empty()) p.steps = steps.subspan(first, count);
   p.values = values.subspan(first, count);
+  if (!since.empty()) p.since = since.subspan(first, count);
   return p;
 }
 
@@ -85,9 +94,11 @@ Result<PointSpan> SeriesLevels::read(std::int64_t order, std::size_t count, Poin
                 .session = block_->session(),
                 .times = {},
                 .steps = {},
-                .values = values_};
+                .values = values_,
+                .since = {}};
   if (parts.times) all.times = times_;
   if (parts.steps && block_->has_steps()) all.steps = steps_;
+  if (channel_ == store::Channel::kRate) all.since = since_;
   return all.part(first, count);
 }
 
@@ -124,7 +135,8 @@ Result<> SeriesLevels::load_rates(std::int64_t vector) {
     rates_.start_after(TRY(newest_before(vector, session)));
     rates_session_ = session;
   }
-  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = rates_.next(times_[i], values_[i]);
+  since_.resize(values_.size());
+  to_rates(rates_, times_, values_, since_);
   rates_next_ = vector + 1;
   return {};
 }
@@ -177,8 +189,7 @@ void SeriesLevels::prepare_chunks() {
       if (newest) entry->second.start_after(*newest);
     }
     std::vector<double>& rates = chunk_rates_.emplace_back(chunk.values);
-    for (std::size_t i = 0; i < rates.size(); ++i)
-      rates[i] = entry->second.next((*chunk.times)[i], rates[i]);
+    to_rates(entry->second, *chunk.times, rates, chunk_since_.emplace_back(rates.size()));
   }
 }
 
@@ -190,7 +201,9 @@ PointSpan SeriesLevels::chunk(std::size_t no, PointParts parts) {
                 .times = *chunk.times,
                 .steps = {},
                 .values = chunk_rates_.empty() ? std::span<const double>(chunk.values)
-                                               : std::span<const double>(chunk_rates_[no])};
+                                               : std::span<const double>(chunk_rates_[no]),
+                .since = {}};
+  if (!chunk_since_.empty()) all.since = chunk_since_[no];
   if (parts.steps && chunk.steps != nullptr) all.steps = *chunk.steps;
   return all;
 }

@@ -41,6 +41,9 @@ struct PointSpan {
   std::int64_t session = 0;
   std::span<const std::int64_t> times, steps;  // steps empty: none, or not asked for
   std::span<const double> values;
+  // Rates, but not from a PointStream: the time of the sample that each is the rate since; of no
+  // meaning where there is none.
+  std::span<const std::int64_t> since;
 
   [[nodiscard]] std::size_t size() const { return values.size(); }
   [[nodiscard]] PointSpan part(std::size_t first, std::size_t count) const;
@@ -103,6 +106,7 @@ class SeriesLevels {
   std::span<const store::Chunk> recent_;
   std::vector<std::int64_t> chunk_orders_;
   std::vector<std::vector<double>> chunk_rates_;
+  std::vector<std::vector<std::int64_t>> chunk_since_;
   bool chunks_ready_ = false;
 
   std::array<Row, kTopLevel / 2 + 1> rows_;
@@ -111,7 +115,7 @@ class SeriesLevels {
 
   std::int64_t times_of_ = -1, steps_of_ = -1, values_of_ = -1;  // the vector held, if any
   std::int64_t bad_ = -1;                                        // a vector known to be damaged
-  std::vector<std::int64_t> times_, steps_;
+  std::vector<std::int64_t> times_, steps_, since_;              // since_: with values_, of rates
   std::vector<double> values_;
   codec::CounterRates rates_;  // after vector rates_next_ - 1, of session rates_session_
   std::int64_t rates_next_ = -1, rates_session_ = 0;

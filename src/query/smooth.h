@@ -10,9 +10,10 @@
 // exist here. Where steps go back (a resumed run) a moving average begins anew, and of two passes
 // over a column the later one stays. NaN: no value (no point in the column; for centred windows,
 // none within 3 standard deviations or in the window). Up to `max_points` points every point is
-// used; beyond, buckets where they are short against the weights' decay or far enough back (their
-// mean, with the weights of `count` even points), and `from_buckets` says so. Sources: one
-// PointView; its thread.
+// used (of a Gaussian also only where they and the columns in their reach make at most 2^24 pairs;
+// else cells of a 16th of its width stand for their points); beyond, buckets where they are short
+// against the weights' decay or far enough back (their mean, with the weights of `count` even
+// points), and `from_buckets` says so. Sources: one PointView; its thread.
 #pragma once
 
 #include <cstdint>
@@ -44,11 +45,11 @@ struct SmoothRequest {
 struct SmoothedSeries {
   SeriesId id;
   std::vector<double> values;  // one per column
-  bool from_buckets = false;   // else from every point
+  bool from_buckets = false;   // or from cells; else from every point
   bool in_order = true;  // false: moving average over points that overlap in time, in order of
                          // arrival, because they were more than max_points
-  double width = 0;      // of centred windows, as used: a Gaussian is at least as wide as 16
-                         // cells of the 2^18 that the grid and its margins are cut into
+  double width = 0;      // of centred windows, as used: a Gaussian from cells is at least as wide
+                         // as 16 of the 2^18 that the grid and its margins are cut into
   Lost lost;
 };
 

@@ -201,7 +201,7 @@ TEST(Smooth, OverlapTooLargeToSortIsTold) {
   EXPECT_FALSE(smoothed(data, grid, {.max_points = 1000}).in_order);
 }
 
-RC_GTEST_PROP(Smooth, GaussianIsNearThatOfEveryPoint, ()) {
+RC_GTEST_PROP(Smooth, GaussianIsThatOfEveryPoint, ()) {
   Scenario scenario = any_scenario();
   scenario.steps = *rc::gen::arbitrary<bool>();
   ScenarioData data(scenario);
@@ -211,19 +211,73 @@ RC_GTEST_PROP(Smooth, GaussianIsNearThatOfEveryPoint, ()) {
   const double width = length * *rc::gen::element(0.003, 0.02, 0.3);
   const auto got = smoothed(data, grid, {.kind = Smoothing::kGaussian, .width = width});
   RC_ASSERT(got.width == width);
+  RC_ASSERT(!got.from_buckets);
   const auto points = finite_points(data, steps);
   const auto want = centred(points, grid, [&](std::int64_t dx) {
     const double x = static_cast<double>(dx) / width;
     return std::abs(x) <= 4 ? std::exp(-x * x / 2) : 0.0;
   });
   for (std::size_t i = 0; i < want.size(); ++i)
-    if (!std::isnan(got.values[i])) RC_ASSERT(std::abs(got.values[i] - want[i]) <= 1.0);
+    if (!std::isnan(got.values[i])) RC_ASSERT(std::abs(got.values[i] - want[i]) <= 1e-9);
   // A point within 2.9 standard deviations of a column's middle gives it a value.
   const auto inside = centred(points, grid, [&](std::int64_t dx) {
     return std::abs(static_cast<double>(dx)) <= 2.9 * width ? 1.0 : 0.0;
   });
   for (std::size_t i = 0; i < want.size(); ++i)
     if (!std::isnan(inside[i])) RC_ASSERT(!std::isnan(got.values[i]));
+}
+
+// Half a step wide: a cell of a sixteenth of it is far less than a step.
+TEST(Smooth, ANarrowGaussianOverStepsIsExact) {
+  testing::MemoryView view;
+  testing::Points points;
+  for (std::int64_t i = 0; i < 1500; ++i) {
+    points.times.push_back(i * 1000);
+    points.steps.push_back(i);
+    points.values.push_back(std::sin(static_cast<double>(i)));
+  }
+  view.add(kSeries, 1, points);
+  view.finish();
+  for (const std::uint64_t most : {4'000'000U, 100U}) {
+    const auto answer =
+        smooth(view, {.series = {{.series = kSeries}},
+                      .grid = {.axis = GridAxis::kStep, .from = 0, .to = 1500, .columns = 20},
+                      .options = {.kind = Smoothing::kGaussian, .width = 0.5, .max_points = most}});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->at(0).from_buckets, most == 100U);
+    if (answer->at(0).from_buckets) continue;
+    for (std::size_t c = 0; c < 20; ++c) {
+      double sum = 0, weights = 0;
+      for (int d = -2; d <= 2; ++d) {  // up to 4 deviations
+        const double w = std::exp(-2.0 * d * d);
+        sum += w * std::sin(static_cast<double>(75 * c + 37) + d);
+        weights += w;
+      }
+      EXPECT_NEAR(answer->at(0).values[c], sum / weights, 1e-12) << c;
+    }
+  }
+}
+
+// Cells of a 16th of its width stand for their points where there are too many pairs of points and
+// columns, buckets where there are too many points.
+TEST(Smooth, AGaussianOfTooMuchIsNearAndSaysSo) {
+  ScenarioData data({.seed = 2, .blocks = 9});
+  const auto [low, high] = data.extent(false);
+  const AxisGrid grid{.from = low, .to = high + 1, .columns = 300};
+  SmoothOptions options{.kind = Smoothing::kGaussian, .width = static_cast<double>(high - low) / 4};
+  const auto want = centred(finite_points(data, false), grid, [&](std::int64_t dx) {
+    const double x = static_cast<double>(dx) / options.width;
+    return std::abs(x) <= 4 ? std::exp(-x * x / 2) : 0.0;
+  });
+  for (const std::uint64_t most : {4'000'000U, 1000U}) {
+    options.max_points = most;
+    const auto got = smoothed(data, grid, options);
+    EXPECT_TRUE(got.from_buckets);
+    for (std::size_t i = 0; i < 300; ++i)
+      EXPECT_NEAR(got.values[i], want[i], most > 1000 ? 0.05 : 0.5) << i;
+  }
+  options = {.kind = Smoothing::kGaussian, .width = static_cast<double>(high - low) / 500};
+  EXPECT_FALSE(smoothed(data, grid, options).from_buckets);
 }
 
 TEST(Smooth, GaussianOfALineIsTheLine) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "query/cell_walk.h"
 
@@ -13,6 +14,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kCut = 4;            // standard deviations of a Gaussian
 constexpr double kCellsOfWidth = 16;  // cells in one standard deviation
 constexpr double kMostCells = 1U << 18U;
+constexpr double kMostPairs = 1U << 24U;  // of points and columns that one by one is quick for
 constexpr double kLeastWeight = 0.011108996538242306;  // of a point 3 deviations away: exp(-4.5)
 
 struct Mass {
@@ -151,6 +153,79 @@ std::vector<double> gaussian(const AxisCells& columns, const AxisCells& cells,
   return values;
 }
 
+// ---- Gaussian: every point in every column that it reaches
+class GaussianSink {
+ public:
+  GaussianSink(const AxisCells& columns, GridAxis axis, double width)
+      : steps_(axis == GridAxis::kStep),
+        width_(width),
+        reach_(static_cast<std::int64_t>(std::ceil(kCut * width))) {
+    for (std::size_t i = 0; i < columns.size(); ++i) middles_.push_back(middle_of(columns, i));
+    sums_.resize(columns.size());
+    weights_.resize(columns.size());
+  }
+
+  static bool takes(std::size_t, const codec::Bucket&, int, bool) { return false; }
+  static void bucket(std::size_t, const codec::Bucket&, std::int64_t) {}
+  void points(std::size_t, const PointSpan& span) {
+    const auto xs = steps_ ? span.steps : span.times;
+    const auto from = std::ranges::lower_bound(middles_, add_clipped(xs.front(), -reach_));
+    auto first = static_cast<std::size_t>(from - middles_.begin());
+    for (std::size_t i = 0; i < span.size(); ++i) {
+      const std::int64_t least = add_clipped(xs[i], -reach_);
+      const std::int64_t most = add_clipped(xs[i], reach_);
+      while (first < middles_.size() && middles_[first] < least) ++first;
+      if (!std::isfinite(span.values[i])) continue;
+      for (std::size_t c = first; c < middles_.size() && middles_[c] <= most; ++c)
+        add(c, xs[i], span.values[i]);
+    }
+  }
+  [[nodiscard]] std::vector<double> values() const {
+    std::vector<double> values(sums_.size(), kNone);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (weights_[i] >= kLeastWeight) values[i] = sums_[i] / weights_[i];
+    return values;
+  }
+
+ private:
+  void add(std::size_t column, std::int64_t x, double value) {
+    const double distance = difference(middles_[column], x) / width_;
+    if (std::abs(distance) > kCut) return;
+    const double weight = std::exp(-distance * distance / 2);
+    sums_[column] += weight * value;
+    weights_[column] += weight;
+  }
+
+  bool steps_;
+  double width_;
+  std::int64_t reach_;
+  std::vector<std::int64_t> middles_;
+  std::vector<double> sums_, weights_;
+};
+
+AxisCells around_of(const AxisCells& columns, double width) {
+  const auto margin = static_cast<std::int64_t>(std::ceil(kCut * width));
+  return AxisCells({add_clipped(columns.begin(), -margin), add_clipped(columns.end(), margin)});
+}
+
+// nullopt: that would be too many.
+Result<std::optional<std::vector<double>>> gaussian_of_points(SeriesLevels& levels,
+                                                              const AxisCells& columns,
+                                                              const SmoothRequest& request) {
+  const double width = request.options.width;
+  const GridAxis axis = request.grid.axis;
+  const AxisCells around = around_of(columns, width);
+  const std::uint64_t count = TRY(count_points(levels, axis, around.begin(), around.end()));
+  const auto all = static_cast<double>(columns.size());
+  const double column = difference(columns.begin(), columns.end()) / all;
+  const double reached = std::min(all, 2 * kCut * width / std::max(column, 1e-9) + 2);
+  if (count > request.options.max_points || static_cast<double>(count) * reached > kMostPairs)
+    return std::nullopt;
+  GaussianSink sink(columns, axis, width);
+  TRY(walk_cells(levels, around, {.axis = axis}, sink));
+  return sink.values();
+}
+
 }  // namespace
 
 Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& input,
@@ -163,6 +238,14 @@ Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& 
   SmoothedSeries series;
   series.id = input.series;
   const bool mean = options.kind == Smoothing::kRunningMean;
+  if (!mean) {
+    if (auto values = TRY(gaussian_of_points(levels, columns, request))) {
+      series.values = *std::move(values);
+      series.width = options.width;
+      series.lost = levels.lost(axis, around_of(columns, options.width));
+      return series;
+    }
+  }
   // (length + 8 widths) / (width / 16) cells are at most kMostCells.
   const double least = kCellsOfWidth * difference(columns.begin(), columns.end()) /
                        (kMostCells - 2 * kCut * kCellsOfWidth);
@@ -175,7 +258,7 @@ Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& 
   TRY(walk_cells(levels, cells, {.axis = axis}, sink));
   series.values =
       mean ? means(windows, cells, sink.mass) : gaussian(columns, cells, sink.mass, series.width);
-  series.from_buckets = sink.estimated;
+  series.from_buckets = sink.estimated || !mean;
   series.lost = levels.lost(axis, cells);
   return series;
 }

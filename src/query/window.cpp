@@ -180,7 +180,7 @@ class OneWindow {
         view_, {.series = {input_}, .grid = grid_, .exactness = Exactness::kExact, .ends = false}));
     const Cell& cell = one.front().cells.front();
     out_.count = cell.count;
-    out_.not_finite = cell.not_finite;
+    if (input_.channel == store::Channel::kValue) out_.not_finite = cell.not_finite;
     out_.sum = cell.sum;
     if (cell.count > 0) out_.mean = cell.mean();
     out_.lost = one.front().lost;

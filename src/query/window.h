@@ -41,8 +41,8 @@ struct WindowRequest {
 
 struct WindowStatistics {
   SeriesId id;
-  std::uint64_t count = 0;  // finite
-  std::uint64_t not_finite = 0;
+  std::uint64_t count = 0;       // finite
+  std::uint64_t not_finite = 0;  // 0 of rates: a sample without one is none
   double sum = 0;
   std::optional<double> mean;
   std::optional<PlacedValue> min, max, first, last;

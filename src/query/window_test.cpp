@@ -124,6 +124,108 @@ RC_GTEST_PROP(Integral, EstimateLiesNearAndItsBoundsHold, ()) {
   }
 }
 
+// ---- of rates: what was counted
+IntegralSeries counted(ScenarioData& data, const AxisGrid& grid, std::uint64_t max_points) {
+  const auto answer =
+      integrate(data.view, {.series = {{.series = kSeries, .channel = store::Channel::kRate}},
+                            .grid = grid,
+                            .options = {.rule = IntegralRule::kBackward,
+                                        .max_gap = std::chrono::hours(24),
+                                        .max_points = max_points}});
+  EXPECT_TRUE(answer) << answer.error().message;
+  return answer ? answer->at(0) : IntegralSeries{};
+}
+
+// All that a counter went up from sample to sample of a session, as they arrived, no matter whether
+// the channel was stored; a step down counts nothing, nor do two samples at one time.
+RC_GTEST_PROP(Integral, OfARateIsWhatWasCounted, ()) {
+  Scenario scenario = any_scenario();
+  scenario.counter = true;
+  ScenarioData data(scenario);
+  if (data.all.empty()) return;
+  double want = 0;
+  double seconds = 0;
+  std::map<std::int64_t, Sample> last;
+  for (const Sample& s : data.all) {
+    if (!std::isfinite(s.value)) continue;
+    const auto before = last.find(s.session);
+    if (before != last.end() && s.time > before->second.time && s.value >= before->second.value) {
+      want += s.value - before->second.value;
+      seconds += static_cast<double>(s.time - before->second.time) * 1e-9;
+    }
+    last[s.session] = s;
+  }
+  const auto [low, high] = data.extent(false);
+  const AxisGrid grid{
+      .from = low, .to = high + 1, .columns = *rc::gen::inRange<std::uint32_t>(1, 20)};
+  const auto got = counted(data, grid, 10'000'000);
+  RC_ASSERT(got.exact);
+  double sum = 0;
+  double covered = 0;
+  for (const IntegralCell& cell : got.cells) {
+    sum += cell.integral;
+    covered += cell.covered;
+    RC_ASSERT(cell.least == cell.integral && cell.most == cell.integral);
+  }
+  RC_ASSERT(near(sum, want, 1e-10));
+  RC_ASSERT(near(covered, seconds, 1e-10));
+}
+
+RC_GTEST_PROP(Integral, EstimateOfARateLiesBetweenItsBounds, ()) {
+  Scenario scenario = any_scenario();
+  scenario.sessions = 1;
+  scenario.overlap = false;
+  scenario.counter = true;
+  ScenarioData data(scenario);
+  const auto [from, to] = any_range(data, false);
+  const AxisGrid grid{.from = from, .to = to, .columns = *rc::gen::inRange<std::uint32_t>(1, 20)};
+  const auto exact = counted(data, grid, 10'000'000);
+  const auto fast = counted(data, grid, 0);
+  for (std::size_t i = 0; i < exact.cells.size(); ++i) {
+    const IntegralCell& e = exact.cells[i];
+    const IntegralCell& f = fast.cells[i];
+    RC_ASSERT(near(f.covered, e.covered, 1e-9));
+    RC_ASSERT(f.least <= e.integral * (1 + 1e-9) + 1e-9);
+    RC_ASSERT(f.most >= e.integral * (1 - 1e-9) - 1e-9);
+  }
+}
+
+TEST(Integral, EstimateOfARateBeginsAtTheFirstSample) {
+  testing::MemoryView view;
+  testing::Points points;
+  for (std::int64_t i = 0; i < 3 * 8192; ++i) {
+    points.times.push_back(i * 1'000'000);
+    points.values.push_back(static_cast<double>(i < 10'000 ? 5 * i : i));  // reset once
+  }
+  view.add(kSeries, 1, points);
+  view.finish(true);
+  for (const std::uint64_t most : {0U, 1'000'000U}) {
+    const auto answer =
+        integrate(view, {.series = {{.series = kSeries, .channel = store::Channel::kRate}},
+                         .grid = {.from = 0, .to = points.times.back() + 1, .columns = 3},
+                         .options = {.rule = IntegralRule::kBackward, .max_points = most}});
+    ASSERT_TRUE(answer);
+    double sum = 0;
+    for (const IntegralCell& cell : answer->at(0).cells) sum += cell.integral;
+    EXPECT_EQ(answer->at(0).exact, most > 0);
+    EXPECT_NEAR(sum, 5.0 * 9999 + (3 * 8192 - 1 - 10'000), 1e-6);
+  }
+}
+
+TEST(WindowStatistics, ASampleWithoutARateIsNotAPoint) {
+  ScenarioData data({.seed = 4, .blocks = 4, .chunks = 2, .sessions = 3});  // a gauge
+  const auto [low, high] = data.extent(false);
+  const auto answer = window_statistics(
+      data.view,
+      {.series = {{.series = kSeries, .channel = store::Channel::kRate}, {.series = kSeries}},
+       .from = low,
+       .to = high + 1});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->at(0).not_finite, 0U);
+  EXPECT_GT(answer->at(0).count, 0U);
+  EXPECT_LT(answer->at(0).count, answer->at(1).count);
+}
+
 TEST(Integral, OfNothingHasNoMean) {
   ScenarioData data({.blocks = 0, .chunks = 0});
   const auto got = integrated(data, {.from = 0, .to = 9, .columns = 2}, {});

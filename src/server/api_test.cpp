@@ -450,7 +450,10 @@ TEST(ChartRequest, OtherAxes) {
        {std::pair(R"({"series":[7],"width":3,"axis":"wall"})", "axis"),
         std::pair(R"({"series":[7],"width":3,"axis":"relative"})", "origins_ns"),
         std::pair(R"({"series":[7],"width":3,"axis":"step","from_step":5,"to_step":5})", "to_step"),
-        std::pair(R"({"series":[7],"width":3,"exact":"yes"})", "exact")}) {
+        std::pair(R"({"series":[7],"width":3,"exact":"yes"})", "exact"),
+        std::pair(R"({"series":[7],"width":3,"foo":1})", "foo"),
+        std::pair(R"({"series":[7],"width":3,"from_step":5})", "from_step"),
+        std::pair(R"({"series":[7],"width":3,"axis":"step","from_ns":"5"})", "from_ns")}) {
     const auto request = api::parse_chart_request(text);
     ASSERT_FALSE(request) << text;
     EXPECT_EQ(request.error().field, field) << text;
@@ -510,6 +513,7 @@ TEST(LineRequest, ErrorsNameTheField) {
        {std::pair(R"({"width":3})", "lines"), std::pair(R"({"width":3,"lines":[1]})", "lines"),
         std::pair(R"({"lines":[{"series":[1]}]})", "width"),
         std::pair(R"({"width":3,"lines":[{"series":[1]}],"with":3})", "with"),
+        std::pair(R"({"width":3,"lines":[{"series":[1]}],"to_step":3})", "to_step"),
         std::pair(R"({"width":3,"axis":"step","lines":[{"kind":"integral","series":[1]}]})",
                   "lines[0].kind")}) {
     const auto request = api::parse_line_request(text);
@@ -524,6 +528,7 @@ TEST(WindowRequest, ErrorsNameTheField) {
         std::pair(R"({"series":[1],"quantiles":0.5})", "quantiles"),
         std::pair(R"({"series":[1],"from_ns":"9","to_ns":"9"})", "to_ns"),
         std::pair(R"({"series":[1],"width":9})", "width"),
+        std::pair(R"({"series":[1],"axis":"step","to_ns":"9"})", "to_ns"),
         std::pair(R"({"series":[1],"mode":"log"})", "mode")}) {
     const auto request = api::parse_window_request(text);
     ASSERT_FALSE(request) << text;

@@ -153,21 +153,31 @@ struct SegmentWriter::Pieces {
   }
 };
 
+namespace {
+
+std::int64_t rank_from_environment() {
+  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
+    const std::int64_t rank = number_or(std::getenv(name), -1);
+    if (rank >= 0) return rank;
+  }
+  return -1;
+}
+
+}  // namespace
+
 WriterOptions options_from_environment() {
   WriterOptions options;
   options.directory = std::getenv("CORRAL_SEGMENT_DIR");
   parse_hex_id(std::getenv("CORRAL_RUN_ID"), options.run);
   const std::int64_t limit = number_or(std::getenv("CORRAL_SPOOL_LIMIT"), -1);
   if (limit >= 0) options.spool_limit = static_cast<std::uint64_t>(limit);
-  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
-    options.rank = number_or(std::getenv(name), -1);
-    if (options.rank >= 0) break;
-  }
+  options.rank_of_environment = true;
   return options;
 }
 
 SegmentWriter::SegmentWriter(const WriterOptions& options)
     : rank_(options.rank),
+      rank_of_environment_(options.rank_of_environment),
       spool_limit_(options.spool_limit),
       first_bytes_(options.first_bytes == 0 ? kFirstSegmentBytes : options.first_bytes),
       largest_bytes_(options.largest_bytes == 0 ? kLargestSegmentBytes : options.largest_bytes) {
@@ -267,7 +277,7 @@ bool SegmentWriter::fill_identity(Session& s) const {
   h.utc_minus_boot = anchor.utc_minus_boot;
   h.anchor_error = anchor.error;
   h.session_began = now();
-  h.rank = rank_;
+  h.rank = rank_of_environment_ ? rank_from_environment() : rank_;
   read_boot_id(h.boot_id);
   return ::gethostname(h.host, sizeof h.host - 1) == 0;
 }

@@ -24,14 +24,16 @@ struct WriterOptions {
       nullptr;  // copied; null or empty: the writer is off and every call returns false
   std::uint8_t run[16] = {};
   std::int64_t rank = -1;
+  bool rank_of_environment = false;  // read when a process's session starts, instead of `rank`
   std::uint64_t spool_limit = 2ull << 30;  // bytes of all segments in the directory
   std::uint64_t first_bytes =
       0;  // size of the first segment's file; 0 = 256 KiB; at least 64 slots
   std::uint64_t largest_bytes = 0;  // 0 = 4 MiB
 };
 
-// From CORRAL_SEGMENT_DIR, CORRAL_RUN_ID, CORRAL_SPOOL_LIMIT and the rank's variable (RANK,
-// SLURM_PROCID or OMPI_COMM_WORLD_RANK). `directory` points into the environment: use the result
+// From CORRAL_SEGMENT_DIR, CORRAL_RUN_ID and CORRAL_SPOOL_LIMIT; the rank's variable (RANK,
+// SLURM_PROCID or OMPI_COMM_WORLD_RANK) is read at each process's first call, because launchers set
+// it after the import or after a fork. `directory` points into the environment: use the result
 // before that changes.
 WriterOptions options_from_environment();
 
@@ -110,6 +112,7 @@ class SegmentWriter {
   char directory_[3840] = {};
   std::uint8_t run_[16] = {};
   std::int64_t rank_;
+  bool rank_of_environment_;
   std::uint64_t spool_limit_;
   std::uint64_t first_bytes_;
   std::uint64_t largest_bytes_;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <thread>
 
 namespace corral::store {
@@ -329,7 +330,59 @@ TEST_P(StoreConformance, SeriesAreFoundByTheEndOfTheirName) {
   EXPECT_EQ(found[0].first, id);
 }
 
+TEST_P(StoreConformance, AWideSchemaIsDeclaredAndKnownAgain) {
+  constexpr std::uint32_t kSeries = 1500;
+  const RunId id = RunId::random();
+  codec::SchemaBody schema;
+  for (std::uint32_t i = 1; i <= kSeries; ++i) {
+    schema.series.push_back(series_def(i, "m" + std::to_string(i)));
+    if (i % 2 == 0) schema.series.back().owner = metric::Owner::kWorkload;
+    if (i % 3 == 0) schema.series.back().source = "cpu" + std::to_string(i);
+  }
+  // The same metric twice, under two numbers.
+  schema.series.push_back(schema.series.front());
+  schema.series.back().id = kSeries + 1;
+  SessionWriter first;
+  begin(first, id);
+  append({first.frame(schema)});
+  append({first.frame(samples(1, {{2000, 1.0}})), first.frame(samples(kSeries + 1, {{2001, 2.0}})),
+          first.frame(samples(1499, {{2002, 3.0}}))});
+  SessionWriter second;  // knows them already
+  begin(second, id);
+  std::ranges::reverse(schema.series);
+  append({second.frame(schema), second.frame(samples(1, {{2003, 4.0}}))});
+  append({second.frame(schema)});
+  EXPECT_EQ(store_->series_of(id)->size(), kSeries);
+  EXPECT_EQ(points(only_series(id, "m1").id, utc(0), utc(9000)).size(), 3U);
+  EXPECT_EQ(points(only_series(id, "m1499").id, utc(0), utc(9000)).size(), 1U);
+  EXPECT_EQ(only_series(id, "m1500").source, "cpu1500");
+  EXPECT_EQ(only_series(id, "m1500").owner, metric::Owner::kWorkload);
+  schema.series.at(700).name += "x";
+  EXPECT_EQ(append({second.frame(schema)}).refusals.at(0).error.code, Code::kUnprocessable);
+  EXPECT_EQ(store_->series_of(id)->size(), kSeries);
+}
+
+TEST_P(StoreConformance, AReadThatThrowsTakesNobodysPlace) {
+  const auto broken = [](PointView&) -> Result<> { throw std::runtime_error("no memory"); };
+  for (int i = 0; i < 40; ++i)
+    EXPECT_THROW(static_cast<void>(store_->view({}, broken)), std::runtime_error);
+  EXPECT_TRUE(store_->runs({}));
+}
+
 TEST_P(StoreConformance, HostileTimesAreRefused) {
+  // Of such a clock and such a time the difference between two sessions is more than an int64.
+  constexpr std::int64_t kTooFar = std::int64_t{1} << 61;
+  for (const std::int64_t clock : {-kTooFar, kTooFar}) {
+    SessionWriter late;
+    auto odd = session_body(RunId::random());
+    odd.anchor.utc_minus_boot = Nanos(clock);
+    EXPECT_EQ(append({late.frame(odd)}).refusals.at(0).error.code, Code::kUnprocessable);
+    SessionWriter samples_of;
+    begin(samples_of, RunId::random());
+    append({samples_of.frame(codec::SchemaBody{.series = {series_def(1, "x")}})});
+    EXPECT_EQ(append({samples_of.frame(samples(1, {{clock, 1.0}}))}).refusals.at(0).error.code,
+              Code::kUnprocessable);
+  }
   SessionWriter far;
   auto body = session_body(RunId::random());
   body.anchor.utc_minus_boot = Nanos(std::numeric_limits<std::int64_t>::max());

@@ -54,6 +54,53 @@ codec::SchemaBody three_series() {
   return schema;
 }
 
+// Values that compress to next to nothing: what a plan takes is bounded by what it decodes to.
+TEST_P(StoreLevels, FramesThatDecodeToFarMoreThanTheyTakeAreSealed) {
+  const RunId run = RunId::random();
+  SessionWriter writer;
+  codec::SchemaBody schema;
+  for (std::uint32_t i = 1; i <= 64; ++i)
+    schema.series.push_back(series_def(i, "s" + std::to_string(i)));
+  append({writer.frame(testing::session_body(run)), writer.frame(schema)});
+  std::int64_t time = 0;
+  for (int frame = 0; frame < 70; ++frame) {
+    codec::SampleGroup group;
+    for (int row = 0; row < 8000; ++row) group.times.push_back(boot_time(time += 1000));
+    for (std::uint32_t i = 1; i <= 64; ++i)
+      group.columns.push_back({.series = i, .present = {}, .values = std::vector<double>(8000, i)});
+    append({writer.frame(codec::SamplesBody{.groups = {std::move(group)}})});
+  }
+  const auto sealed = store_->seal(false);
+  ASSERT_TRUE(sealed) << sealed.error().message;
+  for (const char* name : {"s1", "s64"}) EXPECT_EQ(only_series(run, name).points, 560'000);
+}
+
+TEST_P(StoreLevels, MergingKeepsTheOrderOfArrival) {
+  const RunId run = RunId::random();
+  SessionWriter writer;
+  begin(writer, run);
+  append({writer.frame(three_series())});
+  const auto add = [&](std::vector<std::pair<std::int64_t, double>> points) {
+    append({writer.frame(testing::samples(1, std::move(points)))});
+    ASSERT_TRUE(store_->seal(false));
+  };
+  add({{50'000, 1.0}});
+  std::vector<std::pair<std::int64_t, double>> many;
+  for (std::int64_t i = 0; i < 5000; ++i) many.emplace_back(40'000 + i * 10, 2.0);
+  add(many);
+  for (std::int64_t k = 0; k < 20; ++k) add({{1'000'000 + k, 9.0}});
+  std::vector<double> found;
+  const SeriesId series = only_series(run, "s1").id;
+  ASSERT_TRUE(store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+    for (const Chunk& chunk : view.recent(series)) {
+      for (std::size_t i = 0; i < chunk.values.size(); ++i)
+        if ((*chunk.times)[i] == ns_of(testing::utc(50'000))) found.push_back(chunk.values[i]);
+    }
+    return {};
+  }));
+  EXPECT_EQ(found, (std::vector<double>{1.0, 2.0}));
+}
+
 TEST_P(StoreLevels, EveryPointSurvivesTheWayToBlocks) {
   const RunId run = RunId::random();
   SessionWriter writer;

@@ -235,6 +235,27 @@ TEST_P(StoreRemoval, AgeTakesTheOldestThatEnded) {
   EXPECT_EQ(run(ids[0]).status, RunStatus::kRunning) << "however old";
 }
 
+TEST_P(StoreRemoval, ARunOfUnknownEndThatSendsIsKept) {
+  const RunId id = RunId::random();
+  SessionWriter writer;
+  record(writer, id);
+  append({writer.frame(codec::RunEndBody{.time = boot_time(3000),
+                                         .reason = codec::EndReason::kUnknown,
+                                         .exit_code = {},
+                                         .exit_signal = {}})});
+  ASSERT_EQ(run(id).status, RunStatus::kUnknown);
+  const std::int64_t ten_minutes = 600'000'000'000;
+  append({writer.frame(samples(1, {{ten_minutes, 1.0}}))});  // sent all the same
+  const auto prune = [&](std::int64_t now) {
+    const auto removal = store_->prune({.age = Nanos(5000), .bytes = 0}, utc(now), false);
+    EXPECT_TRUE(removal) << removal.error().message;
+    return removal->runs;
+  };
+  EXPECT_TRUE(prune(2 * ten_minutes - 1).empty());
+  EXPECT_EQ(run(id).status, RunStatus::kUnknown);
+  EXPECT_EQ(prune(2 * ten_minutes), std::vector{id});
+}
+
 TEST_P(StoreRemoval, SizeTakesAsManyOfTheOldestAsNeeded) {
   std::vector<RunId> ids;
   SessionWriter writers[3];

@@ -12,7 +12,8 @@
 namespace corral::store {
 namespace {
 
-// Sums and differences of two such numbers stay inside int64.
+// Sums and differences of two numbers nearer to 0 than this, and differences of two such sums, stay
+// inside int64.
 constexpr std::int64_t kGreatestTime = std::int64_t{1} << 61;
 
 void widen(std::optional<Content::Range>& range, BootTime time) {
@@ -79,7 +80,7 @@ void find_times(Content& content) {
 }
 
 Result<> check(const Content& content) {
-  const auto far = [](std::int64_t ns) { return ns < -kGreatestTime || ns > kGreatestTime; };
+  const auto far = [](std::int64_t ns) { return ns <= -kGreatestTime || ns >= kGreatestTime; };
   if (content.times && (far(content.times->low) || far(content.times->high))) {
     return fail(Code::kUnprocessable, "a time lies more than 73 years from the machine's boot");
   }

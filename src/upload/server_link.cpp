@@ -46,6 +46,7 @@ void start_when_needed(LinkOptions& link, const std::string& program, const std:
 }
 
 Result<> ServerLink::probe() {
+  answers_ = false;
   const sys::HttpTarget target = target_of(options_.destination, options_.token);
   sys::HttpClient client(target);
   const sys::HttpReply reply =
@@ -53,6 +54,11 @@ Result<> ServerLink::probe() {
   if (reply.status == 401)
     return fail(Code::kUnauthenticated, target.base_url + " wants a token: --token-file FILE");
   const auto version = Json::parse(reply.body);
+  const Json* error = version ? version->find("error") : nullptr;
+  if (error != nullptr && !error->get_string("message").empty()) {
+    answers_ = true;
+    return fail(Code::kUnavailable, error->get_string("message"));
+  }
   if (reply.status != 200 || !version || version->find("api") == nullptr) {
     return fail(Code::kUnavailable, target.base_url + " answers, but not as a Corral server");
   }
@@ -91,7 +97,7 @@ std::string ServerLink::last_words() const {
 Result<> ServerLink::await(Nanos patience) {
   const BootTime deadline = sys::boot_now() + patience;
   Result<> probed = probe();
-  while (!probed && sys::boot_now() < deadline) {
+  while (!probed && !answers_ && sys::boot_now() < deadline) {
     int status = 0;
     if (started_pid_ > 0 && ::waitpid(started_pid_, &status, WNOHANG) == started_pid_) {
       started_pid_ = 0;
@@ -111,7 +117,7 @@ Result<Transport*> ServerLink::connect(Nanos patience) {
   if (transport_ != nullptr) return transport_.get();
   Result<> probed = probe();
   const bool may_start = options_.destination.server.empty() && !options_.serve_command.empty();
-  if (!probed && may_start && sys::boot_now() >= not_before_) {
+  if (!probed && !answers_ && may_start && sys::boot_now() >= not_before_) {
     probed = start();
     if (probed) probed = await(patience);
     if (!probed) not_before_ = sys::boot_now() + kRestartPause;

@@ -36,7 +36,9 @@ class ServerLink {
 
   // The server's transport when it answers now. Else starts the store's server and waits up to
   // `patience` for it; after one that did not come up, not again for ten seconds. The error says
-  // why there is none, with the last line that a started server printed.
+  // why there is none, with the last line that a started server printed. One that is there and says
+  // that it cannot work (its database is away) is neither waited for nor started again: the error
+  // is what it says.
   Result<Transport*> connect(Nanos patience);
   // After a failed request: the next connect() looks again.
   void drop() { transport_.reset(); }
@@ -53,6 +55,7 @@ class ServerLink {
   LinkOptions options_;
   std::unique_ptr<Transport> transport_;
   std::string url_;
+  bool answers_ = false;  // the last probe's server said why it cannot work
   pid_t started_pid_ = 0;
   BootTime not_before_;  // no other start until then
   std::int64_t log_offset_ = 0;

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +114,36 @@ def test_a_database_that_fails_loses_nothing(nodes: Nodes, database: Postgres) -
     check_steps(corral.points("run", "x"), counter.returned, in_flight=1)
 
 
+def test_what_needs_the_store_alone_is_refused_beside_another_nodes_server(nodes: Nodes, database: Postgres) -> None:
+    one, two = nodes.new(), nodes.new()
+    one("run", "--no-listeners", "true")
+    until(one.server_pid, "its server is there")
+    for verb in ("gc", "rebuild"):
+        refused = two("store", verb, status=1).stderr.decode()
+        for part in ("in use", "pid ", "corral serve"):
+            assert part in refused, refused
+    assert b"stopped" in one("serve", "--stop").stdout
+    for verb in ("gc", "rebuild"):
+        two("store", verb)
+
+
+def test_a_server_without_its_database_is_heard_at_once(nodes: Nodes, database: Postgres) -> None:
+    corral = nodes.new()
+    corral("run", "--no-listeners", "true")
+    pid = until(corral.server_pid, "its server is there")
+    database.stop_at_once()
+    try:
+        began = time.monotonic()
+        said = [corral(*verb, status=1).stderr.decode() for verb in (["ls", "runs"], ["show", "@1"], ["rm", "@1"])]
+        assert time.monotonic() - began < 12, said
+        for text in said:
+            assert "not as a Corral server" not in text, said
+            assert "connect" in text, said
+        assert corral.server_pid() == pid
+    finally:
+        database.start()
+
+
 def test_no_password_where_others_could_read_it(nodes: Nodes) -> None:
     corral = nodes.new()
     del corral.environment["PGPASSWORD"]
@@ -146,7 +177,8 @@ def test_what_is_wrong_is_said(nodes: Nodes, database: Postgres) -> None:
     missing = corral("serve", "--store", database.url("postgres", "nowhere"), status=1).stderr.decode()
     assert "createdb" in missing, missing
     other = corral("serve", "--store", "mysql://u:secret@h/db", status=None)
-    assert other.returncode != 0 and b"secret" not in other.stderr
+    assert other.returncode != 0
+    assert b"secret" not in other.stderr
     # A run is recorded all the same and waits in the spool.
     corral("run", "--no-listeners", "true", env={"PGPASSWORD": "no"}, seconds=120)
     assert len(corral.spooled()) == 1

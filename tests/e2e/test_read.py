@@ -38,7 +38,12 @@ def read(corral: Corral, code: str) -> Any:
     program = f"import json, corral\n{code}\nprint(json.dumps(result))"
     environment = corral.environment | {"PYTHONPATH": str(PACKAGE), "CORRAL_PURE_PYTHON": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=corral.home, capture_output=True, timeout=PATIENCE
+        [sys.executable, "-c", program],
+        check=False,
+        env=environment,
+        cwd=corral.home,
+        capture_output=True,
+        timeout=PATIENCE,
     )
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)
@@ -172,6 +177,10 @@ result = {"told": [str(w.message) for w in told], "gaps": [vars(g) for g in bare
     assert result["values"] == [*range(8192), *range(16_384, 30_000)]
     (gap,) = result["gaps"]
     assert gap["points"] == 8192
+    for name in ("csv", "jsonl", "json"):
+        said = corral("export", "@1", "--format", name).stderr.decode()
+        assert said == "corral export: 1 gap: points are missing that were damaged\n", name
+        assert corral("export", "@1", "--metric", "loss", "--format", name).stderr == b"", name
     marked = [r for r in csv.DictReader(corral("export", "@1").stdout.decode().splitlines()) if r["value"] == ""]
     assert [(r["metric"], int(r["time_ns"])) for r in marked] == [("bare", gap["from_ns"]), ("bare", gap["to_ns"])]
     lines = corral("export", "@1", "--metric", "bare", "--format", "jsonl").stdout.decode().splitlines()
@@ -225,7 +234,7 @@ def test_parquet_without_pyarrow_says_what_to_do(corral: Corral) -> None:
         assert not (corral.home / "x.parquet").exists()
 
 
-@pytest.mark.parametrize("end", ["exporter", "server"])
+@pytest.mark.parametrize("end", ["exporter", "server", "ctrl-c"])
 def test_an_interrupted_export_leaves_no_file(corral: Corral, end: str) -> None:
     logged(corral, 400_000)
     old = corral.home / "out.jsonl"
@@ -240,6 +249,11 @@ def test_an_interrupted_export_leaves_no_file(corral: Corral, end: str) -> None:
     if end == "exporter":
         export.kill()
         export.wait()
+    elif end == "ctrl-c":
+        export.send_signal(signal.SIGINT)
+        os.kill(export.pid, signal.SIGCONT)
+        assert export.wait(PATIENCE) == -signal.SIGINT
+        assert not list(corral.home.glob("*.part"))
     else:
         corral.kill_server()
         os.kill(export.pid, signal.SIGCONT)
@@ -248,6 +262,22 @@ def test_an_interrupted_export_leaves_no_file(corral: Corral, end: str) -> None:
         assert b"corral export: " in said
         assert not list(corral.home.glob("*.part"))
     assert old.read_text() == "what was there before\n"
+
+
+@pytest.mark.parametrize("when", ["at once", "while it writes"])
+def test_parquet_ends_quietly_on_ctrl_c(corral: Corral, when: str) -> None:
+    pytest.importorskip("pyarrow")
+    logged(corral, 400_000)
+    out = corral.home / "out.parquet"
+    export = corral.start("export", "@1", "--format", "parquet", "--output", out, env={"CORRAL_PYTHON": sys.executable})
+    command = Path(f"/proc/{export.pid}/cmdline")
+    until(lambda: b"corral.export" in command.read_bytes(), "Python is started")
+    if when == "while it writes":
+        until(lambda: list(corral.home.glob("out.parquet.*.part")), "it writes")
+    export.send_signal(signal.SIGINT)
+    said, error = export.communicate(timeout=PATIENCE)
+    assert (export.returncode, said, error) == (130, b"", b"")
+    assert not list(corral.home.glob("out.parquet*"))
 
 
 def test_an_export_that_fails_changes_no_file(corral: Corral) -> None:

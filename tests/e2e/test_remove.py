@@ -10,7 +10,7 @@ from support import Corral, until
 
 def record(corral: Corral, *options: str, points: int = 200) -> str:
     corral("run", "--quiet", *options, "--", *corral.counter().program(points, 100, 0.001))
-    return corral.show()["id"]
+    return str(corral.show()["id"])
 
 
 def said(corral: Corral, *arguments: str) -> str:
@@ -29,7 +29,9 @@ def test_rm_says_what_goes_and_removes_it(corral: Corral) -> None:
     kept = record(corral)
     gone = record(corral)
     words = said(corral, "rm", gone, "--dry-run")
-    assert gone in words and "1 run" in words and "would go" in words
+    assert gone in words
+    assert "1 run" in words
+    assert "would go" in words
     assert names(corral) == [gone, kept]
     assert "--yes" in refused(corral, "rm", gone, status=2)
     assert names(corral) == [gone, kept]
@@ -39,6 +41,15 @@ def test_rm_says_what_goes_and_removes_it(corral: Corral) -> None:
     assert "removed 1 run" in said(corral, "rm", "@1", "--yes")
     assert names(corral) == []
     assert corral.json("ls", "experiments") == []
+
+
+def test_a_run_that_is_named_twice_counts_once(corral: Corral) -> None:
+    run = record(corral, "--name", "twin")
+    same = ("rm", run, "twin", run[:8], "@1")
+    assert said(corral, *same, "--dry-run").count(run) == 1
+    assert "removed 1 run," in said(corral, *same, "--yes")
+    assert names(corral) == []
+    assert "CORRAL_EXPERIMENT" not in said(corral, "rm", "--help")
 
 
 def test_rm_of_an_experiment_takes_all_its_runs(corral: Corral) -> None:
@@ -66,7 +77,8 @@ def test_a_running_run_goes_only_by_force_and_does_not_come_back(corral: Corral)
     until(lambda: corral.server_pid(), "the server answers")
     run = until(lambda: names(corral), "the run is listed")[0]
     words = refused(corral, "rm", run, "--yes", status=1)
-    assert "still running" in words and "--force" in words
+    assert "still running" in words
+    assert "--force" in words
     assert names(corral) == [run]
     assert "removed 1 run" in said(corral, "rm", run, "--yes", "--force")
     seen = counter.returned

@@ -56,14 +56,17 @@ def checked(corral: Corral, *arguments: str | Path, status: int = 0) -> Any:
 def test_check_and_stats_beside_a_server(stored: Corral) -> None:
     stored.serve()
     report = checked(stored)
-    assert report["ok"] and report["findings"] == [] and report["read"]["runs"] == 1, report
+    assert (report["ok"], report["findings"], report["read"]["runs"]) == (True, [], 1), report
     stats = json.loads(stored("store", "stats", "--json").stdout)
-    assert stats["points"] > 20_000 and stats["runs"] == 1
+    assert stats["points"] > 20_000
+    assert stats["runs"] == 1
     assert [r["id"] for r in stats["biggest_runs"]] == [stored.runs()[0]["id"]]
+    assert {t["bytes"] is None for t in stats["tables"] if t["table"] in ("runs", "meta")} == {True}
     assert b"all is well" in stored("store", "check").stdout
     for verb in (["rebuild"], ["gc"], ["prune", "--older-than", "1d"]):
         refused = stored("store", *verb, status=1).stderr.decode()
-        assert f"pid {stored.server_pid()}" in refused and "corral serve --stop" in refused, refused
+        assert f"pid {stored.server_pid()}" in refused, refused
+        assert "corral serve --stop" in refused, refused
 
 
 def test_damage_is_named_with_the_run_that_it_touches(stored: Corral) -> None:
@@ -96,7 +99,8 @@ def test_a_backup_is_whole_overwrites_nothing_and_comes_back(stored: Corral) -> 
     other = stored.home / "other"
     stored("store", "load", backup, "--store", other)
     copy = tables(other / "corral.db")
-    assert copy == tables(backup) and copy["runs"] == 1
+    assert copy == tables(backup)
+    assert copy["runs"] == 1
     assert "holds data already" in stored("store", "load", backup, "--store", other, status=1).stderr.decode()
     stored("serve", "--stop")
     stored.environment["CORRAL_STORE"] = str(other)
@@ -128,6 +132,10 @@ def test_errors_say_what_to_do(stored: Corral) -> None:
         missing = stored("store", *verb, "--store", stored.home / "nothing", status=1).stderr.decode()
         assert "there is no store at" in missing, missing
     assert not (stored.home / "nothing").exists()
+    backup = stored.home / "away" / "x"
+    assert "there is no directory" in stored("store", "backup", backup, status=1).stderr.decode()
+    assert not backup.parent.exists()
+    assert "is a directory" in stored("store", "load", stored.store, status=2).stderr.decode()
     text = stored.home / "notes.txt"
     text.write_text("no database" * 1000)
     assert "is not a store" in stored("store", "check", "--store", text, status=1).stderr.decode()
@@ -136,6 +144,8 @@ def test_errors_say_what_to_do(stored: Corral) -> None:
     assert "newer Corral" in stored("store", "check", status=1).stderr.decode()
     assert "did you mean 'check'" in stored("store", "chekc", status=2).stderr.decode()
     assert "--older-than" in stored("store", "prune", status=2).stderr.decode()
+    assert "above 0" in stored("store", "prune", "--older-than", "0", status=2).stderr.decode()
+    assert "above 0" in stored("run", "--max-time", "0", "true", status=2).stderr.decode()
 
 
 def test_prune_takes_old_runs_and_gc_gives_the_space_back(stored: Corral) -> None:
@@ -144,7 +154,9 @@ def test_prune_takes_old_runs_and_gc_gives_the_space_back(stored: Corral) -> Non
     assert run in stored("store", "prune", "--keep-bytes", "0", "--dry-run").stdout.decode()
     assert len(stored.runs()) == 1
     stored("serve", "--stop")
-    assert run in stored("store", "prune", "--keep-bytes", "0").stdout.decode()
+    said = stored("store", "prune", "--keep-bytes", "0").stdout.decode()
+    assert run in said
+    assert "removed 1 run with " in said
     stored("store", "gc")
     assert checked(stored)["read"]["runs"] == 0
     assert tables(stored.store / "corral.db")["logs"] == 0

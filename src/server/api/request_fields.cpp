@@ -195,6 +195,9 @@ AxisRange read_axis_range(RequestFields& fields) {
   const std::string_view from = steps ? "from_step" : "from_ns";
   const std::string_view to = steps ? "to_step" : "to_ns";
   const std::string_view unit = steps ? "an integer" : "nanoseconds of UTC";
+  for (const std::string_view other :
+       {steps ? "from_ns" : "from_step", steps ? "to_ns" : "to_step"})
+    if (fields.has(other)) fields.wrong(other, "absent: the range is not on this axis");
   range.from = fields.integer(from, unit);
   range.to = fields.integer(to, unit);
   if (range.from && range.to && *range.from >= *range.to)

@@ -37,9 +37,6 @@ bool same_row(const codec::PyramidRow& stored, const MadeRow& made) {
                         std::ranges::equal(stored.upper, made.row.upper, same));
 }
 
-// A number beyond this is itself damaged.
-constexpr std::int64_t kMostMissing = 1 << 20;
-
 class SeriesCheck {
  public:
   SeriesCheck(CheckWork& work, SeriesId id, std::int64_t total)

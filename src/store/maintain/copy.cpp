@@ -7,6 +7,7 @@
 
 #include "codec/crc32c.h"
 #include "core/failpoint.h"
+#include "store/maintain/key_counters.h"
 #include "store/maintain/rows.h"
 #include "store/sql/schema.h"
 
@@ -52,9 +53,7 @@ class Copy {
     for (const Table& table : tables()) TRY(copy(table));
     for (const Table& table : tables()) TRY(verify(table));
     for (const Table& table : tables()) {
-      const std::string_view skip = to_.dialect().skip_keys;
-      if (!table.identity || skip.empty()) continue;
-      TRY(to_.exec(fmt::format(fmt::runtime(skip), table.name, columns_of(table).front().name)));
+      if (table.identity) TRY(skip_used_keys(from_, to_, table));
     }
     TRY(to_.exec("DELETE FROM meta WHERE key = 'copying'"));
     return std::move(report_);

@@ -4,7 +4,8 @@
 // both sides are read again and compared by count and checksum. Until that is done the destination
 // carries a mark, with which no program opens it as a store (sql/schema.cpp), and by which a copy
 // that was killed goes on where it was: what is there is a prefix of each table. A source that has
-// changed since is copied from the start. One thread; the caller holds the destination's lock.
+// changed since is copied from the start. Keys that the source ever gave are not given again
+// (key_counters.h). One thread; the caller holds the destination's lock.
 #pragma once
 
 #include <cstdint>

@@ -18,139 +18,14 @@
 #include "store/maintain/rebuild.h"
 #include "store/maintain/stats.h"
 #include "store/maintain/tables.h"
-#include "store/postgres/database.h"
-#include "store/postgres/postgres_fixture.h"
-#include "store/postgres/postgres_store.h"
+#include "store/maintain/test_places.h"
 #include "store/seal/slice_statistics.h"
-#include "store/sqlite/database.h"
-#include "store/sqlite/sqlite_store.h"
-#include "store/test_frames.h"
+#include "store/sql/remove.h"
 
 namespace corral::store::maintain {
 namespace {
 
-namespace fs = std::filesystem;
-using sql::Connection;
-using store::testing::PostgresServer;
-using store::testing::SessionWriter;
-
 const Watch kQuiet;
-
-// A store's place, empty at first.
-class Place {
- public:
-  virtual ~Place() = default;
-  virtual Result<std::unique_ptr<Store>> open() = 0;
-  virtual Result<std::unique_ptr<Connection>> connect() = 0;
-};
-
-class SqlitePlace final : public Place {
- public:
-  SqlitePlace() { fs::create_directory(path_); }
-  ~SqlitePlace() override {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  Result<std::unique_ptr<Store>> open() override { return open_sqlite_store({.directory = path_}); }
-  Result<std::unique_ptr<Connection>> connect() override {
-    return sqlite::open_database(path_ / "corral.db", sqlite::Mode::kReadWrite);
-  }
-
- private:
-  const fs::path path_ = fs::temp_directory_path() / ("corral-upkeep-" + RunId::random().hex());
-};
-
-class PostgresPlace final : public Place {
- public:
-  explicit PostgresPlace(std::string url) : url_(std::move(url)) {}
-  Result<std::unique_ptr<Store>> open() override { return open_postgres_store({.url = url_}); }
-  Result<std::unique_ptr<Connection>> connect() override {
-    return postgres::open_database(url_, postgres::Mode::kReadWrite);
-  }
-
- private:
-  const std::string url_;
-};
-
-enum class Engine { kSqlite, kPostgres };
-
-std::unique_ptr<Place> make_place(Engine engine) {
-  if (engine == Engine::kSqlite) return std::make_unique<SqlitePlace>();
-  const auto server = PostgresServer::shared();
-  EXPECT_TRUE(server) << server.error().message;
-  return std::make_unique<PostgresPlace>(*(*server)->new_schema());
-}
-
-constexpr std::int64_t kRows = 70'000;  // 8 blocks, a full pyramid row, and a rest
-constexpr std::int64_t kLater = 500;    // stay in a batch row
-
-codec::SamplesBody rows(std::int64_t first, std::int64_t count) {
-  codec::SampleGroup group;
-  codec::Column loss{.series = 1, .present = {}, .values = {}};
-  codec::Column bytes{.series = 2, .present = {}, .values = {}};
-  for (std::int64_t i = first; i < first + count; ++i) {
-    group.times.push_back(boot_time(1'000'000 + i * 1'000'000));
-    group.steps.push_back(i);
-    loss.values.push_back(i % 997 == 0 ? std::nan("") : std::sin(static_cast<double>(i)));
-    bytes.values.push_back(static_cast<double>(i) * 3);
-  }
-  group.columns = {loss, bytes};
-  return {.groups = {std::move(group)}};
-}
-
-// Fills the store: a run with a gauge and a counter, points on every level, output.
-RunId fill(Place& place) {
-  auto store = place.open();
-  EXPECT_TRUE(store) << store.error().message;
-  const RunId run = RunId::random();
-  SessionWriter writer;
-  auto counter = store::testing::series_def(2, "bytes");
-  counter.kind = metric::Kind::kCounter;
-  const auto append = [&](const auto& body) {
-    const auto done = (*store)->append(std::vector{writer.frame(body)});
-    EXPECT_TRUE(done && done->refusals.empty());
-  };
-  append(store::testing::session_body(run));
-  append(codec::SchemaBody{.series = {store::testing::series_def(1, "loss"), counter}});
-  for (std::int64_t first = 0; first < kRows; first += 5000) append(rows(first, 5000));
-  EXPECT_TRUE((*store)->seal(true));
-  append(rows(kRows, kLater));
-  return run;
-}
-
-std::unique_ptr<Connection> connect(Place& place) {
-  auto db = place.connect();
-  EXPECT_TRUE(db) << db.error().message;
-  return *std::move(db);
-}
-
-// Flips one bit of a blob of the table's first row.
-void flip(Connection& db, const std::string& table, const std::string& column) {
-  const auto info = std::ranges::find(tables(), table, &Table::name);
-  const auto columns = columns_of(*info);
-  std::string order, where;
-  for (std::size_t i = 0; i < info->keys; ++i) {
-    order += (i == 0 ? "" : ", ") + columns[i].name;
-    where += fmt::format("{}{} = ?{}", i == 0 ? "" : " AND ", columns[i].name, i + 2);
-  }
-  std::vector<std::uint8_t> bytes;
-  std::vector<std::int64_t> key;
-  {
-    auto row = db.query(
-        fmt::format("SELECT {}, {} FROM {} ORDER BY {} LIMIT 1", column, order, table, order));
-    ASSERT_TRUE(row && *row->step());
-    const sql::Blob blob = row->blob(0);
-    bytes.assign(blob.begin(), blob.end());
-    for (std::size_t i = 0; i < info->keys; ++i)
-      key.push_back(row->integer(static_cast<int>(i + 1)));
-  }
-  bytes.at(bytes.size() / 2) ^= 16;
-  auto update = db.query(fmt::format("UPDATE {} SET {} = ?1 WHERE {}", table, column, where));
-  ASSERT_TRUE(update);
-  update->set(1, sql::Blob(bytes));
-  for (std::size_t i = 0; i < key.size(); ++i) update->set(static_cast<int>(i + 2), key[i]);
-  ASSERT_TRUE(update->defer() && db.flush());
-}
 
 std::string told(const CheckReport& report) {
   std::string text;
@@ -158,17 +33,6 @@ std::string told(const CheckReport& report) {
   return text;
 }
 
-std::string dump(Connection& db, const std::string& sql) {
-  std::string all;
-  auto row = db.query(sql);
-  EXPECT_TRUE(row);
-  while (*row->step()) {
-    const sql::Blob blob = row->blob(0);
-    all.append(blob.begin(), blob.end());
-  }
-  return all;
-}
-constexpr const char* kPyramid = "SELECT data FROM pyramid ORDER BY series, channel, tier, no";
 // Sums have another rounding when the points are added in another order.
 SliceStatistics slice_of(Connection& db) {
   auto row = db.query("SELECT statistics FROM slices");
@@ -321,6 +185,16 @@ TEST_P(Upkeep, AStoppedRebuildGoesOn) {
   EXPECT_EQ(check().problems, 0U);
 }
 
+TEST_P(Upkeep, ANumberOfBlocksThatCannotBeIsPutRight) {
+  ASSERT_TRUE(db_->script("UPDATE series SET blocks = 4611686018427387904 WHERE id = 1"));
+  const auto report = rebuild_store(*db_, false, kQuiet);
+  ASSERT_TRUE(report) << report.error().message;
+  ASSERT_EQ(report->gaps.size(), 1U);
+  EXPECT_NE(report->gaps[0].what.find("are missing"), std::string::npos) << report->gaps[0].what;
+  EXPECT_EQ(*db_->number("SELECT blocks FROM series WHERE id = 1"), 8);
+  EXPECT_EQ(check().problems, 0U) << told(check());
+}
+
 TEST_P(Upkeep, StatsCountPointsByLevel) {
   const auto stats = store_stats(*db_, 3, kQuiet);
   ASSERT_TRUE(stats) << stats.error().message;
@@ -440,6 +314,67 @@ TEST_P(Copies, ACopyHasEverythingAndTakesMore) {
   auto store = to_->open();
   ASSERT_TRUE(store);
   EXPECT_EQ((*store)->runs({})->total, 2);
+}
+
+// The reviewed case: a pending removal in the source, whose cleaning meets new rows in the copy.
+TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
+  const RunId gone = fill(*from_);
+  {
+    const auto db = connect(*from_);
+    ASSERT_TRUE(db->script(db->dialect().begin_write.data()));
+    ASSERT_TRUE(*sql::mark_removed(*db, gone, sql::OfRunning::kTake));
+    ASSERT_TRUE(db->script("COMMIT"));
+  }
+  const auto report = copy();
+  ASSERT_TRUE(report) << report.error().message;
+  std::map<std::string, std::int64_t> used;
+  {
+    const auto from = connect(*from_);
+    for (const Table& table : tables()) {
+      if (!table.identity) continue;
+      const auto columns = columns_of(table);
+      used[std::string(table.name)] =
+          from->number(fmt::format(fmt::runtime(from->dialect().last_key), table.name,
+                                   columns.front().name))
+              ->value_or(0);
+    }
+  }
+  EXPECT_EQ(used.at("runs"), 2);
+  EXPECT_EQ(used.at("series"), 4);
+  EXPECT_GE(used.at("batches"), 30) << "all but two are sealed";
+  const RunId fresh = fill(*to_);
+  const auto to = connect(*to_);
+  for (const Table& table : tables()) {
+    if (!table.identity || table.name == "experiments" || table.name == "events") continue;
+    if (table.name == "logs") continue;
+    const auto rows =
+        to->number(fmt::format("SELECT count(*) FROM {} WHERE {} > {}", table.name,
+                               columns_of(table).front().name, used.at(std::string(table.name))));
+    EXPECT_GE(rows->value_or(0), 1) << table.name << " of the new run stand behind all others";
+  }
+  // Nothing of the new run goes with the removal that came along.
+  auto store = to_->open();
+  ASSERT_TRUE(store);
+  ASSERT_TRUE((*store)->seal(true));
+  const auto series = (*store)->series_of(fresh);
+  ASSERT_EQ(series->size(), 2U);
+  EXPECT_EQ(series->at(0).points, kRows + kLater);
+  EXPECT_EQ((*store)->runs({})->total, 2);
+}
+
+TEST_P(Copies, ACopyOfACopyRemembersToo) {
+  {
+    const auto db = connect(*from_);
+    ASSERT_TRUE(db->script("DELETE FROM row_groups"));
+  }
+  ASSERT_TRUE(copy());
+  const auto last = [](Place& place) {
+    const auto db = connect(place);
+    return db->number(fmt::format(fmt::runtime(db->dialect().last_key), "row_groups", "id"))
+        ->value_or(0);
+  };
+  EXPECT_GE(last(*to_), 1);
+  EXPECT_EQ(last(*to_), last(*from_));
 }
 
 TEST_P(Copies, ADestinationWithDataIsRefused) {

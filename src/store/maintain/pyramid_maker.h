@@ -19,6 +19,9 @@
 
 namespace corral::store::maintain {
 
+// More missing blocks in a row than this: the number that says so is itself damaged.
+inline constexpr std::int64_t kMostMissing = 1 << 20;
+
 struct MadeRow {
   Channel channel = Channel::kValue;
   int tier = 0;
@@ -33,7 +36,9 @@ class PyramidMaker {
  public:
   using Take = std::function<Result<>(const MadeRow&)>;
   // `counter`: has a pyramid over its rate, too.
-  PyramidMaker(bool counter, Take take) : counter_(counter), take_(std::move(take)) {}
+  // `first`: the block that comes first; rows that reach below it are not whole then.
+  PyramidMaker(bool counter, Take take, std::int64_t first = 0)
+      : counter_(counter), take_(std::move(take)), blocks_(first) {}
 
   // The next block; one that is not good, or missing, is a gap (add_gap).
   Result<> add(const StoredBlock& block);
@@ -56,7 +61,8 @@ class PyramidMaker {
 
   const bool counter_;
   const Take take_;
-  std::int64_t blocks_ = 0, rows_ = 0;
+  std::int64_t blocks_ = 0;  // the number of the next one
+  std::int64_t rows_ = 0;
   std::map<std::pair<Channel, int>, MadeRow> open_;
   codec::CounterRates rates_;
   std::optional<std::int64_t> session_;  // of the block before, when it was good

@@ -14,6 +14,7 @@ using sql::Connection;
 
 constexpr const char* kSeries = "rebuilt_series";
 constexpr const char* kSessions = "rebuilt_sessions";
+constexpr int kAttempts = 5;
 
 // ---- all of them
 class Rebuild {
@@ -54,6 +55,8 @@ class Rebuild {
     return {};
   }
   template <class One>
+  Result<> commit(const char* mark, std::int64_t key, const One& one);
+  template <class One>
   Result<> walk(const char* mark, const char* next, const char* left, const One& one);
 
   Connection& db_;
@@ -61,6 +64,22 @@ class Rebuild {
   Findings findings_;
   RebuildReport report_;
 };
+
+template <class One>
+Result<> Rebuild::commit(const char* mark, std::int64_t key, const One& one) {
+  TRY(db_.script(std::string(db_.dialect().begin_write)));
+  const auto work = [&]() -> Result<> {
+    TRY(one(key));
+    TRY(
+        db_.exec("INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET "
+                 "value = excluded.value",
+                 std::string_view(mark), key));
+    return db_.script("COMMIT");
+  };
+  Result<> written = work();
+  if (!written && db_.in_transaction()) static_cast<void>(db_.script("ROLLBACK"));
+  return written;
+}
 
 template <class One>
 Result<> Rebuild::walk(const char* mark, const char* next, const char* left, const One& one) {
@@ -71,17 +90,10 @@ Result<> Rebuild::walk(const char* mark, const char* next, const char* left, con
     const auto key = TRY(db_.number(next, after));
     if (!key) return {};
     after = *key;
-    TRY(db_.script(std::string(db_.dialect().begin_write)));
-    const auto work = [&]() -> Result<> {
-      TRY(one(after));
-      TRY(
-          db_.exec("INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO UPDATE SET "
-                   "value = excluded.value",
-                   std::string_view(mark), after));
-      return db_.script("COMMIT");
-    };
-    Result<> written = work();
-    if (!written && db_.in_transaction()) static_cast<void>(db_.script("ROLLBACK"));
+    Result<> written = commit(mark, after, one);
+    for (int again = 0; again < kAttempts && !written && written.error().code == Code::kConflict;
+         ++again)
+      written = commit(mark, after, one);
     if (!written) return written;
     failpoint::reach("rebuild.committed");
   }

@@ -5,7 +5,9 @@
 // killed goes on there. A damaged block stays as it is and reads as a gap; the pyramid says the
 // same (8,192 points that are not a number), and its runs get an event. Statistics of a slice are
 // kept where points under them are damaged and they are not: they know more. The caller holds the
-// store's lock. One thread; memory as check_store.
+// store's lock, and no server has the store; were there one all the same, it would make a rebuild
+// begin a series or session again, and after some attempts fail (kConflict), but lose nothing. One
+// thread; memory as check_store.
 #pragma once
 
 #include <cstdint>

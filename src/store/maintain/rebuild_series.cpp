@@ -23,10 +23,9 @@ class SeriesRebuild {
 
  private:
   Result<> take(PyramidMaker& maker, const StoredBlock& block);
-  Result<> fill(PyramidMaker& maker, std::int64_t next);
+  Result<bool> fill(PyramidMaker& maker, std::int64_t next);
   Result<> gap(PyramidMaker& maker, const StoredBlock& block);
   Result<> write(const MadeRow& made);
-  Result<> leave_event(const StoredBlock& block, std::int64_t time);
 
   Connection& db_;
   Findings& findings_;
@@ -53,35 +52,40 @@ Result<std::int64_t> SeriesRebuild::run(const Watch& watch) {
     return block.no < blocks ? take(maker, block) : Result<>();
   };
   TRY(each_block(db_, id_, one));
-  TRY(fill(maker, blocks));
+  if (!TRY(fill(maker, blocks)))
+    TRY(db_.exec("UPDATE series SET blocks = ?2 WHERE id = ?1", id_, maker.blocks()));
   TRY(maker.finish());
   TRY(db_.flush());
   return maker.rows();
 }
 
 Result<> SeriesRebuild::take(PyramidMaker& maker, const StoredBlock& block) {
-  TRY(fill(maker, block.no));
+  if (!TRY(fill(maker, block.no))) return {};
   if (!block.problem.empty()) return gap(maker, block);
   reached_ = block.times.back();
   return maker.add(block);
 }
 
-// Blocks that are not there.
-Result<> SeriesRebuild::fill(PyramidMaker& maker, std::int64_t next) {
+// Blocks that are not there. False: too many to be true, nothing was done.
+Result<bool> SeriesRebuild::fill(PyramidMaker& maker, std::int64_t next) {
+  if (next - maker.blocks() > kMostMissing) {
+    findings_.add_series("series",
+                         fmt::format("blocks {} to {} are missing", maker.blocks(), next - 1), id_);
+    return false;
+  }
   while (maker.blocks() < next) {
     StoredBlock missing;
     missing.no = maker.blocks();
     missing.problem = "it is missing";
     TRY(gap(maker, missing));
   }
-  return {};
+  return true;
 }
 
 Result<> SeriesRebuild::gap(PyramidMaker& maker, const StoredBlock& block) {
-  findings_.add_series("blocks", fmt::format("block {}: {}", block.no, block.problem), id_);
   const std::int64_t t0 = block.times.empty() ? reached_ : block.times.front();
   const std::int64_t t1 = block.times.empty() ? reached_ : block.times.back();
-  TRY(leave_event(block, t0));
+  TRY(tell_of_gap(db_, findings_, id_, block, t0));
   reached_ = t1;
   return maker.add_gap(t0, t1);
 }
@@ -94,28 +98,30 @@ Result<> SeriesRebuild::write(const MadeRow& made) {
       Blob(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()));
 }
 
-// Once for each block, in the run of its session.
-Result<> SeriesRebuild::leave_event(const StoredBlock& block, std::int64_t time) {
-  std::string name;
-  {
-    Statement row = TRY(db_.query("SELECT name FROM series WHERE id = ?1", id_));
-    if (TRY(row.step())) name = "8192 points of " + row.text(0) + " are damaged";
-  }
-  const std::string attributes =
-      attributes_json({{"series", std::to_string(id_.value)}, {"block", std::to_string(block.no)}});
-  return db_.exec(
-      "INSERT INTO events (run, session, time, name, origin, attributes) SELECT s.run, s.key, "
-      "CASE WHEN ?2 = 0 THEN s.started ELSE ?2 END, ?3, 'corral', ?4 FROM sessions s WHERE s.key = "
-      "?1 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.key AND e.name = ?3 AND "
-      "e.attributes = ?4)",
-      block.session, time, std::string_view(name), std::string_view(attributes));
-}
-
 }  // namespace
 
 Result<std::int64_t> rebuild_series(Connection& db, Findings& findings, SeriesId id,
                                     const Watch& watch) {
   return SeriesRebuild(db, findings, id).run(watch);
+}
+
+Result<> tell_of_gap(Connection& db, Findings& findings, SeriesId id, const StoredBlock& block,
+                     std::int64_t time) {
+  findings.add_series("blocks", fmt::format("block {}: {}", block.no, block.problem), id);
+  if (block.session == 0) return {};  // it is missing
+  std::string name;
+  {
+    Statement row = TRY(db.query("SELECT name FROM series WHERE id = ?1", id));
+    if (TRY(row.step())) name = "8192 points of " + row.text(0) + " are damaged";
+  }
+  const std::string attributes =
+      attributes_json({{"series", std::to_string(id.value)}, {"block", std::to_string(block.no)}});
+  return db.exec(
+      "INSERT INTO events (run, session, time, name, origin, attributes) SELECT s.run, s.key, "
+      "CASE WHEN ?2 = 0 THEN s.started ELSE ?2 END, ?3, 'corral', ?4 FROM sessions s WHERE s.key = "
+      "?1 AND NOT EXISTS (SELECT 1 FROM events e WHERE e.session = s.key AND e.name = ?3 AND "
+      "e.attributes = ?4)",
+      block.session, time, std::string_view(name), std::string_view(attributes));
 }
 
 }  // namespace corral::store::maintain

@@ -32,108 +32,164 @@ bool same(const SliceStatistics& a, const SliceStatistics& b) {
   });
 }
 
+// What a slice's points are made of; while it is the same, so are its points. Rows are never
+// written anew, and blocks only added.
+struct Content {
+  std::map<SeriesId, std::int64_t> blocks;
+  std::vector<std::int64_t> row_groups;
+  bool operator==(const Content&) const = default;
+};
+
+struct Stored {
+  bool there = false;
+  std::vector<std::uint8_t> data;
+  Result<SliceStatistics> statistics;
+};
+
+tl::unexpected<Error> moved_on() {
+  return fail(Code::kConflict, "another server sealed what was to be counted");
+}
+
+Blob blob_of(const std::string& bytes) {
+  return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
+}
+
 class SessionSlices {
  public:
   SessionSlices(Connection& db, Findings& findings, std::int64_t session)
       : db_(db), findings_(findings), session_(session) {}
 
-  Result<std::int64_t> run() {
-    TRY(read_series());
-    for (const auto& [slice, series] : slices_) {
-      for (const SeriesId id : series) TRY(add_blocks(slice, id));
-      TRY(add_row_groups(slice));
-    }
+  Result<std::int64_t> run(Slices which) {
+    TRY(db_.exec("SELECT key FROM sessions WHERE key = ?1" + std::string(db_.dialect().lock_row),
+                 session_));
     std::int64_t written = 0;
-    for (const auto& [slice, series] : slices_) {
-      if (TRY(write(slice))) ++written;
+    for (const auto& [slice, series] : TRY(read_series())) {
+      const Stored stored = TRY(read(slice));
+      if (which == Slices::kUnreadable && stored.statistics) continue;
+      if (TRY(make(slice, series, stored))) ++written;
     }
     return written;
   }
 
  private:
-  Result<> read_series();
-  Result<> add_blocks(std::int64_t slice, SeriesId id);
-  Result<> add_row_groups(std::int64_t slice);
-  Result<bool> write(std::int64_t slice);
+  using SliceSeries = std::map<std::int64_t, std::set<SeriesId>>;
+  Result<SliceSeries> read_series();
+  Result<Stored> read(std::int64_t slice);
+  Result<Content> content_of(std::int64_t slice, const std::set<SeriesId>& series);
+  Result<bool> make(std::int64_t slice, const std::set<SeriesId>& series, const Stored& stored);
+  Result<> add_blocks(SeriesId id, std::int64_t blocks);
+  Result<> add_row_group(std::int64_t slice, std::int64_t id);
+  Result<> write(std::int64_t slice, const Stored& stored);
 
   Connection& db_;
   Findings& findings_;
   const std::int64_t session_;
-  std::map<std::int64_t, std::set<SeriesId>> slices_;
-  std::map<std::int64_t, SliceStatistics> made_;
-  std::set<std::int64_t> damaged_;
+  // Of the slice that is being made.
+  SliceStatistics made_;
+  bool damaged_ = false;
 };
 
-Result<> SessionSlices::read_series() {
+Result<SessionSlices::SliceSeries> SessionSlices::read_series() {
+  SliceSeries slices;
   Statement row = TRY(
       db_.query("SELECT slice, series FROM session_series WHERE session = ?1 AND slice IS NOT NULL",
                 session_));
-  while (TRY(row.step())) slices_[row.integer(0)].insert(SeriesId{row.integer(1)});
-  return {};
+  while (TRY(row.step())) slices[row.integer(0)].insert(SeriesId{row.integer(1)});
+  return slices;
 }
 
-// Blocks hold what arrived before the row groups.
-Result<> SessionSlices::add_blocks(std::int64_t slice, SeriesId id) {
+// Where there is none, it is empty, and readable as such.
+Result<Stored> SessionSlices::read(std::int64_t slice) {
+  Stored stored;
+  Statement row = TRY(db_.query("SELECT statistics FROM slices WHERE session = ?1 AND slice = ?2",
+                                session_, slice));
+  stored.there = TRY(row.step());
+  if (!stored.there) return stored;
+  const Blob data = row.blob(0);
+  stored.data.assign(data.begin(), data.end());
+  stored.statistics = decode_statistics(data);
+  return stored;
+}
+
+Result<Content> SessionSlices::content_of(std::int64_t slice, const std::set<SeriesId>& series) {
+  Content content;
+  for (const SeriesId id : series) {
+    content.blocks[id] = TRY(db_.number("SELECT blocks FROM series WHERE id = ?1", id)).value_or(0);
+  }
+  Statement row = TRY(db_.query(
+      "SELECT id FROM row_groups WHERE session = ?1 AND slice = ?2 ORDER BY id", session_, slice));
+  while (TRY(row.step())) content.row_groups.push_back(row.integer(0));
+  return content;
+}
+
+// True when it was written.
+Result<bool> SessionSlices::make(std::int64_t slice, const std::set<SeriesId>& series,
+                                 const Stored& stored) {
+  made_.clear();
+  damaged_ = false;
+  const Content content = TRY(content_of(slice, series));
+  // Blocks hold what arrived before the row groups.
+  for (const auto& [id, blocks] : content.blocks) TRY(add_blocks(id, blocks));
+  for (const std::int64_t id : content.row_groups) TRY(add_row_group(slice, id));
+  // Each statement may have seen a later state than the one before.
+  if (db_.dialect().shared && TRY(content_of(slice, series)) != content) return moved_on();
+  const bool good = stored.there && stored.statistics;
+  if (good && (damaged_ || same(*stored.statistics, made_))) return false;
+  if (!stored.there && made_.empty()) return false;
+  TRY(write(slice, stored));
+  return true;
+}
+
+Result<> SessionSlices::add_blocks(SeriesId id, std::int64_t blocks) {
   const auto take = [&](const StoredBlock& block) -> Result<> {
     if (!block.problem.empty()) {
-      damaged_.insert(slice);
+      damaged_ = true;
       return {};
     }
     const codec::SamplingGroup group{.times = block.times,
                                      .steps = block.steps,
                                      .columns = {{.series = id, .values = block.values}}};
-    add_groups(made_[slice], std::span(&group, 1));
+    add_groups(made_, std::span(&group, 1));
     return {};
   };
-  return each_block(db_, id, take, session_);
+  return each_block(db_, id, take, {.session = session_, .first = 0, .end = blocks});
 }
 
-Result<> SessionSlices::add_row_groups(std::int64_t slice) {
-  std::vector<std::int64_t> rows;
-  {
-    Statement row =
-        TRY(db_.query("SELECT id FROM row_groups WHERE session = ?1 AND slice = ?2 ORDER BY id",
-                      session_, slice));
-    while (TRY(row.step())) rows.push_back(row.integer(0));
+Result<> SessionSlices::add_row_group(std::int64_t slice, std::int64_t id) {
+  Statement row = TRY(db_.query("SELECT data FROM row_groups WHERE id = ?1", id));
+  if (!TRY(row.step())) return moved_on();
+  const auto groups = codec::decode_row_group(row.blob(0));
+  if (groups) {
+    add_groups(made_, *groups);
+    return {};
   }
-  for (const std::int64_t id : rows) {
-    Statement row = TRY(db_.query("SELECT data FROM row_groups WHERE id = ?1", id));
-    if (!TRY(row.step())) continue;
-    const auto groups = codec::decode_row_group(row.blob(0));
-    if (groups) {
-      add_groups(made_[slice], *groups);
-      continue;
-    }
-    damaged_.insert(slice);
-    findings_.add_session("row_groups",
-                          fmt::format("row {} of slice {}: {}", id, slice, groups.error().message),
-                          session_);
-  }
+  damaged_ = true;
+  findings_.add_session("row_groups",
+                        fmt::format("row {} of slice {}: {}", id, slice, groups.error().message),
+                        session_);
   return {};
 }
 
-Result<bool> SessionSlices::write(std::int64_t slice) {
-  {
-    Statement row = TRY(db_.query("SELECT statistics FROM slices WHERE session = ?1 AND slice = ?2",
-                                  session_, slice));
-    const bool there = TRY(row.step());
-    const auto known = there ? decode_statistics(row.blob(0)) : Result<SliceStatistics>();
-    const bool good = there && known.has_value();
-    if (good && (damaged_.contains(slice) || same(*known, made_[slice]))) return false;
-    if (!there && made_[slice].empty()) return false;
-  }
-  const std::string data = encode_statistics(made_[slice]);
-  TRY(db_.exec(
-      "INSERT INTO slices (session, slice, statistics) VALUES (?1, ?2, ?3) ON CONFLICT "
-      "(session, slice) DO UPDATE SET statistics = excluded.statistics",
-      session_, slice, Blob(reinterpret_cast<const std::uint8_t*>(data.data()), data.size())));
-  return true;
+// Only over what was read: a seal that came between knows more.
+Result<> SessionSlices::write(std::int64_t slice, const Stored& stored) {
+  const std::string data = encode_statistics(made_);
+  const auto written =
+      stored.there
+          ? TRY(db_.number("UPDATE slices SET statistics = ?3 WHERE session = ?1 AND slice = ?2 "
+                           "AND statistics = ?4 RETURNING slice",
+                           session_, slice, blob_of(data), Blob(stored.data)))
+          : TRY(db_.number("INSERT INTO slices (session, slice, statistics) VALUES (?1, ?2, ?3) ON "
+                           "CONFLICT (session, slice) DO NOTHING RETURNING slice",
+                           session_, slice, blob_of(data)));
+  if (!written) return moved_on();
+  return {};
 }
 
 }  // namespace
 
-Result<std::int64_t> rebuild_slices(Connection& db, Findings& findings, std::int64_t session) {
-  return SessionSlices(db, findings, session).run();
+Result<std::int64_t> rebuild_slices(Connection& db, Findings& findings, std::int64_t session,
+                                    Slices which) {
+  return SessionSlices(db, findings, session).run(which);
 }
 
 }  // namespace corral::store::maintain

@@ -1,39 +1,83 @@
 #include "store/maintain/repair.h"
 
-#include <vector>
+#include <set>
+#include <string>
 
 #include "codec/block/pyramid.h"
-#include "store/maintain/rebuild_series.h"
+#include "metric/catalogue.h"
+#include "store/maintain/rebuild_rows.h"
 #include "store/maintain/rebuild_slices.h"
+#include "store/seal/plan.h"
+#include "sys/clock.h"
 
 namespace corral::store::maintain {
 namespace {
 
-Result<std::vector<SeriesId>> series_of(sql::Connection& db, std::int64_t session) {
-  std::vector<SeriesId> series;
-  sql::Statement row = TRY(db.query(
-      "SELECT DISTINCT series FROM session_series WHERE session = ?1 ORDER BY series", session));
-  while (TRY(row.step())) series.push_back(SeriesId{row.integer(0)});
-  return series;
+// One tier of one channel.
+struct Tier {
+  Channel channel = Channel::kValue;
+  int tier = 0;
+  std::int64_t child_blocks = 1;  // under each of its rows' children
+  std::int64_t children = kRowBlocks;
+};
+
+bool is_good(sql::Blob data, std::int64_t buckets) {
+  const auto row = codec::decode_pyramid_row(data);
+  const auto wanted = static_cast<std::size_t>(buckets);
+  return row && row->lower.size() == wanted && row->upper.size() == wanted / codec::kFanOut;
 }
 
-Result<bool> is_good(sql::Connection& db, SeriesId series) {
-  sql::Statement row = TRY(db.query("SELECT data FROM pyramid WHERE series = ?1", series));
-  while (TRY(row.step())) {
-    if (!codec::decode_pyramid_row(row.blob(0))) return false;
+// Series of the session whose last row of this tier is not good go into `bad`. False: none has one.
+Result<bool> look_at(sql::Connection& db, std::int64_t session, const Tier& tier,
+                     std::set<SeriesId>& bad) {
+  constexpr std::int64_t kPage = 256;
+  std::int64_t after = -1;
+  for (bool any = false;; any = true) {
+    sql::Statement row = TRY(db.query(
+        "SELECT m.local, s.id, s.blocks, p.no, p.data FROM session_series m JOIN series s ON s.id "
+        "= "
+        "m.series LEFT JOIN pyramid p ON p.series = s.id AND p.channel = ?3 AND p.tier = ?4 AND "
+        "p.no = (s.blocks / ?5 - 1) / ?6 WHERE m.session = ?1 AND m.local > ?2 AND s.blocks >= ?5 "
+        "AND (?3 = 0 OR s.kind = ?7) ORDER BY m.local LIMIT ?8",
+        session, after, tier.channel, tier.tier, tier.child_blocks, tier.children,
+        metric::Kind::kCounter, kPage));
+    std::int64_t rows = 0;
+    for (; TRY(row.step()); ++rows) {
+      after = row.integer(0);
+      const bool good =
+          !row.is_null(3) &&
+          is_good(row.blob(4), buckets_in_row(row.integer(2), tier.tier, row.integer(3)));
+      if (!good) bad.insert(SeriesId{row.integer(1)});
+    }
+    if (rows < kPage) return any || rows > 0;
   }
-  return true;
+}
+
+Result<std::set<SeriesId>> damaged_series(sql::Connection& db, std::int64_t session) {
+  std::set<SeriesId> bad;
+  for (const Channel channel : {Channel::kValue, Channel::kRate}) {
+    Tier at{.channel = channel};
+    for (; at.tier < codec::kPyramidTiers; ++at.tier) {
+      if (!TRY(look_at(db, session, at, bad))) break;
+      at.child_blocks *= at.children;
+      at.children = kTierRows;
+    }
+  }
+  return bad;
 }
 
 }  // namespace
 
 Result<> repair_session(sql::Connection& db, std::int64_t session) {
+  const BootTime until = sys::boot_now() + kRepairTime;
   Findings findings(db);
-  const Watch watch;
-  for (const SeriesId series : TRY(series_of(db, session))) {
-    if (!TRY(is_good(db, series))) TRY(rebuild_series(db, findings, series, watch));
+  TRY(rebuild_slices(db, findings, session, Slices::kUnreadable));
+  for (const SeriesId series : TRY(damaged_series(db, session))) {
+    auto done = rebuild_last_rows(db, findings, series);
+    // Too much of it is damaged: the others go on, and its seal says so.
+    if (!done && done.error().code != Code::kCorruption) return done;
+    if (sys::boot_now() >= until) break;
   }
-  TRY(rebuild_slices(db, findings, session));
   return {};
 }
 

@@ -24,20 +24,24 @@ Result<> read_tables(Connection& db, StoreStats& stats, const Watch& watch) {
     TRY(watch.at("tables", done++, static_cast<std::int64_t>(tables().size())));
     const Column last = columns_of(table).back();
     // A blob's length is read without its pages.
-    const std::string bytes = last.type == sql::Type::kBlob
-                                  ? fmt::format("coalesce(sum(length({})), 0)", last.name)
-                                  : "0";
+    const bool measured = last.type == sql::Type::kBlob;
+    const std::string bytes =
+        measured ? fmt::format("coalesce(sum(length({})), 0)", last.name) : "0";
     Statement row = TRY(
         db.query(fmt::format("SELECT count(*), CAST({} AS BIGINT) FROM {}", bytes, table.name)));
     if (!TRY(row.step())) continue;
-    stats.tables.push_back(
-        {.name = std::string(table.name), .rows = row.integer(0), .bytes = row.integer(1)});
+    stats.tables.push_back({.name = std::string(table.name), .rows = row.integer(0)});
+    if (measured) stats.tables.back().bytes = row.integer(1);
   }
   return {};
 }
 
 const TableSize& size_of(const StoreStats& stats, std::string_view table) {
   return *std::ranges::find(stats.tables, table, &TableSize::name);
+}
+
+std::int64_t bytes_of(const StoreStats& stats, std::string_view table) {
+  return size_of(stats, table).bytes.value_or(0);
 }
 
 // Points of everything above batch rows.
@@ -86,15 +90,14 @@ Result<> read_levels(Connection& db, StoreStats& stats, const Watch& watch) {
   const std::int64_t blocks =
       size_of(stats, "blocks").rows * static_cast<std::int64_t>(codec::kColumnEntries);
   stats.points = batches + sealed;
-  stats.levels = {
-      {.name = "batch rows", .points = batches, .bytes = size_of(stats, "batches").bytes},
-      {.name = "row groups",
-       .points = std::max<std::int64_t>(sealed - blocks, 0),
-       .bytes = size_of(stats, "row_groups").bytes},
-      {.name = "blocks",
-       .points = blocks,
-       .bytes = size_of(stats, "blocks").bytes + size_of(stats, "block_times").bytes},
-      {.name = "pyramid", .points = 0, .bytes = size_of(stats, "pyramid").bytes}};
+  stats.levels = {{.name = "batch rows", .points = batches, .bytes = bytes_of(stats, "batches")},
+                  {.name = "row groups",
+                   .points = std::max<std::int64_t>(sealed - blocks, 0),
+                   .bytes = bytes_of(stats, "row_groups")},
+                  {.name = "blocks",
+                   .points = blocks,
+                   .bytes = bytes_of(stats, "blocks") + bytes_of(stats, "block_times")},
+                  {.name = "pyramid", .points = 0, .bytes = bytes_of(stats, "pyramid")}};
   return {};
 }
 

@@ -19,7 +19,8 @@ namespace corral::store::maintain {
 struct TableSize {
   std::string name;
   std::int64_t rows = 0;
-  std::int64_t bytes = 0;  // of the data itself (blobs), without the engine's own
+  // Of the data itself (blobs), without the engine's own; nothing: not measured.
+  std::optional<std::int64_t> bytes{};
 };
 struct LevelSize {
   std::string name;  // "batch rows", "row groups", "blocks", "pyramid"

@@ -68,15 +68,15 @@ std::vector<std::uint8_t> copy_of(Blob bytes) { return {bytes.begin(), bytes.end
 
 Result<> each_block(sql::Connection& db, SeriesId series,
                     const std::function<Result<>(const StoredBlock&)>& take,
-                    std::optional<std::int64_t> session) {
-  for (std::int64_t next = 0;;) {
+                    const BlockRange& range) {
+  for (std::int64_t next = range.first;;) {
     std::vector<Raw> page;
     {
       sql::Statement row = TRY(db.query(
           "SELECT b.no, b.session, t.session, t.data, b.data FROM blocks b LEFT JOIN block_times t "
           "ON t.id = b.times WHERE b.series = ?1 AND b.no >= ?2 AND (?4 IS NULL OR b.session = ?4) "
-          "ORDER BY b.no LIMIT ?3",
-          series, next, kPage, session));
+          "AND b.no < ?5 ORDER BY b.no LIMIT ?3",
+          series, next, kPage, range.session, range.end));
       while (TRY(row.step()))
         page.push_back({.no = row.integer(0),
                         .session = row.integer(1),

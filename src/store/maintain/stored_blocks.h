@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,10 +22,15 @@ struct StoredBlock {
   std::vector<double> values;
 };
 
-// Calls `take` with every row of the series (of one session, if that is given), a page of rows in
-// memory at a time. kCorruption only where the database itself cannot be read.
+struct BlockRange {
+  std::optional<std::int64_t> session;  // only this one's
+  std::int64_t first = 0, end = std::numeric_limits<std::int64_t>::max();
+};
+
+// Calls `take` with every row of the series that lies in the range, a page of rows in memory at a
+// time. kCorruption only where the database itself cannot be read.
 Result<> each_block(sql::Connection& db, SeriesId series,
                     const std::function<Result<>(const StoredBlock&)>& take,
-                    std::optional<std::int64_t> session = std::nullopt);
+                    const BlockRange& range = {});
 
 }  // namespace corral::store::maintain

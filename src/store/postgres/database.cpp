@@ -5,16 +5,15 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <map>
 #include <vector>
 
 #include "core/text.h"
 #include "store/postgres/sqlstate.h"
+#include "store/postgres/wire.h"
 #include "sys/clock.h"
 
 namespace corral::store::postgres {
@@ -39,33 +38,6 @@ struct Finish {
   void operator()(PGconn* handle) const { PQfinish(handle); }
 };
 using Handle = std::unique_ptr<PGconn, Finish>;
-
-// ---- big-endian numbers
-template <class T>
-T from_wire(const char* bytes) {
-  T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i)
-    value = static_cast<T>((value << 8) | static_cast<unsigned char>(bytes[i]));
-  return value;
-}
-
-std::array<char, 8> to_wire(std::uint64_t value) {
-  std::array<char, 8> bytes{};
-  for (std::size_t i = 8; i-- > 0; value >>= 8) bytes.at(i) = static_cast<char>(value & 0xFF);
-  return bytes;
-}
-
-// numeric: count of base-10000 digits, weight of the first, sign, scale, digits. Sums of integers
-// come as such.
-double numeric_of(const char* bytes) {
-  const auto digits = from_wire<std::uint16_t>(bytes);
-  const auto weight = static_cast<std::int16_t>(from_wire<std::uint16_t>(bytes + 2));
-  const auto sign = from_wire<std::uint16_t>(bytes + 4);
-  double value = 0;
-  for (int i = 0; i < digits; ++i)
-    value += from_wire<std::uint16_t>(bytes + 8 + 2 * i) * std::pow(10000.0, weight - i);
-  return sign == 0x4000 ? -value : value;
-}
 
 // ---- the URL
 struct FreeOptions {
@@ -201,14 +173,16 @@ constexpr sql::Dialect kDialect = {
     .begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
     .lock_row = " FOR NO KEY UPDATE",
     .lock_schema =
-        "SELECT pg_advisory_xact_lock(hashtextextended(CAST(current_schema() AS text), "
+        "SET LOCAL lock_timeout = '10s'; SELECT "
+        "pg_advisory_xact_lock(hashtextextended(CAST(current_schema() AS text), "
         "1129468492))",
     .elsewhere = "name another database or schema (?options=-csearch_path%3Dcorral)",
     .words = kWords,
     .own_lines = "--postgresql",
-    .skip_keys =
-        "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), greatest(1, max({1})), "
-        "count(*) > 0) FROM {0}",
+    .hurry = "SET LOCAL lock_timeout = '50ms'",
+    .last_key =
+        "SELECT pg_sequence_last_value(CAST(pg_get_serial_sequence('{0}', '{1}') AS regclass))",
+    .skip_keys = "SELECT setval(pg_get_serial_sequence('{0}', '{1}'), {2})",
     .vacuum = "VACUUM ANALYZE ",
 };
 
@@ -315,6 +289,7 @@ class PgConnection final : public sql::Connection {
   }
   Result<> revive() override;
   [[nodiscard]] bool alive() const override { return handle_ != nullptr; }
+  [[nodiscard]] bool lock_refused() const override { return lock_refused_; }
   Result<> flush() override;
   Result<bool> has_table(std::string_view table) override {
     return TRY(number("SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND "
@@ -352,6 +327,7 @@ class PgConnection final : public sql::Connection {
   std::uint64_t generation_ = 0, statement_count_ = 0;
   std::map<std::string, std::unique_ptr<PgCursor>, std::less<>> cursors_;
   std::size_t unanswered_ = 0;  // deferred statements in the pipeline
+  bool lock_refused_ = false;
   std::optional<BootTime> next_attempt_;
   Nanos pause_ = kFirstPause;
   Error last_error_;
@@ -424,8 +400,13 @@ Result<> PgConnection::open() {
   unanswered_ = 0;
   // The server's and the role's defaults may be anything; acknowledged means on the disk.
   std::string settings =
-      "SET client_min_messages = warning; SET statement_timeout = 0; "
-      "SET idle_in_transaction_session_timeout = 0; SET lock_timeout = '10s'; ";
+      "SET client_min_messages = warning; SET statement_timeout = 0; SET lock_timeout = '1s'; ";
+  // A writer that stands still or is gone in the middle of a transaction must not keep its locks.
+  settings +=
+      mode_ == Mode::kReadOnly
+          ? "SET idle_in_transaction_session_timeout = 0; "
+          : "SET idle_in_transaction_session_timeout = '15s'; SET tcp_keepalives_idle = 10; "
+            "SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; ";
   if (mode_ == Mode::kRelaxed) settings += "SET synchronous_commit = off; ";
   if (mode_ == Mode::kReadWrite) {
     settings +=
@@ -455,6 +436,7 @@ Result<> PgConnection::revive() {
 }
 
 tl::unexpected<Error> PgConnection::lost() {
+  lock_refused_ = false;
   std::string why = handle_ ? std::string(first_line(PQerrorMessage(handle_.get()))) : "";
   handle_.reset();
   unanswered_ = 0;
@@ -468,6 +450,7 @@ tl::unexpected<Error> PgConnection::failed(const PGresult* result) {
   const char* what = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
   if (state == nullptr) return lost();
   const std::string code = state;
+  lock_refused_ = code == "55P03";
   auto error = fail(code_of_sqlstate(code),
                     fmt::format("{}: {}{}", name_, what == nullptr ? code : what, advice(code)));
   if (ends_connection(code)) handle_.reset();
@@ -490,8 +473,14 @@ Result<ResultPtr> PgConnection::take(PGresult* raw) {
 Result<> PgConnection::script(const std::string& sql) {
   if (!handle_) return lost();
   if (sql.empty()) return {};
-  TRY(flush());
-  TRY(take(PQexec(handle_.get(), sql.c_str())));
+  lock_refused_ = false;
+  // What was deferred and failed is undone by a rollback, too.
+  const bool rollback = sql.starts_with("ROLLBACK");
+  if (auto flushed = flush(); !flushed && (!handle_ || !rollback)) return flushed;
+  const ResultPtr result = TRY(take(PQexec(handle_.get(), sql.c_str())));
+  // The answer to the COMMIT of a transaction in which something failed.
+  if (sql == "COMMIT" && std::string_view(PQcmdStatus(result.get())) == "ROLLBACK")
+    return fail(Code::kUnavailable, name_ + ": the transaction was rolled back");
   return {};
 }
 

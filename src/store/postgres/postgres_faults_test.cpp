@@ -115,8 +115,101 @@ class PostgresFaults : public PostgresNodes {
     return url_.substr(url_.rfind("%3D") + 3) + "." + name;
   }
 
+  // Appends from as many threads at once as there are writers, one frame each; true: stored.
+  std::vector<bool> append_at_once(std::vector<SessionWriter>& writers, std::int64_t time) {
+    std::vector<codec::Frame> frames;
+    for (SessionWriter& writer : writers) frames.push_back(writer.frame(samples(1, {{time, 1.0}})));
+    std::vector<char> stored(frames.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      threads.emplace_back([&, i] {
+        const auto result = nodes_[0]->append(std::span(&frames[i], 1));
+        stored[i] = static_cast<char>(result.has_value());
+        if (!result) {
+          EXPECT_EQ(result.error().code, Code::kUnavailable) << result.error().message;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t i = 0; i < frames.size(); ++i) {
+      if (stored[i] == 0) writers[i].seek(writers[i].next() - 1);
+    }
+    return {stored.begin(), stored.end()};
+  }
+
   std::atomic<int> seals_ = 0;
 };
+
+// Another node's transaction that stands still; it holds one row.
+class HeldRow : public PostgresFaults {
+ protected:
+  static constexpr std::size_t kWriters = 12;
+
+  void SetUp() override {
+    PostgresFaults::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    writers_.resize(kWriters);
+    for (SessionWriter& writer : writers_) {
+      runs_.push_back(RunId::random());
+      must(*nodes_[0], {writer.frame(session_body(runs_.back())),
+                        writer.frame(codec::SchemaBody{.series = {series_def(1, "x")}})});
+    }
+  }
+  // Only what needs the row is refused, soon, and taken once the row is free.
+  void expect_only_the_first_waits(const std::string& row) {
+    const auto holder = admin();
+    ASSERT_TRUE(holder->script("BEGIN"));
+    ASSERT_TRUE(holder->exec("SELECT 1 FROM " + row + " FOR NO KEY UPDATE"));
+    const BootTime begun = sys::boot_now();
+    std::vector<bool> expected(kWriters, true);
+    expected[0] = false;
+    for (std::int64_t round = 0; round < 3; ++round)
+      EXPECT_EQ(append_at_once(writers_, 5000 + round), expected);
+    EXPECT_LT(sys::boot_now() - begun, std::chrono::seconds(6)) << "one second each at most";
+    ASSERT_TRUE(holder->script("ROLLBACK"));
+    EXPECT_EQ(append_at_once(writers_, 6000), std::vector<bool>(kWriters, true));
+    EXPECT_EQ(values_of(*nodes_[1], runs_[0], "x").size(), 1U);
+    EXPECT_EQ(values_of(*nodes_[1], runs_[1], "x").size(), 4U);
+  }
+
+  std::vector<SessionWriter> writers_;
+  std::vector<RunId> runs_;
+};
+
+TEST_F(HeldRow, OfASessionRefusesItsCallAlone) {
+  expect_only_the_first_waits(table("sessions") + " WHERE id = '\\x" + writers_[0].id().hex() +
+                              "'");
+}
+
+TEST_F(HeldRow, OfARunRefusesItsCallsAlone) {
+  expect_only_the_first_waits(table("runs") + " WHERE id = '\\x" + runs_[0].hex() + "'");
+  for (std::size_t i = 0; i < kWriters; ++i)
+    EXPECT_EQ((*nodes_[1]->run(runs_[i]))->newest, testing::utc(6000));
+}
+
+TEST_F(PostgresFaults, TwoNodesMayDeclareTheSameSeriesAtOnce) {
+  constexpr std::uint32_t kSeries = 400;
+  const RunId run = RunId::random();
+  codec::SchemaBody up;
+  codec::SchemaBody down;
+  for (std::uint32_t i = 1; i <= kSeries; ++i) {
+    up.series.push_back(series_def(i, "m" + std::to_string(i)));
+    down.series.push_back(series_def(i, "m" + std::to_string(kSeries + 1 - i)));
+  }
+  SessionWriter writers[2];
+  for (int n = 0; n < 2; ++n) must(*nodes_[n], {writers[n].frame(session_body(run))});
+  std::vector<std::thread> threads;
+  for (int n = 0; n < 2; ++n) {
+    threads.emplace_back([&, n] {
+      until_taken(*nodes_[n], writers[n].frame(n == 0 ? up : down));
+      until_taken(*nodes_[n], writers[n].frame(samples(1, {{2000, 1.0 * n}})));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(nodes_[0]->series_of(run)->size(), kSeries);
+  EXPECT_EQ(values_of(*nodes_[0], run, "m1"), std::vector<double>{0});
+  EXPECT_EQ(values_of(*nodes_[0], run, "m" + std::to_string(kSeries)), std::vector<double>{1});
+}
 
 TEST_F(PostgresFaults, ACrashWhileSealingLosesAndDoublesNothing) {
   Feeder one(*nodes_[0]);

@@ -186,6 +186,52 @@ TEST_F(PostgresStore, WhatWasDeferredIsDoneInOrderAndItsErrorIsTold) {
   EXPECT_EQ(*db.number("SELECT v FROM t WHERE k = 5"), 0);
 }
 
+TEST_F(PostgresStore, ACommitOfWhatFailedIsNoSuccess) {
+  const auto url = server_->new_schema();
+  ASSERT_TRUE(url);
+  auto database = postgres::open_database(*url, postgres::Mode::kReadWrite);
+  ASSERT_TRUE(database) << database.error().message;
+  sql::Connection& db = **database;
+  ASSERT_TRUE(db.script("CREATE TABLE t (k BIGINT PRIMARY KEY)"));
+  ASSERT_TRUE(db.script("BEGIN"));
+  ASSERT_TRUE(db.exec("INSERT INTO t VALUES (?1)", 1));
+  EXPECT_FALSE(db.exec("INSERT INTO t VALUES (?1)", 1));
+  const auto committed = db.script("COMMIT");
+  ASSERT_FALSE(committed) << "the server answers ROLLBACK";
+  EXPECT_EQ(committed.error().code, Code::kUnavailable);
+  EXPECT_FALSE(db.in_transaction());
+  ASSERT_TRUE(db.script("BEGIN"));
+  ASSERT_TRUE(db.exec("INSERT INTO t VALUES (?1)", 2));
+  ASSERT_TRUE(db.script("SAVEPOINT one"));
+  ASSERT_TRUE(db.defer("INSERT INTO t VALUES (?1)", 2));
+  ASSERT_TRUE(db.script("ROLLBACK TO one; RELEASE one")) << "a deferred error is undone, too";
+  ASSERT_TRUE(db.script("COMMIT"));
+  ASSERT_TRUE(db.script("BEGIN"));
+  ASSERT_TRUE(db.defer("INSERT INTO t VALUES (?1)", 2));
+  ASSERT_TRUE(db.script("ROLLBACK"));
+  EXPECT_FALSE(db.in_transaction());
+  EXPECT_EQ(*db.number("SELECT count(*) FROM t"), 1);
+}
+
+TEST_F(PostgresStore, AWriterThatStandsStillLosesItsLocks) {
+  const auto url = server_->new_schema();
+  ASSERT_TRUE(url);
+  for (const auto mode : {postgres::Mode::kReadWrite, postgres::Mode::kRelaxed}) {
+    auto database = postgres::open_database(*url, mode);
+    ASSERT_TRUE(database) << database.error().message;
+    EXPECT_EQ(*(*database)->number("SELECT setting::int FROM pg_settings WHERE name = "
+                                   "'idle_in_transaction_session_timeout'"),
+              15'000);
+    EXPECT_EQ(
+        *(*database)->number("SELECT setting::int FROM pg_settings WHERE name = 'lock_timeout'"),
+        1'000);
+  }
+  auto reader = postgres::open_database(*url, postgres::Mode::kReadOnly);
+  EXPECT_EQ(*(*reader)->number("SELECT setting::int FROM pg_settings WHERE name = "
+                               "'idle_in_transaction_session_timeout'"),
+            0);
+}
+
 TEST(Placeholders, BecomeDollarsOutsideOfQuotesAndComments) {
   EXPECT_EQ(postgres::with_dollars("SELECT ?1, '?2', \"?3\" -- ?4\n, ?12 FROM t WHERE a ? b"),
             "SELECT $1, '?2', \"?3\" -- ?4\n, $12 FROM t WHERE a ? b");

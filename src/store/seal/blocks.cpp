@@ -82,7 +82,9 @@ Result<std::optional<codec::CounterSample>> BlockMaker::last_of(SeriesId series,
   if (const auto made = last_.find(series); made != last_.end()) return made->second;
   if (block == 0 || series_.at(series).last_session != plan_.session) return std::nullopt;
   const auto row = read_(series, Channel::kValue, 0, (block - 1) / kRowBlocks);
-  if (!row && row.error().code != Code::kCorruption) return tl::unexpected(row.error());
+  const bool damaged =
+      !row && (row.error().code == Code::kCorruption || row.error().code == Code::kNotFound);
+  if (!row && !damaged) return tl::unexpected(row.error());
   if (!row || row->lower.empty()) return std::nullopt;
   const Bucket& bucket = row->lower.back();
   if (bucket.count == bucket.not_finite() || bucket.last_at + 1 != bucket.count)
@@ -102,6 +104,21 @@ Result<> BlockMaker::add_buckets(const Key& key, std::int64_t block, const Point
   return extend(key, 0, block, buckets);
 }
 
+// The row that child number `child` is to be added to; kCorruption when it does not hold exactly
+// those before it.
+Result<codec::PyramidRow> BlockMaker::open_row(const Key& key, std::size_t tier,
+                                               std::int64_t child) {
+  const std::int64_t children = children_of(tier);
+  auto row = read_(key.series, key.channel, static_cast<int>(tier), child / children);
+  if (!row && row.error().code == Code::kNotFound)
+    return fail(Code::kCorruption, "a row of the pyramid is missing");
+  const auto buckets = static_cast<std::size_t>(child % children) * codec::kLowerBuckets /
+                       static_cast<std::size_t>(children);
+  if (row && row->lower.size() != buckets)
+    return fail(Code::kCorruption, "a row of the pyramid has not the buckets of its blocks");
+  return row;
+}
+
 // Adds what child number `child` (a block, or a full row of the tier below) gives a tier.
 Result<> BlockMaker::extend(const Key& key, std::size_t tier, std::int64_t child,
                             std::span<const Bucket> buckets) {
@@ -110,8 +127,7 @@ Result<> BlockMaker::extend(const Key& key, std::size_t tier, std::int64_t child
   auto known = tiers.find(tier);
   if (known == tiers.end()) {
     Tier opened{.no = child / children, .row = {}};
-    if (child % children != 0)
-      opened.row = TRY(read_(key.series, key.channel, static_cast<int>(tier), opened.no));
+    if (child % children != 0) opened.row = TRY(open_row(key, tier, child));
     known = tiers.emplace(tier, std::move(opened)).first;
   }
   codec::extend_row(known->second.row, buckets);

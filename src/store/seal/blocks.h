@@ -41,6 +41,7 @@ class BlockMaker {
   Result<> add_block(SeriesId series, std::size_t times, const Points& points);
   Result<> add_rates(SeriesId series, std::int64_t block, const Points& points);
   Result<> add_buckets(const Key& key, std::int64_t block, const Points& points);
+  Result<codec::PyramidRow> open_row(const Key& key, std::size_t tier, std::int64_t child);
   Result<> extend(const Key& key, std::size_t tier, std::int64_t child,
                   std::span<const codec::Bucket> buckets);
   Result<std::optional<codec::CounterSample>> last_of(SeriesId series, std::int64_t block);

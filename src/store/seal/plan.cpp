@@ -14,6 +14,7 @@ using codec::SamplingGroup;
 NewRowGroup row_group_of(std::int64_t slice, RowGroupState state,
                          std::vector<SamplingGroup> groups) {
   NewRowGroup made{.slice = slice,
+                   .id = {},
                    .state = state,
                    .t0 = std::numeric_limits<std::int64_t>::max(),
                    .t1 = std::numeric_limits<std::int64_t>::min(),
@@ -112,8 +113,10 @@ Result<SealPlan> seal_row_groups(RowGroupsToSeal work, const ReadPyramidRow& rea
     if (!left.times.empty()) rest.push_back(std::move(left));
   }
   maker.finish();
-  if (!rest.empty())
+  if (!rest.empty()) {
     plan.new_groups.push_back(row_group_of(work.slice, work.state, std::move(rest)));
+    plan.new_groups.back().id = plan.row_groups.back();
+  }
   return plan;
 }
 

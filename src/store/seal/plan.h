@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,8 @@ enum class RowGroupState : std::int64_t { kOpen = 0, kSettled = 1, kSetAside = 2
 
 struct NewRowGroup {
   std::int64_t slice = 0;
+  // Of the newest row that it takes the place of: ids keep the order of arrival.
+  std::optional<std::int64_t> id;
   RowGroupState state = RowGroupState::kOpen;
   std::int64_t t0 = 0, t1 = 0;  // least and greatest time, UTC
   std::int64_t points = 0;      // of the series that has most
@@ -93,7 +96,7 @@ using ReadPyramidRow =
 struct RowGroupsToSeal {
   std::int64_t session = 0;
   std::int64_t slice = 0;
-  std::vector<std::int64_t> rows;
+  std::vector<std::int64_t> rows;              // neighbours, ascending
   std::vector<codec::SamplingGroup> groups;    // Gather's
   std::map<SeriesId, SeriesToSeal> series;     // all that stand in groups
   RowGroupState state = RowGroupState::kOpen;  // of what stays in row groups

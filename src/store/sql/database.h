@@ -151,8 +151,11 @@ struct Dialect {
   std::span<const std::pair<std::string_view, std::string_view>> words;
   // Lines of a migration that start with this are for this engine only.
   std::string_view own_lines;
-  // After rows were written with their numbers, so that new ones get greater ones: {0} the table,
-  // {1} its key. Empty: nothing to do.
+  // In a transaction: from here on it waits but an instant for another's rows. Empty: none has any.
+  std::string_view hurry{};
+  // The greatest number that the table {0} ever gave its key {1}, NULL or no row for none.
+  std::string_view last_key{};
+  // After rows were written with their numbers: new ones get greater ones than {2} (1 or more).
   std::string_view skip_keys{};
   // What goes before a table's name to give its space back, a statement of its own. Empty: none.
   std::string_view vacuum{};
@@ -170,6 +173,9 @@ class Connection {
   // False once the engine has ended a transaction by itself (a full disk, an I/O error, a lost
   // connection).
   [[nodiscard]] virtual bool in_transaction() const = 0;
+  // Whether the last failure was that another process's transaction held a row for longer than this
+  // one waits for it.
+  [[nodiscard]] virtual bool lock_refused() const { return false; }
   // Outside a transaction: connects again if the connection is gone. kUnavailable: not now.
   virtual Result<> revive() { return {}; }
   [[nodiscard]] virtual bool alive() const { return true; }

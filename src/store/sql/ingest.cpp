@@ -9,8 +9,10 @@
 namespace corral::store::sql {
 namespace {
 
-// Forgotten sessions are read again from their rows; this only bounds memory.
+// Forgotten sessions are read again from their rows; this only bounds memory: a series takes about
+// 50 bytes.
 constexpr std::size_t kRememberedSessions = 4096;
+constexpr std::size_t kRememberedSeries = 1'000'000;
 
 Error undeclared(std::uint32_t series) {
   return {.code = Code::kUnprocessable,
@@ -37,10 +39,19 @@ std::string lock_session(const Connection& db) {
          std::string(db.dialect().lock_row);
 }
 
+std::string lock_run(const Connection& db) {
+  return "SELECT key FROM runs WHERE key = ?1" + std::string(db.dialect().lock_row);
+}
+
 }  // namespace
 
-Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames) {
-  if (sessions_.size() > kRememberedSessions) forget();
+Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames, LockRuns lock) {
+  if (sessions_.size() > kRememberedSessions || remembered_series_ > kRememberedSeries) {
+    sessions_.clear();
+    remembered_series_ = 0;
+  }
+  call_newest_.clear();
+  call_batches_.clear();
   Call call;
   // All rows are locked before the first change, in an order that all processes share.
   if (db_.dialect().shared) {
@@ -48,8 +59,41 @@ Result<AppendResult> Ingest::append(std::span<const codec::Frame> frames) {
     for (auto& [id, session] : call.touched) session = TRY(find_session(id));
   }
   for (std::size_t i = 0; i < frames.size(); ++i) TRY(take(call, frames[i], i));
-  TRY(finish(call));
+  TRY(finish(call, lock));
   return std::move(call.result);
+}
+
+void Ingest::keep() {
+  for (const auto& [run, time] : call_newest_) {
+    const auto [known, fresh] = newest_.emplace(run, time);
+    if (!fresh) known->second = std::max(known->second, time);
+  }
+  batches_.insert(batches_.end(), call_batches_.begin(), call_batches_.end());
+  call_newest_.clear();
+  call_batches_.clear();
+}
+
+void Ingest::drop(std::span<const codec::Frame> frames) {
+  for (const codec::Frame& frame : frames) sessions_.erase(frame.header.session);
+  call_newest_.clear();
+  call_batches_.clear();
+}
+
+// In the order of keys, which all processes share: nobody waits for one who waits for him.
+Result<> Ingest::finish_group() {
+  for (const auto& [run, newest] : newest_)
+    TRY(db_.defer("UPDATE runs SET newest = ?2 WHERE key = ?1 AND newest < ?2", run, newest));
+  newest_.clear();
+  return db_.flush();
+}
+
+void Ingest::forget() {
+  sessions_.clear();
+  remembered_series_ = 0;
+  newest_.clear();
+  batches_.clear();
+  call_newest_.clear();
+  call_batches_.clear();
 }
 
 Result<> Ingest::take(Call& call, const codec::Frame& frame, std::size_t index) {
@@ -90,7 +134,7 @@ Result<> Ingest::take(Call& call, const codec::Frame& frame, std::size_t index) 
   }
   if (!session) {
     session = TRY(open_session(call, frame, *content->session));
-    sessions_[header.session] = session;
+    remember(session);
   } else {
     TRY(store(call, *session, frame, *content));
   }
@@ -111,22 +155,31 @@ Result<std::optional<Error>> Ingest::contradiction(const SessionState* session,
     return Error{.code = Code::kUnprocessable,
                  .message = "the session belongs to run " + session->run_id.hex()};
   }
-  for (const codec::SeriesDef& def : content.series) {
-    if (auto error = TRY(redeclared(*session, def))) return error;
-  }
+  if (auto error = TRY(redeclared(*session, content))) return error;
   if (const auto* column = first_undeclared(*session, content)) return undeclared(column->series);
   return std::nullopt;
 }
 
 Result<std::optional<Error>> Ingest::redeclared(const SessionState& session,
-                                                const codec::SeriesDef& def) {
-  const auto known = session.series.find(def.id);
-  if (known == session.series.end()) return std::nullopt;
-  const auto same = TRY(find_series(session, def));
-  if (same == known->second) return std::nullopt;
-  return Error{
-      .code = Code::kUnprocessable,
-      .message = fmt::format("series {} is already another metric than {}", def.id, def.name)};
+                                                const Content& content) {
+  SeriesDefs again;
+  for (const codec::SeriesDef& def : content.series) {
+    if (session.series.contains(def.id)) again.push_back(&def);
+  }
+  const KnownSeries known = TRY(find_series(session, again));
+  for (const codec::SeriesDef* def : again) {
+    const auto same = known.find({def->owner, def->name, def->source});
+    if (same != known.end() && same->second == session.series.at(def->id)) continue;
+    return Error{
+        .code = Code::kUnprocessable,
+        .message = fmt::format("series {} is already another metric than {}", def->id, def->name)};
+  }
+  return std::nullopt;
+}
+
+void Ingest::remember(const std::shared_ptr<SessionState>& session) {
+  sessions_[session->id] = session;
+  remembered_series_ += session->series.size();
 }
 
 Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
@@ -157,7 +210,7 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
       TRY(db_.query("SELECT local, series FROM session_series WHERE session = ?1", state->key));
   while (TRY(row.step()))
     state->series[static_cast<std::uint32_t>(row.integer(0))] = SeriesId{row.integer(1)};
-  sessions_[id] = state;
+  remember(state);
   return state;
 }
 
@@ -170,10 +223,10 @@ Result<bool> Ingest::still_true(const SessionState& session) {
          (row.integer(2) != 0) == session.removed;
 }
 
-// Once per call: newest times, durable sequence numbers; then what the caller is told.
-Result<> Ingest::finish(Call& call) {
-  for (const auto& [run, newest] : call.newest) {
-    TRY(db_.defer("UPDATE runs SET newest = greatest(newest, ?2) WHERE key = ?1", run, newest));
+// Once per call: durable sequence numbers; then what the caller is told.
+Result<> Ingest::finish(Call& call, LockRuns lock) {
+  if (lock == LockRuns::kAtOnce) {
+    for (const auto& [run, newest] : call_newest_) TRY(db_.defer(lock_run(db_), run));
   }
   for (const auto& [id, session] : call.touched) {
     call.result.acks.push_back({.session = id, .durable_seq = session ? session->durable_seq : 0});

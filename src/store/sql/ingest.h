@@ -3,10 +3,12 @@
 //
 // It knows the sessions' sequence rule (docs/format-frame.md): a session's frames come in order and
 // without gaps, old ones are acknowledged and ignored, and after one refusal the rest of that
-// session in the call is refused too. What a call changed stays in this object's cache of sessions;
-// after a rollback the caller must call forget(). Where several processes write to one database
-// (Dialect::shared), a session's row is locked before anything of it is stored, and what is
-// remembered of it counts only if durable_seq is still what it was. One thread.
+// session in the call is refused too. What a call changed stays in this object's cache of sessions:
+// after its savepoint the caller must call keep() or drop(), and after a rollback of the whole
+// transaction forget(). Rows of runs are written once per transaction, by finish_group(). Where
+// several processes write to one database (Dialect::shared), a session's row is locked before
+// anything of it is stored, and what is remembered of it counts only if durable_seq is still what
+// it was. One thread.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,8 @@
 #include <memory>
 #include <set>
 #include <span>
+#include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,21 +50,32 @@ inline tl::unexpected<Error> lost_race() {
 class Ingest {
  public:
   explicit Ingest(Connection& database) : db_(database) {}
+  // When the rows of runs are locked that a call moves on: all at the end, in the order of their
+  // keys; or at once, so that a row which another process holds fails this call alone.
+  enum class LockRuns : std::uint8_t { kAtTheEnd, kAtOnce };
   // Refusals are in the answer; an Error means that the caller must roll back.
-  Result<AppendResult> append(std::span<const codec::Frame> frames);
-  void forget() { sessions_.clear(); }
-  // Batch rows written since the last call: the session's key and the row's bytes.
+  Result<AppendResult> append(std::span<const codec::Frame> frames, LockRuns lock);
+  // What the last append() did stays in the transaction.
+  void keep();
+  // It was rolled back, whichever way it ended.
+  void drop(std::span<const codec::Frame> frames);
+  // Directly before the COMMIT.
+  Result<> finish_group();
+  void forget();
+  // Batch rows kept since the last call: the session's key and the row's bytes.
   std::vector<std::pair<std::int64_t, std::size_t>> take_batches() {
     return std::exchange(batches_, {});
   }
 
  private:
+  // What is to be done once for many calls, or told once they are stored.
+  using Newest = std::map<std::int64_t, std::int64_t>;  // run key -> newest UTC time
+  using Batches = std::vector<std::pair<std::int64_t, std::size_t>>;
   // Of one append() call.
   struct Call {
     AppendResult result;
     std::map<SessionId, std::shared_ptr<SessionState>> touched;  // null: not known to the store
     std::set<SessionId> refused;
-    std::map<std::int64_t, std::int64_t> newest;  // run key -> newest UTC time
     std::set<RunId> changed_runs, data_runs;
     std::set<std::int64_t> data_workloads;  // keys whose shared series grew
   };
@@ -69,8 +84,9 @@ class Ingest {
   Result<std::shared_ptr<SessionState>> find_session(SessionId id);
   Result<bool> still_true(const SessionState& session);
   Result<std::optional<Error>> contradiction(const SessionState* session, const Content& content);
-  Result<std::optional<Error>> redeclared(const SessionState& session, const codec::SeriesDef& def);
-  Result<> finish(Call& call);
+  Result<std::optional<Error>> redeclared(const SessionState& session, const Content& content);
+  Result<> finish(Call& call, LockRuns lock);
+  void remember(const std::shared_ptr<SessionState>& session);
 
   // ingest_rows.cpp: the rows of one accepted frame
   Result<> store(Call& call, SessionState& session, const codec::Frame& frame,
@@ -85,9 +101,15 @@ class Ingest {
   Result<> store_end(Call& call, const SessionState& session, const codec::RunEndBody& end);
   Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                      const codec::GapBody& gap);
-  Result<> declare(SessionState& session, const codec::SeriesDef& def);
-  Result<std::optional<SeriesId>> find_series(const SessionState& session,
-                                              const codec::SeriesDef& def);
+  using SeriesDefs = std::vector<const codec::SeriesDef*>;
+  // What the store knows of a frame's series, by owner kind, name and source.
+  using KnownSeries =
+      std::map<std::tuple<metric::Owner, std::string_view, std::string_view>, SeriesId>;
+  Result<> declare(SessionState& session, const std::vector<codec::SeriesDef>& defs);
+  Result<> make_series(const SessionState& session, const SeriesDefs& defs);
+  Result<KnownSeries> find_series(const SessionState& session, const SeriesDefs& defs);
+  Result<> find_few(const SessionState& session, const SeriesDefs& defs, KnownSeries& known);
+  Result<> find_many(const SessionState& session, const SeriesDefs& defs, KnownSeries& known);
 
   // ingest_session.cpp: experiment, workload, run and session of a first frame
   Result<std::shared_ptr<SessionState>> open_session(Call& call, const codec::Frame& frame,
@@ -105,8 +127,10 @@ class Ingest {
   Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started, std::int64_t run);
 
   Connection& db_;
-  std::vector<std::pair<std::int64_t, std::size_t>> batches_;
+  Newest newest_, call_newest_;     // of the calls that are kept; of the one that goes on
+  Batches batches_, call_batches_;  // likewise
   std::unordered_map<SessionId, std::shared_ptr<SessionState>> sessions_;
+  std::size_t remembered_series_ = 0;  // of all sessions_ since they were last forgotten
 };
 
 }  // namespace corral::store::sql

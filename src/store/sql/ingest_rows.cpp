@@ -14,11 +14,19 @@ std::string links_json(const std::vector<std::uint64_t>& links) {
   return json;
 }
 
+std::int64_t owner_of(const SessionState& session, metric::Owner owner) {
+  return owner == metric::Owner::kRun ? session.run : session.workload;
+}
+
+auto key_of(const codec::SeriesDef& def) {
+  return std::tuple(def.owner, std::string_view(def.name), std::string_view(def.source));
+}
+
 }  // namespace
 
 Result<> Ingest::store(Call& call, SessionState& session, const codec::Frame& frame,
                        const Content& content) {
-  for (const codec::SeriesDef& def : content.series) TRY(declare(session, def));
+  TRY(declare(session, content.series));
   if (content.sample_times) TRY(store_batch(call, session, frame, content));
   TRY(store_phases(session, content.phases));
   for (const codec::Event& event : content.events)
@@ -29,39 +37,95 @@ Result<> Ingest::store(Call& call, SessionState& session, const codec::Frame& fr
   if (content.gap) TRY(store_gap(call, session, frame, *content.gap));
   if (content.times) {
     const std::int64_t newest = ns_of(session.anchor.to_utc(boot_time(content.times->high)));
-    const auto [entry, fresh] = call.newest.emplace(session.run, newest);
+    const auto [entry, fresh] = call_newest_.emplace(session.run, newest);
     if (!fresh) entry->second = std::max(entry->second, newest);
     call.data_runs.insert(session.run_id);
   }
   return {};
 }
 
-Result<std::optional<SeriesId>> Ingest::find_series(const SessionState& session,
-                                                    const codec::SeriesDef& def) {
-  const std::int64_t owner = def.owner == metric::Owner::kRun ? session.run : session.workload;
-  const auto id = TRY(db_.number(
-      "SELECT id FROM series WHERE owner_kind = ?1 AND owner = ?2 AND name = ?3 AND source = ?4",
-      def.owner, owner, def.name, def.source));
-  return id ? std::optional(SeriesId{*id}) : std::nullopt;
+// By name and source: one statement each, or all series of an owner where that is less.
+Result<Ingest::KnownSeries> Ingest::find_series(const SessionState& session,
+                                                const SeriesDefs& defs) {
+  constexpr std::size_t kFew = 32;
+  KnownSeries known;
+  TRY(defs.size() <= kFew ? find_few(session, defs, known) : find_many(session, defs, known));
+  return known;
 }
 
-// Several sessions may feed one series; the first to declare it says its unit and kind.
-Result<> Ingest::declare(SessionState& session, const codec::SeriesDef& def) {
-  if (session.series.contains(def.id)) return {};
-  std::optional<SeriesId> series = TRY(find_series(session, def));
-  if (!series) {
-    const std::int64_t owner = def.owner == metric::Owner::kRun ? session.run : session.workload;
-    const auto made = TRY(
-        db_.number("INSERT INTO series (owner_kind, owner, name, source, unit, kind, aggregation) "
-                   "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
-                   "ON CONFLICT (owner_kind, owner, name, source) DO NOTHING RETURNING id",
-                   def.owner, owner, def.name, def.source, def.unit, def.kind, def.aggregation));
-    series = made ? SeriesId{*made} : TRY(find_series(session, def));
-    if (!series) return lost_race();
+Result<> Ingest::find_few(const SessionState& session, const SeriesDefs& defs, KnownSeries& known) {
+  for (const codec::SeriesDef* def : defs) {
+    const auto id = TRY(db_.number(
+        "SELECT id FROM series WHERE owner_kind = ?1 AND owner = ?2 AND name = ?3 AND source = ?4",
+        def->owner, owner_of(session, def->owner), def->name, def->source));
+    if (id) known[key_of(*def)] = SeriesId{*id};
   }
-  TRY(db_.defer("INSERT INTO session_series (session, local, series) VALUES (?1, ?2, ?3)",
-                session.key, def.id, *series));
-  session.series[def.id] = *series;
+  return {};
+}
+
+Result<> Ingest::find_many(const SessionState& session, const SeriesDefs& defs,
+                           KnownSeries& known) {
+  std::set<KnownSeries::key_type> wanted;
+  std::set<metric::Owner> owners;
+  for (const codec::SeriesDef* def : defs) {
+    wanted.insert(key_of(*def));
+    owners.insert(def->owner);
+  }
+  for (const metric::Owner owner : owners) {
+    Statement row =
+        TRY(db_.query("SELECT id, name, source FROM series WHERE owner_kind = ?1 AND owner = ?2",
+                      owner, owner_of(session, owner)));
+    while (TRY(row.step())) {
+      const std::string name = row.text(1);
+      const std::string source = row.text(2);
+      // The frame's own text is the key: it outlives the row.
+      const auto asked = wanted.find({owner, name, source});
+      if (asked != wanted.end()) known[*asked] = SeriesId{row.integer(0)};
+    }
+  }
+  return {};
+}
+
+// Several sessions may feed one series; the first to declare it says its unit and kind. Where
+// others write too, one who makes the same series at the same moment is waited for: all make them
+// in the same order, so that none waits for each other.
+Result<> Ingest::declare(SessionState& session, const std::vector<codec::SeriesDef>& defs) {
+  SeriesDefs fresh;
+  std::set<std::uint32_t> ids;
+  for (const codec::SeriesDef& def : defs) {
+    if (!session.series.contains(def.id) && ids.insert(def.id).second) fresh.push_back(&def);
+  }
+  if (fresh.empty()) return {};
+  KnownSeries known = TRY(find_series(session, fresh));
+  SeriesDefs missing;
+  for (const codec::SeriesDef* def : fresh) {
+    if (!known.contains(key_of(*def))) missing.push_back(def);
+  }
+  TRY(make_series(session, missing));
+  if (!missing.empty()) known.merge(TRY(find_series(session, missing)));
+  for (const codec::SeriesDef* def : fresh) {
+    const auto made = known.find(key_of(*def));
+    if (made == known.end()) return lost_race();
+    TRY(db_.defer("INSERT INTO session_series (session, local, series) VALUES (?1, ?2, ?3)",
+                  session.key, def->id, made->second));
+    session.series[def->id] = made->second;
+  }
+  remembered_series_ += fresh.size();
+  return {};
+}
+
+Result<> Ingest::make_series(const SessionState& session, const SeriesDefs& defs) {
+  // Of two definitions of one series the first counts.
+  std::map<KnownSeries::key_type, const codec::SeriesDef*> in_order;
+  for (const codec::SeriesDef* def : defs) in_order.emplace(key_of(*def), def);
+  for (const auto& [key, def] : in_order) {
+    TRY(
+        db_.defer("INSERT INTO series (owner_kind, owner, name, source, unit, kind, aggregation) "
+                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) "
+                  "ON CONFLICT (owner_kind, owner, name, source) DO NOTHING",
+                  def->owner, owner_of(session, def->owner), def->name, def->source, def->unit,
+                  def->kind, def->aggregation));
+  }
   return {};
 }
 
@@ -74,7 +138,7 @@ Result<> Ingest::store_batch(Call& call, SessionState& session, const codec::Fra
                 "?3, ?4, ?5, ?6)",
                 session.key, frame.header.first, frame.header.last, utc(content.sample_times->low),
                 utc(content.sample_times->high), frame.raw));
-  batches_.emplace_back(session.key, frame.raw.size());
+  call_batches_.emplace_back(session.key, frame.raw.size());
   call.data_workloads.insert(session.workload);
   return {};
 }
@@ -191,8 +255,10 @@ Result<> Ingest::store_gap(Call& call, const SessionState& session, const codec:
   if (!event) return {};
   std::int64_t newest =
       TRY(db_.number("SELECT newest FROM runs WHERE key = ?1", session.run)).value_or(0);
-  if (const auto seen = call.newest.find(session.run); seen != call.newest.end())
-    newest = std::max(newest, seen->second);
+  for (const Newest* group : {&newest_, &call_newest_}) {
+    if (const auto seen = group->find(session.run); seen != group->end())
+      newest = std::max(newest, seen->second);
+  }
   call.data_runs.insert(session.run_id);
   return store_event(session, utc_time(newest), *event);
 }

@@ -24,6 +24,33 @@ Result<> delete_rows(Connection& db, std::string_view sql, const std::vector<std
   return {};
 }
 
+// A row that the plan does not know among them, stored meanwhile with a lower number, is a
+// conflict.
+Result<> delete_batches(Connection& db, const SealPlan& plan) {
+  if (plan.batches.empty()) return {};
+  std::size_t deleted = 0;
+  Statement row = TRY(
+      db.query("DELETE FROM batches WHERE session = ?1 AND damaged = 0 AND id BETWEEN ?2 AND ?3 "
+               "RETURNING id",
+               plan.session, plan.batches.front(), plan.batches.back()));
+  while (TRY(row.step())) ++deleted;
+  return deleted == plan.batches.size() ? Result<>() : moved_on();
+}
+
+Result<> write_row_group(Connection& db, std::int64_t session, const NewRowGroup& group) {
+  if (group.id) {
+    return db.defer(
+        "INSERT INTO row_groups (id, session, slice, state, t0, t1, points, data) "
+        "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        *group.id, session, group.slice, group.state, group.t0, group.t1, group.points,
+        blob_of(group.data));
+  }
+  return db.defer(
+      "INSERT INTO row_groups (session, slice, state, t0, t1, points, data) "
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+      session, group.slice, group.state, group.t0, group.t1, group.points, blob_of(group.data));
+}
+
 Result<> write_slices(Connection& db, const SealPlan& plan) {
   for (const auto& [series, slice] : plan.dealt) {
     TRY(db.defer("UPDATE session_series SET slice = ?3 WHERE session = ?1 AND series = ?2",
@@ -35,13 +62,7 @@ Result<> write_slices(Connection& db, const SealPlan& plan) {
                  "ON CONFLICT (session, slice) DO UPDATE SET statistics = excluded.statistics",
                  plan.session, slice, blob_of(encode_statistics(statistics))));
   }
-  for (const NewRowGroup& group : plan.new_groups) {
-    TRY(
-        db.defer("INSERT INTO row_groups (session, slice, state, t0, t1, points, data) "
-                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-                 plan.session, group.slice, group.state, group.t0, group.t1, group.points,
-                 blob_of(group.data)));
-  }
+  for (const NewRowGroup& group : plan.new_groups) TRY(write_row_group(db, plan.session, group));
   return {};
 }
 
@@ -85,11 +106,11 @@ Result<codec::PyramidRow> read_pyramid_row(Connection& db, const PyramidKey& key
 }
 
 Result<> write_plan(Connection& db, const SealPlan& plan) {
-  TRY(delete_rows(db, "DELETE FROM batches WHERE id = ?1 RETURNING id", plan.batches));
-  TRY(delete_rows(db, "DELETE FROM row_groups WHERE id = ?1 RETURNING id", plan.row_groups));
-  failpoint::reach("seal.deleted");
   for (const std::int64_t id : plan.damaged_batches)
     TRY(db.defer("UPDATE batches SET damaged = 1 WHERE id = ?1", id));
+  TRY(delete_batches(db, plan));
+  TRY(delete_rows(db, "DELETE FROM row_groups WHERE id = ?1 RETURNING id", plan.row_groups));
+  failpoint::reach("seal.deleted");
   for (const std::int64_t id : plan.damaged_row_groups)
     TRY(db.defer("UPDATE row_groups SET state = ?2 WHERE id = ?1", id, RowGroupState::kSetAside));
   TRY(write_slices(db, plan));

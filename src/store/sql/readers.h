@@ -21,13 +21,22 @@ class Readers {
   // Calls read(connection) inside one snapshot. Waits while `most` others read.
   template <class Read>
   auto with(Read&& read) -> decltype(read(std::declval<Connection&>())) {
-    std::unique_ptr<Connection> connection = TRY(borrow());
-    auto result = in_snapshot(*connection, std::forward<Read>(read));
-    give_back(std::move(connection));
-    return result;
+    Lease lease(*this, TRY(borrow()));
+    return in_snapshot(*lease.connection, std::forward<Read>(read));
   }
 
  private:
+  // Gives back what was borrowed, whichever way `read` ends.
+  struct Lease {
+    Lease(Readers& readers, std::unique_ptr<Connection> borrowed)
+        : owner(readers), connection(std::move(borrowed)) {}
+    ~Lease() { owner.give_back(std::move(connection)); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    Readers& owner;
+    std::unique_ptr<Connection> connection;
+  };
+
   template <class Read>
   static auto in_snapshot(Connection& connection, Read&& read) -> decltype(read(connection)) {
     auto begun = begin(connection);

@@ -96,10 +96,11 @@ struct Candidate {
 };
 
 // Runs that ended, the oldest first.
-Result<std::vector<Candidate>> ended_runs(Connection& db) {
+Result<std::vector<Candidate>> ended_runs(Connection& db, UtcTime now) {
   Statement row = TRY(db.query(
-      "SELECT id, key, workload, coalesce(ended, newest) FROM runs WHERE status <> 0 ORDER BY "
-      "coalesce(ended, newest), key"));
+      "SELECT id, key, workload, coalesce(ended, newest) FROM runs WHERE status <> 0 AND NOT "
+      "(status = ?1 AND newest > ?2) ORDER BY coalesce(ended, newest), key",
+      RunStatus::kUnknown, now - kStillSends));
   std::vector<Candidate> runs;
   while (TRY(row.step())) {
     runs.push_back({.id = row.id128<RunId>(0),
@@ -118,9 +119,22 @@ Result<std::map<std::int64_t, std::int64_t>> runs_by_workload(Connection& db) {
   return runs;
 }
 
+// What was removed and is not yet deleted.
+Result<std::int64_t> bytes_that_go(Connection& db) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> owners;
+  {
+    Statement row = TRY(db.query("SELECT owner_kind, owner FROM removals"));
+    while (TRY(row.step())) owners.emplace_back(row.integer(0), row.integer(1));
+  }
+  std::int64_t bytes = 0;
+  for (const auto& [kind, key] : owners)
+    bytes += TRY(bytes_of(db, kind == 0 ? kRunBytes : kWorkloadBytes, key));
+  return bytes;
+}
+
 }  // namespace
 
-Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, bool force) {
+Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfRunning running) {
   Removal removal;
   std::set<RunId> seen;
   for (const RunId id : runs) {
@@ -130,8 +144,9 @@ Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, boo
       Statement row = TRY(db.query("SELECT key, status, name FROM runs WHERE id = ?1", id));
       if (!TRY(row.step())) continue;
       key = row.integer(0);
-      if (static_cast<RunStatus>(row.integer(1)) == RunStatus::kRunning && !force)
-        return still_running(row.text(2), id);
+      const bool runs_now = static_cast<RunStatus>(row.integer(1)) == RunStatus::kRunning;
+      if (runs_now && running == OfRunning::kRefuse) return still_running(row.text(2), id);
+      if (runs_now && running == OfRunning::kSkip) continue;
     }
     removal.runs.push_back(id);
     removal.points += TRY(points_of_run(db, key));
@@ -153,10 +168,10 @@ Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, 
   // The whole database takes more than what is counted in it: below the limit there is no need to.
   std::int64_t excess = 0;
   if (retention.bytes && TRY(db.bytes()) > *retention.bytes)
-    excess = TRY(db.number(kAllBytes)).value_or(0) - *retention.bytes;
+    excess = TRY(db.number(kAllBytes)).value_or(0) - TRY(bytes_that_go(db)) - *retention.bytes;
   auto left = TRY(runs_by_workload(db));
   std::vector<RunId> runs;
-  for (const Candidate& run : TRY(ended_runs(db))) {
+  for (const Candidate& run : TRY(ended_runs(db, now))) {
     const bool old = retention.age && utc_time(run.ended) < now - *retention.age;
     if (!old && excess <= 0) break;
     runs.push_back(run.id);

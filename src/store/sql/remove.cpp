@@ -194,10 +194,13 @@ tl::unexpected<Error> still_running(const std::string& name, RunId id) {
                           id.hex()));
 }
 
-Result<bool> mark_removed(Connection& db, RunId id, bool force) {
+Result<bool> mark_removed(Connection& db, RunId id, OfRunning running) {
   const auto run = TRY(lock_run(db, id));
   if (!run) return false;
-  if (run->status == RunStatus::kRunning && !force) return still_running(run->name, id);
+  if (run->status == RunStatus::kRunning) {
+    if (running == OfRunning::kRefuse) return still_running(run->name, id);
+    if (running == OfRunning::kSkip) return false;
+  }
   TRY(db.exec("UPDATE sessions SET removed = 1 WHERE run = ?1", run->key));
   TRY(db.exec("INSERT INTO removed_runs (id, key, workload, removed) VALUES (?1, ?2, ?3, ?4)", id,
               run->key, run->workload, sys::utc_now()));
@@ -226,7 +229,8 @@ Result<> drop_empty_experiment(Connection& db, ExperimentId id) {
 Result<bool> clean_removed(Connection& db, BootTime until) {
   do {
     const auto owner = TRY(next_owner(db));
-    if (!owner) return false;
+    // Another server may have finished the only one that this statement saw, and more be there.
+    if (!owner) return TRY(db.number("SELECT 1 FROM removals LIMIT 1")).has_value();
     Cleaning cleaning(db, *owner, until);
     TRY(cleaning.round());
     if (cleaning.clean()) failpoint::reach("remove.cleaned");

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +22,12 @@
 
 namespace corral::store::sql {
 
-// False: there is no such run. kConflict: it is running, and not `force`d; or another process's
+// What becomes of a run that is running.
+enum class OfRunning : std::uint8_t { kRefuse, kSkip, kTake };
+
+// False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
 // writes came between (the caller rolls back and may try again).
-Result<bool> mark_removed(Connection& db, RunId id, bool force);
+Result<bool> mark_removed(Connection& db, RunId id, OfRunning running);
 // An experiment without runs and workloads.
 Result<> drop_empty_experiment(Connection& db, ExperimentId id);
 
@@ -34,13 +38,15 @@ Result<bool> clean_removed(Connection& db, BootTime until);
 inline constexpr Nanos kRemovalSlice = std::chrono::milliseconds(30);
 
 // What removing these runs would take, in the caller's snapshot. kConflict: one of them is running,
-// and not `force`d.
-Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, bool force);
+// and refused.
+Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfRunning running);
 // The refusal of both.
 tl::unexpected<Error> still_running(const std::string& name, RunId id);
 // kNotFound: there is no such experiment.
 Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id);
-// The runs that no longer fit, the oldest first.
+// The runs that no longer fit, the oldest first. Runs whose end is unknown and that sent something
+// within kStillSends are none of them, and what was removed takes no room, deleted or not.
+inline constexpr Nanos kStillSends = std::chrono::minutes(10);
 Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now);
 
 }  // namespace corral::store::sql

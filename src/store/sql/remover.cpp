@@ -1,7 +1,6 @@
 #include "store/sql/remover.h"
 
 #include "core/failpoint.h"
-#include "store/sql/remove.h"
 #include "sys/clock.h"
 
 namespace corral::store::sql {
@@ -22,28 +21,41 @@ Result<> Remover::transact(const Writer::Write& write) {
   return done;
 }
 
-Result<> Remover::mark(std::span<const RunId> runs, bool force) {
+Result<std::vector<RunId>> Remover::mark(std::span<const RunId> runs, OfRunning running) {
+  std::vector<RunId> all;
   while (!runs.empty()) {
-    std::size_t marked = 0;
+    std::size_t looked_at = 0;
+    std::vector<RunId> marked;
     const auto some = [&](Connection& db) -> Result<> {
       const BootTime until = sys::boot_now() + kRemovalSlice;
-      for (marked = 0; marked < runs.size() && (marked == 0 || sys::boot_now() < until); ++marked)
-        TRY(mark_removed(db, runs[marked], force));
+      marked.clear();
+      for (looked_at = 0; looked_at < runs.size() && (looked_at == 0 || sys::boot_now() < until);
+           ++looked_at) {
+        if (TRY(mark_removed(db, runs[looked_at], running))) marked.push_back(runs[looked_at]);
+      }
       return {};
     };
     TRY(transact(some));
     failpoint::reach("remove.after_mark");
     sealer_.note_removal();
-    runs = runs.subspan(marked);
+    all.insert(all.end(), marked.begin(), marked.end());
+    runs = runs.subspan(looked_at);
   }
-  return {};
+  return all;
+}
+
+Result<Removal> Remover::remove(std::span<const RunId> runs, OfRunning running, bool dry_run) {
+  Removal removal =
+      TRY(readers_.with([&](Connection& db) { return size_of_removal(db, runs, running); }));
+  if (dry_run) return removal;
+  auto marked = TRY(mark(removal.runs, running));
+  // What began to run meanwhile stays; another server may have removed the rest, which is the same.
+  if (running == OfRunning::kSkip) removal.runs = std::move(marked);
+  return removal;
 }
 
 Result<Removal> Remover::remove_runs(std::span<const RunId> runs, const RemoveOptions& options) {
-  Removal removal =
-      TRY(readers_.with([&](Connection& db) { return size_of_removal(db, runs, options.force); }));
-  if (!options.dry_run) TRY(mark(removal.runs, options.force));
-  return removal;
+  return remove(runs, options.force ? OfRunning::kTake : OfRunning::kRefuse, options.dry_run);
 }
 
 Result<Removal> Remover::remove_experiment(ExperimentId id, const RemoveOptions& options) {
@@ -54,12 +66,12 @@ Result<Removal> Remover::remove_experiment(ExperimentId id, const RemoveOptions&
   return removal;
 }
 
-// What was removed before must be gone, or it would count as taking room.
+// What was removed before shall be gone; where more is removed meanwhile, outlived() leaves it out.
 Result<Removal> Remover::prune(const Retention& retention, UtcTime now, bool dry_run) {
   if (retention.bytes && !dry_run) TRY(sealer_.clean_all());
   const auto runs =
       TRY(readers_.with([&](Connection& db) { return outlived(db, retention, now); }));
-  return remove_runs(runs, {.force = false, .dry_run = dry_run});
+  return remove(runs, OfRunning::kSkip, dry_run);
 }
 
 }  // namespace corral::store::sql

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "store/sql/readers.h"
+#include "store/sql/remove.h"
 #include "store/sql/sealer.h"
 #include "store/sql/writer.h"
 #include "store/store.h"
@@ -23,7 +25,9 @@ class Remover {
   Result<Removal> prune(const Retention& retention, UtcTime now, bool dry_run);
 
  private:
-  Result<> mark(std::span<const RunId> runs, bool force);
+  Result<Removal> remove(std::span<const RunId> runs, OfRunning running, bool dry_run);
+  // Those that were marked.
+  Result<std::vector<RunId>> mark(std::span<const RunId> runs, OfRunning running);
   Result<> transact(const Writer::Write& write);
 
   Readers& readers_;

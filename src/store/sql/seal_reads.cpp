@@ -1,8 +1,8 @@
 #include "store/sql/seal_reads.h"
 
 #include <deque>
-#include <limits>
 #include <set>
+#include <span>
 
 #include "metric/catalogue.h"
 #include "store/seal/gather.h"
@@ -13,8 +13,12 @@
 namespace corral::store::sql {
 namespace {
 
-constexpr std::size_t kSealBytes = 32u << 20;
+// Of one plan: stored, and decoded. What one transaction writes, and what a sealer holds, follow.
+constexpr std::int64_t kSealBytes = 4 << 20;
 constexpr std::int64_t kSealRows = 256;
+constexpr std::size_t kSealDecoded = 32u << 20;
+// Points of the longest series in the row groups of one plan.
+constexpr std::int64_t kSealPoints = 4 * static_cast<std::int64_t>(codec::kColumnEntries);
 
 struct SealedSession {
   ClockAnchor anchor;
@@ -44,20 +48,45 @@ struct BatchRows {
   std::deque<std::vector<codec::SamplesBody>> samples;  // stable: Gather points into it
 };
 
-Result<BatchRows> batch_rows(Connection& db, std::int64_t session) {
-  BatchRows batches;
+std::size_t decoded_bytes(const std::vector<codec::SamplesBody>& bodies) {
+  std::size_t values = 0;
+  for (const auto& body : bodies) {
+    for (const auto& group : body.groups) {
+      values += group.times.size() + group.steps.size();
+      for (const auto& column : group.columns) values += column.values.size();
+    }
+  }
+  return values * sizeof(double);
+}
+
+// The last of the oldest rows that one plan takes; nothing when there is none.
+Result<std::optional<std::int64_t>> last_batch(Connection& db, std::int64_t session) {
+  std::optional<std::int64_t> last;
   Statement row =
-      TRY(db.query("SELECT id, frame FROM batches WHERE session = ?1 AND damaged = 0 "
+      TRY(db.query("SELECT id, length(frame) FROM batches WHERE session = ?1 AND damaged = 0 "
                    "ORDER BY id LIMIT ?2",
                    session, kSealRows));
-  std::size_t bytes = 0;
-  while (bytes < kSealBytes && TRY(row.step())) {
-    bytes += row.blob(1).size();
+  for (std::int64_t bytes = 0; bytes < kSealBytes && TRY(row.step()); bytes += row.integer(1))
+    last = row.integer(0);
+  return last;
+}
+
+Result<BatchRows> batch_rows(Connection& db, std::int64_t session) {
+  BatchRows batches;
+  const auto last = TRY(last_batch(db, session));
+  if (!last) return batches;
+  Statement row =
+      TRY(db.query("SELECT id, frame FROM batches WHERE session = ?1 AND damaged = 0 AND id <= ?2 "
+                   "ORDER BY id",
+                   session, *last));
+  std::size_t decoded = 0;
+  while (decoded < kSealDecoded && TRY(row.step())) {
     auto samples = samples_of(row.blob(1));
     if (!samples) {
       batches.damaged.push_back(row.integer(0));
       continue;
     }
+    decoded += decoded_bytes(*samples);
     batches.rows.push_back(row.integer(0));
     batches.samples.push_back(*std::move(samples));
   }
@@ -83,30 +112,43 @@ Result<std::vector<RowGroupSize>> row_groups_of(Connection& db, const SliceKey& 
   return found;
 }
 
-std::vector<std::int64_t> smaller_than(const std::vector<RowGroupSize>& groups,
-                                       std::int64_t points) {
-  std::vector<std::int64_t> rows;
-  for (const RowGroupSize& group : groups) {
-    if (group.points < points) rows.push_back(group.id);
+using Rows = std::span<const RowGroupSize>;
+
+// The oldest rows that together have points enough for one plan.
+Rows oldest(Rows groups) {
+  std::int64_t points = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    points += groups[i].points;
+    if (points >= kSealPoints) return groups.first(i + 1);
   }
-  return rows;
+  return groups;
 }
 
-// The rows that are worth merging now. Sixteen of like size become one, so that a point is written
-// again a few times only, however small the first pieces are.
-std::vector<std::int64_t> chosen(const std::vector<RowGroupSize>& groups, RowGroupState state) {
+// The longest run of neighbours that are all smaller.
+Rows neighbours_below(Rows groups, std::int64_t size) {
+  Rows best;
+  for (std::size_t first = 0; first < groups.size();) {
+    std::size_t last = first;
+    while (last < groups.size() && groups[last].points < size) ++last;
+    if (last - first > best.size()) best = groups.subspan(first, last - first);
+    first = last + 1;
+  }
+  return best;
+}
+
+// The rows that are worth merging now, neighbours. Sixteen of like size become one, so that a point
+// is written again a few times only, however small the first pieces are.
+Rows chosen(Rows groups, RowGroupState state) {
   constexpr std::size_t kMerge = 16;
-  constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
   std::int64_t points = 0;
   for (const RowGroupSize& group : groups) points += group.points;
   // It may hold more points than a block and fill none: with and without steps, in several groups.
   const bool done = groups.size() == 1 && groups[0].state == RowGroupState::kSettled;
-  if (state == RowGroupState::kSettled)
-    return done ? std::vector<std::int64_t>() : smaller_than(groups, kAll);
-  if (points >= static_cast<std::int64_t>(codec::kColumnEntries)) return smaller_than(groups, kAll);
+  if (state == RowGroupState::kSettled) return done ? Rows() : oldest(groups);
+  if (points >= static_cast<std::int64_t>(codec::kColumnEntries)) return oldest(groups);
   for (std::int64_t size = 16; size <= static_cast<std::int64_t>(codec::kColumnEntries);
        size *= 16) {
-    auto rows = smaller_than(groups, size);
+    const Rows rows = neighbours_below(groups, size);
     if (rows.size() >= kMerge) return rows;
   }
   return {};
@@ -176,6 +218,9 @@ Result<std::optional<SealPlan>> plan_batches(Connection& db, std::int64_t sessio
 
 Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& key,
                                                 RowGroupState state) {
+  const auto all = TRY(row_groups_of(db, key));
+  const Rows lot = chosen(all, state);
+  if (lot.size() < all.size()) state = RowGroupState::kOpen;
   RowGroupsToSeal work{.session = key.session,
                        .slice = key.slice,
                        .rows = {},
@@ -185,7 +230,8 @@ Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& 
   std::vector<std::int64_t> damaged;
   std::deque<std::vector<codec::SamplingGroup>> decoded;
   Gather gather;
-  for (const std::int64_t id : chosen(TRY(row_groups_of(db, key)), state)) {
+  for (const RowGroupSize& group : lot) {
+    const std::int64_t id = group.id;
     Statement row = TRY(db.query("SELECT data FROM row_groups WHERE id = ?1", id));
     if (!TRY(row.step())) return fail(Code::kConflict, "a row group is gone");
     auto groups = codec::decode_row_group(row.blob(0));
@@ -209,6 +255,21 @@ Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& 
                     plan.damaged_row_groups.empty() && state == RowGroupState::kOpen;
   if (idle) return std::nullopt;
   return plan;
+}
+
+Result<LeftOver> left_over(Connection& db, const SeenRows& seen) {
+  LeftOver found;
+  found.shared = db.dialect().shared;
+  found.newest.batch = TRY(db.number("SELECT max(id) FROM batches")).value_or(0);
+  found.newest.row_group = TRY(db.number("SELECT max(id) FROM row_groups")).value_or(0);
+  const SeenRows upto = found.shared ? seen : found.newest;
+  Statement row = TRY(db.query(
+      "SELECT session FROM batches WHERE damaged = 0 AND id <= ?1 UNION "
+      "SELECT g.session FROM row_groups g JOIN sessions s ON s.key = g.session "
+      "JOIN runs r ON r.key = s.run WHERE g.state = 0 AND g.id <= ?2 AND (r.status <> 0 OR ?3 = 0)",
+      upto.batch, upto.row_group, found.shared));
+  while (TRY(row.step())) found.sessions.push_back(row.integer(0));
+  return found;
 }
 
 Result<std::vector<std::int64_t>> slices_of(Connection& db, std::int64_t session) {

@@ -22,6 +22,19 @@ struct SliceKey {
 // points for one, else row groups of like size become one when there are 16 of them, else nothing.
 Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& key,
                                                 RowGroupState state);
+// What nobody seals: batch rows, and open row groups (where other servers are: of runs that have
+// ended).
+struct SeenRows {
+  std::int64_t batch = 0, row_group = 0;  // the newest
+};
+struct LeftOver {
+  std::vector<std::int64_t> sessions;
+  SeenRows newest;
+  bool shared = false;  // other servers use this database
+};
+// Where other servers are: of what was there when `seen` was looked up.
+Result<LeftOver> left_over(Connection& db, const SeenRows& seen);
+
 Result<std::vector<std::int64_t>> slices_of(Connection& db, std::int64_t session);
 
 }  // namespace corral::store::sql

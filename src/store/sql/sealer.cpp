@@ -9,7 +9,6 @@
 
 #include "store/sql/levels.h"
 #include "store/sql/remove.h"
-#include "store/sql/seal_reads.h"
 #include "sys/clock.h"
 
 namespace corral::store::sql {
@@ -28,7 +27,10 @@ constexpr Nanos kPause = seconds(5);  // after an error
 constexpr Nanos kRepairPause = std::chrono::minutes(10);
 // Other servers' removals are looked for so often.
 constexpr Nanos kCleanEvery = seconds(60);
+// So often what another server on the same database has left for as long.
+constexpr Nanos kLookEvery = seconds(60);
 constexpr int kAttempts = 5;
+constexpr std::int64_t kNoSession = 0;
 constexpr Nanos kTick = std::chrono::milliseconds(250);
 // Of batch rows that wait, beyond which append() is slowed down.
 constexpr std::size_t kMostBacklog = 64u << 20;
@@ -70,12 +72,19 @@ void Sealer::pace() {
 
 std::string Sealer::problem() const {
   const std::scoped_lock lock(mutex_);
-  return problem_;
+  return problems_.empty() ? std::string() : problems_.begin()->second;
+}
+
+// Empty: none. With mutex_ held.
+void Sealer::set_problem(std::int64_t session, std::string problem) {
+  if (problem.empty())
+    problems_.erase(session);
+  else
+    problems_.insert_or_assign(session, std::move(problem));
 }
 
 void Sealer::loop() {
   ::pthread_setname_np(::pthread_self(), "corral-sealer");
-  find_left_over();
   for (;;) {
     std::optional<Task> task;
     {
@@ -84,8 +93,14 @@ void Sealer::loop() {
       task = next_task();
       if (!task && !spare_room_ && !time_to_clean()) work_.wait_for(lock, kTick);
     }
-    clean();
-    task ? run(*task) : static_cast<void>(reclaim());
+    try {
+      if (sys::boot_now() >= look_at_) find_left_over();
+      clean();
+      task ? run(*task) : static_cast<void>(reclaim());
+    } catch (const std::exception& e) {
+      const std::scoped_lock lock(mutex_);
+      set_problem(kNoSession, std::string("sealing: ") + e.what());
+    }
   }
 }
 
@@ -107,20 +122,17 @@ bool Sealer::reclaim() {
   return spare_room_ = true;
 }
 
-// What an earlier process stored and did not seal.
+// What an earlier process stored and did not seal; on a database of several servers, again and
+// again what none of them has sealed since the last time.
 void Sealer::find_left_over() {
-  const auto sessions = readers_.with([](Connection& db) -> Result<std::vector<std::int64_t>> {
-    std::vector<std::int64_t> found;
-    Statement row =
-        TRY(db.query("SELECT DISTINCT session FROM batches UNION "
-                     "SELECT DISTINCT session FROM row_groups WHERE state = 0"));
-    while (TRY(row.step())) found.push_back(row.integer(0));
-    return found;
-  });
-  if (!sessions) return;
+  look_at_ = sys::boot_now() + kPause;
+  const auto found = readers_.with([&](Connection& db) { return left_over(db, seen_); });
+  if (!found) return;
+  seen_ = found->newest;
   const BootTime now = sys::boot_now();
+  look_at_ = found->shared ? now + kLookEvery : BootTime::max();
   const std::scoped_lock lock(mutex_);
-  for (const std::int64_t session : *sessions) {
+  for (const std::int64_t session : found->sessions) {
     const auto [entry, fresh] = waiting_.try_emplace(session);
     if (!fresh) continue;
     entry->second.rows = 1;
@@ -128,21 +140,23 @@ void Sealer::find_left_over() {
   }
 }
 
-// The session that waits longest; with mutex_ held.
+// Full ones before those that wait, and these before those that are silent; of each the session
+// that waits longest. With mutex_ held.
 std::optional<Sealer::Task> Sealer::next_task() {
   const BootTime now = sys::boot_now();
   std::optional<Task> best;
-  BootTime oldest = BootTime::max();
+  std::pair<int, BootTime> order(3, BootTime::max());
   for (const auto& [session, waiting] : waiting_) {
     if (now < waiting.not_before) continue;
     const bool full = waiting.bytes >= kSealBytes || waiting.rows >= kSealRows;
     const bool old = waiting.rows > 0 && now - waiting.first >= kSealAge;
     const bool silent = now - waiting.newest >= kSilent && now >= waiting.look_again;
     if (!full && !old && !silent) continue;
-    const BootTime since = waiting.rows > 0 ? waiting.first : waiting.newest;
-    if (since >= oldest) continue;
-    oldest = since;
-    best = Task{.session = session, .settle = silent, .all = false};
+    const int rank = full ? 0 : old ? 1 : 2;
+    const std::pair mine(rank, waiting.rows > 0 ? waiting.first : waiting.newest);
+    if (mine >= order) continue;
+    order = mine;
+    best = Task{.session = session, .settle = silent, .asked = false};
   }
   return best;
 }
@@ -156,9 +170,10 @@ void Sealer::run(const Task& task) {
     }
   }();
   const std::scoped_lock lock(mutex_);
-  const bool conflict = !done && done.error().code == Code::kConflict;
-  problem_ = done || conflict ? "" : "sealing: " + done.error().message;
-  if (!done) waiting_[task.session].not_before = sys::boot_now() + kPause;
+  const bool passing = !done && (done.error().code == Code::kConflict || stopping_);
+  set_problem(task.session, done || passing ? "" : "sealing: " + done.error().message);
+  const auto known = waiting_.find(task.session);
+  if (!done && known != waiting_.end()) known->second.not_before = sys::boot_now() + kPause;
 }
 
 // A running session may fall silent for long and then go on: its rest is not written anew each
@@ -174,8 +189,8 @@ Result<bool> Sealer::may_settle(std::int64_t session, Nanos silent) {
   return ended.value_or(0) == 0;
 }
 
-// `all`: those that are there now, however fast others come.
-Result<> Sealer::seal_batches(std::int64_t session, bool all) {
+// Those that are there now, however fast others come.
+Result<> Sealer::seal_batches(std::int64_t session) {
   const auto left = [&](std::int64_t newest) {
     return readers_.with([&](Connection& db) {
       return db.number(
@@ -183,46 +198,56 @@ Result<> Sealer::seal_batches(std::int64_t session, bool all) {
           newest);
     });
   };
-  std::optional<std::int64_t> newest = TRY(left(std::numeric_limits<std::int64_t>::max()));
+  const auto newest = TRY(left(std::numeric_limits<std::int64_t>::max()));
   bool more = newest.has_value();
   while (more) {
     auto plan = readers_.with(
         [&](Connection& db) { return plan_batches(db, session, RowGroupState::kOpen); });
-    more = TRY(apply(std::move(plan))) && all && TRY(left(*newest));
+    more = TRY(apply(std::move(plan))) && TRY(left(*newest));
+  }
+  return {};
+}
+
+Result<> Sealer::seal_slice(const SliceKey& key, RowGroupState state) {
+  bool more = true;
+  while (more) {
+    auto plan = readers_.with([&](Connection& db) { return plan_row_groups(db, key, state); });
+    more = TRY(apply(std::move(plan)));
   }
   return {};
 }
 
 // With sealing_ held.
 Result<> Sealer::seal(const Task& task) {
-  Nanos silent{0};
+  Nanos silent = kVerySilent;
   {
     const std::scoped_lock lock(mutex_);
-    Waiting& waiting = waiting_[task.session];
-    backlog_ -= std::min(backlog_, waiting.bytes);
-    silent = sys::boot_now() - waiting.newest;
-    waiting.rows = 0;
-    waiting.bytes = 0;
-  }
-  room_.notify_all();
-  const bool settle = task.settle && TRY(may_settle(task.session, silent));
-  const RowGroupState state = settle ? RowGroupState::kSettled : RowGroupState::kOpen;
-  TRY(seal_batches(task.session, settle || task.all));
-  const auto slices =
-      TRY(readers_.with([&](Connection& db) { return slices_of(db, task.session); }));
-  for (const std::int64_t slice : slices) {
-    bool more = true;
-    while (more) {
-      auto plan = readers_.with([&](Connection& db) {
-        return plan_row_groups(db, {.session = task.session, .slice = slice}, state);
-      });
-      more = TRY(apply(std::move(plan)));
+    if (const auto known = waiting_.find(task.session); known != waiting_.end()) {
+      Waiting& waiting = known->second;
+      backlog_ -= std::min(backlog_, waiting.bytes);
+      silent = sys::boot_now() - waiting.newest;
+      waiting.rows = 0;
+      waiting.bytes = 0;
     }
   }
+  room_.notify_all();
+  const bool settle = task.settle && (task.asked || TRY(may_settle(task.session, silent)));
+  const RowGroupState state = settle ? RowGroupState::kSettled : RowGroupState::kOpen;
+  TRY(seal_batches(task.session));
+  const auto slices =
+      TRY(readers_.with([&](Connection& db) { return slices_of(db, task.session); }));
+  // A slice that cannot be sealed keeps no other from it.
+  Result<> done;
+  for (const std::int64_t slice : slices) {
+    const Result<> sealed = seal_slice({.session = task.session, .slice = slice}, state);
+    if (!sealed && done) done = sealed;
+  }
+  if (!done) return done;
   const std::scoped_lock lock(mutex_);
-  Waiting& waiting = waiting_[task.session];
-  waiting.look_again = sys::boot_now() + kSilent;
-  if (waiting.rows == 0 && settle) waiting_.erase(task.session);
+  if (const auto known = waiting_.find(task.session); known != waiting_.end()) {
+    known->second.look_again = sys::boot_now() + kSilent;
+    if (known->second.rows == 0 && settle) waiting_.erase(known);
+  }
   spare_room_ = true;
   return {};
 }
@@ -247,11 +272,12 @@ void Sealer::clean() {
   const std::scoped_lock lock(mutex_);
   const BootTime now = sys::boot_now();
   if (!more) {
-    problem_ = "removing runs: " + more.error().message;
+    set_problem(kNoSession, "removing runs: " + more.error().message);
     clean_at_ = now + kPause;
-  } else if (*more) {
-    clean_at_ = now;
+    return;
   }
+  set_problem(kNoSession, "");
+  if (*more) clean_at_ = now;
 }
 
 // True: there is more.
@@ -280,6 +306,10 @@ Result<> Sealer::clean_all() {
 Result<bool> Sealer::apply(Result<std::optional<SealPlan>> plan) {
   if (!plan) return tl::unexpected(plan.error());
   if (!*plan) return false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (stopping_) return fail(Code::kUnavailable, "the store is closing");
+  }
   TRY(writer_.transact([&](Connection& db) { return write_plan(db, **plan); }));
   return true;
 }
@@ -290,11 +320,16 @@ Result<> Sealer::seal_or_repair(const Task& task) {
   if (done || done.error().code != Code::kCorruption || !repair_) return done;
   {
     const std::scoped_lock lock(mutex_);
-    Waiting& waiting = waiting_[task.session];
-    if (sys::boot_now() < waiting.repair_again) return done;
-    waiting.repair_again = sys::boot_now() + kRepairPause;
+    BootTime& again = repair_again_[task.session];
+    if (sys::boot_now() < again) return done;
+    again = sys::boot_now() + kRepairPause;
   }
-  TRY(writer_.transact([&](Connection& db) { return repair_(db, task.session); }));
+  const auto repaired = writer_.transact([&](Connection& db) { return repair_(db, task.session); });
+  if (!repaired) {
+    const std::scoped_lock lock(mutex_);
+    repair_again_[task.session] = sys::boot_now() + kPause;
+    return repaired;
+  }
   return seal(task);
 }
 
@@ -316,13 +351,8 @@ Result<> Sealer::seal_all(bool settle) {
     return found;
   });
   if (!sessions) return tl::unexpected(sessions.error());
-  for (const std::int64_t session : *sessions) {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (settle) waiting_[session].newest = BootTime(Nanos(0));
-    }
-    TRY(seal_patiently({.session = session, .settle = settle, .all = true}));
-  }
+  for (const std::int64_t session : *sessions)
+    TRY(seal_patiently({.session = session, .settle = settle, .asked = true}));
   TRY(clean_all());
   while (settle && reclaim()) {
   }

@@ -26,6 +26,7 @@
 #include "core/time.h"
 #include "store/seal/plan.h"
 #include "store/sql/readers.h"
+#include "store/sql/seal_reads.h"
 #include "store/sql/writer.h"
 
 namespace corral::store::sql {
@@ -61,12 +62,11 @@ class Sealer {
     BootTime first, newest;           // noted
     BootTime not_before;              // after an error
     BootTime look_again;              // whether it may be settled
-    BootTime repair_again;
   };
   struct Task {
     std::int64_t session = 0;
     bool settle = false;
-    bool all = false;  // batch rows that come meanwhile, too
+    bool asked = false;  // settled however short its silence
   };
 
   void loop();
@@ -79,7 +79,9 @@ class Sealer {
   Result<> seal_patiently(const Task& task);
   Result<> seal_or_repair(const Task& task);
   Result<> seal(const Task& task);
-  Result<> seal_batches(std::int64_t session, bool all);
+  Result<> seal_batches(std::int64_t session);
+  Result<> seal_slice(const SliceKey& key, RowGroupState state);
+  void set_problem(std::int64_t session, std::string problem);
   Result<bool> apply(Result<std::optional<SealPlan>> plan);
   bool reclaim();
   Result<bool> may_settle(std::int64_t session, Nanos silent);
@@ -91,10 +93,13 @@ class Sealer {
   std::condition_variable work_, room_;
   std::map<std::int64_t, Waiting> waiting_;
   std::size_t backlog_ = 0;
-  std::string problem_;
+  std::map<std::int64_t, BootTime> repair_again_;  // sessions that were damaged
+  std::map<std::int64_t, std::string> problems_;   // by session, 0: of none
   bool stopping_ = false;
   BootTime clean_at_{};     // what was removed, also by an earlier process or another server
   bool spare_room_ = true;  // perhaps: rows were deleted since reclaim() found none
+  BootTime look_at_{};      // for what is left over; the sealer's thread
+  SeenRows seen_;           // then; likewise
   std::mutex sealing_;      // one plan is made and carried out at a time
   std::thread thread_;      // last: it uses everything above
 };

@@ -59,12 +59,16 @@ class StoredBlock final : public Block {
 
 // ---- the rest
 std::size_t bytes_of(const std::vector<codec::SamplesBody>& bodies) {
-  std::size_t bytes = 0;
+  constexpr std::size_t kEntry = 256;      // of the cache
+  constexpr std::size_t kAllocation = 32;  // what an allocator adds
+  std::size_t bytes = kEntry;
   for (const auto& body : bodies) {
+    bytes += sizeof body + kAllocation;
     for (const auto& group : body.groups) {
-      bytes += (group.times.size() + group.steps.size()) * 8;
+      bytes += sizeof group + 3 * kAllocation + (group.times.size() + group.steps.size()) * 8;
       for (const auto& column : group.columns)
-        bytes += sizeof column + column.values.size() * 8 + column.present.size() / 8;
+        bytes +=
+            sizeof column + 2 * kAllocation + column.values.size() * 8 + column.present.size() / 8;
     }
   }
   return bytes;

@@ -1,8 +1,10 @@
 #include "store/sql/writer.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "core/failpoint.h"
+#include "sys/clock.h"
 
 namespace corral::store::sql {
 namespace {
@@ -11,6 +13,9 @@ constexpr std::size_t kQueue = 256;
 // Bytes of one transaction: bounds the log and how long one caller waits for the others.
 constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr int kAttempts = 5;
+// How long after a row was found held by another process; what such a one leaves behind when it is
+// gone is let go after 15 to 25 seconds.
+constexpr Nanos kHurry = std::chrono::seconds(3);
 
 // What another process's writes or a lost connection bring about.
 bool passing(const Error& error) {
@@ -69,6 +74,18 @@ void Writer::loop() {
   }
 }
 
+// All processes lock sessions in the order of their ids. Calls of several sessions keep their
+// place, and then so do all.
+void Writer::put_in_order(std::vector<Job*>& group) {
+  const auto session = [](const Job* job) { return job->frames.front().header.session; };
+  const bool one_each = std::ranges::all_of(group, [&](const Job* job) {
+    return !job->frames.empty() && std::ranges::all_of(job->frames, [&](const auto& frame) {
+      return frame.header.session == session(job);
+    });
+  });
+  if (one_each) std::ranges::stable_sort(group, {}, session);
+}
+
 std::vector<Writer::Job*> Writer::next_group() {
   std::unique_lock lock(mutex_);
   work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
@@ -88,17 +105,23 @@ std::vector<Writer::Job*> Writer::next_group() {
     if (group.front()->write != nullptr) break;
   }
   room_.notify_all();
+  lock.unlock();
+  put_in_order(group);
   return group;
 }
 
 void Writer::write(const std::vector<Job*>& group) {
-  std::vector<Result<AppendResult>> results;
+  Answers answers;
   Result<> done;
+  auto lock = Ingest::LockRuns::kAtTheEnd;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    results.clear();
-    done = try_group(group, results);
+    answers.clear();
+    done = try_group(group, lock, answers);
     if (done) break;
-    ingest_.take_batches();
+    if (database_->lock_refused()) {
+      lock = Ingest::LockRuns::kAtOnce;
+      met_a_lock();
+    }
     ingest_.forget();
     if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
     if (!database_->dialect().shared || !passing(done.error())) break;
@@ -107,10 +130,10 @@ void Writer::write(const std::vector<Job*>& group) {
   if (!done && done.error().code == Code::kConflict)
     done = fail(Code::kUnavailable, done.error().message);
   for (const auto& [session, bytes] : ingest_.take_batches()) stored_(session, bytes);
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock guard(mutex_);
   for (std::size_t i = 0; i < group.size(); ++i) {
     group[i]->result =
-        done ? std::move(results[i]) : Result<AppendResult>(tl::unexpected(done.error()));
+        done ? std::move(answers[i]) : Result<AppendResult>(tl::unexpected(done.error()));
   }
 }
 
@@ -126,7 +149,14 @@ void Writer::write_alone(Job& job) {
     failpoint::reach("seal.after_commit");
     return {};
   };
-  const Result<> done = work();
+  const auto caught = [&]() -> Result<> {
+    try {
+      return work();
+    } catch (const std::exception& e) {
+      return fail(Code::kInternal, std::string("writing to the store: ") + e.what());
+    }
+  };
+  const Result<> done = caught();
   if (!done && database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
   if (job.sessions == Sessions::kForget) ingest_.forget();
   const std::scoped_lock lock(mutex_);
@@ -135,22 +165,18 @@ void Writer::write_alone(Job& job) {
 }
 
 // An Error: nothing of the group is stored, or nobody knows (a connection lost while committing).
-Result<> Writer::try_group(const std::vector<Job*>& group,
-                           std::vector<Result<AppendResult>>& results) {
+Result<> Writer::try_group(const std::vector<Job*>& group, Ingest::LockRuns lock,
+                           Answers& answers) {
   try {
     TRY(database_->revive());
     TRY(database_->script(std::string(database_->dialect().begin_write)));
+    if (lock == Ingest::LockRuns::kAtOnce || (hurry_until_ && sys::boot_now() < *hurry_until_))
+      TRY(hurry());
     failpoint::reach("writer.begin");
-    for (const Job* job : group) {
-      results.push_back(write_one(*job));
-      if (results.back()) continue;
-      // A full disk or an I/O error ends the whole transaction.
-      const Error& error = results.back().error();
-      if (!database_->in_transaction() || (database_->dialect().shared && passing(error)))
-        return tl::unexpected(error);
-    }
+    for (const Job* job : group) TRY(write_one(*job, lock, answers));
     if (!database_->in_transaction())
       return fail(Code::kInternal, "the transaction ended by itself");
+    TRY(ingest_.finish_group());
     failpoint::reach("writer.before_commit");
     TRY(database_->script("COMMIT"));
     failpoint::reach("writer.after_commit");
@@ -160,16 +186,32 @@ Result<> Writer::try_group(const std::vector<Job*>& group,
   }
 }
 
-Result<AppendResult> Writer::write_one(const Job& job) {
+// An Error ends the whole transaction: a full disk, an I/O error, a lost race.
+Result<> Writer::write_one(const Job& job, Ingest::LockRuns lock, Answers& answers) {
   TRY(database_->script("SAVEPOINT one"));
-  Result<AppendResult> result = ingest_.append(job.frames);
-  if (result) {
+  answers.push_back(ingest_.append(job.frames, lock));
+  if (answers.back()) {
     TRY(database_->script("RELEASE one"));
-    return result;
+    ingest_.keep();
+    return {};
   }
-  ingest_.forget();
-  if (database_->in_transaction()) TRY(database_->script("ROLLBACK TO one; RELEASE one"));
-  return result;
+  const Error& error = answers.back().error();
+  const bool locked = database_->lock_refused();
+  ingest_.drop(job.frames);
+  if (!database_->in_transaction() || (database_->dialect().shared && passing(error) && !locked))
+    return tl::unexpected(error);
+  TRY(database_->script("ROLLBACK TO one; RELEASE one"));
+  if (!locked) return {};
+  met_a_lock();
+  return hurry();
 }
+
+// Whoever holds this row may hold many: the rest of the queue does not wait a second for each.
+void Writer::met_a_lock() {
+  const BootTime now = sys::boot_now();
+  if (!hurry_until_ || now >= *hurry_until_) hurry_until_ = now + kHurry;
+}
+
+Result<> Writer::hurry() { return database_->script(std::string(database_->dialect().hurry)); }
 
 }  // namespace corral::store::sql

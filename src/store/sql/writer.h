@@ -4,8 +4,10 @@
 // waits when the thread comes round goes into one transaction (group commit), each call in a
 // savepoint of its own, so that one that fails takes nothing else with it. A group that met another
 // process's writes, or found its connection gone, is tried again a few times: nothing of it is
-// stored then, or durable_seq says what is. The queue holds as many
-// calls as there are threads that wait, up to kQueue.
+// stored then, or durable_seq says what is. A call that needs a row which another process's
+// transaction holds for longer than Connection waits is refused alone (kUnavailable), and for a
+// moment after that nobody waits long for such a row. The queue holds as many calls as there are
+// threads that wait, up to kQueue.
 #pragma once
 
 #include <condition_variable>
@@ -14,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -52,14 +55,19 @@ class Writer {
 
   void loop();
   std::vector<Job*> next_group();
+  static void put_in_order(std::vector<Job*>& group);
   void write(const std::vector<Job*>& group);
   void write_alone(Job& job);
-  Result<> try_group(const std::vector<Job*>& group, std::vector<Result<AppendResult>>& results);
-  Result<AppendResult> write_one(const Job& job);
+  using Answers = std::vector<Result<AppendResult>>;
+  Result<> try_group(const std::vector<Job*>& group, Ingest::LockRuns lock, Answers& answers);
+  Result<> write_one(const Job& job, Ingest::LockRuns lock, Answers& answers);
+  Result<> hurry();
+  void met_a_lock();
 
   std::unique_ptr<Connection> database_;
   Ingest ingest_;
   Stored stored_;
+  std::optional<BootTime> hurry_until_;  // the writer's thread only
   std::mutex mutex_;
   std::condition_variable work_, done_, room_;
   std::deque<Job*> queue_;

@@ -153,6 +153,11 @@ constexpr sql::Dialect kDialect = {
     .elsewhere = "name another directory",
     .words = {},
     .own_lines = "",
+    .last_key = "SELECT seq FROM sqlite_sequence WHERE name = '{0}'",
+    .skip_keys =
+        "INSERT INTO sqlite_sequence (name, seq) SELECT '{0}', 0 WHERE NOT EXISTS (SELECT 1 FROM "
+        "sqlite_sequence WHERE name = '{0}'); "
+        "UPDATE sqlite_sequence SET seq = max(seq, {2}) WHERE name = '{0}'",
 };
 
 // ---- Connection

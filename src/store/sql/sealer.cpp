@@ -324,7 +324,7 @@ Result<> Sealer::seal_or_repair(const Task& task) {
     if (sys::boot_now() < again) return done;
     again = sys::boot_now() + kRepairPause;
   }
-  const auto repaired = writer_.transact([&](Connection& db) { return repair_(db, task.session); });
+  auto repaired = writer_.transact([&](Connection& db) { return repair_(db, task.session); });
   if (!repaired) {
     const std::scoped_lock lock(mutex_);
     repair_again_[task.session] = sys::boot_now() + kPause;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <system_error>
+#include <utility>
 
 namespace corral::store::sqlite {
 namespace {
@@ -40,9 +41,9 @@ Code code_of(sqlite3* handle, int rc) {
   }
 }
 
-tl::unexpected<Error> failed(sqlite3* handle, int rc) {
+tl::unexpected<Error> failed(sqlite3* handle, int rc, std::string name = "database") {
   const char* file = handle == nullptr ? nullptr : sqlite3_db_filename(handle, "main");
-  std::string where = file == nullptr || *file == '\0' ? "database" : file;
+  const std::string where = file == nullptr || *file == '\0' ? std::move(name) : file;
   const Code code = code_of(handle, rc);
   std::string what = handle == nullptr ? sqlite3_errstr(rc) : sqlite3_errmsg(handle);
   if (code == Code::kNoSpace)
@@ -219,7 +220,7 @@ Result<> SqliteConnection::open(const fs::path& file, Mode mode) {
   int rc = sqlite3_open_v2(file.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   handle_.reset(handle);
   if (rc == SQLITE_OK) rc = register_functions(handle);
-  if (rc != SQLITE_OK) return failed(handle, rc);
+  if (rc != SQLITE_OK) return failed(handle, rc, file_.string());
   sqlite3_extended_result_codes(handle, 1);
   sqlite3_busy_timeout(handle, 10'000);
   // Memory mapping stays off: a truncated file would be SIGBUS.

@@ -46,7 +46,7 @@ class Outcome:
 @dataclass
 class Options:
     filter: str = ""
-    fuzz_seconds: int = 10
+    fuzz_seconds: int = 30
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
@@ -326,7 +326,7 @@ WITH_FILTER = ["unit", "python", "page", "e2e", "browser"]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="", help=f"a stage ({', '.join(STAGES)}) or part of a test's name")
-    parser.add_argument("--fuzz-seconds", type=int, default=10)
+    parser.add_argument("--fuzz-seconds", type=int, default=30)
     arguments = parser.parse_args()
     options = Options(fuzz_seconds=arguments.fuzz_seconds)
     chosen = list(STAGES)

@@ -175,6 +175,7 @@ RC_GTEST_PROP(Integral, EstimateOfARateLiesBetweenItsBounds, ()) {
   Scenario scenario = any_scenario();
   scenario.sessions = 1;
   scenario.overlap = false;
+  scenario.not_finite = false;
   scenario.counter = true;
   ScenarioData data(scenario);
   const auto [from, to] = any_range(data, false);

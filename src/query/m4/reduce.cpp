@@ -47,6 +47,30 @@ class InSight final : public DescentSink {
   Lines& lines_;
 };
 
+// About how many points lie in sight.
+class Count final : public DescentSink {
+ public:
+  explicit Count(const Request& request) : request_(request) {}
+  Verdict judge(const codec::Bucket& bucket, Node node) override {
+    constexpr std::int64_t kRough = 4096;
+    const Ends ends = ends_of(bucket, request_.axis == ChartAxis::kStep);
+    if (ends.last < request_.from || ends.first >= request_.to) return Verdict::kDone;
+    const bool whole = ends.first >= request_.from && ends.last < request_.to;
+    if (!whole && node.points() > kRough) return Verdict::kDescend;
+    points_ += static_cast<std::uint64_t>(node.points());
+    return Verdict::kDone;
+  }
+  Result<> points(Node node, const codec::Bucket*) override {
+    points_ += static_cast<std::uint64_t>(node.points());
+    return {};
+  }
+  [[nodiscard]] std::uint64_t points() const { return points_; }
+
+ private:
+  const Request& request_;
+  std::uint64_t points_ = 0;
+};
+
 // Finds the first or last point of a column inside one node.
 class EdgeFinder final : public DescentSink, public PieceSink {
  public:
@@ -103,6 +127,8 @@ class Reduction final : public DescentSink {
  private:
   void start();
   Result<> pass();
+  [[nodiscard]] std::uint64_t most_points() const;
+  Result<std::uint64_t> first_tolerance();
   Result<> close_edges();
   [[nodiscard]] bool takes(const codec::Bucket& bucket, Node node) const;
   void mark_lost_times();
@@ -134,12 +160,34 @@ void Reduction::start() {
   over_ = false;
 }
 
+std::uint64_t Reduction::most_points() const {
+  return request_.exact ? request_.limits.exact_points
+                        : (std::uint64_t{request_.width} + 256) * request_.limits.points_per_column;
+}
+
+// Of an aligned answer: a part of a column; where the smallest buckets are wider than that and
+// their points too many to be read, what takes these.
+Result<std::uint64_t> Reduction::first_tolerance() {
+  const std::uint64_t column = lines_.grid().column_length();
+  const std::uint64_t part = column / request_.limits.buckets_per_column;
+  Count count(request_);
+  TRY(descent_.run(count));
+  const std::uint64_t few =
+      request_.width * request_.limits.buckets_per_column * codec::kBucketPoints;
+  return count.points() > most_points() && count.points() < few ? 2 * column : part;
+}
+
 Result<ChartSeries> Reduction::run() {
   start();
+  if (!request_.exact) {
+    tolerance_ = TRY(first_tolerance());
+    lines_.set_tolerance(tolerance_);
+  }
   TRY(pass());
   if (over_) {
+    const std::uint64_t part = lines_.grid().column_length() / request_.limits.buckets_per_column;
+    tolerance_ = request_.exact ? part : std::max(tolerance_, part) * 8;
     request_.exact = false;
-    tolerance_ = lines_.grid().column_length() / request_.limits.buckets_per_column;
   }
   for (constexpr std::uint64_t kCoarser = 8; over_;) {
     start();
@@ -160,8 +208,6 @@ Result<ChartSeries> Reduction::run() {
 }
 
 Result<> Reduction::pass() {
-  if (!request_.exact && tolerance_ == 0)
-    tolerance_ = lines_.grid().column_length() / request_.limits.buckets_per_column;
   lines_.set_tolerance(request_.exact ? 0 : tolerance_);
   TRY(descent_.run(*this));
   if (over_) return {};
@@ -209,9 +255,7 @@ Verdict Reduction::judge(const codec::Bucket& bucket, Node node) {
 Result<> Reduction::points(Node node, const codec::Bucket* cover) {
   if (over_) return {};
   read_ += static_cast<std::uint64_t>(node.points());
-  const std::uint64_t most =
-      request_.exact ? request_.limits.exact_points
-                     : (std::uint64_t{request_.width} + 256) * request_.limits.points_per_column;
+  const std::uint64_t most = most_points();
   // Points that no bucket covers must be read, whatever the answer is.
   if (read_ > most && cover != nullptr && tolerance_ != std::numeric_limits<std::uint64_t>::max()) {
     over_ = true;

@@ -14,7 +14,7 @@ namespace corral::query::m4 {
 struct Limits {
   std::uint32_t buckets_per_column = 4;  // at least, in an aligned answer
   std::uint64_t judged_per_column = 96;  // buckets looked at
-  std::uint64_t points_per_column = 2048;
+  std::uint64_t points_per_column = 256;
   std::uint64_t exact_points = std::uint64_t{1} << 26;
   std::uint32_t segments = 256;
 };

@@ -2,7 +2,7 @@
 # One folder = one layer = one library corral::NAME and, with tests, one binary corral_NAME_test. A module without
 # SOURCES is header-only. Include paths start at src/, so that every include names its layer.
 function(corral_module)
-  cmake_parse_arguments(M "" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(M "FUZZED;TESTS_COMPUTE" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
   set(target corral_${M_NAME})
   if(M_SOURCES)
     add_library(${target} STATIC ${M_SOURCES})
@@ -11,9 +11,18 @@ function(corral_module)
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE corral_flags ${M_DEPS})
   endif()
+  # What fuzz/ links for its targets to steer by; the same build runs the tests.
+  if(CORRAL_FUZZ AND M_FUZZED)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   add_library(corral::${M_NAME} ALIAS ${target})
   if(CORRAL_TESTS AND M_TESTS)
     add_executable(${target}_test ${M_TESTS})
+    # Unoptimised, a test's own code compiles twice as fast; what it tests is optimised as ever. Tests that compute much
+    # themselves (TESTS_COMPUTE) would lose more than that.
+    if(NOT M_TESTS_COMPUTE)
+      set_property(SOURCE ${M_TESTS} APPEND PROPERTY COMPILE_OPTIONS -O0)
+    endif()
     target_link_libraries(${target}_test PRIVATE ${target} ${M_PRIVATE_DEPS} ${M_TEST_DEPS} GTest::gtest_main)
     add_test(NAME ${M_NAME} COMMAND ${target}_test --gtest_brief=1)
     add_dependencies(corral_unit_tests ${target}_test)

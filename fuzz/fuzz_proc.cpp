@@ -1,12 +1,18 @@
-// Fuzzes the parsers of /proc files: the first byte chooses the parser, the rest is the file.
+// Fuzzes the parsers of files of /proc, /sys and control groups: the first byte chooses the parser,
+// the rest is the file.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "collect/amd/gpu_metrics.h"
+#include "collect/cgroup/parse.h"
+#include "collect/node/parse.h"
 #include "collect/proc/parse.h"
 #include "collect/scan.h"
+#include "collect/sysfs/number_file.h"
 #include "collect/tree/parse.h"
 
 namespace {
@@ -75,6 +81,58 @@ void process(std::uint8_t which, std::string_view text) {
   }
 }
 
+void group(std::uint8_t which, std::string_view text) {
+  namespace cgroup = corral::collect::cgroup;
+  constexpr std::array<std::uint64_t, 2> kSkipped{7, 253};
+  switch (which) {
+    case 0: {
+      // The two files at once, cut at the first 0.
+      const std::size_t cut = std::min(text.find('\0'), text.size());
+      const auto memberships = cgroup::parse_memberships(text.substr(0, cut));
+      const auto mounts = cgroup::parse_mounts(text.substr(cut));
+      for (const char* controller : {"memory", "cpu", ""}) {
+        const auto place = cgroup::find_place(controller, memberships, mounts);
+        if (place && place->relative.starts_with('/')) std::abort();
+      }
+      break;
+    }
+    case 1:
+      cgroup::parse_io_stat(text, kSkipped);
+      cgroup::parse_blkio(text, kSkipped);
+      break;
+    case 2:
+      cgroup::parse_cpu_max(text);
+      cgroup::stacked_majors(text);
+      break;
+    default:
+      break;
+  }
+}
+
+void system_files(std::uint8_t which, std::string_view text) {
+  namespace node = corral::collect::node;
+  std::array<node::NfsMount, 4> mounts;
+  std::uint64_t value = 0;
+  switch (which) {
+    case 0:
+      for (std::size_t i = 0, n = node::parse_mountstats(text, mounts); i < n; ++i)
+        require_within(text, mounts[i].point);
+      break;
+    case 1:
+      node::parse_node_value(text, "MemUsed", value);
+      break;
+    case 2:
+      corral::collect::sysfs::parse_number(text);
+      if (corral::collect::sysfs::parse_cpu_list(text, 64).size() > 64) std::abort();
+      break;
+    case 3:
+      corral::collect::amd::parse_gpu_metrics(text);
+      break;
+    default:
+      break;
+  }
+}
+
 void key_values(std::string_view text) {
   constexpr std::array<std::string_view, 3> kKeys{"MemTotal", "pgfault", "a"};
   std::array<std::uint64_t, 3> values{};
@@ -86,13 +144,17 @@ void key_values(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const auto which = static_cast<std::uint8_t>(data[0] % 11);
+  const auto which = static_cast<std::uint8_t>(data[0] % 18);
   if (which < 5) {
     host(which, text);
   } else if (which < 10) {
     process(static_cast<std::uint8_t>(which - 5), text);
-  } else {
+  } else if (which == 10) {
     key_values(text);
+  } else if (which < 14) {
+    group(static_cast<std::uint8_t>(which - 11), text);
+  } else {
+    system_files(static_cast<std::uint8_t>(which - 14), text);
   }
   return 0;
 }

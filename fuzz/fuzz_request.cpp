@@ -1,15 +1,20 @@
-// What a client sends: request targets, the bodies of POST /charts, /lines, /points and /windows,
-// and the splitting of frame bodies.
+// What a client sends: request targets, the bodies of POST /charts, /lines, /points, /windows, /xy,
+// /epochs, /changes, /runs/search, /summaries and /sparklines, and the splitting of frame bodies.
 #include <cstdlib>
 #include <cstring>
 
 #include "core/json_position.h"
+#include "http/request.h"
+#include "server/api/change_request.h"
 #include "server/api/chart_request.h"
+#include "server/api/epoch_request.h"
 #include "server/api/frames_split.h"
 #include "server/api/line_request.h"
 #include "server/api/read_request.h"
+#include "server/api/run_request.h"
+#include "server/api/summary_request.h"
 #include "server/api/window_request.h"
-#include "server/http/request.h"
+#include "server/api/xy_request.h"
 
 namespace {
 
@@ -63,6 +68,61 @@ void fuzz_chart(std::string_view text) {
   check(corral::json_error_position(text) <= text.size());
 }
 
+void fuzz_findings(std::string_view text) {
+  const auto changes = corral::server::api::parse_changes_request(text);
+  if (changes) {
+    const corral::query::ChangesRequest& request = changes->request;
+    check(!request.series.empty() && request.window.from < request.window.to);
+    check(request.origins.empty() || request.origins.size() == request.series.size());
+    check(!changes->reference || (!changes->reference->run.empty() && request.baseline.empty()));
+  } else {
+    check_error(changes.error(), text);
+  }
+  const auto xy = corral::server::api::parse_xy_request(text);
+  if (xy) {
+    check(!xy->lines.empty() && xy->x.pixels >= 1 && xy->y.pixels >= 1);
+    check(!xy->x.from || !xy->x.to || *xy->x.from < *xy->x.to);
+  } else {
+    check_error(xy.error(), text);
+  }
+  const auto epochs = corral::server::api::parse_epochs_request(text);
+  if (epochs) {
+    check(!epochs->runs.empty());
+  } else {
+    check_error(epochs.error(), text);
+  }
+}
+
+void fuzz_runs(std::string_view text) {
+  namespace api = corral::server::api;
+  const auto search = api::parse_run_search(text);
+  if (search) {
+    const auto& question = search->question;
+    check(question.columns.size() == search->columns.size() &&
+          question.facets.size() == search->facets.size());
+    check(question.paging.limit >= 0 && question.paging.limit <= 1000 &&
+          question.paging.offset >= 0);
+    check(question.choices.size() <= corral::store::tracking::kMostChoices);
+    for (const auto& choice : question.choices)
+      check(choice.field.is_text() && choice.field.key.find('\0') == std::string::npos);
+  } else {
+    check_error(search.error(), text);
+  }
+  const auto summaries = api::parse_summaries(text);
+  if (summaries) {
+    check(summaries->scope.runs.empty() != summaries->scope.experiments.empty());
+    check(!summaries->question.metrics.empty() && !summaries->values.empty());
+  } else {
+    check_error(summaries.error(), text);
+  }
+  const auto sparklines = api::parse_sparklines(text);
+  if (sparklines) {
+    check(sparklines->points >= 2);
+  } else {
+    check_error(sparklines.error(), text);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -75,10 +135,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 1:
       fuzz_chart(text);
+      fuzz_runs(text);
+      fuzz_findings(text);
       break;
     default: {
-      corral::server::Request request;
-      static_cast<void>(corral::server::parse_target(text, request));
+      corral::http::Request request;
+      static_cast<void>(corral::http::parse_target(text, request));
     }
   }
   return 0;

@@ -19,14 +19,19 @@ TABLE: dict[str, set[str]] = {
     "sys": {"core"},
     "metric": {"core"},
     "codec": {"core", "metric"},
+    "mlflow": {"core", "metric", "codec"},
+    "http": {"core", "sys"},
     "spool": {"core", "sys", "metric", "codec"},
     "collect": {"core", "sys", "metric"},
     "upload": {"core", "sys", "metric", "codec", "spool"},
-    "store": {"core", "sys", "metric", "codec"},
-    "query": {"core", "metric", "codec", "store"},
-    "run": {"core", "sys", "metric", "codec", "spool", "collect", "upload"},
-    "server": {"core", "sys", "metric", "codec", "store", "query"},
-    "cli": {"core", "sys", "metric", "codec", "spool", "collect", "upload", "store", "query", "run", "server"},
+    "store": {"core", "sys", "metric", "codec", "mlflow"},
+    "query": {"core", "metric", "codec", "mlflow", "store"},
+    "run": {"core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"},
+    "server": {"core", "sys", "metric", "codec", "mlflow", "http", "store", "query"},
+    "cli": {
+        *("core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"),
+        *("store", "query", "run", "server"),
+    },
 }
 TRAINING_SIDE = {"collect", "spool", "upload", "run"}
 SERVER_SIDE = {"store", "query", "server"}
@@ -63,8 +68,8 @@ def problems_of(path: Path) -> list[str]:
                 found.append(f"{where}: only {driver} includes {include}")
         if own in SERVER_SIDE and GPU.search(include):
             found.append(f"{where}: the server side includes a GPU library: {include}")
-        if HTTP_LIBRARY.match(include) and "server/http" not in str(where):
-            found.append(f"{where}: only server/http/ includes Boost: {include}")
+        if HTTP_LIBRARY.match(include) and own != "http":
+            found.append(f"{where}: only http/ includes Boost: {include}")
     return found
 
 

@@ -24,6 +24,7 @@ MIME = {
     ".txt": "text/plain; charset=utf-8",
     ".wasm": "application/wasm",
     ".webmanifest": "application/manifest+json",
+    ".ttf": "font/ttf",
     ".woff2": "font/woff2",
 }
 

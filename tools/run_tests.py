@@ -1,7 +1,8 @@
 """All tests, stage by stage: `./dev test [STAGE | FILTER]`.
 
-Every stage prints its seconds and what failed; the last line is `N passed, N failed` (and `, N skipped`). A skipped
-test says why. The exit status is 0 only when nothing failed. Stages build what they need.
+Every stage prints its seconds and each failed test with its message; the names of all that failed are repeated at the
+end, before the last line, which is `N passed, N failed` (and `, N skipped`). A skipped test says why. The exit status
+is 0 only when nothing failed. Stages build what they need.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import tidy
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv" / "bin"
 JOBS = max(2, os.cpu_count() or 2)
-TAIL_LINES = 60
+TAIL_LINES = 60  # of one failed test or command
+NAMES = 40  # of failed tests in the list at the end
 RUNNING: set[int] = set()  # process groups that Ctrl-C ends
-LIMIT_S = 1200  # of one command; the longest is the release build from nothing
+LIMIT_S = 1800  # of one command; the longest is the build with sanitizers from nothing
 
 
 @dataclass
@@ -35,12 +40,18 @@ class Outcome:
     failed: int = 0
     skipped: int = 0
     details: list[str] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)  # of what failed
+
+    def fail(self, name: str, message: str) -> None:
+        self.names.append(name)
+        self.details.append(f"{name}:\n{message}")
 
     def add(self, other: Outcome) -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.skipped += other.skipped
         self.details += other.details
+        self.names += other.names
 
 
 @dataclass
@@ -80,12 +91,22 @@ def tail(text: str) -> str:
     return "\n".join(text.rstrip().splitlines()[-TAIL_LINES:])
 
 
+def head(text: str) -> str:
+    lines = text.rstrip().splitlines()
+    cut = [f"({len(lines) - TAIL_LINES} more lines)"] if len(lines) > TAIL_LINES else []
+    return "\n".join(lines[:TAIL_LINES] + cut)
+
+
+def failure(name: str, output: str) -> Outcome:
+    outcome = Outcome(failed=1)
+    outcome.fail(name, tail(output))
+    return outcome
+
+
 def check(name: str, command: list[str | Path], cwd: Path = ROOT) -> Outcome:
     """One check that either holds or does not."""
     status, output = run(command, cwd)
-    if status == 0:
-        return Outcome(passed=1)
-    return Outcome(failed=1, details=[f"{name}:\n{tail(output)}"])
+    return Outcome(passed=1) if status == 0 else failure(name, output)
 
 
 def together(checks: list[Callable[[], Outcome]]) -> Outcome:
@@ -101,9 +122,9 @@ def build(preset: str, *targets: str) -> Outcome:
     if not (ROOT / "build" / preset / "build.ninja").exists():
         status, output = run(["cmake", "--preset", preset])
         if status != 0:
-            return Outcome(failed=1, details=[f"configure {preset}:\n{tail(output)}"])
+            return failure(f"configure {preset}", output)
     status, output = run(["cmake", "--build", "--preset", preset, "--target", *(targets or ("all",))])
-    return Outcome() if status == 0 else Outcome(failed=1, details=[f"build {preset}:\n{tail(output)}"])
+    return Outcome() if status == 0 else failure(f"build {preset}", output)
 
 
 def tracked(*patterns: str) -> list[str]:
@@ -127,6 +148,9 @@ def lint(options: Options) -> Outcome:
             lambda: check("ruff format", [VENV / "ruff", "format", "--check", "--quiet", *config, *python]),
             lambda: check("mypy of the package", [VENV / "mypy", "--config-file", "pyproject.toml"], ROOT / "python"),
             lambda: check("mypy of the tools", [VENV / "mypy", "--strict", "tools", "tests/e2e"]),
+            lambda: check(
+                "mypy of MLflow's tests", [VENV / "mypy", "--config-file", "pyproject.toml"], ROOT / "tests/mlflow"
+            ),
             lambda: check("page: biome", ["npm", "--prefix", "web", "run", "--silent", "lint"]),
             lambda: check("page: tsc", ["npm", "--prefix", "web", "run", "--silent", "check"]),
         ]
@@ -135,8 +159,8 @@ def lint(options: Options) -> Outcome:
     return total
 
 
-def is_test(path: str) -> bool:
-    return any(part in Path(path).stem for part in ("test", "conformance", "trainee"))
+def is_test(path: Path) -> bool:
+    return path.parent.name == "fake" or any(part in path.stem for part in ("test", "conformance", "trainee", "fake"))
 
 
 def clang_tidy() -> Outcome:
@@ -145,17 +169,46 @@ def clang_tidy() -> Outcome:
     if configured.failed:
         return configured
     commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
-    wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not path.endswith("_test.cpp") and not is_test(path)}
-    files = sorted({entry["file"] for entry in commands} & wanted)
+    wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not is_test(Path(path))}
+    folder = ROOT / "build/release/tidy"
+    folder.mkdir(exist_ok=True)
 
-    def one(file: str) -> Outcome:
-        where = str(Path(file).relative_to(ROOT))
-        return check(f"clang-tidy {where}", ["clang-tidy", "--quiet", "-p", "build/release", file])
+    def read(file: Path, flags: tuple[str, ...]) -> Outcome:
+        name = f"clang-tidy {file.relative_to(ROOT)}"
+        return check(name, ["clang-tidy", "--quiet", file, "--", *flags])
 
-    return together([partial(one, file) for file in files])
+    def one(number: int, batch: tidy.Batch) -> Outcome:
+        source = folder / f"{number}.cpp"
+        source.write_text(batch.text())
+        if len(batch.files) > 1 and not read(source, batch.flags).failed:
+            return Outcome(passed=len(batch.files))
+        total = Outcome()
+        for file in batch.files:
+            total.add(read(file, batch.flags))
+        return total
+
+    # One entry of a source is enough: a few are part of two targets.
+    found = tidy.batches(list({entry["file"]: entry for entry in commands if entry["file"] in wanted}.values()))
+    return together([partial(one, number, batch) for number, batch in enumerate(found)])
 
 
 GTEST = re.compile(r"^\[  (PASSED|FAILED|SKIPPED) *\] (\d+) tests?", re.MULTILINE)
+GTEST_FAILED = re.compile(r"^\[  FAILED  \] ([^\s,]+).* \(\d+ ms\)$")
+
+
+def gtest_failures(output: str) -> list[tuple[str, str]]:
+    """Each failed test with what was written while it ran: brief output is silent about those that pass."""
+    found = []
+    lines: list[str] = []
+    for line in output.splitlines():
+        failed = GTEST_FAILED.match(line)
+        if failed:
+            found.append((failed[1], tail("\n".join(lines))))
+        if line.startswith("["):
+            lines = []
+        else:
+            lines.append(line)
+    return found
 
 
 def gtest(binary: Path, options: Options) -> Outcome:
@@ -166,8 +219,12 @@ def gtest(binary: Path, options: Options) -> Outcome:
     counts = {kind: int(number) for kind, number in GTEST.findall(output)}
     outcome = Outcome(counts.get("PASSED", 0), counts.get("FAILED", 0), counts.get("SKIPPED", 0))
     if status != 0:
-        outcome.failed = max(outcome.failed, 1)
-        outcome.details.append(f"{binary.name} (exit status {status}):\n{tail(output)}")
+        failures = gtest_failures(output)
+        outcome.failed = max(outcome.failed, len(failures), 1)
+        for name, message in failures:
+            outcome.fail(f"{binary.name} {name}", message)
+        if status != 1 or not failures:
+            outcome.fail(f"{binary.name} (exit status {status})", tail(output))
     elif outcome.skipped:
         reasons = [line for line in output.splitlines() if "kipped" in line and not line.startswith("[")]
         outcome.details.append(f"{binary.name} skipped: {'; '.join(reasons) or 'see --gtest_brief=0'}")
@@ -191,10 +248,11 @@ def asan(options: Options) -> Outcome:
 
 
 PYTEST = re.compile(r"(\d+) (passed|failed|error|errors|skipped)")
+PYTEST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?::.*?|\S+)(?: - .*)?$", re.MULTILINE)
 
 
 def pytest(paths: list[str], options: Options, cwd: Path, workers: int) -> Outcome:
-    command: list[str | Path] = [VENV / "pytest", "-q", "-rs", "--no-header", "-p", "no:cacheprovider"]
+    command: list[str | Path] = [VENV / "pytest", "-q", "-rsfE", "--no-header", "-p", "no:cacheprovider"]
     command += ["--timeout=240", *paths]
     if workers > 1:
         command += ["-n", str(workers)]
@@ -208,6 +266,7 @@ def pytest(paths: list[str], options: Options, cwd: Path, workers: int) -> Outco
     if status not in (0, nothing_selected):
         outcome.failed = max(failed, 1)
         outcome.details.append(tail(output))
+        outcome.names += PYTEST_FAILED.findall(output) or [f"pytest {' '.join(paths)} (exit status {status})"]
     outcome.details += [line for line in output.splitlines() if line.startswith("SKIPPED")]
     return outcome
 
@@ -232,6 +291,19 @@ def python(options: Options) -> Outcome:
     return outcome
 
 
+def vitest_failures(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each failed test, and each file that failed before its tests, with what they said."""
+    found = []
+    for file in report["testResults"]:
+        where = str(Path(file["name"]).relative_to(ROOT))
+        failed = [one for one in file["assertionResults"] if one["status"] == "failed"]
+        for one in failed:
+            found.append((f"{where}: {one['fullName']}", head("\n".join(one["failureMessages"]))))
+        if file["status"] == "failed" and not failed:
+            found.append((where, head(file.get("message", ""))))
+    return found
+
+
 def page(options: Options) -> Outcome:
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command = [
@@ -249,11 +321,13 @@ def page(options: Options) -> Outcome:
         try:
             counts = json.loads(Path(report.name).read_text())
         except json.JSONDecodeError:
-            return Outcome(failed=1, details=[tail(output)])
+            return failure(f"vitest (exit status {status})", output)
     outcome = Outcome(counts["numPassedTests"], counts["numFailedTests"])
     if status != 0:
-        outcome.failed = max(outcome.failed, 1)
-        outcome.details.append(tail(output))
+        failures = vitest_failures(counts) or [(f"vitest (exit status {status})", tail(output))]
+        outcome.failed = max(outcome.failed, len(failures))
+        for name, message in failures:
+            outcome.fail(name, message)
     if not options.filter:
         outcome.add(check("page size", ["npm", "--prefix", "web", "run", "--silent", "size"]))
     return outcome
@@ -264,7 +338,26 @@ def e2e(options: Options) -> Outcome:
     return outcome if outcome.failed else pytest(["tests/e2e"], options, ROOT, 2)
 
 
-NODE_COUNT = re.compile(r"^# (pass|fail|skipped) (\d+)$", re.MULTILINE)
+def mlflow(options: Options) -> Outcome:
+    """MLflow's own clients, in environments that `./dev setup` makes, and the answers that its server gave."""
+    outcome = build("release", "corral", "corral_python")
+    return outcome if outcome.failed else pytest(["tests/mlflow"], options, ROOT, 2)
+
+
+NODE_COUNT = re.compile(r"^# (pass|fail|cancelled|skipped) (\d+)$", re.MULTILINE)
+NODE_FAILED = re.compile(r"^(?P<indent> *)not ok \d+ - (?P<name>.*)\n(?P<why>(?:(?P=indent) .*\n|\n)*)", re.MULTILINE)
+NODE_FILE = re.compile(r"^ *location: '.*?([^/]+):\d+:\d+'$", re.MULTILINE)
+
+
+def node_failures(output: str) -> list[tuple[str, str]]:
+    """Each failed test of a TAP report with its diagnostics; not those that failed only by a test inside them."""
+    found = []
+    for failed in NODE_FAILED.finditer(output):
+        if "failureType: 'subtestsFailed'" in failed["why"]:
+            continue
+        file = NODE_FILE.search(failed["why"])
+        found.append((f"{file[1]}: {failed['name']}" if file else failed["name"], head(failed["why"])))
+    return found
 
 
 def browser(options: Options) -> Outcome:
@@ -276,23 +369,26 @@ def browser(options: Options) -> Outcome:
         command.append(f"--test-name-pattern={options.filter}")
     status, output = run([*command, *sorted((ROOT / "tests/browser").glob("*.test.mjs"))])
     counts = {kind: int(number) for kind, number in NODE_COUNT.findall(output)}
-    outcome = Outcome(counts.get("pass", 0), counts.get("fail", 0), counts.get("skipped", 0))
+    failed = counts.get("fail", 0) + counts.get("cancelled", 0)
+    outcome = Outcome(counts.get("pass", 0), failed, counts.get("skipped", 0))
     if status != 0:
-        outcome.failed = max(outcome.failed, 1)
-        outcome.details.append(tail(output))
+        failures = node_failures(output) or [(f"node --test (exit status {status})", tail(output))]
+        outcome.failed = max(failed, len(failures))
+        for name, message in failures:
+            outcome.fail(f"browser {name}", message)
     return outcome
 
 
 def fuzz(options: Options) -> Outcome:
-    outcome = build("fuzz")
+    outcome = build("asan", "corral_fuzz_targets")
     if outcome.failed:
         return outcome
     targets = sorted(
-        path for path in (ROOT / "build/fuzz/fuzz").glob("fuzz_*") if path.is_file() and os.access(path, os.X_OK)
+        path for path in (ROOT / "build/asan/fuzz").glob("fuzz_*") if path.is_file() and os.access(path, os.X_OK)
     )
 
     def one(target: Path) -> Outcome:
-        found = ROOT / "build" / "fuzz" / "findings"
+        found = ROOT / "build" / "asan" / "findings"
         found.mkdir(parents=True, exist_ok=True)
         corpus = ROOT / "fuzz" / "corpus" / target.name
         with tempfile.TemporaryDirectory() as grown:
@@ -315,18 +411,19 @@ STAGES: dict[str, Callable[[Options], Outcome]] = {
     "python": python,
     "page": page,
     "e2e": e2e,
+    "mlflow": mlflow,
     "browser": browser,
     "lint": lint,
     "asan": asan,
     "fuzz": fuzz,
 }
-WITH_FILTER = ["unit", "python", "page", "e2e", "browser"]
+WITH_FILTER = ["unit", "python", "page", "e2e", "mlflow", "browser"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="", help=f"a stage ({', '.join(STAGES)}) or part of a test's name")
-    parser.add_argument("--fuzz-seconds", type=int, default=30)
+    parser.add_argument("--fuzz-seconds", type=int, default=15)
     arguments = parser.parse_args()
     options = Options(fuzz_seconds=arguments.fuzz_seconds)
     chosen = list(STAGES)
@@ -349,6 +446,12 @@ def main() -> int:
             flush=True,
         )
         total.add(outcome)
+    if total.names:
+        print("failed:")
+    for name in total.names[:NAMES]:
+        print(f"  {name}")
+    if len(total.names) > NAMES:
+        print(f"  and {len(total.names) - NAMES} more")
     print(f"in {time.monotonic() - began:.0f} s")
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}")

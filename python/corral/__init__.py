@@ -30,6 +30,7 @@ else:
     except ImportError:  # built for another machine or interpreter
         from corral import _pure as _impl
 
+from corral._loops import epochs, steps
 from corral._phase import phase
 from corral._text import attributes_json as _attributes_json
 from corral._text import value_text as _value_text
@@ -38,13 +39,17 @@ __all__ = [
     "DamageWarning",
     "Gap",
     "Series",
+    "artifact",
+    "epochs",
     "event",
+    "init",
     "log",
     "param",
     "params",
     "phase",
     "read",
     "run_id",
+    "steps",
     "tag",
 ]
 __version__ = "0.1.0"
@@ -71,10 +76,49 @@ def tag(name: str, value: object) -> None:
         _impl.tag(name, _value_text(value))
 
 
+def artifact(path: str | _os.PathLike[str], name: str | None = None) -> None:
+    """Keeps a copy of a file, or of all files of a directory, with the run: as `name`, else under its own name.
+
+    Returns when the copy is made (at once where the filesystem shares blocks); it is uploaded by `corral run`.
+    A file that cannot be read or copied is an OSError.
+    """
+    if _impl.enabled():
+        from corral import _artifact
+
+        _artifact.keep(path, name)
+
+
 def event(name: str, /, **attributes: object) -> None:
     """Records that something happened now. Attributes are str, numbers, bool or None; others become their str."""
     if _impl.enabled():
         _impl.event(name, _attributes_json(attributes))
+
+
+def init(
+    name: str | None = None,
+    *,
+    experiment: str | None = None,
+    workload: str | None = None,
+    params: Mapping[str, object] | None = None,
+    tags: Mapping[str, object] | None = None,
+) -> str | None:
+    """Begins a run of this process, to its end, where it was not started by `corral run`; returns the run's id.
+
+    A supervisor that samples this process and its children is started beside it: `CORRAL_STORE` and the others of
+    `corral run`'s variables say where the data goes. Inside `corral run`, and when called again, only `params` and
+    `tags` are recorded. If no run can be had that is a RuntimeWarning, the result is None and calls do nothing.
+    """
+    from corral import _init
+
+    texts = [{key: _value_text(value) for key, value in (given or {}).items()} for given in (params, tags)]
+    if not _impl.enabled():
+        _init.start({"name": name, "experiment": experiment, "workload": workload}, *texts)
+        return run_id()
+    for key, value in texts[0].items():
+        _impl.param(key, value)
+    for key, value in texts[1].items():
+        _impl.tag(key, value)
+    return run_id()
 
 
 def run_id() -> str | None:

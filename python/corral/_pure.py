@@ -44,6 +44,16 @@ def _number(text: str, fallback: int) -> int:
 _LIMIT = _number(os.environ.get("CORRAL_SPOOL_LIMIT", ""), 2 << 30)
 
 
+def attach() -> None:
+    """The environment now says where to write, which it did not at the import; else nothing happens."""
+    global _DIRECTORY, _ENABLED, _LIMIT
+    if not _ENABLED:
+        _DIRECTORY = os.environ.get("CORRAL_SEGMENT_DIR", "")
+        _LIMIT = _number(os.environ.get("CORRAL_SPOOL_LIMIT", ""), 2 << 30)
+        _TABLE[:] = _crc_table()
+        _ENABLED = _DIRECTORY != ""
+
+
 def _crc_table() -> list[int]:
     table = []
     for crc in range(256):
@@ -432,7 +442,7 @@ def event(name: str, attributes: str, /) -> None:
         _write(_EVENT, struct.pack("<qH", _now(), len(raw)) + raw + rest)
 
 
-def phase_begin(name: str, kind: int, parent: int, type: str, lane: str, attributes: str, /) -> int:
+def phase_begin(name: str, kind: int, parent: int, type: str, lane: str, attributes: str, time: int = 0, /) -> int:
     if not _ENABLED:
         return 0
     raw = _name(name, "phase name")
@@ -442,7 +452,7 @@ def phase_begin(name: str, kind: int, parent: int, type: str, lane: str, attribu
     with session.lock:
         session.phases += 1
         number = session.phases
-        payload = struct.pack("<QQqB", number, parent, _now(), kind)
+        payload = struct.pack("<QQqB", number, parent, time or _now(), kind)
         payload += b"".join(struct.pack("<H", len(text)) + text for text in texts)
         if session.text(_BEGIN, payload + struct.pack("<H", 0) + rest):
             return number
@@ -450,9 +460,14 @@ def phase_begin(name: str, kind: int, parent: int, type: str, lane: str, attribu
         return 0
 
 
-def phase_end(id: int, /) -> None:
+def phase_end(id: int, time: int = 0, /) -> None:
     if _ENABLED and id:
-        _write(_END, struct.pack("<Qq", id, _now()))
+        _write(_END, struct.pack("<Qq", id, time or _now()))
+
+
+def now() -> int:
+    """CLOCK_BOOTTIME in ns, as the times of all records."""
+    return _now()
 
 
 def session_key() -> int:

@@ -174,12 +174,12 @@ PyObject* event(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   return none();
 }
 
-// phase_begin(name, kind, parent, type, lane, attributes) -> id
+// phase_begin(name, kind, parent, type, lane, attributes, time=now()) -> id
 PyObject* phase_begin(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   State& s = state();
   if (!s.writer.enabled()) return PyLong_FromLong(0);
-  if (count != 6) {
-    PyErr_SetString(PyExc_TypeError, "corral._native.phase_begin takes 6 arguments");
+  if (count != 6 && count != 7) {
+    PyErr_SetString(PyExc_TypeError, "corral._native.phase_begin takes 6 or 7 arguments");
     return nullptr;
   }
   spool::PhaseBegin phase;
@@ -191,22 +191,40 @@ PyObject* phase_begin(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
   }
   phase.kind = static_cast<std::uint8_t>(PyLong_AsUnsignedLong(arguments[1]));
   phase.parent = PyLong_AsUnsignedLongLong(arguments[2]);
+  if (count == 7) phase.time = PyLong_AsLongLong(arguments[6]);
   if (PyErr_Occurred() != nullptr) return nullptr;
   return PyLong_FromUnsignedLongLong(s.writer.phase_begin(phase));
 }
 
-PyObject* phase_end(PyObject*, PyObject* id) {
-  const std::uint64_t number = PyLong_AsUnsignedLongLong(id);
+// phase_end(id, time=now())
+PyObject* phase_end(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+  if (count != 1 && count != 2) {
+    PyErr_SetString(PyExc_TypeError, "corral._native.phase_end takes 1 or 2 arguments");
+    return nullptr;
+  }
+  const std::uint64_t number = PyLong_AsUnsignedLongLong(arguments[0]);
+  const std::int64_t time = count == 2 ? PyLong_AsLongLong(arguments[1]) : 0;
   if (PyErr_Occurred() != nullptr) return nullptr;
-  state().writer.phase_end(number);
+  state().writer.phase_end(number, time);
   return none();
 }
+
+PyObject* now(PyObject*, PyObject*) { return PyLong_FromLongLong(spool::SegmentWriter::now()); }
 
 PyObject* session_key(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(state().writer.session_key());
 }
 PyObject* dropped(PyObject*, PyObject*) {
   return PyLong_FromUnsignedLongLong(state().writer.dropped());
+}
+// The environment now says where to write, which it did not at the import; else nothing happens.
+PyObject* attach(PyObject*, PyObject*) {
+  State& s = state();
+  if (!s.writer.enabled()) {
+    s.~State();
+    ::new (&s) State;
+  }
+  return none();
 }
 PyObject* enabled(PyObject*, PyObject*) {
   return PyBool_FromLong(state().writer.enabled() ? 1 : 0);
@@ -231,10 +249,13 @@ PyMethodDef kMethods[] = {
     {"tag", as_function(tag), METH_FASTCALL, nullptr},
     {"event", as_function(event), METH_FASTCALL, nullptr},
     {"phase_begin", as_function(phase_begin), METH_FASTCALL, nullptr},
-    {"phase_end", phase_end, METH_O, nullptr},
+    {"phase_end", as_function(phase_end), METH_FASTCALL, nullptr},
+    {"now", now, METH_NOARGS, "CLOCK_BOOTTIME in ns, as the times of all records."},
     {"session_key", session_key, METH_NOARGS,
      "Names this process's session; 0 before its first call."},
     {"dropped", dropped, METH_NOARGS, "Calls of this process that were refused."},
+    {"attach", attach, METH_NOARGS,
+     "Reads the environment again, if it said nothing at the import."},
     {"enabled", enabled, METH_NOARGS, "Whether this process runs under `corral run`."},
     {nullptr, nullptr, 0, nullptr},
 };

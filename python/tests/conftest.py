@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 import segment_reader
-
-RUN = "000102030405060708090a0b0c0d0e0f"
-PACKAGE = Path(os.environ.get("CORRAL_PYTHON_PACKAGE", Path(__file__).parents[2] / "build/release/python"))
+from package import PACKAGE, RUN
+from training import Training
 
 
 @dataclass
@@ -65,3 +64,8 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Runner:
     directory.mkdir()
     (directory / "drops").write_bytes(bytes(4096))
     return Runner(directory, request.param == "pure")
+
+
+@pytest.fixture
+def training(tmp_path: Path) -> Training:
+    return Training(tmp_path)

@@ -10,7 +10,8 @@ import sys
 
 import pytest
 import segment_reader
-from conftest import RUN, Runner
+from conftest import Runner
+from package import RUN
 
 
 def test_the_implementation_is_the_one_asked_for(run: Runner) -> None:

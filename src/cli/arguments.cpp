@@ -6,14 +6,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "cli/command.h"
 #include "cli/config_syntax.h"
+#include "cli/source_sections.h"
 #include "core/result.h"
 #include "core/text.h"
+#include "sys/file.h"
 #include "sys/store_paths.h"
 
 namespace corral::cli {
@@ -88,6 +90,7 @@ struct Arguments::Impl {
   std::vector<std::string>* rest = nullptr;
   std::string rest_name;
   std::string config;
+  fs::path read;  // the file that counted
 
   CLI::Option* named(const std::string& option, CLI::Option* added) {
     names.push_back(option);
@@ -96,8 +99,10 @@ struct Arguments::Impl {
 
   // Lines of the file become defaults, which environment and flags override.
   std::optional<std::string> apply(const fs::path& file) {
-    std::ifstream in(file);
-    if (!in) return fmt::format("{}: cannot be read", file.string());
+    const auto text = sys::read_file(file);
+    if (!text) return fmt::format("{}: cannot be read", file.string());
+    read = file;
+    std::istringstream in(without_sources(*text));
     if (const auto wrong = config_error(in)) return fmt::format("{}:{}", file.string(), *wrong);
     in.clear();
     in.seekg(0);
@@ -241,6 +246,8 @@ void Arguments::as_flag_only(const std::string& name) {
   impl_->flag_only.insert(name);
   impl_->app.get_option("--" + name)->envname("");
 }
+
+std::filesystem::path Arguments::config_path() const { return impl_->read; }
 
 std::optional<int> Arguments::parse(std::span<char* const> args) {
   const auto misuse = [&](const std::string& message) {

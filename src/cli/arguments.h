@@ -6,6 +6,7 @@
 // named as the subcommand), but for those of as_flag_only().
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,8 @@ class Arguments {
 
   // Nothing: go on. Otherwise the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);
+  // The configuration file that parse() read; empty: none.
+  [[nodiscard]] std::filesystem::path config_path() const;
 
  private:
   struct Impl;

@@ -17,8 +17,11 @@ int serve_command(std::span<char* const> args);
 int ls_command(std::span<char* const> args);
 int show_command(std::span<char* const> args);
 int export_command(std::span<char* const> args);
+int import_command(std::span<char* const> args);
+int profile_command(std::span<char* const> args);
 int rm_command(std::span<char* const> args);
 int store_command(std::span<char* const> args);
 int doctor_command(std::span<char* const> args);
+int bench_command(std::span<char* const> args);
 
 }  // namespace corral::cli

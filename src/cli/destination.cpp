@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "cli/memory_store.h"
 #include "core/text.h"
 #include "sys/store_paths.h"
 #include "upload/server_link.h"
@@ -39,6 +40,11 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags) {
     std::string url = flags.server;
     while (url.ends_with('/')) url.pop_back();
     return spool::Destination{.store = {}, .server = url};
+  }
+  if (flags.store == kMemoryStore) {
+    return fail(Code::kInvalidArgument,
+                "--store :memory: is a running server's own: corral serve --store :memory: starts "
+                "one, --server URL names it");
   }
   if (sys::is_database_url(flags.store)) {
     return spool::Destination{
@@ -126,9 +132,9 @@ Error error_of_reply(int status, std::string_view body) {
           .message = message};
 }
 
-Result<Json> get_json(const sys::HttpTarget& server, const std::string& path) {
+Result<Json> get_json(const sys::HttpTarget& server, const std::string& path, Nanos timeout) {
   sys::HttpClient client(server);
-  const sys::HttpReply reply = TRY(client.send({.path = path, .body = {}}));
+  const sys::HttpReply reply = TRY(client.send({.path = path, .body = {}, .timeout = timeout}));
   if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
   return Json::parse(reply.body);
 }

@@ -37,7 +37,8 @@ spool::fs::path python_path(const spool::fs::path& program);
 // A server that answers, started when the store has none. The error says what to do.
 Result<sys::HttpTarget> connect(const DestinationFlags& flags);
 // GET of a path; an HTTP error becomes an Error with the server's message.
-Result<Json> get_json(const sys::HttpTarget& server, const std::string& path);
+Result<Json> get_json(const sys::HttpTarget& server, const std::string& path,
+                      Nanos timeout = std::chrono::seconds(30));
 // The message of an error answer.
 Error error_of_reply(int status, std::string_view body);
 

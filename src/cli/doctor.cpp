@@ -2,13 +2,19 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/doctor_listeners.h"
+#include "cli/source_sections.h"
 #include "cli/table.h"
 #include "collect/listener.h"
 #include "collect/sampler.h"
 #include "core/text.h"
+#include "run/profiler.h"
 #include "store/postgres/database.h"
 #include "sys/clock.h"
 #include "sys/process.h"
@@ -17,7 +23,10 @@
 namespace corral::cli {
 namespace {
 
-constexpr const char* kExamples = "  corral doctor\n  corral doctor --format json\n";
+constexpr const char* kExamples =
+    "  corral doctor\n"
+    "  corral doctor --listeners                    each metric that can be had here, and why not\n"
+    "  corral doctor --format json\n";
 
 // One row: what was looked at, whether it is there, and why not.
 void row(Table& table, const std::string& part, bool available, const std::string& detail) {
@@ -28,9 +37,12 @@ void check_result(Table& table, const std::string& part, const Result<std::strin
   row(table, part, result.has_value(), result ? *result : result.error().message);
 }
 
+// Those of the host's files; what asks a vendor's library has rows of its own.
 void check_listeners(Table& table) {
   std::vector<std::string> names;
-  for (const collect::ListenerEntry& entry : collect::listeners()) names.emplace_back(entry.name);
+  for (const collect::ListenerEntry& entry : collect::listeners()) {
+    if (entry.lane == collect::Lane::kHost) names.emplace_back(entry.name);
+  }
   auto sampler = collect::Sampler::open(
       {.listeners = names, .run_pid = ::getpid(), .perf = collect::PerfCounters::open(::getpid())});
   if (!sampler) {
@@ -44,11 +56,30 @@ void check_listeners(Table& table) {
     row(table, missing.source, false, missing.reason);
 }
 
+// Ends the process when a driver was left behind: its library's destructors might hang, too.
+int print_listeners(const Arguments& arguments, const std::string& format) {
+  const auto report = [&]() -> Result<ListenerReport> {
+    const auto sources = TRY(read_sources_of(arguments.config_path()));
+    const char* library = std::getenv("CORRAL_NVML_LIBRARY");
+    return report_listeners(sources, library != nullptr ? library : "", format);
+  }();
+  if (!report) {
+    fmt::print(stderr, "corral doctor: {}\n", report.error().message);
+    return kMisuse;
+  }
+  fmt::print("{}", report->text);
+  if (report->left_behind) {
+    std::fflush(nullptr);
+    std::_Exit(kDone);
+  }
+  return kDone;
+}
+
 Result<std::string> check_store(const spool::Destination& destination, const std::string& token) {
   if (!destination.server.empty()) {
     sys::HttpClient client({.base_url = destination.server, .unix_socket = {}, .token = token});
-    const auto reply =
-        TRY(client.send({.path = "/version", .body = {}, .timeout = std::chrono::seconds(3)}));
+    const auto reply = TRY(client.send(
+        {.path = "/api/corral/v1/version", .body = {}, .timeout = std::chrono::seconds(3)}));
     if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
     return destination.server + " answers";
   }
@@ -107,19 +138,33 @@ Result<std::string> check_python() {
   return fmt::format("{}, {}", python.string(), trim(version));
 }
 
+Result<std::string> check_profiler(run::ProfileTool tool) {
+  const char* path = std::getenv("PATH");
+  return TRY(run::find_profiler({.tool = tool}, path != nullptr ? path : "", "/proc")).string();
+}
+
 }  // namespace
 
 int doctor_command(std::span<char* const> args) {
   DestinationFlags flags;
   std::string format = "table";
+  std::string dcgm_address;
+  bool listeners = false;
   Arguments arguments("doctor",
                       "Says what this machine offers and lacks for measuring, each with the "
                       "reason. Changes nothing.",
                       kExamples);
   arguments.choice("format", format, {"table", "json", "csv"},
                    "table, json or csv (default: table)");
+  arguments.flag("listeners", listeners,
+                 "what each listener and configured source would record here: value, cost, and why "
+                 "not");
+  arguments.text("dcgm-address", dcgm_address, "where DCGM's host engine is, as in corral run");
+  arguments.as_flag_only("listeners");  // `corral run` has an option of this name
   add_destination(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
+  if (!dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", dcgm_address.c_str(), 1);
+  if (listeners) return print_listeners(arguments, format);
   Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
   const auto destination = destination_of(flags);
   if (!destination) {
@@ -138,6 +183,8 @@ int doctor_command(std::span<char* const> args) {
   check_result(table, "cgroup", check_cgroup());
   check_result(table, "NVIDIA GPU",
                check_device("/dev/nvidiactl", "no /dev/nvidiactl: no NVIDIA driver is loaded"));
+  check_result(table, "nsys", check_profiler(run::ProfileTool::kNsys));
+  check_result(table, "ncu", check_profiler(run::ProfileTool::kNcu));
   check_result(table, "AMD GPU",
                check_device("/dev/kfd", "no /dev/kfd: no amdgpu compute driver is loaded"));
   check_result(table, "RAPL",

@@ -20,7 +20,9 @@ namespace {
 constexpr const char* kExamples =
     "  corral export @1 --metric loss > loss.csv          metric,source,time_ns,step,value\n"
     "  corral export @1 @2 --metric 'host.*' --format jsonl --output host.jsonl\n"
-    "  corral export @1 --format parquet --output run.parquet     by Python, with pyarrow\n";
+    "  corral export @1 --format parquet --output run.parquet     by Python, with pyarrow\n"
+    "  corral export @1 --format perfetto --output run.pftrace    phases and metrics, for "
+    "ui.perfetto.dev\n";
 
 struct Flags {
   DestinationFlags destination;
@@ -60,7 +62,11 @@ class Gaps {
 class Sink {
  public:
   Sink(OutputTarget& out, const Flags& flags)
-      : out_(out), csv_(flags.format == "csv"), gaps_(csv_), many_(flags.runs.size() > 1) {}
+      : out_(out),
+        csv_(flags.format == "csv"),
+        lines_(flags.format != "perfetto"),
+        gaps_(csv_),
+        many_(flags.runs.size() > 1) {}
   void begin(const std::string& run) {
     run_ = run;
     skip_header_ = csv_ && runs_++ > 0;
@@ -69,7 +75,7 @@ class Sink {
   }
   // False when it could not be written: error().
   bool put(std::string_view piece) {
-    gaps_.take(piece);
+    if (lines_) gaps_.take(piece);
     written_ = out_.write(csv_ && many_ ? with_run(piece) : piece);
     return written_.has_value();
   }
@@ -94,6 +100,7 @@ class Sink {
 
   OutputTarget& out_;
   bool csv_;
+  bool lines_;
   Gaps gaps_;
   bool many_;
   std::string run_, text_;
@@ -125,7 +132,9 @@ Result<> export_run(sys::HttpClient& client, const Flags& flags, const std::stri
   return {};
 }
 
-Result<> export_text(const sys::HttpTarget& server, const Flags& flags) {
+Result<> export_pieces(const sys::HttpTarget& server, const Flags& flags) {
+  if (flags.format == "perfetto" && flags.runs.size() > 1)
+    return fail(Code::kInvalidArgument, "a Perfetto trace is of one run: name one");
   OutputTarget out = TRY(OutputTarget::open(flags.output));
   Sink sink(out, flags);
   sys::HttpClient client(server);
@@ -189,9 +198,9 @@ int export_command(std::span<char* const> args) {
   arguments.positionals("run", flags.runs,
                         "RUN: an id, a unique prefix of one, a name, or @1 for the newest");
   arguments.text("metric", flags.metric, "which metrics, as a pattern with * and ? (default: all)");
-  arguments.choice("format", flags.format, {"csv", "jsonl", "parquet", "json"},
-                   "csv, jsonl (one object per line), parquet, or json (one document per run); "
-                   "default: csv");
+  arguments.choice("format", flags.format, {"csv", "jsonl", "parquet", "json", "perfetto"},
+                   "csv, jsonl (one object per line), parquet, json (one document per run), or "
+                   "perfetto (a trace of one run: phases, events and metrics); default: csv");
   arguments.text("output", flags.output,
                  "file to write, which has its name only when it is whole (default: standard "
                  "output)");
@@ -200,7 +209,7 @@ int export_command(std::span<char* const> args) {
   const auto server = connect(flags.destination);
   if (!server) return report("export", server.error());
   const auto done =
-      flags.format == "parquet" ? become_python(*server, flags) : export_text(*server, flags);
+      flags.format == "parquet" ? become_python(*server, flags) : export_pieces(*server, flags);
   return done ? kDone : report("export", done.error());
 }
 

@@ -25,11 +25,14 @@ constexpr std::array kSubcommands = {
     Subcommand{"ls", "list experiments, workloads, runs, metrics or phases", ls_command},
     Subcommand{"show", "show one run: what, where, when, how it ended, its metrics", show_command},
     Subcommand{"export", "write the points of runs as CSV or JSON", export_command},
+    Subcommand{"import", "take an MLflow or radT database into the store", import_command},
+    Subcommand{"profile", "profile the next steps of a run that is running", profile_command},
     Subcommand{"rm", "remove runs, or an experiment with all its runs", rm_command},
     Subcommand{"store",
                "look after a store: check, stats, backup, load, migrate, rebuild, gc, prune",
                store_command},
     Subcommand{"doctor", "say what this machine offers and lacks, and why", doctor_command},
+    Subcommand{"bench", "measure what recording costs a training on this machine", bench_command},
 };
 
 void print_help(std::FILE* out) {

@@ -1,11 +1,14 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <limits>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
-#include "collect/listener.h"
+#include "cli/source_sections.h"
+#include "collect/selection.h"
 #include "core/text.h"
 #include "run/supervisor.h"
 
@@ -20,9 +23,16 @@ struct Flags {
   DestinationFlags destination;
   std::vector<std::string> params;
   std::vector<std::string> tags;
-  std::string listeners = "proc+tree";
+  std::string experiment;
+  std::string listeners;
+  std::string dcgm_address;
+  std::string profile;
   std::string leftovers = "leave";
   bool no_listeners = false;
+  bool capture_mlflow = false;
+  bool no_mlflow = false;
+  bool no_capture = false;
+  std::string watch;
   Nanos max_time = kNoDuration;
 };
 
@@ -34,21 +44,28 @@ constexpr const char* kExamples =
     "                                                runs with one --workload share their host's "
     "metrics\n"
     "  corral run --interval 1s --max-time 2h train.py\n"
+    "  corral run --profile torch:steps=100-103 train.py\n"
     "\nThe exit status is the command's own; 128 + signal when it was killed, 126 or 127 when it "
     "could not be started.\n";
 
 void declare(Arguments& a, Flags& f) {
   add_destination(a, f.destination);
-  a.text("experiment", f.options.experiment,
-         "experiment that the run belongs to (default: default)");
+  a.text("experiment", f.experiment, "experiment that the run belongs to (default: default)");
   a.text("workload", f.options.workload,
          "runs that name the same workload of an experiment run together; default: one of its own");
   a.text("name", f.options.name, "name of the run (default: two words are made up)");
   a.texts("param", f.params, "K=V, a parameter of the run; may be repeated");
   a.texts("tag", f.tags, "K=V, a tag of the run; may be repeated");
   a.text("listeners", f.listeners,
-         "what is sampled, joined by + (default: proc+tree; `corral doctor` lists them)");
+         "what is sampled, joined by + or commas, radT's names too (default: all that can measure "
+         "something here; `corral doctor --listeners` shows what)");
   a.flag("no-listeners", f.no_listeners, "sample nothing but what Corral itself costs");
+  a.text("dcgm-address", f.dcgm_address,
+         "DCGM's host engine of this machine: HOST:PORT or the path of a socket (default: "
+         "localhost:5555)");
+  a.text("profile", f.profile,
+         "torch, nsys, ncu[:steps=A-B], nsysraw, ncuraw or ncuattach: a profiler of these steps "
+         "(default: 10-12) or of the whole run; its files become artifacts");
   a.duration("interval", f.options.interval, "time between samples, 10ms to 1h (default: 100ms)");
   a.duration("max-time", f.max_time,
              "end the run after this time: SIGINT, then SIGTERM, then SIGKILL");
@@ -56,6 +73,17 @@ void declare(Arguments& a, Flags& f) {
              "time between SIGINT and SIGTERM, for a checkpoint (default: 10s)");
   a.choice("leftovers", f.leftovers, {"leave", "wait"},
            "processes that outlive the command: leave them running, or wait for them");
+  a.flag("capture-mlflow", f.capture_mlflow,
+         "record MLflow calls here although MLFLOW_TRACKING_URI says where they go");
+  a.flag("no-mlflow", f.no_mlflow, "leave MLflow alone: its calls are not recorded here");
+  a.flag("no-capture", f.no_capture,
+         "leave training loops alone: no epochs, steps and data waits of unchanged scripts");
+  a.text("max-epochs", f.options.max_epochs,
+         "corral.epochs() in the script ends after this many epochs");
+  a.text("max-steps", f.options.max_steps,
+         "corral.steps() and corral.epochs() in the script end after this many steps");
+  a.text("watch", f.watch,
+         "sample this process and its children, by its id, and not the command's");
   a.bytes("spool-limit", f.options.spool_limit,
           "disk space that waiting data of the run may take (default: 2GiB)");
   a.flag("quiet", f.options.quiet, "say nothing but warnings");
@@ -80,6 +108,25 @@ Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view o
   return pairs;
 }
 
+Result<> check_counts(const run::Options& o) {
+  for (const auto& [option, text] :
+       {std::pair{"--max-epochs", &o.max_epochs}, {"--max-steps", &o.max_steps}}) {
+    const bool digits = text->find_first_not_of("0123456789") == std::string::npos;
+    if (!text->empty() &&
+        (!digits || text->size() > 18 || text->find_first_not_of('0') == std::string::npos))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{} {}: a whole number above 0 is wanted", option, *text));
+  }
+  return {};
+}
+
+Result<std::int64_t> process_of(const std::string& text) {
+  const auto pid = parse_int(text);
+  if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max())
+    return fail(Code::kInvalidArgument, "--watch " + text + ": the id of a process is wanted");
+  return *pid;
+}
+
 Result<> check_names(const run::Options& o) {
   for (const auto& [name, value] : {std::pair{"--experiment", &o.experiment},
                                     {"--workload", &o.workload},
@@ -88,11 +135,43 @@ Result<> check_names(const run::Options& o) {
       return fail(Code::kInvalidArgument,
                   fmt::format("{}: at most {} bytes of UTF-8", name, limits::kNameBytes));
   }
-  if (o.experiment.empty()) return fail(Code::kInvalidArgument, "--experiment: a name is wanted");
   return {};
 }
 
-Result<> complete(Flags& f) {
+Result<> complete_mlflow(Flags& f) {
+  run::Options& o = f.options;
+  o.experiment_chosen = !f.experiment.empty();
+  if (o.experiment_chosen) o.experiment = f.experiment;
+  if (f.capture_mlflow && f.no_mlflow)
+    return fail(Code::kInvalidArgument, "--capture-mlflow and --no-mlflow exclude each other");
+  if (f.capture_mlflow) o.mlflow = run::Mlflow::kCapture;
+  if (f.no_mlflow) o.mlflow = run::Mlflow::kOff;
+  return {};
+}
+
+// radT's listeners have profilers among them.
+Result<> complete_profile(Flags& f) {
+  run::Options& o = f.options;
+  const auto [others, profilers] = run::split_profilers(f.listeners);
+  if (!profilers.empty() && !f.no_listeners) {
+    if (others.empty()) f.no_listeners = true;
+    f.listeners = others;
+    if (f.profile.empty()) f.profile = profilers;
+  }
+  if (f.profile.empty()) return {};
+  o.profile = TRY(run::parse_profile(f.profile));
+  if (!o.capture && run::has_window(o.profile->tool))
+    return fail(Code::kInvalidArgument,
+                "--profile " + f.profile +
+                    ": with --no-capture no steps are seen; nsysraw and ncuraw need none");
+  if (!f.watch.empty())
+    return fail(Code::kInvalidArgument,
+                "--profile and --watch exclude each other: `corral profile` profiles a process "
+                "that runs");
+  return {};
+}
+
+Result<> complete(Flags& f, const std::filesystem::path& config) {
   run::Options& o = f.options;
   if (o.command.empty())
     return fail(Code::kInvalidArgument,
@@ -105,9 +184,14 @@ Result<> complete(Flags& f) {
   }
   constexpr Nanos kShortest{std::chrono::milliseconds(10)};
   constexpr Nanos kLongest{std::chrono::hours(1)};
+  TRY(complete_mlflow(f));
   if (o.interval < kShortest || o.interval > kLongest)
     return fail(Code::kInvalidArgument, "--interval: 10ms to 1h");
   TRY(check_names(o));
+  TRY(check_counts(o));
+  o.capture = !f.no_capture;
+  TRY(complete_profile(f));
+  if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
   o.params = TRY(pairs_of(f.params, "--param"));
   o.tags = TRY(pairs_of(f.tags, "--tag"));
   o.destination = TRY(destination_of(f.destination));
@@ -117,10 +201,11 @@ Result<> complete(Flags& f) {
     return fail(Code::kInvalidArgument, "--max-time 0: a time above 0 is wanted, as 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
   o.leftovers = f.leftovers == "wait" ? run::Leftovers::kWait : run::Leftovers::kLeave;
-  if (!f.no_listeners && !f.listeners.empty()) {
-    for (const std::string_view name : split(f.listeners, '+')) o.listeners.emplace_back(name);
-  }
-  for (const std::string& name : o.listeners) TRY(collect::require_listener(name));
+  if (!f.no_listeners) o.listeners = TRY(collect::select_listeners(f.listeners));
+  if (!f.no_listeners) o.sources = TRY(read_sources_of(config));
+  if (const char* library = std::getenv("CORRAL_NVML_LIBRARY")) o.device_library = library;
+  // Listener "dcgm" reads it there.
+  if (!f.dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", f.dcgm_address.c_str(), 1);
   o.program = program_path();
   o.python_path = python_path(o.program);
   return {};
@@ -136,7 +221,7 @@ int run_command(std::span<char* const> args) {
                       kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
-  const auto completed = complete(flags);
+  const auto completed = complete(flags, arguments.config_path());
   if (!completed) {
     fmt::print(stderr, "corral run: {}\n", completed.error().message);
     return kMisuse;

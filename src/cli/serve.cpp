@@ -1,13 +1,17 @@
 #include <fmt/core.h>
 #include <signal.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <thread>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/memory_store.h"
 #include "cli/retention.h"
+#include "run/mlflow/takeover.h"
 #include "server/life.h"
 #include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
@@ -23,16 +27,22 @@ constexpr const char* kExamples =
     "  corral serve --store ./results --listen 127.0.0.1:5050\n"
     "  corral serve --store postgresql://corral@db.lab/corral    any number of servers share it\n"
     "  corral serve --listen 0.0.0.0:5000 --token-file token.txt\n"
+    "  corral serve --store :memory:             forgets everything when it ends\n"
     "  corral serve --stop                       ends the store's running server\n";
 
 struct Flags {
   DestinationFlags destination;
   std::string listen;
   std::string read_store;
+  std::string artifacts;
   RetentionFlags keep;
   std::string durability = "full";
   bool idle_exit = false;
   bool stop = false;
+  bool insecure = false;
+  bool in_memory = false;
+  std::vector<std::string> allow_hosts;
+  std::string access_log;
   Nanos idle_after = std::chrono::minutes(15);
 };
 
@@ -49,21 +59,29 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
   // on.
   return [destination, roots = spool::spool_roots(spool)](const std::stop_token& stop) {
     constexpr Nanos kRound{std::chrono::seconds(1)};
-    constexpr Nanos kSlice{std::chrono::milliseconds(100)};
-    upload::Finisher finisher(roots, destination);
-    const auto server = upload::http_transport(upload::target_of(destination, ""));
-    sys::HttpClient client(upload::target_of(destination, ""));
+    const sys::HttpTarget target = upload::target_of(destination, "");
+    run::Delivery delivery;
+    const auto page = [store = destination.store] {
+      const auto record = sys::read_server_record(store);
+      return record ? record->url : std::string();
+    };
+    upload::Finisher finisher(
+        roots, destination,
+        run::tracking_takeover({.target = target, .page = page, .delivery = delivery}));
+    const auto server = upload::http_transport(target);
+    sys::HttpClient client(target);
     while (!stop.stop_requested()) {
+      [[maybe_unused]] const bool doubted = delivery.begin();
+      const auto done = finisher.step(*server);
       // An error is the server's own and is told to whoever asks it; the next round tries again.
-      [[maybe_unused]] const auto done = finisher.step(*server);
+      delivery.end(done ? Result<bool>(true) : tl::unexpected(done.error()));
       if (finisher.unfinished() > 0) [[maybe_unused]]
         const auto reply = client.send({.path = "/health", .body = {}});
       for (const std::string& problem : finisher.take_problems())
         fmt::print(stderr, "corral serve: {}\n", problem);
-      const BootTime until = sys::boot_now() + kRound;
-      while (!stop.stop_requested() && sys::boot_now() < until)
-        sys::system_clock().sleep_until(sys::boot_now() + kSlice);
+      delivery.pause(stop, kRound);
     }
+    delivery.close();
   };
 }
 
@@ -97,12 +115,27 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
   if (!flags.idle_exit && !options.listen)
     options.listen = sys::ListenAddress{.host = "127.0.0.1", .port = limits::kFirstPort};
   if (!flags.destination.token_file.empty()) options.token_file = flags.destination.token_file;
+  options.artifacts = flags.artifacts;
+  options.insecure = flags.insecure;
+  options.allow_hosts = flags.allow_hosts;
+  if (!flags.access_log.empty()) options.access_log = flags.access_log;
+  options.complain = [](std::string_view what) { fmt::print(stderr, "corral serve: {}\n", what); };
+  TRY(server::check_exposure(options));
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
   const store::Retention keep = TRY(retention_of(flags.keep));
   auto store = TRY(open_store(flags, destination));
   if (keep.age || keep.bytes) options.jobs.push_back(keep_within(*store, keep));
   return server::start_server(std::move(options), std::move(lock), std::move(store));
+}
+
+// Connections, the store's and everyone's files: more than the 1,024 that a shell gives by default.
+void allow_many_files() {
+  constexpr rlim_t kEnough = 8192;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kEnough) return;
+  files.rlim_cur = std::min(kEnough, files.rlim_max);
+  ::setrlimit(RLIMIT_NOFILE, &files);
 }
 
 int serve(const Flags& flags, const spool::Destination& destination) {
@@ -112,6 +145,7 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals, s);
   ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  allow_many_files();
   auto running = start(flags, destination);
   if (!running && flags.idle_exit && running.error().code == Code::kAlreadyExists) {
     // Two runs that begin at once both start a server: a store that is served is all that either
@@ -128,9 +162,10 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   if (!flags.idle_exit) {
     fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", store_name(destination),
                (*running)->url());
+    if (flags.in_memory)
+      fmt::print("--store :memory:: nothing is kept, the store goes with this server.\n");
     if ((*running)->is_open_to_others())
-      fmt::print(
-          "Anyone who reaches this address can read and write: --token-file FILE closes it.\n");
+      fmt::print("--insecure: whoever reaches this address can read and write.\n");
     std::fflush(stdout);
   }
   std::stop_source leave;
@@ -150,15 +185,17 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   return kDone;
 }
 
-}  // namespace
-
-int serve_command(std::span<char* const> args) {
-  Flags flags;
-  Arguments arguments("serve", "Serves a store: the page, the API, and the data of left-over runs.",
-                      kExamples);
+void declare(Arguments& arguments, Flags& flags) {
   add_destination(arguments, flags.destination);
   arguments.text("listen", flags.listen,
                  "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
+  arguments.flag("insecure", flags.insecure,
+                 "beyond loopback without --token-file: whoever reaches it can read and write");
+  arguments.texts("allow-host", flags.allow_hosts,
+                  "a further name that the server is reached by (behind a proxy, in DNS)");
+  arguments.text("access-log", flags.access_log, "FILE, or - for the terminal: a line per request");
+  arguments.text("artifacts", flags.artifacts,
+                 "DIR or s3://BUCKET/PREFIX for files that runs log (default: STORE/artifacts)");
   arguments.text("read-store", flags.read_store,
                  "postgresql://... of a replica: charts are read there");
   arguments.choice("durability", flags.durability, {"full", "relaxed"},
@@ -171,7 +208,25 @@ int serve_command(std::span<char* const> args) {
   arguments.bytes("keep-bytes", flags.keep.bytes,
                   "remove the oldest runs that ended when the store takes more than this");
   arguments.flag("stop", flags.stop, "end the store's running server");
+}
+
+}  // namespace
+
+int serve_command(std::span<char* const> args) {
+  Flags flags;
+  Arguments arguments("serve", "Serves a store: the page, the API, and the data of left-over runs.",
+                      kExamples);
+  declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
+  std::optional<MemoryStore> memory;
+  if (flags.destination.store == kMemoryStore && !flags.stop) {
+    auto made = MemoryStore::make();
+    if (!made) return failed(made.error());
+    memory.emplace(*std::move(made));
+    flags.destination.store = memory->path();
+    flags.durability = "relaxed";
+    flags.in_memory = true;
+  }
   const auto destination = destination_of(flags.destination);
   if (!destination) return failed(destination.error());
   if (!destination->server.empty())

@@ -10,7 +10,8 @@ namespace {
 
 constexpr const char* kExamples =
     "  corral show @1                 the newest run\n"
-    "  corral show 3f2a --format json everything about it, for programs\n";
+    "  corral show 3f2a --format json everything about it, for programs\n"
+    "  corral show @1 --check-trace   whether its phases are whole\n";
 
 void print_pairs(const char* title, const Json& object) {
   const auto* pairs = object.as_object();
@@ -69,23 +70,45 @@ void print_run(const Json& run) {
   }
 }
 
+// What the server found; the exit status tells, too.
+int check_trace(const sys::HttpTarget& server, const std::string& path, const std::string& format) {
+  const auto report = get_json(server, path + "/check-trace", std::chrono::hours(1));
+  if (!report) return cli::report("show", report.error());
+  const bool good = plain(member(*report, "ok")).text == "true";
+  if (format == "json") {
+    fmt::print("{}\n", report->dump());
+    return good ? kDone : kFailed;
+  }
+  fmt::print("{} phases\n", plain(member(*report, "phases")).text);
+  if (const auto* problems = member(*report, "problems").as_array()) {
+    for (const Json& problem : *problems) fmt::print("  {}\n", printable(plain(problem).text));
+  }
+  fmt::print("{}\n", good ? "nothing is wrong" : "something is wrong");
+  return good ? kDone : kFailed;
+}
+
 }  // namespace
 
 int show_command(std::span<char* const> args) {
   DestinationFlags destination;
   std::string run;
   std::string format = "table";
+  bool check = false;
   Arguments arguments("show",
                       "Shows one run: what, where, when, how it ended, and a summary of every "
                       "metric. RUN is an id, a unique prefix of one, a name, or @1 for the newest.",
                       kExamples);
   arguments.positional("run", run, "RUN", true);
   arguments.choice("format", format, {"table", "json"}, "table or json (default: table)");
+  arguments.flag("check-trace", check,
+                 "instead: whether its phases are whole (begins without end, unknown parents, "
+                 "overlaps); exit status 1 when they are not");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto server = connect(destination);
   if (!server) return report("show", server.error());
   const std::string path = "/api/corral/v1/runs/" + sys::url_encode(run);
+  if (check) return check_trace(*server, path, format);
   auto facts = get_json(*server, path);
   if (!facts) return report("show", facts.error());
   const auto metrics = get_json(*server, path + "/metrics");

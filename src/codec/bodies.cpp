@@ -134,7 +134,7 @@ Result<FactsBody> decode_facts(const Frame& frame) {
     fact.kind = get_enum(in, "fact kind", FactKind::kDrop);
     fact.key = get_name(in, "fact key");
     fact.value = in.text32("fact value");
-    if (fact.value.size() > limits::kValueBytes) in.bad("fact value", "longer than 6000 bytes");
+    if (fact.value.size() > limits::kFactBytes) in.bad("fact value", "longer than 32000 bytes");
     body.facts.push_back(std::move(fact));
   }
   return in.finish(std::move(body));

@@ -140,7 +140,7 @@ TEST(FrameBody, LimitsAreChecked) {
   error_of(
       decode_schema(framed(SchemaBody{{{.id = 1, .name = long_name, .source = "", .unit = ""}}})));
   error_of(decode_facts(
-      framed(FactsBody{{{FactKind::kParam, "k", std::string(limits::kValueBytes + 1, 'v')}}})));
+      framed(FactsBody{{{FactKind::kParam, "k", std::string(limits::kFactBytes + 1, 'v')}}})));
   error_of(decode_facts(framed(FactsBody{{{FactKind::kParam, "", "v"}}})));
   error_of(decode_events(framed(
       EventsBody{{{boot_time(0), "e", "user", Attributes(limits::kAttributes + 1, {"k", "1"})}}})));

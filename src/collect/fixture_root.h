@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "collect/listener.h"
+#include "collect/news.h"
 #include "collect/series.h"
 #include "sys/file.h"
 
@@ -21,6 +24,23 @@ inline std::string fixture_text(const std::string& path) {
 
 // "metric" or "metric/source" -> value, of the values that are there.
 using Values = std::map<std::string, double>;
+
+// Why a source is not available, or nothing.
+inline std::string missing(const SeriesTable& table, std::string_view source) {
+  for (const Unavailable& u : table.missing()) {
+    if (u.source == source) return u.reason;
+  }
+  return "";
+}
+
+// What was told since the last call, as "source: text".
+inline std::vector<std::string> drained(News& news) {
+  std::vector<std::string> all;
+  news.drain([&](const News::Item& item) {
+    all.push_back(std::string(item.source) + ": " + std::string(item.text));
+  });
+  return all;
+}
 
 inline Values sample_once(Listener& listener, const SeriesTable& table, Group group) {
   const auto series = table.series(group);

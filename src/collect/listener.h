@@ -1,18 +1,24 @@
 // A listener: one collector of metrics, in one folder: pure parsers, a thin reader under an
 // injected root, tests, fixtures.
 //
-// open() runs on the supervisor's thread and may allocate and fail; sample_*() run on the sampler
-// thread only, at every tick, and must not allocate, fork or wait. To add one: a folder, and a line
-// in listeners.cpp.
+// open() may allocate and fail: on the supervisor's thread for the host's lane, on the lane's own
+// for devices. sample_*() run on the lane's thread only, at every tick, and must not allocate or
+// fork; on the host's lane they must not wait either. A call into a vendor library may hang for
+// good: a listener of the device lane is then left behind with its thread, so it owns all it
+// touches. To add one: a folder, and a line in listeners.cpp.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "collect/news.h"
 #include "collect/series.h"
 #include "collect/tree/perf_counters.h"
 #include "core/result.h"
@@ -26,11 +32,21 @@ class Listener {
   virtual void sample_slow(Row&) {}
 };
 
+// On which of the supervisor's sampling threads a listener runs. A lane has its own ticker, rows
+// and clock, so that a vendor library that blocks never makes the host's metrics late.
+enum class Lane : std::uint8_t {
+  kHost = 0,    // files of /proc and /sys: microseconds, opened before the command starts
+  kDevice = 1,  // libraries that may block or hang: opened on the lane's thread, after the start
+};
+
 struct ListenerContext {
   std::filesystem::path root = "/";  // /proc and /sys are looked up below it
   pid_t run_pid = 0;                 // 0: no run, only the host
   pid_t supervisor_pid = 0;
   PerfCounters* perf = nullptr;  // of the run; a listener that uses them moves them out
+  std::vector<std::string> device_uuids = {};  // only these devices; empty: all there are
+  std::shared_ptr<News> news = nullptr;        // what happens after open; null: nobody listens
+  std::string library_path = {};  // a vendor library in place of the system's; empty: the system's
 };
 
 struct ListenerEntry {
@@ -39,12 +55,14 @@ struct ListenerEntry {
   metric::Owner owner;        // of all its series
   // Declares its series and what is not available; what is missing is no error.
   std::unique_ptr<Listener> (*open)(const ListenerContext&, SeriesTable&);
+  Lane lane = Lane::kHost;
 };
 
 // Every listener that this build has, in the order in which they are sampled.
 std::span<const ListenerEntry> listeners();
 const ListenerEntry* find_listener(std::string_view name);
-// kInvalidArgument names the nearest right spelling and all there are.
-Result<const ListenerEntry*> require_listener(std::string_view name);
+// kInvalidArgument names the nearest right spelling, of `also` as well, and all there are.
+Result<const ListenerEntry*> require_listener(std::string_view name,
+                                              std::span<const std::string_view> also = {});
 
 }  // namespace corral::collect

@@ -1,10 +1,20 @@
+#include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "collect/amd/amd_listener.h"
+#include "collect/cgroup/cgroup_listener.h"
+#include "collect/dcgm/dcgm_listener.h"
+#include "collect/energy/energy_listener.h"
+#include "collect/intel/intel_listener.h"
+#include "collect/jetson/jetson_listener.h"
 #include "collect/listener.h"
+#include "collect/node/node_listener.h"
+#include "collect/nvidia/nvidia_listener.h"
+#include "collect/nvidia/process_listener.h"
 #include "collect/proc/proc_listener.h"
+#include "collect/sensors/sensors_listener.h"
 #include "collect/tree/tree_listener.h"
 #include "core/text.h"
 
@@ -18,22 +28,45 @@ constexpr auto kListeners = std::to_array<ListenerEntry>({
      "The run's own processes: cores, memory, faults, context switches and I/O, from /proc and "
      "perf.",
      metric::Owner::kRun, open_tree_listener},
+    {"cgroup",
+     "The run's control group: its limits and throttling, CPU time, memory, I/O, tasks and "
+     "pressure.",
+     metric::Owner::kRun, open_cgroup_listener},
+    {"energy", "Joules of the processors and their memory: RAPL, from perf or powercap.",
+     metric::Owner::kWorkload, open_energy_listener},
+    {"node", "The host's reclaim, huge pages, NUMA nodes and NFS mounts, once a second.",
+     metric::Owner::kWorkload, open_node_listener},
+    {"sensors",
+     "Temperatures, fans, power meters, CPU frequencies and thermal throttling, once a second.",
+     metric::Owner::kWorkload, open_sensors_listener, Lane::kDevice},
+    {"nvidia",
+     "NVIDIA's GPUs and their MIG instances: use, memory, power, clocks, traffic and the activity "
+     "of their units, from the driver's library (NVML, GPM).",
+     metric::Owner::kWorkload, open_nvidia_listener, Lane::kDevice},
+    {"nvidia-processes", "What the run's own processes have of NVIDIA's GPUs, once a second.",
+     metric::Owner::kRun, open_nvidia_process_listener, Lane::kDevice},
+    {"dcgm",
+     "What a host engine of NVIDIA's DCGM knows of the GPUs beside that: the activity of the units "
+     "of those before Hopper.",
+     metric::Owner::kWorkload, open_dcgm_listener, Lane::kDevice},
+    {"amd", "AMD's GPUs, from the files of the amdgpu driver.", metric::Owner::kWorkload,
+     open_amd_listener, Lane::kDevice},
+    {"intel", "Intel's GPUs, from the files of the drivers i915 and xe.", metric::Owner::kWorkload,
+     open_intel_listener, Lane::kDevice},
+    {"jetson", "The integrated GPU and the power rails of NVIDIA's Jetson boards.",
+     metric::Owner::kWorkload, open_jetson_listener, Lane::kDevice},
 });
 
-tl::unexpected<Error> unknown_listener(std::string_view name) {
+tl::unexpected<Error> unknown_listener(std::string_view name,
+                                       std::span<const std::string_view> also) {
   std::vector<std::string> names;
-  std::string_view nearest;
-  std::size_t distance = std::numeric_limits<std::size_t>::max();
-  for (const ListenerEntry& entry : listeners()) {
-    names.emplace_back(entry.name);
-    const std::size_t d = edit_distance(name, entry.name);
-    if (d < distance) {
-      distance = d;
-      nearest = entry.name;
-    }
-  }
+  for (const ListenerEntry& entry : listeners()) names.emplace_back(entry.name);
+  std::vector<std::string> known = names;
+  known.insert(known.end(), also.begin(), also.end());
+  const auto nearest = std::ranges::min_element(
+      known, {}, [&](const std::string& other) { return edit_distance(name, other); });
   return fail(Code::kInvalidArgument, "unknown listener '" + std::string(name) +
-                                          "', did you mean '" + std::string(nearest) +
+                                          "', did you mean '" + *nearest +
                                           "'? There are: " + join(names, ", "));
 }
 }  // namespace
@@ -47,9 +80,10 @@ const ListenerEntry* find_listener(std::string_view name) {
   return nullptr;
 }
 
-Result<const ListenerEntry*> require_listener(std::string_view name) {
+Result<const ListenerEntry*> require_listener(std::string_view name,
+                                              std::span<const std::string_view> also) {
   const ListenerEntry* entry = find_listener(name);
-  if (entry == nullptr) return unknown_listener(name);
+  if (entry == nullptr) return unknown_listener(name, also);
   return entry;
 }
 

@@ -5,10 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
-#include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::collect {
@@ -16,16 +14,32 @@ namespace {
 
 constexpr Nanos kShortestInterval = std::chrono::milliseconds(1);
 constexpr Nanos kLongestInterval = std::chrono::hours(1);
-constexpr std::size_t kRingBytes = 4u << 20;
+constexpr std::size_t kThreadNameBytes = 15;
 
-std::size_t ring_rows(std::size_t wanted, std::size_t columns) {
-  const std::size_t row_bytes = std::max<std::size_t>(columns, 1) * (sizeof(double) + 1);
-  return std::clamp<std::size_t>(wanted, 2, std::max<std::size_t>(kRingBytes / row_bytes, 16));
+Result<std::vector<const ListenerEntry*>> entries_of(const SamplerOptions& options) {
+  std::vector<const ListenerEntry*> entries;
+  const auto add = [&](const ListenerEntry* entry) {
+    if (std::ranges::find(entries, entry) == entries.end()) entries.push_back(entry);
+  };
+  for (const std::string& name : options.listeners) add(TRY(require_listener(name)));
+  for (const ListenerEntry* entry : options.entries) add(entry);
+  return entries;
+}
+
+// Signals are for the supervisor's other threads.
+template <class Function>
+std::thread start_without_signals(Function function) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(function));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
 }
 
 }  // namespace
 
-Sampler::Sampler(SamplerOptions options) : options_(std::move(options)) {}
 Sampler::~Sampler() { stop(); }
 
 Result<std::unique_ptr<Sampler>> Sampler::open(SamplerOptions options) {
@@ -33,50 +47,54 @@ Result<std::unique_ptr<Sampler>> Sampler::open(SamplerOptions options) {
     return fail(Code::kInvalidArgument, "the interval must lie between 1 ms and 1 h");
   }
   if (options.supervisor_pid == 0) options.supervisor_pid = ::getpid();
-  std::unique_ptr<Sampler> sampler(new Sampler(std::move(options)));
-  TRY(sampler->open_listeners());
+  const auto entries = TRY(entries_of(options));
+  std::shared_ptr<Ticker> ticker = std::move(options.ticker);
+  const Nanos interval = options.interval;
+  const bool late = options.open_late;
+  const std::string name = "corral-" + (options.lane.empty() ? "sampler" : options.lane);
+  std::unique_ptr<Sampler> sampler(
+      new Sampler(std::make_shared<Sampling>(std::move(options), entries)));
+  sampler->ticker_ = std::move(ticker);
+  sampler->interval_ = interval;
+  sampler->late_ = late;
+  sampler->thread_name_ = name.substr(0, kThreadNameBytes);
+  if (!late) sampler->work_->open();
   return sampler;
-}
-
-Result<> Sampler::open_listeners() {
-  std::vector<SelfSeries::Name> names;
-  for (const std::string& name : options_.listeners) {
-    const ListenerEntry* entry = TRY(require_listener(name));
-    if (std::ranges::find(sources_, entry, &Source::entry) != sources_.end()) continue;
-    const std::size_t slow_before = series(kSlowGroup).size();
-    const ListenerContext context{.root = options_.root,
-                                  .run_pid = options_.run_pid,
-                                  .supervisor_pid = options_.supervisor_pid,
-                                  .perf = &options_.perf};
-    std::unique_ptr<Listener> listener = entry->open(context, table_);
-    const bool slow = series(kSlowGroup).size() > slow_before;
-    sources_.push_back({.entry = entry, .listener = std::move(listener), .slow = slow});
-    names.push_back({.name = entry->name, .slow = slow});
-  }
-  self_.emplace(names, table_);
-  const std::size_t columns = std::max(series(kFastGroup).size(), series(kSlowGroup).size());
-  ring_ = std::make_unique<RowRing>(ring_rows(options_.ring_rows, columns), columns);
-  return {};
 }
 
 std::span<const SeriesInfo> Sampler::series(int group) const {
   CORRAL_ASSERT(group == kFastGroup || group == kSlowGroup);
-  return table_.series(static_cast<Group>(group));
+  if (!opened()) return {};
+  return work_->table().series(static_cast<Group>(group));
+}
+
+std::span<const Unavailable> Sampler::unavailable() const {
+  if (!opened()) return {};
+  return work_->table().missing();
+}
+
+std::span<const Description> Sampler::descriptions() const {
+  if (!opened()) return {};
+  return work_->table().descriptions();
 }
 
 Result<> Sampler::start() {
-  CORRAL_ASSERT(ticker_ == nullptr);
-  ticker_ =
-      options_.ticker ? std::move(options_.ticker) : TRY(make_timer_ticker(options_.interval));
-  // Signals are for the supervisor's other threads.
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::pthread_setname_np(thread_.native_handle(), "corral-sampler");
+  CORRAL_ASSERT(!ended_.valid());
+  if (ticker_ == nullptr) ticker_ = TRY(make_timer_ticker(interval_));
+  std::promise<void> ended;
+  ended_ = ended.get_future();
+  thread_ = start_without_signals(
+      [work = work_, ticker = ticker_, late = late_, done = std::move(ended)]() mutable {
+        if (late) work->open();
+        work->run(*ticker);
+        done.set_value();
+      });
+  ::pthread_setname_np(thread_.native_handle(), thread_name_.c_str());
   return {};
+}
+
+void Sampler::ask_to_stop() {
+  if (thread_.joinable()) ticker_->stop();
 }
 
 void Sampler::stop() {
@@ -85,51 +103,16 @@ void Sampler::stop() {
   thread_.join();
 }
 
-void Sampler::run() {
-  const std::uint64_t slow_every = std::max<std::uint64_t>(
-      1, static_cast<std::uint64_t>(options_.slow_interval / options_.interval));
-  std::uint64_t now = 0;  // ticks since start, missed ones included
-  std::uint64_t next_slow = 0;
-  for (std::uint64_t passed = 1; passed > 0; passed = ticker_->wait()) {
-    now += passed;
-    missed_.fetch_add(passed - 1, std::memory_order_relaxed);
-    sample(kFastGroup);
-    if (now > next_slow) {
-      sample(kSlowGroup);
-      next_slow = (now - 1) / slow_every * slow_every + slow_every;
-    }
-    ticks_.fetch_add(1, std::memory_order_relaxed);
+bool Sampler::wait_stopped(BootTime deadline) {
+  if (!thread_.joinable()) return true;
+  ask_to_stop();
+  const Nanos left = std::max(deadline - sys::boot_now(), Nanos(0));
+  if (ended_.wait_for(left) == std::future_status::ready) {
+    thread_.join();
+    return true;
   }
-  sample(kFastGroup);
-  sample(kSlowGroup);
-}
-
-void Sampler::sample(Group group) {
-  RowRing::Slot slot;
-  if (!ring_->begin(series(group).size(), slot)) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  Row row(slot.values, slot.present);
-  const bool workload = workload_sampling_.load(std::memory_order_relaxed);
-  BootTime before = sys::boot_now();
-  for (std::size_t i = 0; i < sources_.size(); ++i) {
-    const Source& source = sources_[i];
-    if (!source.listener || (source.entry->owner == metric::Owner::kWorkload && !workload))
-      continue;
-    if (group == kFastGroup) source.listener->sample_fast(row);
-    if (group == kSlowGroup && source.slow) source.listener->sample_slow(row);
-    const BootTime after = sys::boot_now();
-    self_->sample_latency(group, i, after - before, row);
-    before = after;
-  }
-  if (group == kSlowGroup) {
-    self_->sample_slow({.missed_ticks = missed_ticks(),
-                        .dropped_rows = dropped_rows(),
-                        .bytes_written = bytes_written_.load(std::memory_order_relaxed)},
-                       row);
-  }
-  ring_->commit(group, before);
+  thread_.detach();
+  return false;
 }
 
 }  // namespace corral::collect

@@ -1,19 +1,17 @@
-// Sampler: runs the listeners of one `corral run` on one thread and hands their rows to the
-// supervisor.
+// Sampler: runs listeners of one `corral run` on one thread and hands their rows to the supervisor.
 //
 // Flow: Ticker -> listeners fill a row of the ring -> the supervisor drains rows and encodes
 // frames. The sampler thread never waits for the consumer, never forks and never allocates once it
 // runs; a full ring or a late wake-up is counted, not made up for. Ticks lie on an absolute grid of
-// CLOCK_BOOTTIME from start() on; a row's time is when its reads were done. Threads: open, start,
-// stop and drain on the supervisor's; the counters and switches may be used from any.
+// CLOCK_BOOTTIME from start() on; a row's time is when its reads were done. A listener that keeps
+// taking longer than the interval is read once a second, after all others. Threads: open, start,
+// stop, drain and take_problems on the supervisor's; the counters and switches may be used from
+// any.
 #pragma once
 
-#include <sys/types.h>
-
-#include <atomic>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,93 +19,79 @@
 #include <thread>
 #include <vector>
 
-#include "collect/listener.h"
-#include "collect/row_ring.h"
-#include "collect/self_series.h"
+#include "collect/sampler_options.h"
+#include "collect/sampling.h"
 #include "collect/series.h"
-#include "collect/ticker.h"
-#include "collect/tree/perf_counters.h"
 #include "core/result.h"
 #include "core/time.h"
 
 namespace corral::collect {
 
-struct SamplerOptions {
-  std::vector<std::string> listeners =
-      {};  // names of listeners(); none is allowed: only what Corral costs is sampled
-  Nanos interval = std::chrono::milliseconds(100);
-  Nanos slow_interval = std::chrono::seconds(1);  // rounded down to whole intervals, at least one
-  std::filesystem::path root = "/";
-  pid_t run_pid = 0;         // 0: no run
-  pid_t supervisor_pid = 0;  // 0: this process
-  PerfCounters perf = {};
-  std::size_t ring_rows = 512;  // fewer when rows are so wide that the ring would pass 4 MiB
-  std::unique_ptr<Ticker> ticker = nullptr;  // for tests; none: a timer
-};
-
 class Sampler {
  public:
-  // Opens every file and declares every series. kInvalidArgument for an unknown listener (it names
-  // the nearest right one and lists all) and for an interval outside 1 ms ... 1 h.
+  // Opens every file and declares every series, unless `open_late`. kInvalidArgument for an unknown
+  // listener (it names the nearest right one and lists all) and for an interval outside 1 ms ... 1
+  // h.
   static Result<std::unique_ptr<Sampler>> open(SamplerOptions options);
-  ~Sampler();
+  ~Sampler();  // waits for the thread unless it was left behind
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
   static constexpr int group_count() { return kGroupCount; }  // 0: every tick, 1: slow
-  // Column c of a row of that group; fixed from open() on.
+  // Whether the listeners are open. Until then there are no series, and no rows.
+  [[nodiscard]] bool opened() const { return work_->opened(); }
+  // Column c of a row of that group; fixed once opened.
   [[nodiscard]] std::span<const SeriesInfo> series(int group) const;
-  // Fixed from open() on.
-  [[nodiscard]] std::span<const Unavailable> unavailable() const { return table_.missing(); }
+  [[nodiscard]] std::span<const Unavailable> unavailable() const;
+  [[nodiscard]] std::span<const Description> descriptions() const;
 
   // Samples at once and then at every tick. Once only; an error when no timer is to be had.
   Result<> start();
   // Ends the sampler's sleep, takes one last sample of everything and joins. Harmless when not
   // started or again.
   void stop();
+  // The same in two steps: asks for the end, then waits for it until the deadline. False: a
+  // listener has not come back; the thread is left behind with what it owns.
+  void ask_to_stop();
+  bool wait_stopped(BootTime deadline);
 
   // Whether series whose owner is the workload are sampled; on at first. Takes effect with the next
   // tick.
-  void set_workload_sampling(bool on) { workload_sampling_.store(on, std::memory_order_relaxed); }
+  void set_workload_sampling(bool on) {
+    work_->workload_sampling.store(on, std::memory_order_relaxed);
+  }
   void set_bytes_written(std::uint64_t bytes) {
-    bytes_written_.store(bytes, std::memory_order_relaxed);
+    work_->bytes_written.store(bytes, std::memory_order_relaxed);
   }
 
   // One consumer thread: all rows since the last call, in order.
   using RowView = collect::RowView;
-  void drain(const std::function<void(const RowView&)>& take) { ring_->drain(take); }
+  void drain(const std::function<void(const RowView&)>& take) { work_->drain(take); }
+  // New since the last call: listeners that have become slow, do not answer or lost a device.
+  std::vector<Problem> take_problems() { return work_->take_problems(); }
+  // The listener that is being read right now; empty: none.
+  [[nodiscard]] std::string busy_listener() const { return work_->busy_listener(); }
 
-  [[nodiscard]] std::uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }
+  // As in its options.
+  [[nodiscard]] const std::string& lane() const { return work_->lane(); }
+  [[nodiscard]] std::uint64_t ticks() const { return work_->ticks.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t missed_ticks() const {
-    return missed_.load(std::memory_order_relaxed);
+    return work_->missed.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t dropped_rows() const {
-    return dropped_.load(std::memory_order_relaxed);
+    return work_->dropped.load(std::memory_order_relaxed);
   }
+  [[nodiscard]] const Lateness& lateness() const { return work_->lateness(); }
 
  private:
-  struct Source {
-    const ListenerEntry* entry;
-    std::unique_ptr<Listener> listener;  // null when it has nothing to measure here
-    bool slow;                           // it declared slow series
-  };
+  explicit Sampler(std::shared_ptr<Sampling> work) : work_(std::move(work)) {}
 
-  explicit Sampler(SamplerOptions options);
-  Result<> open_listeners();
-  void run();
-  void sample(Group group);
-
-  SamplerOptions options_;
-  SeriesTable table_;
-  std::vector<Source> sources_;
-  std::optional<SelfSeries> self_;
-  std::unique_ptr<RowRing> ring_;
-  std::unique_ptr<Ticker> ticker_;
-  std::atomic<bool> workload_sampling_{true};
-  std::atomic<std::uint64_t> bytes_written_{0};
-  std::atomic<std::uint64_t> ticks_{0};
-  std::atomic<std::uint64_t> missed_{0};
-  std::atomic<std::uint64_t> dropped_{0};
+  std::shared_ptr<Sampling> work_;
+  std::shared_ptr<Ticker> ticker_;  // the thread's, too
+  Nanos interval_{0};
+  bool late_ = false;
+  std::string thread_name_;
+  std::future<void> ended_;
   std::thread thread_;
 };
 

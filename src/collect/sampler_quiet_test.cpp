@@ -11,6 +11,7 @@
 #include <string>
 
 #include "collect/sampler.h"
+#include "collect/sysfs/fake_root.h"
 #include "sys/file.h"
 
 namespace {
@@ -86,15 +87,11 @@ pid_t start_busy_run() {
   }
 }
 
-TEST(SamplerThread, NeitherAllocatesNorForksInAThousandTicks) {
-  const pid_t run = start_busy_run();
-  PerfCounters perf = PerfCounters::open(run);
-  auto sampler = Sampler::open({.listeners = {"proc", "tree"},
-                                .interval = std::chrono::milliseconds(1),
-                                .slow_interval = std::chrono::milliseconds(2),
-                                .run_pid = run,
-                                .perf = std::move(perf)})
-                     .value();
+// A thousand ticks of that sampler, at a millisecond each.
+void expect_quiet(SamplerOptions options) {
+  options.interval = std::chrono::milliseconds(1);
+  options.slow_interval = std::chrono::milliseconds(2);
+  auto sampler = Sampler::open(std::move(options)).value();
   ASSERT_TRUE(sampler->start());
   std::uint64_t rows = 0;
   const auto take = [&](const RowView&) { ++rows; };
@@ -105,11 +102,79 @@ TEST(SamplerThread, NeitherAllocatesNorForksInAThousandTicks) {
   while (sampler->ticks() < 1001) sampler->drain(take);
   watched = 0;
   sampler->stop();
+  EXPECT_EQ(allocations.exchange(0), 0u);
+  EXPECT_EQ(forks.exchange(0), 0u);
+  EXPECT_GE(rows, 1000u);
+}
+
+TEST(SamplerThread, NeitherAllocatesNorForksInAThousandTicks) {
+  const pid_t run = start_busy_run();
+  PerfCounters perf = PerfCounters::open(run);
+  expect_quiet({.listeners = {"proc", "tree", "cgroup", "energy", "node", "sensors"},
+                .run_pid = run,
+                .perf = std::move(perf)});
   ::kill(run, SIGKILL);
   ::waitpid(run, nullptr, 0);
-  EXPECT_EQ(allocations, 0u);
-  EXPECT_EQ(forks, 0u);
-  EXPECT_GE(rows, 1000u);
+}
+
+// What this machine may not have: a group, sensors, several NUMA nodes, NFS, GPUs.
+TEST(SamplerThread, NeitherAllocatesNorForksOnAMachineThatHasEverything) {
+  const std::string group = "sys/fs/cgroup/job/";
+  const std::string cpu = "sys/devices/system/cpu/cpu0/";
+  const std::string card = "sys/class/drm/card0/device/";
+  const FakeRoot root{
+      {"proc/7/cgroup", "0::/job\n"},
+      {"proc/self/mountinfo", "35 24 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+      {"proc/self/mountstats",
+       "device a:/b mounted on /b with fstype nfs\n\tbytes: 1 2 3 4 5 6\n\tper-op statistics\n"
+       "\tREAD: 1 2 3 4 5 6 7 8\n"},
+      {"proc/vmstat", "pgsteal_kswapd 1\ncompact_stall 2\n"},
+      {group + "cgroup.type", "domain\n"},
+      {group + "cpu.stat", "usage_usec 5\nnr_periods 1\nnr_throttled 1\nthrottled_usec 1\n"},
+      {group + "cpu.max", "5 10\n"},
+      {group + "memory.current", "5\n"},
+      {group + "memory.max", "50\n"},
+      {group + "memory.stat", "anon 5\nfile 6\n"},
+      {group + "memory.events", "max 5\noom_kill 6\n"},
+      {group + "io.stat", "8:0 rbytes=1 wbytes=2 rios=3 wios=4\n"},
+      {group + "pids.current", "5\n"},
+      {group + "cpu.pressure", "some avg10=0.00 total=5\nfull avg10=0.00 total=5\n"},
+      {"sys/class/powercap/intel-rapl:0/name", "package-0\n"},
+      {"sys/class/powercap/intel-rapl:0/energy_uj", "5\n"},
+      {"sys/class/hwmon/hwmon0/name", "nvme\n"},
+      {"sys/class/hwmon/hwmon0/temp1_input", "5000\n"},
+      {"sys/class/hwmon/hwmon1/name", "ina3221\n"},
+      {"sys/class/hwmon/hwmon1/in1_label", "VDD_IN\n"},
+      {"sys/class/hwmon/hwmon1/in1_input", "5\n"},
+      {"sys/class/hwmon/hwmon1/curr1_input", "5\n"},
+      {cpu + "cpufreq/scaling_cur_freq", "5\n"},
+      {cpu + "thermal_throttle/core_throttle_count", "5\n"},
+      {"sys/devices/system/node/node0/meminfo", "Node 0 MemUsed: 5 kB\n"},
+      {"sys/devices/system/node/node0/numastat", "local_node 5\n"},
+      {"sys/devices/system/node/node1/meminfo", "Node 1 MemUsed: 5 kB\n"},
+      {"sys/devices/system/node/node1/numastat", "local_node 5\n"},
+      {card + "vendor", "0x1002\n"},
+      {card + "gpu_busy_percent", "5\n"},
+      {card + "power/runtime_status", "active\n"},
+      {card + "gpu_metrics", std::string("\x20\0\1\3", 4) + std::string(28, '\1')},
+      {"sys/class/drm/card1/device/vendor", "0x8086\n"},
+      {"sys/class/drm/card1/gt_act_freq_mhz", "5\n"},
+  };
+  expect_quiet({.listeners = {"cgroup", "energy", "node", "sensors", "amd", "intel", "jetson"},
+                .root = root.path(),
+                .run_pid = 7});
+}
+
+// The fake driver answers without allocating, too.
+TEST(SamplerThread, NeitherAllocatesNorForksBesideNvidiaGpus) {
+  for (const char* gpus : {"one", "mig"}) {
+    const std::string timeline =
+        std::string(CORRAL_SOURCE_DIR) + "/tests/fixtures/nvml/" + gpus + ".timeline";
+    ::setenv("CORRAL_FAKE_NVML", timeline.c_str(), 1);
+    expect_quiet({.listeners = {"nvidia", "nvidia-processes"},
+                  .run_pid = ::getpid(),
+                  .library_path = CORRAL_FAKE_NVML_LIBRARY});
+  }
 }
 
 TEST(SamplerThread, WouldBeCaughtAllocatingOrForking) {

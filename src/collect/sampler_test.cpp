@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -27,13 +28,17 @@ class ScriptedTicker final : public Ticker {
       : script_(std::move(script)), done_(done) {}
 
   std::uint64_t wait() override {
-    if (next_ < script_.size()) return script_[next_++];
+    if (next_ < script_.size()) {
+      due_ = sys::boot_now();
+      return script_[next_++];
+    }
     std::unique_lock lock(done_.mutex);
     done_.reached = true;
     done_.changed.notify_all();
     done_.changed.wait(lock, [this] { return done_.stopped; });
     return 0;
   }
+  [[nodiscard]] BootTime due() const override { return due_; }
   void stop() override {
     const std::scoped_lock lock(done_.mutex);
     done_.stopped = true;
@@ -43,8 +48,32 @@ class ScriptedTicker final : public Ticker {
  private:
   std::vector<std::uint64_t> script_;
   std::size_t next_ = 0;
+  BootTime due_;
   Done& done_;
 };
+
+// Counts its reads; one of them takes as long as the scheduler might take a thread's CPU away.
+std::atomic<int> reads{0};
+std::atomic<int> interrupted_read{0};
+
+class InterruptedListener final : public Listener {
+ public:
+  explicit InterruptedListener(Column column) : column_(column) {}
+  void sample_fast(Row& row) override {
+    const int read = ++reads;
+    if (read == interrupted_read)
+      sys::system_clock().sleep_until(sys::boot_now() + std::chrono::milliseconds(400));
+    row.set(column_, static_cast<double>(read));
+  }
+
+ private:
+  Column column_;
+};
+constexpr ListenerEntry kInterrupted{
+    "interrupted", "One read is interrupted.", metric::Owner::kWorkload,
+    [](const ListenerContext&, SeriesTable& table) -> std::unique_ptr<Listener> {
+      return std::make_unique<InterruptedListener>(table.add("host.load.1m"));
+    }};
 
 // A sampler over fixtures that has played its script when the constructor returns.
 struct Played {
@@ -82,8 +111,10 @@ TEST(Sampler, RefusesAnUnknownListenerAndNamesTheNearest) {
   const auto sampler = Sampler::open({.listeners = {"tere"}});
   ASSERT_FALSE(sampler);
   EXPECT_EQ(sampler.error().code, Code::kInvalidArgument);
-  EXPECT_EQ(sampler.error().message,
-            "unknown listener 'tere', did you mean 'tree'? There are: proc, tree");
+  EXPECT_EQ(sampler.error().message.find(
+                "unknown listener 'tere', did you mean 'tree'? There are: proc, tree"),
+            0u)
+      << sampler.error().message;
 }
 
 TEST(Sampler, RefusesAnIntervalOutOfReach) {
@@ -201,10 +232,52 @@ TEST(Sampler, StampsRowsWithTheTimeOfTheirReads) {
   EXPECT_LE(last, sys::boot_now());
 }
 
+// The values of the rows of a listener whose reads count themselves.
+std::vector<double> counted_reads(std::vector<std::uint64_t> script, Nanos interval,
+                                  int interrupted = 0) {
+  reads = 0;
+  interrupted_read = interrupted;
+  ScriptedTicker::Done done;
+  SamplerOptions options{.entries = {&kInterrupted}, .interval = interval};
+  options.ticker = std::make_unique<ScriptedTicker>(std::move(script), done);
+  const auto sampler = Sampler::open(std::move(options)).value();
+  EXPECT_TRUE(sampler->start());
+  {
+    std::unique_lock lock(done.mutex);
+    done.changed.wait(lock, [&] { return done.reached; });
+  }
+  sampler->stop();
+  const std::size_t column = column_of(*sampler, kFastGroup, "host.load.1m");
+  std::vector<double> values;
+  sampler->drain([&](const RowView& row) {
+    if (row.group == kFastGroup)
+      values.push_back(row.present[column] != 0 ? row.values[column] : -1);
+  });
+  return values;
+}
+
+TEST(Sampler, ReadsAgainWhatWasInterrupted) {
+  const std::vector<double> values = counted_reads({1, 1, 1}, std::chrono::seconds(2), 3);
+  ASSERT_EQ(values.size(), 5u);
+  EXPECT_EQ(values[2], 4) << "the third read was interrupted: its row has the values of the fourth";
+  EXPECT_EQ(values[3], 5);
+}
+
+TEST(Sampler, HasNoRateOfTheHostOverTheMomentBeforeTheEnd) {
+  EXPECT_EQ(counted_reads({1, 1}, std::chrono::hours(1)), (std::vector<double>{1, 2, 3, -1}));
+  EXPECT_EQ(counted_reads({}, std::chrono::hours(1)), (std::vector<double>{1, 2}))
+      << "a short run has two";
+}
+
 TEST(TimerTicker, CountsTheTicksThatWereSleptThrough) {
   const auto ticker = make_timer_ticker(std::chrono::milliseconds(1)).value();
   sys::system_clock().sleep_until(sys::boot_now() + std::chrono::milliseconds(20));
   EXPECT_GE(ticker->wait(), 20u);
+  const BootTime first = ticker->due();
+  EXPECT_LE(first, sys::boot_now() - std::chrono::milliseconds(19)) << "the first it slept through";
+  const std::uint64_t passed = ticker->wait();
+  EXPECT_GE(ticker->due() - first, std::chrono::milliseconds(20));
+  EXPECT_LE(ticker->due() + (passed - 1) * std::chrono::milliseconds(1), sys::boot_now());
   ticker->stop();
   EXPECT_EQ(ticker->wait(), 0u);
 }

@@ -23,4 +23,8 @@ void SeriesTable::unavailable(std::string source, std::string reason) {
   missing_.push_back({.source = std::move(source), .reason = std::move(reason)});
 }
 
+void SeriesTable::describe(std::string key, std::string value) {
+  descriptions_.push_back({.key = std::move(key), .value = std::move(value)});
+}
+
 }  // namespace corral::collect

@@ -27,6 +27,12 @@ struct Unavailable {
   std::string reason;
 };
 
+// What a source is, told once: {"gpu0.uuid", "GPU-8a2f…"}; a fact of the run.
+struct Description {
+  std::string key;
+  std::string value;
+};
+
 enum Group : int { kFastGroup = 0, kSlowGroup = 1, kGroupCount = 2 };
 
 using Column = std::uint32_t;
@@ -39,13 +45,16 @@ class SeriesTable {
   Column add(std::string_view metric, std::string source = "");
   Column add_to(Group group, std::string_view metric, std::string source = "");
   void unavailable(std::string source, std::string reason);
+  void describe(std::string key, std::string value);
 
   [[nodiscard]] std::span<const SeriesInfo> series(Group group) const { return series_[group]; }
   [[nodiscard]] std::span<const Unavailable> missing() const { return missing_; }
+  [[nodiscard]] std::span<const Description> descriptions() const { return descriptions_; }
 
  private:
   std::vector<SeriesInfo> series_[kGroupCount];
   std::vector<Unavailable> missing_;
+  std::vector<Description> descriptions_;
 };
 
 class Row {

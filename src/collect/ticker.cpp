@@ -20,7 +20,8 @@ timespec timespec_of(std::int64_t ns) {
 
 class TimerTicker final : public Ticker {
  public:
-  TimerTicker(sys::Fd timer, sys::Fd stop) : timer_(std::move(timer)), stop_(std::move(stop)) {}
+  TimerTicker(sys::Fd timer, sys::Fd stop, BootTime first, Nanos interval)
+      : timer_(std::move(timer)), stop_(std::move(stop)), next_(first), interval_(interval) {}
 
   std::uint64_t wait() override {
     std::array<pollfd, 2> fds{{{.fd = timer_.get(), .events = POLLIN, .revents = 0},
@@ -30,10 +31,15 @@ class TimerTicker final : public Ticker {
       if (ready < 0 && errno == EINTR) continue;
       if (ready < 0 || (fds[1].revents & POLLIN) != 0) return 0;
       std::uint64_t passed = 0;
-      if (::read(timer_.get(), &passed, sizeof passed) == sizeof passed && passed > 0)
+      if (::read(timer_.get(), &passed, sizeof passed) == sizeof passed && passed > 0) {
+        due_ = next_;
+        next_ += interval_ * static_cast<std::int64_t>(passed);
         return passed;
+      }
     }
   }
+
+  [[nodiscard]] BootTime due() const override { return due_; }
 
   void stop() override {
     const std::uint64_t one = 1;
@@ -44,6 +50,9 @@ class TimerTicker final : public Ticker {
  private:
   sys::Fd timer_;
   sys::Fd stop_;
+  BootTime next_;
+  BootTime due_;
+  Nanos interval_;
 };
 
 }  // namespace
@@ -53,12 +62,13 @@ Result<std::unique_ptr<Ticker>> make_timer_ticker(Nanos interval) {
   if (!timer) return fail_errno("cannot make the sampler's timer", errno);
   sys::Fd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop) return fail_errno("cannot make the sampler's stop event", errno);
+  const BootTime first = sys::boot_now() + interval;
   const itimerspec ticks{.it_interval = timespec_of(interval.count()),
-                         .it_value = timespec_of(ns_of(sys::boot_now() + interval))};
+                         .it_value = timespec_of(ns_of(first))};
   if (::timerfd_settime(timer.get(), TFD_TIMER_ABSTIME, &ticks, nullptr) != 0) {
     return fail_errno("cannot start the sampler's timer", errno);
   }
-  return std::make_unique<TimerTicker>(std::move(timer), std::move(stop));
+  return std::make_unique<TimerTicker>(std::move(timer), std::move(stop), first, interval);
 }
 
 }  // namespace corral::collect

@@ -15,6 +15,8 @@ class Ticker {
   // Sampler thread: waits for the next tick; how many have passed since the last call (1 when on
   // time), 0 once stopped.
   virtual std::uint64_t wait() = 0;
+  // Sampler thread: when the first of the ticks that the last wait() counted was due.
+  [[nodiscard]] virtual BootTime due() const = 0;
   // Any thread: wakes a waiting wait() at once.
   virtual void stop() = 0;
 };

@@ -11,6 +11,8 @@ namespace corral::limits {
 inline constexpr std::size_t kNameBytes = 250;
 // A param, tag or attribute value, as MLflow 3 allows for params.
 inline constexpr std::size_t kValueBytes = 6000;
+// A param's or a tag's value in a frame: 8,000 characters, as MLflow allows for tags.
+inline constexpr std::size_t kFactBytes = 4 * 8000;
 // Attributes of one phase or event.
 inline constexpr std::size_t kAttributes = 64;
 

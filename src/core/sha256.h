@@ -1,4 +1,4 @@
-// SHA-256 of a short text, by OpenSSL.
+// SHA-256 of a short text, plain and keyed, by OpenSSL.
 #pragma once
 
 #include <array>
@@ -9,5 +9,7 @@ namespace corral {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::string_view text);
+// HMAC (RFC 2104).
+Sha256 hmac_sha256(std::string_view key, std::string_view text);
 
 }  // namespace corral

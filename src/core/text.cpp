@@ -52,6 +52,8 @@ std::string human_bytes(double bytes) {
 
 namespace {
 
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
 // Length of the valid UTF-8 sequence at the start of text, 0 when there is none (Unicode 15, table
 // 3-7).
 std::size_t utf8_length(std::string_view text) {
@@ -202,6 +204,16 @@ bool glob_match(std::string_view pattern, std::string_view name) {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
+}
+
+std::string lower_ascii(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(a, b, {}, lower, lower);
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

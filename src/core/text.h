@@ -32,6 +32,10 @@ void append_json_string(std::string& out, std::string_view text);
 // Linear in time.
 bool glob_match(std::string_view pattern, std::string_view name);
 
+// A to Z become a to z; every other byte stays.
+std::string lower_ascii(std::string_view text);
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);

@@ -3,21 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "metric/catalogue_gpu.h"
+#include "metric/catalogue_words.h"
+
 namespace corral::metric {
+namespace rows {
 namespace {
 
-constexpr Kind kGauge = Kind::kGauge;
-constexpr Kind kCounter = Kind::kCounter;
-constexpr Aggregation kMean = Aggregation::kMean;
-constexpr Aggregation kSum = Aggregation::kSum;
-constexpr Aggregation kOnce = Aggregation::kSharedOnce;
-constexpr Owner kRun = Owner::kRun;
-constexpr Owner kHost = Owner::kWorkload;
-constexpr bool kFast = false;
-constexpr bool kSlow = true;
-
-// Ordered by scope and group, as docs/metrics.md shows them.
-constexpr auto kCatalogue = std::to_array<Metric>({
+constexpr auto kHostAndDevices = std::to_array<Metric>({
     // Host CPU: /proc/stat, whose clock ticks at 10 ms.
     {"host.cpu.busy", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "CPU time that all CPUs of the host spent working (user, nice, system, interrupts), by "
@@ -106,6 +99,39 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Page faults that had to wait for storage (pgmajfault)."},
     {"host.paging.oom_kills", "", "1/s", kCounter, kOnce, kHost, "memory", kFast,
      "Processes that the kernel killed because memory ran out (oom_kill)."},
+    // Reclaim, huge pages and NUMA nodes.
+    {"host.paging.refaults", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Page cache that had been dropped and was read again (workingset_refault_file): data that did "
+     "not fit into memory."},
+    {"host.paging.reclaimed", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Memory that the kernel took back in the background (pgsteal_kswapd)."},
+    {"host.paging.reclaimed_directly", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Memory that processes had to take back themselves before they got any, which makes them wait "
+     "(pgsteal_direct)."},
+    {"host.paging.compaction_stalls", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Times that a process waited for memory to be moved together (compact_stall)."},
+    {"host.hugepages.faults", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Page faults that were given a transparent huge page (thp_fault_alloc)."},
+    {"host.hugepages.fallbacks", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Page faults that wanted a transparent huge page and got small ones (thp_fault_fallback)."},
+    {"host.hugepages.total", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
+     "Huge pages of one size (the source) that are set aside. From /sys/kernel/mm/hugepages."},
+    {"host.hugepages.free", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
+     "Huge pages of one size (the source) that are set aside and not in use."},
+    {"host.numa.memory.used", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
+     "Memory of one NUMA node (the source) that is not free, page cache included (MemUsed)."},
+    {"host.numa.memory.free", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
+     "Memory of one NUMA node that holds nothing at all (MemFree)."},
+    {"host.numa.memory.local", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Memory of one NUMA node given to processes that ran on it (local_node)."},
+    {"host.numa.memory.remote", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Memory of one NUMA node given to processes that ran on another (other_node)."},
+    {"host.numa.memory.misses", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Memory of one NUMA node given to processes that wanted another node's (numa_miss)."},
+    {"host.numa.hint_faults", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Page faults that NUMA balancing caused to see who uses a page (numa_hint_faults)."},
+    {"host.numa.migrated", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
+     "Memory that NUMA balancing moved to another node (numa_pages_migrated)."},
     // Host disks: /proc/diskstats.
     {"host.disk.read", "B", "B/s", kCounter, kOnce, kHost, "io", kFast,
      "Bytes that one whole disk (the source) read. From /proc/diskstats; no partitions, loop, RAM "
@@ -140,6 +166,22 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Packets received by one interface and thrown away, mostly for want of buffers."},
     {"host.net.tx_drops", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
      "Packets to be sent by one interface and thrown away."},
+    // NFS mounts: /proc/self/mountstats.
+    {"host.nfs.read", "B", "B/s", kCounter, kOnce, kHost, "network", kSlow,
+     "Bytes that came from the server of one NFS mount (the source), for every process of the "
+     "supervisor's mount namespace. From /proc/self/mountstats, as all host.nfs.*."},
+    {"host.nfs.write", "B", "B/s", kCounter, kOnce, kHost, "network", kSlow,
+     "Bytes that went to the server of one NFS mount."},
+    {"host.nfs.operations", "", "1/s", kCounter, kOnce, kHost, "network", kSlow,
+     "Requests of one NFS mount, of all kinds."},
+    {"host.nfs.retransmits", "", "1/s", kCounter, kOnce, kHost, "network", kSlow,
+     "Requests of one NFS mount that were sent again."},
+    {"host.nfs.rtt", "s", "requests", kCounter, kOnce, kHost, "network", kSlow,
+     "Time between requests of one NFS mount and their answers, added up: its rate is the mean "
+     "number of requests at the server."},
+    {"host.nfs.time", "s", "requests", kCounter, kOnce, kHost, "network", kSlow,
+     "Time from making requests of one NFS mount to their end, the client's queue included, added "
+     "up."},
     // Host pressure: PSI totals. System-wide "cpu full" is undefined in the kernel (always 0), so
     // it is not here.
     {"host.pressure.cpu.some", "s", "share", kCounter, kMean, kHost, "pressure", kFast,
@@ -154,6 +196,51 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Time in which at least one task waited for storage. /proc/pressure/io."},
     {"host.pressure.io.full", "s", "share", kCounter, kMean, kHost, "pressure", kFast,
      "Time in which every task that had something to do waited for storage. /proc/pressure/io."},
+    // Energy of the processors: RAPL through perf or powercap.
+    {"host.energy.package", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
+     "Energy that one processor package (the source) used, cores and caches included. RAPL, by "
+     "perf or powercap; a model in some processors, and never the whole machine. Corral adds up "
+     "over the counter's wrap-arounds."},
+    {"host.energy.cores", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
+     "The cores' part of host.energy.package: not to be added to it."},
+    {"host.energy.uncore", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
+     "The part of host.energy.package that is not its cores (RAPL's second plane), the graphics of "
+     "the processor as a rule: not to be added to it."},
+    {"host.energy.dram", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
+     "Energy of the memory at one package (the source), beside host.energy.package. RAPL."},
+    {"host.energy.platform", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
+     "Energy of the whole platform as its maker wired it up (RAPL psys); it contains the packages "
+     "and is not their sum."},
+    // Sensors: hwmon, thermal zones, cpufreq, thermal_throttle below /sys.
+    {"host.temperature", "Cel", "", kGauge, kMean, kHost, "sensors", kSlow,
+     "Temperature of one sensor (the source: chip and label). From /sys/class/hwmon, else "
+     "/sys/class/thermal; a package stands for its cores."},
+    {"host.fan", "rpm", "", kGauge, kMean, kHost, "sensors", kSlow,
+     "Speed of one fan (the source: chip and label). From /sys/class/hwmon."},
+    {"host.power.sensor", "W", "", kGauge, kOnce, kHost, "sensors", kSlow,
+     "Power that one meter (the source: chip and label) shows, its own mean where it keeps one: "
+     "ACPI's power_meter is the whole machine. From /sys/class/hwmon."},
+    {"host.power.rail", "W", "", kGauge, kOnce, kHost, "sensors", kFast,
+     "Power of one rail of a Jetson board (the source), from its INA3221; VDD_IN is the board."},
+    {"host.cpu.frequency.mean", "Hz", "", kGauge, kMean, kHost, "sensors", kSlow,
+     "Mean of the frequencies that the CPUs run at (scaling_cur_freq; at most 64 CPUs, spread "
+     "evenly)."},
+    {"host.cpu.frequency.min", "Hz", "", kGauge, kMean, kHost, "sensors", kSlow,
+     "The slowest of the CPUs of host.cpu.frequency.mean."},
+    {"host.cpu.frequency.max", "Hz", "", kGauge, kMean, kHost, "sensors", kSlow,
+     "The fastest of the CPUs of host.cpu.frequency.mean."},
+    {"host.cpu.throttles.core", "", "1/s", kCounter, kOnce, kHost, "sensors", kSlow,
+     "Times that a core made itself slower because it was hot, over all cores "
+     "(core_throttle_count)."},
+    {"host.cpu.throttles.package", "", "1/s", kCounter, kOnce, kHost, "sensors", kSlow,
+     "Times that a processor package made itself slower because it was hot, over all packages "
+     "(package_throttle_count)."},
+    {"host.cpu.throttled.package", "s", "share", kCounter, kOnce, kHost, "sensors", kSlow,
+     "Time that processor packages spent slowed down because they were hot, added up "
+     "(package_throttle_total_time_ms)."},
+});
+
+constexpr auto kRunAndCollector = std::to_array<Metric>({
     // The run's process tree.
     {"run.cpu.used", "s", "cores", kCounter, kSum, kRun, "cpu", kFast,
      "CPU time of the run's whole process tree since its exec, exited processes included: perf "
@@ -165,6 +252,26 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "when it ends."},
     {"run.cpu.system", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
      "CPU time in the kernel, as run.cpu.user."},
+    {"run.pmu.instructions", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
+     "Instructions that the run's process tree finished, exited processes included: perf, from the "
+     "processor's own counters. User mode alone where the kernel allows no more. Scaled up where "
+     "run.pmu.counted_share is below 1."},
+    {"run.pmu.cycles", "", "Hz", kCounter, kSum, kRun, "cpu", kFast,
+     "Clock cycles of CPUs while they ran the run, as run.pmu.instructions; instructions over "
+     "cycles is how well they were used."},
+    {"run.pmu.cache_references", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
+     "Accesses to the last cache before memory (what exactly is the processor's choice), as "
+     "run.pmu.instructions."},
+    {"run.pmu.cache_misses", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
+     "Of run.pmu.cache_references those that had to go to memory."},
+    {"run.pmu.branch_misses", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
+     "Branches that the processor guessed wrong, as run.pmu.instructions."},
+    {"run.pmu.stalled_cycles", "", "Hz", kCounter, kSum, kRun, "cpu", kFast,
+     "Of run.pmu.cycles those in which nothing was finished because data or a unit was missing "
+     "(stalled-cycles-backend; few processors have it)."},
+    {"run.pmu.counted_share", "", "", kGauge, kMean, kRun, "cpu", kFast,
+     "Least share of the time in which one of the events run.pmu.* was counted: below 1 they take "
+     "turns at the processor's few counters, and values are scaled up."},
     {"run.scheduler.context_switches", "", "1/s", kCounter, kSum, kRun, "scheduler", kFast,
      "Context switches of the run's process tree, exited processes included (perf "
      "context-switches)."},
@@ -206,12 +313,104 @@ constexpr auto kCatalogue = std::to_array<Metric>({
      "Bytes of page cache that the run made dirty for the block layer to write (write_bytes of "
      "/proc/PID/io); what is truncated before it is written (cancelled_write_bytes) is not "
      "subtracted."},
+    // What the run has of NVIDIA's GPUs.
+    {"run.gpu.processes", "", "", kGauge, kSum, kRun, "gpu", kSlow,
+     "Processes of the run that have a compute context on the device (the source), clients of MPS "
+     "included."},
+    {"run.gpu.memory.used", "B", "", kGauge, kSum, kRun, "gpu", kSlow,
+     "Memory of the device that the run's processes have allocated."},
+    {"run.gpu.busy", "share", "", kGauge, kSum, kRun, "gpu", kSlow,
+     "Share of the SMs' time that the driver's samples give to the run's processes, summed over "
+     "them. Sampled: an estimate, not a count."},
+    // The control group that the run's first process is in when it starts; whatever else is in it
+    // counts too, so that runs that share one are counted once.
+    {"cgroup.cpu.used", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
+     "CPU time of the run's control group (the source), its exited processes and everything else "
+     "in it included. From cpu.stat (v2) or cpuacct.usage (v1)."},
+    {"cgroup.cpu.user", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
+     "The part of cgroup.cpu.used in user mode."},
+    {"cgroup.cpu.system", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
+     "The part of cgroup.cpu.used in the kernel."},
+    {"cgroup.cpu.throttled", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
+     "Time for which CPUs of the group were held back by its quota, added up over the CPUs "
+     "(throttled_usec, throttled_time of cpu.stat), where the tightest quota is: at the group or "
+     "above it. Low CPU use beside it is no idleness."},
+    {"cgroup.cpu.periods", "", "1/s", kCounter, kOnce, kRun, "cpu", kFast,
+     "Periods of the CPU quota in which the group wanted to run (nr_periods)."},
+    {"cgroup.cpu.throttled_periods", "", "1/s", kCounter, kOnce, kRun, "cpu", kFast,
+     "Periods in which the group used up its quota and was held back (nr_throttled); their share "
+     "of cgroup.cpu.periods says how often."},
+    {"cgroup.cpu.limit", "cores", "", kGauge, kOnce, kRun, "cpu", kSlow,
+     "CPU quota of the group, the tightest of its own and those above it (cpu.max, "
+     "cpu.cfs_quota_us)."},
+    {"cgroup.tasks", "", "", kGauge, kOnce, kRun, "scheduler", kSlow,
+     "Threads in the group (pids.current)."},
+    {"cgroup.memory.used", "B", "", kGauge, kOnce, kRun, "memory", kFast,
+     "Memory charged to the group, page cache and kernel memory included (memory.current, "
+     "memory.usage_in_bytes): what the limit is compared with."},
+    {"cgroup.memory.peak", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
+     "Highest cgroup.memory.used so far, as the kernel saw it between the samples too; from before "
+     "the run if the group is older (memory.peak, memory.max_usage_in_bytes)."},
+    {"cgroup.memory.limit", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
+     "Memory limit of the group, the tightest of its own and those above it (memory.max, "
+     "memory.limit_in_bytes)."},
+    {"cgroup.memory.anonymous", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
+     "Memory of the group that no file backs (anon, total_rss of memory.stat)."},
+    {"cgroup.memory.file", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
+     "Page cache that is charged to the group (file, total_cache of memory.stat); most of it can "
+     "be had back."},
+    {"cgroup.memory.swap", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
+     "Swap that the group uses (memory.swap.current, total_swap)."},
+    {"cgroup.memory.major_faults", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
+     "Page faults of the group that had to wait for storage (pgmajfault of memory.stat)."},
+    {"cgroup.memory.high_hits", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
+     "Times that the group was slowed down because it was above memory.high (v2)."},
+    {"cgroup.memory.limit_hits", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
+     "Times that the group ran into its memory limit (max of memory.events, memory.failcnt)."},
+    {"cgroup.memory.oom_kills", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
+     "Processes of the group that the kernel killed because memory ran out (oom_kill)."},
+    {"cgroup.io.read", "B", "B/s", kCounter, kOnce, kRun, "io", kSlow,
+     "Bytes that block devices read for the group (io.stat, blkio.throttle; devices that are "
+     "stacked on others are left out)."},
+    {"cgroup.io.write", "B", "B/s", kCounter, kOnce, kRun, "io", kSlow,
+     "Bytes that block devices were given to write for the group; v1 charges what leaves the page "
+     "cache later to the root group, v2 to the group that wrote it."},
+    {"cgroup.io.reads", "", "1/s", kCounter, kOnce, kRun, "io", kSlow,
+     "Read requests for the group."},
+    {"cgroup.io.writes", "", "1/s", kCounter, kOnce, kRun, "io", kSlow,
+     "Write requests for the group, as cgroup.io.write."},
+    {"cgroup.pressure.cpu.some", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
+     "Time in which at least one task of the group waited for a CPU, its quota included "
+     "(cpu.pressure, v2)."},
+    {"cgroup.pressure.cpu.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
+     "Time in which every task of the group that had something to do waited for a CPU."},
+    {"cgroup.pressure.memory.some", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
+     "Time in which at least one task of the group waited for memory (memory.pressure, v2)."},
+    {"cgroup.pressure.memory.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
+     "Time in which every task of the group that had something to do waited for memory."},
+    {"cgroup.pressure.io.some", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
+     "Time in which at least one task of the group waited for storage (io.pressure, v2)."},
+    {"cgroup.pressure.io.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
+     "Time in which every task of the group that had something to do waited for storage."},
     // What measuring costs.
     {"corral.collector.cpu", "s", "cores", kCounter, kSum, kRun, "collector", kSlow,
-     "CPU time of the sampler thread."},
+     "CPU time of one sampling thread: the host's, and one for each listener (the source) that "
+     "asks a vendor's library."},
+    {"corral.collector.wakeups", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
+     "How often a sampling thread woke (its voluntary context switches)."},
+    {"corral.collector.lateness", "s", "", kGauge, kMean, kRun, "collector", kSlow,
+     "The greatest time since the value before by which a tick of a sampling thread began after "
+     "it was due."},
     {"corral.collector.latency", "s", "", kGauge, kMean, kRun, "collector", kFast,
      "How long the latest read of one listener (the source) took; NAME.slow is its walk over "
      "single processes."},
+    {"corral.collector.call.longest", "s", "", kGauge, kMean, kRun, "collector", kSlow,
+     "Longest of the last second's calls of one kind into a vendor's library (the source)."},
+    {"corral.collector.call.mean", "s", "", kGauge, kMean, kRun, "collector", kSlow,
+     "Mean of the last second's calls of one kind into a vendor's library."},
+    {"corral.collector.call.p99", "s", "", kGauge, kMean, kRun, "collector", kSlow,
+     "What 99 % of the run's calls of one kind into a vendor's library took at most, rounded up to "
+     "a power of two of microseconds."},
     {"corral.collector.missed_ticks", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
      "Ticks that passed without a sample because the sampler was late; they are not made up for."},
     {"corral.collector.dropped_rows", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
@@ -219,10 +418,28 @@ constexpr auto kCatalogue = std::to_array<Metric>({
     {"corral.collector.bytes", "B", "B/s", kCounter, kSum, kRun, "collector", kSlow,
      "Bytes of frames that the supervisor wrote for this run."},
     {"corral.supervisor.cpu", "s", "cores", kCounter, kSum, kRun, "collector", kSlow,
-     "CPU time of the whole supervisor, the sampler thread included; the server is not."},
+     "CPU time of the whole supervisor, its sampling threads included; the server is not."},
+    {"corral.supervisor.wakeups", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
+     "How often any thread of the supervisor woke (voluntary context switches)."},
     {"corral.supervisor.rss", "B", "", kGauge, kSum, kRun, "collector", kSlow,
      "Resident memory of the supervisor, libraries included."},
 });
+
+}  // namespace
+}  // namespace rows
+
+namespace {
+
+// Ordered by scope and group, as docs/metrics.md shows them.
+constexpr auto kCatalogue = [] {
+  std::array<Metric,
+             rows::kHostAndDevices.size() + rows::kGpus.size() + rows::kRunAndCollector.size()>
+      all{};
+  auto* at = std::copy(rows::kHostAndDevices.begin(), rows::kHostAndDevices.end(), all.begin());
+  at = std::copy(rows::kGpus.begin(), rows::kGpus.end(), at);
+  std::copy(rows::kRunAndCollector.begin(), rows::kRunAndCollector.end(), at);
+  return all;
+}();
 
 constexpr std::size_t kCount = kCatalogue.size();
 

@@ -32,7 +32,8 @@ struct Metric {
   Kind kind;
   Aggregation aggregation;
   Owner owner;
-  std::string_view group;  // software, cpu, memory, io, network, pressure, scheduler, collector
+  std::string_view group;  // software, cpu, gpu, memory, io, network, pressure, scheduler,
+                           // energy, sensors, collector
   bool slow;  // sampled at 1 Hz (walks over single processes), else at the run's interval
   std::string_view describe;  // one sentence: what is counted, from where, what it is not
 };

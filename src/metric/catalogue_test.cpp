@@ -82,7 +82,8 @@ TEST(Catalogue, NamesAreLowerCaseWithTheOwnersScope) {
 
 TEST(Catalogue, UsesKnownGroupsAndDescribesInSentences) {
   const std::set<std::string_view> groups{"software", "cpu",      "memory",    "io",
-                                          "network",  "pressure", "scheduler", "collector"};
+                                          "network",  "pressure", "scheduler", "collector",
+                                          "energy",   "sensors",  "gpu"};
   for (const Metric& m : catalogue()) {
     EXPECT_TRUE(groups.contains(m.group)) << m.name;
     EXPECT_TRUE(m.describe.ends_with(".")) << m.name;

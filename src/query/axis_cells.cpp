@@ -6,12 +6,6 @@
 #include <limits>
 
 namespace corral::query {
-namespace {
-
-__extension__ using Wide = unsigned __int128;
-
-}  // namespace
-
 std::int64_t add_clipped(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (!__builtin_add_overflow(a, b, &sum)) return sum;
@@ -36,15 +30,10 @@ AxisCells::AxisCells(std::vector<std::int64_t> borders) : borders_(std::move(bor
 }
 
 AxisCells AxisCells::uniform(const AxisGrid& grid, std::int64_t origin) {
-  const std::uint64_t length =
-      static_cast<std::uint64_t>(grid.to) - static_cast<std::uint64_t>(grid.from);
+  const Grid cells(grid.from, grid.to, grid.columns);
   std::vector<std::int64_t> borders(grid.columns + std::size_t{1});
-  for (std::size_t i = 0; i < borders.size(); ++i) {
-    const Wide offset = (Wide{length} * i + grid.columns - 1) / grid.columns;
-    const auto border = static_cast<std::int64_t>(static_cast<std::uint64_t>(grid.from) +
-                                                  static_cast<std::uint64_t>(offset));
-    borders[i] = add_clipped(border, origin);
-  }
+  for (std::uint32_t i = 0; i <= grid.columns; ++i)
+    borders[i] = add_clipped(cells.border(i), origin);
   return AxisCells(std::move(borders));
 }
 

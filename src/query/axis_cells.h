@@ -1,8 +1,8 @@
 // AxisCells: an axis (time or step) cut into half-open cells, for everything that is reduced from
 // full data to one value per cell.
 //
-// A uniform grid has the same cells as query/m4/grid.h: cell i of [from, to) in n cells begins at
-// the least x with (x - from) * n / (to - from) >= i, exact for every int64. On a grid over time
+// A uniform grid has the cells of query/m4/grid.h: cell i of [from, to) in n cells begins at the
+// least x with (x - from) * n / (to - from) >= i, exact for every int64. On a grid over time
 // relative to something, from and to are relative and each series brings its own `origin` (UTC,
 // ns), for example the start of its run. Pure functions, any thread.
 #pragma once
@@ -13,6 +13,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "query/m4/grid.h"
 #include "store/point_view.h"
 
 namespace corral::query {
@@ -69,10 +70,8 @@ class AxisCells {
 // a + b and b - a without overflow: cut off at the ends of int64, and as a double.
 std::int64_t add_clipped(std::int64_t a, std::int64_t b);
 inline double difference(std::int64_t from, std::int64_t to) {
-  return to >= from ? static_cast<double>(static_cast<std::uint64_t>(to) -
-                                          static_cast<std::uint64_t>(from))
-                    : -static_cast<double>(static_cast<std::uint64_t>(from) -
-                                           static_cast<std::uint64_t>(to));
+  return to >= from ? static_cast<double>(distance(from, to))
+                    : -static_cast<double>(distance(to, from));
 }
 
 }  // namespace corral::query

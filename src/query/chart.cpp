@@ -81,8 +81,7 @@ Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& reque
                                std::size_t i, metric::Kind kind) {
   m4::Request one{.series = request.series[i],
                   .axis = request.axis,
-                  .rate = request.mode == ChartMode::kRate ||
-                          (request.mode == ChartMode::kAuto && kind == metric::Kind::kCounter),
+                  .rate = as_rate(request.mode, kind),
                   .exact = request.exact,
                   .width = request.width,
                   .origin = origin_of(request, i),

@@ -28,6 +28,10 @@ enum class ChartMode : std::uint8_t {
   kRate
 };  // auto: rate for counters, value for gauges
 
+[[nodiscard]] constexpr bool as_rate(ChartMode mode, metric::Kind kind) {
+  return mode == ChartMode::kRate || (mode == ChartMode::kAuto && kind == metric::Kind::kCounter);
+}
+
 struct ChartRequest {
   std::vector<SeriesId> series;
   // Half open, on the axis: UTC in ns, ns since each series' origin, or steps. Left out: where the

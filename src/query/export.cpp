@@ -11,6 +11,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "metric/foreign.h"
 #include "query/points.h"
 
 namespace corral::query {
@@ -145,7 +146,7 @@ Result<> export_points(store::Store& store, const ExportRequest& request, const 
   Rows rows(request, sink);
   PointQuery query;
   for (const store::Series& series : TRY(store.series_of(request.run))) {
-    if (!glob_match(request.metric, series.name)) continue;
+    if (!metric::name_matches(request.metric, series.name)) continue;
     query.series.push_back(series.id);
     rows.add(series);
   }

@@ -85,14 +85,14 @@ std::vector<Source> sources_of(std::vector<const GroupMember*> members, bool sha
   return sources;
 }
 
-struct Line {
+struct UnitLine {
   std::vector<double> values;
   std::vector<bool> filled;
 };
 
-Line line_of(const Source& source, std::size_t columns) {
-  Line line{.values = std::vector<double>(columns, kNone),
-            .filled = std::vector<bool>(columns, false)};
+UnitLine line_of(const Source& source, std::size_t columns) {
+  UnitLine line{.values = std::vector<double>(columns, kNone),
+                .filled = std::vector<bool>(columns, false)};
   for (std::size_t i = 0; i < columns; ++i) {
     double sum = 0;
     int n = 0;
@@ -107,7 +107,7 @@ Line line_of(const Source& source, std::size_t columns) {
   return line;
 }
 
-void fill_holes(Line& line, std::uint32_t max_hole) {
+void fill_holes(UnitLine& line, std::uint32_t max_hole) {
   const std::size_t columns = line.values.size();
   std::size_t before = columns;  // the last column with a value; none yet
   for (std::size_t i = 0; i < columns && max_hole > 0; ++i) {
@@ -126,7 +126,7 @@ void fill_holes(Line& line, std::uint32_t max_hole) {
 }
 
 // The sources of one owner as one line.
-void join(Line& line, const Line& other) {
+void join(UnitLine& line, const UnitLine& other) {
   for (std::size_t i = 0; i < line.values.size(); ++i) {
     line.values[i] += other.values[i];  // NaN: one of them has a hole
     if (other.filled[i]) line.filled[i] = true;
@@ -139,15 +139,15 @@ struct Averaged {
   std::vector<std::uint32_t> counts;
 };
 
-std::vector<Line> unit_lines(const std::vector<Source>& sources, Owners& owners,
-                             const GroupRequest& request) {
+std::vector<UnitLine> unit_lines(const std::vector<Source>& sources, Owners& owners,
+                                 const GroupRequest& request) {
   const std::size_t columns = request.members.front().series->cells.size();
   const bool sums = request.aggregation != metric::Aggregation::kMean;
   std::map<std::string, std::size_t> index;
-  std::vector<Line> lines;
+  std::vector<UnitLine> lines;
   std::vector<Averaged> averages;
   for (const Source& source : sources) {
-    Line line = line_of(source, columns);
+    UnitLine line = line_of(source, columns);
     fill_holes(line, request.max_hole);
     const auto [entry, first] = index.try_emplace(owners.find(source.front()->owner), lines.size());
     if (sums) {
@@ -189,10 +189,10 @@ class Statistics {
     if (sums) answer.sum.assign(columns, kNone);
   }
 
-  void column(std::size_t i, const std::vector<Line>& lines) {
+  void column(std::size_t i, const std::vector<UnitLine>& lines) {
     double sum = 0;
     std::uint32_t n = 0;
-    for (const Line& line : lines) {
+    for (const UnitLine& line : lines) {
       const double v = line.values[i];
       if (!std::isfinite(v)) continue;
       answer_.low[i] = n == 0 ? v : std::min(answer_.low[i], v);
@@ -208,7 +208,7 @@ class Statistics {
     if (sums_) answer_.sum[i] = sum;
     if (n < 2) return;
     double squares = 0;
-    for (const Line& line : lines) {
+    for (const UnitLine& line : lines) {
       if (!std::isfinite(line.values[i])) continue;
       squares += (line.values[i] - mean) * (line.values[i] - mean);
     }
@@ -265,7 +265,7 @@ Result<GroupAnswer> aggregate_group(const GroupRequest& request) {
   Owners owners;
   const std::vector<Source> sources =
       sources_of(members, request.aggregation == metric::Aggregation::kSharedOnce, owners);
-  const std::vector<Line> lines = unit_lines(sources, owners, request);
+  const std::vector<UnitLine> lines = unit_lines(sources, owners, request);
   const std::size_t columns = request.members.front().series->cells.size();
   GroupAnswer answer;
   Statistics statistics(answer, columns, request.aggregation != metric::Aggregation::kMean);

@@ -134,7 +134,7 @@ class RateChain {
 
   bool takes(std::size_t, const codec::Bucket& b, int level, bool whole) {
     if (exact_ || !whole) return false;
-    if (b.not_finite() == 0 || opened_ >= kMostOpened) return true;
+    if ((b.not_finite() == 0 && !apart_) || opened_ >= kMostOpened) return true;
     if (level == 0) opened_ += b.count;
     return false;
   }
@@ -145,6 +145,7 @@ class RateChain {
     if (cell >= 1 && cell <= grid_.size())
       out_.bucket(cell - 1, b, b.not_finite() == 0 ? b.min : 0);
     last_ = b.t1;
+    apart_ = false;
   }
   void points(std::size_t, const PointSpan& span) {
     for (std::size_t i = 0; i < span.size(); ++i) {
@@ -152,6 +153,7 @@ class RateChain {
         out_.line({span.since[i], 0, true}, {span.times[i], span.values[i], true});
     }
     last_ = span.times.back();
+    apart_ = !std::isfinite(span.values.back());
   }
 
  private:
@@ -160,6 +162,7 @@ class RateChain {
   bool exact_;
   std::uint64_t opened_ = 0;
   std::optional<std::int64_t> last_;
+  bool apart_ = false;  // the last sample had no rate: the next one's may begin before it
 };
 
 template <class Walker>

@@ -11,8 +11,7 @@
 // `max_points` points the answer is exact; beyond, stretches inside a bucket are estimated as its
 // mean times its length, between its min and its max times its length, sessions and gaps inside of
 // buckets are not told apart (but resets and first samples of a counter, up to kMostOpened points
-// around them; a value that is not finite at a bucket's border may cost the interval beside it),
-// and it says so. Sources: one PointView; its thread.
+// around them), and it says so. Sources: one PointView; its thread.
 #pragma once
 
 #include <cstdint>

@@ -26,11 +26,14 @@ struct Range {
 };
 using Infos = std::map<SeriesId, store::Series>;
 
+bool is_group(LineKind kind) { return kind == LineKind::kGroup || kind == LineKind::kCompare; }
+
 Result<> check_line(const LineQuestion& line, ChartAxis axis) {
   const std::size_t n = line.series.size();
-  const bool many = line.kind == LineKind::kGroup;
-  const std::size_t wanted = line.kind == LineKind::kRatio ? 2 : 1;
-  if (many ? n < 1 : n != wanted) {
+  const bool many = is_group(line.kind);
+  const std::size_t wanted =
+      line.kind == LineKind::kRatio || line.kind == LineKind::kCompare ? 2 : 1;
+  if (many ? n < wanted : n != wanted) {
     return fail(Code::kInvalidArgument, fmt::format("a line of this kind takes {}{} series, got {}",
                                                     many ? "at least " : "", wanted, n));
   }
@@ -39,6 +42,8 @@ Result<> check_line(const LineQuestion& line, ChartAxis axis) {
     return fail(Code::kInvalidArgument,
                 fmt::format("origins must be {} in number, got {}", origins, line.origins.size()));
   }
+  if (line.kind == LineKind::kCompare && (line.baseline < 1 || line.baseline >= n))
+    return fail(Code::kInvalidArgument, "a comparison needs series and a baseline");
   if (line.kind == LineKind::kIntegral && axis == ChartAxis::kStep)
     return fail(Code::kInvalidArgument, "an integral is over time, not over steps");
   return {};
@@ -188,48 +193,98 @@ class LineMaker {
         TRY(ratio(view, inputs, line));
         break;
       case LineKind::kGroup:
+      case LineKind::kCompare:
         break;
     }
     return line;
   }
 
+  // A group, or one against another.
   Result<Line> group(const LineQuestion& question) {
     Line line;
-    line.kind = LineKind::kGroup;
-    const std::vector<store::Series> infos = TRY(alike(question));
-    const std::vector<SeriesInput> inputs = inputs_of(question, line);
-    line.rate = line.rate != 0 ? 1 : 0;
-    const std::vector<ResampledSeries> series = TRY(resample_all(inputs));
-    const bool wanted = !question.group.repetitions;
-    const Ownership ownership = TRY(ownership_of(store_, infos, wanted && series.size() > 1));
-    GroupRequest request{.members = {},
-                         .aggregation = infos.front().aggregation,
-                         .repetitions = question.group.repetitions.value_or(ownership.repetitions),
+    line.kind = question.kind;
+    const Members all = TRY(members_of(question, line));
+    GroupRequest request{.members = all.members,
+                         .aggregation = all.aggregation,
+                         .repetitions = all.repetitions,
                          .confidence = question.group.confidence,
                          .max_hole = question.group.max_hole};
-    for (std::size_t i = 0; i < series.size(); ++i) {
-      request.members.push_back({.series = &series[i],
-                                 .owner = ownership.series[i].owner,
-                                 .thing = ownership.series[i].thing,
-                                 .first = ns_of(infos[i].first),
-                                 .last = ns_of(infos[i].last_time)});
-      line.lost.points += series[i].lost.points;
-      line.lost.spans = line.lost.spans || series[i].lost.spans;
-      for (const Cell& cell : series[i].cells) line.points += cell.count;
+    if (question.kind == LineKind::kGroup) {
+      say(TRY(aggregate_group(request)), line);
+      return line;
     }
-    say(TRY(aggregate_group(request)), line);
+    const auto split = all.members.end() - static_cast<std::ptrdiff_t>(question.baseline);
+    request.members.assign(all.members.begin(), split);
+    const GroupAnswer answer = TRY(aggregate_group(request));
+    request.members.assign(split, all.members.end());
+    compare(answer, TRY(aggregate_group(request)), question.difference, line);
     return line;
   }
 
  private:
+  struct Members {
+    std::vector<ResampledSeries> series;
+    std::vector<GroupMember> members;  // of `series`
+    metric::Aggregation aggregation = metric::Aggregation::kMean;
+    bool repetitions = false;
+  };
+
+  Result<Members> members_of(const LineQuestion& question, Line& line) {
+    const std::vector<store::Series> infos = TRY(alike(question));
+    Members all;
+    all.series = TRY(resample_all(inputs_of(question, line)));
+    const bool wanted = question.kind == LineKind::kGroup && !question.group.repetitions;
+    const Ownership ownership = TRY(ownership_of(store_, infos, wanted && all.series.size() > 1));
+    all.aggregation = infos.front().aggregation;
+    all.repetitions = question.group.repetitions.value_or(ownership.repetitions);
+    for (std::size_t i = 0; i < all.series.size(); ++i) {
+      const ResampledSeries& one = all.series[i];
+      all.members.push_back({.series = &one,
+                             .owner = ownership.series[i].owner,
+                             .thing = ownership.series[i].thing,
+                             .first = ns_of(infos[i].first),
+                             .last = ns_of(infos[i].last_time)});
+      line.lost.points += one.lost.points;
+      line.lost.spans = line.lost.spans || one.lost.spans;
+      for (const Cell& cell : one.cells) line.points += cell.count;
+    }
+    return all;
+  }
+
+  void compare(const GroupAnswer& group, const GroupAnswer& baseline, bool difference,
+               Line& line) const {
+    line.exact = group.exact && baseline.exact;
+    line.units = group.units;
+    line.counted_once = group.counted_once + baseline.counted_once;
+    std::vector<double> values(request_.width, kNone);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (group.n[i] == 0 || baseline.n[i] == 0) continue;
+      if (difference) {
+        values[i] = group.mean[i] - baseline.mean[i];
+      } else if (baseline.mean[i] == 0) {
+        ++line.zero_denominators;
+      } else {
+        values[i] = group.mean[i] / baseline.mean[i];
+      }
+    }
+    line.arrays = {std::move(values), group.mean, baseline.mean, doubles_of(group.n),
+                   doubles_of(baseline.n)};
+  }
+
+  static std::vector<double> doubles_of(const std::vector<std::uint32_t>& counts) {
+    return {counts.begin(), counts.end()};
+  }
+
   [[nodiscard]] std::vector<SeriesInput> inputs_of(const LineQuestion& question, Line& line) const {
     std::vector<SeriesInput> inputs;
+    const std::size_t split = question.series.size() - question.baseline;
     for (std::size_t i = 0; i < question.series.size(); ++i) {
       const SeriesId id = question.series[i];
-      const bool counter = infos_.at(id).kind == metric::Kind::kCounter;
-      const bool rate =
-          question.mode == ChartMode::kRate || (question.mode == ChartMode::kAuto && counter);
-      if (rate) line.rate |= static_cast<std::uint8_t>(i == 0 ? 1U : 2U);
+      const bool rate = as_rate(question.mode, infos_.at(id).kind);
+      const bool second = question.kind == LineKind::kGroup     ? false
+                          : question.kind == LineKind::kCompare ? i >= split
+                                                                : i > 0;
+      if (rate) line.rate |= static_cast<std::uint8_t>(second ? 2U : 1U);
       inputs.push_back({.series = id,
                         .channel = rate ? store::Channel::kRate : store::Channel::kValue,
                         .origin = question.origins.empty() ? 0 : question.origins[i]});
@@ -346,14 +401,12 @@ class LineMaker {
     line.reason = answer.reason;
     line.units = answer.units;
     line.counted_once = answer.counted_once;
-    const auto doubles = [](const std::vector<std::uint32_t>& counts) {
-      return std::vector<double>(counts.begin(), counts.end());
-    };
     if (answer.sum.empty()) answer.sum.assign(request_.width, kNone);
-    line.arrays = {std::move(answer.mean),      std::move(answer.low),      std::move(answer.high),
-                   std::move(answer.deviation), std::move(answer.interval), std::move(answer.least),
-                   std::move(answer.greatest),  doubles(answer.n),          doubles(answer.filled),
-                   std::move(answer.sum)};
+    line.arrays = {std::move(answer.mean),     std::move(answer.low),
+                   std::move(answer.high),     std::move(answer.deviation),
+                   std::move(answer.interval), std::move(answer.least),
+                   std::move(answer.greatest), doubles_of(answer.n),
+                   doubles_of(answer.filled),  std::move(answer.sum)};
   }
 
   store::Store& store_;
@@ -368,7 +421,7 @@ class LineMaker {
 std::size_t lot_of(const std::vector<LineQuestion>& lines, std::size_t first,
                    std::set<SeriesId>& ids) {
   std::size_t end = first;
-  while (end < lines.size() && lines[end].kind != LineKind::kGroup &&
+  while (end < lines.size() && !is_group(lines[end].kind) &&
          ids.size() + lines[end].series.size() <= kLineSeriesAtOnce) {
     ids.insert(lines[end].series.begin(), lines[end].series.end());
     ++end;
@@ -389,7 +442,7 @@ Result<Lines> make_lines(store::Store& store, const LineRequest& request) {
                .lines = {}};
   LineMaker maker(store, request, infos, range);
   for (std::size_t i = 0; i < request.lines.size();) {
-    if (request.lines[i].kind == LineKind::kGroup) {
+    if (is_group(request.lines[i].kind)) {
       answer.lines.push_back(TRY(maker.group(request.lines[i++])));
       continue;
     }

@@ -1,5 +1,5 @@
 // Lines: series reduced to one value per pixel column from full data: means, smoothed values,
-// integrals, the ratio of two series, the aggregate of a group of runs.
+// integrals, the ratio of two series, the aggregate of a group of runs, a group against another.
 //
 // Beside query/chart.h, whose columns draw the points themselves. Up to kLineSeriesAtOnce series
 // are read in one snapshot; a larger group in several, each series in one. Sources: the store.
@@ -30,7 +30,8 @@ enum class LineKind : std::uint8_t {
   kSmooth = 1,
   kIntegral = 2,
   kRatio = 3,
-  kGroup = 4
+  kGroup = 4,
+  kCompare = 5
 };
 
 struct GroupOptions {
@@ -42,14 +43,18 @@ struct GroupOptions {
 
 struct LineQuestion {
   LineKind kind = LineKind::kMean;
-  std::vector<SeriesId> series;  // kRatio: two; kGroup: one or more; else one
+  // kRatio: two; kGroup: one or more; kCompare: two or more, the last `baseline` of them what the
+  // others are compared with; else one.
+  std::vector<SeriesId> series;
   // Of a relative axis, one for each of `series`, UTC in ns; else empty.
   std::vector<std::int64_t> origins = {};
   ChartMode mode = ChartMode::kAuto;
   SmoothOptions smooth = {};  // kSmooth; unit and width in units of the axis; max_points is ours
   std::optional<IntegralRule> rule = {};  // kIntegral; left out: backward for rates, else trapezoid
   Nanos max_gap = std::chrono::hours(1);  // kIntegral
-  GroupOptions group = {};                // kGroup
+  GroupOptions group = {};                // kGroup; of kCompare max_hole
+  std::size_t baseline = 0;               // kCompare: at least one, fewer than the series
+  bool difference = true;                 // kCompare: else the ratio
 };
 
 struct LineRequest {
@@ -62,20 +67,22 @@ struct LineRequest {
 
 struct Line {
   LineKind kind = LineKind::kMean;
-  bool exact = true;      // of every point, each in its own column
-  std::uint8_t rate = 0;  // bit i: the line's i-th series was taken as a rate (of a group: any)
+  bool exact = true;  // of every point, each in its own column
+  // Bit i: the line's i-th series was taken as a rate (of a group: any of it).
+  std::uint8_t rate = 0;
   IntervalReason reason = IntervalReason::kGiven;  // kGroup
   std::uint64_t points = 0;  // finite ones in the range; kSmooth, kIntegral: not counted
   Lost lost;
   bool in_order = true;                 // kSmooth
-  std::uint32_t units = 0;              // kGroup
-  std::uint32_t counted_once = 0;       // kGroup
-  std::uint32_t zero_denominators = 0;  // kRatio: columns
+  std::uint32_t units = 0;              // kGroup; kCompare: without the baseline's
+  std::uint32_t counted_once = 0;       // kGroup, kCompare
+  std::uint32_t zero_denominators = 0;  // kRatio, kCompare: columns
   double window = 0;  // kSmooth: of centred windows, as used, in units of the axis
   // One value per column in each, NaN where there is none. In order:
   // kMean: mean, min, max, points. kSmooth: value. kIntegral: integral, seconds covered, least,
   // most. kRatio: value. kGroup: mean, low, high, deviation, interval, least, greatest, n, filled,
-  // sum (empty columns when sums make no sense).
+  // sum (empty columns when sums make no sense). kCompare: value, mean, the baseline's mean, n, the
+  // baseline's n.
   std::vector<std::vector<double>> arrays;
 };
 

@@ -291,6 +291,62 @@ TEST(Line, GroupIsTheMeanOfTheRunsMeans) {
   EXPECT_LT(counts.back(), 3) << "the short run is a hole, nothing is held";
 }
 
+TEST(Line, AGroupAgainstAnother) {
+  Repeated all;
+  for (const auto* seed : {"1", "2", "3"})
+    all.add(R"(["python3","train.py"])", seed, *seed == '3' ? 900 : 9500);
+  const std::vector<SeriesId> group(all.ids.begin(), all.ids.begin() + 2);
+  const std::vector<SeriesId> baseline(all.ids.begin() + 2, all.ids.end());
+  const LineQuestion compare{.kind = LineKind::kCompare, .series = all.ids, .baseline = 1};
+  LineQuestion ratio = compare;
+  ratio.difference = false;
+  const auto lines = ask(all.store, {.lines = {compare,
+                                               ratio,
+                                               {.kind = LineKind::kGroup, .series = group},
+                                               {.kind = LineKind::kGroup, .series = baseline}},
+                                     .width = 50});
+  const auto& mean = lines.lines[2].arrays[0];
+  const auto& base = lines.lines[3].arrays[0];
+  std::vector<double> differences(50, kNone), ratios(50, kNone);
+  std::size_t both = 0;
+  for (std::size_t i = 0; i < 50; ++i) {
+    if (std::isnan(mean[i]) || std::isnan(base[i])) continue;
+    ++both;
+    differences[i] = mean[i] - base[i];
+    ratios[i] = mean[i] / base[i];
+  }
+  EXPECT_GT(both, 2U);
+  EXPECT_LT(both, 49U) << "the baseline is shorter";
+  for (const std::size_t i : {0U, 1U}) {
+    const Line& line = lines.lines[i];
+    ASSERT_EQ(line.arrays.size(), 5U);
+    EXPECT_EQ(line.units, 2U);
+    EXPECT_TRUE(line.exact);
+    expect_near(line.arrays[0], i == 0 ? differences : ratios);
+    expect_near(line.arrays[1], mean);
+    expect_near(line.arrays[2], base);
+    expect_near(line.arrays[3], lines.lines[2].arrays[7]);
+    expect_near(line.arrays[4], lines.lines[3].arrays[7]);
+  }
+}
+
+TEST(Line, NothingIsDividedByZero) {
+  TestStore store;
+  std::vector<SeriesId> ids;
+  for (const double value : {4.0, 0.0}) {
+    const RunId run = RunId::random();
+    SessionWriter writer = store.begin(run, {series_def(1, "loss")});
+    store.append({writer.frame(store::testing::samples(1, {{2000, value}, {3000, value}}))});
+    ids.push_back(store.series(run, "loss"));
+  }
+  const auto lines = ask(
+      store,
+      {.lines = {{.kind = LineKind::kCompare, .series = ids, .baseline = 1, .difference = false}},
+       .width = 1});
+  EXPECT_TRUE(std::isnan(lines.lines[0].arrays[0][0]));
+  EXPECT_EQ(lines.lines[0].zero_denominators, 1U);
+}
+
 TEST(Line, AnIntervalIsOnlyOverRepetitions) {
   Repeated all;
   all.add(R"(["python3","train.py","--seed","1"])", "1", 600);
@@ -444,6 +500,9 @@ TEST(Line, RefusesWhatMeansNothing) {
            {.lines = {{.series = {a, b}}}, .width = 1},
            {.lines = {{.kind = LineKind::kRatio, .series = {a}}}, .width = 1},
            {.lines = {{.kind = LineKind::kGroup, .series = {a, b}}}, .width = 1},
+           {.lines = {{.kind = LineKind::kCompare, .series = {a, a}}}, .width = 1},
+           {.lines = {{.kind = LineKind::kCompare, .series = {a, a}, .baseline = 2}}, .width = 1},
+           {.lines = {{.kind = LineKind::kCompare, .series = {a, b}, .baseline = 1}}, .width = 1},
            {.lines = {{.series = {a}}}, .axis = ChartAxis::kRelative, .width = 1},
            {.lines = {{.series = {a}}}, .from = 5, .to = 5, .width = 1},
            {.lines = {{.kind = LineKind::kIntegral, .series = {a}}},

@@ -27,7 +27,8 @@ Result<> PointStream::find_sources() {
     if (span.times.empty() || span.times.back() < from_ || span.times.front() >= to_) continue;
     sources_.push_back({.t0 = span.times.front(),
                         .order = span.order,
-                        .end = span.order + static_cast<std::int64_t>(span.size())});
+                        .end = span.order + static_cast<std::int64_t>(span.size()),
+                        .chunk = i});
   }
   std::ranges::sort(sources_, {}, [](const Source& s) { return std::pair(s.t0, s.order); });
   return {};
@@ -103,8 +104,7 @@ Result<> PointStream::open_due() {
     cursor->order = source.order;
     cursor->end = source.end;
     cursor->in_chunk = source.order >= levels_->in_blocks();
-    while (cursor->in_chunk && levels_->chunk(cursor->chunk, {}).order != source.order)
-      ++cursor->chunk;
+    cursor->chunk = source.chunk;
     if (TRY(refill(*cursor))) open_.push_back(std::move(cursor));
   }
   return {};

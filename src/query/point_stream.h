@@ -26,6 +26,7 @@ class PointStream {
   struct Source {
     std::int64_t t0 = 0;
     std::int64_t order = 0, end = 0;
+    std::size_t chunk = 0;  // of a chunk: which
   };
   struct Cursor {
     std::int64_t order = 0, end = 0;  // of the points that are not in `span` yet

@@ -147,30 +147,6 @@ class Walk {
   std::array<double, codec::kColumnEntries> values_{};
 };
 
-class EachPoint final : public PointTaker {
- public:
-  explicit EachPoint(const std::function<bool(const Point&)>& take) : take_(take) {}
-  bool points(const PointBatch& batch) override {
-    Point point{
-        .series = batch.series, .session = batch.session, .time = 0, .step = {}, .value = 0};
-    for (std::size_t i = 0; i < batch.values.size(); ++i) {
-      point.time = batch.times[i];
-      if (!batch.steps.empty()) point.step = batch.steps[i];
-      point.value = batch.values[i];
-      if (!take_(point)) return false;
-    }
-    return true;
-  }
-  bool gap(const PointGap& /*gap*/) override {
-    ++damaged;
-    return true;
-  }
-  std::size_t damaged = 0;
-
- private:
-  const std::function<bool(const Point&)>& take_;
-};
-
 }  // namespace
 
 Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTaker& taker) {
@@ -196,13 +172,6 @@ Result<> walk_batches(store::Store& store, const PointQuery& query, PointTaker& 
     }
   }
   return {};
-}
-
-Result<std::size_t> walk_points(store::Store& store, const PointQuery& query,
-                                const std::function<bool(const Point&)>& take) {
-  EachPoint each(take);
-  TRY(walk_batches(store, query, each));
-  return each.damaged;
 }
 
 }  // namespace corral::query

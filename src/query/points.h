@@ -7,9 +7,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,17 +53,5 @@ class PointTaker {
 Result<> walk_batches(store::Store& store, const PointQuery& query, PointTaker& taker);
 // Over a view of the series, in one go.
 Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTaker& taker);
-
-struct Point {
-  SeriesId series;
-  std::int64_t session = 0;
-  std::int64_t time = 0;  // UTC, ns
-  std::optional<std::int64_t> step;
-  double value = 0;
-};
-
-// The same point by point. Damaged blocks are left out and counted in the answer.
-Result<std::size_t> walk_points(store::Store& store, const PointQuery& query,
-                                const std::function<bool(const Point&)>& take);
 
 }  // namespace corral::query

@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "core/json.h"
 #include "core/text.h"
+#include "metric/foreign.h"
+#include "query/axis_cells.h"
 #include "query/chart.h"
 #include "query/points.h"
 #include "query/read_chunks.h"
@@ -18,7 +19,7 @@ namespace {
 
 bool matches(const ReadRequest& request, const store::Series& series) {
   return std::ranges::any_of(request.metrics, [&](const std::string& wanted) {
-    return wanted == series.name || glob_match(wanted, series.name);
+    return wanted == series.name || metric::name_matches(wanted, series.name);
   });
 }
 
@@ -32,13 +33,6 @@ std::string declaration(const store::Run& run, const store::Series& series) {
   json.member("kind", series.kind == metric::Kind::kCounter ? "counter" : "gauge");
   json.member("points", series.points).end_object();
   return text;
-}
-
-std::int64_t add_saturated(std::int64_t a, std::int64_t b) {
-  std::int64_t sum = 0;
-  if (!__builtin_add_overflow(a, b, &sum)) return sum;
-  return a > 0 ? std::numeric_limits<std::int64_t>::max()
-               : std::numeric_limits<std::int64_t>::min();
 }
 
 class Reader final : public PointTaker {
@@ -70,7 +64,7 @@ class Reader final : public PointTaker {
     const auto run = TRY(store_.run(id));
     if (!run) return fail(Code::kNotFound, fmt::format("run {} is not there any more", id.hex()));
     const auto bound = [&](std::optional<std::int64_t> ns) {
-      return ns && request_.since_start ? add_saturated(ns_of(run->start), *ns) : ns;
+      return ns && request_.since_start ? add_clipped(ns_of(run->start), *ns) : ns;
     };
     from_ = bound(request_.from);
     to_ = bound(request_.to);

@@ -38,8 +38,7 @@ class MassSink {
   void bucket(std::size_t cell, const codec::Bucket& b, std::int64_t) {
     if (x1(b) >= cells_.end(cell)) {
       estimated = true;
-      const auto length = static_cast<std::uint64_t>(x1(b)) - static_cast<std::uint64_t>(x0(b));
-      cell = cells_.find(x0(b) + static_cast<std::int64_t>(length / 2), cell);
+      cell = cells_.find(x0(b) + static_cast<std::int64_t>(distance(x0(b), x1(b)) / 2), cell);
     }
     mass[cell].sum += b.sum;
     mass[cell].count += b.count - b.not_finite();
@@ -66,9 +65,8 @@ class MassSink {
 };
 
 std::int64_t middle_of(const AxisCells& columns, std::size_t i) {
-  const auto length =
-      static_cast<std::uint64_t>(columns.end(i)) - static_cast<std::uint64_t>(columns.begin(i));
-  return columns.begin(i) + static_cast<std::int64_t>(length / 2);
+  return columns.begin(i) +
+         static_cast<std::int64_t>(distance(columns.begin(i), columns.end(i)) / 2);
 }
 
 // ---- running mean: cells between all ends of windows
@@ -112,11 +110,17 @@ std::vector<double> means(const std::vector<Window>& windows, const AxisCells& c
 }
 
 // ---- Gaussian: cells of a sixteenth of its width, around the grid as well
+// The grid and what a Gaussian reaches beside it.
+AxisCells around_of(const AxisCells& columns, double width) {
+  const auto margin = static_cast<std::int64_t>(std::ceil(kCut * width));
+  return AxisCells({add_clipped(columns.begin(), -margin), add_clipped(columns.end(), margin)});
+}
+
 AxisCells gaussian_cells(const AxisCells& columns, double width) {
   const double least = width / kCellsOfWidth;
-  const auto margin = static_cast<std::int64_t>(std::ceil(kCut * width));
-  const std::int64_t from = add_clipped(columns.begin(), -margin);
-  const std::int64_t to = add_clipped(columns.end(), margin);
+  const AxisCells around = around_of(columns, width);
+  const std::int64_t from = around.begin();
+  const std::int64_t to = around.end();
   const double length = difference(from, to);
   const auto count =
       static_cast<std::size_t>(std::max(1.0, std::floor(std::min(length, length / least))));
@@ -202,11 +206,6 @@ class GaussianSink {
   std::vector<std::int64_t> middles_;
   std::vector<double> sums_, weights_;
 };
-
-AxisCells around_of(const AxisCells& columns, double width) {
-  const auto margin = static_cast<std::int64_t>(std::ceil(kCut * width));
-  return AxisCells({add_clipped(columns.begin(), -margin), add_clipped(columns.end(), margin)});
-}
 
 // nullopt: that would be too many.
 Result<std::optional<std::vector<double>>> gaussian_of_points(SeriesLevels& levels,

@@ -9,7 +9,6 @@
 namespace corral::query {
 namespace {
 
-constexpr std::string_view kSuffix = "loss";
 constexpr std::array<std::string_view, 4> kNames = {"loss", "train/loss", "train_loss",
                                                     "training_loss"};
 
@@ -28,12 +27,17 @@ bool better(const store::Series& a, const store::Series& b) {
 
 }  // namespace
 
-std::optional<Loss> loss_of(std::span<const store::Series> series) {
+const store::Series* loss_series(std::span<const store::Series> series) {
   const store::Series* best = nullptr;
   for (const store::Series& s : series) {
-    if (s.owner != metric::Owner::kRun || s.points == 0 || !s.name.ends_with(kSuffix)) continue;
+    if (s.owner != metric::Owner::kRun || s.points == 0 || !s.name.ends_with(kLossSuffix)) continue;
     if (best == nullptr || better(s, *best)) best = &s;
   }
+  return best;
+}
+
+std::optional<Loss> loss_of(std::span<const store::Series> series) {
+  const store::Series* best = loss_series(series);
   if (best == nullptr) return std::nullopt;
   return Loss{.metric = best->name,
               .value = best->last.value_or(std::numeric_limits<double>::quiet_NaN()),
@@ -43,7 +47,7 @@ std::optional<Loss> loss_of(std::span<const store::Series> series) {
 Result<std::unordered_map<RunId, Loss>> losses_of(store::Store& store,
                                                   std::span<const RunId> runs) {
   std::unordered_map<RunId, std::vector<store::Series>> by_run;
-  for (auto& [run, series] : TRY(store.series_ending(runs, kSuffix)))
+  for (auto& [run, series] : TRY(store.series_ending(runs, kLossSuffix)))
     by_run[run].push_back(std::move(series));
   std::unordered_map<RunId, Loss> losses;
   for (const auto& [run, series] : by_run) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -12,6 +13,9 @@
 #include "store/store.h"
 
 namespace corral::query {
+
+// What the name of a loss ends in.
+inline constexpr std::string_view kLossSuffix = "loss";
 
 struct Loss {
   std::string metric;
@@ -23,6 +27,8 @@ struct Loss {
 // among the series, else of the first name in alphabetical order that ends in `loss`. Of several
 // sources the one with the newest point.
 std::optional<Loss> loss_of(std::span<const store::Series> series);
+// That series; null: there is none.
+const store::Series* loss_series(std::span<const store::Series> series);
 
 // Of many runs at once; runs without a loss are left out.
 Result<std::unordered_map<RunId, Loss>> losses_of(store::Store& store, std::span<const RunId> runs);

@@ -120,7 +120,14 @@ RC_GTEST_PROP(Integral, EstimateLiesNearAndItsBoundsHold, ()) {
     RC_ASSERT(near(f.covered, e.covered, 1e-9));
     RC_ASSERT(f.least <= e.integral + 1e-9);
     RC_ASSERT(f.most >= e.integral - 1e-9);
-    RC_ASSERT(std::abs(f.integral - e.integral) <= 0.5 * e.covered + 1e-9);
+    RC_ASSERT(f.least - 1e-9 <= f.integral && f.integral <= f.most + 1e-9);
+    // Values have noise of up to 10, points no even spacing (at most 0.2 ms): a bucket's mean by
+    // points is not that by time (six standard deviations), nor that of the part of it that lies
+    // inside the column.
+    const double points = std::max(1.0, e.covered / 1e-4);
+    const double open = (f.most - f.least) / 8;
+    RC_ASSERT(std::abs(f.integral - e.integral) <=
+              36 / std::sqrt(points) * e.covered + open + 1e-9);
   }
 }
 
@@ -175,7 +182,6 @@ RC_GTEST_PROP(Integral, EstimateOfARateLiesBetweenItsBounds, ()) {
   Scenario scenario = any_scenario();
   scenario.sessions = 1;
   scenario.overlap = false;
-  scenario.not_finite = false;
   scenario.counter = true;
   ScenarioData data(scenario);
   const auto [from, to] = any_range(data, false);

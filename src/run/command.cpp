@@ -15,6 +15,13 @@ namespace {
 
 namespace fs = spool::fs;
 
+constexpr std::string_view kRunId = "CORRAL_RUN_ID=";
+constexpr std::string_view kTrackingUri = "MLFLOW_TRACKING_URI=";
+constexpr std::string_view kOtlpEndpoint = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+constexpr std::string_view kOtlpProtocol = "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL";
+// Below the directory of the Python package: holds the sitecustomize that captures training loops.
+constexpr std::string_view kStartup = "corral/_startup";
+
 std::string variable(const char* name, std::string_view fallback = "") {
   const char* value = std::getenv(name);
   return value != nullptr ? value : std::string(fallback);
@@ -61,6 +68,31 @@ Result<Command> python_command(const Options& options) {
   return command;
 }
 
+std::string_view inherited_value(char* const* inherited, std::string_view name) {
+  for (char* const* e = inherited; *e != nullptr; ++e) {
+    const std::string_view entry = *e;
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return entry.substr(name.size() + 1);
+  }
+  return {};
+}
+
+// Exporters of metrics send to `url` unless the user has said where to; what an outer run said is
+// not the user's. They know no Unix sockets.
+void add_otlp(const std::string& url, char* const* inherited, std::vector<std::string>& own) {
+  if (url.empty()) return;
+  const std::string_view outer = inherited_value(inherited, "CORRAL_OTLP");
+  const std::string_view chosen = inherited_value(inherited, kOtlpEndpoint);
+  own.push_back("CORRAL_OTLP=" + url);
+  const bool users = !inherited_value(inherited, "OTEL_EXPORTER_OTLP_ENDPOINT").empty() ||
+                     (!chosen.empty() && chosen != outer);
+  if (users || !url.starts_with("http")) return;
+  own.push_back(std::string(kOtlpEndpoint) + "=" + url);
+  // Many exporters speak gRPC unless told.
+  if (inherited_value(inherited, kOtlpProtocol).empty())
+    own.push_back(std::string(kOtlpProtocol) + "=http/protobuf");
+}
+
 }  // namespace
 
 Result<Command> resolve_command(const Options& options) {
@@ -73,11 +105,33 @@ Result<Command> resolve_command(const Options& options) {
   return command;
 }
 
+std::string chosen_tracking_uri(char* const* inherited) {
+  std::string uri;
+  std::string outer_run;
+  for (char* const* e = inherited; *e != nullptr; ++e) {
+    const std::string_view entry = *e;
+    if (entry.starts_with(kTrackingUri)) uri = entry.substr(kTrackingUri.size());
+    if (entry.starts_with(kRunId)) outer_run = entry.substr(kRunId.size());
+  }
+  const bool of_outer_run =
+      !outer_run.empty() && uri.find("/" + outer_run + "/") != std::string::npos;
+  return of_outer_run ? std::string() : uri;
+}
+
 std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited) {
-  std::vector<std::string> own = {"CORRAL_RUN_ID=" + run.run_id,
+  std::vector<std::string> own = {std::string(kRunId) + run.run_id,
                                   "CORRAL_SEGMENT_DIR=" + run.segments,
                                   "CORRAL_SPOOL_LIMIT=" + std::to_string(run.spool_limit)};
+  if (!run.tracking_uri.empty()) own.push_back(std::string(kTrackingUri) + run.tracking_uri);
+  if (!run.statsd.empty()) own.push_back("CORRAL_STATSD=" + run.statsd);
+  add_otlp(run.otlp, inherited, own);
+  if (!run.capture) own.emplace_back("CORRAL_CAPTURE=0");
+  if (!run.max_epochs.empty()) own.push_back("CORRAL_MAX_EPOCHS=" + run.max_epochs);
+  if (!run.max_steps.empty()) own.push_back("CORRAL_MAX_STEPS=" + run.max_steps);
+  own.push_back("CORRAL_PROFILE_STEPS=" + run.profile_steps);
   std::string python_path = run.python_path;
+  if (run.capture && !python_path.empty())
+    python_path = (fs::path(python_path) / kStartup).string() + ":" + python_path;
   bool unbuffered = false;
   std::vector<std::string> environment;
   for (char* const* e = inherited; *e != nullptr; ++e) {

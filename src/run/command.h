@@ -28,7 +28,17 @@ struct ChildEnvironment {
   std::string segments;
   std::int64_t spool_limit = 0;
   std::string python_path;
+  std::string tracking_uri{};  // empty: MLflow is left alone
+  std::string statsd{};        // where datagrams are taken; empty: nowhere
+  std::string otlp{};          // where OpenTelemetry's metrics are taken; empty: nowhere
+  bool capture = true;         // Python sees what watches training loops when it starts
+  std::string max_epochs{};    // empty: as inherited
+  std::string max_steps{};
+  std::string profile_steps{};  // "torch:10-12"; never as inherited
 };
+// Where this environment sends MLflow's calls: a server that the user chose, not the relay of a
+// run that this one runs in. Empty: nowhere.
+std::string chosen_tracking_uri(char* const* inherited);
 std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited);
 
 }  // namespace corral::run

@@ -71,6 +71,17 @@ Json command_words(const std::vector<std::string>& words) {
   return kept;
 }
 
+// What a process was started with; empty when it is gone.
+std::vector<std::string> words_of(std::int64_t pid) {
+  std::vector<std::string> words;
+  const auto text = sys::read_file(fmt::format("/proc/{}/cmdline", pid), 1u << 20);
+  if (!text) return words;
+  std::string_view rest = *text;
+  if (rest.ends_with('\0')) rest.remove_suffix(1);
+  for (const std::string_view word : split(rest, '\0')) words.emplace_back(word);
+  return words;
+}
+
 }  // namespace
 
 std::vector<Fact> quick_facts(const Options& options, const Command& command) {
@@ -82,7 +93,8 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   std::error_code error;
   utsname kernel{};
   ::uname(&kernel);
-  facts.push_back(info("command", command_words(options.command)));
+  facts.push_back(info(
+      "command", command_words(options.watched > 0 ? words_of(options.watched) : options.command)));
   facts.push_back(info("executable", to_utf8(command.argv[0])));
   facts.push_back(info("directory", to_utf8(sys::fs::current_path(error).string())));
   facts.push_back(info("user", user_name()));

@@ -15,7 +15,7 @@ namespace corral::run {
 std::vector<codec::Fact> quick_facts(const Options& options, const Command& command);
 
 // git commit and dirty flag, the interpreter's version: asked of other programs at idle priority,
-// each for at most ten seconds. Called on the upload thread after the command has started. What
+// each for at most ten seconds. Called on a thread of its own after the command has started. What
 // cannot be had is an "unavailable" fact with the reason.
 std::vector<codec::Fact> slow_facts(const Command& command);
 

@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "collect/foreign/config.h"
 #include "core/limits.h"
 #include "core/time.h"
+#include "run/profiler.h"
 #include "spool/run_directory.h"
 
 namespace corral::run {
@@ -16,21 +18,39 @@ namespace corral::run {
 // What happens to processes that the command left behind when it ended.
 enum class Leftovers { kLeave, kWait };
 
+// Where the command's MLflow calls go.
+enum class Mlflow {
+  kUnlessSet,  // to Corral, unless MLFLOW_TRACKING_URI says where
+  kCapture,    // to Corral in any case
+  kOff,
+};
+
 struct Options {
   std::vector<std::string> command;  // as typed: train.py with arguments, or any command
   std::string python;  // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
   spool::Destination destination;
   std::string token;
   std::string experiment = "default";
-  std::string workload;  // empty: the run is a workload of its own
-  std::string name;      // empty: one is made
+  bool experiment_chosen = false;  // by a flag, the environment or the configuration file
+  std::string workload;            // empty: the run is a workload of its own
+  std::string name;                // empty: one is made
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<std::pair<std::string, std::string>> tags;
   std::vector<std::string> listeners;
+  std::string device_library;  // NVIDIA's library, in place of the system's; for tests
+  collect::foreign::Sources sources;
   Nanos interval{std::chrono::milliseconds(100)};
   std::optional<Nanos> max_time;
   Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
   Leftovers leftovers = Leftovers::kLeave;
+  Mlflow mlflow = Mlflow::kUnlessSet;
+  bool capture = true;     // of training loops, by the Python package
+  std::string max_epochs;  // of the Python package's helpers; a whole number; empty: no limit
+  std::string max_steps;
+  std::optional<ProfilePlan> profile;
+  // A process that is sampled instead of the command, which waits for its end (corral.init()); 0:
+  // none.
+  std::int64_t watched = 0;
   bool quiet = false;
   std::int64_t spool_limit = limits::kSpoolBytes;
   spool::fs::path spool;        // empty: chosen (spool_roots)

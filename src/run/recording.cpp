@@ -10,7 +10,9 @@
 
 #include "core/json.h"
 #include "run/facts.h"
+#include "run/run_name.h"
 #include "sys/clock.h"
+#include "upload/server_link.h"
 
 namespace corral::run {
 namespace {
@@ -26,17 +28,12 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-// Two words that tell runs apart in a list; not unique.
-std::string make_name(RunId run) {
-  constexpr std::array kFirst = {"amber",  "brisk", "calm",  "dusty", "eager", "fleet",
-                                 "gentle", "hardy", "ivory", "jolly", "keen",  "lively",
-                                 "mellow", "noble", "proud", "quiet"};
-  constexpr std::array kSecond = {"alder",  "bronco", "colt",    "dapple", "elm",  "filly",
-                                  "gallop", "hazel",  "juniper", "lasso",  "mare", "mustang",
-                                  "oak",    "pinto",  "roan",    "willow"};
-  return fmt::format("{}-{}-{:02}", kFirst[run.bytes[0] % kFirst.size()],
-                     kSecond[run.bytes[1] % kSecond.size()], run.bytes[2] % 100);
-}
+// How long a request of the command waits for a server: the store's own is started when it is not
+// there; one elsewhere answers or does not.
+constexpr Nanos kEmbeddedPatience{std::chrono::seconds(15)};
+constexpr Nanos kServerPatience{std::chrono::seconds(5)};
+
+std::int64_t client_log_limit(const Options& options) { return options.spool_limit / 4; }
 
 spool::Manifest make_manifest(const Options& options) {
   spool::Manifest m;
@@ -46,7 +43,7 @@ spool::Manifest make_manifest(const Options& options) {
                                         : workload_id_of(options.experiment, options.workload);
   m.experiment = options.experiment;
   m.workload_name = options.workload;
-  m.run_name = options.name.empty() ? make_name(m.run) : options.name;
+  m.run_name = options.name.empty() ? make_run_name(m.run) : options.name;
   m.host = host_name();
   m.destination = options.destination;
   m.anchor = sys::read_anchor();
@@ -79,11 +76,43 @@ Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notic
     spool::Journal journal = TRY(spool::Journal::open(directory, options.spool_limit / 4));
     Relay relay = TRY(Relay::open(directory));
     journal.describe(spool::session_body(directory.manifest()));
-    return std::unique_ptr<Recording>(new Recording(options, notices, std::move(directory),
-                                                    std::move(journal), std::move(relay)));
+    std::unique_ptr<Recording> recording(new Recording(options, notices, std::move(directory),
+                                                       std::move(journal), std::move(relay)));
+    recording->open_tracking();
+    recording->open_sources();
+    return recording;
   }();
   if (!opened) directory.remove();
   return opened;
+}
+
+void Recording::open_tracking() {
+  const std::string chosen = chosen_tracking_uri(environ);
+  if (options_.mlflow == Mlflow::kOff) return;
+  if (options_.mlflow == Mlflow::kUnlessSet && !chosen.empty()) {
+    notices_.say(
+        "MLFLOW_TRACKING_URI is set: MLflow calls go there, not to this run; "
+        "--capture-mlflow records them here");
+    return;
+  }
+  const bool embedded = options_.destination.server.empty();
+  auto opened = TrackingRelay::open(
+      {.book = {.manifest = directory_.manifest(),
+                .experiment_chosen = options_.experiment_chosen,
+                .name_chosen = !options_.name.empty(),
+                .room = {.run_directory = directory_.path(), .limit = client_log_limit(options_)}},
+       .upstream = {.target = upload::target_of(options_.destination, options_.token),
+                    .patience = embedded ? kEmbeddedPatience : kServerPatience,
+                    .directory = directory_.path()},
+       .page = [this] { return page(); }},
+      delivery_);
+  if (opened) {
+    tracking_ = std::move(*opened);
+    // Where this cannot be written, a killed supervisor has no successor.
+    [[maybe_unused]] const auto noted = directory_.set_tracking(tracking_->address());
+  } else {
+    notices_.warn("MLflow calls are not recorded: " + opened.error().message);
+  }
 }
 
 Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
@@ -91,30 +120,24 @@ Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
   // lives.
   const sys::ProcessIdentity identity = TRY(sys::identity_of(child));
   TRY(directory_.set_child(identity));
-  sampler_ = TRY(collect::Sampler::open({.listeners = options_.listeners,
-                                         .interval = options_.interval,
-                                         .run_pid = child,
-                                         .perf = std::move(perf)}));
-  feed_.emplace(*sampler_);
-  return {};
+  open_stall_watch(child);
+  return open_lanes(child, std::move(perf));
 }
 
 void Recording::start(const Command& command) {
   std::vector<codec::Fact> facts = quick_facts(options_, command);
   const sys::ProcessIdentity nobody;
-  if (sampler_ != nullptr) {
-    for (const auto& missing : sampler_->unavailable()) {
-      facts.push_back(
-          {.kind = codec::FactKind::kUnavailable, .key = missing.source, .value = missing.reason});
-    }
-    sampler_->set_workload_sampling(workload_lock_.hold());
-    const auto started = sampler_->start();
-    if (!started) notices_.warn("no metrics are sampled: " + started.error().message);
-  }
   journal_.facts(std::move(facts));
+  start_collecting();
+  if (tracking_ != nullptr) {
+    const auto& child = directory_.manifest().child;
+    const auto started = tracking_->start(child ? child->pid : 0);
+    if (!started) notices_.warn("MLflow calls are not recorded: " + started.error().message);
+  }
   spooler_ = std::jthread([this](const std::stop_token& stop) { spool_loop(stop); });
-  uploader_ =
-      std::jthread([this, command](const std::stop_token& stop) { upload_loop(stop, command); });
+  artifact_sender_ = std::jthread([this](const std::stop_token& stop) { artifact_loop(stop); });
+  describer_ = std::jthread([this, command] { describe(command); });
+  uploader_ = std::jthread([this](const std::stop_token& stop) { upload_loop(stop); });
 }
 
 void Recording::note_leftovers(std::size_t count) {
@@ -122,14 +145,6 @@ void Recording::note_leftovers(std::size_t count) {
 }
 
 void Recording::discard() { directory_.remove(); }
-
-void Recording::sample_duties() {
-  if (sampler_ == nullptr) return;
-  sampler_->set_workload_sampling(workload_lock_.hold());
-  sampler_->set_bytes_written(journal_.bytes_written());
-  feed_->flush(journal_);
-  report_losses();
-}
 
 void Recording::report_losses() {
   const std::uint64_t drops = directory_.drops();
@@ -140,11 +155,13 @@ void Recording::report_losses() {
         "log calls are being dropped: the spool is full or has reached --spool-limit; the run's "
         "page counts them");
   }
-  if (const std::uint64_t ticks = sampler_->dropped_rows();
+  if (const std::uint64_t ticks = lanes_ != nullptr ? lanes_->ticks().dropped_rows : 0;
       ticks != std::exchange(told_ticks_, ticks)) {
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "ticks", .value = std::to_string(ticks)}});
   }
+  if (const std::string loss = tracking_ != nullptr ? tracking_->loss() : ""; !loss.empty())
+    notices_.warn("MLflow calls are being dropped: " + loss);
   if (journal_.dropped() > 0) {
     notices_.warn("metrics and output are being dropped: " + journal_.drop_reason() + " (" +
                   directory_.path().string() + ")");
@@ -164,6 +181,7 @@ void Recording::spool_loop(const std::stop_token& stop) {
     woken = (waiting[1].revents & POLLIN) != 0;
     if (woken) relay_.consume_wakes();
     relay_.pass_on();
+    show_output();
     const BootTime now = sys::boot_now();
     if (now >= next_store) {
       relay_.store(journal_);
@@ -171,6 +189,7 @@ void Recording::spool_loop(const std::stop_token& stop) {
       next_store = now + kStorePause;
     }
     if (now >= next_sample) {
+      source_duties();
       sample_duties();
       next_sample = now + kSamplePause;
     }
@@ -178,26 +197,26 @@ void Recording::spool_loop(const std::stop_token& stop) {
 }
 
 void Recording::stop_sampling() {
-  if (sampler_ != nullptr) sampler_->stop();
+  if (lanes_ != nullptr) lanes_->stop_host();
 }
 
-void Recording::finish(const codec::RunEndBody& end) {
-  stop_sampling();
+void Recording::finish(const codec::RunEndBody& end, const std::function<void()>& before_end) {
+  end_collecting();
   spooler_.request_stop();
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
   if (spooler_.joinable()) spooler_.join();
+  end_sources();
   while (!relay_.store(journal_)) {
   }
+  source_duties();
   sample_duties();
-  if (sampler_ == nullptr) {
-    if (const std::uint64_t drops = directory_.drops(); drops > 0) {
-      journal_.facts(
-          {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
-    }
-  }
+  note_cost(end.time);
+  if (before_end) before_end();
+  if (tracking_ != nullptr) tracking_->end();
   journal_.run_end(end);
   journal_open_ = false;
+  delivery_.wake();
 }
 
 }  // namespace corral::run

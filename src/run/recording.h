@@ -1,8 +1,9 @@
 // Recording: everything that the supervisor does for a run beside watching its command.
 //
 // Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the
-// uploader brings the spool to the server. (The sampler has its own.) None of them ever touches the
-// command; whatever fails here is said once and the run goes on.
+// uploader brings the spool to the server. A third asks git and the interpreter at the start and
+// ends. (The samplers, foreign sources and the relay for MLflow have their own.) None of them ever
+// touches the command; whatever fails here is said once and the run goes on.
 #pragma once
 
 #include <atomic>
@@ -11,17 +12,23 @@
 #include <string>
 #include <thread>
 
-#include "collect/sampler.h"
+#include "collect/foreign/foreign_sources.h"
+#include "collect/lanes.h"
+#include "collect/pressure/stall_watch.h"
 #include "core/guarded.h"
 #include "run/command.h"
 #include "run/metrics_feed.h"
+#include "run/mlflow/tracking_relay.h"
 #include "run/notices.h"
 #include "run/options.h"
+#include "run/otlp/otlp_sources.h"
+#include "run/point_feed.h"
 #include "run/relay.h"
 #include "run/workload_lock.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
 #include "sys/fd.h"
+#include "upload/uploader.h"
 
 namespace corral::run {
 
@@ -34,6 +41,19 @@ class Recording {
   [[nodiscard]] RunId run() const { return directory_.manifest().run; }
   [[nodiscard]] const spool::RunDirectory& directory() const { return directory_; }
   [[nodiscard]] Relay& relay() { return relay_; }
+  [[nodiscard]] spool::Journal& journal() { return journal_; }
+  // The command's MLFLOW_TRACKING_URI; empty: none of Corral's.
+  [[nodiscard]] std::string tracking_uri() const {
+    return tracking_ != nullptr ? tracking_->url() : std::string();
+  }
+
+  // Where the command can send metrics; empty: nowhere.
+  [[nodiscard]] std::string statsd_address() const {
+    return sources_ != nullptr ? sources_->statsd_address().value_or("") : std::string();
+  }
+  [[nodiscard]] std::string otlp_url() const {
+    return otlp_ != nullptr ? otlp_->url() : std::string();
+  }
 
   // After the command was forked: `perf` counts it. Opens the listeners.
   Result<> watch(pid_t child, collect::PerfCounters perf);
@@ -41,13 +61,21 @@ class Recording {
   void start(const Command& command);
   // The command never came to be.
   void discard();
-  // Takes the last sample.
+  // Takes the host's last sample.
   void stop_sampling();
-  // The run is over: takes the last sample and output, writes the end.
-  void finish(const codec::RunEndBody& end);
+  // The run is over: takes the last sample and output, writes the end. `before_end` may still add
+  // to the journal and to the artifacts, and has the relay to itself.
+  void finish(const codec::RunEndBody& end, const std::function<void()>& before_end = {});
   // Waits for the upload. True when everything arrived and the spool is empty; `give_up` is polled
   // between rounds.
   bool wait_uploaded(const std::function<bool()>& give_up);
+
+  // What collecting cost; empty before finish(), where nothing was sampled, and of a short run.
+  [[nodiscard]] const std::string& summary() const { return summary_; }
+  // A driver did not come back: the process should end without running anybody's destructors.
+  [[nodiscard]] bool left_thread_behind() const {
+    return lanes_ != nullptr && lanes_->left_behind();
+  }
 
   // Processes that outlived the command and were left running.
   void note_leftovers(std::size_t count);
@@ -61,7 +89,26 @@ class Recording {
             spool::Journal journal, Relay relay);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
-  void upload_loop(const std::stop_token& stop, const Command& command);
+  void source_duties();
+  void report_lanes();
+  Result<> open_lanes(pid_t child, collect::PerfCounters perf);
+  void open_sources();
+  void open_stall_watch(pid_t child);
+  void start_collecting();
+  void start_sources();
+  void report_stalls();
+  void report_problem(const collect::foreign::Problem& problem);
+  // Of the run's output to who looks for values in it; true when all was shown.
+  bool show_output();
+  void end_collecting();
+  void end_sources();
+  void note_cost(BootTime end);
+  void describe(const Command& command);
+  void upload_loop(const std::stop_token& stop);
+  void announce(const std::string& server);
+  void report_problems(upload::Uploader& uploader);
+  void artifact_loop(const std::stop_token& stop);
+  void open_tracking();
   void report_losses();
 
   const Options& options_;
@@ -70,18 +117,33 @@ class Recording {
   spool::Journal journal_;
   Relay relay_;
   WorkloadLock workload_lock_;
-  std::unique_ptr<collect::Sampler> sampler_;
+  SeriesIds series_ids_;
+  std::unique_ptr<collect::Lanes> lanes_;
+  std::vector<bool> told_unavailable_;  // by lane
   std::optional<MetricsFeed> feed_;
+  collect::foreign::PointQueue points_;
+  PointFeed point_feed_{points_, series_ids_};
+  std::unique_ptr<collect::foreign::ForeignSources> sources_;
+  std::unique_ptr<OtlpSources> otlp_;
+  std::unique_ptr<collect::StallWatch> stalls_;
+  std::string summary_;
   sys::Fd wake_;  // eventfd: ends the spooler's sleep
   std::atomic<bool> journal_open_{true};
+  std::atomic<bool> described_{false};
   std::atomic<bool> uploaded_{false};
+  std::atomic<bool> cancel_artifacts_{false};
   std::atomic<bool> server_reachable_{true};
   Guarded<std::string> page_;
+  Delivery delivery_;
+  std::unique_ptr<TrackingRelay> tracking_;
   int failed_waits_ = 0;
   std::uint64_t told_drops_ = 0;
   std::uint64_t told_ticks_ = 0;
+  std::uint64_t told_points_ = 0;
   std::jthread spooler_;
   std::jthread uploader_;
+  std::jthread describer_;
+  std::jthread artifact_sender_;
 };
 
 }  // namespace corral::run

@@ -4,6 +4,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -13,6 +14,7 @@ namespace {
 constexpr int kChunksPerCall = 16;  // 1 MiB per stream
 // A pipe that polls writable takes this many bytes without blocking (PIPE_BUF).
 constexpr std::size_t kPassBytes = 4096;
+constexpr std::size_t kShowBytes = 64u << 10;
 
 }  // namespace
 
@@ -24,7 +26,7 @@ Result<Relay> Relay::open(const spool::RunDirectory& directory) {
     spool::OutputFile file = TRY(spool::OutputFile::open(directory, stream));
     const spool::fs::path path = directory.output(stream == codec::LogStream::kStderr);
     if (notify && ::inotify_add_watch(notify.get(), path.c_str(), IN_MODIFY) < 0) notify.reset();
-    streams.push_back({.file = std::move(file), .target = target});
+    streams.push_back({.file = std::move(file), .stream = stream, .target = target});
   }
   return Relay(std::move(streams), std::move(notify));
 }
@@ -54,6 +56,23 @@ bool Relay::pass_on() {
   return all;
 }
 
+bool Relay::show(const Show& show) {
+  showing_ = true;
+  bool all = true;
+  std::array<char, kShowBytes> buffer;
+  for (Stream& stream : streams_) {
+    stream.shown = std::min(stream.shown, stream.file.size());  // the command truncated it
+    for (int i = 0; i < kChunksPerCall; ++i) {
+      const std::size_t n = stream.file.read(stream.shown, buffer);
+      if (n == 0) break;
+      show(stream.stream, {buffer.data(), n});
+      stream.shown += static_cast<std::int64_t>(n);
+    }
+    all = all && stream.file.size() <= stream.shown;
+  }
+  return all;
+}
+
 bool Relay::store(spool::Journal& journal) {
   bool more = false;
   for (Stream& stream : streams_) more = stream.file.store(journal, kChunksPerCall) || more;
@@ -61,8 +80,10 @@ bool Relay::store(spool::Journal& journal) {
 }
 
 void Relay::tidy() {
-  for (Stream& stream : streams_)
-    stream.file.tidy(stream.closed ? stream.file.stored() : stream.passed);
+  for (Stream& stream : streams_) {
+    const std::int64_t needed = stream.closed ? stream.file.stored() : stream.passed;
+    stream.file.tidy(showing_ ? std::min(needed, stream.shown) : needed);
+  }
 }
 
 void Relay::consume_wakes() const {

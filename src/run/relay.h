@@ -5,6 +5,8 @@
 // thread.
 #pragma once
 
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "spool/journal.h"
@@ -24,6 +26,10 @@ class Relay {
   // Passes on what is there as far as the readers take it without waiting; true when everything is
   // passed on or has no reader.
   bool pass_on();
+  // Shows what has not been shown yet, before it is stored; bounded work per call. True when all
+  // was shown.
+  using Show = std::function<void(codec::LogStream, std::string_view)>;
+  bool show(const Show& show);
   // Stores what is there; bounded work per call. True when everything is stored.
   bool store(spool::Journal& journal);
   // Reserves and gives back disk space.
@@ -35,14 +41,17 @@ class Relay {
  private:
   struct Stream {
     spool::OutputFile file;
+    codec::LogStream stream;
     int target;
     std::int64_t passed = 0;
+    std::int64_t shown = 0;
     bool closed = false;
   };
   explicit Relay(std::vector<Stream> streams, sys::Fd notify)
       : streams_(std::move(streams)), notify_(std::move(notify)) {}
   static bool pass_on(Stream& stream);
   std::vector<Stream> streams_;
+  bool showing_ = false;  // what was not shown yet is kept
   sys::Fd notify_;
 };
 

@@ -8,19 +8,18 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <set>
+#include <thread>
 
 #include "core/json.h"
 #include "run/command.h"
 #include "run/facts.h"
-#include "run/metrics_feed.h"
 #include "run/stopper.h"
 #include "run/workload_lock.h"
 #include "spool/spool_test_support.h"
+#include "sys/clock.h"
 
 namespace corral::run {
 namespace {
@@ -208,11 +207,61 @@ TEST(ChildEnvironment, TellsTheTrainingWhereToLog) {
 }
 
 TEST(ChildEnvironment, PythonFindsThePackageFirstAndThenWhatTheUserHas) {
-  EXPECT_EQ(value_of(environment_of({}), "PYTHONPATH"), "/pkg");
-  EXPECT_EQ(value_of(environment_of({"PYTHONPATH=/a:/b"}), "PYTHONPATH"), "/pkg:/a:/b");
-  EXPECT_EQ(value_of(environment_of({"PYTHONPATH="}), "PYTHONPATH"), "/pkg");
+  const std::string ours = "/pkg/corral/_startup:/pkg";
+  EXPECT_EQ(value_of(environment_of({}), "PYTHONPATH"), ours);
+  EXPECT_EQ(value_of(environment_of({"PYTHONPATH=/a:/b"}), "PYTHONPATH"), ours + ":/a:/b");
+  EXPECT_EQ(value_of(environment_of({"PYTHONPATH="}), "PYTHONPATH"), ours);
   EXPECT_EQ(value_of(environment_of({"PYTHONPATH=/a"}, ""), "PYTHONPATH"), "/a");
   EXPECT_EQ(value_of(environment_of({}, ""), "PYTHONPATH"), "(none)");
+}
+
+TEST(ChildEnvironment, WithoutCaptureNothingOfItIsFound) {
+  char* inherited[] = {const_cast<char*>("CORRAL_CAPTURE=1"), nullptr};
+  const auto environment = child_environment({.run_id = "run",
+                                              .segments = "/seg",
+                                              .spool_limit = 1000,
+                                              .python_path = "/pkg",
+                                              .capture = false,
+                                              .max_epochs = "3"},
+                                             inherited);
+  EXPECT_EQ(value_of(environment, "PYTHONPATH"), "/pkg");
+  EXPECT_EQ(value_of(environment, "CORRAL_CAPTURE"), "0");
+  EXPECT_EQ(value_of(environment, "CORRAL_MAX_EPOCHS"), "3");
+  EXPECT_EQ(value_of(environment, "CORRAL_MAX_STEPS"), "(none)");
+}
+
+TEST(ChildEnvironment, ExportersOfMetricsSendHereUnlessTheUserSaidWhere) {
+  const auto with = [](std::vector<const char*> inherited, const std::string& otlp) {
+    std::vector<char*> all;
+    for (const char* entry : inherited) all.push_back(const_cast<char*>(entry));
+    all.push_back(nullptr);
+    return child_environment({.run_id = "run",
+                              .segments = "/seg",
+                              .python_path = "",
+                              .statsd = "127.0.0.1:8125",
+                              .otlp = otlp},
+                             all.data());
+  };
+  const std::string here = "http://127.0.0.1:4318/v1/metrics";
+  const std::string endpoint = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+  const std::string protocol = "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL";
+  const auto plain = with({}, here);
+  EXPECT_EQ(value_of(plain, endpoint), here);
+  EXPECT_EQ(value_of(plain, protocol), "http/protobuf");
+  EXPECT_EQ(value_of(plain, "CORRAL_OTLP"), here);
+  EXPECT_EQ(value_of(plain, "CORRAL_STATSD"), "127.0.0.1:8125");
+  const auto outer = with({"CORRAL_OTLP=http://x/", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://x/",
+                           "OTEL_EXPORTER_OTLP_METRICS_PROTOCOL=http/json"},
+                          here);
+  EXPECT_EQ(value_of(outer, endpoint), here);
+  EXPECT_EQ(value_of(outer, protocol), "http/json");
+  EXPECT_EQ(value_of(with({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT=http://mine/"}, here), endpoint),
+            "http://mine/");
+  const auto all = with({"OTEL_EXPORTER_OTLP_ENDPOINT=http://mine/"}, here);
+  EXPECT_EQ(value_of(all, endpoint), "(none)");
+  EXPECT_EQ(value_of(all, "CORRAL_OTLP"), here);
+  EXPECT_EQ(value_of(with({}, "unix:/s"), endpoint), "(none)");
+  EXPECT_EQ(value_of(with({}, ""), "CORRAL_OTLP"), "(none)");
 }
 
 TEST(ChildEnvironment, OutputIsUnbufferedUnlessTheUserSaidOtherwise) {
@@ -272,146 +321,6 @@ TEST(Facts, AVeryLongCommandIsCutSoThatItsFrameIsTaken) {
     EXPECT_EQ(*(*words->as_array())[0].as_string(), "train.py");
     EXPECT_TRUE(words->as_array()->back().as_string()->find("more") != std::string::npos);
   }
-}
-
-// ---- metrics feed
-// Lets a sampler tick as often as the test says.
-class ManualTicker final : public collect::Ticker {
- public:
-  struct State {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::uint64_t wanted = 0;
-    std::uint64_t waiting = 0;  // how often wait() was entered
-    bool stopped = false;
-  };
-  explicit ManualTicker(State& state) : state_(state) {}
-  std::uint64_t wait() override {
-    std::unique_lock lock(state_.mutex);
-    ++state_.waiting;
-    state_.changed.notify_all();
-    state_.changed.wait(lock, [this] { return state_.stopped || state_.wanted > 0; });
-    if (state_.stopped) return 0;
-    --state_.wanted;
-    return 1;
-  }
-  void stop() override {
-    const std::scoped_lock lock(state_.mutex);
-    state_.stopped = true;
-    state_.changed.notify_all();
-  }
-
- private:
-  State& state_;
-};
-
-struct Fed {
-  Fed() {
-    collect::SamplerOptions options{.listeners = {"proc"},
-                                    .root = fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/root_vm"};
-    options.ticker = std::make_unique<ManualTicker>(ticks);
-    sampler = collect::Sampler::open(std::move(options)).value();
-    feed.emplace(*sampler);
-  }
-  // After each tick the sampler waits for the next: its rows are in the ring then.
-  void tick() {
-    std::unique_lock lock(ticks.mutex);
-    const std::uint64_t before = ticks.waiting;
-    ++ticks.wanted;
-    ticks.changed.notify_all();
-    ticks.changed.wait(lock, [&] { return ticks.waiting > before; });
-  }
-  // Decoded frames that the journal got.
-  std::vector<codec::Frame> frames() {
-    std::vector<codec::Frame> all;
-    const auto written = spool::FrameLogReader(directory.path()).read(0, 1u << 30).value();
-    for (const codec::Bytes& bytes : written) {
-      std::vector<codec::Frame> parts = codec::sections(codec::decode_frame(bytes).value()).value();
-      std::ranges::move(parts, std::back_inserter(all));
-    }
-    return all;
-  }
-  ManualTicker::State ticks;
-  std::unique_ptr<collect::Sampler> sampler;
-  std::optional<MetricsFeed> feed;
-  TestDirectory root;
-  spool::RunDirectory directory =
-      spool::RunDirectory::create(root.path(), spool::test_manifest()).value();
-  spool::Journal journal = spool::Journal::open(directory, 1ll << 30).value();
-};
-
-std::map<std::uint32_t, codec::SeriesDef> declared(const std::vector<codec::Frame>& frames) {
-  std::map<std::uint32_t, codec::SeriesDef> all;
-  for (const codec::Frame& frame : frames) {
-    if (frame.header.kind != codec::FrameKind::kSchema) continue;
-    const auto body = codec::decode_schema(frame).value();
-    for (const codec::SeriesDef& def : body.series)
-      EXPECT_TRUE(all.emplace(def.id, def).second) << def.name << " is declared twice";
-  }
-  return all;
-}
-
-TEST(MetricsFeed, DeclaresWhatHasValuesBeforeTheFirstAndOnce) {
-  Fed fed;
-  ASSERT_TRUE(fed.sampler->start());
-  fed.feed->flush(fed.journal);
-  fed.tick();
-  fed.tick();
-  fed.feed->flush(fed.journal);
-  fed.tick();
-  fed.sampler->stop();
-  fed.feed->flush(fed.journal);
-  const std::size_t before = fed.frames().size();
-  fed.feed->flush(fed.journal);
-  EXPECT_EQ(fed.frames().size(), before);  // nothing new is no frame
-
-  const auto frames = fed.frames();
-  const auto series = declared(frames);
-  std::set<std::uint32_t> known;
-  std::size_t rows = 0;
-  std::map<std::string, std::size_t> points;
-  for (const codec::Frame& frame : frames) {
-    if (frame.header.kind == codec::FrameKind::kSchema) {
-      const auto body = codec::decode_schema(frame).value();
-      for (const auto& def : body.series) known.insert(def.id);
-    } else {
-      const auto body = codec::decode_samples(frame).value();
-      for (const auto& group : body.groups) {
-        rows += group.times.size();
-        EXPECT_TRUE(std::ranges::is_sorted(group.times));
-        for (const auto& column : group.columns) {
-          EXPECT_TRUE(known.contains(column.series));
-          EXPECT_FALSE(column.values.empty());
-          points[series.at(column.series).name] += column.values.size();
-        }
-      }
-    }
-  }
-  EXPECT_GE(series.size(), 30u);
-  EXPECT_GE(rows, 4u);
-  EXPECT_GE(points.at("host.memory.available"), 4u);
-  const auto cpu = std::ranges::find_if(
-      series, [](const auto& s) { return s.second.name == "host.memory.available"; });
-  EXPECT_EQ(cpu->second.owner, metric::Owner::kWorkload);
-  EXPECT_EQ(cpu->second.unit, "B");
-}
-
-TEST(MetricsFeed, ASupervisorWithoutTheWorkloadsLockNeverClaimsTheHostsSeries) {
-  Fed fed;
-  fed.sampler->set_workload_sampling(false);
-  ASSERT_TRUE(fed.sampler->start());
-  fed.tick();
-  fed.feed->flush(fed.journal);
-  for (const auto& [id, def] : declared(fed.frames()))
-    EXPECT_EQ(def.owner, metric::Owner::kRun) << def.name;
-  fed.sampler->set_workload_sampling(true);
-  fed.tick();
-  fed.tick();
-  fed.sampler->stop();
-  fed.feed->flush(fed.journal);
-  const auto all = declared(fed.frames());
-  EXPECT_TRUE(std::ranges::any_of(
-      all, [](const auto& s) { return s.second.owner == metric::Owner::kWorkload; }));
 }
 
 // ---- workload lock

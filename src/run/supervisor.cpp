@@ -11,9 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 
 #include "run/command.h"
 #include "run/notices.h"
+#include "run/profiling.h"
 #include "run/recording.h"
 #include "run/stopper.h"
 #include "sys/clock.h"
@@ -57,12 +60,6 @@ class Signals {
 
 bool reap_orphan(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
 
-std::vector<std::string> inherited(char* const* environment) {
-  std::vector<std::string> all;
-  for (char* const* e = environment; *e != nullptr; ++e) all.emplace_back(*e);
-  return all;
-}
-
 std::optional<BootTime> earliest(std::optional<BootTime> a, std::optional<BootTime> b) {
   if (!a) return b;
   return b ? std::min(*a, *b) : a;
@@ -73,15 +70,17 @@ class Supervisor {
   explicit Supervisor(const Options& options)
       : options_(options), notices_(options.quiet), stopper_(options.grace) {}
 
-  int run() {
-    const auto command = resolve_command(options_);
-    if (!command) {
-      notices_.warn(command.error().message);
-      return command.error().code == Code::kNotFound ? kNotFound : kNotExecutable;
-    }
+  // `thread_left`: a driver did not come back.
+  int run(bool& thread_left) {
+    auto command = resolve_command(options_);
+    if (!command) return refuse(command.error());
+    auto profiling = Profiling::prepare(options_);
+    if (!profiling) return refuse(profiling.error());
+    profiling_.emplace(std::move(*profiling));
     auto recording = Recording::open(options_, notices_);
     if (recording) {
       recording_ = std::move(*recording);
+      profiling_->join(recording_->directory(), *command);
     } else {
       notices_.warn("this run is not recorded: " + recording.error().message);
     }
@@ -89,10 +88,13 @@ class Supervisor {
     if (status != 0) return status;
     watch();
     leftovers();
-    return end();
+    const int code = end();
+    thread_left = recording_ != nullptr && recording_->left_thread_behind();
+    return code;
   }
 
  private:
+  int refuse(const Error& error);
   int start(const Command& command);
   void watch();
   void handle(int signal);
@@ -101,6 +103,7 @@ class Supervisor {
   [[nodiscard]] std::vector<pid_t> left_over() const;
   void leftovers();
   int end();
+  void profile(BootTime ended);
   void finish_output();
 
   const Options& options_;
@@ -108,11 +111,18 @@ class Supervisor {
   Signals signals_;
   Stopper stopper_;
   std::unique_ptr<Recording> recording_;
+  std::optional<Profiling> profiling_;
   pid_t child_ = 0;
   int status_ = 0;      // of wait(2)
   bool ended_ = false;  // the command itself
   std::optional<BootTime> limit_;
 };
+
+// Nothing was started: the exit status is a shell's.
+int Supervisor::refuse(const Error& error) {
+  notices_.warn(error.message);
+  return error.code == Code::kNotFound ? kNotFound : kNotExecutable;
+}
 
 int Supervisor::start(const Command& command) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -130,13 +140,20 @@ int Supervisor::start(const Command& command) {
   if (recording_ != nullptr) {
     environment = {.run_id = recording_->run().hex(),
                    .segments = recording_->directory().segments().string(),
-                   .spool_limit = options_.spool_limit / 4 * 3,
-                   .python_path = options_.python_path.string()};
+                   .spool_limit = options_.spool_limit / 2,
+                   .python_path = options_.python_path.string(),
+                   .tracking_uri = recording_->tracking_uri(),
+                   .statsd = recording_->statsd_address(),
+                   .otlp = recording_->otlp_url(),
+                   .capture = options_.capture,
+                   .max_epochs = options_.max_epochs,
+                   .max_steps = options_.max_steps,
+                   .profile_steps = profiling_->steps()};
   }
   auto child = sys::GatedChild::spawn({.argv = command.argv,
                                        .environment = recording_ != nullptr
                                                           ? child_environment(environment, environ)
-                                                          : inherited(environ),
+                                                          : sys::own_environment(),
                                        .directory = {},
                                        .standard_input = STDIN_FILENO,
                                        .standard_output = out ? out.get() : STDOUT_FILENO,
@@ -149,7 +166,10 @@ int Supervisor::start(const Command& command) {
   }
   child_ = child->pid();
   if (recording_ != nullptr) {
-    const auto watched = recording_->watch(child_, collect::PerfCounters::open(child_));
+    const pid_t pid = options_.watched > 0 ? static_cast<pid_t>(options_.watched) : child_;
+    // Perf counts from an exec on: that of a process that is watched is over.
+    const auto watched = recording_->watch(
+        pid, options_.watched > 0 ? collect::PerfCounters() : collect::PerfCounters::open(pid));
     if (!watched) notices_.warn("no metrics are sampled: " + watched.error().message);
   }
   const auto released = child->release();
@@ -159,7 +179,10 @@ int Supervisor::start(const Command& command) {
     return released.error().code == Code::kNotFound ? kNotFound : kNotExecutable;
   }
   if (options_.max_time) limit_ = sys::boot_now() + *options_.max_time;
-  if (recording_ != nullptr) recording_->start(command);
+  if (recording_ != nullptr) {
+    recording_->start(command);
+    profiling_->begin(recording_->journal(), child_);
+  }
   return 0;
 }
 
@@ -251,7 +274,7 @@ int Supervisor::end() {
   if (exited) end.exit_code = WEXITSTATUS(status_);
   if (!exited) end.exit_signal = WTERMSIG(status_);
   if (stopper_.reason()) end.reason = *stopper_.reason();
-  recording_->finish(end);
+  recording_->finish(end, [&] { profile(end.time); });
   finish_output();
   const BootTime deadline = sys::boot_now() + kUploadPatience;
   const bool all = recording_->wait_uploaded([&] {
@@ -261,7 +284,16 @@ int Supervisor::end() {
   if (!all)
     notices_.warn("not all data has reached the server; the rest waits in " +
                   recording_->directory().path().string() + " for the next corral run or serve");
+  if (!recording_->summary().empty()) notices_.say(recording_->summary());
   return code;
+}
+
+void Supervisor::profile(BootTime ended) {
+  if (options_.profile) finish_output();
+  profiling_->end(recording_->journal(), ended, notices_, [&] {
+    const int signal = signals_.next(sys::boot_now() + Nanos(std::chrono::milliseconds(50)));
+    return signal == SIGINT || signal == SIGTERM;
+  });
 }
 
 // What the command printed last must come out, however slowly its reader reads; Ctrl-C ends the
@@ -275,6 +307,13 @@ void Supervisor::finish_output() {
 
 }  // namespace
 
-int supervise(const Options& options) { return Supervisor(options).run(); }
+int supervise(const Options& options) {
+  bool thread_left = false;
+  const int status = Supervisor(options).run(thread_left);
+  if (!thread_left) return status;
+  // A driver that hangs may hold locks that its library's destructors want.
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
 
 }  // namespace corral::run

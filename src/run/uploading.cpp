@@ -3,8 +3,10 @@
 #include <pthread.h>
 
 #include "run/facts.h"
+#include "run/mlflow/takeover.h"
 #include "run/recording.h"
 #include "sys/clock.h"
+#include "upload/artifacts.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
 #include "upload/uploader.h"
@@ -17,6 +19,7 @@ constexpr Nanos kFirstBackoff{std::chrono::milliseconds(250)};
 constexpr Nanos kLastBackoff{std::chrono::seconds(10)};
 constexpr Nanos kServerPatience{std::chrono::seconds(10)};
 constexpr Nanos kFinishPause{std::chrono::seconds(5)};
+constexpr Nanos kArtifactPause{std::chrono::milliseconds(250)};
 constexpr int kFailedWaits =
     400;  // of 5 ms: how long an unreachable server is waited for at the end
 
@@ -30,69 +33,109 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
   return link;
 }
 
-// A pause that ends early when stop is requested or `ready` turns true.
-void pause(const std::stop_token& stop, Nanos length, const std::atomic<bool>& hurry) {
-  const BootTime until = sys::boot_now() + length;
-  const bool hurried = hurry.load();
-  while (!stop.stop_requested() && sys::boot_now() < until && hurry.load() == hurried) {
-    sys::system_clock().sleep_until(
-        std::min(until, sys::boot_now() + Nanos(std::chrono::milliseconds(20))));
-  }
-}
-
 }  // namespace
 
-void Recording::upload_loop(const std::stop_token& stop, const Command& command) {
-  ::pthread_setname_np(::pthread_self(), "corral-uploader");
+// git and interpreters may take seconds on a busy machine: neither uploads nor calls of the command
+// that need the server wait for them.
+void Recording::describe(const Command& command) {
+  ::pthread_setname_np(::pthread_self(), "corral-facts");
   journal_.facts(slow_facts(command));
+  described_ = true;
+  delivery_.wake();
+}
+
+// Where the run can be seen, once, as soon as a server is known.
+void Recording::announce(const std::string& server) {
+  if (server.empty() || !page().empty()) return;
+  page_.with([&](std::string& url) { url = server + "/runs/" + run().hex(); });
+  notices_.say(fmt::format("run {} · {}", directory_.manifest().run_name, page()));
+}
+
+void Recording::report_problems(upload::Uploader& uploader) {
+  for (std::string& problem : uploader.take_problems()) {
+    notices_.warn(problem);
+    journal_.event("spool: " + problem, {});
+  }
+  if (uploader.refused() > 0)
+    notices_.warn("the server refused data for good, it is kept in " + directory_.path().string() +
+                  "/refused: " + uploader.last_refusal());
+}
+
+void Recording::upload_loop(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "corral-uploader");
   upload::ServerLink link(link_options(options_, directory_));
-  upload::Uploader uploader(directory_, [this] { return journal_open_.load(); });
+  const auto may_grow = [this] { return journal_open_.load() || !described_.load(); };
+  upload::Uploader uploader(directory_, may_grow);
   // Runs that other supervisors left behind for a remote server; an embedded store's server sees to
   // its own.
   std::optional<upload::Finisher> finisher;
-  if (!options_.destination.server.empty())
-    finisher.emplace(spool::spool_roots(options_.spool), options_.destination);
+  if (const std::string& url = options_.destination.server; !url.empty()) {
+    finisher.emplace(
+        spool::spool_roots(options_.spool), options_.destination,
+        tracking_takeover({.target = upload::target_of(options_.destination, options_.token),
+                           .page = [url] { return url; },
+                           .delivery = delivery_}));
+  }
+  // Before the finisher goes: what waits for a round of it does not hold it up.
+  struct Closing {
+    Delivery& delivery;
+    ~Closing() { delivery.close(); }
+  } const closing{delivery_};
   BootTime next_finish = sys::boot_now();
   Nanos backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
+    if (delivery_.begin()) link.drop();
     const auto round = [&]() -> Result<bool> {
       upload::Transport* server = TRY(link.connect(kServerPatience));
-      if (page().empty() && !link.url().empty()) {
-        page_.with([&](std::string& url) { url = link.url() + "/runs/" + run().hex(); });
-        notices_.say(fmt::format("run {} · {}", directory_.manifest().run_name, page()));
-      }
+      announce(link.url());
       const upload::StepReport report = TRY(uploader.step(*server));
-      if (finisher && sys::boot_now() >= next_finish) {
+      if (finisher && (finisher->serving() || sys::boot_now() >= next_finish)) {
         TRY(finisher->step(*server));
         next_finish = sys::boot_now() + kFinishPause;
       }
       return report.idle;
     }();
     server_reachable_ = round.has_value();
-    for (std::string& problem : uploader.take_problems()) {
-      notices_.warn(problem);
-      journal_.event("spool: " + problem, {});
-    }
-    if (uploader.refused() > 0)
-      notices_.warn("the server refused data for good, it is kept in " +
-                    directory_.path().string() + "/refused: " + uploader.last_refusal());
+    delivery_.end(round);
+    report_problems(uploader);
     if (!round) {
       notices_.warn(round.error().message + "; the run goes on and its data waits in " +
                     directory_.path().string());
       link.drop();
-      pause(stop, backoff, journal_open_);
+      delivery_.pause(stop, backoff);
       backoff = std::min(2 * backoff, kLastBackoff);
       continue;
     }
     backoff = kFirstBackoff;
     if (!*round) continue;
-    if (!journal_open_.load() && uploader.finished()) {
+    if (!may_grow() && uploader.finished()) {
       uploader.close();
       uploaded_ = true;
       return;
     }
-    pause(stop, journal_open_.load() ? kRound : Nanos(std::chrono::milliseconds(10)),
-          journal_open_);
+    delivery_.pause(stop, journal_open_.load() ? kRound : Nanos(std::chrono::milliseconds(10)));
+  }
+}
+
+// Files are sent beside the points, which never wait for them.
+void Recording::artifact_loop(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "corral-files");
+  sys::HttpClient client(upload::target_of(options_.destination, options_.token));
+  while (!stop.stop_requested() && delivery_.sleep(stop, kArtifactPause)) {
+    if (spool::anything_waits(directory_.path())) {
+      const auto sent = [&]() -> Result<upload::ArtifactReport> {
+        // What was logged before them makes the run known to the server.
+        delivery_.note_written();
+        TRY(delivery_.flush(kServerPatience, cancel_artifacts_));
+        return upload::send_artifacts(directory_.path(), client, cancel_artifacts_);
+      }();
+      for (const std::string& refusal : sent ? sent->refused : std::vector<std::string>()) {
+        notices_.warn(refusal + "; it is kept in " + directory_.path().string() + "/refused");
+        journal_.event("spool: " + refusal, {});
+      }
+      if (sent && sent->stored > 0) delivery_.wake();
+      if (!sent && !cancel_artifacts_) notices_.warn(sent.error().message);
+    }
   }
 }
 
@@ -102,6 +145,10 @@ bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
     // A last round has failed after the end: the spool keeps everything for the next server.
     if (!server_reachable_.load() && !journal_open_.load() && ++failed_waits_ > kFailedWaits) break;
   }
+  cancel_artifacts_ = true;
+  delivery_.wake();
+  artifact_sender_.request_stop();
+  if (artifact_sender_.joinable()) artifact_sender_.join();
   uploader_.request_stop();
   if (uploader_.joinable()) uploader_.join();
   return uploaded_.load();

@@ -1,18 +1,15 @@
 // Handlers over the real SQLite store, without a socket.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <semaphore>
 #include <set>
 
-#include "core/json.h"
 #include "core/json_position.h"
 #include "server/api/chart_request.h"
 #include "server/api/frames_split.h"
 #include "server/api/line_request.h"
 #include "server/api/window_request.h"
-#include "server/router.h"
-#include "store/sqlite/sqlite_store.h"
+#include "server/handler_test_support.h"
 #include "store/test_frames.h"
 
 namespace corral::server {
@@ -20,29 +17,8 @@ namespace {
 
 namespace frames = store::testing;
 
-class CollectingSink : public StreamSink {
- public:
-  bool write(std::string_view bytes) override {
-    text.append(bytes);
-    return true;
-  }
-  std::string text;
-};
-
-class Api : public ::testing::Test {
+class Api : public HandlerTest {
  protected:
-  void SetUp() override {
-    auto store = store::open_sqlite_store({.directory = directory_});
-    ASSERT_TRUE(store) << store.error().message;
-    store_ = std::move(*store);
-    context_ = std::make_unique<Context>(Context{*store_, events_, {"1.2.3", utc_time(5)}, [] {}});
-  }
-  void TearDown() override {
-    context_.reset();
-    store_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-
   Response get(std::string_view target) {
     Request request;
     EXPECT_TRUE(parse_target(target, request));
@@ -99,13 +75,8 @@ class Api : public ::testing::Test {
   }
   [[nodiscard]] std::string run_path() const { return "/api/corral/v1/runs/" + run_.hex(); }
 
-  const std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("corral-" + RunId::random().hex());
   const RunId run_ = RunId::random();
   frames::SessionWriter writer_;
-  EventHub events_;
-  std::unique_ptr<store::Store> store_;
-  std::unique_ptr<Context> context_;
 };
 
 Json at(const Json& json, std::string_view key) {
@@ -467,9 +438,10 @@ TEST(LineRequest, TakesEveryKind) {
         {"kind":"integral","series":[7],"origins_ns":[3],"rule":"forward","max_gap_s":2,"mode":"rate"},
         {"kind":"ratio","series":[7,8],"origins_ns":[3,4]},
         {"kind":"group","series":[7,8,9],"origins_ns":[1,2,3],"repetitions":true,"confidence":0.9,"max_hole":2},
-        {"series":[7],"origins_ns":[3]}]})");
+        {"series":[7],"origins_ns":[3]},
+        {"kind":"compare","series":[7,8],"origins_ns":[1,2],"baseline":[9],"baseline_origins_ns":[3],"as":"ratio"}]})");
   ASSERT_TRUE(request) << request.error().error.message;
-  ASSERT_EQ(request->lines.size(), 5U);
+  ASSERT_EQ(request->lines.size(), 6U);
   EXPECT_FALSE(request->exact);
   EXPECT_EQ(request->lines[0].smooth.kind, query::Smoothing::kGaussian);
   EXPECT_EQ(request->lines[0].smooth.width, 5e8);
@@ -481,6 +453,10 @@ TEST(LineRequest, TakesEveryKind) {
   EXPECT_EQ(request->lines[3].group.confidence, 0.9);
   EXPECT_EQ(request->lines[3].group.max_hole, 2U);
   EXPECT_EQ(request->lines[4].kind, query::LineKind::kMean);
+  EXPECT_EQ(request->lines[5].series.size(), 3U);
+  EXPECT_EQ(request->lines[5].origins, (std::vector<std::int64_t>{1, 2, 3}));
+  EXPECT_EQ(request->lines[5].baseline, 1U);
+  EXPECT_FALSE(request->lines[5].difference);
   const auto steps = api::parse_line_request(
       R"({"width":9,"axis":"step","lines":[{"kind":"smooth","series":[7],"unit":20}]})");
   ASSERT_TRUE(steps);
@@ -500,6 +476,10 @@ TEST(LineRequest, ErrorsNameTheField) {
         std::pair(R"({"kind":"integral","series":[1],"rule":"simpson"})", "lines[0].rule"),
         std::pair(R"({"kind":"integral","series":[1],"max_gap_s":-1})", "lines[0].max_gap_s"),
         std::pair(R"({"kind":"group","series":[1],"confidence":95})", "lines[0].confidence"),
+        std::pair(R"({"kind":"group","series":[1],"baseline":[2]})", "lines[0].baseline"),
+        std::pair(R"({"kind":"compare","series":[1]})", "lines[0].baseline"),
+        std::pair(R"({"kind":"compare","series":[1],"baseline":[]})", "lines[0].baseline"),
+        std::pair(R"({"kind":"compare","series":[1],"baseline":[2],"as":"sum"})", "lines[0].as"),
         std::pair(R"({"kind":"group","series":[1],"repetitions":"yes"})", "lines[0].repetitions"),
         std::pair(R"({"kind":"group","series":[1],"max_hole":-1})", "lines[0].max_hole"),
         std::pair(R"({"series":[1],"alpha":0.5})", "lines[0].alpha"),

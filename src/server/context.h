@@ -6,14 +6,22 @@
 
 #include "core/time.h"
 #include "server/events.h"
+#include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 
 namespace corral::server {
+
+class ArtifactRemoval;
+class Figures;
 
 struct ServerFacts {
   std::string version;
   UtcTime started;
 };
+
+namespace mlflow {
+class MetricWriter;
+}
 
 struct Context {
   store::Store& store;
@@ -21,6 +29,10 @@ struct Context {
   ServerFacts facts;
   // Asks the server to leave after this answer (`corral serve --stop`). Never blocks.
   std::function<void()> request_stop;
+  mlflow::MetricWriter* metric_writer = nullptr;
+  const Figures* figures = nullptr;  // of the transport, when there is one
+  store::artifacts::ArtifactStore* artifacts = nullptr;
+  ArtifactRemoval* artifact_removal = nullptr;
 };
 
 }  // namespace corral::server

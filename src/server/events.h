@@ -15,7 +15,7 @@
 
 #include "core/ids.h"
 #include "core/time.h"
-#include "server/http/push_stream.h"
+#include "server/http_types.h"
 
 namespace corral::server {
 

@@ -16,8 +16,9 @@ Request get(std::string_view host, std::string_view origin = "") {
 }
 
 int status(const Request& request, const GateRules& rules) {
-  const auto refusal = check_gate(request, rules);
-  return refusal ? refusal->status : 200;
+  const Decision decision = decide(request, rules);
+  EXPECT_EQ(decision.allowed(), !decision.answer.has_value());
+  return decision.allowed() ? 200 : decision.answer->status;
 }
 
 const GateRules kLocal{.hosts = {"127.0.0.1"}, .wildcard = false, .token = {}};
@@ -33,8 +34,10 @@ TEST(Gate, LoopbackNamesAreAlwaysTaken) {
 }
 
 TEST(Gate, NamesOfOthersAreRefused) {
-  for (const char* host : {"evil.example", "localhost.evil.example", "10.0.0.1",
-                           "127.0.0.1.evil.example", "[::2]", "[", "127.evil"}) {
+  for (const char* host :
+       {"evil.example", "localhost.evil.example", "10.0.0.1", "127.0.0.1.evil.example", "[::2]",
+        "[", "127.evil", "[::1]evil.example", "localhost:evil", "localhost:80:evil",
+        "localhost@evil.example", "evil@localhost", ":5000", "[]:5000", "."}) {
     EXPECT_EQ(status(get(host), kLocal), 403) << host;
   }
   EXPECT_EQ(status(get(""), kLocal), 400);
@@ -69,6 +72,102 @@ TEST(Gate, ATokenOpensAsBearerAndAsCookie) {
   EXPECT_EQ(status(wrong, kClosed), 401);
 }
 
+TEST(Gate, BasicTakesTheTokenAsPasswordWhoeverTheUserIs) {
+  const auto with = [](std::string_view value) {
+    Request request = get("localhost");
+    request.headers.emplace_back("authorization", value);
+    return status(request, kClosed);
+  };
+  EXPECT_EQ(with("Basic YWxpY2U6MDEyMzQ1Njc4OWFiY2RlZg=="), 200);  // alice:TOKEN
+  EXPECT_EQ(with("basic OjAxMjM0NTY3ODlhYmNkZWY="), 200);          // :TOKEN
+  EXPECT_EQ(with("Basic MDEyMzQ1Njc4OWFiY2RlZg=="), 401);          // TOKEN
+  EXPECT_EQ(with("Basic MDEyMzQ1Njc4OWFiY2RlZjo="), 401);          // TOKEN:
+  EXPECT_EQ(with("Basic YWxpY2U6MDEyMzQ1Njc4OWFiY2RlZQ=="), 401);  // alice:0123456789abcdee
+  for (const char* broken : {"Basic", "Basic ", "Basic \xff\xff", "Basic ====", "Digest a", "B"}) {
+    EXPECT_EQ(with(broken), 401) << broken;
+  }
+}
+
+TEST(Gate, HealthIsAnsweredWithoutATokenAndOnlyByName) {
+  Request request = get("localhost");
+  request.path = "/health";
+  EXPECT_EQ(status(request, kClosed), 200);
+  request = get("evil.example");
+  request.path = "/health";
+  EXPECT_EQ(status(request, kClosed), 403);
+}
+
+TEST(Gate, PagesOfOtherSitesChangeNothing) {
+  const auto post = [](std::string_view header, std::string_view value,
+                       Method method = Method::kPost) {
+    Request request = get("localhost:5000");
+    request.method = method;
+    request.headers.emplace_back(header, value);
+    return status(request, kLocal);
+  };
+  for (const Method method :
+       {Method::kPost, Method::kPut, Method::kPatch, Method::kDelete, Method::kOther}) {
+    EXPECT_EQ(post("sec-fetch-site", "cross-site", method), 403);
+    EXPECT_EQ(post("sec-fetch-site", "same-site", method), 403);
+    EXPECT_EQ(post("sec-fetch-site", "same-origin", method), 200);
+    EXPECT_EQ(post("sec-fetch-site", "none", method), 200);
+  }
+  // A link on another site may lead here.
+  EXPECT_EQ(post("sec-fetch-site", "cross-site", Method::kGet), 200);
+  for (const char* kind : {"text/plain", "Text/Plain;charset=UTF-8", "multipart/form-data; b=c",
+                           "application/x-www-form-urlencoded", "text/plain ; x"}) {
+    EXPECT_EQ(post("content-type", kind), 415) << kind;
+  }
+  EXPECT_EQ(post("content-type", "application/json; charset=utf-8"), 200);
+  // Files are uploaded as what they are; a browser asks before it sends a PUT to another site.
+  EXPECT_EQ(post("content-type", "text/plain", Method::kPut), 200);
+  EXPECT_EQ(post("content-type", "application/x-corral-frames"), 200);
+}
+
+TEST(Gate, TheCookieAloneChangesNothing) {
+  Request request = get("localhost:5000");
+  request.headers.emplace_back("cookie", "corral_token=" + std::string(kToken));
+  EXPECT_EQ(status(request, kClosed), 200);
+  request.method = Method::kDelete;
+  EXPECT_EQ(status(request, kClosed), 403);
+  Request own = request;
+  own.headers.emplace_back("origin", "http://localhost:5000");
+  EXPECT_EQ(status(own, kClosed), 200);
+  request.headers.emplace_back("sec-fetch-site", "same-origin");
+  EXPECT_EQ(status(request, kClosed), 200);
+}
+
+TEST(Gate, MlflowsPathsAreRefusedInMlflowsWords) {
+  Request request = get("localhost");
+  request.method = Method::kPost;
+  for (const char* path : {"/api/2.0/mlflow/runs/create", "/ajax-api/2.0/mlflow/runs/create",
+                           "/api/3.0/mlflow/traces", "/api/2.0/mlflow-artifacts/artifacts/a"}) {
+    request.path = path;
+    const auto answer = decide(request, kClosed).answer;
+    ASSERT_TRUE(answer) << path;
+    EXPECT_EQ(answer->status, 401);
+    EXPECT_TRUE(answer->body.starts_with(R"({"error_code":"UNAUTHENTICATED","message":")"))
+        << answer->body;
+    EXPECT_TRUE(answer->has_header("WWW-Authenticate"));
+  }
+  request.headers.emplace_back("content-type", "text/plain");
+  const auto form = decide(request, kLocal).answer;
+  ASSERT_TRUE(form);
+  EXPECT_EQ(form->status, 400);
+  EXPECT_TRUE(form->body.starts_with(R"({"error_code":"INVALID_PARAMETER_VALUE")")) << form->body;
+  const auto host = decide(
+                        [&] {
+                          Request foreign = get("evil.example");
+                          foreign.path = request.path;
+                          return foreign;
+                        }(),
+                        kLocal)
+                        .answer;
+  ASSERT_TRUE(host);
+  EXPECT_EQ(host->status, 403);
+  EXPECT_NE(host->body.find("Invalid Host header: 'evil.example'"), std::string::npos);
+}
+
 TEST(Gate, TheUnixSocketNeedsNothing) {
   Request request = get("evil.example", "http://evil.example");
   request.over_unix = true;
@@ -79,7 +178,7 @@ TEST(Gate, ATokenInTheAddressBecomesACookieAndLeavesTheAddress) {
   Request request = get("localhost");
   request.path = "/runs/abc";
   request.query = {{"x", "1 2"}, {"token", std::string(kToken)}};
-  const auto answer = check_gate(request, kClosed);
+  const auto answer = decide(request, kClosed).answer;
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 303);
   const std::string head = response_head(*answer, Framing::kLength, true);
@@ -93,7 +192,7 @@ TEST(Gate, TheRedirectStaysOnThisSite) {
   Request request = get("localhost");
   request.path = "//evil.example/";
   request.query = {{"token", std::string(kToken)}};
-  const auto answer = check_gate(request, kClosed);
+  const auto answer = decide(request, kClosed).answer;
   ASSERT_TRUE(answer);
   EXPECT_NE(response_head(*answer, Framing::kLength, true).find("Location: /evil.example/\r\n"),
             std::string::npos);

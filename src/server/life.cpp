@@ -6,7 +6,10 @@
 
 #include "core/limits.h"
 #include "core/text.h"
+#include "server/artifact_files.h"
+#include "server/artifact_place.h"
 #include "server/gate.h"
+#include "server/refusal.h"
 #include "server/router.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
@@ -15,6 +18,7 @@ namespace corral::server {
 namespace {
 
 constexpr auto kGrace = std::chrono::seconds(5);
+constexpr std::size_t kShownError = 500;  // bytes of an error's body in a message
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch())
@@ -22,7 +26,8 @@ std::int64_t steady_ns() {
 }
 
 bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+  return host == "localhost" || host == "::1" ||
+         (host.starts_with("127.") && sys::is_ip_literal(host));
 }
 
 struct Bound {
@@ -65,7 +70,8 @@ Result<Bound> bind_tcp(const ServeOptions& options) {
   return bound;
 }
 
-GateRules rules_for(const sys::ListenAddress& address, std::string token) {
+GateRules rules_for(const sys::ListenAddress& address, std::string token,
+                    const std::vector<std::string>& further_hosts) {
   GateRules rules{
       .hosts = {address.host}, .wildcard = address.is_wildcard(), .token = std::move(token)};
   const std::string name = is_loopback(address.host) ? "" : sys::host_name();
@@ -73,9 +79,8 @@ GateRules rules_for(const sys::ListenAddress& address, std::string token) {
     rules.hosts.push_back(name);
     rules.hosts.push_back(name.substr(0, name.find('.')));
   }
-  for (std::string& host : rules.hosts) {
-    for (char& c : host) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  }
+  rules.hosts.insert(rules.hosts.end(), further_hosts.begin(), further_hosts.end());
+  for (std::string& host : rules.hosts) host = lower_ascii(host);
   return rules;
 }
 
@@ -85,6 +90,16 @@ std::string url_of(sys::ListenAddress address) {
 }
 
 }  // namespace
+
+Result<> check_exposure(const ServeOptions& options) {
+  if (!options.listen || is_loopback(options.listen->host) || options.token_file ||
+      options.insecure)
+    return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("--listen {} lets other machines in: --token-file FILE asks them for a "
+                          "token, --insecure lets whoever reaches this address read and write",
+                          options.listen->text()));
+}
 
 Result<StoreLock> lock_store(const fs::path& store_dir) {
   const sys::FilesystemKind kind = TRY(sys::filesystem_of(store_dir));
@@ -113,15 +128,28 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
       lock_(std::move(lock)),
       store_(std::move(store)),
       events_(options_.events),
+      metric_writer_(*store_),
       context_{.store = *store_,
                .events = events_,
                .facts = {.version = CORRAL_VERSION, .started = sys::utc_now()},
-               .request_stop = [this] { ask_to_stop(); }},
+               .request_stop = [this] { ask_to_stop(); },
+               .metric_writer = &metric_writer_,
+               .figures = &figures_},
       last_request_ns_(steady_ns()) {}
 
 RunningServer::~RunningServer() { stop(); }
 
 Result<> RunningServer::listen() {
+  TRY(check_exposure(options_));
+  artifacts_ = TRY(store::artifacts::open_artifact_store(
+      options_.artifacts.empty() ? (options_.store_dir / "artifacts").string()
+                                 : options_.artifacts));
+  context_.artifacts = artifacts_.get();
+  const std::string elsewhere = check_artifact_place(*store_, *artifacts_);
+  if (!elsewhere.empty() && options_.complain) options_.complain(elsewhere);
+  artifact_removal_ = std::make_unique<ArtifactRemoval>(*store_, *artifacts_, options_.complain);
+  context_.artifact_removal = artifact_removal_.get();
+  if (options_.access_log) access_log_ = TRY(AccessLog::open(*options_.access_log));
   Bound bound = TRY(bind_tcp(options_));
   record_.pid = ::getpid();
   record_.started = context_.facts.started;
@@ -149,10 +177,15 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   listeners.push_back({std::move(tcp), false});
   listeners.push_back({TRY(sys::listen_unix(record_.socket)), true});
   HttpHandlers handlers;
-  handlers.gate = [rules = rules_for(address, std::move(token))](const Request& request) {
-    return check_gate(request, rules);
-  };
+  handlers.gate = [rules = rules_for(address, std::move(token), options_.allow_hosts)](
+                      const Request& request) { return decide(request, rules).answer; };
   handlers.handle = [this](Request request) { return handle(std::move(request)); };
+  handlers.streams_body = streams_body;
+  handlers.error = [](const Request& request, const Error& error) {
+    return refusal(request, error);
+  };
+  handlers.done = [this](const http::Exchange& exchange) { note(exchange); };
+  handlers.traffic = figures_.traffic();
   http_ = TRY(HttpServer::start(std::move(listeners), options_.http, std::move(handlers)));
   return {};
 }
@@ -170,6 +203,15 @@ Response RunningServer::handle(Request request) {
   };
   const Busy busy(*this);
   return route(std::move(request), context_);
+}
+
+void RunningServer::note(const http::Exchange& exchange) {
+  figures_.note(exchange);
+  if (access_log_) access_log_->note(exchange);
+  if (exchange.status < 500 || !options_.complain) return;
+  options_.complain(fmt::format("request {}: {} {} answered {}: {}", exchange.id,
+                                method_name(exchange.method), exchange.path, exchange.status,
+                                to_utf8(exchange.error.substr(0, kShownError))));
 }
 
 void RunningServer::ask_to_stop() {
@@ -203,6 +245,7 @@ void RunningServer::stop() {
   if (record_.pid != 0) ::unlink(sys::server_record_path(options_.store_dir).c_str());
   if (!record_.socket.empty()) ::unlink(record_.socket.c_str());
   if (http_) http_->stop(kGrace);
+  artifact_removal_.reset();
 }
 
 Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreLock lock,

@@ -6,8 +6,8 @@
 //   std::move(*lock), std::move(*store));
 //   (*server)->wait(stop_token);             // then destroy it, or stop()
 //
-// Threads: 2 for I/O, 4 for handlers, 2 for streams, 1 for events, 1 per background job; wait()
-// uses the caller's.
+// Threads: 2 for I/O, 4 for handlers, 2 for streams, 1 for events, 1 that removes artifacts, 1 per
+// background job; wait() uses the caller's.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,13 @@
 #include <thread>
 #include <vector>
 
+#include "server/access_log.h"
+#include "server/artifact_removal.h"
 #include "server/context.h"
-#include "server/http/server.h"
+#include "server/figures.h"
+#include "server/http_types.h"
+#include "server/mlflow/metric_writer.h"
+#include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 #include "sys/socket.h"
 #include "sys/store_paths.h"
@@ -43,10 +48,21 @@ struct ServeOptions {
                            // run's frames are requests)
   Nanos idle_after = std::chrono::minutes(15);
   std::optional<fs::path> token_file{};
+  // Where artifacts lie: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
+  std::string artifacts{};
+  bool insecure = false;                             // beyond loopback without a token: on purpose
+  std::vector<std::string> allow_hosts{};            // further names that the server is reached by
+  std::optional<fs::path> access_log{};              // "-": standard output
+  std::function<void(std::string_view)> complain{};  // told of every 5xx; any thread, never blocks
   std::vector<BackgroundJob> jobs{};
   HttpOptions http{};
   EventHub::Options events{};
 };
+
+// Whether the options let others in on purpose only: kInvalidArgument for an address beyond
+// loopback without a token and without `insecure`. start_server() asks, too; whoever opens a store
+// first asks before.
+Result<> check_exposure(const ServeOptions& options);
 
 // The flock of <store>/server.lock; held as long as this lives.
 class StoreLock {
@@ -70,7 +86,7 @@ class RunningServer {
 
   [[nodiscard]] const std::string& url() const { return record_.url; }
   [[nodiscard]] const std::string& socket() const { return record_.socket; }
-  // Listens beyond loopback without a token: worth a warning.
+  // Listens beyond loopback without a token, as `insecure` allowed: worth a warning.
   [[nodiscard]] bool is_open_to_others() const { return open_to_others_; }
 
   // Blocks until `stop`, a request of POST /stop, or idleness when options.idle_exit is set. Does
@@ -87,6 +103,7 @@ class RunningServer {
   Result<> listen();
   Result<> open_http(sys::Fd tcp, const sys::ListenAddress& address);
   Response handle(Request request);
+  void note(const http::Exchange& exchange);
   void ask_to_stop();
   [[nodiscard]] Nanos idle_for() const;
 
@@ -94,6 +111,11 @@ class RunningServer {
   StoreLock lock_;
   std::unique_ptr<store::Store> store_;
   EventHub events_;
+  Figures figures_;
+  std::unique_ptr<AccessLog> access_log_;  // null: none was asked for
+  mlflow::MetricWriter metric_writer_;
+  std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
+  std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   Context context_;
   sys::ServerRecord record_;
   bool open_to_others_ = false;

@@ -1,16 +1,19 @@
 #include "server/life.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "core/json.h"
 #include "core/limits.h"
-#include "server/http/test_client.h"
+#include "http/test_client.h"
 #include "store/sqlite/sqlite_store.h"
 #include "sys/clock.h"
 
 namespace corral::server {
 namespace {
+
+using http::TestClient;
 
 class Life : public ::testing::Test {
  protected:
@@ -36,27 +39,52 @@ TEST_F(Life, AnswersOverTcpAndOverTheUnixSocket) {
   const auto server = start();
   ASSERT_TRUE(server) << server.error().message;
   TestClient tcp(port_of(**server));
-  const auto reply = tcp.get("/version");
+  const auto reply = tcp.get("/api/corral/v1/version");
   ASSERT_TRUE(reply);
   const auto json = Json::parse(reply->body);
   ASSERT_TRUE(json) << reply->body;
   EXPECT_EQ(json->get_int("api"), 1);
   EXPECT_EQ(json->get_int("pid"), ::getpid());
   TestClient local(sys::socket_path(directory_));
-  EXPECT_EQ(local.get("/health")->body, R"({"status":"ok"})");
+  EXPECT_EQ(local.get("/health")->body, "OK");
   struct stat info {};
   ASSERT_EQ(::stat((*server)->socket().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
+}
+
+// Long bodies of PUT are streamed only where files come in.
+TEST_F(Life, ABoardOfAnyLengthIsSavedOverTheWire) {
+  const auto server = start();
+  ASSERT_TRUE(server);
+  TestClient client(port_of(**server));
+  const std::string body = R"({"state":")" + std::string(256 << 10, 'x') + "\"}";
+  const std::string head =
+      "PUT /api/corral/v1/boards/b HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+      "application/json\r\n";
+  client.send(head + fmt::format("Content-Length: {}\r\n\r\n", body.size()) + body);
+  const auto saved = client.reply();
+  ASSERT_TRUE(saved);
+  EXPECT_EQ(saved->status, 200) << saved->body;
+  client.send(head + fmt::format("Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{}\r\n0\r\n\r\n",
+                                 body.size(), body));
+  const auto again = client.reply();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->status, 200) << again->body;
+  const auto boards = client.get("/api/corral/v1/boards");
+  ASSERT_TRUE(boards);
+  EXPECT_GT(boards->body.size(), 256U << 10);
 }
 
 TEST_F(Life, ForeignHostsAreRefusedAtTheDoor) {
   const auto server = start();
   ASSERT_TRUE(server);
   TestClient client(port_of(**server));
-  EXPECT_EQ(client.get("/version", "Host: evil.example\r\n")->status, 403);
-  EXPECT_EQ(client.get("/version", "Host: localhost\r\nOrigin: http://evil.example\r\n")->status,
-            403);
-  EXPECT_EQ(client.get("/version")->status, 200);
+  EXPECT_EQ(client.get("/api/corral/v1/version", "Host: evil.example\r\n")->status, 403);
+  EXPECT_EQ(
+      client.get("/api/corral/v1/version", "Host: localhost\r\nOrigin: http://evil.example\r\n")
+          ->status,
+      403);
+  EXPECT_EQ(client.get("/api/corral/v1/version")->status, 200);
 }
 
 TEST_F(Life, IsFoundWhileItRunsAndLeavesNothingBehind) {
@@ -119,12 +147,86 @@ TEST_F(Life, ATokenClosesTcpAndLeavesTheSocketOpen) {
   const auto server = start({.token_file = token});
   ASSERT_TRUE(server) << server.error().message;
   TestClient client(port_of(**server));
-  EXPECT_EQ(client.get("/version")->status, 401);
-  EXPECT_EQ(client.get("/version", "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n")
+  EXPECT_EQ(client.get("/api/corral/v1/version")->status, 401);
+  EXPECT_EQ(client
+                .get("/api/corral/v1/version",
+                     "Host: localhost\r\nAuthorization: Bearer 0123456789abcdef\r\n")
                 ->status,
             200);
   TestClient local(sys::socket_path(directory_));
-  EXPECT_EQ(local.get("/version")->status, 200);
+  EXPECT_EQ(local.get("/api/corral/v1/version")->status, 200);
+}
+
+TEST_F(Life, AnAddressBeyondLoopbackWantsATokenOrAWord) {
+  const sys::ListenAddress everywhere{"0.0.0.0", 0};
+  const auto refused = start({.listen = everywhere});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("--token-file"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("--insecure"), std::string::npos);
+  EXPECT_TRUE(start({.listen = everywhere, .insecure = true}));
+  const fs::path token = directory_ / "token";
+  ASSERT_TRUE(sys::replace_file(token, "0123456789abcdef\n", 0600));
+  EXPECT_TRUE(start({.listen = everywhere, .token_file = token}));
+  // A name that only begins like an address of this machine.
+  EXPECT_FALSE(check_exposure({.listen = sys::ListenAddress{"127.evil.example", 5000}}));
+  for (const char* loopback : {"127.0.0.1", "127.9.9.9", "::1", "localhost"}) {
+    EXPECT_TRUE(check_exposure({.listen = sys::ListenAddress{loopback, 5000}})) << loopback;
+  }
+}
+
+TEST_F(Life, FurtherNamesAreTakenWhenTheyWereNamed) {
+  const auto server = start({.allow_hosts = {"Mlflow.Lab"}});
+  ASSERT_TRUE(server);
+  TestClient client(port_of(**server));
+  EXPECT_EQ(client.get("/version", "Host: mlflow.lab:443\r\n")->status, 200);
+  EXPECT_EQ(client.get("/version", "Host: lab\r\n")->status, 403);
+}
+
+TEST_F(Life, WhatIsAnsweredIsCountedLoggedAndComplainedAbout) {
+  const fs::path log = directory_.parent_path() / "access.log";
+  std::string complaints;
+  {
+    const auto server =
+        start({.access_log = log, .complain = [&](std::string_view what) { complaints += what; }});
+    ASSERT_TRUE(server) << server.error().message;
+    TestClient client(port_of(**server));
+    EXPECT_EQ(client.get("/health?token=secret")->status, 200);
+    EXPECT_EQ(
+        client.get("/api/corral/v1/runs/none", "Host: localhost\r\nX-Request-Id: id-7\r\n")->status,
+        404);
+    const std::string figures = client.get("/metrics")->body;
+    for (
+        const char* line :
+        {R"(corral_http_requests_total{route="/health",method="GET",status="2xx"} 1)",
+         R"(corral_http_requests_total{route="/api/corral/v1/runs/{run}",method="GET",status="4xx"} 1)",
+         R"(corral_http_request_seconds_count{route="/health",method="GET"} 1)",
+         "corral_http_connections 1", "corral_points_total 0", "# TYPE process_open_fds gauge",
+         "# TYPE process_resident_memory_bytes gauge"}) {
+      EXPECT_NE(figures.find(std::string(line) + "\n"), std::string::npos) << line << figures;
+    }
+  }
+  const std::string lines = sys::read_file(log).value_or("");
+  EXPECT_NE(lines.find(" 127.0.0.1 GET /health 200 "), std::string::npos) << lines;
+  EXPECT_NE(lines.find(" id-7 127.0.0.1 GET /api/corral/v1/runs/none 404 "), std::string::npos);
+  EXPECT_EQ(lines.find("secret"), std::string::npos);
+  EXPECT_EQ(complaints, "");
+}
+
+TEST_F(Life, WhatFailsIsComplainedAboutWithItsId) {
+  std::string complaints;
+  {
+    const auto server = start({.complain = [&](std::string_view what) { complaints += what; },
+                               .events = {.max_streams = 0}});
+    ASSERT_TRUE(server) << server.error().message;
+    TestClient client(port_of(**server));
+    EXPECT_EQ(
+        client.get("/api/corral/v1/stream", "Host: localhost\r\nX-Request-Id: id-8\r\n")->status,
+        503);
+  }
+  EXPECT_TRUE(complaints.starts_with("request id-8: GET /api/corral/v1/stream answered 503: "))
+      << complaints;
+  EXPECT_NE(complaints.find("too many event streams"), std::string::npos);
 }
 
 TEST_F(Life, LeavesWhenNobodyNeedsIt) {

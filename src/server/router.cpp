@@ -6,6 +6,8 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "server/mlflow/routes.h"
+#include "server/refusal.h"
 
 namespace corral::server {
 namespace {
@@ -75,6 +77,7 @@ Result<bool> match(std::string_view pattern, std::string_view path, Pairs& param
 }
 
 Response route(Request request, Context& context, std::span<const Route> table) {
+  if (speaks_mlflow(request.path)) return mlflow::dispatch(std::move(request), context);
   const Method wanted = request.method == Method::kHead ? Method::kGet : request.method;
   std::string allowed;
   for (const Route& candidate : table) {
@@ -93,7 +96,9 @@ Response route(Request request, Context& context, std::span<const Route> table) 
     // The page's catch-all must not hide that a path of the API takes other methods.
     if (of_the_page && !allowed.empty()) break;
     request.params = std::move(params);
-    return candidate.handle(request, context);
+    Response response = candidate.handle(request, context);
+    response.route = candidate.pattern;
+    return response;
   }
   if (!allowed.empty()) return method_not_allowed(allowed, request.path);
   return error_response(

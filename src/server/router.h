@@ -10,8 +10,7 @@
 #include <string_view>
 
 #include "server/context.h"
-#include "server/http/request.h"
-#include "server/http/response.h"
+#include "server/http_types.h"
 
 namespace corral::server {
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/json.h"
+#include "core/text.h"
 
 namespace corral::server {
 namespace {
@@ -48,6 +49,23 @@ TEST(Router, EveryRouteIsListedOnceAndInOpenApi) {
     std::ranges::transform(method, method.begin(), [](char c) { return std::tolower(c); });
     EXPECT_NE(path->find(method), nullptr) << method << ' ' << entry.pattern;
   }
+}
+
+TEST(Router, OpenApiNamesNothingThatIsNotThere) {
+  const auto parsed = Json::parse(openapi(routes(), "1.2.3"));
+  ASSERT_TRUE(parsed);
+  std::size_t operations = 0;
+  for (const auto& [path, methods] : *parsed->find("paths")->as_object()) {
+    for (const auto& [name, operation] : *methods.as_object()) {
+      const auto listed = std::ranges::find_if(routes(), [&, p = path, n = name](const Route& r) {
+        return r.pattern == p && equal_ignoring_case(method_name(r.method), n) &&
+               !r.summary.empty();
+      });
+      EXPECT_NE(listed, routes().end()) << name << ' ' << path;
+      ++operations;
+    }
+  }
+  EXPECT_GT(operations, 20U);
 }
 
 }  // namespace

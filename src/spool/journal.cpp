@@ -12,7 +12,10 @@ Journal::Journal(FrameLogWriter writer)
 }
 
 Result<Journal> Journal::open(const RunDirectory& directory, std::int64_t limit) {
-  return Journal(TRY(FrameLogWriter::open(directory.path(), directory.manifest().session, limit)));
+  return open(directory.path(), directory.manifest().session, limit);
+}
+Result<Journal> Journal::open(const fs::path& directory, SessionId session, std::int64_t limit) {
+  return Journal(TRY(FrameLogWriter::open(directory, session, limit)));
 }
 
 bool Journal::put(State& state, const codec::Bytes& frame) {

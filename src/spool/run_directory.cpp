@@ -30,6 +30,28 @@ sys::ProcessIdentity identity_from(const Json& json) {
           .boot_id = json.get_string("boot_id")};
 }
 
+Json to_json(const TrackingAddress& t) {
+  Json json;
+  json.set("port", std::int64_t{t.port});
+  json.set("secret", t.secret);
+  json.set("room", t.room);
+  json.set("experiment_chosen", t.experiment_chosen);
+  json.set("name_chosen", t.name_chosen);
+  return json;
+}
+
+TrackingAddress tracking_from(const Json& json) {
+  const auto flag = [&](const char* name) {
+    const Json* value = json.find(name);
+    return value != nullptr && value->as_bool() != nullptr && *value->as_bool();
+  };
+  return {.port = static_cast<std::uint16_t>(json.get_int("port")),
+          .secret = json.get_string("secret"),
+          .room = json.get_int("room"),
+          .experiment_chosen = flag("experiment_chosen"),
+          .name_chosen = flag("name_chosen")};
+}
+
 }  // namespace
 
 std::string to_json(const Manifest& m) {
@@ -49,6 +71,7 @@ std::string to_json(const Manifest& m) {
   json.set("started_ns", ns_of(m.started));
   json.set("supervisor", to_json(m.supervisor));
   if (m.child) json.set("child", to_json(*m.child));
+  if (m.tracking) json.set("tracking", to_json(*m.tracking));
   return json.dump() + "\n";
 }
 
@@ -70,6 +93,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
   m.started = boot_time(json.get_int("started_ns"));
   if (const Json* p = json.find("supervisor")) m.supervisor = identity_from(*p);
   if (const Json* p = json.find("child")) m.child = identity_from(*p);
+  if (const Json* t = json.find("tracking")) m.tracking = tracking_from(*t);
   return m;
 }
 
@@ -116,6 +140,11 @@ std::uint64_t RunDirectory::drops() const { return read_drops(segments()).value_
 
 Result<> RunDirectory::set_child(const sys::ProcessIdentity& child) {
   manifest_.child = child;
+  return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
+}
+
+Result<> RunDirectory::set_tracking(TrackingAddress address) {
+  manifest_.tracking = std::move(address);
   return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
 }
 

@@ -37,6 +37,17 @@ struct Destination {
   }
 };
 
+// The tracking address that the run's command was given (run/mlflow/): whoever takes the run over
+// answers there, as its supervisor did.
+struct TrackingAddress {
+  std::uint16_t port = 0;
+  std::string secret;
+  std::int64_t room = 0;           // bytes for what programs log there
+  bool experiment_chosen = false;  // --experiment, --name: no program changes them
+  bool name_chosen = false;
+  bool operator==(const TrackingAddress&) const = default;
+};
+
 struct Manifest {
   RunId run;
   SessionId session;  // of the supervisor
@@ -50,6 +61,7 @@ struct Manifest {
   BootTime started;
   sys::ProcessIdentity supervisor;
   std::optional<sys::ProcessIdentity> child;  // once it has started
+  std::optional<TrackingAddress> tracking;
 };
 std::string to_json(const Manifest& manifest);
 Result<Manifest> parse_manifest(std::string_view json);
@@ -74,6 +86,7 @@ class RunDirectory {
   // Log calls that the run's processes had to refuse so far.
   [[nodiscard]] std::uint64_t drops() const;
   Result<> set_child(const sys::ProcessIdentity& child);
+  Result<> set_tracking(TrackingAddress address);
   // Frames that will never be taken are kept here; the name says which.
   Result<> put_aside(SessionId session, std::uint64_t first,
                      std::span<const std::uint8_t> frame) const;

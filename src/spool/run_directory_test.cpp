@@ -26,12 +26,18 @@ void expect_same(const Manifest& a, const Manifest& b) {
   EXPECT_EQ(a.started, b.started);
   EXPECT_EQ(a.supervisor, b.supervisor);
   EXPECT_EQ(a.child, b.child);
+  EXPECT_EQ(a.tracking, b.tracking);
 }
 
 TEST(Manifest, ComesBackAsItWas) {
   Manifest m = test_manifest();
   expect_same(parse_manifest(to_json(m)).value(), m);
   m.child = sys::ProcessIdentity{.pid = 4711, .start_ticks = 1ull << 62, .boot_id = "boot"};
+  m.tracking = TrackingAddress{.port = 65535,
+                               .secret = "0a",
+                               .room = 1ll << 40,
+                               .experiment_chosen = true,
+                               .name_chosen = false};
   m.destination = {.store = {}, .server = "https://host:5000"};
   m.anchor.utc_minus_boot = Nanos(std::numeric_limits<std::int64_t>::min());
   m.experiment = "é \"quoted\" \\ \n";

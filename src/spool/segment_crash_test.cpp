@@ -21,7 +21,6 @@ namespace {
 // Counters that survive the process that adds to them.
 class SharedCounters {
  public:
-  static constexpr std::size_t kCount = 16;
   SharedCounters()
       : memory_(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {}
   ~SharedCounters() { ::munmap(memory_, 4096); }

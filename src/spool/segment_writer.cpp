@@ -29,6 +29,8 @@ constexpr std::uint64_t kPrefaultMargin = kPrefaultSlots / 4;
 constexpr std::int64_t kRetryAfter = 1'000'000'000;
 // A call goes round at most this often when other threads fill each segment before it gets a slot.
 constexpr int kTries = 64;
+// Payloads up to this are put together on the stack: a phase with ordinary names.
+constexpr std::size_t kGatheredBytes = 512;
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -150,6 +152,16 @@ struct SegmentWriter::Pieces {
       out += now;
       n -= now;
     }
+  }
+  // Copies what there is into `buffer`, if that is large enough, and is one piece from then on:
+  // short records are then summed and cut into slots in one go.
+  void gather(std::uint8_t* buffer, std::size_t capacity) {
+    if (size > capacity) return;
+    const std::size_t all = size;
+    take(buffer, all);
+    count = 0;
+    size = 0;
+    add(buffer, all);
   }
 };
 
@@ -342,13 +354,14 @@ bool SegmentWriter::declare(Session& s, Series& series) {
 }
 
 // The segment that holds the record, or null.
-SegmentWriter::Segment* SegmentWriter::write_text(Session& s, std::uint8_t type,
-                                                  const Pieces& pieces) {
+SegmentWriter::Segment* SegmentWriter::write_text(Session& s, std::uint8_t type, Pieces& pieces) {
   const std::uint64_t slots = slots_of_text(pieces.size);
   if (pieces.size > kTextPayloadBytes ||
       slots > (largest_bytes_ - kSegmentHeaderBytes) / kSlotBytes) {
     return nullptr;
   }
+  std::uint8_t gathered[kGatheredBytes];
+  pieces.gather(gathered, sizeof gathered);
   for (int i = 0; i < kTries; ++i) {
     Segment* segment = s.current.load(std::memory_order_acquire);
     std::uint64_t first = 0;
@@ -356,12 +369,11 @@ SegmentWriter::Segment* SegmentWriter::write_text(Session& s, std::uint8_t type,
       if (!roll(s, segment)) return nullptr;
       continue;
     }
-    Pieces rest = pieces;
     TextHeadBody head{.crc = pieces.crc(), .payload = {}};
-    rest.take(head.payload, kHeadBytes);
+    pieces.take(head.payload, kHeadBytes);
     for (std::uint64_t k = 1; k < slots; ++k) {
       unsigned char* slot = segment->slot(first + k);
-      rest.take(slot + sizeof(CommitWord), kContinuationBytes);
+      pieces.take(slot + sizeof(CommitWord), kContinuationBytes);
       commit(slot, {.kind = static_cast<std::uint8_t>(SlotKind::kContinuation),
                     .detail = 0,
                     .check = 0,
@@ -418,7 +430,7 @@ std::uint64_t SegmentWriter::phase_begin(const PhaseBegin& phase) {
   Session* s = session();
   if (s == nullptr) return 0;
   const std::uint64_t id = s->next_phase.fetch_add(1, std::memory_order_relaxed);
-  const std::int64_t time = now();
+  const std::int64_t time = phase.time != 0 ? phase.time : now();
   const std::uint16_t lengths[] = {
       static_cast<std::uint16_t>(phase.name.size), static_cast<std::uint16_t>(phase.type.size),
       static_cast<std::uint16_t>(phase.lane.size), static_cast<std::uint16_t>(phase.link_count)};
@@ -441,10 +453,10 @@ std::uint64_t SegmentWriter::phase_begin(const PhaseBegin& phase) {
   return id;
 }
 
-bool SegmentWriter::phase_end(std::uint64_t id) {
+bool SegmentWriter::phase_end(std::uint64_t id, std::int64_t time) {
   Session* s = session();
   if (s == nullptr || id == 0) return false;
-  const std::int64_t time = now();
+  if (time == 0) time = now();
   Pieces pieces;
   pieces.add(&id, sizeof id).add(&time, sizeof time);
   if (write_text(*s, static_cast<std::uint8_t>(RecordType::kPhaseEnd), pieces) == nullptr) {

@@ -49,6 +49,7 @@ struct TextView {
 struct PhaseBegin {
   std::uint64_t parent = 0;  // 0 = none
   std::uint8_t kind = 0;     // codec::PhaseKind
+  std::int64_t time = 0;     // as now(); 0 = now
   TextView name = {};
   TextView type = {};
   TextView lane = {};
@@ -84,7 +85,7 @@ class SegmentWriter {
   bool event(TextView name, TextView attributes);
   // The phase's id, unique in the session; 0 when refused.
   std::uint64_t phase_begin(const PhaseBegin& phase);
-  bool phase_end(std::uint64_t id);
+  bool phase_end(std::uint64_t id, std::int64_t time = 0);  // 0 = now
 
   // Refused calls of this process alone; the `drops` file has the sum.
   [[nodiscard]] std::uint64_t dropped() const;
@@ -100,7 +101,7 @@ class SegmentWriter {
   Session* start_session();
   bool fill_identity(Session& s) const;
   bool declare(Session& s, Series& series);
-  Segment* write_text(Session& s, std::uint8_t type, const Pieces& pieces);
+  Segment* write_text(Session& s, std::uint8_t type, Pieces& pieces);  // takes the pieces
   bool keyed_text(std::uint8_t type, TextView key, TextView value);
   bool roll(Session& s, const Segment* full);
   Segment* create_segment(Session& s, std::uint32_t index);

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "store/sql/database.h"
+
 namespace corral::store {
 
 using testing::samples;
@@ -415,6 +417,27 @@ TEST_P(StoreConformance, ManyThreadsAppendAtOnce) {
   EXPECT_EQ(x.points, kThreads * kFrames);
   EXPECT_EQ(x.sum, kThreads * kFrames);
   EXPECT_EQ(points(x.id).size(), static_cast<std::size_t>(kThreads * kFrames));
+}
+
+TEST_P(StoreConformance, ARefusedFrameTakesAllOfItsCallBack) {
+  const RunId id = RunId::random();
+  SessionWriter writer;
+  begin(writer, id);
+  const Change rename = [&](sql::Connection& db) {
+    return db.exec("UPDATE runs SET name = 'renamed' WHERE id = ?1", id);
+  };
+  const std::array frames{writer.frame(codec::SchemaBody{.series = {series_def(1, "x")}}),
+                          writer.frame(samples(9, {{2000, 1.0}}))};
+  const auto refused = store_->append(frames, rename);
+  ASSERT_TRUE(refused) << refused.error().message;
+  EXPECT_EQ(refused->refusals.size(), 1U) << "series 9 was never declared";
+  EXPECT_NE(run(id).name, "renamed");
+  EXPECT_EQ((*store_->session(writer.id()))->durable_seq, 1U);
+  const auto taken = store_->append(std::span(frames).first(1), rename);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_TRUE(taken->refusals.empty());
+  EXPECT_EQ(run(id).name, "renamed");
+  EXPECT_EQ((*store_->session(writer.id()))->durable_seq, 2U);
 }
 
 TEST_P(StoreConformance, EverythingIsThereAfterReopening) {

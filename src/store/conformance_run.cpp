@@ -129,6 +129,23 @@ TEST_P(StoreConformance, FactsKeepTheNewestAndDropsOnlyGrow) {
   EXPECT_EQ(store_->runs(with_facts)->runs.at(0).params, (Pairs{{"lr", "0.2"}}));
 }
 
+TEST_P(StoreConformance, ATagThatAClientDeletedIsGoneUntilItIsSetAgain) {
+  const RunId id = RunId::random();
+  SessionWriter writer;
+  begin(writer, id);
+  using codec::FactKind;
+  append({writer.frame(codec::FactsBody{.facts = {{FactKind::kTag, "gone", "1"},
+                                                  {FactKind::kTag, "again", "1"},
+                                                  {FactKind::kParam, "gone", "stays"},
+                                                  {FactKind::kInfo, "mlflow.delete-tag", "gone"},
+                                                  {FactKind::kInfo, "mlflow.delete-tag", "again"},
+                                                  {FactKind::kTag, "again", "2"}}})});
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(run(id).tags, (Pairs{{"again", "2"}}));
+  EXPECT_EQ(run(id).params, (Pairs{{"gone", "stays"}}));
+  EXPECT_TRUE(run(id).info.empty());
+}
+
 codec::LogBody log_of(std::int64_t offset, std::string bytes,
                       codec::LogStream stream = codec::LogStream::kStdout) {
   return {.time = boot_time(2000 + offset),

@@ -1,11 +1,31 @@
 #include "store/statistics.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <tuple>
 
 namespace corral::store {
 
+namespace {
+
+double comparable(double value) { return std::isnan(value) ? 0 : value; }
+
+}  // namespace
+
+bool TopPoint::below(const TopPoint& other) const {
+  return std::tuple(step, time, comparable(value)) <
+         std::tuple(other.step, other.time, comparable(other.value));
+}
+
+bool TopPoint::operator==(const TopPoint& other) const {
+  return step == other.step && time == other.time &&
+         std::bit_cast<std::uint64_t>(value) == std::bit_cast<std::uint64_t>(other.value);
+}
+
 void SeriesDelta::add(std::int64_t time, std::optional<std::int64_t> step, double value) {
+  const TopPoint point{.step = step.value_or(0), .time = time, .value = value};
+  if (points == 0 || top.below(point)) top = point;
   if (points == 0 || time < first_time) {
     first_time = time;
     first_step = step;
@@ -40,6 +60,7 @@ void SeriesDelta::add(const SeriesDelta& later) {
   points += later.points;
   nan += later.nan;
   sum += later.sum;
+  if (top.below(later.top)) top = later.top;
   if (later.min && (!min || *later.min < *min)) min = later.min;
   if (later.max && (!max || *later.max > *max)) max = later.max;
   if (later.value_time && (!value_time || *later.value_time >= *value_time)) {

@@ -15,6 +15,17 @@
 
 namespace corral::store {
 
+// The point with the greatest (step, time, value), the first of equal ones: what MLflow calls a
+// metric's latest value. NaN counts as 0 and no step as 0 in the comparison.
+struct TopPoint {
+  std::int64_t step = 0;
+  std::int64_t time = 0;  // UTC, ns
+  double value = 0;
+
+  [[nodiscard]] bool below(const TopPoint& other) const;
+  bool operator==(const TopPoint& other) const;  // NaN equals NaN
+};
+
 struct SeriesDelta {
   std::int64_t points = 0;
   std::int64_t nan = 0;  // NaN and infinities
@@ -23,6 +34,7 @@ struct SeriesDelta {
   std::optional<std::int64_t> value_time, value_step;  // of the newest finite value
   std::optional<double> last, min, max;
   double sum = 0;
+  TopPoint top;  // when there are points
 
   void add(std::int64_t time, std::optional<std::int64_t> step, double value);
   // What `later` says of points that arrived after these.

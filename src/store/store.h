@@ -3,8 +3,9 @@
 // Frames come in through append(), and only there; everything else reads. append() returns when
 // what it acknowledges is durable (synchronous=FULL and group commit in sqlite/). All functions may
 // be called from any thread. The store knows frames and tables, not HTTP, and does not reduce
-// points: query/ does, over batches(). Times in the answers are UTC (the session's anchor applied);
-// batch frames stay in boot time.
+// points: query/ does, over view(). Times in the answers are UTC (the session's anchor applied);
+// batch frames stay in boot time. What MLflow's interface keeps beside points (experiments, params,
+// models...) are rows that store/tracking/ reads and writes through inspect() and change().
 #pragma once
 
 #include <cstdint>
@@ -110,7 +111,7 @@ struct Series {
   std::string name;
   std::string source;
   std::string unit;
-  // Kept up to date with every append, over finite values; n counts points with NaN and infinities.
+  // As of this answer, over finite values; `points` counts NaN and infinities, too.
   std::int64_t points = 0;
   std::int64_t nan = 0;
   UtcTime first, last_time;
@@ -130,6 +131,20 @@ struct Phase {
   std::optional<UtcTime> start, end;
   std::vector<std::uint64_t> links;
   codec::Attributes attributes;
+};
+// Where a list of phases stands, by their begins.
+struct PhasePlace {
+  UtcTime start;
+  std::int64_t session = 0;
+  std::uint64_t id = 0;
+};
+// What is wrong with a run's phases, as far as counting tells.
+struct PhaseCounts {
+  std::int64_t phases = 0;           // that have begun
+  std::int64_t unended = 0;          // of these
+  std::int64_t ends_alone = 0;       // ends whose begin never came
+  std::int64_t unknown_parents = 0;  // phases whose parent is not there
+  std::int64_t backwards = 0;        // that end before they begin
 };
 struct StoredEvent {
   UtcTime time;
@@ -163,6 +178,12 @@ struct StoreInfo {
   std::string problem;  // of sealing, empty when it goes well
 };
 
+// Counted since the store was opened, by this process.
+struct StoreActivity {
+  std::uint64_t points = 0;                         // that became durable
+  std::size_t waiting_rows = 0, waiting_bytes = 0;  // in batch rows that the sealer knows of
+};
+
 // ---- what goes
 struct RemoveOptions {
   // Runs that are still running, too. Nothing stops them: what they send from then on is
@@ -182,6 +203,20 @@ struct Retention {
   std::optional<std::int64_t> bytes;
 };
 
+namespace sql {
+class Connection;
+class LatestMetrics;
+// A snapshot of the database, and what is remembered of metrics' latest values.
+struct Reading {
+  Connection& db;
+  LatestMetrics& latest;
+};
+}  // namespace sql
+using Inspect = std::function<Result<>(sql::Reading&)>;
+// May be called again after another server's writes came between: what it changes but the database
+// it sets anew. kConflict is such a lost race; any other error takes back what it wrote.
+using Change = std::function<Result<>(sql::Connection&)>;
+
 class Store {
  public:
   virtual ~Store() = default;
@@ -191,6 +226,14 @@ class Store {
   // durable_seq is acknowledged and ignored. An Error means that nothing of this call was stored
   // (disk full, I/O): retry.
   virtual Result<AppendResult> append(std::span<const codec::Frame> frames) = 0;
+  // Only if `before` agrees, in the same transaction. A refused frame takes all of the call back,
+  // what `before` wrote too, whatever the acks say.
+  virtual Result<AppendResult> append(std::span<const codec::Frame> frames,
+                                      const Change& before) = 0;
+  // In one transaction with whatever else is waiting; durable when this returns.
+  virtual Result<> change(const Change& change) = 0;
+  // In one snapshot.
+  virtual Result<> inspect(const Inspect& inspect) = 0;
   virtual Result<std::optional<Ack>> session(SessionId id) = 0;
 
   virtual Result<std::vector<Experiment>> experiments() = 0;
@@ -212,11 +255,24 @@ class Store {
   // points each) and not with what is stored.
   virtual Result<> view(std::span<const SeriesId> series,
                         const std::function<Result<>(PointView&)>& read) = 0;
+  // The same where charts are read from a replica, but for what was acknowledged: all of it is
+  // here.
+  virtual Result<> fresh_view(std::span<const SeriesId> series,
+                              const std::function<Result<>(PointView&)>& read) = 0;
   virtual Result<std::vector<Phase>> phases(RunId run) = 0;
+  // At most `limit` of those that have begun, in the order of PhasePlace.
+  virtual Result<std::vector<Phase>> phases_after(RunId run, const std::optional<PhasePlace>& place,
+                                                  std::size_t limit) = 0;
+  virtual Result<PhaseCounts> count_phases(RunId run) = 0;
+  // Phases (session, id) that others link to, at most `limit`, in no order.
+  virtual Result<std::vector<std::pair<std::int64_t, std::uint64_t>>> linked_phases(
+      RunId run, std::size_t limit) = 0;
   virtual Result<std::vector<StoredEvent>> events(RunId run) = 0;
   virtual Result<std::vector<LogChunk>> logs(const LogQuery& query) = 0;
   virtual Result<std::vector<LogExtent>> log_extents(RunId run) = 0;
   virtual Result<StoreInfo> info() = 0;
+  // Reads nothing; any thread.
+  [[nodiscard]] virtual StoreActivity activity() const = 0;
   // Runs that are there no more are left aside. They are gone for every reader when this returns;
   // their rows go piece by piece in the background. Frames of theirs that come later are
   // acknowledged and ignored. kConflict: one of them is running, and none is removed. A workload

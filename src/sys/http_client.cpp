@@ -2,8 +2,11 @@
 
 #include <curl/curl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <mutex>
+
+#include "core/text.h"
 
 namespace corral::sys {
 
@@ -22,6 +25,29 @@ using Take = std::function<bool(std::string_view)>;
 std::size_t on_data(char* data, std::size_t size, std::size_t n, void* context) {
   const auto& take = *static_cast<const Take*>(context);
   return take({data, size * n}) ? size * n : 0;
+}
+
+// One line of the answer's head. A status line begins a new head: that of a "100 Continue" is not
+// the answer's.
+std::size_t on_header(char* data, std::size_t size, std::size_t n, void* context) {
+  auto& fields = *static_cast<HttpFields*>(context);
+  const std::string_view line(data, size * n);
+  const std::size_t colon = line.find(':');
+  if (line.starts_with("HTTP/")) {
+    fields.clear();
+  } else if (colon != std::string_view::npos) {
+    fields.emplace_back(lower_ascii(line.substr(0, colon)), trim(line.substr(colon + 1)));
+  }
+  return size * n;
+}
+
+std::size_t on_read(char* data, std::size_t size, std::size_t n, void* context) {
+  const ssize_t got = ::read(*static_cast<const int*>(context), data, size * n);
+  return got < 0 ? CURL_READFUNC_ABORT : static_cast<std::size_t>(got);
+}
+
+int on_progress(void* cancel, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const std::atomic<bool>*>(cancel)->load() ? 1 : 0;
 }
 
 struct HeaderList {
@@ -47,25 +73,53 @@ HttpClient::~HttpClient() = default;
 
 Result<HttpReply> HttpClient::send(const HttpRequest& request) {
   HttpReply reply;
-  reply.status = TRY(perform(request, [&](std::string_view piece) {
+  const auto keep = [&](std::string_view piece) {
     reply.body.append(piece);
     return true;
-  }));
+  };
+  reply.status = TRY(perform(request, keep, nullptr));
   return reply;
 }
 
 Result<int> HttpClient::stream(const HttpRequest& request, const Take& take) {
-  return perform(request, take);
+  return perform(request, take, nullptr);
 }
 
-Result<int> HttpClient::perform(const HttpRequest& request, const Take& take) {
+Result<HttpReply> HttpClient::exchange(const HttpRequest& request, const Take& take) {
+  HttpReply reply;
+  reply.status = TRY(perform(request, take, &reply.headers));
+  return reply;
+}
+
+void HttpClient::set_body(const HttpRequest& request) {
+  CURL* easy = handle_->easy;
+  if (request.file >= 0) {
+    ::curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    ::curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.file_bytes));
+    ::curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+    ::curl_easy_setopt(easy, CURLOPT_READDATA, &request.file);
+  } else if (request.method == "POST" || !request.body.empty()) {
+    ::curl_easy_setopt(easy, CURLOPT_POST, 1L);
+    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request.body.size()));
+    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
+  }
+  if (request.method == "HEAD") {
+    ::curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
+  } else if (request.method != "GET" && request.method != "POST") {
+    ::curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+}
+
+Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, HttpFields* fields) {
   CURL* easy = handle_->easy;
   ::curl_easy_reset(easy);  // keeps the connection
   const std::string url = target_.base_url + request.path;
   HeaderList headers;
   headers.add("Expect:");
-  if (!request.body.empty() || request.method == "POST")
+  if (request.file >= 0 || !request.body.empty() || request.method == "POST")
     headers.add("Content-Type: " + request.content_type);
+  for (const auto& [name, value] : request.headers) headers.add(fmt::format("{}: {}", name, value));
   if (!target_.token.empty()) headers.add("Authorization: Bearer " + target_.token);
   const auto milliseconds =
       std::chrono::duration_cast<std::chrono::milliseconds>(request.timeout).count();
@@ -79,15 +133,18 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take) {
   ::curl_easy_setopt(easy, CURLOPT_WRITEDATA, &take);
   if (!target_.unix_socket.empty())
     ::curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, target_.unix_socket.c_str());
-  if (request.method == "POST") {
-    ::curl_easy_setopt(easy, CURLOPT_POST, 1L);
-    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                       static_cast<curl_off_t>(request.body.size()));
-    ::curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
-  } else if (request.method != "GET") {
-    ::curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  set_body(request);
+  if (request.cancel != nullptr) {
+    ::curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    ::curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
+    ::curl_easy_setopt(easy, CURLOPT_XFERINFODATA, request.cancel);
+  }
+  if (fields != nullptr) {
+    ::curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    ::curl_easy_setopt(easy, CURLOPT_HEADERDATA, fields);
   }
   const CURLcode code = ::curl_easy_perform(easy);
+  reached_ = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST;
   if (code != CURLE_OK) {
     return fail(Code::kUnavailable,
                 fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));

@@ -2,10 +2,13 @@
 // a time.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -19,16 +22,25 @@ struct HttpTarget {
   std::string token;        // sent as Authorization: Bearer
 };
 
+using HttpFields = std::vector<std::pair<std::string, std::string>>;
+
 struct HttpRequest {
   std::string method = "GET";
   std::string path;  // "/api/..."
   std::string_view body;
-  std::string content_type = "application/json";
+  std::string content_type = "application/json";  // of a body, and of any POST
   Nanos timeout{std::chrono::seconds(30)};
+  HttpFields headers{};  // more of them
+  // Instead of the body: so many bytes of this file from its start, never whole in memory.
+  int file = -1;
+  std::int64_t file_bytes = 0;
+  // Ends the transfer when it turns true; looked at about once a second.
+  const std::atomic<bool>* cancel = nullptr;
 };
 struct HttpReply {
   int status = 0;
   std::string body;
+  HttpFields headers{};  // names in lower case; of exchange() only
 };
 
 class HttpClient {
@@ -43,13 +55,20 @@ class HttpClient {
   // Hands the body over piece by piece as it comes; `take` returning false ends the transfer. Gives
   // the status.
   Result<int> stream(const HttpRequest& request, const std::function<bool(std::string_view)>& take);
+  // The same with the answer's headers; its body is empty.
+  Result<HttpReply> exchange(const HttpRequest& request,
+                             const std::function<bool(std::string_view)>& take);
+  // Whether the last request got as far as a connection: if not, nobody has seen anything of it.
+  [[nodiscard]] bool reached() const { return reached_; }
 
  private:
   struct Handle;
-  Result<int> perform(const HttpRequest& request,
-                      const std::function<bool(std::string_view)>& take);
+  Result<int> perform(const HttpRequest& request, const std::function<bool(std::string_view)>& take,
+                      HttpFields* headers);
+  void set_body(const HttpRequest& request);
   HttpTarget target_;
   std::unique_ptr<Handle> handle_;
+  bool reached_ = false;
 };
 
 // Percent-encodes everything but unreserved characters (RFC 3986).

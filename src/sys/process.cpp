@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 namespace corral::sys {
 namespace {
 
+constexpr std::size_t kCapturedBytes = 64u << 10;
 constexpr std::size_t kStateField = 0;  // fields of /proc/PID/stat after the command
 constexpr std::size_t kStartField = 19;
 
@@ -71,6 +73,9 @@ void reset_signals() {
 [[noreturn]] void child_main(const SpawnOptions& options, char* const* argv,
                              char* const* environment, int gate, int report) {
   if (options.new_session) ::setsid();
+  if (options.new_group) ::setpgid(0, 0);
+  // Should the parent be gone by now, the gate is closed.
+  if (options.death_signal != 0) ::prctl(PR_SET_PDEATHSIG, options.death_signal);
   reset_signals();
   // A descriptor that is moved onto itself would keep FD_CLOEXEC.
   const auto place = [](int from, int to) {
@@ -177,10 +182,8 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
       TRY(find_in_path(options.argv.at(0), path != nullptr ? path : "/usr/bin:/bin"));
   std::vector<std::string> argv = options.argv;
   argv[0] = program.string();
-  std::vector<std::string> environment;
-  for (char** e = environ; *e != nullptr; ++e) environment.emplace_back(*e);
   GatedChild child = TRY(GatedChild::spawn({.argv = argv,
-                                            .environment = environment,
+                                            .environment = own_environment(),
                                             .directory = options.directory,
                                             .standard_input = null.get(),
                                             .standard_output = out.write.get(),
@@ -200,8 +203,9 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
     if (late) break;
     std::array<char, 4096> buffer;
     const ssize_t n = ::read(out.read.get(), buffer.data(), buffer.size());
-    if (n <= 0 || text.size() > (64u << 10)) break;
-    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (n <= 0) break;
+    // Read on: a helper whose pipe is full would never end.
+    if (text.size() <= kCapturedBytes) text.append(buffer.data(), static_cast<std::size_t>(n));
   }
   if (late) ::kill(child.pid(), SIGKILL);
   int status = 0;
@@ -211,6 +215,12 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
   if (exit_code != nullptr)
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return text;
+}
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> all;
+  for (char* const* e = environ; *e != nullptr; ++e) all.emplace_back(*e);
+  return all;
 }
 
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable) {

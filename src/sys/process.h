@@ -37,6 +37,9 @@ struct SpawnOptions {
   int standard_output = 1;
   int standard_error = 2;
   bool new_session = true;
+  bool new_group = false;  // a process group of its own in this session
+  // Sent to it when the thread that started it ends, however that comes; 0: none.
+  int death_signal = 0;
 };
 
 // A started process that waits before its exec until release(); dies with an error status when this
@@ -70,6 +73,9 @@ struct CaptureOptions {
   Nanos limit{std::chrono::seconds(10)};
 };
 Result<std::string> capture_output(const CaptureOptions& options, int* exit_code = nullptr);
+
+// This process's own, an entry "NAME=value" each. Not while another thread changes it.
+std::vector<std::string> own_environment();
 
 // Where a command that is not a path is found in $PATH, as execvp would; kNotFound, or kPermission
 // when it is there but not executable.

@@ -116,6 +116,12 @@ TEST(Process, CaptureGivesOutputAndStopsAtItsLimit) {
       capture_output({.argv = {"sh", "-c", "echo hello; exit 3"}, .directory = {}}, &code).value(),
       "hello\n");
   EXPECT_EQ(code, 3);
+  // More than anyone asked for, and than a pipe holds.
+  const auto much = capture_output(
+      {.argv = {"sh", "-c", "head -c 1000000 /dev/zero; exit 4"}, .directory = {}}, &code);
+  ASSERT_TRUE(much.has_value());
+  EXPECT_EQ(code, 4);
+  EXPECT_LT(much->size(), 100'000u);
   const auto late = capture_output(
       {.argv = {"sleep", "100"}, .directory = {}, .limit = std::chrono::milliseconds(50)});
   ASSERT_FALSE(late);

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "spool/client_log.h"
 #include "sys/clock.h"
+#include "upload/artifacts.h"
 
 namespace corral::upload {
 namespace {
@@ -20,10 +22,14 @@ struct Finisher::Adopted {
   std::vector<spool::OutputFile> outputs;
   bool ended = false;
   Uploader uploader;
+  std::unique_ptr<Successor> successor;  // nullptr: none; last: its threads use the rest
 };
 
-Finisher::Finisher(std::vector<spool::fs::path> roots, spool::Destination destination)
-    : roots_(std::move(roots)), destination_(std::move(destination)) {}
+Finisher::Finisher(std::vector<spool::fs::path> roots, spool::Destination destination,
+                   MakeSuccessor successor)
+    : roots_(std::move(roots)),
+      destination_(std::move(destination)),
+      make_successor_(std::move(successor)) {}
 Finisher::~Finisher() = default;
 
 void Finisher::complain(const std::string& problem) {
@@ -48,11 +54,13 @@ void Finisher::adopt(const spool::fs::path& path) {
   auto journal = spool::Journal::open(run->directory, limits::kSpoolBytes);
   if (!journal) return complain(journal.error().with_context(path.string()).message);
   run->journal.emplace(std::move(*journal));
+  spool::repair_client_logs(run->directory.path());
   run->journal->describe(spool::session_body(run->directory.manifest()));
   for (const auto stream : {codec::LogStream::kStdout, codec::LogStream::kStderr}) {
     auto output = spool::OutputFile::open(run->directory, stream);
     if (output) run->outputs.push_back(std::move(*output));
   }
+  if (make_successor_) run->successor = make_successor_(run->directory, *run->journal);
   runs_[path.string()] = std::move(run);
 }
 
@@ -61,6 +69,37 @@ void Finisher::adopt_new() {
   for (const spool::fs::path& path : spool::find_runs(roots_)) {
     if (!runs_.contains(path.string())) adopt(path);
   }
+}
+
+Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
+  if (server.http() == nullptr || !spool::anything_waits(run.directory.path())) return {};
+  const std::atomic<bool> never{false};
+  const ArtifactReport report = TRY(send_artifacts(run.directory.path(), *server.http(), never));
+  for (const std::string& refusal : report.refused) {
+    run.journal->event("spool: " + refusal, {});
+    complain(refusal);
+  }
+  return {};
+}
+
+void Finisher::end(Adopted& run) {
+  if (run.successor != nullptr) run.successor->end();
+  if (const std::uint64_t drops = run.directory.drops(); drops > 0) {
+    run.journal->facts(
+        {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
+  }
+  run.journal->run_end({.time = sys::boot_now(),
+                        .reason = codec::EndReason::kUnknown,
+                        .exit_code = {},
+                        .exit_signal = {}});
+  run.ended = true;
+}
+
+bool Finisher::serving() const {
+  return std::ranges::any_of(runs_, [](const auto& entry) {
+    const auto& successor = entry.second->successor;
+    return successor != nullptr && successor->serving();
+  });
 }
 
 Result<bool> Finisher::finish(Adopted& run, Transport& server) {
@@ -72,21 +111,13 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
     more = output.store(*run.journal, kStoreChunks) || more;
     output.tidy(output.stored());
   }
-  if (!alive && !more && !run.ended) {
-    if (const std::uint64_t drops = run.directory.drops(); drops > 0) {
-      run.journal->facts(
-          {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
-    }
-    run.journal->run_end({.time = sys::boot_now(),
-                          .reason = codec::EndReason::kUnknown,
-                          .exit_code = {},
-                          .exit_signal = {}});
-    run.ended = true;
-  }
+  if (alive && run.successor != nullptr) run.successor->serve();
+  if (!alive && !more && !run.ended) end(run);
   StepReport report;
   do {
     report = TRY(run.uploader.step(server));
   } while (!report.idle);
+  TRY(finish_artifacts(run, server));
   for (std::string& problem : run.uploader.take_problems()) {
     run.journal->event("spool: " + problem, {});
     complain(problem);

@@ -3,8 +3,8 @@
 // A run whose supervisor was killed goes on by itself; its log calls land in segments, its output
 // in files. step() finds such runs by the free lock of their directory, stores what is there, and,
 // once the command has ended too, writes the run's end ("unknown": nobody could reap it) and
-// removes the directory. Run by every server for its own store and by supervisors that upload to a
-// URL. One thread.
+// removes the directory. A Successor answers what the run's programs ask their supervisor. Run by
+// every server for its own store and by supervisors that upload to a URL. One thread.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 #include "spool/journal.h"
 #include "spool/output_file.h"
 #include "spool/run_directory.h"
+#include "upload/successor.h"
 #include "upload/transport.h"
 #include "upload/uploader.h"
 
@@ -23,7 +24,9 @@ namespace corral::upload {
 
 class Finisher {
  public:
-  Finisher(std::vector<spool::fs::path> roots, spool::Destination destination);
+  // `successor` may be empty.
+  Finisher(std::vector<spool::fs::path> roots, spool::Destination destination,
+           MakeSuccessor successor = {});
   ~Finisher();
 
   // One round over all spools. An Error of the server's is given back; the work is tried again by
@@ -32,6 +35,8 @@ class Finisher {
   // Runs of the destination that were not finished at the last round: taken over, or still in the
   // hands of their supervisors.
   [[nodiscard]] std::size_t unfinished() const { return runs_.size() + supervised_; }
+  // Some run's programs are answered: they wait for the next round.
+  [[nodiscard]] bool serving() const;
   // What went wrong with single spools, each said once; since the last call.
   std::vector<std::string> take_problems() { return std::exchange(problems_, {}); }
 
@@ -41,9 +46,12 @@ class Finisher {
   void adopt(const spool::fs::path& path);
   void refuse(const spool::fs::path& path, const Error& error);
   void complain(const std::string& problem);
+  static void end(Adopted& run);
+  Result<> finish_artifacts(Adopted& run, Transport& server);
   Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed
   std::vector<spool::fs::path> roots_;
   spool::Destination destination_;
+  MakeSuccessor make_successor_;
   std::map<std::string, std::unique_ptr<Adopted>> runs_;
   std::size_t supervised_ = 0;
   std::vector<std::string> problems_;

@@ -1,6 +1,6 @@
 #include "upload/frame_log_source.h"
 
-#include "spool/journal.h"
+#include "upload/merge.h"
 
 namespace corral::upload {
 
@@ -8,13 +8,14 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
                                                          std::size_t max_bytes) {
   std::vector<codec::Bytes> frames = TRY(reader_.read(after, max_bytes));
   if (frames.empty()) return frames;
+  if (is_client_) frames = TRY(merge_frames(std::move(frames)));
   const codec::Frame first = TRY(codec::decode_frame(frames.front()));
   if (first.header.first == after + 1) return frames;
   std::vector<codec::Bytes> mended;
   codec::FrameHeader header{
       .kind = {}, .session = session(), .first = after + 1, .last = after + 1};
   if (after == 0) {
-    mended.push_back(codec::encode(header, spool::session_body(directory_.manifest())));
+    mended.push_back(codec::encode(header, log_.description));
     ++header.first;
   }
   header.last = first.header.first - 1;
@@ -25,6 +26,13 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   }
   for (codec::Bytes& frame : frames) mended.push_back(std::move(frame));
   return mended;
+}
+
+bool FrameLogSource::discard() {
+  if (!is_client_) return false;
+  std::error_code error;
+  spool::fs::remove_all(log_.path, error);
+  return !error;
 }
 
 }  // namespace corral::upload

@@ -1,13 +1,15 @@
-// The supervisor's session as a source of frames.
+// A session that was written as whole frames, as a source of them: the supervisor's, and those of
+// the programs that log through its relay.
 //
 // Files whose frames were acknowledged are gone. When the server then knows less than that (its
-// store was lost), the session is described anew and what is missing is covered by a gap.
+// store was lost), the session is described anew and what is missing is covered by a gap. Many
+// small frames that wait travel as one (merge.h).
 #pragma once
 
 #include <functional>
 
+#include "spool/client_log.h"
 #include "spool/frame_log.h"
-#include "spool/run_directory.h"
 #include "upload/source.h"
 
 namespace corral::upload {
@@ -15,23 +17,24 @@ namespace corral::upload {
 class FrameLogSource final : public Source {
  public:
   // `open`: whether the log may still grow.
-  FrameLogSource(const spool::RunDirectory& directory, std::function<bool()> open)
-      : directory_(directory), reader_(directory.path()), open_(std::move(open)) {}
+  FrameLogSource(spool::ClientLogPlace log, std::function<bool()> open, bool is_client)
+      : log_(std::move(log)), reader_(log_.path), open_(std::move(open)), is_client_(is_client) {}
 
-  [[nodiscard]] SessionId session() const override { return directory_.manifest().session; }
+  [[nodiscard]] SessionId session() const override { return log_.session; }
   Result<std::vector<codec::Bytes>> frames(std::uint64_t after, std::size_t max_bytes) override;
   void acknowledge(std::uint64_t durable) override { reader_.acknowledge(durable); }
   bool finished(std::uint64_t durable) override {
     // Asked in this order: what is appended before the log closes is then seen by last().
     return !open_() && reader_.last().value_or(durable + 1) <= durable;
   }
-
-  bool discard() override { return false; }
+  // A client's log goes at once; the supervisor's is the run's directory itself.
+  bool discard() override;
 
  private:
-  const spool::RunDirectory& directory_;
+  spool::ClientLogPlace log_;
   spool::FrameLogReader reader_;
   std::function<bool()> open_;
+  bool is_client_;
 };
 
 }  // namespace corral::upload

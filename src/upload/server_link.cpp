@@ -50,7 +50,7 @@ Result<> ServerLink::probe() {
   const sys::HttpTarget target = target_of(options_.destination, options_.token);
   sys::HttpClient client(target);
   const sys::HttpReply reply =
-      TRY(client.send({.path = "/version", .body = {}, .timeout = kProbeTimeout}));
+      TRY(client.send({.path = "/api/corral/v1/version", .body = {}, .timeout = kProbeTimeout}));
   if (reply.status == 401)
     return fail(Code::kUnauthenticated, target.base_url + " wants a token: --token-file FILE");
   const auto version = Json::parse(reply.body);

@@ -92,6 +92,8 @@ class HttpTransport final : public Transport {
     return static_cast<std::uint64_t>(json.get_int("durable_seq"));
   }
 
+  sys::HttpClient* http() override { return &client_; }
+
  private:
   sys::HttpClient client_;
 };

@@ -36,6 +36,8 @@ class Transport {
   virtual Result<Posted> post(const std::vector<codec::Bytes>& frames) = 0;
   // How far the session is durable; 0 when the server does not know it.
   virtual Result<std::uint64_t> durable_seq(SessionId session) = 0;
+  // For requests of other kinds; nullptr when there is no HTTP behind this.
+  virtual sys::HttpClient* http() { return nullptr; }
 };
 
 // False for what the server will refuse however often it is sent (HTTP 400, 413, 422); everything

@@ -477,6 +477,51 @@ TEST(Finisher, FollowsAChildThatLivesAndEndsTheRunWithoutClaimingToKnowHow) {
   EXPECT_FALSE(sys::fs::exists(path));
 }
 
+// Says what is asked of it.
+class SayingSuccessor final : public Successor {
+ public:
+  SayingSuccessor(std::vector<std::string>& said, spool::Journal& journal)
+      : said_(said), journal_(journal) {}
+  ~SayingSuccessor() override { said_.emplace_back("gone"); }
+  void serve() override { said_.emplace_back("serve"); }
+  [[nodiscard]] bool serving() const override { return true; }
+  void end() override {
+    said_.emplace_back("end");
+    journal_.event("left open", {});
+  }
+
+ private:
+  std::vector<std::string>& said_;
+  spool::Journal& journal_;
+};
+
+TEST(Finisher, HasProgramsAnsweredForAsLongAsTheCommandLives) {
+  Spooled run(manifest_for(kMine));
+  Trainee trainee(run);
+  trainee.log(1);  // from now on it holds nothing of the supervisor's
+  ASSERT_TRUE(run.directory.set_child(trainee.identity()));
+  const sys::fs::path path = run.directory.path();
+  std::optional<spool::RunDirectory> supervisor(std::move(run.directory));
+  FakeServer server;
+  std::vector<std::string> said;
+  Finisher finisher({run.root.path()}, kMine,
+                    [&](const spool::RunDirectory&, spool::Journal& journal) {
+                      return std::make_unique<SayingSuccessor>(said, journal);
+                    });
+  ASSERT_TRUE(finisher.step(server));
+  EXPECT_TRUE(said.empty()) << "its supervisor lives";
+  EXPECT_FALSE(finisher.serving());
+  supervisor.reset();
+  ASSERT_TRUE(finisher.step(server));
+  EXPECT_EQ(said, std::vector<std::string>{"serve"});
+  EXPECT_TRUE(finisher.serving());
+  trainee.end();
+  for (int i = 0; i < 3 && sys::fs::exists(path); ++i) ASSERT_TRUE(finisher.step(server));
+  EXPECT_EQ(said, (std::vector<std::string>{"serve", "end", "gone"}));
+  EXPECT_EQ(server.events, std::vector<std::string>{"left open"}) << "told before the end";
+  EXPECT_EQ(server.ends.size(), 1U);
+}
+
 TEST(Finisher, AServerThatIsAwayLosesNothing) {
   Spooled run(manifest_for(kMine));
   run.journal.event("kept", {});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "spool/call_spool.h"
 #include "upload/frame_log_source.h"
 #include "upload/segment_source.h"
 
@@ -18,8 +19,12 @@ constexpr std::size_t kPostBytes =
 
 Uploader::Uploader(spool::RunDirectory& directory, std::function<bool()> supervisor_open)
     : directory_(directory), supervisor_open_(std::move(supervisor_open)) {
-  streams_[directory.manifest().session].source =
-      std::make_unique<FrameLogSource>(directory, supervisor_open_);
+  const spool::Manifest& manifest = directory.manifest();
+  streams_[manifest.session].source =
+      std::make_unique<FrameLogSource>(spool::ClientLogPlace{.path = directory.path(),
+                                                             .session = manifest.session,
+                                                             .description = session_body(manifest)},
+                                       supervisor_open_, false);
 }
 
 // Sessions of processes that ended are dropped one by one: a long run may have thousands.
@@ -37,6 +42,15 @@ void Uploader::discover() {
     Stream& stream = streams_[session];
     if (stream.source == nullptr)
       stream.source = std::make_unique<SegmentSource>(directory_, session, problems_);
+  }
+  for (const SessionId session : spool::client_logs(directory_.path())) {
+    if (streams_.contains(session)) continue;
+    auto log = spool::find_client_log(directory_.path(), session);
+    if (!log) continue;
+    const auto open = [this, place = *log] {
+      return supervisor_open_() && !spool::is_closed(place);
+    };
+    streams_[session].source = std::make_unique<FrameLogSource>(*std::move(log), open, true);
   }
 }
 
@@ -127,6 +141,7 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
 
 bool Uploader::finished() {
   discover();
+  if (spool::anything_waits(directory_.path())) return false;
   return std::ranges::all_of(streams_, [](auto& entry) {
     Stream& stream = entry.second;
     return stream.dead || (stream.durable && stream.source->finished(*stream.durable));

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,6 +19,8 @@ const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 export class Home {
   constructor() {
     this.folder = mkdtempSync(join(tmpdir(), "corral-browser-"));
+    // Events that come as this machine is busy have no place in pictures.
+    writeFileSync(join(this.folder, "corral.toml"), "[pressure]\nresources = []\n");
     this.children = new Set();
     const { PATH, CORRAL_PYTHON = join(kRoot, ".venv/bin/python") } = process.env;
     this.environment = {
@@ -49,8 +51,14 @@ export class Home {
     return { child, ended, output: () => text };
   }
 
-  // Starts the server at `port` (0: any free one) and waits until it listens.
+  // Starts the server at `port` (0: any free one) and waits until it listens. A port that was given up may be in use
+  // as the near end of somebody's connection for a moment.
   async serve(port = 0) {
+    const again = () => this.listen(port);
+    await (port === 0 ? again() : soon(again));
+  }
+
+  async listen(port) {
     const server = this.start("serve", "--listen", `127.0.0.1:${port}`);
     const said = new Promise((resolve) => {
       server.child.stdout.on("data", () => {
@@ -61,8 +69,8 @@ export class Home {
     const early = server.ended.then((status) =>
       assert.fail(`serve left: ${status} ${server.output()}`),
     );
-    this.url = await Promise.race([said, early]);
     early.catch(() => {});
+    this.url = await Promise.race([said, early]);
     this.server = server;
   }
 
@@ -74,9 +82,10 @@ export class Home {
     this.server = undefined;
   }
 
+  example = join(kRoot, "examples/digits/train.py");
+
   // The digits example under Corral.
   train(name, workload, options) {
-    const script = join(kRoot, "examples/digits/train.py");
     const words = Object.entries(options).flatMap(([key, value]) => [`--${key}`, String(value)]);
     return this.start(
       "run",
@@ -86,7 +95,7 @@ export class Home {
       workload,
       "--name",
       name,
-      script,
+      this.example,
       ...words,
     );
   }
@@ -118,10 +127,11 @@ export function launch() {
 }
 
 // A page in a profile of its own. `complaints`: errors and warnings of the console, uncaught errors, and
-// requests to anyone but the server; `charts`: the chart questions asked.
-export async function open(browser, home, path, options = {}) {
+// requests to anyone but the server; `charts`: the chart questions asked. `now`: what its clock says for ever.
+export async function open(browser, home, path, { now, ...options } = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
+  if (now !== undefined) await page.clock.setFixedTime(now);
   page.setDefaultTimeout(kPatience);
   const complaints = [];
   const charts = [];
@@ -129,8 +139,16 @@ export async function open(browser, home, path, options = {}) {
     if (["error", "warning"].includes(message.type())) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
+  const traffic = { begun: 0, open: new Set() };
+  traffics.set(page, traffic);
+  for (const end of ["requestfinished", "requestfailed"])
+    page.on(end, (request) => traffic.open.delete(request));
   page.on("request", (request) => {
     const url = request.url();
+    if (request.resourceType() !== "eventsource") {
+      traffic.begun += 1;
+      traffic.open.add(request);
+    }
     if (!url.startsWith(`${home.url}/`)) complaints.push(`a request to ${url}`);
     if (url.endsWith("/charts")) charts.push(request.postDataJSON());
   });
@@ -162,11 +180,70 @@ function watchFirstChart() {
 
 // Polls in the page at every frame until the function returns something true; returns that.
 export async function until(page, condition, argument) {
-  const handle = await page.waitForFunction(condition, argument, {
-    timeout: kPatience,
-    polling: "raf",
+  try {
+    const options = { timeout: kPatience, polling: "raf" };
+    return await (await page.waitForFunction(condition, argument, options)).jsonValue();
+  } catch (error) {
+    const text = await page
+      .evaluate(() => document.body.innerText.slice(0, 2000))
+      .catch((reason) => String(reason));
+    const what = `${condition} of ${JSON.stringify(argument)}`;
+    throw new Error(`${error.message}\nnever: ${what}\nat ${page.url()}, which says:\n${text}`);
+  }
+}
+
+// Repeats the check until it throws nothing; returns what it returns, throws what it threw last. For what is read
+// from outside of the page: its address, its pictures, the boxes of its elements.
+export async function soon(check) {
+  const end = Date.now() + kPatience;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+// The requests of each page: how many it made, and which have no answer yet; the event stream is none.
+const traffics = new WeakMap();
+
+// Nothing on the page is on its way any more, so that pictures can be compared and places pointed at: fonts are
+// there, nothing is stale, every chart is exact and where it was some frames ago, and every request is answered. Only
+// for pages of ended runs, whose charts come to rest.
+export async function atRest(page) {
+  const traffic = traffics.get(page);
+  for (;;) {
+    const { begun } = traffic;
+    await page.evaluate(() => {
+      window.still = { frames: 0, layout: "" };
+    });
+    await until(page, isStill, kStillFrames);
+    if (traffic.open.size === 0 && traffic.begun === begun) return;
+  }
+}
+
+// More than the page waits before it asks for the exact picture.
+const kStillFrames = 20;
+
+// Runs in the page at every frame.
+function isStill(frames) {
+  const boxes = [
+    ...document.querySelectorAll(".surface, [data-testid=chart], main, .content, .line-name"),
+  ].map((element) => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return [x, y, width, height].join();
   });
-  return handle.jsonValue();
+  const badges = [...document.querySelectorAll("[data-testid=chart-badge]")];
+  const done =
+    document.fonts.status === "loaded" &&
+    document.querySelector(".stale, [aria-busy=true]") === null &&
+    badges.every((badge) => /\bexact\b/.test(badge.textContent));
+  const layout = boxes.join(" ");
+  const same = done && window.still?.layout === layout;
+  window.still = { frames: same ? window.still.frames + 1 : 0, layout };
+  return window.still.frames >= frames;
 }
 
 // What the charts on the page show: { metric: { from, to, points } }.
@@ -184,7 +261,7 @@ export function shownCharts(page) {
   );
 }
 
-// Every chart has its data.
+// Every chart has its data, maybe not yet the exact ones.
 export function chartsDrawn(page) {
   return until(page, () => {
     const badges = [...document.querySelectorAll("[data-testid=chart-badge]")];

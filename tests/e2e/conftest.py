@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from relay_support import CLIENTS
 from support import BINARY, Corral
 
 SEED = "CORRAL_E2E_SEED"
@@ -38,3 +39,12 @@ def corral(tmp_path: Path) -> Iterator[Corral]:
     finally:
         corral.close()
         shutil.rmtree(runtime, ignore_errors=True)
+
+
+@pytest.fixture(params=sorted(CLIENTS), ids=lambda version: f"mlflow{version}")
+def python(request: pytest.FixtureRequest) -> Path:
+    """The Python of each MLflow client in turn."""
+    path = CLIENTS[request.param]
+    if not path.exists():
+        pytest.skip(f"{path.parent.parent.name} is not installed")
+    return path

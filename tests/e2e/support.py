@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CORRAL_BUILD", ROOT / "build" / "release"))
 BINARY = BUILD / "corral"
 PYTHON = "/usr/bin/python3"
@@ -63,6 +63,13 @@ def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def runs_corral(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/exe").samefile(BINARY)
+    except OSError:
         return False
 
 
@@ -219,6 +226,11 @@ class Corral:
 
     # The server
 
+    def make_way(self) -> None:
+        """Takes away the file that stood in the store's place, once nobody is left who was started to serve it."""
+        until(lambda: not [pid for pid in self.processes() if runs_corral(pid)], "every process of Corral has ended")
+        self.store.unlink()
+
     def serve(self, *arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
         """A server of the store that answers."""
         process = self.start("serve", "--idle-exit", *arguments, **options)
@@ -262,8 +274,10 @@ class Corral:
         assert answer.status == 200, (answer.status, body)
         return json.loads(body)
 
-    def events(self, run: str = "@1") -> list[Json]:
-        return list(self.get(f"/api/corral/v1/runs/{run}/events")["events"])
+    def events(self, run: str = "@1", pressure: bool = False) -> list[Json]:
+        """Those of pressure come as this machine is busy: only who asks for them gets them."""
+        events = list(self.get(f"/api/corral/v1/runs/{run}/events")["events"])
+        return [e for e in events if pressure or " pressure" not in e["name"]]
 
     def logs(self, run: str = "@1") -> Logs:
         """All output that the store has of a run."""

@@ -60,7 +60,7 @@ def test_spool_for_points(corral: Corral, mount: Mount) -> None:
     assert counter.done
     error = run.stderr.decode()
     assert error.count("log calls are being dropped") == 1
-    corral.store.unlink()
+    corral.make_way()
     corral.serve()
     corral.wait_spool_empty()
     points = corral.points(metric="x")
@@ -79,7 +79,7 @@ def test_spool_limit(corral: Corral) -> None:
     run = corral("run", "--no-listeners", "--spool-limit", "2MiB", "--", *counter.program(plan, 5_000, 0.005))
     assert run.stderr.decode().count("log calls are being dropped") == 1
     assert sum(f.stat().st_size for f in corral.spool.rglob("*.seg")) <= 2 << 20
-    corral.store.unlink()
+    corral.make_way()
     corral.serve()
     corral.wait_spool_empty()
     assert len(corral.points(metric="x")) + corral.show()["drops"]["points"] == plan
@@ -113,7 +113,7 @@ def test_spool_for_metrics_and_output(corral: Corral, mount: Mount) -> None:
     assert run.returncode == 0
     assert out == b"after\n"
     assert b"dropped" not in error
-    corral.store.unlink()
+    corral.make_way()
     corral.serve()
     corral.wait_spool_empty()
     facts = corral.show()

@@ -226,7 +226,7 @@ def test_an_ambiguous_prefix_is_told(corral: Corral) -> None:
         manifest = json.loads((directory / "manifest.json").read_text())
         assert manifest["run"] == directory.name
         rename(directory, f"abcd{i}" + directory.name[5:])
-    corral.store.unlink()
+    corral.make_way()
     corral.serve()
     corral.wait_spool_empty()
     error = corral("show", "abcd", status=2)

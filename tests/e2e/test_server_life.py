@@ -145,7 +145,7 @@ def no_store_a_newer_version(corral: Corral) -> None:
     corral(*QUICK, "true")
     stop(corral)
     with closing(sqlite3.connect(corral.store / "corral.db")) as database:
-        database.execute("UPDATE meta SET value = 999 WHERE key = 'schema_version'")
+        database.execute("UPDATE meta SET value = value + 900 WHERE key = 'schema_version'")
         database.commit()
 
 
@@ -161,7 +161,7 @@ def good_store(corral: Corral) -> None:
         (corral.store / "corral.db").unlink()
     else:
         with closing(sqlite3.connect(corral.store / "corral.db")) as database:
-            database.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
+            database.execute("UPDATE meta SET value = value - 900 WHERE key = 'schema_version'")
             database.commit()
 
 

@@ -116,7 +116,13 @@ def test_an_interrupted_migration_is_no_store_and_goes_on(stored: Corral, databa
     until(lambda: "t" in database.sql("SELECT to_regclass('logs') IS NOT NULL", name), "tables are there")
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    stored("store", "migrate", stored.store, url, status=None)  # goes on, or refuses what was finished before the kill
+
+    def goes_on() -> bool:
+        # It refuses what was finished before the kill, and what the database has not yet let go of.
+        stored("store", "migrate", stored.store, url, status=None)
+        return stored("store", "check", "--json", "--store", url, status=None).returncode == 0
+
+    until(goes_on, "the migration goes on")
     assert checked(stored, "--store", url)["ok"]
     assert int(database.sql("SELECT count(*) FROM runs", name)) == 1
     back = stored.home / "back"

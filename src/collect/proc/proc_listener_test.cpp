@@ -16,10 +16,7 @@ struct Host {
   }
   Values sample() { return sample_once(*listener, table, kFastGroup); }
   [[nodiscard]] std::string missing(std::string_view source) const {
-    for (const Unavailable& u : table.missing()) {
-      if (u.source == source) return u.reason;
-    }
-    return "";
+    return collect::missing(table, source);
   }
 
   SeriesTable table;

@@ -1,6 +1,9 @@
 #include "collect/tree/parse.h"
 
+#include <signal.h>
+
 #include <array>
+#include <charconv>
 
 #include "collect/scan.h"
 
@@ -80,6 +83,16 @@ bool parse_process_io(std::string_view text, ProcessIo& out) {
 bool parse_peak_resident(std::string_view text, std::uint64_t& kib) {
   constexpr std::array<std::string_view, 1> kKey{"VmHWM"};
   return find_values(text, kKey, std::span(&kib, 1)) == 1;
+}
+
+bool parse_ignores_children(std::string_view text) {
+  constexpr std::string_view kKey = "\nSigIgn:\t";
+  const std::size_t at = text.find(kKey);
+  if (at == std::string_view::npos) return false;
+  std::uint64_t mask = 0;
+  const std::string_view digits = text.substr(at + kKey.size());
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), mask, 16);
+  return read.ec == std::errc() && (mask >> (SIGCHLD - 1) & 1u) != 0;
 }
 
 std::size_t parse_children(std::string_view text, std::span<pid_t> out) {

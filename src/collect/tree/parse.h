@@ -44,6 +44,9 @@ bool parse_process_io(std::string_view text, ProcessIo& out);
 // kernel threads).
 bool parse_peak_resident(std::string_view text, std::uint64_t& kib);
 
+// Of the same file: whether the process ignores SIGCHLD, so that the kernel reaps its children.
+bool parse_ignores_children(std::string_view text);
+
 // /proc/PID/task/TID/children. Stops when `out` is full; returns how many it filled.
 std::size_t parse_children(std::string_view text, std::span<pid_t> out);
 

@@ -55,6 +55,7 @@ PerfCounters PerfCounters::open(pid_t child) {
     }
     if (!counters.fds_[i]) counters.reasons_[i] = reason_of(error);
   }
+  counters.hardware_ = HardwareCounters::open(child);
   return counters;
 }
 

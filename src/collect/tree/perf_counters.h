@@ -2,7 +2,7 @@
 //
 // Opened by the supervisor on its child before the child's exec; they start at that exec and are
 // inherited by every thread and process that comes of it. Reading costs about 1 us each. Movable;
-// one thread at a time. No PMU is needed.
+// one thread at a time. No PMU is needed but for hardware().
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "collect/tree/hardware_counters.h"
 #include "sys/fd.h"
 
 namespace corral::collect {
@@ -38,12 +39,15 @@ class PerfCounters {
   [[nodiscard]] bool counts(PerfEvent event) const { return fds_[index(event)].valid(); }
   // Why an event is not counted: "perf_event_paranoid is 3 ..."; empty when it is.
   [[nodiscard]] const std::string& reason(PerfEvent event) const { return reasons_[index(event)]; }
+  // The processor's own events of the same tree.
+  [[nodiscard]] HardwareCounters& hardware() { return hardware_; }
 
  private:
   static constexpr std::size_t index(PerfEvent event) { return static_cast<std::size_t>(event); }
 
   std::array<sys::Fd, kPerfEvents> fds_;
   std::array<std::string, kPerfEvents> reasons_;
+  HardwareCounters hardware_;
 };
 
 }  // namespace corral::collect

@@ -1,10 +1,14 @@
 #include "collect/tree/process_table.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
 #include <utility>
+
+#include "sys/process.h"
 
 namespace corral::collect::tree {
 namespace {
@@ -42,15 +46,59 @@ void add_to(Counters& sum, const Counters& more) {
   for (std::size_t i = 0; i < kCounterCount; ++i) sum[i] += more[i];
 }
 
+std::uint64_t ticks_of(std::uint64_t us, double ticks_per_us) {
+  return static_cast<std::uint64_t>(static_cast<double>(us) * ticks_per_us);
+}
+
+// In the form of the other counters; `totals` are those of ShortLived.
+void add_to(Counters& sum, const ExitRecord& totals, double ticks_per_us) {
+  sum[kUserTicks] += ticks_of(totals.user_us, ticks_per_us);
+  sum[kSystemTicks] += ticks_of(totals.system_us, ticks_per_us);
+  sum[kMinorFaults] += totals.minor_faults;
+  sum[kMajorFaults] += totals.major_faults;
+  sum[kReadSyscallBytes] += totals.read_syscall_bytes;
+  sum[kWriteSyscallBytes] += totals.write_syscall_bytes;
+  sum[kReadSyscalls] += totals.read_syscalls;
+  sum[kWriteSyscalls] += totals.write_syscalls;
+  sum[kReadBlockBytes] += totals.read_block_bytes;
+  sum[kWriteBlockBytes] += totals.write_block_bytes;
+}
+
 }  // namespace
+
+// What ShortLived asks.
+class ProcessTable::Family final : public ShortLived::Family {
+ public:
+  explicit Family(ProcessTable& table) : table_(table) {}
+  [[nodiscard]] bool is_known(pid_t process) const override {
+    const auto holds = [&](const std::vector<pid_t>& list) {
+      return std::ranges::find(list, process) != list.end();
+    };
+    return holds(table_.pids_) || holds(table_.retired_) || holds(table_.retired_before_);
+  }
+  [[nodiscard]] bool is_supervisor(pid_t process) const override {
+    return process == table_.supervisor_;
+  }
+  [[nodiscard]] bool is_helper(pid_t process) const override { return sys::started_here(process); }
+  [[nodiscard]] bool ignores_children(pid_t process) override {
+    const auto status = table_.files_.read(process, ProcessFile::kStatus, nullptr);
+    return status && parse_ignores_children(*status);
+  }
+
+ private:
+  ProcessTable& table_;
+};
 
 ProcessTable::ProcessTable(const Options& options)
     : supervisor_(options.supervisor_pid),
       files_(options.root),
       children_(kMaxProcesses),
       thread_ids_(kMaxThreads),
-      max_kept_(max_kept()) {
+      max_kept_(max_kept()),
+      ticks_per_us_(static_cast<double>(::sysconf(_SC_CLK_TCK)) * 1e-6) {
   pids_.reserve(kMaxProcesses);
+  retired_.reserve(kMaxProcesses);
+  retired_before_.reserve(kMaxProcesses);
   processes_.reserve(kMaxProcesses);
   ProcessStat self;
   const auto text = files_.read(supervisor_, ProcessFile::kStat, nullptr);
@@ -185,9 +233,13 @@ void ProcessTable::retire_gone() {
   for (const Process& process : processes_) {
     if (process.gone && !has_living_ancestor(process)) add_to(retained_, process.counters);
   }
+  // An exit between the records' end and its visit is told at the next walk.
+  retired_before_.swap(retired_);
+  retired_.clear();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     if (processes_[i].gone) {
+      retired_.push_back(pids_[i]);
       if (processes_[i].keeps_files) --kept_;
       continue;
     }
@@ -201,9 +253,15 @@ void ProcessTable::retire_gone() {
   pids_.resize(kept);
 }
 
+void ProcessTable::count_short_lived() {
+  Family family(*this);
+  short_lived_.resolve(family);
+}
+
 void ProcessTable::sum_up() {
   sums_.processes = sums_.threads = sums_.resident_pages = 0;
   Counters now = retained_;
+  add_to(now, short_lived_.totals(), ticks_per_us_);
   for (const Process& process : processes_) {
     add_to(now, process.counters);
     sums_.resident_pages += process.resident_pages;
@@ -217,12 +275,15 @@ void ProcessTable::sum_up() {
 }
 
 const TreeSums& ProcessTable::walk() {
+  const auto take = [this](const ExitRecord& record) { short_lived_.add(record); };
+  if (exits_) exits_->drain(std::ref(take));
   add_orphans();
   std::size_t at = 0;
   for (; at < pids_.size(); ++at) visit(at);
   add_children_of_threads();
   for (; at < pids_.size(); ++at) visit(at);
   retire_gone();
+  count_short_lived();
   sum_up();
   return sums_;
 }

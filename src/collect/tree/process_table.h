@@ -7,8 +7,9 @@
 // host runs.
 //
 // The kernel adds what a process used to its parent when that reaps it, so a sum over the living
-// holds most of the dead; what the supervisor itself reaps is kept here as it was last seen. Sums
-// never fall. One thread; walk() allocates nothing.
+// holds most of the dead; what the supervisor itself reaps is kept here as it was last seen, and
+// what came and went between two walks as the kernel's exit records tell, where they can be had.
+// Sums never fall. One thread; walk() allocates nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -16,12 +17,15 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "collect/tree/exit_records.h"
 #include "collect/tree/parse.h"
 #include "collect/tree/process_files.h"
+#include "collect/tree/short_lived.h"
 
 namespace corral::collect::tree {
 
@@ -62,9 +66,15 @@ class ProcessTable {
   };
   explicit ProcessTable(const Options& options);
 
+  // From now on they are counted in.
+  void use(ExitRecords records) { exits_.emplace(std::move(records)); }
+  // Whether records of exits came faster than they were read, since the last call.
+  [[nodiscard]] bool lost_exits() { return exits_ && exits_->lost(); }
+
   const TreeSums& walk();
 
  private:
+  class Family;
   struct Process {
     pid_t parent = 0;
     std::uint64_t start_time = 0;
@@ -86,6 +96,7 @@ class ProcessTable {
   void visit_memory(Process& process, pid_t pid);
   [[nodiscard]] bool has_living_ancestor(const Process& process) const;
   void retire_gone();
+  void count_short_lived();
   void sum_up();
 
   pid_t supervisor_;
@@ -100,6 +111,11 @@ class ProcessTable {
   std::size_t kept_ = 0;
   std::size_t next_thread_scan_ = 0;
   Counters retained_{};  // of processes that nobody in the table reaped
+  std::optional<ExitRecords> exits_;
+  ShortLived short_lived_;
+  std::vector<pid_t> retired_;         // in this walk
+  std::vector<pid_t> retired_before_;  // in the one before
+  double ticks_per_us_;
   TreeSums sums_;
 };
 

@@ -34,11 +34,14 @@ class TreeListener final : public Listener {
       : table_({.root = context.root,
                 .run_pid = context.run_pid,
                 .supervisor_pid = context.supervisor_pid}),
+        news_(context.news),
         tick_seconds_(1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK))),
         page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))) {
     if (context.perf != nullptr) perf_ = std::move(*context.perf);
     declare_perf(table);
+    declare_hardware(table);
     declare_walk(context, table);
+    use_exit_records(context, table);
   }
 
   void sample_fast(Row& row) override {
@@ -47,10 +50,15 @@ class TreeListener final : public Listener {
       const auto value = perf_.read(kPerfMetrics[i].event);
       if (value) row.set(perf_columns_[i], static_cast<double>(*value) * kPerfMetrics[i].scale);
     }
+    if (pmu_share_ != kNoColumn) sample_hardware(row);
   }
 
   void sample_slow(Row& row) override {
     const TreeSums& sums = table_.walk();
+    if (table_.lost_exits() && !std::exchange(told_lost_, true) && news_ != nullptr)
+      news_->tell(
+          "run.* of short-lived processes",
+          "processes end faster than the kernel's records of it are read: some are missing");
     for (const CounterColumn& c : counter_columns_) {
       row.set(c.column, static_cast<double>(sums.counters[c.counter]) * c.scale);
     }
@@ -73,7 +81,10 @@ class TreeListener final : public Listener {
   };
 
   void declare_perf(SeriesTable& table);
+  void declare_hardware(SeriesTable& table);
+  void sample_hardware(Row& row);
   void declare_walk(const ListenerContext& context, SeriesTable& table);
+  void use_exit_records(const ListenerContext& context, SeriesTable& table);
   void declare_counter(SeriesTable& table, std::string_view metric, tree::Counter counter,
                        double scale) {
     counter_columns_.push_back(
@@ -82,9 +93,13 @@ class TreeListener final : public Listener {
 
   PerfCounters perf_;
   ProcessTable table_;
+  std::shared_ptr<News> news_;
+  bool told_lost_ = false;
   double tick_seconds_;
   double page_bytes_;
   std::array<Column, kPerfMetrics.size()> perf_columns_{};
+  std::array<Column, kHardwareEvents> pmu_columns_{};
+  Column pmu_share_ = kNoColumn;
   std::vector<CounterColumn> counter_columns_;
   Column used_ = kNoColumn, processes_ = kNoColumn, threads_ = kNoColumn, rss_ = kNoColumn,
          rss_peak_ = kNoColumn;
@@ -117,6 +132,34 @@ void TreeListener::declare_perf(SeriesTable& table) {
   }
 }
 
+void TreeListener::declare_hardware(SeriesTable& table) {
+  HardwareCounters& pmu = perf_.hardware();
+  if (!pmu.counts_anything()) {
+    table.unavailable("run.pmu.*", pmu.reason(0).empty() ? "perf was not opened" : pmu.reason(0));
+    return;
+  }
+  for (std::size_t i = 0; i < kHardwareEvents; ++i) {
+    const std::string_view metric = hardware_events()[i].metric;
+    pmu_columns_[i] = pmu.counts(i) ? table.add(metric) : kNoColumn;
+    if (!pmu.counts(i)) table.unavailable(std::string(metric), pmu.reason(i));
+  }
+  pmu_share_ = table.add("run.pmu.counted_share");
+  if (pmu.user_mode_only()) {
+    table.unavailable("run.pmu.* of the kernel's part",
+                      "not allowed (perf_event_paranoid of 1 or less, or CAP_PERFMON): user mode "
+                      "is counted alone");
+  }
+}
+
+void TreeListener::sample_hardware(Row& row) {
+  HardwareCounters& pmu = perf_.hardware();
+  pmu.read();
+  for (std::size_t i = 0; i < kHardwareEvents; ++i) {
+    if (const auto value = pmu.value(i)) row.set(pmu_columns_[i], *value);
+  }
+  if (const auto share = pmu.share()) row.set(pmu_share_, *share);
+}
+
 void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& table) {
   declare_counter(table, "run.cpu.user", tree::kUserTicks, tick_seconds_);
   declare_counter(table, "run.cpu.system", tree::kSystemTicks, tick_seconds_);
@@ -141,6 +184,14 @@ void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& tab
   if (!children) {
     table.unavailable("descendants of the run's first process", children.error().message);
   }
+}
+
+// What nobody waits for and what no walk sees would be missing without them.
+void TreeListener::use_exit_records(const ListenerContext& context, SeriesTable& table) {
+  if (context.root != "/") return;  // records are this machine's
+  auto records = tree::ExitRecords::open();
+  if (records) return table_.use(*std::move(records));
+  table.unavailable("run.* of orphans that live for less than a second", records.error().message);
 }
 
 }  // namespace

@@ -98,12 +98,19 @@ void Lines::take(const Piece& piece) {
   }
 }
 
-// One ascending run after the other.
+// One ascending run after the other. A sample without a rate is not there: it ends no segment.
 void Lines::take_steps(const Piece& piece) {
   const auto& xs = piece.xs;
+  const auto there = [&](std::size_t i) {
+    return !request_.rate || std::isfinite(piece.values[i]);
+  };
   for (std::size_t i = 0; i < xs.size();) {
     std::size_t end = i + 1;
-    while (end < xs.size() && xs[end] >= xs[end - 1]) ++end;
+    if (!there(i)) {
+      i = end;
+      continue;
+    }
+    while (end < xs.size() && there(end) && xs[end] >= xs[end - 1]) ++end;
     pass(xs[i], xs[end - 1]);
     take_run({.xs = xs.subspan(i, end - i),
               .values = piece.values.subspan(i, end - i),

@@ -237,11 +237,13 @@ Verdict Reduction::judge(const codec::Bucket& bucket, Node node) {
   ++judged_;
   if (steps && !bucket.has_steps()) return Verdict::kDone;
   const Ends ends = ends_of(bucket, steps);
-  if (ends.last < request_.from || ends.first >= request_.to) {
+  // Its first or last step may be that of a sample without a rate, which ends no segment.
+  const bool vague = steps && request_.rate && request_.exact && bucket.not_finite() > 0;
+  if (!vague && (ends.last < request_.from || ends.first >= request_.to)) {
     if (steps) lines_.pass(ends.first, ends.last);
     return Verdict::kDone;
   }
-  if (takes(bucket, node)) {
+  if (!vague && takes(bucket, node)) {
     lines_.take(bucket, node);
     return Verdict::kDone;
   }

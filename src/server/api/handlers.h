@@ -6,17 +6,17 @@
 #pragma once
 
 #include "server/context.h"
-#include "server/http/request.h"
-#include "server/http/response.h"
+#include "server/http_types.h"
 
 namespace corral::server::api {
 
 // meta.cpp
-Response health(const Request& request, Context& context);
 Response version(const Request& request, Context& context);
 Response openapi_page(const Request& request, Context& context);
 Response stop(const Request& request, Context& context);
 Response stream(const Request& request, Context& context);
+// prometheus.cpp
+Response prometheus(const Request& request, Context& context);
 // frames.cpp
 Response post_frames(const Request& request, Context& context);
 Response session(const Request& request, Context& context);
@@ -25,16 +25,45 @@ Response experiments(const Request& request, Context& context);
 Response workloads(const Request& request, Context& context);
 Response runs(const Request& request, Context& context);
 Response run(const Request& request, Context& context);
+// run_search.cpp
+Response search_runs(const Request& request, Context& context);
+// sparklines.cpp
+Response sparklines(const Request& request, Context& context);
+// summaries.cpp
+Response summaries(const Request& request, Context& context);
+// overview.cpp
+Response overview(const Request& request, Context& context);
 // remove.cpp
 Response remove_run(const Request& request, Context& context);
 Response remove_experiment(const Request& request, Context& context);
 // series.cpp
 Response metrics(const Request& request, Context& context);
 // timeline.cpp
+Response check_trace(const Request& request, Context& context);
 Response phases(const Request& request, Context& context);
 Response events(const Request& request, Context& context);
+// phase_statistics.cpp
+Response phase_statistics(const Request& request, Context& context);
 // logs.cpp
 Response logs(const Request& request, Context& context);
+// log_search.cpp
+Response search_logs(const Request& request, Context& context);
+// views.cpp
+Response save_view(const Request& request, Context& context);
+Response view(const Request& request, Context& context);
+// boards.cpp
+Response boards(const Request& request, Context& context);
+Response save_board(const Request& request, Context& context);
+Response delete_board(const Request& request, Context& context);
+// notes.cpp
+Response notes(const Request& request, Context& context);
+Response add_note(const Request& request, Context& context);
+Response change_note(const Request& request, Context& context);
+Response delete_note(const Request& request, Context& context);
+// artifacts.cpp
+Response list_artifacts(const Request& request, Context& context);
+Response get_artifact(const Request& request, Context& context);
+Response put_artifact(const Request& request, Context& context);
 // points.cpp
 Response points(const Request& request, Context& context);
 Response export_points(const Request& request, Context& context);
@@ -43,5 +72,10 @@ Response charts(const Request& request, Context& context);
 Response lines(const Request& request, Context& context);
 Response windows(const Request& request, Context& context);
 Response latest(const Request& request, Context& context);
+// findings.cpp
+Response xy(const Request& request, Context& context);
+Response changes(const Request& request, Context& context);
+// epochs.cpp
+Response epochs(const Request& request, Context& context);
 
 }  // namespace corral::server::api

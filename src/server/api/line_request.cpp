@@ -66,6 +66,24 @@ void read_group(RequestFields& fields, query::GroupOptions& options) {
         static_cast<std::uint32_t>(fields.count("max_hole", 0, query::kMaxChartWidth));
 }
 
+// The baseline's series and origins follow those of the line.
+void read_compare(RequestFields& fields, query::ChartAxis axis, query::LineQuestion& line) {
+  fields.only({"kind", "series", "origins_ns", "baseline", "baseline_origins_ns", "mode", "as",
+               "max_hole"});
+  const auto baseline = fields.series("baseline", 1, query::kMaxLineSeries);
+  const bool relative = axis == query::ChartAxis::kRelative;
+  const auto origins = fields.integers("baseline_origins_ns", relative ? baseline.size() : 0,
+                                       "one for each of a relative axis, else absent");
+  line.baseline = baseline.size();
+  line.series.insert(line.series.end(), baseline.begin(), baseline.end());
+  line.origins.insert(line.origins.end(), origins.begin(), origins.end());
+  line.difference =
+      fields.choice<bool>("as", {{"difference", true}, {"ratio", false}}).value_or(true);
+  if (fields.has("max_hole"))
+    line.group.max_hole =
+        static_cast<std::uint32_t>(fields.count("max_hole", 0, query::kMaxChartWidth));
+}
+
 query::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
   query::LineQuestion line;
   line.kind = fields
@@ -73,9 +91,10 @@ query::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
                                              {"smooth", LineKind::kSmooth},
                                              {"integral", LineKind::kIntegral},
                                              {"ratio", LineKind::kRatio},
-                                             {"group", LineKind::kGroup}})
+                                             {"group", LineKind::kGroup},
+                                             {"compare", LineKind::kCompare}})
                   .value_or(LineKind::kMean);
-  const bool group = line.kind == LineKind::kGroup;
+  const bool group = line.kind == LineKind::kGroup || line.kind == LineKind::kCompare;
   const std::size_t wanted = line.kind == LineKind::kRatio ? 2 : 1;
   line.series = fields.series("series", wanted, group ? query::kMaxLineSeries : wanted);
   line.origins = read_origins(fields, axis, line.series.size());
@@ -89,6 +108,9 @@ query::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
       break;
     case LineKind::kGroup:
       read_group(fields, line.group);
+      break;
+    case LineKind::kCompare:
+      read_compare(fields, axis, line);
       break;
     case LineKind::kMean:
     case LineKind::kRatio:

@@ -1,7 +1,5 @@
-// The output of a run, chunk by chunk in the order in which it was stored.
-//
-// The cursor carries where each stream ended, so that a hole between two answers is seen as well:
-// "ROW.STDOUT.STDERR.TTY".
+// The output of a run, chunk by chunk in the order in which it was stored: forwards or backwards
+// from a cursor, the last chunks, or those from a time on.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,46 +9,115 @@
 #include "core/text.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
+#include "server/api/log_cursor.h"
 #include "server/api/write.h"
+#include "store/page/logs.h"
 
 namespace corral::server::api {
 namespace {
 
+namespace page = store::page;
+using codec::LogStream;
+using Which = page::LogPageQuery::Which;
+
 constexpr std::int64_t kMaxChunks = 256;  // of limits::kLogChunkBytes: 16 MiB
 
-struct Cursor {
-  std::int64_t row = 0;
-  std::array<std::int64_t, 3> ends{};  // by LogStream - 1
+// What is asked for; `ends`: of a cursor that says where the streams stand.
+struct Question {
+  page::LogPageQuery query;
+  std::optional<page::PerStream> ends;
+};
+using Asked = tl::expected<Question, Response>;
 
-  std::int64_t& end_of(codec::LogStream stream) {
-    return ends.at(static_cast<std::size_t>(stream) - 1);
-  }
-  [[nodiscard]] std::string text() const {
-    return fmt::format("{}.{}.{}.{}", row, ends[0], ends[1], ends[2]);
-  }
-
-  static std::optional<Cursor> parse(std::string_view text) {
-    Cursor cursor;
-    if (text.empty()) return cursor;
-    const std::vector<std::string_view> parts = split(text, '.');
-    if (parts.size() != 4) return std::nullopt;
-    std::array<std::int64_t, 4> numbers{};
-    for (std::size_t i = 0; i < numbers.size(); ++i) {
-      const auto number = parse_int(parts[i]);
-      if (!number || *number < 0) return std::nullopt;
-      numbers.at(i) = *number;
-    }
-    cursor.row = numbers[0];
-    cursor.ends = {numbers[1], numbers[2], numbers[3]};
-    return cursor;
-  }
+struct Answer {
+  page::LogPage page;
+  page::PerStream ends;  // before its first chunk
 };
 
 struct Gap {
-  codec::LogStream stream;
+  LogStream stream;
   std::int64_t from;
   std::int64_t to;
 };
+
+tl::unexpected<Response> wrong(const Request& request, std::string_view name,
+                               std::string_view expected) {
+  return tl::unexpected<Response>(
+      bad_query(name, expected, request.query_value(name).value_or("")));
+}
+
+// How a query parameter says where to begin; each is read into a question that has the rest.
+Asked read_from(const Request& request, Question question) {
+  const auto cursor = parse_log_cursor(request.query_value("from").value_or(""));
+  if (!cursor) return wrong(request, "from", "a cursor of an earlier answer");
+  question.query.which = Which::kAfter;
+  question.query.row = cursor->row;
+  question.ends = cursor->ends;
+  return question;
+}
+
+Asked read_before(const Request& request, Question question) {
+  const auto cursor = parse_log_cursor(request.query_value("before").value_or(""));
+  if (!cursor) return wrong(request, "before", "a cursor of an earlier answer");
+  question.query.which = Which::kBefore;
+  question.query.row = cursor->row;
+  return question;
+}
+
+Asked read_tail(const Request& request, Question question) {
+  const auto chunks = query_int(request, "tail", {1, kMaxChunks, kMaxChunks});
+  if (!chunks) return wrong(request, "tail", "between 1 and 256");
+  question.query.which = Which::kLast;
+  question.query.limit = static_cast<std::size_t>(*chunks);
+  return question;
+}
+
+Asked read_time(const Request& request, Question question) {
+  const auto time = parse_int(request.query_value("at_ns").value_or(""));
+  if (!time) return wrong(request, "at_ns", "nanoseconds of UTC");
+  question.query.which = Which::kFromTime;
+  question.query.time = utc_time(*time);
+  return question;
+}
+
+constexpr std::array<std::pair<std::string_view, Asked (*)(const Request&, Question)>, 4> kWays = {
+    {{"from", read_from}, {"before", read_before}, {"tail", read_tail}, {"at_ns", read_time}}};
+
+Asked read_question(const Request& request) {
+  Question question;
+  const std::string_view stream = request.query_value("stream").value_or("");
+  question.query.stream = parse_log_stream(stream);
+  if (!question.query.stream && !stream.empty())
+    return wrong(request, "stream", "stdout, stderr or tty");
+  const auto limit = query_int(request, "limit", {1, kMaxChunks, kMaxChunks});
+  if (!limit) return wrong(request, "limit", "between 1 and 256");
+  question.query.limit = static_cast<std::size_t>(*limit);
+  const auto* way = kWays.begin();  // without any: from the beginning
+  std::string_view first;
+  for (const auto& candidate : kWays) {
+    if (!request.query_value(candidate.first)) continue;
+    if (!first.empty())
+      return wrong(request, candidate.first, fmt::format("absent: {} is there", first));
+    first = candidate.first;
+    way = &candidate;
+  }
+  return way->second(request, question);
+}
+
+Result<Answer> read_answer(store::Store& store, const Question& question) {
+  Answer answer;
+  const auto read = [&](store::sql::Reading& reading) -> Result<> {
+    answer.page = TRY(page::log_page(reading.db, question.query));
+    if (question.ends) {
+      answer.ends = *question.ends;
+    } else {
+      answer.ends = TRY(page::log_place(reading.db, question.query.run, answer.page.row)).ends;
+    }
+    return {};
+  };
+  TRY(store.inspect(read));
+  return answer;
+}
 
 void write_chunk(JsonWriter& json, const store::LogChunk& chunk) {
   json.begin_object()
@@ -62,26 +129,30 @@ void write_chunk(JsonWriter& json, const store::LogChunk& chunk) {
   json.member("text", chunk.bytes).end_object();
 }
 
-std::string logs_json(const std::vector<store::LogChunk>& chunks, Cursor cursor) {
-  std::string body;
-  JsonWriter json(body);
-  std::vector<Gap> gaps;
-  json.begin_object().key("chunks").begin_array();
-  for (const store::LogChunk& chunk : chunks) {
-    std::int64_t& end = cursor.end_of(chunk.stream);
-    if (chunk.offset > end) gaps.push_back({chunk.stream, end, chunk.offset});
-    end = std::max(end, chunk.offset + static_cast<std::int64_t>(chunk.bytes.size()));
-    cursor.row = std::max(cursor.row, chunk.row);
-    write_chunk(json, chunk);
+// The place before the first chunk; null when nothing comes before it.
+void write_prev(JsonWriter& json, const Answer& answer, std::optional<LogStream> stream) {
+  const bool something = std::ranges::any_of(page::kLogStreams, [&](LogStream each) {
+    return (!stream || stream == each) && answer.ends[each] > 0;
+  });
+  json.key("prev");
+  if (something) {
+    json.value(text_of(LogCursor{.row = answer.page.row, .ends = answer.ends}));
+  } else {
+    json.null();
   }
-  json.end_array().member("next", cursor.text()).key("end").begin_object();
-  for (const auto stream :
-       {codec::LogStream::kStdout, codec::LogStream::kStderr, codec::LogStream::kTty}) {
-    const std::int64_t end = cursor.end_of(stream);
-    if (stream == codec::LogStream::kTty && end == 0) continue;
-    json.key(log_stream_name(stream)).value_string(end);
+}
+
+void write_ends(JsonWriter& json, const page::PerStream& ends) {
+  json.key("end").begin_object();
+  for (const auto stream : page::kLogStreams) {
+    if (stream == LogStream::kTty && ends[stream] == 0) continue;
+    json.key(log_stream_name(stream)).value_string(ends[stream]);
   }
-  json.end_object().key("gaps").begin_array();
+  json.end_object();
+}
+
+void write_gaps(JsonWriter& json, const std::vector<Gap>& gaps) {
+  json.key("gaps").begin_array();
   for (const Gap& gap : gaps) {
     json.begin_object()
         .member("stream", log_stream_name(gap.stream))
@@ -89,33 +160,42 @@ std::string logs_json(const std::vector<store::LogChunk>& chunks, Cursor cursor)
         .value_string(gap.from);
     json.key("to").value_string(gap.to).end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
+}
+
+std::string logs_json(const Answer& answer, std::optional<LogStream> stream) {
+  std::string body;
+  JsonWriter json(body);
+  std::vector<Gap> gaps;
+  LogCursor next{.row = answer.page.row, .ends = answer.ends};
+  json.begin_object().key("chunks").begin_array();
+  for (const store::LogChunk& chunk : answer.page.chunks) {
+    std::int64_t& end = (*next.ends)[chunk.stream];
+    if (chunk.offset > end) gaps.push_back({chunk.stream, end, chunk.offset});
+    end = std::max(end, chunk.offset + static_cast<std::int64_t>(chunk.bytes.size()));
+    next.row = chunk.row;
+    write_chunk(json, chunk);
+  }
+  json.end_array();
+  write_prev(json, answer, stream);
+  json.member("next", text_of(next));
+  write_ends(json, *next.ends);
+  write_gaps(json, gaps);
+  json.end_object();
   return body;
 }
 
 }  // namespace
 
 Response logs(const Request& request, Context& context) {
-  const std::string_view stream_name = request.query_value("stream").value_or("");
-  const std::string_view from = request.query_value("from").value_or("");
-  const std::optional<codec::LogStream> stream = parse_log_stream(stream_name);
-  if (!stream && !stream_name.empty())
-    return bad_query("stream", "stdout, stderr or tty", stream_name);
-  const std::optional<Cursor> cursor = Cursor::parse(from);
-  if (!cursor) return bad_query("from", "the 'next' of an earlier answer", from);
-  const auto limit = query_int(request, "limit", {1, kMaxChunks, kMaxChunks});
-  if (!limit)
-    return bad_query("limit", "between 1 and 256", request.query_value("limit").value_or(""));
+  Asked question = read_question(request);
+  if (!question) return question.error();
   const Result<RunId> run = query::select_run(context.store, request.param("run"));
   if (!run) return error_response(run.error());
-  store::LogQuery query;
-  query.run = *run;
-  query.stream = stream;
-  query.after_row = cursor->row;
-  query.limit = static_cast<std::size_t>(*limit);
-  const auto chunks = context.store.logs(query);
-  if (!chunks) return error_response(chunks.error());
-  return json_response(logs_json(*chunks, *cursor));
+  question->query.run = *run;
+  const auto answer = read_answer(context.store, *question);
+  if (!answer) return error_response(answer.error());
+  return json_response(logs_json(*answer, question->query.stream));
 }
 
 }  // namespace corral::server::api

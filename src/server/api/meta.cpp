@@ -1,30 +1,17 @@
 #include <unistd.h>
 
 #include "core/json.h"
-#include "core/text.h"
 #include "server/api/handlers.h"
+#include "server/process_facts.h"
 #include "server/router.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 
 namespace corral::server::api {
 namespace {
 
 constexpr int kApiVersion = 1;
 
-// Second field of /proc/self/statm is resident pages.
-std::optional<std::int64_t> resident_bytes() {
-  const Result<std::string> statm = sys::read_file("/proc/self/statm");
-  if (!statm) return std::nullopt;
-  const std::vector<std::string_view> fields = split(trim(*statm), ' ');
-  const std::optional<std::int64_t> pages = fields.size() > 1 ? parse_int(fields[1]) : std::nullopt;
-  if (!pages) return std::nullopt;
-  return *pages * ::sysconf(_SC_PAGESIZE);
-}
-
 }  // namespace
-
-Response health(const Request&, Context&) { return json_response(R"({"status":"ok"})"); }
 
 Response version(const Request&, Context& context) {
   const Result<store::StoreInfo> info = context.store.info();

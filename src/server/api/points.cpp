@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "metric/foreign.h"
 #include "query/export.h"
+#include "query/perfetto.h"
 #include "query/select.h"
 #include "server/api/chart_request.h"
 #include "server/api/handlers.h"
@@ -49,11 +51,33 @@ Response points(const Request& request, Context& context) {
   return response;
 }
 
+namespace {
+
+Response export_trace(const Request& request, Context& context) {
+  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  if (!run) return error_response(run.error());
+  const query::PerfettoRequest wanted{
+      .run = *run, .metric = std::string(request.query_value("metric").value_or("*"))};
+  Response response;
+  response.headers = {
+      {"Content-Type", "application/x-perfetto-trace"},
+      {"Cache-Control", "no-store"},
+      {"Content-Disposition", fmt::format("attachment; filename=\"{}.pftrace\"", run->hex())}};
+  response.stream = [&store = context.store, wanted](StreamSink& sink) {
+    return query::export_perfetto(store, wanted,
+                                  [&](std::string_view bytes) { return sink.write(bytes); });
+  };
+  return response;
+}
+
+}  // namespace
+
 Response export_points(const Request& request, Context& context) {
   query::ExportRequest wanted;
   const std::string_view format = request.query_value("format").value_or("csv");
+  if (format == "perfetto") return export_trace(request, context);
   if (format != "csv" && format != "json" && format != "jsonl")
-    return bad_query("format", "csv, jsonl or json", format);
+    return bad_query("format", "csv, jsonl, json or perfetto", format);
   wanted.format = format == "csv"     ? query::ExportFormat::kCsv
                   : format == "jsonl" ? query::ExportFormat::kJsonLines
                                       : query::ExportFormat::kJson;
@@ -64,8 +88,9 @@ Response export_points(const Request& request, Context& context) {
   // Once the first byte is out the status cannot be changed: look before.
   const auto series = context.store.series_of(*run);
   if (!series) return error_response(series.error());
-  if (std::ranges::none_of(
-          *series, [&](const store::Series& s) { return glob_match(wanted.metric, s.name); })) {
+  if (std::ranges::none_of(*series, [&](const store::Series& s) {
+        return metric::name_matches(wanted.metric, s.name);
+      })) {
     return error_response(
         {Code::kNotFound, fmt::format("no metric of the run matches '{}'", to_utf8(wanted.metric))},
         {.field = "metric", .position = std::nullopt});

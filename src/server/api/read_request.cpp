@@ -10,24 +10,6 @@ namespace {
 // A glob may be longer than the names it is for.
 constexpr std::size_t kTextBytes = 4 * limits::kNameBytes;
 
-// 1 to `most` texts.
-std::vector<std::string> read_texts(RequestFields& fields, const Json& json, std::string_view name,
-                                    std::size_t most) {
-  std::vector<std::string> texts;
-  const Json* member = json.find(name);
-  const Json::Array* all = member == nullptr ? nullptr : member->as_array();
-  if (all != nullptr && all->size() <= most) {
-    for (const Json& item : *all) {
-      const std::string* text = item.as_string();
-      if (text == nullptr || text->empty() || text->size() > kTextBytes) break;
-      texts.push_back(*text);
-    }
-  }
-  if (all == nullptr || all->empty() || texts.size() != all->size())
-    fields.wrong(name, fmt::format("an array of 1 to {} texts", most));
-  return texts;
-}
-
 }  // namespace
 
 Parsed<PointsRequest> parse_points_request(std::string_view text) {
@@ -37,8 +19,8 @@ Parsed<PointsRequest> parse_points_request(std::string_view text) {
   fields.only({"runs", "metrics", "origin", "from_ns", "to_ns", "points"});
   PointsRequest request;
   query::ReadRequest& read = request.read;
-  request.runs = read_texts(fields, *json, "runs", kMostReadRuns);
-  if (fields.has("metrics")) read.metrics = read_texts(fields, *json, "metrics", kMostReadMetrics);
+  request.runs = fields.texts("runs", kMostReadRuns, kTextBytes);
+  if (fields.has("metrics")) read.metrics = fields.texts("metrics", kMostReadMetrics, kTextBytes);
   read.since_start = fields.choice<bool>("origin", {{"utc", false}, {"run", true}}).value_or(false);
   read.from = fields.integer("from_ns", "nanoseconds");
   read.to = fields.integer("to_ns", "nanoseconds");

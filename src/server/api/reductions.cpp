@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-#include "core/text.h"
+#include "metric/foreign.h"
 #include "query/select.h"
 #include "query/window.h"
 #include "server/api/handlers.h"
@@ -22,9 +22,7 @@ Response refused(const RequestError& error) {
 }
 
 store::Channel channel_of(query::ChartMode mode, metric::Kind kind) {
-  const bool rate = mode == query::ChartMode::kRate ||
-                    (mode == query::ChartMode::kAuto && kind == metric::Kind::kCounter);
-  return rate ? store::Channel::kRate : store::Channel::kValue;
+  return query::as_rate(mode, kind) ? store::Channel::kRate : store::Channel::kValue;
 }
 
 std::vector<SeriesId> distinct(std::span<const query::SeriesInput> inputs) {
@@ -193,7 +191,8 @@ Response latest(const Request& request, Context& context) {
   if (!run) return error_response(run.error());
   auto series = context.store.series_of(*run);
   if (!series) return error_response(series.error());
-  std::erase_if(*series, [&](const store::Series& s) { return !glob_match(pattern, s.name); });
+  std::erase_if(*series,
+                [&](const store::Series& s) { return !metric::name_matches(pattern, s.name); });
   std::vector<query::SeriesInput> inputs;
   for (const store::Series& s : *series)
     inputs.push_back({.series = s.id, .channel = channel_of(query::ChartMode::kAuto, s.kind)});

@@ -6,6 +6,7 @@
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
+#include "server/artifact_removal.h"
 
 namespace corral::server::api {
 namespace {
@@ -35,7 +36,10 @@ tl::expected<store::RemoveOptions, Response> options_of(const Request& request) 
 Response answer(const Result<store::Removal>& removal, const store::RemoveOptions& options,
                 Context& context) {
   if (!removal) return error_response(removal.error());
-  if (!options.dry_run) context.events.note(removal->runs, {});
+  if (!options.dry_run) {
+    context.events.note(removal->runs, {});
+    if (context.artifact_removal != nullptr) context.artifact_removal->wake();
+  }
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array();

@@ -113,6 +113,14 @@ std::optional<bool> RequestFields::boolean(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<std::string> RequestFields::text(std::string_view name) {
+  const Json* json = find(name);
+  if (json == nullptr) return std::nullopt;
+  if (const std::string* value = json->as_string()) return *value;
+  wrong(name, "a text");
+  return std::nullopt;
+}
+
 std::optional<std::string_view> RequestFields::choice_text(std::string_view name) const {
   const Json* json = find(name);
   const std::string* text = json == nullptr ? nullptr : json->as_string();
@@ -170,6 +178,30 @@ std::vector<double> RequestFields::numbers(std::string_view name, std::size_t mo
   if (good) return all;
   wrong(name, fmt::format("an array of at most {} numbers {}", most, text_of(range)));
   return {};
+}
+
+std::vector<std::string> RequestFields::texts(std::string_view name, std::size_t most,
+                                              std::size_t bytes) {
+  const Json* json = find(name);
+  const Json::Array* all = json == nullptr ? nullptr : json->as_array();
+  std::vector<std::string> texts;
+  if (all != nullptr && all->size() <= most) {
+    for (const Json& item : *all) {
+      const std::string* text = item.as_string();
+      if (text == nullptr || text->empty() || text->size() > bytes) break;
+      texts.push_back(*text);
+    }
+  }
+  if (all == nullptr || all->empty() || texts.size() != all->size())
+    wrong(name, fmt::format("an array of 1 to {} texts", most));
+  return texts;
+}
+
+const Json* RequestFields::object(std::string_view name) {
+  const Json* json = find(name);
+  if (json == nullptr || json->as_object() != nullptr) return json;
+  wrong(name, "an object");
+  return nullptr;
 }
 
 const Json::Array* RequestFields::objects(std::string_view name, std::size_t most) {

@@ -48,6 +48,7 @@ class RequestFields {
   std::int64_t count(std::string_view name, std::int64_t low, std::int64_t high);
   double number(std::string_view name, double fallback, NumberRange range);
   std::optional<bool> boolean(std::string_view name);
+  std::optional<std::string> text(std::string_view name);
   template <class T>
   std::optional<T> choice(std::string_view name,
                           std::initializer_list<std::pair<std::string_view, T>> values) {
@@ -66,6 +67,10 @@ class RequestFields {
   std::vector<std::int64_t> integers(std::string_view name, std::size_t wanted,
                                      std::string_view expected);
   std::vector<double> numbers(std::string_view name, std::size_t most, NumberRange range);
+  // 1 to `most` texts that must be there, none empty or longer than `bytes`.
+  std::vector<std::string> texts(std::string_view name, std::size_t most, std::size_t bytes);
+  // The object `name`; null when absent.
+  const Json* object(std::string_view name);
   // The array of objects `name`; null when there is none of 1 to `most`.
   const Json::Array* objects(std::string_view name, std::size_t most);
 

@@ -9,6 +9,7 @@
 #include "query/select.h"
 #include "query/summary.h"
 #include "server/api/handlers.h"
+#include "server/api/run_json.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
@@ -38,66 +39,6 @@ std::optional<store::RunStatus> parse_status(std::string_view name) {
     if (store::status_name(status) == name) return status;
   }
   return std::nullopt;
-}
-
-const std::string* find_fact(const codec::Attributes& facts, std::string_view key) {
-  const auto found =
-      std::ranges::find_if(facts, [&](const auto& fact) { return fact.first == key; });
-  return found != facts.end() ? &found->second : nullptr;
-}
-
-void write_optional_text(JsonWriter& json, std::string_view name, const std::string& text) {
-  json.key(name);
-  if (text.empty()) {
-    json.null();
-  } else {
-    json.value(std::string_view(text));
-  }
-}
-
-void write_exit(JsonWriter& json, std::string_view name, std::optional<std::int32_t> value) {
-  json.key(name);
-  if (value) {
-    json.value(*value);
-  } else {
-    json.null();
-  }
-}
-
-void write_loss(JsonWriter& json, const query::Loss* loss) {
-  json.key("loss");
-  if (loss == nullptr) {
-    json.null();
-    return;
-  }
-  json.begin_object().member("metric", loss->metric).member("value", loss->value).key("step");
-  if (loss->step) {
-    json.value(*loss->step);
-  } else {
-    json.null();
-  }
-  json.end_object();
-}
-
-// The members that a run has in lists and alone.
-void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss) {
-  json.member("id", run.id.hex()).member("name", run.name);
-  json.member("experiment_id", experiment_text(run.experiment))
-      .member("experiment", run.experiment_name);
-  json.member("workload_id", run.workload.hex());
-  write_optional_text(json, "workload", run.workload_name);
-  json.member("status", store::status_name(run.status));
-  json.key("start_ns");
-  write_time(json, run.start);
-  json.key("end_ns");
-  write_time(json, run.end);
-  json.member("duration_s", seconds(std::max(Nanos(0), run.end.value_or(run.newest) - run.start)));
-  write_exit(json, "exit_code", run.exit_code);
-  write_exit(json, "exit_signal", run.exit_signal);
-  json.member("host", run.host).key("command");
-  const std::string* command = find_fact(run.info, "command");
-  write_json_text(json, command != nullptr ? *command : "null");
-  write_loss(json, loss);
 }
 
 void write_texts(JsonWriter& json, std::string_view name, const codec::Attributes& facts) {
@@ -226,14 +167,7 @@ Response experiments(const Request&, Context& context) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("experiments").begin_array();
-  for (const store::Experiment& experiment : *found) {
-    json.begin_object()
-        .member("id", experiment_text(experiment.id))
-        .member("name", experiment.name)
-        .key("created_ns");
-    write_time(json, experiment.created);
-    json.member("runs", experiment.runs).member("running", experiment.running).end_object();
-  }
+  for (const store::Experiment& experiment : *found) write_experiment(json, experiment);
   json.end_array().end_object();
   return json_response(std::move(body));
 }

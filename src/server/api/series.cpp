@@ -1,6 +1,7 @@
 // The series of a run, with what the catalogue knows of them.
 #include "core/json.h"
 #include "metric/catalogue.h"
+#include "metric/foreign.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
@@ -20,6 +21,16 @@ std::string_view aggregation_name(metric::Aggregation aggregation) {
   return "mean";
 }
 
+// Another tool's metric: which one of the catalogue it is, and what makes its values that one's.
+void write_alias(JsonWriter& json, const store::Series& series) {
+  const auto foreign = metric::find_foreign(series.name);
+  const bool known = foreign && !foreign->alias.empty();
+  json.key("alias_of");
+  known ? json.value(foreign->alias) : json.null();
+  json.key("alias_factor");
+  write_number(json, known ? std::optional(foreign->factor) : std::nullopt);
+}
+
 void write_catalogue(JsonWriter& json, const store::Series& series) {
   const metric::Metric* known = metric::find_metric(series.name);
   json.key("rate_unit");
@@ -32,6 +43,7 @@ void write_catalogue(JsonWriter& json, const store::Series& series) {
   json.member("aggregation", aggregation_name(series.aggregation));
   json.member("group", known != nullptr ? known->group : "software");
   json.member("description", known != nullptr ? known->describe : "");
+  write_alias(json, series);
 }
 
 void write_series(JsonWriter& json, const store::Series& series) {

@@ -2,9 +2,11 @@
 #include <fmt/core.h>
 
 #include "core/json.h"
+#include "core/text.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
+#include "store/page/phases.h"
 
 namespace corral::server::api {
 namespace {
@@ -34,18 +36,56 @@ void write_phase(JsonWriter& json, const store::Phase& phase) {
   json.end_array().end_object();
 }
 
+constexpr std::int64_t kMostPhases = 1'000'000;
+constexpr double kLongestPhase = 1e9;  // seconds
+
+tl::expected<store::page::PhaseChoice, Response> read_choice(const Request& request) {
+  store::page::PhaseChoice choice;
+  const auto wrong = [&](std::string_view name, std::string_view expected) {
+    return tl::unexpected<Response>(
+        bad_query(name, expected, request.query_value(name).value_or("")));
+  };
+  for (const auto& [name, time] :
+       {std::pair("from_ns", &choice.window.from), std::pair("to_ns", &choice.window.to)}) {
+    const auto text = request.query_value(name);
+    if (!text) continue;
+    const auto value = parse_int(*text);
+    if (!value) return wrong(name, "nanoseconds of UTC");
+    *time = utc_time(*value);
+  }
+  if (choice.window.from >= choice.window.to) return wrong("to_ns", "later than from_ns");
+  if (const auto text = request.query_value("shortest_s")) {
+    const auto shortest = parse_double(*text);
+    if (!shortest || !(*shortest >= 0 && *shortest <= kLongestPhase))
+      return wrong("shortest_s", "between 0 and 1e9 seconds");
+    choice.shortest = Nanos(static_cast<std::int64_t>(*shortest * 1e9));
+  }
+  if (request.query_value("limit")) {
+    const auto limit = query_int(request, "limit", {1, kMostPhases, kMostPhases});
+    if (!limit) return wrong("limit", "between 1 and 1000000");
+    choice.limit = static_cast<std::size_t>(*limit);
+  }
+  return choice;
+}
+
 }  // namespace
 
 Response phases(const Request& request, Context& context) {
+  const auto choice = read_choice(request);
+  if (!choice) return choice.error();
   const Result<RunId> run = query::select_run(context.store, request.param("run"));
   if (!run) return error_response(run.error());
-  const auto found = context.store.phases(*run);
-  if (!found) return error_response(found.error());
+  store::page::ChosenPhases found;
+  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
+    found = TRY(store::page::choose_phases(reading.db, *run, *choice));
+    return {};
+  });
+  if (!done) return error_response(done.error());
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("phases").begin_array();
-  for (const store::Phase& phase : *found) write_phase(json, phase);
-  json.end_array().end_object();
+  for (const store::Phase& phase : found.phases) write_phase(json, phase);
+  json.end_array().member("left_out", found.left_out).end_object();
   return json_response(std::move(body));
 }
 

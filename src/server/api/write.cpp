@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/text.h"
+#include "server/api/request_fields.h"
 
 namespace corral::server::api {
 
@@ -96,6 +97,10 @@ std::string_view end_reason_name(codec::EndReason reason) {
       return "not_started";
   }
   return "unknown";
+}
+
+Response bad_body(const RequestError& error) {
+  return error_response(error.error, {.field = error.field, .position = error.position});
 }
 
 Response bad_query(std::string_view name, std::string_view expected, std::string_view got) {

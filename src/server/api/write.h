@@ -10,7 +10,7 @@
 #include "codec/frame.h"
 #include "core/json.h"
 #include "core/time.h"
-#include "server/http/response.h"
+#include "server/http_types.h"
 
 namespace corral::server::api {
 
@@ -29,6 +29,9 @@ std::string_view log_stream_name(codec::LogStream stream);
 std::optional<codec::LogStream> parse_log_stream(std::string_view name);
 std::string_view end_reason_name(codec::EndReason reason);
 
+struct RequestError;
+// The error of a JSON body, with where it stands.
+Response bad_body(const RequestError& error);
 // 400 that names a query parameter.
 Response bad_query(std::string_view name, std::string_view expected, std::string_view got);
 // The parameter as an integer in [low, high]; `fallback` when absent.

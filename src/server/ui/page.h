@@ -2,16 +2,15 @@
 // gzipped.
 //
 // Names under /assets that carry a hash of their content are cached for ever; all else is asked for
-// again with its ETag. A path of the single-page application ("/", "/runs/...") answers index.html.
-// Without web/dist a sentence says how to get it.
+// again with its ETag. A path of the single-page application ("/", "/runs/...", "/board", ...)
+// answers index.html. Without web/dist a sentence says how to get it.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 #include "server/context.h"
-#include "server/http/request.h"
-#include "server/http/response.h"
+#include "server/http_types.h"
 
 namespace corral::server::ui {
 

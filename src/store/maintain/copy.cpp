@@ -79,7 +79,9 @@ Result<std::optional<std::int64_t>> mark_of(Connection& db) {
 
 Result<> refuse_data(Connection& db) {
   for (const Table& table : tables()) {
-    if (TRY(db.number(fmt::format("SELECT 1 FROM {} LIMIT 1", table.name)))) {
+    // Every store begins with experiment 0.
+    const std::string_view own = table.name == "experiments" ? " WHERE id <> 0" : "";
+    if (TRY(db.number(fmt::format("SELECT 1 FROM {}{} LIMIT 1", table.name, own)))) {
       return fail(Code::kAlreadyExists,
                   db.name() + " holds data already: a copy goes into an empty store, name another");
     }
@@ -92,11 +94,12 @@ Result<> Copy::prepare(std::int64_t print) {
   if (!mark) {
     TRY(sql::migrate(to_));
     TRY(refuse_data(to_));
-    return to_.exec("INSERT INTO meta (key, value) VALUES ('copying', ?1)", print);
+    TRY(to_.exec("INSERT INTO meta (key, value) VALUES ('copying', 0)"));
+  } else {
+    report_.continued = *mark == print;
+    if (report_.continued) return {};
+    TRY(to_.exec("UPDATE meta SET value = 0 WHERE key = 'copying'"));
   }
-  report_.continued = *mark == print;
-  if (report_.continued) return {};
-  TRY(to_.exec("UPDATE meta SET value = 0 WHERE key = 'copying'"));
   TRY(clear());
   return to_.exec("UPDATE meta SET value = ?1 WHERE key = 'copying'", print);
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace corral::store::maintain {
 namespace {
@@ -13,6 +14,8 @@ Value value_at(const sql::Statement& row, int column, sql::Type type) {
   if (value.null) return value;
   if (type == sql::Type::kInteger) {
     value.integer = row.integer(column);
+  } else if (type == sql::Type::kReal) {
+    value.integer = std::bit_cast<std::int64_t>(row.real(column));
   } else if (type == sql::Type::kText) {
     value.bytes = row.text(column);
   } else {
@@ -52,6 +55,9 @@ std::string parameters(std::size_t count) {
 void bind_value(sql::Statement& statement, int index, sql::Type type, const Value& value) {
   if (type == sql::Type::kInteger) {
     statement.set(index, value.null ? std::nullopt : std::optional(value.integer));
+  } else if (type == sql::Type::kReal) {
+    statement.set(index,
+                  value.null ? std::nullopt : std::optional(std::bit_cast<double>(value.integer)));
   } else if (type == sql::Type::kText) {
     statement.set(index, value.null ? std::nullopt : std::optional<std::string_view>(value.bytes));
   } else {

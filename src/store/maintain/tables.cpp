@@ -10,11 +10,12 @@ namespace corral::store::maintain {
 namespace {
 
 constexpr std::array kTables = {
-    Table{"experiments", "id name$ created", 1, true, 1000},
+    Table{"experiments", "id name$ created lifecycle updated artifact_location$ kept", 1, true,
+          1000},
     Table{"workloads", "key id# experiment name$ created", 1, true, 1000},
     Table{"runs",
           "key id# name$ experiment workload status supervised started ended newest end_reason "
-          "exit_code exit_signal host$",
+          "exit_code exit_signal host$ lifecycle user_id$ artifact_uri$ client_status client_end",
           1, true, 1000},
     Table{"facts", "run kind key$ value$", 3, false, 500},
     Table{"sessions",
@@ -38,6 +39,37 @@ constexpr std::array kTables = {
     Table{"log_streams", "run stream length", 2, false, 1000},
     Table{"removed_runs", "id# key workload removed", 1, false, 1000},
     Table{"removals", "owner_kind owner workload", 2, false, 1000},
+    Table{"removed_artifacts", "id location$", 1, true, 1000},
+    Table{"experiment_tags", "experiment key$ value$", 2, false, 500},
+    Table{"datasets", "id experiment name$ digest$ source_type$ source$ dataset_schema$ profile$",
+          1, true, 16},
+    Table{"run_inputs", "run dataset context$ tags$", 2, false, 500},
+    Table{
+        "logged_models",
+        "id$ experiment name$ model_type$ source_run$ status status_message$ artifact_uri$ created "
+        "updated lifecycle",
+        1, false, 500},
+    Table{"logged_model_facts", "model$ kind key$ value$", 3, false, 500},
+    Table{"logged_model_metrics",
+          "model$ run$ key$ time step dataset_digest$ dataset_name$ value~ is_nan", 6, false, 1000},
+    Table{"run_models", "run direction model$ step", 3, false, 1000},
+    Table{"registered_models", "name$ created updated description$ last_version", 1, false, 500},
+    Table{"registered_model_tags", "model$ key$ value$", 2, false, 100},
+    Table{"registered_model_aliases", "model$ alias$ version", 2, false, 1000},
+    Table{"model_versions",
+          "model$ version created updated description$ user_id$ stage$ source$ storage_location$ "
+          "source_run$ run_link$ model_id$ status status_message$",
+          2, false, 500},
+    Table{"model_version_tags", "model$ version key$ value$", 3, false, 100},
+    Table{"traces",
+          "id$ experiment source_run$ client_request_id$ started duration state request_preview$ "
+          "response_preview$",
+          1, false, 200},
+    Table{"trace_facts", "trace$ kind key$ value$", 3, false, 200},
+    Table{"spans", "trace$ id$ content#", 2, false, 64},
+    Table{"views", "id$ created state$", 1, false, 16},
+    Table{"boards", "name$ updated state$", 1, false, 16},
+    Table{"notes", "id run time created text$", 1, true, 200},
 };
 
 // What a removed run leaves: its sessions for good, the rest until it is cleaned (sql/remove.h).
@@ -69,6 +101,21 @@ constexpr std::array kReferences = {
     Reference{"events", "session", "sessions", "key"},
     Reference{"logs", "run", "runs", "key", kRunGoes},
     Reference{"log_streams", "run", "runs", "key", kRunGoes},
+    Reference{"experiment_tags", "experiment", "experiments", "id"},
+    Reference{"datasets", "experiment", "experiments", "id"},
+    Reference{"run_inputs", "run", "runs", "key", kRunGoes},
+    Reference{"run_inputs", "dataset", "datasets", "id"},
+    Reference{"run_models", "run", "runs", "key", kRunGoes},
+    Reference{"logged_models", "experiment", "experiments", "id"},
+    Reference{"logged_model_facts", "model", "logged_models", "id"},
+    Reference{"logged_model_metrics", "model", "logged_models", "id"},
+    Reference{"registered_model_tags", "model", "registered_models", "name"},
+    Reference{"registered_model_aliases", "model", "registered_models", "name"},
+    Reference{"model_versions", "model", "registered_models", "name"},
+    Reference{"traces", "experiment", "experiments", "id"},
+    Reference{"trace_facts", "trace", "traces", "id"},
+    Reference{"spans", "trace", "traces", "id"},
+    Reference{"notes", "run", "runs", "key", kRunGoes},
 };
 
 }  // namespace
@@ -90,6 +137,7 @@ std::vector<Column> columns_of(const Table& table) {
     Column column;
     if (word.ends_with('$')) column.type = sql::Type::kText;
     if (word.ends_with('#')) column.type = sql::Type::kBlob;
+    if (word.ends_with('~')) column.type = sql::Type::kReal;
     if (column.type != sql::Type::kInteger) word.remove_suffix(1);
     column.name = word;
     columns.push_back(std::move(column));

@@ -18,7 +18,7 @@ struct Column {
 };
 struct Table {
   std::string_view name;
-  std::string_view columns;  // by spaces; text ends in $, bytes in #; the key's come first
+  std::string_view columns;  // by spaces; text ends in $, bytes in #, reals in ~; the key's first
   std::size_t keys = 1;
   bool identity = false;  // the engine numbers its rows
   std::size_t page = 0;   // rows that are read at once: a few MiB

@@ -66,7 +66,8 @@ std::string value_of(const Options& options, std::string_view keyword) {
   return {};
 }
 
-Result<> check_server(PGconn* handle, const std::string& name) {
+Result<> check_server(PGconn* handle, const std::string& name, Mode mode) {
+  if (mode == Mode::kForeign) return {};
   const int version = PQserverVersion(handle);
   if (version < kOldestServer) {
     return fail(Code::kUnsupported,
@@ -138,7 +139,7 @@ Result<> wait_until_connected(PGconn* handle, const std::string& name) {
   }
 }
 
-Result<Handle> connect(const std::string& url, const std::string& name) {
+Result<Handle> connect(const std::string& url, const std::string& name, Mode mode) {
   // What stands before the URL is a default that the URL may change.
   constexpr const char* kKeywords[] = {"keepalives_idle",           "keepalives_interval",
                                        "keepalives_count",          "tcp_user_timeout",
@@ -154,7 +155,7 @@ Result<Handle> connect(const std::string& url, const std::string& name) {
   PQsetErrorVerbosity(handle.get(), PQERRORS_DEFAULT);
   PQsetNoticeReceiver(
       handle.get(), [](void*, const PGresult*) {}, nullptr);
-  TRY(check_server(handle.get(), name));
+  TRY(check_server(handle.get(), name, mode));
   return handle;
 }
 
@@ -302,6 +303,15 @@ class PgConnection final : public sql::Connection {
                        "LIMIT 1"))
                 .has_value();
   }
+  Result<std::vector<std::string>> columns(std::string_view table) override {
+    std::vector<std::string> names;
+    sql::Statement row =
+        TRY(query("SELECT CAST(column_name AS text) FROM information_schema.columns WHERE "
+                  "table_schema = current_schema() AND table_name = ?1 ORDER BY ordinal_position",
+                  table));
+    while (TRY(row.step())) names.push_back(row.text(0));
+    return names;
+  }
   Result<std::int64_t> bytes() override {
     return TRY(number("SELECT CAST(coalesce(sum(pg_total_relation_size(c.oid)), 0) AS BIGINT) "
                       "FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = "
@@ -395,7 +405,7 @@ double PgCursor::real(int column) const {
 
 // ---- Connection, continued
 Result<> PgConnection::open() {
-  handle_ = TRY(connect(url_, name_));
+  handle_ = TRY(connect(url_, name_, mode_));
   ++generation_;
   unanswered_ = 0;
   // The server's and the role's defaults may be anything; acknowledged means on the disk.
@@ -403,7 +413,7 @@ Result<> PgConnection::open() {
       "SET client_min_messages = warning; SET statement_timeout = 0; SET lock_timeout = '1s'; ";
   // A writer that stands still or is gone in the middle of a transaction must not keep its locks.
   settings +=
-      mode_ == Mode::kReadOnly
+      mode_ == Mode::kReadOnly || mode_ == Mode::kForeign
           ? "SET idle_in_transaction_session_timeout = 0; "
           : "SET idle_in_transaction_session_timeout = '15s'; SET tcp_keepalives_idle = 10; "
             "SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; ";

@@ -15,7 +15,8 @@ namespace corral::store::postgres {
 
 // kRelaxed writes with synchronous_commit = off: what was committed in the last instants before the
 // database server goes down may be gone, nothing else is harmed.
-enum class Mode { kReadWrite, kReadOnly, kRelaxed };
+// kForeign reads another program's database, on a server of any version.
+enum class Mode { kReadWrite, kReadOnly, kRelaxed, kForeign };
 
 // `url`: postgresql://[user[:password]@][host][:port][/database][?parameters]; what it leaves open
 // comes from PGHOST..., PGPASSWORD and ~/.pgpass, as with psql. A role of its own needs no more

@@ -149,6 +149,30 @@ TEST_F(PostgresNodes, AServerThatCrashesLosesAndDoublesNothing) {
   for (int n = 0; n < 2; ++n) EXPECT_EQ(values_of(*nodes_[1 - n], runs[n], "x"), numbers(sent[n]));
 }
 
+// Another store stands for a replica that has nothing yet.
+TEST_F(PostgresNodes, AFreshViewHasWhatTheReplicaLacks) {
+  const auto behind = server_->new_schema();
+  ASSERT_TRUE(behind);
+  ASSERT_TRUE(open_postgres_store({.url = *behind}));
+  const auto store = open_postgres_store({.url = url_, .read_url = *behind});
+  ASSERT_TRUE(store) << store.error().message;
+  const RunId run = RunId::random();
+  SessionWriter writer;
+  must(**store, {writer.frame(session_body(run)),
+                 writer.frame(codec::SchemaBody{.series = {series_def(1, "x")}}),
+                 writer.frame(samples(1, {{2000, 1.0}}))});
+  const std::array id{(*store)->series_of(run)->at(0).id};
+  std::size_t chunks = 0;
+  const auto count = [&](PointView& view) -> Result<> {
+    chunks = view.recent(id[0]).size();
+    return {};
+  };
+  ASSERT_TRUE((*store)->view(id, count));
+  EXPECT_EQ(chunks, 0U);
+  ASSERT_TRUE((*store)->fresh_view(id, count));
+  EXPECT_EQ(chunks, 1U);
+}
+
 TEST_F(PostgresNodes, ACutConnectionIsMadeAgain) {
   const RunId run = RunId::random();
   Appender appender(*nodes_[0], run, &until_taken);

@@ -9,8 +9,8 @@
 namespace corral::store {
 namespace {
 
-constexpr std::size_t kIntegers = 9;
-constexpr std::size_t kReals = 4;
+constexpr std::size_t kIntegers = 11;
+constexpr std::size_t kReals = 5;
 constexpr std::int64_t kFirstStep = 1;  // flags
 constexpr std::int64_t kValue = 2;
 constexpr std::int64_t kValueStep = 4;
@@ -26,11 +26,13 @@ std::array<std::int64_t, kIntegers> integers_of(SeriesId id, const SeriesDelta& 
           flags,
           s.first_step.value_or(0),
           s.value_time.value_or(0),
-          s.value_step.value_or(0)};
+          s.value_step.value_or(0),
+          s.top.step,
+          s.top.time};
 }
 
 std::array<double, kReals> reals_of(const SeriesDelta& s) {
-  return {s.last.value_or(0), s.min.value_or(0), s.max.value_or(0), s.sum};
+  return {s.last.value_or(0), s.min.value_or(0), s.max.value_or(0), s.sum, s.top.value};
 }
 
 SeriesDelta delta_of(const std::array<std::int64_t, kIntegers>& i,
@@ -43,12 +45,24 @@ SeriesDelta delta_of(const std::array<std::int64_t, kIntegers>& i,
   if ((i[5] & kFirstStep) != 0) s.first_step = i[6];
   if ((i[5] & kValueStep) != 0) s.value_step = i[8];
   s.sum = r[3];
+  s.top = {.step = i[9], .time = i[10], .value = r[4]};
   if ((i[5] & kValue) == 0) return s;
   s.value_time = i[7];
   s.last = r[0];
   s.min = r[1];
   s.max = r[2];
   return s;
+}
+
+TopPoint top_of(const codec::SamplingGroup& group, std::span<const double> values) {
+  TopPoint top;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const TopPoint point{.step = group.steps.empty() ? 0 : group.steps[i],
+                         .time = group.times[i],
+                         .value = values[i]};
+    if (i == 0 || top.below(point)) top = point;
+  }
+  return top;
 }
 
 SeriesDelta delta_of(const codec::SamplingGroup& group, std::span<const double> values) {
@@ -58,6 +72,7 @@ SeriesDelta delta_of(const codec::SamplingGroup& group, std::span<const double> 
   s.nan = bucket.not_finite();
   s.first_time = group.times.front();
   s.last_time = group.times.back();
+  s.top = top_of(group, values);
   if (!group.steps.empty()) s.first_step = group.steps.front();
   if (bucket.count == bucket.not_finite()) return s;
   s.value_time = group.times[bucket.last_at];

@@ -183,6 +183,8 @@ class Connection {
   virtual Result<> flush() { return {}; }
   virtual Result<bool> has_table(std::string_view table) = 0;
   virtual Result<bool> empty() = 0;  // no tables at all
+  // Names of a table's columns, generated ones too; none when there is no such table.
+  virtual Result<std::vector<std::string>> columns(std::string_view table) = 0;
   // Bytes that the database takes.
   virtual Result<std::int64_t> bytes() = 0;
 

@@ -236,8 +236,9 @@ Result<> Ingest::finish(Call& call, LockRuns lock) {
   }
   failpoint::reach("ingest.finish");
   for (const std::int64_t workload : call.data_workloads) {
+    // Without the plus SQLite takes the index of the status, that is, every run that goes on.
     Statement row =
-        TRY(db_.query("SELECT id FROM runs WHERE workload = ?1 AND status = 0", workload));
+        TRY(db_.query("SELECT id FROM runs WHERE workload = ?1 AND +status = 0", workload));
     while (TRY(row.step())) call.data_runs.insert(row.id128<RunId>(0));
   }
   TRY(db_.flush());

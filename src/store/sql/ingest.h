@@ -47,6 +47,12 @@ inline tl::unexpected<Error> lost_race() {
   return fail(Code::kConflict, "another server stored the same thing at the same moment");
 }
 
+struct StoredBatch {
+  std::int64_t session = 0;  // key
+  std::size_t bytes = 0;
+  std::uint64_t points = 0;
+};
+
 class Ingest {
  public:
   explicit Ingest(Connection& database) : db_(database) {}
@@ -62,15 +68,13 @@ class Ingest {
   // Directly before the COMMIT.
   Result<> finish_group();
   void forget();
-  // Batch rows kept since the last call: the session's key and the row's bytes.
-  std::vector<std::pair<std::int64_t, std::size_t>> take_batches() {
-    return std::exchange(batches_, {});
-  }
+  // Batch rows kept since the last call.
+  std::vector<StoredBatch> take_batches() { return std::exchange(batches_, {}); }
 
  private:
   // What is to be done once for many calls, or told once they are stored.
   using Newest = std::map<std::int64_t, std::int64_t>;  // run key -> newest UTC time
-  using Batches = std::vector<std::pair<std::int64_t, std::size_t>>;
+  using Batches = std::vector<StoredBatch>;
   // Of one append() call.
   struct Call {
     AppendResult result;
@@ -91,6 +95,7 @@ class Ingest {
   // ingest_rows.cpp: the rows of one accepted frame
   Result<> store(Call& call, SessionState& session, const codec::Frame& frame,
                  const Content& content);
+  static std::uint64_t points_of(const std::vector<codec::SamplesBody>& samples);
   Result<> store_batch(Call& call, SessionState& session, const codec::Frame& frame,
                        const Content& content);
   Result<> store_phases(const SessionState& session, const std::vector<codec::PhaseRecord>& phases);
@@ -101,6 +106,10 @@ class Ingest {
   Result<> store_end(Call& call, const SessionState& session, const codec::RunEndBody& end);
   Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                      const codec::GapBody& gap);
+  // ingest_client.cpp. True: the fact is no row of its own.
+  Result<bool> client_says(const SessionState& session, const codec::Fact& fact);
+  Result<> move_run(std::int64_t run, const std::string& experiment);
+  Result<> client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms);
   using SeriesDefs = std::vector<const codec::SeriesDef*>;
   // What the store knows of a frame's series, by owner kind, name and source.
   using KnownSeries =

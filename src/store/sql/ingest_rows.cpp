@@ -129,6 +129,16 @@ Result<> Ingest::make_series(const SessionState& session, const SeriesDefs& defs
   return {};
 }
 
+std::uint64_t Ingest::points_of(const std::vector<codec::SamplesBody>& samples) {
+  std::uint64_t points = 0;
+  for (const codec::SamplesBody& body : samples) {
+    for (const codec::SampleGroup& group : body.groups) {
+      for (const codec::Column& column : group.columns) points += column.values.size();
+    }
+  }
+  return points;
+}
+
 // The row holds the frame as it came; of a bundle, its other sections too (they are small).
 Result<> Ingest::store_batch(Call& call, SessionState& session, const codec::Frame& frame,
                              const Content& content) {
@@ -138,7 +148,8 @@ Result<> Ingest::store_batch(Call& call, SessionState& session, const codec::Fra
                 "?3, ?4, ?5, ?6)",
                 session.key, frame.header.first, frame.header.last, utc(content.sample_times->low),
                 utc(content.sample_times->high), frame.raw));
-  call_batches_.emplace_back(session.key, frame.raw.size());
+  call_batches_.push_back(
+      {.session = session.key, .bytes = frame.raw.size(), .points = points_of(content.samples)});
   call.data_workloads.insert(session.workload);
   return {};
 }
@@ -179,6 +190,7 @@ Result<> Ingest::store_phases(const SessionState& session,
 Result<bool> Ingest::store_facts(const SessionState& session,
                                  const std::vector<codec::Fact>& facts) {
   for (const codec::Fact& fact : facts) {
+    if (TRY(client_says(session, fact))) continue;
     const bool drop = fact.kind == codec::FactKind::kDrop;
     TRY(db_.defer(drop
                       ? "INSERT INTO facts (run, kind, key, value) VALUES (?1, ?2, ?3, ?4) ON "
@@ -242,7 +254,8 @@ Result<> Ingest::store_log(const SessionState& session, const codec::LogBody& lo
 Result<> Ingest::store_end(Call& call, const SessionState& session, const codec::RunEndBody& end) {
   call.changed_runs.insert(session.run_id);
   return db_.defer(
-      "UPDATE runs SET status = ?2, ended = ?3, end_reason = ?4, exit_code = ?5, exit_signal = ?6 "
+      "UPDATE runs SET status = ?2, ended = ?3, end_reason = ?4, exit_code = ?5, exit_signal = ?6, "
+      "client_status = CASE WHEN client_status <= 2 THEN NULL ELSE client_status END "
       "WHERE key = ?1 AND (end_reason IS NULL OR end_reason = ?7 OR ?4 <> ?7)",
       session.run, status_of(end), session.anchor.to_utc(end.time), end.reason, end.exit_code,
       end.exit_signal, codec::EndReason::kUnknown);

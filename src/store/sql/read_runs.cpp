@@ -1,4 +1,7 @@
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <unordered_map>
 
 #include "store/sql/reads.h"
 
@@ -64,12 +67,26 @@ Result<> read_facts(Connection& db, std::int64_t key, Run& run) {
 
 // Every clause has its fixed parameter, so that all filters bind the same values.
 std::string where_of(const RunFilter& filter, bool paged) {
-  std::string where = "WHERE TRUE";
+  std::string where = "WHERE r.lifecycle = 0";
   if (filter.experiment) where += " AND r.experiment = ?1";
   if (filter.workload) where += " AND r.workload = (SELECT key FROM workloads WHERE id = ?2)";
   if (filter.status) where += " AND r.status = ?3";
   if (paged && filter.before) where += " AND (r.started, r.id) < (?4, ?5)";
   return where;
+}
+
+// Statements for up to so many keys, of which one form is prepared.
+constexpr std::size_t kAtOnce = 64;
+
+std::string for_keys(std::string sql) {
+  for (std::size_t i = 1; i <= kAtOnce; ++i) sql += fmt::format("{}?{}", i == 1 ? " (" : ", ", i);
+  return sql + ")";
+}
+Result<Statement> bind_keys(Result<Statement> query, std::span<const std::int64_t> keys) {
+  Statement row = TRY(std::move(query));
+  for (std::size_t i = 0; i < kAtOnce; ++i)
+    row.set(static_cast<int>(i + 1), keys[std::min(i, keys.size() - 1)]);
+  return row;
 }
 
 Result<std::vector<RunId>> ids_of(Result<Statement> query) {
@@ -100,7 +117,9 @@ Result<std::vector<Experiment>> read_experiments(Connection& db) {
   Statement row = TRY(db.query(
       "SELECT e.id, e.name, e.created, count(r.key), count(CASE WHEN r.status = 0 THEN 1 END) FROM "
       "experiments e "
-      "LEFT JOIN runs r ON r.experiment = e.id GROUP BY e.id ORDER BY e.created DESC, e.id DESC"));
+      "LEFT JOIN runs r ON r.experiment = e.id AND r.lifecycle = 0 WHERE e.lifecycle = 0 GROUP BY "
+      "e.id "
+      "HAVING e.id <> 0 OR count(r.key) > 0 ORDER BY e.created DESC, e.id DESC"));
   std::vector<Experiment> experiments;
   while (TRY(row.step())) {
     experiments.push_back({.id = ExperimentId{row.integer(0)},
@@ -126,7 +145,8 @@ Result<std::vector<Workload>> read_workloads(Connection& db,
                       .created = row.utc(4),
                       .runs = {}};
     workload.runs = TRY(ids_of(
-        db.query("SELECT id FROM runs WHERE workload = ?1 ORDER BY started, id", row.integer(0))));
+        db.query("SELECT id FROM runs WHERE workload = ?1 AND lifecycle = 0 ORDER BY started, id",
+                 row.integer(0))));
     workloads.push_back(std::move(workload));
   }
   return workloads;
@@ -155,6 +175,34 @@ Result<std::optional<Run>> read_run(Connection& db, RunId id) {
   Run run = run_of_row(row);
   TRY(read_facts(db, row.integer(0), run));
   return run;
+}
+
+Result<std::vector<Run>> read_listed_runs(Connection& db, std::span<const std::int64_t> keys) {
+  std::unordered_map<std::int64_t, Run> found;
+  for (std::span<const std::int64_t> left = keys; !left.empty();) {
+    const auto some = left.first(std::min(kAtOnce, left.size()));
+    {
+      static const std::string runs_sql = for_keys(std::string(kRunColumns) + "WHERE r.key IN");
+      Statement row = TRY(bind_keys(db.query(runs_sql), some));
+      while (TRY(row.step())) found.emplace(row.integer(0), run_of_row(row));
+    }
+    static const std::string commands_sql =
+        for_keys("SELECT run, value FROM facts WHERE kind = 2 AND key = 'command' AND run IN");
+    static_assert(static_cast<int>(codec::FactKind::kInfo) == 2);
+    Statement row = TRY(bind_keys(db.query(commands_sql), some));
+    while (TRY(row.step())) {
+      const auto run = found.find(row.integer(0));
+      if (run != found.end()) run->second.info.emplace_back("command", row.text(1));
+    }
+    left = left.subspan(some.size());
+  }
+  std::vector<Run> runs;
+  runs.reserve(keys.size());
+  for (const std::int64_t key : keys) {
+    const auto run = found.find(key);
+    if (run != found.end()) runs.push_back(std::move(run->second));
+  }
+  return runs;
 }
 
 Result<std::vector<RunId>> read_matching_runs(Connection& db, std::string_view text) {

@@ -1,3 +1,9 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "metric/foreign.h"
 #include "store/sql/reads.h"
 #include "store/sql/series_statistics.h"
 
@@ -21,6 +27,10 @@ Series series_of_row(const Statement& row, std::string owner_id) {
   series.name = row.text(4);
   series.source = row.text(5);
   series.unit = row.text(6);
+  if (series.unit.empty()) {
+    // Of a tool that names units nowhere but in its documentation.
+    if (const auto foreign = metric::find_foreign(series.name)) series.unit = foreign->unit;
+  }
   return series;
 }
 
@@ -49,7 +59,71 @@ Result<> fill(Connection& db, Caches& caches, std::vector<Series>& series) {
   return {};
 }
 
+// Owners of one statement.
+constexpr std::size_t kOwnersAtOnce = 64;
+
+std::string places(std::size_t first, std::size_t count) {
+  std::string text = "(";
+  for (std::size_t i = 0; i < count; ++i)
+    text += fmt::format("{}?{}", i == 0 ? "" : ", ", first + i);
+  return text + ")";
+}
+
+// The places of a list that is shorter repeat its first member.
+template <class T>
+void bind_list(Statement& row, std::size_t first, std::size_t count, std::span<const T> list) {
+  for (std::size_t i = 0; i < count; ++i)
+    row.set(static_cast<int>(first + i), list[i < list.size() ? i : 0]);
+}
+
+Result<> read_some_named(Connection& db, Caches& caches, const NamedSeries& wanted,
+                         std::vector<OwnedSeries>& found) {
+  static const std::string sql =
+      "SELECT x.id, x.owner_kind, x.kind, x.aggregation, x.name, x.source, x.unit, x.owner, "
+      "m.session, m.local, m.slice, s.utc_minus_boot FROM series x JOIN session_series m ON "
+      "m.series = x.id JOIN sessions s ON s.key = m.session WHERE x.owner_kind = ?1 AND x.name "
+      "IN " +
+      places(2, kMostNames) + " AND x.owner IN " + places(2 + kMostNames, kOwnersAtOnce);
+  Feeds feeds;
+  std::map<SeriesId, OwnedSeries> series;
+  {
+    Statement row = TRY(db.query(sql));
+    row.set(1, wanted.owner);
+    bind_list(row, 2, kMostNames, wanted.names);
+    bind_list(row, 2 + kMostNames, kOwnersAtOnce, wanted.keys);
+    while (TRY(row.step())) {
+      const SeriesId id{row.integer(0)};
+      if (!series.contains(id))
+        series.emplace(id, OwnedSeries{.owner = row.integer(7), .series = series_of_row(row, "")});
+      Feed& feed = feeds[row.integer(8)];
+      feed.series[static_cast<std::uint32_t>(row.integer(9))] = id;
+      if (!row.is_null(10)) feed.slices.insert(row.integer(10));
+      feed.anchor.utc_minus_boot = Nanos(row.integer(11));
+    }
+  }
+  for (const auto& [id, statistics] : TRY(read_statistics(db, caches, feeds))) {
+    OwnedSeries& one = series.at(id);
+    say(one.series, statistics);
+    found.push_back(std::move(one));
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<std::vector<OwnedSeries>> read_series_named(Connection& db, Caches& caches,
+                                                   const NamedSeries& wanted) {
+  CORRAL_ASSERT(wanted.names.size() <= kMostNames);
+  std::vector<OwnedSeries> found;
+  if (wanted.names.empty()) return found;
+  for (NamedSeries left = wanted; !left.keys.empty();) {
+    NamedSeries some = left;
+    some.keys = left.keys.first(std::min(kOwnersAtOnce, left.keys.size()));
+    TRY(read_some_named(db, caches, some, found));
+    left.keys = left.keys.subspan(some.keys.size());
+  }
+  return found;
+}
 
 Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId run) {
   std::vector<Series> series;

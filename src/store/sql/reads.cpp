@@ -1,51 +1,8 @@
 #include "store/sql/reads.h"
 
-#include <charconv>
-
-#include "core/text.h"
 #include "store/content.h"
 
 namespace corral::store::sql {
-namespace {
-
-std::vector<std::uint64_t> links_of(std::string_view text) {
-  std::vector<std::uint64_t> links;
-  if (text.empty()) return links;
-  for (const std::string_view part : split(text, ',')) {
-    std::uint64_t link = 0;
-    std::from_chars(part.data(), part.data() + part.size(), link);
-    links.push_back(link);
-  }
-  return links;
-}
-
-}  // namespace
-
-Result<std::vector<Phase>> read_phases(Connection& db, RunId run) {
-  Statement row = TRY(db.query(
-      "SELECT session, id, parent, kind, started, ended, name, type, lane, links, "
-      "attributes FROM phases "
-      "WHERE run = (SELECT key FROM runs WHERE id = ?1) ORDER BY started NULLS FIRST, session, id",
-      run));
-  std::vector<Phase> phases;
-  while (TRY(row.step())) {
-    Phase phase;
-    phase.session = row.integer(0);
-    phase.id = static_cast<std::uint64_t>(row.integer(1));
-    phase.parent = static_cast<std::uint64_t>(row.integer(2));
-    phase.kind = static_cast<codec::PhaseKind>(row.integer(3));
-    if (!row.is_null(4)) phase.start = row.utc(4);
-    if (!row.is_null(5)) phase.end = row.utc(5);
-    phase.name = row.text(6);
-    phase.type = row.text(7);
-    phase.lane = row.text(8);
-    phase.links = links_of(row.text(9));
-    phase.attributes = attributes_of(row.text(10));
-    phases.push_back(std::move(phase));
-  }
-  return phases;
-}
-
 Result<std::vector<StoredEvent>> read_events(Connection& db, RunId run) {
   Statement row =
       TRY(db.query("SELECT time, name, origin, attributes FROM events WHERE run = (SELECT key FROM "
@@ -62,12 +19,8 @@ Result<std::vector<StoredEvent>> read_events(Connection& db, RunId run) {
   return events;
 }
 
-Result<std::vector<LogChunk>> read_logs(Connection& db, const LogQuery& query) {
-  Statement row =
-      TRY(db.query("SELECT id, stream, start, time, bytes FROM logs WHERE run = (SELECT key FROM "
-                   "runs WHERE id = ?1) "
-                   "AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT ?4",
-                   query.run, query.after_row, query.stream, query.limit));
+Result<std::vector<LogChunk>> chunks_of(Result<Statement> rows) {
+  Statement row = TRY(std::move(rows));
   std::vector<LogChunk> chunks;
   while (TRY(row.step())) {
     const Blob bytes = row.blob(4);
@@ -78,6 +31,13 @@ Result<std::vector<LogChunk>> read_logs(Connection& db, const LogQuery& query) {
                       .bytes = {bytes.begin(), bytes.end()}});
   }
   return chunks;
+}
+
+Result<std::vector<LogChunk>> read_logs(Connection& db, const LogQuery& query) {
+  return chunks_of(db.query(std::string(kLogColumns) +
+                                "(SELECT key FROM runs WHERE id = ?1) AND id > ?2 AND (?3 IS NULL "
+                                "OR stream = ?3) ORDER BY id LIMIT ?4",
+                            query.run, query.after_row, query.stream, query.limit));
 }
 
 Result<std::vector<LogExtent>> read_log_extents(Connection& db, RunId run) {

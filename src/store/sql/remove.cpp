@@ -26,6 +26,7 @@ struct RunRow {
   std::int64_t experiment = 0;
   RunStatus status = RunStatus::kRunning;
   std::string name;
+  std::string artifacts;  // empty: at the usual place
 };
 
 Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
@@ -37,13 +38,50 @@ Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
                   lock,
               id));
   Statement row = TRY(db.query(
-      "SELECT key, workload, experiment, status, name FROM runs WHERE id = ?1" + lock, id));
+      "SELECT key, workload, experiment, status, name, artifact_uri FROM runs WHERE id = ?1" + lock,
+      id));
   if (!TRY(row.step())) return std::nullopt;
   return RunRow{.key = row.integer(0),
                 .workload = row.integer(1),
                 .experiment = row.integer(2),
                 .status = static_cast<RunStatus>(row.integer(3)),
-                .name = row.text(4)};
+                .name = row.text(4),
+                .artifacts = row.text(5)};
+}
+
+// ---- artifacts
+Result<std::string> location_of(Connection& db, ExperimentId id) {
+  Statement row = TRY(db.query("SELECT artifact_location FROM experiments WHERE id = ?1", id));
+  std::string location = TRY(row.step()) ? row.text(0) : std::string();
+  return location.empty() ? default_artifact_location(id) : location;
+}
+
+Result<> note_artifacts(Connection& db, const std::string& location) {
+  return db.exec("INSERT INTO removed_artifacts (location) VALUES (?1)", location);
+}
+
+// Of a directory of its own the run's whole directory goes.
+Result<> note_artifacts_of_run(Connection& db, RunId id, const RunRow& run) {
+  constexpr std::string_view kFiles = "/artifacts";
+  std::string place = run.artifacts;
+  if (place.empty())
+    place = fmt::format("{}/{}{}", TRY(location_of(db, ExperimentId{run.experiment})), id.hex(),
+                        kFiles);
+  if (place.ends_with(fmt::format("/{}{}", id.hex(), kFiles)))
+    place.resize(place.size() - kFiles.size());
+  return note_artifacts(db, place);
+}
+
+// What goes with an experiment's row.
+Result<> note_artifacts_of_experiment(Connection& db, ExperimentId id) {
+  TRY(
+      db.exec("INSERT INTO removed_artifacts (location) SELECT artifact_uri FROM logged_models "
+              "WHERE experiment = ?1 AND artifact_uri <> ''",
+              id));
+  return db.exec(
+      "INSERT INTO removed_artifacts (location) SELECT CAST(?2 AS TEXT) || '/traces/' || id FROM "
+      "traces WHERE experiment = ?1",
+      id, TRY(location_of(db, id)));
 }
 
 Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
@@ -96,8 +134,16 @@ constexpr std::array<Step, 4> kSeriesSteps = {
       "session_series WHERE series IN ({series}) LIMIT ?2) RETURNING 1",
       256},
      {"DELETE FROM series WHERE id IN (SELECT id FROM ({series}) few LIMIT ?2) RETURNING 1", 16}}};
-constexpr std::array<Step, 5> kRunSteps = {
-    {{"DELETE FROM phases WHERE (session, id) IN (SELECT session, id FROM phases WHERE run = ?1 "
+constexpr std::array<Step, 8> kRunSteps = {
+    {{"DELETE FROM notes WHERE id IN (SELECT id FROM notes WHERE run = ?1 LIMIT ?2) RETURNING 1",
+      64},
+     {"DELETE FROM run_inputs WHERE (run, dataset) IN (SELECT run, dataset FROM run_inputs WHERE "
+      "run = ?1 LIMIT ?2) RETURNING 1",
+      256},
+     {"DELETE FROM run_models WHERE (run, direction, model) IN (SELECT run, direction, model FROM "
+      "run_models WHERE run = ?1 LIMIT ?2) RETURNING 1",
+      256},
+     {"DELETE FROM phases WHERE (session, id) IN (SELECT session, id FROM phases WHERE run = ?1 "
       "LIMIT ?2) RETURNING 1",
       256},
      {"DELETE FROM events WHERE id IN (SELECT id FROM events WHERE run = ?1 LIMIT ?2) RETURNING 1",
@@ -188,6 +234,10 @@ Result<std::optional<Owner>> next_owner(Connection& db) {
 
 }  // namespace
 
+std::string default_artifact_location(ExperimentId id) {
+  return fmt::format("mlflow-artifacts:/{}", id.value);
+}
+
 tl::unexpected<Error> still_running(const std::string& name, RunId id) {
   return fail(Code::kConflict,
               fmt::format("run {} ({}) is still running: stop it first, or force its removal", name,
@@ -204,6 +254,7 @@ Result<bool> mark_removed(Connection& db, RunId id, OfRunning running) {
   TRY(db.exec("UPDATE sessions SET removed = 1 WHERE run = ?1", run->key));
   TRY(db.exec("INSERT INTO removed_runs (id, key, workload, removed) VALUES (?1, ?2, ?3, ?4)", id,
               run->key, run->workload, sys::utc_now()));
+  TRY(note_artifacts_of_run(db, id, *run));
   TRY(db.exec("DELETE FROM runs WHERE key = ?1", run->key));
   TRY(mark(db, {.kind = kRunOwner, .key = run->key}, run->workload));
   const auto empty =
@@ -220,10 +271,20 @@ Result<bool> mark_removed(Connection& db, RunId id, OfRunning running) {
 }
 
 Result<> drop_empty_experiment(Connection& db, ExperimentId id) {
-  return db.exec(
-      "DELETE FROM experiments WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE experiment = "
-      "?1) AND NOT EXISTS (SELECT 1 FROM workloads WHERE experiment = ?1)",
-      id);
+  const auto empty = TRY(
+      db.number("SELECT 1 FROM experiments WHERE id = ?1 AND kept = 0 AND NOT EXISTS (SELECT 1 "
+                "FROM runs WHERE experiment = ?1) AND NOT EXISTS (SELECT 1 FROM workloads WHERE "
+                "experiment = ?1)" +
+                    std::string(db.dialect().lock_row),
+                id));
+  if (!empty) return {};
+  TRY(note_artifacts_of_experiment(db, id));
+  return db.exec("DELETE FROM experiments WHERE id = ?1", id);
+}
+
+Result<> drop_experiment(Connection& db, ExperimentId id) {
+  TRY(db.exec("UPDATE experiments SET kept = 0 WHERE id = ?1 AND id <> 0", id));
+  return drop_empty_experiment(db, id);
 }
 
 Result<bool> clean_removed(Connection& db, BootTime until) {

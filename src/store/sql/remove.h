@@ -28,8 +28,13 @@ enum class OfRunning : std::uint8_t { kRefuse, kSkip, kTake };
 // False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
 // writes came between (the caller rolls back and may try again).
 Result<bool> mark_removed(Connection& db, RunId id, OfRunning running);
-// An experiment without runs and workloads.
+// An experiment without runs and workloads goes, unless somebody made it for itself...
 Result<> drop_empty_experiment(Connection& db, ExperimentId id);
+// ...and now wants it gone. The first one, 0, always stays.
+Result<> drop_experiment(Connection& db, ExperimentId id);
+
+// "mlflow-artifacts:/<id>": where an experiment's artifacts lie that says nothing else.
+std::string default_artifact_location(ExperimentId id);
 
 // Deletes rows of what was marked, in the caller's transaction, until `until` or until there is no
 // more: true, there is more.

@@ -61,8 +61,7 @@ Result<Removal> Remover::remove_runs(std::span<const RunId> runs, const RemoveOp
 Result<Removal> Remover::remove_experiment(ExperimentId id, const RemoveOptions& options) {
   const auto runs = TRY(readers_.with([&](Connection& db) { return runs_to_remove(db, id); }));
   Removal removal = TRY(remove_runs(runs, options));
-  if (!options.dry_run)
-    TRY(transact([&](Connection& db) { return drop_empty_experiment(db, id); }));
+  if (!options.dry_run) TRY(transact([&](Connection& db) { return drop_experiment(db, id); }));
   return removal;
 }
 

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <string>
 
+#include "sys/clock.h"
+
 namespace corral::store::sql {
 namespace {
 
@@ -212,7 +214,189 @@ CREATE TABLE removals (
 ) WITHOUT ROWID;
 )sql";
 
-constexpr std::array kMigrations = {kFirst};
+// What MLflow's interface keeps (docs/store-schema.md, "Tracking"). Runs and experiments that were
+// deleted there have lifecycle 1: they are hidden, and can be restored. Values of `source_run` are
+// ids as clients gave them, of runs that may be gone.
+constexpr const char* kTracking = R"sql(
+ALTER TABLE experiments ADD COLUMN lifecycle INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN updated INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN artifact_location TEXT NOT NULL DEFAULT '';
+ALTER TABLE experiments ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+INSERT INTO experiments (id, name, created, kept) VALUES (0, 'Default', 0, 1) ON CONFLICT DO NOTHING;
+CREATE TABLE experiment_tags (
+  experiment INTEGER NOT NULL REFERENCES experiments (id) ON DELETE CASCADE,
+  key        TEXT NOT NULL,
+  value      TEXT NOT NULL,
+  PRIMARY KEY (experiment, key)
+) WITHOUT ROWID;
+ALTER TABLE runs ADD COLUMN lifecycle INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN user_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN artifact_uri TEXT NOT NULL DEFAULT '';
+ALTER TABLE runs ADD COLUMN client_status INTEGER;
+ALTER TABLE runs ADD COLUMN client_end INTEGER;
+CREATE TABLE datasets (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  experiment     INTEGER NOT NULL REFERENCES experiments (id) ON DELETE CASCADE,
+  name           TEXT NOT NULL,
+  digest         TEXT NOT NULL,
+  source_type    TEXT NOT NULL,
+  source         TEXT NOT NULL,
+  dataset_schema TEXT NOT NULL,
+  profile        TEXT NOT NULL,
+  UNIQUE (experiment, name, digest)
+);
+CREATE TABLE run_inputs (
+  run     INTEGER NOT NULL,
+  dataset INTEGER NOT NULL REFERENCES datasets (id) ON DELETE CASCADE,
+  context TEXT NOT NULL,
+  tags    TEXT NOT NULL,
+  PRIMARY KEY (run, dataset)
+) WITHOUT ROWID;
+CREATE INDEX run_inputs_by_dataset ON run_inputs (dataset);
+CREATE TABLE logged_models (
+  id             TEXT PRIMARY KEY,
+  experiment     INTEGER NOT NULL REFERENCES experiments (id) ON DELETE CASCADE,
+  name           TEXT NOT NULL,
+  model_type     TEXT NOT NULL,
+  source_run     TEXT NOT NULL,
+  status         INTEGER NOT NULL,
+  status_message TEXT NOT NULL,
+  artifact_uri   TEXT NOT NULL,
+  created        INTEGER NOT NULL,
+  updated        INTEGER NOT NULL,
+  lifecycle      INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX logged_models_by_experiment ON logged_models (experiment, created);
+CREATE TABLE logged_model_facts (
+  model TEXT NOT NULL REFERENCES logged_models (id) ON DELETE CASCADE,
+  kind  INTEGER NOT NULL,
+  key   TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (model, kind, key)
+) WITHOUT ROWID;
+CREATE TABLE logged_model_metrics (
+  model          TEXT NOT NULL REFERENCES logged_models (id) ON DELETE CASCADE,
+  run            TEXT NOT NULL,
+  key            TEXT NOT NULL,
+  time           INTEGER NOT NULL,
+  step           INTEGER NOT NULL,
+  dataset_digest TEXT NOT NULL,
+  dataset_name   TEXT NOT NULL,
+  value          REAL NOT NULL,
+  is_nan         INTEGER NOT NULL,
+  PRIMARY KEY (model, run, key, time, step, dataset_digest)
+) WITHOUT ROWID;
+CREATE TABLE run_models (
+  run       INTEGER NOT NULL,
+  direction INTEGER NOT NULL,
+  model     TEXT NOT NULL,
+  step      INTEGER NOT NULL,
+  PRIMARY KEY (run, direction, model)
+) WITHOUT ROWID;
+CREATE TABLE registered_models (
+  name         TEXT PRIMARY KEY,
+  created      INTEGER NOT NULL,
+  updated      INTEGER NOT NULL,
+  description  TEXT NOT NULL,
+  last_version INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE registered_model_tags (
+  model TEXT NOT NULL REFERENCES registered_models (name) ON DELETE CASCADE ON UPDATE CASCADE,
+  key   TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (model, key)
+) WITHOUT ROWID;
+CREATE TABLE registered_model_aliases (
+  model   TEXT NOT NULL REFERENCES registered_models (name) ON DELETE CASCADE ON UPDATE CASCADE,
+  alias   TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  PRIMARY KEY (model, alias)
+) WITHOUT ROWID;
+CREATE TABLE model_versions (
+  model            TEXT NOT NULL REFERENCES registered_models (name) ON DELETE CASCADE ON UPDATE CASCADE,
+  version          INTEGER NOT NULL,
+  created          INTEGER NOT NULL,
+  updated          INTEGER NOT NULL,
+  description      TEXT,
+  user_id          TEXT NOT NULL,
+  stage            TEXT NOT NULL,
+  source           TEXT NOT NULL,
+  storage_location TEXT NOT NULL,
+  source_run       TEXT NOT NULL,
+  run_link         TEXT NOT NULL,
+  model_id         TEXT NOT NULL,
+  status           INTEGER NOT NULL,
+  status_message   TEXT NOT NULL,
+  PRIMARY KEY (model, version)
+) WITHOUT ROWID;
+CREATE INDEX model_versions_by_run ON model_versions (source_run);
+CREATE TABLE model_version_tags (
+  model   TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  key     TEXT NOT NULL,
+  value   TEXT NOT NULL,
+  PRIMARY KEY (model, version, key),
+  FOREIGN KEY (model, version) REFERENCES model_versions (model, version) ON DELETE CASCADE ON UPDATE CASCADE
+) WITHOUT ROWID;
+CREATE TABLE traces (
+  id                TEXT PRIMARY KEY,
+  experiment        INTEGER NOT NULL REFERENCES experiments (id) ON DELETE CASCADE,
+  source_run        TEXT NOT NULL,
+  client_request_id TEXT NOT NULL,
+  started           INTEGER NOT NULL,
+  duration          INTEGER,
+  state             INTEGER NOT NULL,
+  request_preview   TEXT NOT NULL,
+  response_preview  TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX traces_by_experiment ON traces (experiment, started);
+CREATE INDEX traces_by_run ON traces (source_run, started);
+CREATE TABLE trace_facts (
+  trace TEXT NOT NULL REFERENCES traces (id) ON DELETE CASCADE,
+  kind  INTEGER NOT NULL,
+  key   TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (trace, kind, key)
+) WITHOUT ROWID;
+CREATE TABLE spans (
+  trace   TEXT NOT NULL REFERENCES traces (id) ON DELETE CASCADE,
+  id      TEXT NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY (trace, id)
+) WITHOUT ROWID;
+)sql";
+
+// Places of artifacts whose owner is gone, until a server has removed what lies there.
+constexpr const char* kRemovedArtifacts = R"sql(
+CREATE TABLE removed_artifacts (
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  location TEXT NOT NULL
+);
+)sql";
+
+// What the page keeps here. The texts are long: tables that are no index of themselves.
+constexpr const char* kPage = R"sql(
+CREATE TABLE views (
+  id      TEXT NOT NULL PRIMARY KEY,
+  created INTEGER NOT NULL,
+  state   TEXT NOT NULL
+);
+CREATE TABLE boards (
+  name    TEXT NOT NULL PRIMARY KEY,
+  updated INTEGER NOT NULL,
+  state   TEXT NOT NULL
+);
+CREATE TABLE notes (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  run     INTEGER NOT NULL,
+  time    INTEGER,
+  created INTEGER NOT NULL,
+  text    TEXT NOT NULL
+);
+CREATE INDEX notes_by_run ON notes (run, id);
+)sql";
+
+constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {
@@ -298,13 +482,16 @@ Result<int> schema_version(Connection& database) {
 
 Result<> migrate(Connection& database) {
   const int version = TRY(schema_version(database));
+  if (version == newest_schema()) return {};
   for (auto step = static_cast<std::size_t>(version); step < kMigrations.size(); ++step) {
     auto done = migrate_step(database, step);
     if (!done)
       return tl::unexpected(
           done.error().with_context(fmt::format("migrating the store to schema {}", step + 1)));
   }
-  return {};
+  // The experiment that was there before everything: now.
+  return database.exec("UPDATE experiments SET created = ?1 WHERE id = 0 AND created = 0",
+                       sys::utc_now());
 }
 
 }  // namespace corral::store::sql

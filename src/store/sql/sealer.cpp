@@ -56,18 +56,65 @@ Sealer::~Sealer() {
 void Sealer::note(std::int64_t session, std::size_t bytes) {
   const BootTime now = sys::boot_now();
   const std::scoped_lock lock(mutex_);
-  Waiting& waiting = waiting_[session];
-  if (waiting.rows == 0) waiting.first = now;
-  ++waiting.rows;
-  waiting.bytes += bytes;
-  waiting.newest = now;
+  add(session);
+  change(session, [&](Waiting& waiting) {
+    if (waiting.rows == 0) waiting.first = now;
+    ++waiting.rows;
+    waiting.bytes += bytes;
+    waiting.newest = now;
+    if (waiting.bytes >= kSealBytes) work_.notify_one();
+  });
   backlog_ += bytes;
-  if (waiting.bytes >= kSealBytes) work_.notify_one();
+}
+
+// Full ones before those that wait, and these before those that are silent.
+Sealer::Place Sealer::place_of(std::int64_t session, const Waiting& waiting) {
+  Place place{.rank = Rank::kSilent,
+              .due = std::max(waiting.newest + kSilent, waiting.look_again),
+              .session = session};
+  if (waiting.bytes >= kSealBytes || waiting.rows >= kSealRows) {
+    place.rank = Rank::kFull;
+    place.due = waiting.first;
+  } else if (waiting.rows > 0) {
+    place.rank = Rank::kWaits;
+    place.due = waiting.first + kSealAge;
+  }
+  place.due = std::max(place.due, waiting.not_before);
+  return place;
+}
+
+// With mutex_ held.
+void Sealer::add(std::int64_t session) {
+  const auto [entry, fresh] = waiting_.try_emplace(session);
+  if (fresh) turns_.insert(place_of(session, entry->second));
+}
+
+// Nothing when it does not wait. With mutex_ held.
+template <class Edit>
+void Sealer::change(std::int64_t session, Edit&& edit) {
+  const auto known = waiting_.find(session);
+  if (known == waiting_.end()) return;
+  const Place before = place_of(session, known->second);
+  edit(known->second);
+  const Place after = place_of(session, known->second);
+  if (after == before) return;
+  turns_.erase(before);
+  turns_.insert(after);
 }
 
 void Sealer::pace() {
   std::unique_lock lock(mutex_);
   room_.wait_for(lock, kMostPace, [&] { return stopping_ || backlog_ < kMostBacklog; });
+}
+
+StoreActivity Sealer::waiting() const {
+  const std::scoped_lock lock(mutex_);
+  StoreActivity activity;
+  for (const auto& [session, waiting] : waiting_) {
+    activity.waiting_rows += waiting.rows;
+    activity.waiting_bytes += waiting.bytes;
+  }
+  return activity;
 }
 
 std::string Sealer::problem() const {
@@ -133,32 +180,26 @@ void Sealer::find_left_over() {
   look_at_ = found->shared ? now + kLookEvery : BootTime::max();
   const std::scoped_lock lock(mutex_);
   for (const std::int64_t session : found->sessions) {
-    const auto [entry, fresh] = waiting_.try_emplace(session);
-    if (!fresh) continue;
-    entry->second.rows = 1;
-    entry->second.first = entry->second.newest = now;
+    if (waiting_.contains(session)) continue;
+    add(session);
+    change(session, [&](Waiting& waiting) {
+      waiting.rows = 1;
+      waiting.first = waiting.newest = now;
+    });
   }
 }
 
-// Full ones before those that wait, and these before those that are silent; of each the session
-// that waits longest. With mutex_ held.
+// Of the foremost rank that is due the session that waits longest. With mutex_ held.
 std::optional<Sealer::Task> Sealer::next_task() {
   const BootTime now = sys::boot_now();
-  std::optional<Task> best;
-  std::pair<int, BootTime> order(3, BootTime::max());
-  for (const auto& [session, waiting] : waiting_) {
-    if (now < waiting.not_before) continue;
-    const bool full = waiting.bytes >= kSealBytes || waiting.rows >= kSealRows;
-    const bool old = waiting.rows > 0 && now - waiting.first >= kSealAge;
+  for (const Rank rank : {Rank::kFull, Rank::kWaits, Rank::kSilent}) {
+    const auto first = turns_.lower_bound({.rank = rank, .due = BootTime::min(), .session = 0});
+    if (first == turns_.end() || first->rank != rank || first->due > now) continue;
+    const Waiting& waiting = waiting_.at(first->session);
     const bool silent = now - waiting.newest >= kSilent && now >= waiting.look_again;
-    if (!full && !old && !silent) continue;
-    const int rank = full ? 0 : old ? 1 : 2;
-    const std::pair mine(rank, waiting.rows > 0 ? waiting.first : waiting.newest);
-    if (mine >= order) continue;
-    order = mine;
-    best = Task{.session = session, .settle = silent, .asked = false};
+    return Task{.session = first->session, .settle = silent, .asked = false};
   }
-  return best;
+  return std::nullopt;
 }
 
 void Sealer::run(const Task& task) {
@@ -172,8 +213,8 @@ void Sealer::run(const Task& task) {
   const std::scoped_lock lock(mutex_);
   const bool passing = !done && (done.error().code == Code::kConflict || stopping_);
   set_problem(task.session, done || passing ? "" : "sealing: " + done.error().message);
-  const auto known = waiting_.find(task.session);
-  if (!done && known != waiting_.end()) known->second.not_before = sys::boot_now() + kPause;
+  if (done) return;
+  change(task.session, [](Waiting& waiting) { waiting.not_before = sys::boot_now() + kPause; });
 }
 
 // A running session may fall silent for long and then go on: its rest is not written anew each
@@ -222,13 +263,12 @@ Result<> Sealer::seal(const Task& task) {
   Nanos silent = kVerySilent;
   {
     const std::scoped_lock lock(mutex_);
-    if (const auto known = waiting_.find(task.session); known != waiting_.end()) {
-      Waiting& waiting = known->second;
+    change(task.session, [&](Waiting& waiting) {
       backlog_ -= std::min(backlog_, waiting.bytes);
       silent = sys::boot_now() - waiting.newest;
       waiting.rows = 0;
       waiting.bytes = 0;
-    }
+    });
   }
   room_.notify_all();
   const bool settle = task.settle && (task.asked || TRY(may_settle(task.session, silent)));
@@ -244,9 +284,11 @@ Result<> Sealer::seal(const Task& task) {
   }
   if (!done) return done;
   const std::scoped_lock lock(mutex_);
-  if (const auto known = waiting_.find(task.session); known != waiting_.end()) {
-    known->second.look_again = sys::boot_now() + kSilent;
-    if (known->second.rows == 0 && settle) waiting_.erase(known);
+  change(task.session, [](Waiting& waiting) { waiting.look_again = sys::boot_now() + kSilent; });
+  if (const auto known = waiting_.find(task.session);
+      settle && known != waiting_.end() && known->second.rows == 0) {
+    turns_.erase(place_of(task.session, known->second));
+    waiting_.erase(known);
   }
   spare_room_ = true;
   return {};

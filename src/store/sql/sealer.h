@@ -20,6 +20,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -55,6 +56,8 @@ class Sealer {
   Result<> clean_all();
   // What the last attempt met, empty when it went well.
   [[nodiscard]] std::string problem() const;
+  // Batch rows and bytes that are known to wait.
+  [[nodiscard]] StoreActivity waiting() const;
 
  private:
   struct Waiting {
@@ -62,6 +65,14 @@ class Sealer {
     BootTime first, newest;           // noted
     BootTime not_before;              // after an error
     BootTime look_again;              // whether it may be settled
+  };
+  // When and before whom a session's turn comes.
+  enum class Rank : std::uint8_t { kFull, kWaits, kSilent };
+  struct Place {
+    Rank rank = Rank::kFull;
+    BootTime due;
+    std::int64_t session = 0;
+    auto operator<=>(const Place&) const = default;
   };
   struct Task {
     std::int64_t session = 0;
@@ -72,6 +83,10 @@ class Sealer {
   void loop();
   void find_left_over();
   std::optional<Task> next_task();
+  static Place place_of(std::int64_t session, const Waiting& waiting);
+  void add(std::int64_t session);
+  template <class Edit>
+  void change(std::int64_t session, Edit&& edit);
   void run(const Task& task);
   bool time_to_clean();
   void clean();
@@ -92,6 +107,7 @@ class Sealer {
   mutable std::mutex mutex_;
   std::condition_variable work_, room_;
   std::map<std::int64_t, Waiting> waiting_;
+  std::set<Place> turns_;  // one of each that waits
   std::size_t backlog_ = 0;
   std::map<std::int64_t, BootTime> repair_again_;  // sessions that were damaged
   std::map<std::int64_t, std::string> problems_;   // by session, 0: of none

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 
 #include "store/sql/database.h"
@@ -9,6 +10,16 @@
 #include "store/statistics.h"
 
 namespace corral::store::sql {
+
+// Who writes points: a session, and which of its series are meant.
+struct Feed {
+  ClockAnchor anchor;
+  SeriesMap series;
+  std::set<std::int64_t> slices;
+};
+using Feeds = std::map<std::int64_t, Feed>;  // by the session's key
+Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,
+                                                        const Feeds& feeds);
 
 // Of those that have points. Damaged batch rows and slices are left out.
 Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,

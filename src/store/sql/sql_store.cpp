@@ -1,7 +1,9 @@
 #include "store/sql/sql_store.h"
 
+#include <atomic>
 #include <utility>
 
+#include "store/sql/latest_metrics.h"
 #include "store/sql/readers.h"
 #include "store/sql/reads.h"
 #include "store/sql/remover.h"
@@ -18,7 +20,10 @@ class SqlStore final : public Store {
   explicit SqlStore(StoreParts parts)
       : location_(std::move(parts.location)),
         writer_(std::move(parts.writer),
-                [this](std::int64_t session, std::size_t bytes) { sealer_.note(session, bytes); }),
+                [this](const StoredBatch& batch) {
+                  points_.fetch_add(batch.points, std::memory_order_relaxed);
+                  sealer_.note(batch.session, batch.bytes);
+                }),
         readers_(parts.open_reader, parts.readers),
         charts_(parts.open_chart_reader
                     ? std::make_unique<Readers>(std::move(parts.open_chart_reader), parts.readers)
@@ -29,6 +34,20 @@ class SqlStore final : public Store {
   Result<AppendResult> append(std::span<const codec::Frame> frames) override {
     sealer_.pace();
     return writer_.append(frames);
+  }
+  Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before) override {
+    sealer_.pace();
+    return writer_.append(frames, before);
+  }
+  Result<> change(const Change& change) override {
+    TRY(writer_.append({}, change));
+    return {};
+  }
+  Result<> inspect(const Inspect& inspect) override {
+    return readers_.with([&](Connection& db) -> Result<> {
+      Reading reading{db, latest_};
+      return inspect(reading);
+    });
   }
   Result<std::optional<Ack>> session(SessionId id) override {
     return readers_.with([&](Connection& db) { return read_session(db, id); });
@@ -59,13 +78,25 @@ class SqlStore final : public Store {
   }
   Result<> view(std::span<const SeriesId> series,
                 const std::function<Result<>(PointView&)>& read) override {
-    return charts().with([&](Connection& db) -> Result<> {
-      const auto view = TRY(open_view(db, caches_, series));
-      return read(*view);
-    });
+    return view_by(charts(), series, read);
+  }
+  Result<> fresh_view(std::span<const SeriesId> series,
+                      const std::function<Result<>(PointView&)>& read) override {
+    return view_by(readers_, series, read);
   }
   Result<std::vector<Phase>> phases(RunId run) override {
     return readers_.with([&](Connection& db) { return read_phases(db, run); });
+  }
+  Result<std::vector<Phase>> phases_after(RunId run, const std::optional<PhasePlace>& place,
+                                          std::size_t limit) override {
+    return readers_.with([&](Connection& db) { return read_phases_after(db, run, place, limit); });
+  }
+  Result<PhaseCounts> count_phases(RunId run) override {
+    return readers_.with([&](Connection& db) { return read_phase_counts(db, run); });
+  }
+  Result<std::vector<std::pair<std::int64_t, std::uint64_t>>> linked_phases(
+      RunId run, std::size_t limit) override {
+    return readers_.with([&](Connection& db) { return read_linked_phases(db, run, limit); });
   }
   Result<std::vector<StoredEvent>> events(RunId run) override {
     return readers_.with([&](Connection& db) { return read_events(db, run); });
@@ -77,6 +108,7 @@ class SqlStore final : public Store {
     return readers_.with([&](Connection& db) { return read_log_extents(db, run); });
   }
   Result<StoreInfo> info() override;
+  [[nodiscard]] StoreActivity activity() const override;
   Result<Removal> remove_runs(std::span<const RunId> runs, const RemoveOptions& options) override {
     return remover_.remove_runs(runs, options);
   }
@@ -90,12 +122,21 @@ class SqlStore final : public Store {
 
  private:
   const std::string location_;
+  std::atomic<std::uint64_t> points_{0};
   Writer writer_;  // closed last: its connection makes the final checkpoint
   Readers& charts() { return charts_ ? *charts_ : readers_; }
+  Result<> view_by(Readers& readers, std::span<const SeriesId> series,
+                   const std::function<Result<>(PointView&)>& read) {
+    return readers.with([&](Connection& db) -> Result<> {
+      const auto view = TRY(open_view(db, caches_, series));
+      return read(*view);
+    });
+  }
 
   Readers readers_;
   const std::unique_ptr<Readers> charts_;  // null: the same as readers_
   Caches caches_;
+  LatestMetrics latest_{caches_};
   Sealer sealer_;  // its thread is ended first
   Remover remover_;
 };
@@ -107,6 +148,12 @@ Result<StoreInfo> SqlStore::info() {
   info.bytes = TRY(readers_.with([](Connection& db) { return db.bytes(); }));
   info.problem = sealer_.problem();
   return info;
+}
+
+StoreActivity SqlStore::activity() const {
+  StoreActivity activity = sealer_.waiting();
+  activity.points = points_.load(std::memory_order_relaxed);
+  return activity;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "core/failpoint.h"
 #include "sys/clock.h"
@@ -43,6 +44,13 @@ Writer::~Writer() {
 Result<AppendResult> Writer::append(std::span<const codec::Frame> frames) {
   Job job;
   job.frames = frames;
+  return wait_for(job);
+}
+
+Result<AppendResult> Writer::append(std::span<const codec::Frame> frames, const Change& before) {
+  Job job;
+  job.frames = frames;
+  job.before = &before;
   return wait_for(job);
 }
 
@@ -116,6 +124,7 @@ void Writer::write(const std::vector<Job*>& group) {
   auto lock = Ingest::LockRuns::kAtTheEnd;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     answers.clear();
+    held_back_.clear();
     done = try_group(group, lock, answers);
     if (done) break;
     if (database_->lock_refused()) {
@@ -129,11 +138,26 @@ void Writer::write(const std::vector<Job*>& group) {
   // For the client both mean: send it again.
   if (!done && done.error().code == Code::kConflict)
     done = fail(Code::kUnavailable, done.error().message);
-  for (const auto& [session, bytes] : ingest_.take_batches()) stored_(session, bytes);
+  for (const StoredBatch& batch : ingest_.take_batches()) stored_(batch);
+  if (done && group.size() > 1) try_alone(group, answers);
   const std::scoped_lock guard(mutex_);
   for (std::size_t i = 0; i < group.size(); ++i) {
     group[i]->result =
         done ? std::move(answers[i]) : Result<AppendResult>(tl::unexpected(done.error()));
+  }
+}
+
+// Who held the row may have waited for one that this group held: now it holds none.
+void Writer::try_alone(const std::vector<Job*>& group, Answers& answers) {
+  for (const std::size_t i : std::exchange(held_back_, {})) {
+    Answers answer;
+    if (try_group({group[i]}, Ingest::LockRuns::kAtOnce, answer)) {
+      answers[i] = std::move(answer.front());
+      for (const StoredBatch& batch : ingest_.take_batches()) stored_(batch);
+      continue;
+    }
+    ingest_.forget();
+    if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
   }
 }
 
@@ -189,11 +213,16 @@ Result<> Writer::try_group(const std::vector<Job*>& group, Ingest::LockRuns lock
 // An Error ends the whole transaction: a full disk, an I/O error, a lost race.
 Result<> Writer::write_one(const Job& job, Ingest::LockRuns lock, Answers& answers) {
   TRY(database_->script("SAVEPOINT one"));
-  answers.push_back(ingest_.append(job.frames, lock));
-  if (answers.back()) {
+  const Result<> agreed = job.before != nullptr ? (*job.before)(*database_) : Result<>();
+  answers.push_back(agreed ? ingest_.append(job.frames, lock) : tl::unexpected(agreed.error()));
+  if (answers.back() && (job.before == nullptr || answers.back()->refusals.empty())) {
     TRY(database_->script("RELEASE one"));
     ingest_.keep();
     return {};
+  }
+  if (answers.back()) {
+    ingest_.drop(job.frames);
+    return database_->script("ROLLBACK TO one; RELEASE one");
   }
   const Error& error = answers.back().error();
   const bool locked = database_->lock_refused();
@@ -202,6 +231,7 @@ Result<> Writer::write_one(const Job& job, Ingest::LockRuns lock, Answers& answe
     return tl::unexpected(error);
   TRY(database_->script("ROLLBACK TO one; RELEASE one"));
   if (!locked) return {};
+  held_back_.push_back(answers.size() - 1);
   met_a_lock();
   return hurry();
 }

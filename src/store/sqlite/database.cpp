@@ -183,6 +183,12 @@ class SqliteConnection final : public sql::Connection {
   Result<bool> empty() override {
     return !TRY(number("SELECT 1 FROM sqlite_schema LIMIT 1")).has_value();
   }
+  Result<std::vector<std::string>> columns(std::string_view table) override {
+    std::vector<std::string> names;
+    sql::Statement row = TRY(query("SELECT name FROM pragma_table_xinfo(?1)", table));
+    while (TRY(row.step())) names.push_back(row.text(0));
+    return names;
+  }
   Result<std::int64_t> bytes() override {
     std::int64_t bytes = 0;
     for (const char* suffix : {"", "-wal"}) {
@@ -215,6 +221,13 @@ Result<> SqliteConnection::open(const fs::path& file, Mode mode) {
   file_ = file;
   const int flags =
       mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  // What a savepoint may have to take back stays in memory up to this size; beyond, each
+  // transaction opens a temporary file for it, to which the whole is written at once: SQLite writes
+  // less than 128 KiB at a time, and calls the disk full when it is given more. Counts for the
+  // process, before its first connection.
+  constexpr int kSavepointBytes = 127 << 10;
+  static const int configured = sqlite3_config(SQLITE_CONFIG_STMTJRNL_SPILL, kSavepointBytes);
+  static_cast<void>(configured);
   sqlite3* handle = nullptr;
   // NOMUTEX: the caller sees to it that one thread at a time uses the connection.
   int rc = sqlite3_open_v2(file.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX, nullptr);

@@ -1,0 +1,67 @@
+"""Copies files into the run's spool, from where `corral run` brings them to the server (docs/spool.md)."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PATH_BYTES = 4096
+_FICLONE = 0x40049409  # ioctl: both files share their blocks, where the filesystem can
+
+
+def _files(source: str, name: str) -> Iterator[tuple[str, str]]:
+    """Files at or below `source`, each with its name in the run."""
+    if not os.path.isdir(source):
+        yield source, name
+        return
+    for folder, _, entries in os.walk(source):
+        inside = os.path.relpath(folder, source).replace(os.sep, "/")
+        for entry in sorted(entries):
+            yield os.path.join(folder, entry), posixpath.normpath(f"{name}/{inside}/{entry}")
+
+
+def _check(name: str) -> str:
+    if len(name.encode()) > _PATH_BYTES:
+        raise ValueError(f"an artifact's name is longer than {_PATH_BYTES} bytes")
+    if not name or name != posixpath.normpath(name) or name.startswith(("/", "..")) or "\0" in name or "\n" in name:
+        raise ValueError(f"not a name of an artifact: {name!r}; a relative path is wanted, as 'model/weights.bin'")
+    return name
+
+
+def _copy(source: str, target: str) -> None:
+    import fcntl
+
+    with open(source, "rb") as read, open(target, "xb") as write:
+        try:
+            fcntl.ioctl(write.fileno(), _FICLONE, read.fileno())
+        except OSError:
+            shutil.copyfileobj(read, write, 1 << 20)
+
+
+def _keep(spool: str, run: str, source: str, name: str) -> None:
+    folder = os.path.join(spool, "artifacts")
+    os.makedirs(folder, 0o700, exist_ok=True)
+    id_ = os.urandom(16).hex()
+    place = os.path.join(folder, "new-" + id_)
+    os.mkdir(place, 0o700)
+    try:
+        _copy(source, os.path.join(place, "data"))
+        with open(os.path.join(place, "name"), "x", encoding="utf-8", newline="") as file:
+            file.write(f"{run}\n{name}")
+        os.rename(place, os.path.join(folder, id_))
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def keep(path: str | os.PathLike[str], name: str | None) -> None:
+    source = os.fspath(path)
+    name = _check(os.path.basename(os.path.abspath(source)) if name is None else name)
+    spool = os.path.dirname(os.path.abspath(os.environ["CORRAL_SEGMENT_DIR"]))
+    for file, inside in _files(source, name):
+        _keep(spool, os.environ["CORRAL_RUN_ID"], file, _check(inside))

@@ -1,0 +1,197 @@
+"""Keras, on any backend: its CallbackList is told where epochs, batches and evaluations begin and end.
+
+The list's own methods are wrapped, and no callback is added to it: one more would change how Keras calls the others.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+
+from corral import _loop
+from corral._capture import Switch, give_up
+from corral._capture_torch import wrap_save
+from corral._loop import COMPUTE, Loop, now
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+
+class Fit:
+    """What is known of the fit under way in a thread."""
+
+    __slots__ = ("batches", "ended", "executed", "fetches_before", "partial", "size")
+
+    def __init__(self) -> None:
+        self.ended = 0  # of the batch, or of what came before the epoch's first
+        self.size = 0  # samples of a batch; 0: not known
+        self.partial = 0  # samples of an epoch's last batch, if it has fewer
+        self.batches = 0  # of an epoch; 0: not known
+        self.executed = 1  # batches between two calls of the callbacks (steps_per_execution)
+        self.fetches_before = False  # the batch is fetched before Keras tells that it begins
+
+
+def _fit(loop: Loop) -> Fit:
+    if loop.fit is None:
+        loop.fit = Fit()
+    return loop.fit  # type: ignore[no-any-return]
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int else 0
+
+
+def _train_begin(loop: Loop, *_: Any) -> None:
+    loop.settle(now())
+    loop.explicit += 1
+
+
+def _train_end(loop: Loop, *_: Any) -> None:
+    loop.explicit = max(loop.explicit - 1, 0)
+
+
+def _epoch_begin(loop: Loop, epoch: Any = None, *_: Any) -> None:
+    time = now()
+    loop.end_epoch(time)  # one that an exception left open
+    loop.begin_epoch(time, epoch if type(epoch) is int else None)
+
+
+def _epoch_end(loop: Loop, *_: Any) -> None:
+    loop.end_epoch(now())
+
+
+def _callbacks_done(loop: Loop, *_: Any) -> None:
+    _fit(loop).ended = now()
+
+
+def _batch_begin(loop: Loop, *_: Any) -> None:
+    fit = _fit(loop)
+    loop.begin_step(fit.ended)
+    if fit.fetches_before:
+        loop.wait(fit.ended, now())
+
+
+def _batch_end(loop: Loop, batch: Any = 0, *_: Any) -> None:
+    if loop.in_step < 0:
+        return
+    fit = _fit(loop)
+    loop.samples = fit.size * fit.executed
+    if fit.partial and fit.batches and _count(batch) + fit.executed >= fit.batches:
+        loop.samples = fit.size * (fit.batches - 1 - _count(batch)) + fit.partial
+    loop.updates.append(0)
+    loop.end_step(now())
+
+
+def _test_begin(loop: Loop, *_: Any) -> None:
+    time = now()
+    loop.settle(time)
+    loop.push("evaluation", COMPUTE, time)
+    loop.explicit += 1
+
+
+def _test_end(loop: Loop, *_: Any) -> None:
+    if loop.innermost() == "evaluation":
+        loop.pop(now())
+    loop.explicit = max(loop.explicit - 1, 0)
+
+
+# Method -> what is told before and after it. Callbacks of the script are part of the epoch or evaluation, of no step.
+_METHODS: dict[str, tuple[Callable[..., None] | None, Callable[..., None] | None]] = {
+    "on_train_begin": (_train_begin, None),
+    "on_train_end": (None, _train_end),
+    "on_epoch_begin": (_epoch_begin, _callbacks_done),
+    "on_epoch_end": (None, _epoch_end),
+    "on_train_batch_begin": (None, _batch_begin),
+    "on_train_batch_end": (_batch_end, _callbacks_done),
+    "on_test_begin": (_test_begin, None),
+    "on_test_end": (None, _test_end),
+}
+
+
+def _tell(told: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    if Switch.on:
+        try:
+            told(_loop.current(), *arguments)
+        except Exception:
+            give_up()
+
+
+def _wrap_method(
+    original: Callable[..., Any], before: Callable[..., None] | None, after: Callable[..., None] | None
+) -> Callable[..., Any]:
+    @wraps(original)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = (*args, *kwargs.values())
+        if before is not None:
+            _tell(before, given)
+        result = original(self, *args, **kwargs)
+        if after is not None:
+            _tell(after, given)
+        return result
+
+    return method
+
+
+def _learn(loop: Loop, iterator: Any) -> None:
+    """The iterator of a fit that begins; one of a validation in a fit says nothing about its steps."""
+    if loop.explicit:
+        return
+    fit = loop.fit = Fit()
+    adapter = iterator.data_adapter
+    fit.size = _count(adapter.batch_size)
+    fit.partial = _count(adapter.partial_batch_size) if adapter.has_partial_batch else 0
+    fit.batches = _count(iterator.num_batches)
+    fit.executed = _count(iterator.steps_per_execution) or 1
+    fit.fetches_before = ".backend.torch." in type(iterator).__module__
+
+
+def _wrap_init(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        original(self, *args, **kwargs)
+        _tell(_learn, (self,))
+
+    return __init__
+
+
+class _Watched:
+    """The iterator that a step on JAX reads."""
+
+    def __init__(self, iterator: Iterator[Any]) -> None:
+        self._iterator = iterator
+
+    def __iter__(self) -> _Watched:
+        return self
+
+    def __next__(self) -> Any:
+        began = now()
+        batch = next(self._iterator)
+        _tell(_fetched, (began,))
+        return batch
+
+
+def _wrap_iterator(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @wraps(original)
+    def _get_iterator(self: Any) -> Any:
+        return _Watched(iter(original(self)))
+
+    return _get_iterator
+
+
+def _fetched(loop: Loop, began: int) -> None:
+    if loop.in_step >= 0 or loop.innermost() == "evaluation":
+        loop.wait(began, now())
+
+
+def wrap(name: str, module: Any) -> None:
+    if name == "keras.src.trainers.epoch_iterator":
+        module.EpochIterator.__init__ = _wrap_init(module.EpochIterator.__init__)
+    elif name == "keras.src.backend.jax.trainer":
+        module.JAXEpochIterator._get_iterator = _wrap_iterator(module.JAXEpochIterator._get_iterator)
+    elif name == "keras.src.saving.saving_api":
+        module.save_model = wrap_save(module.save_model, 1)
+        module.save_weights = wrap_save(module.save_weights, 1)
+    elif hasattr(module, "CallbackList") and not hasattr(module.CallbackList.on_epoch_begin, "__wrapped__"):
+        for method, (before, after) in _METHODS.items():
+            setattr(module.CallbackList, method, _wrap_method(getattr(module.CallbackList, method), before, after))

@@ -1,0 +1,131 @@
+"""epochs() and steps(): a training loop that says itself what it is, in the phases that the capture would see."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from corral._samples import samples_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any, TypeVar
+
+    from corral import _native as _impl
+    from corral._loop import Loop
+
+    Batch = TypeVar("Batch")
+else:
+    _impl = sys.modules["corral"]._impl
+
+_END = object()
+
+
+def _limit(name: str) -> int | None:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else None
+
+
+class _Done:
+    """Of this process, by these helpers."""
+
+    epochs = 0
+    steps = 0
+
+
+def _is_enough() -> bool:
+    epochs, steps = _limit("CORRAL_MAX_EPOCHS"), _limit("CORRAL_MAX_STEPS")
+    return (epochs is not None and _Done.epochs >= epochs) or (steps is not None and _Done.steps >= steps)
+
+
+def epochs(n: int, start: int = 0) -> Iterator[int]:
+    """`for e in corral.epochs(n)`: as range(start, n), each an epoch; ends early at --max-epochs and --max-steps."""
+    from corral import _loop
+
+    for index in range(start, n):
+        if _is_enough():
+            return
+        if not _impl.enabled():
+            _Done.epochs += 1
+            yield index
+            continue
+        loop = _loop.current()
+        depth = len(loop.open)
+        loop.settle(_loop.now())
+        loop.begin_epoch(_loop.now(), index)
+        _Done.epochs += 1
+        try:
+            yield index
+        finally:
+            if len(loop.open) > depth:
+                loop.unwind(depth, _loop.now())
+
+
+def steps(loader: Iterable[Batch], samples: int | Callable[[Batch], int] | None = None) -> Iterator[Batch]:
+    """`for batch in corral.steps(loader)`: each batch a step phase with its data wait; ends early at --max-steps.
+
+    `samples` says how many there are in a batch, as a number or as a function of the batch; left out, the batch's first
+    dimension.
+    """
+    if not _impl.enabled():
+        for batch in loader:
+            if _is_enough_steps():
+                return
+            _Done.steps += 1
+            yield batch
+        return
+    yield from _recorded(loader, samples)
+
+
+def _is_enough_steps() -> bool:
+    limit = _limit("CORRAL_MAX_STEPS")
+    return limit is not None and _Done.steps >= limit
+
+
+def _recorded(loader: Iterable[Batch], samples: int | Callable[[Batch], int] | None) -> Iterator[Batch]:
+    from corral import _loop
+
+    loop = _loop.current()
+    size = getattr(loader, "batch_size", None)
+    known = size if type(size) is int else 0
+    depth = len(loop.open)
+    loop.settle(_loop.now())
+    loop.explicit += 1
+    began = _loop.now()
+    try:
+        if not loop.is_inside("epoch"):
+            loop.begin_epoch(began)
+        iterator = iter(loader)
+        while not _is_enough_steps():
+            began = _loop.now()
+            batch = _next(loop, iterator)
+            if batch is _END:
+                break
+            ended = _loop.now()
+            loop.begin_step(began)
+            loop.wait(began, ended)
+            loop.samples = samples_of(batch, known) if samples is None else _given(samples, batch)
+            _Done.steps += 1
+            yield batch
+            loop.updates.append(0)
+            if loop.in_step >= 0:
+                loop.end_step(_loop.now())
+    finally:
+        loop.explicit -= 1
+        if loop.in_step >= depth:  # left by a break
+            loop.end_step(_loop.now())
+        if len(loop.open) > depth:
+            loop.unwind(depth, _loop.now())
+
+
+def _next(loop: Loop, iterator: Iterator[Batch]) -> Any:
+    loop.busy = True  # the loader may be one that is captured
+    try:
+        return next(iterator, _END)
+    finally:
+        loop.busy = False
+
+
+def _given(samples: int | Callable[[Any], int], batch: object) -> int:
+    return int(samples(batch)) if callable(samples) else int(samples)

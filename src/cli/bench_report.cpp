@@ -1,0 +1,229 @@
+#include "cli/bench_report.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <thread>
+
+#include "cli/table.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+using query::RatioInterval;
+using PairOf = std::function<double(const OneRun&)>;
+
+constexpr std::size_t kFewPairs = 30;
+
+double p99_of(const OneRun& run) { return quantile_of(run.training.steps_s, 0.99).value_or(0); }
+
+// Of the setting's pairs in which both values are known.
+std::vector<double> log_ratios(const Bench& bench, std::size_t setting, const PairOf& value) {
+  std::vector<double> logs;
+  for (const Pair& pair : bench.pairs) {
+    if (pair.setting != setting || !pair.complete()) continue;
+    const double off = value(*pair.off);
+    const double on = value(*pair.on);
+    if (off > 0 && on > 0) logs.push_back(std::log(on / off));
+  }
+  return logs;
+}
+
+double spread_of(const Bench& bench, std::size_t setting, bool on) {
+  std::vector<double> logs;
+  for (const Pair& pair : bench.pairs) {
+    if (pair.setting != setting || !pair.complete()) continue;
+    logs.push_back(std::log((on ? pair.on : pair.off)->training.wall_s));
+  }
+  return query::ratio_interval(logs, kConfidence).log_deviation;
+}
+
+void add_costs(const Bench& bench, std::size_t setting, Summary& out) {
+  double cpu = 0;
+  double wall = 0;
+  double written = 0;
+  for (const Pair& pair : bench.pairs) {
+    if (pair.setting != setting || !pair.complete()) continue;
+    ++out.pairs;
+    wall += pair.on->training.wall_s;
+    cpu += pair.on->collecting_cpu_s;
+    written += static_cast<double>(pair.on->collecting_written_bytes);
+    out.collecting_peak_bytes = std::max(out.collecting_peak_bytes, pair.on->collecting_peak_bytes);
+  }
+  if (wall <= 0) return;
+  out.collecting_cores = cpu / wall;
+  out.collecting_bytes_per_s = written / wall;
+}
+
+std::string percent(double ratio) {
+  return std::isfinite(ratio) ? fmt::format("{:+.2f} %", (ratio - 1) * 100) : "–";
+}
+std::string range(const RatioInterval& i) {
+  if (!std::isfinite(i.low)) return "–";
+  return fmt::format("{:+.2f} to {:+.2f} %", (i.low - 1) * 100, (i.high - 1) * 100);
+}
+
+std::string verdict_of(const Bench& bench, const Summary& s) {
+  const std::string margin = fmt::format("{:g} %", bench.margin * 100);
+  if (!s.setting->missing.empty()) return "not available: " + s.setting->missing;
+  if (s.verdict != query::Equivalence::kUndecided)
+    return fmt::format("{} {}", query::name_of(s.verdict), margin);
+  if (s.pairs < 2) return "undecided: too few pairs";
+  if (!s.pairs_wanted) return "undecided: too close to the margin for any number of pairs";
+  return fmt::format("undecided: needs about {} pairs", *s.pairs_wanted);
+}
+
+std::string jitter_of(const Summary& s) {
+  if (s.step_p99.pairs > 0) return percent(s.step_p99.mean);
+  if (s.pairs < 2) return "–";
+  return fmt::format("{:.1f} → {:.1f} %", s.spread_off * 100, s.spread_on * 100);
+}
+
+struct Column {
+  std::string title;
+  bool right;
+};
+
+std::vector<Column> columns_of(const std::vector<Summary>& all) {
+  const bool steps =
+      std::ranges::any_of(all, [](const Summary& s) { return s.step_p99.pairs > 0; });
+  return {{"SETTING", false},
+          {"PAIRS", true},
+          {"TIME", true},
+          {"90 % INTERVAL", true},
+          {"VERDICT", false},
+          {"BOOTSTRAP", true},
+          {"CPU OF TRAINING", true},
+          {"COLLECTING", true},
+          {"MEMORY", true},
+          {"WRITTEN", true},
+          {steps ? "P99 OF STEPS" : "SPREAD OFF → ON", true}};
+}
+
+std::vector<std::string> cells_of(const Bench& bench, const Summary& s) {
+  const bool alone = s.setting->kind == Setting::Kind::kOff || s.pairs == 0;
+  return {s.setting->name,
+          std::to_string(s.pairs),
+          percent(s.time.mean),
+          range(s.time),
+          verdict_of(bench, s),
+          range(s.bootstrap),
+          percent(s.cpu.mean),
+          alone ? "–" : fmt::format("{:.2f} % of a core", s.collecting_cores * 100),
+          alone ? "–" : human_bytes(static_cast<double>(s.collecting_peak_bytes)),
+          alone ? "–" : human_bytes(s.collecting_bytes_per_s) + "/s",
+          jitter_of(s)};
+}
+
+std::vector<Summary> summaries_of(const Bench& bench) {
+  std::vector<Summary> all;
+  for (std::size_t i = 0; i < bench.settings.size(); ++i) all.push_back(summarize(bench, i));
+  return all;
+}
+
+constexpr std::size_t kTimeColumns = 6;  // that are about the time of the training
+
+// The columns [from, to) and the setting's name.
+std::string table_text(const Bench& bench, const std::vector<Summary>& all, std::size_t from,
+                       std::size_t to) {
+  const std::vector<Column> named = columns_of(all);
+  std::vector<TableColumn> columns;
+  for (std::size_t c = 0; c < named.size(); ++c) {
+    if (c == 0 || (c >= from && c < to))
+      columns.push_back({.name = named[c].title, .title = named[c].title, .right = named[c].right});
+  }
+  Table table(columns);
+  for (const Summary& s : all) {
+    const std::vector<std::string> cells = cells_of(bench, s);
+    std::vector<Cell> row;
+    for (std::size_t c = 0; c < cells.size(); ++c) {
+      if (c == 0 || (c >= from && c < to)) row.push_back(plain(cells[c]));
+    }
+    table.add(std::move(row));
+  }
+  return table.print("table");
+}
+
+std::string markdown_text(const Bench& bench, const std::vector<Summary>& all) {
+  std::string out = "|";
+  std::string rule = "|";
+  for (const Column& c : columns_of(all)) {
+    out += " " + lower_ascii(c.title) + " |";
+    rule += c.right ? "---:|" : "---|";
+  }
+  out += "\n" + rule + "\n";
+  for (const Summary& s : all) {
+    out += "|";
+    for (const std::string& cell : cells_of(bench, s)) {
+      out += " ";
+      for (const char c : cell) out += c == '|' ? "\\|" : std::string(1, c);
+      out += " |";
+    }
+    out += "\n";
+  }
+  return out;
+}
+
+std::size_t complete_pairs(const Bench& bench) {
+  return static_cast<std::size_t>(std::ranges::count_if(bench.pairs, &Pair::complete));
+}
+std::size_t planned_pairs(const Bench& bench) {
+  const auto present =
+      std::ranges::count_if(bench.settings, [](const Setting& s) { return s.missing.empty(); });
+  return bench.wanted_pairs * static_cast<std::size_t>(present);
+}
+
+// What the numbers hold for.
+std::string preface(const Bench& bench) {
+  std::string out = fmt::format(
+      "Training: {}\nOff and on in turns of random order (seed {}), {} pairs each, fixed "
+      "beforehand; "
+      "none left out.\n{} processors, load {:.1f} before and {:.1f} after.\n",
+      bench.training, bench.seed, bench.wanted_pairs, std::thread::hardware_concurrency(),
+      bench.load_before, bench.load_after);
+  if (complete_pairs(bench) < planned_pairs(bench))
+    out += fmt::format("INCOMPLETE: {} of {} pairs were made.\n", complete_pairs(bench),
+                       planned_pairs(bench));
+  if (bench.wanted_pairs < kFewPairs)
+    out += fmt::format("Fewer than {} pairs: an exercise, not evidence.\n", kFewPairs);
+  return out;
+}
+
+std::string legend(const Bench& bench) {
+  std::string out;
+  for (const Setting& s : bench.settings) out += fmt::format("{}: {}\n", s.name, s.about);
+  return out;
+}
+
+}  // namespace
+
+Summary summarize(const Bench& bench, std::size_t setting) {
+  Summary s;
+  s.setting = &bench.settings[setting];
+  add_costs(bench, setting, s);
+  const auto wall = log_ratios(bench, setting, [](const OneRun& r) { return r.training.wall_s; });
+  s.time = query::ratio_interval(wall, kConfidence);
+  s.bootstrap = query::bootstrap_interval(wall, {.confidence = kConfidence, .seed = bench.seed});
+  s.cpu = query::ratio_interval(
+      log_ratios(bench, setting, [](const OneRun& r) { return r.training.cpu_s; }), kConfidence);
+  s.step_p99 = query::ratio_interval(log_ratios(bench, setting, p99_of), kConfidence);
+  s.spread_off = spread_of(bench, setting, false);
+  s.spread_on = spread_of(bench, setting, true);
+  s.verdict = query::judge(s.time, bench.margin);
+  s.pairs_wanted = query::pairs_to_decide(s.time, bench.margin, kConfidence);
+  return s;
+}
+
+std::string print_bench(const Bench& bench, const std::string& format) {
+  if (format == "json") return bench_json(bench) + "\n";
+  const std::vector<Summary> all = summaries_of(bench);
+  if (format == "markdown") return markdown_text(bench, all);
+  return preface(bench) + "\nTime of the training\n" + table_text(bench, all, 0, kTimeColumns) +
+         "\nWhat it took\n" + table_text(bench, all, kTimeColumns, columns_of(all).size()) + "\n" +
+         legend(bench);
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,61 @@
+// What `corral bench listeners` found: the raw pairs, their statistics, and both as text.
+//
+// Ratios are on by off, paired, as geometric means with the 90 % interval of query/equivalence.h.
+// Pure functions of the data; nothing is left out, whatever its value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/bench_settings.h"
+#include "cli/bench_stage.h"
+#include "query/equivalence.h"
+
+namespace corral::cli {
+
+inline constexpr double kConfidence = 0.9;
+
+struct Pair {
+  std::size_t setting = 0;  // index into Bench::settings
+  std::size_t number = 0;   // of the setting, from 0
+  bool on_first = false;
+  std::optional<OneRun> off, on;
+  [[nodiscard]] bool complete() const { return off && on; }
+};
+
+struct Bench {
+  std::string training;  // in words
+  std::vector<std::string> command;
+  std::vector<Setting> settings;
+  std::vector<Pair> pairs;  // in the order of their making
+  std::size_t wanted_pairs = 0;
+  double margin = 0.01;
+  std::uint64_t seed = 1;
+  double load_before = 0, load_after = 0;  // of the machine, 1 min
+  UtcTime began;
+};
+
+struct Summary {
+  const Setting* setting = nullptr;
+  std::size_t pairs = 0;
+  query::RatioInterval time, bootstrap, cpu,
+      step_p99;                          // step_p99.pairs is 0 where no steps are known
+  double spread_off = 0, spread_on = 0;  // standard deviation of the logarithm of the time
+  query::Equivalence verdict = query::Equivalence::kUndecided;
+  std::optional<std::size_t> pairs_wanted;
+  double collecting_cores = 0;  // CPU time by the time of the training
+  std::int64_t collecting_peak_bytes = 0;
+  double collecting_bytes_per_s = 0;
+};
+Summary summarize(const Bench& bench, std::size_t setting);
+
+// `format`: table, markdown or json.
+std::string print_bench(const Bench& bench, const std::string& format);
+// Everything: settings with their statistics, and every run.
+std::string bench_json(const Bench& bench);
+// A line per run.
+std::string bench_csv(const Bench& bench);
+
+}  // namespace corral::cli

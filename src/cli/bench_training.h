@@ -1,0 +1,45 @@
+// The training that `corral bench listeners` measures around: the user's command, else a small one
+// of its own with the best of PyTorch, NumPy and neither that is there.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/bench_child.h"
+#include "core/result.h"
+#include "core/time.h"
+
+namespace corral::cli {
+
+struct Training {
+  std::string about;                 // one line, for the report
+  std::vector<std::string> command;  // what is run, the same each time
+  double expected_s = 0;             // of one run, measured
+};
+
+struct TrainingOptions {
+  std::vector<std::string> command;  // the user's; empty: one of ours
+  std::string kind = "auto";         // of ours: auto, torch, numpy, loop
+  Nanos length{};                    // of ours: how long a run shall take
+  std::vector<std::string> environment;
+  std::filesystem::path directory;  // for its files
+};
+
+// $CORRAL_PYTHON, else python3.
+std::string python_program();
+// Whether that Python can import all the modules (comma-separated); else why not.
+Result<> can_import(const std::string& python, const std::string& modules);
+
+// Chooses it and runs it once, which warms the machine's caches, says how long it takes and lets
+// ours be made as long as asked for. kInvalidArgument when the command cannot be run.
+Result<Training> prepare_training(const TrainingOptions& options, Interrupts& interrupts);
+
+// How a command is measured: the words before it.
+std::vector<std::string> measured(const std::filesystem::path& file,
+                                  const std::vector<std::string>& command);
+
+// What went wrong: the status, and the last line that the command wrote to `errors`.
+Error ended_badly(int wait_status, const std::filesystem::path& errors);
+
+}  // namespace corral::cli

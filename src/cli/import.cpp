@@ -1,0 +1,118 @@
+// corral import: a database of MLflow's or radT's into the store, which nobody else has meanwhile.
+#include <fmt/core.h>
+
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/store_place.h"
+#include "core/text.h"
+#include "store/artifacts/artifact_store.h"
+#include "store/import/import.h"
+#include "store/postgres/postgres_store.h"
+#include "store/sqlite/sqlite_store.h"
+
+namespace corral::cli {
+namespace {
+
+using store::artifacts::ArtifactStore;
+using store::importing::ImportReport;
+
+struct ImportFlags {
+  std::string from, store, artifacts, artifacts_from;
+  bool copy_artifacts = false;
+};
+
+Result<std::unique_ptr<ArtifactStore>> open_artifacts(const ImportFlags& flags,
+                                                      const StorePlace& place) {
+  if (!flags.copy_artifacts) return nullptr;
+  if (!flags.artifacts.empty()) return store::artifacts::open_artifact_store(flags.artifacts);
+  if (place.file.empty()) {
+    return fail(Code::kInvalidArgument,
+                "--copy-artifacts into a database server's store needs --artifacts DIR or "
+                "s3://bucket/prefix: what corral serve --artifacts names");
+  }
+  return store::artifacts::open_artifact_store((place.directory / "artifacts").string());
+}
+
+Result<ImportReport> run_import(const ImportFlags& flags, const StorePlace& place,
+                                const Progress& progress) {
+  if (place.directory.empty() && !place.file.empty())
+    return fail(Code::kInvalidArgument, place.name + " is a file: --store names a directory");
+  auto source = TRY(store::importing::Source::open(flags.from));
+  progress.guard(source.db());
+  // A database server's store may be served meanwhile.
+  std::optional<server::StoreLock> lock;
+  if (!place.file.empty()) lock = TRY(lock_place(place));
+  const auto store = place.file.empty()
+                         ? TRY(store::open_postgres_store({.url = place.database}))
+                         : TRY(store::open_sqlite_store({.directory = place.directory}));
+  const auto artifacts = TRY(open_artifacts(flags, place));
+  auto report = TRY(store::importing::import_database(
+      source, *store, {.artifacts = artifacts.get(), .artifacts_root = flags.artifacts_from},
+      progress.watch()));
+  TRY(progress.watch().at("sealing", 0, 0));
+  TRY(store->seal(true));
+  return report;
+}
+
+void print(const ImportReport& report, const std::string& store) {
+  for (const auto& count : report.counts) {
+    fmt::print("  {:<28} {:>12} in the source, {:>12} here{}{}\n", count.what, count.source,
+               count.stored, count.added ? fmt::format(", {:>12} new", *count.added) : "",
+               count.complete() ? "" : "   DIFFERENT");
+    for (const std::string& name : count.missing) fmt::print("    missing: {}\n", name);
+  }
+  for (const std::string& note : report.notes) fmt::print("  {}\n", note);
+  if (report.files > 0) {
+    fmt::print("  {} artifacts copied, {}\n", report.files,
+               human_bytes(static_cast<double>(report.bytes)));
+  }
+  fmt::print("{}: {} points imported, {}\n", store, report.new_points,
+             report.complete() ? "verified by count" : "and NOT all is there");
+}
+
+int import_failed(const Error& error) {
+  constexpr int kInterrupted = 130;
+  if (Progress::interrupted()) {
+    fmt::print(stderr, "corral import: interrupted; the same command goes on\n");
+    return kInterrupted;
+  }
+  fmt::print(stderr, "corral import: {}\n", error.message);
+  return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
+}
+
+}  // namespace
+
+int import_command(std::span<char* const> args) {
+  ImportFlags flags;
+  Arguments arguments(
+      "import",
+      "Takes an MLflow or radT database into the store: experiments, runs with their ids, params, "
+      "tags, all points, datasets, registered and logged models, traces with spans. Killed, the "
+      "same command "
+      "goes on; repeated, it takes in what is new.",
+      "  corral import mlflow.db\n"
+      "  corral import postgresql://mlflow@db.lab/mlflow --store ./results\n"
+      "  corral import mlflow.db --copy-artifacts --artifacts-from ./mlartifacts\n");
+  arguments.positional("from", flags.from,
+                       "FILE of SQLite, or the URL that MLflow's --backend-store-uri takes", true);
+  arguments.text("store", flags.store, "the store to fill (default: as everywhere)");
+  arguments.flag("copy-artifacts", flags.copy_artifacts,
+                 "copy the artifacts, too; else runs refer to where they are");
+  arguments.text("artifacts", flags.artifacts,
+                 "where the store keeps artifacts: a directory or s3://bucket/prefix (default: "
+                 "STORE/artifacts)");
+  arguments.text("artifacts-from", flags.artifacts_from,
+                 "where the old server keeps them (its --artifacts-destination): a directory or "
+                 "s3://bucket/prefix");
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto place = place_of(flags.store);
+  if (!place) return import_failed(place.error());
+  Progress progress;
+  const auto report = run_import(flags, *place, progress);
+  progress.clear();
+  if (!report) return import_failed(report.error());
+  print(*report, place->name);
+  return report->complete() ? kDone : kFailed;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,207 @@
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <optional>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "core/text.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+#include "sys/socket.h"
+
+namespace corral::cli {
+namespace {
+
+namespace fs = spool::fs;
+
+constexpr const char* kExamples =
+    "  corral profile @1                the next 3 steps of the newest run\n"
+    "  corral profile 3f2a --steps 10   ten\n";
+constexpr std::int64_t kMostSteps = 1000;
+constexpr Nanos kPoll{std::chrono::milliseconds(50)};
+
+struct Flags {
+  DestinationFlags destination;
+  std::string run;
+  std::string steps = "3";
+  std::string tool = "torch";
+  Nanos wait{std::chrono::minutes(1)};
+};
+
+volatile sig_atomic_t interrupted = 0;
+void note_interrupt(int /*signal*/) { interrupted = 1; }
+
+// A request in the spool of a run, of which the run's Python package writes how far it is.
+class Request {
+ public:
+  Request(fs::path folder, std::string id, sys::ProcessIdentity supervisor)
+      : folder_(std::move(folder)), id_(std::move(id)), supervisor_(std::move(supervisor)) {}
+
+  Result<> ask(std::int64_t steps) const {
+    std::error_code error;
+    if (fs::exists(folder_ / "request", error))
+      return fail(Code::kConflict, "another profile of this run has been asked for and waits");
+    const Json wanted = Json::Object{{"id", id_}, {"tool", "torch"}, {"steps", steps}};
+    return sys::replace_file(folder_ / "request", wanted.dump(), 0600, false);
+  }
+  // Nobody has taken it, and nobody will.
+  [[nodiscard]] bool take_back() const { return ::unlink((folder_ / "request").c_str()) == 0; }
+  // The next line of the answer.
+  Result<std::optional<Json>> next() {
+    const auto text = sys::read_file(folder_ / (id_ + ".answer"), 1u << 20);
+    const std::string_view rest = text ? std::string_view(*text).substr(read_) : "";
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) return std::nullopt;
+    read_ += end + 1;
+    return TRY(Json::parse(rest.substr(0, end)));
+  }
+  [[nodiscard]] bool run_lives() const { return sys::is_alive(supervisor_); }
+
+ private:
+  fs::path folder_;
+  std::string id_;
+  sys::ProcessIdentity supervisor_;
+  std::size_t read_ = 0;
+};
+
+std::string words(const Json& run) {
+  return fmt::format("run {} ({})", printable(run.get_string("name")), run.get_string("id"));
+}
+
+// The run's folder in a spool of this host, with its manifest.
+Result<std::pair<fs::path, spool::Manifest>> find_spool(const Json& run, const Flags& flags) {
+  for (const fs::path& root : spool::spool_roots(flags.destination.spool)) {
+    const fs::path folder = root / run.get_string("id");
+    const auto text = sys::read_file(folder / "manifest.json", 1u << 20);
+    if (!text && text.error().code != Code::kNotFound) return tl::unexpected(text.error());
+    if (text) return std::pair(folder, TRY(spool::parse_manifest(*text)));
+  }
+  return fail(
+      Code::kNotFound,
+      words(run) +
+          " has no spool here: another user runs it, or it was started with another --spool "
+          "or in another container");
+}
+
+Result<Request> find_run(const Json& run, const Flags& flags) {
+  if (run.get_string("status") != "running")
+    return fail(Code::kConflict, fmt::format("{} has ended: {}", words(run), ending_text(run)));
+  if (const std::string host = run.get_string("host"); host != sys::host_name())
+    return fail(Code::kUnavailable,
+                fmt::format("{} runs on {}: profile it there", words(run), printable(host)));
+  const auto [folder, manifest] = TRY(find_spool(run, flags));
+  if (!sys::is_alive(manifest.supervisor))
+    return fail(Code::kConflict, words(run) + " has lost its `corral run`");
+  std::error_code error;
+  if (!fs::is_directory(folder / "profile", error))
+    return fail(Code::kUnsupported,
+                words(run) + " was started with --no-capture: its steps are not seen");
+  std::string id = "torch-" + iso_utc(sys::utc_now());
+  for (char& c : id) c = c == ':' ? '.' : c;
+  return Request(folder / "profile", std::move(id), manifest.supervisor);
+}
+
+// One line of the answer, said; the exit status once it was the last.
+std::optional<int> tell(const Json& line, const Json& run, const sys::HttpTarget& server) {
+  const std::string state = line.get_string("state");
+  const std::string steps =
+      fmt::format("steps {} to {}", line.get_int("first"), line.get_int("last"));
+  if (state == "begun") {
+    fmt::print("profiling {} of process {}\n", steps, line.get_int("pid"));
+  } else if (state == "saving") {
+    fmt::print("saving\n");
+  } else if (state == "failed") {
+    fmt::print(stderr, "corral profile: {}: {}\n", steps, printable(line.get_string("reason")));
+    return kFailed;
+  } else if (state == "done") {
+    fmt::print("{} of {}: {}\n", steps, words(run), line.get_string("artifact"));
+    if (server.unix_socket.empty())
+      fmt::print("{}/runs/{}\n", server.base_url, run.get_string("id"));
+    return kDone;
+  }
+  std::fflush(stdout);
+  return std::nullopt;
+}
+
+// Until somebody has taken the request.
+Error untaken(const Flags& flags, bool lives) {
+  if (interrupted != 0) return {.code = Code::kUnavailable, .message = "interrupted"};
+  if (!lives) return {.code = Code::kConflict, .message = "the run has ended meanwhile"};
+  return {.code = Code::kUnavailable,
+          .message = fmt::format(
+              "no step ended within {:g} s (--wait): profiles go from step to step, and no "
+              "Python process of this run has any that are seen (docs/profiling.md)",
+              seconds(flags.wait))};
+}
+
+int follow(Request& request, const Json& run, const sys::HttpTarget& server, const Flags& flags) {
+  const BootTime deadline = sys::boot_now() + flags.wait;
+  bool taken = false;
+  for (;;) {
+    // Asked before the answer is read: what a run that is gone had to say is there.
+    const bool lives = request.run_lives();
+    const auto line = request.next();
+    if (!line) return report("profile", line.error());
+    if (*line) {
+      taken = true;
+      if (const auto status = tell(**line, run, server)) return *status;
+      continue;
+    }
+    const bool enough = interrupted != 0 || !lives;
+    if (enough || (!taken && sys::boot_now() >= deadline)) {
+      const bool back = request.take_back();
+      if (back || enough) return report("profile", untaken(flags, lives));
+      taken = true;  // just now
+    }
+    sys::system_clock().sleep_until(sys::boot_now() + kPoll);
+  }
+}
+
+int profile(const Flags& flags, std::int64_t steps) {
+  const auto server = connect(flags.destination);
+  if (!server) return report("profile", server.error());
+  const auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(flags.run));
+  if (!run) return report("profile", run.error());
+  auto request = find_run(*run, flags);
+  if (!request) return report("profile", request.error());
+  struct sigaction action {};
+  action.sa_handler = note_interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  if (const auto asked = request->ask(steps); !asked) return report("profile", asked.error());
+  fmt::print("asked {}: it begins at the end of a step\n", words(*run));
+  std::fflush(stdout);
+  return follow(*request, *run, *server, flags);
+}
+
+}  // namespace
+
+int profile_command(std::span<char* const> args) {
+  Flags flags;
+  Arguments arguments("profile",
+                      "Profiles the next steps of a run that runs on this host, with PyTorch's "
+                      "profiler; the trace becomes an artifact of the run. RUN is an id, a unique "
+                      "prefix of one, a name, or @1 for the newest.",
+                      kExamples);
+  arguments.positional("run", flags.run, "RUN", true);
+  arguments.text("steps", flags.steps, "how many, 1 to 1000 (default: 3)");
+  arguments.choice("tool", flags.tool, {"torch"},
+                   "torch; nsys and ncu start with the run: corral run --profile nsys");
+  arguments.duration("wait", flags.wait,
+                     "how long to wait for the end of the step that is under way (default: 1min)");
+  add_destination(arguments, flags.destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto steps = parse_int(flags.steps);
+  if (!steps || *steps < 1 || *steps > kMostSteps) {
+    fmt::print(stderr, "corral profile: --steps {}: 1 to {}\n", flags.steps, kMostSteps);
+    return kMisuse;
+  }
+  return profile(flags, *steps);
+}
+
+}  // namespace corral::cli

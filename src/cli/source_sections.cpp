@@ -1,0 +1,348 @@
+#include "cli/source_sections.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cli/toml_value.h"
+#include "core/text.h"
+#include "core/time.h"
+#include "sys/file.h"
+
+namespace corral::cli {
+namespace {
+
+namespace foreign = collect::foreign;
+
+constexpr auto kKinds =
+    std::to_array<std::string_view>({"exec", "prometheus", "regex", "statsd", "otlp", "pressure"});
+
+tl::unexpected<Error> wrong(std::string what) {
+  return fail(Code::kInvalidArgument, std::move(what));
+}
+
+// What an option of a source is set from.
+Result<> set(std::string& to, const TomlValue& value) {
+  if (value.array) return wrong("one text is wanted");
+  to = value.items[0];
+  return {};
+}
+Result<> set(std::vector<std::string>& to, const TomlValue& value) {
+  to = value.items;
+  return {};
+}
+Result<> set(Nanos& to, const TomlValue& value) {
+  to = value.array ? kNoDuration : parse_duration(value.items[0]);
+  if (to == kNoDuration) return wrong("a duration is wanted: 100ms, 2s, 1.5m");
+  return {};
+}
+Result<> set(std::uint32_t& to, const TomlValue& value) {
+  const auto number = value.array ? std::nullopt : parse_int(value.items[0]);
+  if (!number || *number < 0 || *number > std::numeric_limits<std::uint32_t>::max())
+    return wrong("a whole number is wanted");
+  to = static_cast<std::uint32_t>(*number);
+  return {};
+}
+Result<> set(foreign::Format& to, const TomlValue& value) {
+  std::string text;
+  TRY(set(text, value));
+  to = TRY(foreign::parse_format(text));
+  return {};
+}
+Result<> set(foreign::Stream& to, const TomlValue& value) {
+  std::string text;
+  TRY(set(text, value));
+  to = TRY(foreign::parse_stream(text));
+  return {};
+}
+Result<> set(metric::Owner& to, const TomlValue& value) {
+  std::string text;
+  TRY(set(text, value));
+  to = TRY(foreign::parse_owner(text));
+  return {};
+}
+// ["OLD = NEW", ...]
+Result<> set(std::vector<std::pair<std::string, std::string>>& to, const TomlValue& value) {
+  for (const std::string& item : value.items) {
+    const std::size_t equals = item.find('=');
+    if (equals == std::string::npos) return wrong("texts like \"old_name = new.name\" are wanted");
+    to.emplace_back(trim(std::string_view(item).substr(0, equals)),
+                    trim(std::string_view(item).substr(equals + 1)));
+  }
+  return {};
+}
+
+template <class Source>
+struct Key {
+  std::string_view name;
+  Result<> (*apply)(Source&, const TomlValue&);
+};
+
+template <auto Member, class Source>
+Result<> apply(Source& source, const TomlValue& value) {
+  return set(source.*Member, value);
+}
+
+using Exec = foreign::ExecSource;
+constexpr auto kExecKeys = std::to_array<Key<Exec>>(
+    {{"command",
+      [](Exec& source, const TomlValue& value) {
+        return value.array ? set(source.argv, value) : set(source.command, value);
+      }},
+     {"format", apply<&Exec::format>},
+     {"prefix", apply<&Exec::prefix>},
+     {"source-key", apply<&Exec::source_key>},
+     {"interval", apply<&Exec::interval>},
+     {"max-points-per-s", apply<&Exec::max_points_per_s>},
+     {"max-series", apply<&Exec::max_series>}});
+
+using Prometheus = foreign::PrometheusSource;
+constexpr auto kPrometheusKeys =
+    std::to_array<Key<Prometheus>>({{"url", apply<&Prometheus::url>},
+                                    {"interval", apply<&Prometheus::interval>},
+                                    {"timeout", apply<&Prometheus::timeout>},
+                                    {"keep", apply<&Prometheus::keep>},
+                                    {"drop", apply<&Prometheus::drop>},
+                                    {"rename", apply<&Prometheus::rename>},
+                                    {"prefix", apply<&Prometheus::prefix>},
+                                    {"labels", apply<&Prometheus::labels>},
+                                    {"owner", apply<&Prometheus::owner>},
+                                    {"max-series", apply<&Prometheus::max_series>}});
+
+using Regex = foreign::RegexSource;
+constexpr auto kRegexKeys =
+    std::to_array<Key<Regex>>({{"pattern", apply<&Regex::pattern>},
+                               {"stream", apply<&Regex::stream>},
+                               {"unit", apply<&Regex::unit>},
+                               {"prefix", apply<&Regex::prefix>},
+                               {"max-points-per-s", apply<&Regex::max_points_per_s>},
+                               {"max-series", apply<&Regex::max_series>}});
+
+using Statsd = foreign::StatsdSource;
+constexpr auto kStatsdKeys =
+    std::to_array<Key<Statsd>>({{"listen", apply<&Statsd::listen>},
+                                {"prefix", apply<&Statsd::prefix>},
+                                {"max-points-per-s", apply<&Statsd::max_points_per_s>},
+                                {"max-series", apply<&Statsd::max_series>}});
+
+using Otlp = foreign::OtlpSource;
+constexpr auto kOtlpKeys =
+    std::to_array<Key<Otlp>>({{"listen", apply<&Otlp::listen>},
+                              {"keep", apply<&Otlp::keep>},
+                              {"drop", apply<&Otlp::drop>},
+                              {"rename", apply<&Otlp::rename>},
+                              {"prefix", apply<&Otlp::prefix>},
+                              {"labels", apply<&Otlp::labels>},
+                              {"max-points-per-s", apply<&Otlp::max_points_per_s>},
+                              {"max-series", apply<&Otlp::max_series>}});
+
+using Pressure = collect::StallOptions;
+constexpr auto kPressureKeys =
+    std::to_array<Key<Pressure>>({{"resources", apply<&Pressure::resources>},
+                                  {"stall", apply<&Pressure::stall>},
+                                  {"window", apply<&Pressure::window>}});
+
+std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {
+  const auto distance = [&](std::string_view name) { return edit_distance(word, name); };
+  const auto best = std::ranges::min_element(known, {}, distance);
+  return best != known.end() && distance(*best) < 3 ? fmt::format("; did you mean '{}'?", *best)
+                                                    : std::string();
+}
+
+struct Line {
+  std::string_view option;
+  TomlValue value;
+};
+
+template <class Source>
+Result<> apply_line(std::span<const Key<Source>> keys, Source& source, const Line& line) {
+  const auto key = std::ranges::find(keys, line.option, &Key<Source>::name);
+  if (key == keys.end()) {
+    std::vector<std::string_view> known;
+    for (const Key<Source>& k : keys) known.push_back(k.name);
+    return wrong(fmt::format("has no option '{}'{}", line.option, nearest(line.option, known)));
+  }
+  if (const auto applied = key->apply(source, line.value); !applied)
+    return wrong(fmt::format("{}: {}", line.option, applied.error().message));
+  return {};
+}
+
+// The name within "[name]"; nothing for a line that opens no section.
+std::optional<std::string_view> section_of(std::string_view line) {
+  if (!line.starts_with('[')) return std::nullopt;
+  const std::size_t end = line.find(']');
+  if (end == std::string_view::npos) return std::nullopt;
+  return trim(line.substr(1, end - 1));
+}
+
+std::string_view kind_of(std::string_view section) { return section.substr(0, section.find('.')); }
+
+bool is_source(std::string_view section) {
+  return std::ranges::find(kKinds, kind_of(section)) != kKinds.end();
+}
+
+// One source as its section is read.
+class Section {
+ public:
+  static Result<Section> begin(std::string_view title, foreign::Sources& sources) {
+    const std::string_view kind = kind_of(title);
+    const std::string name(title.size() > kind.size() ? title.substr(kind.size() + 1) : "");
+    Section section;
+    if (kind == "statsd") {
+      if (!name.empty() || !sources.statsd.empty()) return wrong("is [statsd], once");
+      section.open<Statsd>(sources.statsd, name, kStatsdKeys);
+      return section;
+    }
+    if (kind == "pressure") {
+      if (!name.empty() || !sources.pressure.empty()) return wrong("is [pressure], once");
+      section.open<Pressure>(sources.pressure, name, kPressureKeys);
+      return section;
+    }
+    if (name.empty()) return wrong(fmt::format("needs a name: [{}.NAME]", kind));
+    if (kind == "exec") section.open<Exec>(sources.exec, name, kExecKeys);
+    if (kind == "prometheus") section.open<Prometheus>(sources.prometheus, name, kPrometheusKeys);
+    if (kind == "regex") section.open<Regex>(sources.regex, name, kRegexKeys);
+    if (kind == "otlp") section.open<Otlp>(sources.otlp, name, kOtlpKeys);
+    return section;
+  }
+
+  [[nodiscard]] Result<> apply(const Line& line) const { return apply_(line); }
+  [[nodiscard]] Result<> check() const { return check_(); }
+
+ private:
+  template <class Source>
+  void open(std::vector<Source>& list, const std::string& name, std::span<const Key<Source>> keys) {
+    list.emplace_back();
+    if constexpr (requires(Source s) { s.name; }) list.back().name = name;
+    apply_ = [&list, keys](const Line& line) { return apply_line(keys, list.back(), line); };
+    check_ = [&list] {
+      using foreign::check;
+      return check(list.back());
+    };
+  }
+
+  std::function<Result<>(const Line&)> apply_;
+  std::function<Result<>()> check_;
+};
+
+class SectionReader {
+ public:
+  SectionReader(std::string_view text, const std::string& file)
+      : lines_(split(text, '\n')), file_(file) {}
+
+  Result<foreign::Sources> read() {
+    for (at_ = 0; at_ < lines_.size(); ++at_) {
+      const std::string_view line = trim(lines_[at_]);
+      if (line.empty() || line.front() == '#' || line.front() == ';') continue;
+      const std::size_t number = at_ + 1;
+      if (const auto title = section_of(line)) {
+        TRY(end());
+        TRY(named(number, begin(*title, line)));
+      } else if (section_) {
+        TRY(named(number, option(line)));
+      }
+    }
+    TRY(end());
+    return std::move(sources_);
+  }
+
+ private:
+  Result<> begin(std::string_view title, std::string_view line) {
+    section_.reset();
+    if (!is_source(title)) {
+      const std::string near = nearest(kind_of(title), {kKinds.begin(), kKinds.end()});
+      if (title.find('.') != std::string_view::npos && !near.empty())
+        return wrong(fmt::format("[{}] is no source{}", title, near));
+      return {};
+    }
+    title_ = title;
+    begun_ = at_ + 1;
+    const std::string_view after = trim(line.substr(line.find(']') + 1));
+    if (!after.empty() && after.front() != '#')
+      return wrong(fmt::format("[{}] must be alone on its line", title));
+    if (!seen_.insert(std::string(title)).second)
+      return wrong(fmt::format("[{}] is there twice", title));
+    options_.clear();
+    section_ = TRY(titled(Section::begin(title, sources_)));
+    return {};
+  }
+
+  Result<> option(std::string_view line) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos)
+      return wrong(fmt::format("'{}' is neither [section] nor option = value", line));
+    const std::string_view key = trim(line.substr(0, equals));
+    std::string text(line.substr(equals + 1));
+    while (goes_on(text) && at_ + 1 < lines_.size()) {
+      text += '\n';
+      text += lines_[++at_];
+    }
+    auto value = parse_toml_value(text);
+    if (!value) return wrong(fmt::format("[{}] {} {}", title_, key, value.error().message));
+    if (!options_.insert(std::string(key)).second)
+      return wrong(fmt::format("[{}] {} is there twice", title_, key));
+    return titled(section_->apply({.option = key, .value = std::move(*value)}));
+  }
+
+  // The section is complete.
+  Result<> end() {
+    if (!section_) return {};
+    return named(begun_, titled(std::exchange(section_, std::nullopt)->check()));
+  }
+
+  template <class T>
+  Result<T> titled(Result<T> result) const {
+    if (!result) return wrong(fmt::format("[{}] {}", title_, result.error().message));
+    return result;
+  }
+  template <class T>
+  Result<T> named(std::size_t line, Result<T> result) const {
+    if (!result) return wrong(fmt::format("{}:{}: {}", file_, line, result.error().message));
+    return result;
+  }
+
+  std::vector<std::string_view> lines_;
+  const std::string& file_;
+  std::size_t at_ = 0;
+  std::string_view title_;
+  std::size_t begun_ = 0;
+  std::optional<Section> section_;
+  std::set<std::string> seen_;
+  std::set<std::string> options_;
+  foreign::Sources sources_;
+};
+
+}  // namespace
+
+Result<foreign::Sources> read_sources(std::string_view text, const std::string& file) {
+  foreign::Sources sources = TRY(SectionReader(text, file).read());
+  if (const auto good = foreign::check(sources); !good)
+    return wrong(fmt::format("{}: {}", file, good.error().message));
+  return sources;
+}
+
+Result<foreign::Sources> read_sources_of(const std::filesystem::path& file) {
+  if (file.empty()) return foreign::Sources{};
+  return read_sources(TRY(sys::read_file(file)), file.string());
+}
+
+std::string without_sources(std::string_view text) {
+  std::string rest;
+  bool inside = false;
+  for (const std::string_view line : split(text, '\n')) {
+    if (const auto title = section_of(trim(line))) inside = is_source(*title);
+    if (!inside) rest += line;
+    rest += '\n';
+  }
+  return rest;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "collect/amd/amd_listener.h"
+#include "collect/nvidia/fake/fake_driver.h"
+#include "collect/sysfs/fake_root.h"
+#include "collect/vendor/lacking_library.h"
+
+namespace corral::collect::amd {
+namespace {
+
+using nvidia::holds;
+using nvidia::ScratchFile;
+
+const std::string kCard = "sys/class/drm/card1/device/";
+
+// A GPU whose gpu_metrics has an unknown format, at the PCI address of the fake's first or second.
+struct Machine {
+  explicit Machine(const std::string& timeline, const std::string& address = "0000:83:02.1",
+                   const std::string& library = CORRAL_FAKE_AMDSMI_LIBRARY)
+      : root{{kCard + "vendor", "0x1002\n"},
+             {kCard + "gpu_busy_percent", "87\n"},
+             {kCard + "gpu_metrics", std::string("\x10\x00\x09\x09", 4)},
+             {kCard + "uevent", "DRIVER=amdgpu\nPCI_SLOT_NAME=" + address + "\nMODALIAS=x\n"}},
+        file(timeline) {
+    ::setenv("CORRAL_FAKE_AMDSMI", file.path().c_str(), 1);
+    ::setenv("CORRAL_AMDSMI_LIBRARY", library.c_str(), 1);
+    listener = open_amd_listener({.root = root.path()}, table);
+    ::unsetenv("CORRAL_AMDSMI_LIBRARY");
+  }
+  Values fast() { return sample_once(*listener, table, kFastGroup); }
+  [[nodiscard]] std::string why() const { return missing(table, "host.gpu.energy of amd0"); }
+
+  FakeRoot root;
+  ScratchFile file;
+  SeriesTable table;
+  std::unique_ptr<Listener> listener;
+};
+
+TEST(AmdSmi, GivesTheEnergyThatTheFilesDoNot) {
+  Machine machine("gpu0.energy 1000000\ngpu1.energy 4000000\n");
+  const Values v = machine.fast();
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.energy/amd0"), 61) << "of the GPU at that address";
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.busy/amd0"), 0.87) << "which has a file";
+  EXPECT_EQ(machine.why(), "");
+  EXPECT_DOUBLE_EQ(
+      Machine("gpu0.energy 1000000\n", "0000:03:02.1").fast().at("host.gpu.energy/amd0"), 15.25);
+}
+
+TEST(AmdSmi, SaysWhyThereIsNoEnergy) {
+  const auto why = [](const std::string& timeline, const std::string& address = "0000:83:02.1",
+                      const std::string& library = CORRAL_FAKE_AMDSMI_LIBRARY) {
+    Machine machine("gpu1.energy 4000000\n" + timeline, address, library);
+    EXPECT_FALSE(machine.fast().contains("host.gpu.energy/amd0"));
+    return machine.why();
+  };
+  EXPECT_TRUE(holds(why("", "0000:99:00.0"), "format without it; amdsmi does not know"));
+  EXPECT_TRUE(holds(why("gpu1.energy 0\n"), "not supported")) << "a counter that never counts";
+  EXPECT_TRUE(holds(why("gpu1.energy.status 10\n"), "Permission Denied"));
+  EXPECT_TRUE(holds(why("call.amdsmi_init.status 34\n"), "amdsmi: status 34"));
+  EXPECT_TRUE(holds(why("call.amdsmi_get_socket_handles.status 10\n"), "Permission"));
+  EXPECT_TRUE(holds(why("", "0000:83:02.1", "/no/such/libamd_smi.so"), "not installed"));
+}
+
+TEST(AmdSmi, AnyFunctionMayBeMissing) {
+  constexpr auto kFunctions = std::to_array<std::string_view>(
+      {"amdsmi_init", "amdsmi_shut_down", "amdsmi_get_socket_handles",
+       "amdsmi_get_processor_handles", "amdsmi_get_gpu_device_bdf", "amdsmi_get_energy_count",
+       "amdsmi_status_code_to_string"});
+  for (const std::string_view function : kFunctions) {
+    const std::string& lacking = vendor::library_without(function, CORRAL_FAKE_AMDSMI_LIBRARY);
+    Machine machine("gpu1.energy 4000000\n", "0000:83:02.1", lacking);
+    const bool needless =
+        function == "amdsmi_shut_down" || function == "amdsmi_status_code_to_string";
+    EXPECT_EQ(machine.fast().contains("host.gpu.energy/amd0"), needless) << function;
+    EXPECT_EQ(machine.why().empty(), needless) << function;
+  }
+}
+
+}  // namespace
+}  // namespace corral::collect::amd

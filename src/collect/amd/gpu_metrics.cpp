@@ -1,0 +1,79 @@
+#include "collect/amd/gpu_metrics.h"
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace corral::collect::amd {
+namespace {
+
+// Where a revision of format 1 keeps what is read.
+struct Layout {
+  std::uint8_t content;
+  std::size_t power, busy, memory_busy, energy;
+  std::size_t residencies = 0;  // the clock, then the count of steps and the limits; 0: none
+};
+constexpr auto kLayouts = std::to_array<Layout>({
+    {.content = 1, .power = 22, .busy = 16, .memory_busy = 18, .energy = 24},
+    {.content = 2, .power = 22, .busy = 16, .memory_busy = 18, .energy = 24},
+    {.content = 3, .power = 22, .busy = 16, .memory_busy = 18, .energy = 24},
+    {.content = 4, .power = 10, .busy = 12, .memory_busy = 14, .energy = 24},
+    {.content = 5, .power = 10, .busy = 12, .memory_busy = 14, .energy = 88},
+    {.content = 6, .power = 10, .busy = 12, .memory_busy = 14, .energy = 16, .residencies = 24},
+    {.content = 7, .power = 10, .busy = 12, .memory_busy = 14, .energy = 24, .residencies = 32},
+    {.content = 8, .power = 10, .busy = 12, .memory_busy = 14, .energy = 24, .residencies = 32},
+});
+
+constexpr double kJoules = 1.0 / 65536;  // of one step of the accumulator: 2^-16 J
+constexpr double kPercent = 0.01;
+
+template <class T>
+std::optional<double> field(std::span<const char> table, std::size_t offset, double scale) {
+  T value{};
+  if (offset + sizeof value > table.size()) return std::nullopt;
+  std::memcpy(&value, table.data() + offset, sizeof value);
+  if (value == std::numeric_limits<T>::max()) return std::nullopt;
+  return static_cast<double>(value) * scale;
+}
+
+std::optional<Residencies> residencies(std::span<const char> table, std::size_t offset) {
+  Residencies r;
+  std::array<std::uint32_t, 6> counts{};
+  if (offset == 0 || offset + sizeof r.time_ns + sizeof counts > table.size()) return std::nullopt;
+  std::memcpy(&r.time_ns, table.data() + offset, sizeof r.time_ns);
+  std::memcpy(counts.data(), table.data() + offset + sizeof r.time_ns, sizeof counts);
+  if (counts.front() == std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
+  r.steps = counts[0];
+  r.processor_hot = counts[1];
+  r.power = counts[2];
+  r.socket_thermal = counts[3];
+  r.regulator_thermal = counts[4];
+  r.memory_thermal = counts[5];
+  return r;
+}
+
+}  // namespace
+
+std::optional<GpuMetrics> parse_gpu_metrics(std::span<const char> table) {
+  constexpr std::size_t kHeader = 4;
+  if (table.size() < kHeader) return std::nullopt;
+  std::uint16_t size = 0;
+  std::memcpy(&size, table.data(), sizeof size);
+  const auto format = static_cast<std::uint8_t>(table[2]);
+  const auto content = static_cast<std::uint8_t>(table[3]);
+  if (format != 1 || size < kHeader || size > table.size()) return std::nullopt;
+  table = table.first(size);
+  for (const Layout& layout : kLayouts) {
+    if (layout.content != content) continue;
+    GpuMetrics metrics{.energy = field<std::uint64_t>(table, layout.energy, kJoules),
+                       .power = field<std::uint16_t>(table, layout.power, 1),
+                       .busy = field<std::uint16_t>(table, layout.busy, kPercent),
+                       .memory_busy = field<std::uint16_t>(table, layout.memory_busy, kPercent),
+                       .residencies = residencies(table, layout.residencies)};
+    if (metrics.energy == 0.0) metrics.energy.reset();  // a GPU that does not count
+    return metrics;
+  }
+  return std::nullopt;
+}
+
+}  // namespace corral::collect::amd

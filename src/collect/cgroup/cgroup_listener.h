@@ -1,0 +1,14 @@
+// Listener "cgroup": the control group that the run's first process is in when it starts: its CPU
+// time, quota and throttling, memory, I/O, tasks and pressure. What else is in that group counts
+// too.
+#pragma once
+
+#include <memory>
+
+#include "collect/listener.h"
+
+namespace corral::collect {
+
+std::unique_ptr<Listener> open_cgroup_listener(const ListenerContext& context, SeriesTable& table);
+
+}  // namespace corral::collect

@@ -1,0 +1,70 @@
+// Dcgm: the client library of NVIDIA's data centre GPU manager, and a connection to a host engine
+// that already runs.
+//
+// Nothing is started, configured or reset, and nothing that another client made is touched; the
+// host engine removes what this connection made when it ends, however it ends. Calls are round
+// trips to the host engine and may block. One thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "collect/dcgm/dcgm_types.h"
+#include "collect/vendor/library.h"
+#include "core/result.h"
+
+namespace corral::collect::dcgm {
+
+template <class... Arguments>
+using Function = vendor::Function<Status, Status::kFunctionNotFound, Arguments...>;
+
+struct DcgmFunctions {
+  Function<> init;
+  Function<> shutdown;
+  Function<const char*, ConnectOptions*, Handle*> connect;
+  Function<Handle> disconnect;
+  Function<Handle, unsigned*, int*> devices;  // room for kMostGpus
+  Function<Handle, MigHierarchy*> mig_hierarchy;
+  Function<Handle, int, const char*, GroupId*> group_create;
+  Function<Handle, GroupId, EntityGroup, unsigned> group_add;
+  Function<Handle, GroupId> group_destroy;
+  Function<Handle, int, const FieldId*, const char*, FieldGroupId*> field_group_create;
+  Function<Handle, FieldGroupId> field_group_destroy;
+  // Period in us, longest age of values in s, most values (0: any number).
+  Function<Handle, GroupId, FieldGroupId, long long, double, int> watch;
+  Function<Handle, GroupId, FieldGroupId> unwatch;
+  Function<Handle, int> update_all;  // 1: waits for the update
+  // Entities and their number, fields and theirs, flags, room for a value of each.
+  Function<Handle, const Entity*, unsigned, const FieldId*, unsigned, unsigned, FieldValue*> latest;
+};
+
+class Dcgm {
+ public:
+  struct Options {
+    std::string library;  // empty: the system's
+    std::string address;  // HOST[:PORT], or the path of a Unix socket; empty: localhost:5555
+  };
+  // kUnsupported: no library; kUnavailable: no host engine there.
+  static Result<std::shared_ptr<const Dcgm>> connect(const Options& options);
+  ~Dcgm();
+  Dcgm(const Dcgm&) = delete;
+  Dcgm& operator=(const Dcgm&) = delete;
+
+  [[nodiscard]] const DcgmFunctions& call() const { return functions_; }
+  [[nodiscard]] Handle handle() const { return handle_; }
+  // The library's words for a status; lives as long as this.
+  [[nodiscard]] std::string_view words(Status status) const;
+
+ private:
+  explicit Dcgm(const vendor::Library& library);
+  Status open(const std::string& address);
+
+  DcgmFunctions functions_;
+  const char* (*error_words_)(Status) = nullptr;
+  Handle handle_ = 0;
+  bool initialised_ = false;
+  bool connected_ = false;
+};
+
+}  // namespace corral::collect::dcgm

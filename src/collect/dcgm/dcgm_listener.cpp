@@ -1,0 +1,243 @@
+#include "collect/dcgm/dcgm_listener.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "collect/dcgm/entities.h"
+#include "collect/dcgm/reader.h"
+#include "collect/dcgm/watch.h"
+#include "collect/nvidia/nvidia_listener.h"
+
+namespace corral::collect {
+namespace dcgm {
+namespace {
+
+constexpr Nanos kShortest = std::chrono::milliseconds(100);  // shorter ones are no windows
+constexpr Nanos kSlow = std::chrono::seconds(1);
+constexpr int kTicks = 5;  // until the run's pace is known
+
+using SeriesNames = std::set<std::pair<std::string_view, std::string>>;
+
+// What listener "nvidia" would record here.
+SeriesNames series_of_driver(ListenerContext context, sys::Clock& clock) {
+  context.news = nullptr;
+  SeriesTable table;
+  const auto listener = nvidia::open_listener(context, table, clock);
+  SeriesNames names;
+  for (const collect::Group group : {kFastGroup, kSlowGroup}) {
+    for (const SeriesInfo& series : table.series(group))
+      names.emplace(series.metric->name, series.source);
+  }
+  return names;
+}
+
+// Nothing smaller would be taken either.
+bool refuses_all(Status status) {
+  return status == Status::kRequiresRoot || status == Status::kNoPermission ||
+         status == Status::kModuleNotLoaded || status == Status::kConnectionNotValid ||
+         status == Status::kFunctionNotFound || status == Status::kTimeout;
+}
+
+// What is asked of the entities that lack the same fields.
+struct Question {
+  std::vector<const FoundEntity*> found;
+  std::vector<Field> fields;
+};
+
+std::vector<Question> questions(std::span<const FoundEntity> entities, EntityGroup group,
+                                std::span<const Field> fields, const SeriesNames& known) {
+  std::vector<Question> all;
+  for (const FoundEntity& entity : entities) {
+    if (entity.entity.group != group) continue;
+    std::vector<Field> wanted;
+    for (const Field& field : fields) {
+      if (!known.contains({field.metric, entity.source})) wanted.push_back(field);
+    }
+    if (wanted.empty()) continue;
+    const auto same = std::ranges::find_if(all, [&](const Question& question) {
+      return std::ranges::equal(question.fields, wanted, {}, &Field::id, &Field::id);
+    });
+    if (same != all.end()) {
+      same->found.push_back(&entity);
+    } else {
+      all.push_back({.found = {&entity}, .fields = std::move(wanted)});
+    }
+  }
+  return all;
+}
+
+// The fields of one pace: what is watched, and how it is read.
+class Part {
+ public:
+  Part(const Dcgm& dcgm, std::shared_ptr<News> news, Nanos interval)
+      : dcgm_(&dcgm), interval_(interval), reader_(dcgm, std::move(news)) {}
+
+  void ask(const Question& question, SeriesTable& table);
+  void prepare(SeriesTable& table) { reader_.prepare(table); }
+  [[nodiscard]] bool empty() const { return reader_.empty(); }
+  void sample(Row& row) { reader_.sample(row); }
+  void set_interval(Nanos interval) {
+    for (const auto& watch : watches_) watch->set_interval(interval);
+  }
+
+ private:
+  std::unique_ptr<Watch> watch(const Question& question, Status& status) const;
+  void add(const Question& question, std::unique_ptr<Watch> watch);
+  void ask_one_by_one(const FoundEntity& entity, std::span<const Field> fields, SeriesTable& table);
+
+  const Dcgm* dcgm_;
+  Nanos interval_;
+  std::vector<std::unique_ptr<Watch>> watches_;
+  Reader reader_;
+};
+
+std::unique_ptr<Watch> Part::watch(const Question& question, Status& status) const {
+  std::vector<Entity> entities;
+  for (const FoundEntity* one : question.found) {
+    // MIG devices may share a GPU instance.
+    if (std::ranges::find(entities, one->entity) == entities.end()) entities.push_back(one->entity);
+  }
+  std::vector<FieldId> fields;
+  std::ranges::transform(question.fields, std::back_inserter(fields), &Field::id);
+  return Watch::open(*dcgm_, {.entities = entities, .fields = fields, .interval = interval_},
+                     status);
+}
+
+void Part::add(const Question& question, std::unique_ptr<Watch> watch) {
+  watches_.push_back(std::move(watch));
+  for (const FoundEntity* one : question.found) {
+    for (const Field& field : question.fields)
+      reader_.add({.entity = one->entity, .field = field, .source = one->source});
+  }
+}
+
+void Part::ask(const Question& question, SeriesTable& table) {
+  Status status = Status::kOk;
+  if (auto all = watch(question, status); all != nullptr) return add(question, std::move(all));
+  for (const FoundEntity* one : question.found) {
+    if (!refuses_all(status)) {
+      ask_one_by_one(*one, question.fields, table);
+      continue;
+    }
+    table.unavailable(
+        std::string(question.fields.front().metric) + " and the like of " + one->source,
+        "DCGM: " + std::string(dcgm_->words(status)));
+  }
+}
+
+// One field or device that is not supported makes the host engine refuse the whole list.
+void Part::ask_one_by_one(const FoundEntity& entity, std::span<const Field> fields,
+                          SeriesTable& table) {
+  Question taken{.found = {&entity}, .fields = {}};
+  Status status = Status::kOk;
+  for (const Field& field : fields) {
+    if (watch({.found = {&entity}, .fields = {field}}, status) != nullptr) {
+      taken.fields.push_back(field);
+    } else {
+      table.unavailable(std::string(field.metric) + " of " + entity.source,
+                        "DCGM: " + std::string(dcgm_->words(status)));
+    }
+  }
+  if (taken.fields.empty()) return;
+  if (auto all = watch(taken, status); all != nullptr) return add(taken, std::move(all));
+  // Each alone but not together: the device has not room for all at once.
+  table.unavailable("DCGM's fields of " + entity.source, std::string(dcgm_->words(status)));
+}
+
+class DcgmListener final : public Listener {
+ public:
+  DcgmListener(std::shared_ptr<const Dcgm> dcgm, const ListenerContext& context, sys::Clock& clock)
+      : dcgm_(std::move(dcgm)),
+        clock_(&clock),
+        fast_(*dcgm_, context.news, kShortest),
+        slow_(*dcgm_, context.news, kSlow) {}
+
+  void open(std::span<const FoundEntity> entities, const SeriesNames& known, SeriesTable& table);
+  [[nodiscard]] bool empty() const { return fast_.empty() && slow_.empty(); }
+
+  void sample_fast(Row& row) override {
+    const BootTime now = clock_->now();
+    if (last_read_ != BootTime{} && now - last_read_ < kShortest / 2) return;
+    if (last_read_ != BootTime{}) keep_pace(now - last_read_);
+    last_read_ = now;
+    fast_.sample(row);
+  }
+  void sample_slow(Row& row) override { slow_.sample(row); }
+
+ private:
+  // The host engine renews its values as often as they are read. One tick may come late: the
+  // shortest of several is the run's.
+  void keep_pace(Nanos tick) {
+    if (ticks_ == kTicks) return;
+    shortest_tick_ = std::min(shortest_tick_, tick);
+    if (++ticks_ < kTicks) return;
+    const Nanos whole = (shortest_tick_ + kShortest / 2) / kShortest * kShortest;
+    if (whole > kShortest) fast_.set_interval(whole);
+  }
+
+  std::shared_ptr<const Dcgm> dcgm_;  // first: outlives the watches
+  sys::Clock* clock_;
+  Part fast_;
+  Part slow_;
+  BootTime last_read_{};
+  Nanos shortest_tick_ = Nanos::max();
+  int ticks_ = 0;
+};
+
+void DcgmListener::open(std::span<const FoundEntity> entities, const SeriesNames& known,
+                        SeriesTable& table) {
+  const auto ask = [&](Part& part, EntityGroup group, std::span<const Field> fields) {
+    for (const Question& question : questions(entities, group, fields, known))
+      part.ask(question, table);
+  };
+  ask(fast_, EntityGroup::kGpu, profiling_fields());
+  ask(fast_, EntityGroup::kGpuInstance, instance_fields());
+  ask(fast_, EntityGroup::kGpu, device_fields());
+  ask(slow_, EntityGroup::kGpu, slow_device_fields());
+  dcgm_->call().update_all(dcgm_->handle(), 1);
+  fast_.prepare(table);
+  slow_.prepare(table);
+}
+
+}  // namespace
+
+std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTable& table,
+                                        const Dcgm::Options& options, sys::Clock& clock) {
+  auto dcgm = Dcgm::connect(options);
+  if (!dcgm) {
+    table.unavailable("DCGM's fields",
+                      dcgm.error().message + "; what NVML and GPM give is recorded without it");
+    return nullptr;
+  }
+  const auto entities = find_entities(**dcgm, context, table);
+  if (entities.empty()) return nullptr;
+  const std::size_t told = table.missing().size();
+  auto listener = std::make_unique<DcgmListener>(std::move(*dcgm), context, clock);
+  listener->open(entities, series_of_driver(context, clock), table);
+  if (!listener->empty()) return listener;
+  if (table.missing().size() == told) {
+    table.unavailable("DCGM's fields",
+                      "the driver's own library gives all of them here (NVML, GPM): the host "
+                      "engine is not asked");
+  }
+  return nullptr;
+}
+
+}  // namespace dcgm
+
+std::unique_ptr<Listener> open_dcgm_listener(const ListenerContext& context, SeriesTable& table) {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  return dcgm::open_listener(
+      context, table,
+      {.library = variable("CORRAL_DCGM_LIBRARY"), .address = variable("CORRAL_DCGM_ADDRESS")},
+      sys::system_clock());
+}
+
+}  // namespace corral::collect

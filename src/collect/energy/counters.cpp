@@ -1,0 +1,155 @@
+#include "collect/energy/counters.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "core/text.h"
+#include "sys/file.h"
+
+namespace corral::collect::energy {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Domain {
+  std::string_view event;
+  std::string_view zone;
+  std::string_view metric;
+};
+constexpr auto kDomains = std::to_array<Domain>({
+    {"energy-pkg", "package", "host.energy.package"},
+    {"energy-cores", "core", "host.energy.cores"},
+    {"energy-ram", "dram", "host.energy.dram"},
+    {"energy-gpu", "uncore", "host.energy.uncore"},
+    {"energy-psys", "psys", "host.energy.platform"},
+});
+
+// "event=0x02" or "config=0x2": the number after "=".
+std::optional<std::uint64_t> event_config(const std::string& text) {
+  const std::size_t at = text.find('=');
+  if (at == std::string::npos) return std::nullopt;
+  std::uint64_t config = 0;
+  const std::string_view digits = std::string_view(text).substr(at + 1);
+  const bool hex = digits.starts_with("0x");
+  const char* begin = digits.data() + (hex ? 2 : 0);
+  const auto [end, error] =
+      std::from_chars(begin, digits.data() + digits.size(), config, hex ? 16 : 10);
+  if (error != std::errc() || end == begin) return std::nullopt;
+  return config;
+}
+
+// "package-0", and with the die where a package has several of them.
+std::vector<std::string> package_names(const fs::path& root, const std::vector<unsigned>& cpus) {
+  std::vector<std::string> packages;
+  for (const unsigned cpu : cpus) {
+    const fs::path topology =
+        root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpu)) / "topology";
+    packages.push_back("package-" + sysfs::text_of(topology / "physical_package_id"));
+  }
+  std::vector<std::string> names = packages;
+  for (std::size_t i = 0; i < cpus.size(); ++i) {
+    if (std::ranges::count(packages, packages[i]) < 2) continue;
+    const fs::path topology =
+        root / "sys/devices/system/cpu" / ("cpu" + std::to_string(cpus[i])) / "topology";
+    names[i] += "-die-" + sysfs::text_of(topology / "die_id");
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view metric_of_zone(std::string_view zone_name) {
+  for (const Domain& domain : kDomains) {
+    const bool numbered =
+        zone_name.starts_with(domain.zone) && zone_name.substr(domain.zone.size()).starts_with('-');
+    if (zone_name == domain.zone || numbered) return domain.metric;
+  }
+  return {};
+}
+
+std::string_view metric_of_event(std::string_view event_name) {
+  for (const Domain& domain : kDomains) {
+    if (event_name == domain.event) return domain.metric;
+  }
+  return {};
+}
+
+double WrappingCounter::add(double raw) {
+  if (raw < 0 || (range_ > 0 && raw > range_)) return total_;
+  if (last_ < 0) {
+    total_ = raw;
+  } else if (raw >= last_) {
+    total_ += raw - last_;
+  } else if (range_ > 0) {
+    total_ += range_ - last_ + raw;
+  }
+  last_ = raw;
+  return total_;
+}
+
+std::vector<Zone> powercap_zones(const fs::path& root) {
+  const fs::path powercap = root / "sys/class/powercap";
+  std::vector<Zone> zones;
+  // Sorted, so that "intel-rapl:0" comes before its parts and before "intel-rapl-mmio:0".
+  std::vector<std::string> entries = sys::list_directory(powercap);
+  std::stable_partition(entries.begin(), entries.end(),
+                        [](const auto& name) { return name.starts_with("intel-rapl:"); });
+  for (const std::string& entry : entries) {
+    const std::size_t zone_end = entry.find(':');
+    if (zone_end == std::string::npos) continue;  // a control type, not a zone
+    const std::string name = sysfs::text_of(powercap / entry / "name");
+    const std::string_view metric = metric_of_zone(name);
+    if (metric.empty()) continue;
+    const std::size_t part = entry.find(':', zone_end + 1);
+    std::string source = name;
+    if (part != std::string::npos)
+      source = sysfs::text_of(powercap / entry.substr(0, part) / "name");
+    const bool repeated = std::ranges::any_of(
+        zones, [&](const Zone& z) { return z.metric == metric && z.source == source; });
+    if (!repeated) {
+      zones.push_back(
+          {.metric = metric, .source = std::move(source), .directory = powercap / entry});
+    }
+  }
+  return zones;
+}
+
+std::vector<PowerEvent> power_events(const fs::path& root) {
+  const fs::path pmu = root / "sys/bus/event_source/devices/power";
+  const auto type = parse_int(sysfs::text_of(pmu / "type"));
+  if (!type || *type < 0) return {};
+  const std::vector<unsigned> cpus = sysfs::parse_cpu_list(sysfs::text_of(pmu / "cpumask"));
+  const std::vector<std::string> packages = package_names(root, cpus);
+  std::vector<PowerEvent> events;
+  for (const Domain& domain : kDomains) {
+    const std::string event(domain.event);
+    const auto config = event_config(sysfs::text_of(pmu / "events" / event));
+    const auto scale = parse_double(sysfs::text_of(pmu / "events" / (event + ".scale")));
+    if (!config || !scale || sysfs::text_of(pmu / "events" / (event + ".unit")) != "Joules")
+      continue;
+    const bool one = domain.zone == "psys";  // of the whole machine
+    for (std::size_t i = 0; i < (one ? std::min<std::size_t>(cpus.size(), 1) : cpus.size()); ++i) {
+      PowerEvent& e = events.emplace_back();
+      e.metric = domain.metric;
+      e.source = one ? "psys" : packages[i];
+      e.cpu = cpus[i];
+      e.attr.type = static_cast<std::uint32_t>(*type);
+      e.attr.size = sizeof e.attr;
+      e.attr.config = *config;
+      e.joules = *scale;
+    }
+  }
+  return events;
+}
+
+int open_power_event(const PowerEvent& event) {
+  perf_event_attr attr = event.attr;
+  return static_cast<int>(::syscall(SYS_perf_event_open, &attr, -1, static_cast<int>(event.cpu), -1,
+                                    PERF_FLAG_FD_CLOEXEC));
+}
+
+}  // namespace corral::collect::energy

@@ -1,0 +1,74 @@
+// Emitter: one source's readings -> points in the queue, within that source's limits.
+//
+// Every reading of every source passes here: its name and unit are made fit, its series declared
+// at first sight, its rate and number of series held down. One thread per emitter.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "collect/foreign/points.h"
+#include "collect/foreign/problems.h"
+#include "collect/foreign/rate_limit.h"
+#include "metric/catalogue.h"
+
+namespace corral::collect::foreign {
+
+// What one line, sample or datagram says; views of it.
+struct Reading {
+  std::string_view name;
+  std::string_view source{};
+  std::string_view unit{};
+  metric::Kind kind = metric::Kind::kGauge;
+  std::optional<std::int64_t> step{};
+  double value = 0;
+};
+
+class Emitter {
+ public:
+  struct Limits {
+    std::uint32_t series;
+    std::uint32_t points_per_s;
+    metric::Owner owner = metric::Owner::kRun;  // whose its series are
+  };
+  // Both outlive it. `label` is the source in problems, as "exec.power".
+  Emitter(std::string label, std::string prefix, Limits limits, PointQueue& queue,
+          ProblemBox& problems);
+
+  // True when the queue took it.
+  bool emit(const Reading& reading, BootTime time);
+  // Counts one that is not worth reading because there is no room for it.
+  void skip();
+  // Counts one whose series is one too many.
+  void refuse_series(std::string_view name);
+  // Whether a point would be within the rate.
+  bool room(BootTime now) { return rate_.room(now); }
+
+  void trouble(Trouble trouble, std::string message);
+  void recovered(Trouble trouble, std::string_view message);
+  [[nodiscard]] const std::string& label() const { return label_; }
+
+ private:
+  struct Series {
+    SeriesNumber number;
+    const metric::Metric* known;  // the catalogue's, when it has one of that name
+  };
+  void tell_series(std::string_view name);
+  const Series* find(const Reading& reading);
+  const Series* declare(const Reading& reading);
+  void check_range(const Series& series, const Reading& reading);
+
+  std::string label_;
+  std::string prefix_;
+  Limits limits_;
+  PointQueue& queue_;
+  ProblemBox& problems_;
+  RateLimit rate_;
+  std::unordered_map<std::string, Series> series_;  // by name, NUL, source
+  std::string key_;
+};
+
+}  // namespace corral::collect::foreign

@@ -1,0 +1,87 @@
+// ExecPart: a command that prints metrics, kept running.
+//
+// It runs in a process group of its own, but in the supervisor's session, as all that is not the
+// run's (collect/tree counts by that). It is started again with growing pauses (1 s ... 60 s) when
+// it ends, and ended when it hangs. What it prints faster than it may is read and dropped; it never
+// fills memory. It ends with the run: SIGTERM to its process group, SIGKILL after 2 s; and with the
+// supervisor, should that be killed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/foreign/config.h"
+#include "collect/foreign/emitter.h"
+#include "collect/foreign/exec_lines.h"
+#include "collect/foreign/line_splitter.h"
+#include "collect/foreign/part.h"
+#include "sys/fd.h"
+
+namespace corral::collect::foreign {
+
+struct ExecPlace {
+  std::string directory;
+  std::vector<std::string> environment;  // "K=V"
+};
+
+class ExecPart : public Part {
+ public:
+  ExecPart(ExecSource source, ExecPlace place, PointQueue& queue, ProblemBox& problems);
+  ~ExecPart() override;
+  ExecPart(const ExecPart&) = delete;
+  ExecPart& operator=(const ExecPart&) = delete;
+
+  void wait_for(std::vector<pollfd>& descriptors) const override;
+  void serve(BootTime now) override;
+  [[nodiscard]] BootTime due() const override;
+  void stop(BootTime now, BootTime deadline) override;
+  [[nodiscard]] bool done() const override { return stopping_ && !process_; }
+
+ private:
+  struct Process {
+    Process(pid_t its_pid, BootTime now, const ExecSource& source);
+    pid_t pid;
+    BootTime started;
+    BootTime last_line;
+    sys::Fd out;
+    sys::Fd err;
+    LineSplitter out_lines;
+    LineSplitter err_lines;
+    ExecLines reader;
+    std::string last_error;  // of its standard error: the last line
+    std::string ending;      // why it is being ended; empty: it is not
+    bool printed = false;
+    BootTime terminate_at = kNever;
+    BootTime kill_at = kNever;
+    BootTime read_at{};  // it prints too fast: not before
+    BootTime look_at{};  // whether it has ended
+  };
+
+  void start(BootTime now);
+  Result<> spawn(BootTime now);
+  [[nodiscard]] Result<std::vector<std::string>> command_line() const;
+  void read_output(BootTime now);
+  void read_errors();
+  void take_line(std::string_view line, bool cut, BootTime now);
+  void check_hung(BootTime now);
+  void end_process(BootTime now, std::string why);
+  void signal_due(BootTime now);
+  void reap(BootTime now);
+  void ended(int status, BootTime now);
+  void retry(BootTime now, const std::string& why);
+  [[nodiscard]] BootTime hangs_at() const;
+
+  ExecSource source_;
+  ExecPlace place_;
+  Emitter emitter_;
+  std::optional<Process> process_;
+  BootTime next_start_{};
+  Nanos pause_;
+  bool stopping_ = false;
+};
+
+}  // namespace corral::collect::foreign

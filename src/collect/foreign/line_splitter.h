@@ -1,0 +1,58 @@
+// LineSplitter: pieces of a byte stream -> its lines.
+//
+// Lines end with \n, or with \r too, so that every state of a progress bar is a line. A line longer
+// than the limit is handed over cut; the rest of it is skipped. Empty lines are left out.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace corral::collect::foreign {
+
+class LineSplitter {
+ public:
+  explicit LineSplitter(std::size_t limit) : limit_(limit) {}
+
+  // Calls take(line, cut) for each line that these bytes end; the view is valid during the call.
+  template <class Take>
+  void feed(std::string_view bytes, Take&& take) {
+    while (!bytes.empty()) {
+      const auto* const stop =
+          std::ranges::find_if(bytes, [](char c) { return c == '\n' || c == '\r'; });
+      const auto end = static_cast<std::size_t>(stop - bytes.begin());
+      const std::string_view part = bytes.substr(0, end);
+      if (end == bytes.size()) {
+        keep(part);
+        return;
+      }
+      bytes.remove_prefix(end + 1);
+      if (kept_.empty() && part.size() <= limit_) {
+        if (!part.empty()) take(part, false);
+        continue;
+      }
+      keep(part);
+      finish(take);
+    }
+  }
+  // The line that nothing ended.
+  template <class Take>
+  void finish(Take&& take) {
+    if (!kept_.empty()) take(std::string_view(kept_), cut_);
+    kept_.clear();
+    cut_ = false;
+  }
+
+ private:
+  void keep(std::string_view part) {
+    const std::size_t room = limit_ - kept_.size();
+    cut_ = cut_ || part.size() > room;
+    kept_ += part.substr(0, room);
+  }
+  std::size_t limit_;
+  std::string kept_;
+  bool cut_ = false;
+};
+
+}  // namespace corral::collect::foreign

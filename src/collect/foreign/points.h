@@ -1,0 +1,77 @@
+// PointQueue: points of foreign sources on their way to the journal.
+//
+// Series are declared once and then named by their number, so that a point is small and a flood of
+// them cheap. Bounded: a full queue refuses the point and counts it; nobody ever waits. Any number
+// of threads push, one drains.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/guarded.h"
+#include "core/time.h"
+#include "metric/catalogue.h"
+
+namespace corral::collect::foreign {
+
+// Sums and means are not known to make sense, so that it aggregates as a mean.
+struct ForeignSeries {
+  std::string name;    // at most limits::kNameBytes, valid UTF-8, never empty
+  std::string source;  // "gpu=0"; empty: the metric as a whole
+  std::string unit;
+  metric::Kind kind = metric::Kind::kGauge;
+  metric::Owner owner = metric::Owner::kRun;
+  bool operator==(const ForeignSeries&) const = default;
+};
+
+using SeriesNumber = std::uint32_t;  // from 0, without gaps, in the order of declaration
+inline constexpr SeriesNumber kNoSeries = std::numeric_limits<SeriesNumber>::max();
+
+struct ForeignPoint {
+  SeriesNumber series = kNoSeries;
+  BootTime time{};
+  std::optional<std::int64_t> step{};
+  double value = 0;  // any, NaN and infinities too
+};
+
+class PointQueue {
+ public:
+  // Holds this many points, and this many series over its life.
+  explicit PointQueue(std::size_t points = 65536, std::size_t series = 16384);
+
+  // The number of the series with this name and source; its first unit and kind stay. kNoSeries
+  // when there are too many.
+  SeriesNumber declare(ForeignSeries series);
+  // False and counted when the queue is full or the series is kNoSeries.
+  bool push(const ForeignPoint& point);
+
+  struct Drained {
+    std::vector<ForeignSeries> series;  // declared since the last drain; number of the first:
+    SeriesNumber first_series = 0;
+    std::vector<ForeignPoint> points;  // in the order of push
+  };
+  Drained drain();
+  // Points that a source itself did not let through (its limits).
+  void count_dropped(std::uint64_t points);
+  // Points refused so far, here and there.
+  [[nodiscard]] std::uint64_t dropped() const;
+
+ private:
+  struct State {
+    std::map<std::pair<std::string, std::string>, SeriesNumber> numbers;
+    std::vector<ForeignSeries> fresh;  // not drained yet
+    std::vector<ForeignPoint> points;
+    std::uint64_t dropped = 0;
+  };
+  std::size_t max_points_;
+  std::size_t max_series_;
+  Guarded<State> state_;
+};
+
+}  // namespace corral::collect::foreign

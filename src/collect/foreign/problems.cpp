@@ -1,0 +1,36 @@
+#include "collect/foreign/problems.h"
+
+#include "core/text.h"
+
+namespace corral::collect::foreign {
+
+void ProblemBox::report(std::string_view source, Trouble trouble, std::string message) {
+  state_.with([&](State& state) {
+    if (!state.told.emplace(std::string(source), trouble).second) return;
+    state.fresh.push_back({.source = std::string(source), .message = std::move(message)});
+  });
+}
+
+void ProblemBox::recovered(std::string_view source, Trouble trouble, std::string_view message) {
+  state_.with([&](State& state) {
+    if (state.told.erase({std::string(source), trouble}) == 0) return;
+    state.fresh.push_back(
+        {.source = std::string(source), .message = std::string(message), .recovered = true});
+  });
+}
+
+std::vector<Problem> ProblemBox::take() {
+  return state_.with([](State& state) { return std::exchange(state.fresh, {}); });
+}
+
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t kBytes = 80;
+  text = trim(text);
+  std::string shown = to_utf8(text.substr(0, kBytes));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return text.size() > kBytes ? shown + "..." : shown;
+}
+
+}  // namespace corral::collect::foreign

@@ -1,0 +1,46 @@
+// ProblemBox: what is wrong with foreign sources, on its way to whoever tells it.
+//
+// A trouble is told once per source and kind, again only after it was over. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "collect/foreign/foreign_sources.h"
+#include "core/guarded.h"
+
+namespace corral::collect::foreign {
+
+enum class Trouble : std::uint8_t {
+  kGone,      // no connection, no process: nothing comes
+  kUnread,    // something came that is not understood
+  kFlood,     // more points than allowed
+  kSeries,    // more series than allowed
+  kName,      // a name that cannot be recorded
+  kRange,     // a value that cannot be
+  kDatagram,  // datagrams were lost
+};
+
+class ProblemBox {
+ public:
+  void report(std::string_view source, Trouble trouble, std::string message);
+  // Tells `message` when that trouble had been told.
+  void recovered(std::string_view source, Trouble trouble, std::string_view message);
+  std::vector<Problem> take();
+
+ private:
+  struct State {
+    std::set<std::pair<std::string, Trouble>> told;
+    std::vector<Problem> fresh;
+  };
+  Guarded<State> state_;
+};
+
+// The start of a text for a message: what cannot be printed is '?'.
+std::string excerpt(std::string_view text);
+
+}  // namespace corral::collect::foreign

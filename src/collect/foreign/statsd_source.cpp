@@ -1,0 +1,164 @@
+#include "collect/foreign/statsd_source.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+namespace corral::collect::foreign {
+namespace {
+
+constexpr Nanos kFlush{std::chrono::milliseconds(100)};
+// So many at once, then nothing for a while: 25,000 a second. What comes faster waits in the
+// socket, then is lost, and the kernel says how many.
+constexpr int kDatagramsPerCall = 256;
+constexpr Nanos kReadPause{std::chrono::milliseconds(10)};
+constexpr std::size_t kDatagramBytes = 64u << 10;
+
+// "gpu:0,phase:eval" -> "gpu=0,phase=eval"
+void source_of_tags(std::string_view tags, std::string& out) {
+  out = tags;
+  bool key = true;
+  for (char& c : out) {
+    if (c == ',') key = true;
+    if (c == ':' && key) {
+      c = '=';
+      key = false;
+    }
+  }
+}
+
+// How many datagrams the kernel has thrown away on this socket; nothing when it does not say.
+std::optional<std::uint32_t> overflow_of(msghdr& message) {
+  for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_RXQ_OVFL) continue;
+    std::uint32_t lost = 0;
+    std::memcpy(&lost, CMSG_DATA(c), sizeof lost);
+    return lost;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StatsdPart>> StatsdPart::open(const StatsdSource& source, PointQueue& queue,
+                                                     ProblemBox& problems) {
+  StatsdAddress address = TRY(StatsdAddress::parse(source.listen));
+  sys::Fd socket = TRY(address.bind());
+  return std::unique_ptr<StatsdPart>(
+      new StatsdPart(source, std::move(address), std::move(socket), queue, problems));
+}
+
+StatsdPart::StatsdPart(const StatsdSource& source, StatsdAddress address, sys::Fd socket,
+                       PointQueue& queue, ProblemBox& problems)
+    : address_(std::move(address)),
+      socket_(std::move(socket)),
+      emitter_("statsd", source.prefix,
+               {.series = source.max_series, .points_per_s = source.max_points_per_s}, queue,
+               problems),
+      max_series_(source.max_series),
+      buffer_(kDatagramBytes) {}
+
+StatsdPart::~StatsdPart() {
+  if (!address_.path.empty()) ::unlink(address_.path.c_str());
+}
+
+void StatsdPart::wait_for(std::vector<pollfd>& descriptors) const {
+  if (read_at_ == BootTime{})
+    descriptors.push_back({.fd = socket_.get(), .events = POLLIN, .revents = 0});
+}
+
+BootTime StatsdPart::due() const {
+  return std::min(changed_ ? next_flush_ : kNever, read_at_ == BootTime{} ? kNever : read_at_);
+}
+
+void StatsdPart::serve(BootTime now) {
+  if (now >= read_at_) {
+    int read = 0;
+    while (read < kDatagramsPerCall && receive(now)) ++read;
+    read_at_ = read == kDatagramsPerCall ? now + kReadPause : BootTime{};
+  }
+  if (changed_ && now >= next_flush_) {
+    flush();
+    next_flush_ = now + kFlush;
+  }
+}
+
+bool StatsdPart::receive(BootTime now) {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint32_t))> control{};
+  iovec data{.iov_base = buffer_.data(), .iov_len = buffer_.size()};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t bytes = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
+  if (bytes < 0) return false;
+  if (const auto lost = overflow_of(message); lost && *lost != lost_) {
+    emitter_.trouble(Trouble::kDatagram,
+                     fmt::format("{} datagrams came faster than they could be read and are lost",
+                                 *lost - lost_));
+    lost_ = *lost;
+  }
+  // Datagrams that were read at once keep the order in which they came.
+  newest_ = std::max(now, newest_ + Nanos(1));
+  const std::string_view text(buffer_.data(), static_cast<std::size_t>(bytes));
+  if (read_statsd(text, [&](const StatsdMetric& metric) { take(metric, newest_); }) > 0)
+    emitter_.trouble(Trouble::kUnread, "sends what is not understood: " + excerpt(text));
+  return true;
+}
+
+// Null when there are too many series.
+StatsdPart::Kept* StatsdPart::keep(const StatsdMetric& metric, metric::Kind kind) {
+  std::string key(kind == metric::Kind::kCounter ? "c" : "g");
+  key.append(metric.name).append(1, '\0').append(source_);
+  if (const auto found = kept_.find(key); found != kept_.end()) return &found->second;
+  if (kept_.size() >= max_series_) return nullptr;
+  Kept fresh{.name = std::string(metric.name), .source = source_, .kind = kind};
+  return &kept_.emplace(std::move(key), std::move(fresh)).first->second;
+}
+
+void StatsdPart::take(const StatsdMetric& metric, BootTime now) {
+  source_of_tags(metric.tags, source_);
+  const bool time = metric.kind == StatsdKind::kTime;
+  if (time || metric.kind == StatsdKind::kValue) {
+    emitter_.emit(
+        {.name = metric.name, .source = source_, .unit = time ? "s" : "", .value = metric.value},
+        now);
+    return;
+  }
+  const bool counts = metric.kind == StatsdKind::kCount;
+  Kept* kept = keep(metric, counts ? metric::Kind::kCounter : metric::Kind::kGauge);
+  if (kept == nullptr) {
+    emitter_.refuse_series(metric.name);
+    return;
+  }
+  const bool adds = counts || metric.kind == StatsdKind::kGaugeChange;
+  kept->value = adds ? kept->value + metric.value : metric.value;
+  kept->time = now;
+  kept->changed = true;
+  if (!changed_) next_flush_ = std::max(next_flush_, now);
+  changed_ = true;
+}
+
+void StatsdPart::flush() {
+  for (auto& [key, kept] : kept_) {
+    if (!std::exchange(kept.changed, false)) continue;
+    emitter_.emit(
+        {.name = kept.name, .source = kept.source, .kind = kept.kind, .value = kept.value},
+        kept.time);
+  }
+  changed_ = false;
+}
+
+void StatsdPart::stop(BootTime now, BootTime) {
+  read_at_ = {};
+  serve(now);
+  flush();
+  done_ = true;
+}
+
+}  // namespace corral::collect::foreign

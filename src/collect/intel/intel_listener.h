@@ -1,0 +1,25 @@
+// Listener "intel": Intel's GPUs, from the files of the drivers i915 and xe (clock, idle time,
+// energy, power limit, temperature, fan), their perf PMUs (how busy each engine is) and Level Zero
+// for what these lack (memory, and whatever the files do not show).
+//
+// Sources are "intel0", "intel1", ... in the order of their cards, and their engines "intel0.rcs0".
+// CORRAL_ZE_LIBRARY names a loader of Level Zero in place of the system's.
+#pragma once
+
+#include <memory>
+
+#include "collect/intel/engines.h"
+#include "collect/listener.h"
+#include "sys/clock.h"
+
+namespace corral::collect {
+
+std::unique_ptr<Listener> open_intel_listener(const ListenerContext& context, SeriesTable& table);
+
+namespace intel {
+// For tests.
+std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTable& table,
+                                        OpenEvent open_event, sys::Clock& clock);
+}  // namespace intel
+
+}  // namespace corral::collect

@@ -1,0 +1,61 @@
+// TegraStats: the values of `tegrastats`, streamed from a process that runs as long as the
+// listener.
+//
+// Opened and read on the device lane's thread. open() waits for its first line, which says what the
+// board has; after that a sample takes what is there, without waiting and without allocating. A
+// stream that ends is told once and not begun again. The process has a group of its own and ends
+// with the object, or with the thread that opened it.
+#pragma once
+
+#include <array>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collect/news.h"
+#include "collect/series.h"
+#include "core/result.h"
+#include "sys/fd.h"
+
+namespace corral::collect {
+
+class TegraStats {
+ public:
+  // What the board's files give already is left to them.
+  using IsKnown = std::function<bool(std::string_view metric, std::string_view source)>;
+  // The program below `root`; empty: there is none.
+  static std::filesystem::path program(const std::filesystem::path& root);
+  static Result<std::unique_ptr<TegraStats>> open(const std::filesystem::path& program,
+                                                  const IsKnown& known, SeriesTable& table);
+  ~TegraStats();
+  TegraStats(const TegraStats&) = delete;
+  TegraStats& operator=(const TegraStats&) = delete;
+
+  [[nodiscard]] bool empty() const { return columns_.empty(); }
+  // The latest line's values, when a line has come since the last call.
+  void sample(Row& row, News* news);
+
+ private:
+  struct Slot {
+    std::string_view metric;
+    std::string source;
+    Column column;
+  };
+  TegraStats(pid_t process, sys::Fd out) : process_(process), out_(std::move(out)) {}
+  // The latest whole line that is there; empty: none.
+  std::string_view latest_line();
+  Result<std::string_view> first_line();
+
+  pid_t process_;
+  sys::Fd out_;  // closed once it has ended
+  bool told_ = false;
+  std::vector<Slot> columns_;
+  std::array<char, 8192> buffer_{};  // a line that is longer is thrown away
+  std::size_t filled_ = 0;
+  std::size_t consumed_ = 0;  // bytes of the line that was handed out last, and all before it
+};
+
+}  // namespace corral::collect

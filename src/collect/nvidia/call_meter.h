@@ -1,0 +1,100 @@
+// CallMeter: what calls into a vendor library cost, by kind of call, and which of them are too
+// dear for every tick.
+//
+// A call that exceeds its budget three times within a short while is made once a second from then
+// on, and that is told once. Costs are series: per second the longest and the mean, and the 99th
+// percentile of the run so far, from a histogram. One thread; no allocation after construction.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "collect/news.h"
+#include "collect/nvidia/nvml_types.h"
+#include "collect/series.h"
+#include "core/time.h"
+#include "sys/clock.h"
+
+namespace corral::collect::nvidia {
+
+enum class Call : std::uint8_t {
+  kUtilization,
+  kMemory,
+  kMemorySizes,
+  kFields,
+  kSlowFields,
+  kSmClock,
+  kMemoryClock,
+  kThrottleReasons,
+  kPower,
+  kEnergy,
+  kTemperature,
+  kPerformanceState,
+  kEncoder,
+  kDecoder,
+  kInstanceMemory,
+  kGpmSample,
+  kGpmMetrics,
+};
+inline constexpr std::size_t kCallCount = 17;
+std::string_view call_name(Call call);
+
+class CallMeter {
+ public:
+  // Longer than this is too long for a call at every tick.
+  static constexpr Nanos kBudget = std::chrono::milliseconds(2);
+  static constexpr Nanos kPause = std::chrono::seconds(1);
+  static constexpr int kStrikes = 3;
+  static constexpr int kPardon = 50;  // so many calls in the budget take one strike back
+
+  CallMeter(sys::Clock& clock, std::shared_ptr<News> news);
+  // Series of the calls made so far: after the open, whose probes make each once.
+  void declare(SeriesTable& table);
+
+  // Begins a tick: from here to the next one a call is due or it is not, for every device alike.
+  void begin(BootTime now);
+  [[nodiscard]] bool due(Call call) const { return of(call).due; }
+  [[nodiscard]] BootTime now() const { return now_; }
+
+  template <class Work>
+  Status measure(Call call, Work&& work) {
+    const BootTime before = clock_->now();
+    const Status status = work();
+    note(call, clock_->now() - before);
+    return status;
+  }
+  // Fills the series and begins the next second.
+  void sample(Row& row);
+
+ private:
+  // Calls by binary order of their time: [0] below 1 us, [1] below 2 us, [2] below 4 us, ...
+  using Histogram = std::array<std::uint32_t, 24>;
+  struct Meter {
+    Histogram histogram{};
+    Nanos longest{0};  // of this second
+    Nanos sum{0};
+    std::uint32_t calls = 0;
+    bool made = false;
+    int strikes = 0;
+    int in_budget = 0;
+    bool slowed = false;
+    bool due = true;
+    BootTime next{};
+    Column longest_column = kNoColumn;
+    Column mean_column = kNoColumn;
+    Column p99_column = kNoColumn;
+  };
+  void note(Call call, Nanos took);
+  void judge(Call call, Meter& meter, Nanos took);
+  static Nanos p99(const Histogram& histogram);
+  [[nodiscard]] const Meter& of(Call call) const { return meters_[static_cast<std::size_t>(call)]; }
+
+  sys::Clock* clock_;
+  std::shared_ptr<News> news_;
+  BootTime now_{};
+  std::array<Meter, kCallCount> meters_;
+};
+
+}  // namespace corral::collect::nvidia

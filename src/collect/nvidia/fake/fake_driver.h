@@ -1,0 +1,149 @@
+// For tests: the fake driver under a timeline and a clock of the test's.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collect/fixture_root.h"
+#include "collect/nvidia/fake/control.h"
+#include "collect/nvidia/nvidia_listener.h"
+#include "sys/clock.h"
+
+namespace corral::collect::nvidia {
+
+class TestClock final : public sys::Clock {
+ public:
+  BootTime now() override { return now_; }
+  bool sleep_until(BootTime deadline) override {
+    now_ = std::max(now_, deadline);
+    return true;
+  }
+  void pass(double s) { now_ += Nanos(static_cast<std::int64_t>(s * 1e9)); }
+
+ private:
+  BootTime now_ = boot_time(1'000'000'000);
+};
+
+// A file of its own, removed at the end.
+class ScratchFile {
+ public:
+  explicit ScratchFile(const std::string& content) {
+    path_ = (std::filesystem::temp_directory_path() / "corral_nvml_XXXXXX").string();
+    ::close(::mkstemp(path_.data()));
+    std::ofstream(path_, std::ios::binary) << content;
+  }
+  ~ScratchFile() { std::filesystem::remove(path_); }
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string timeline(const std::string& name) {
+  return fixture_text("nvml/" + name + ".timeline");
+}
+
+// The driver runs on steered time: it stands at `at()` seconds, and calls that take long pass the
+// test's clock.
+class FakeDriver {
+ public:
+  explicit FakeDriver(const std::string& timeline, std::string library = CORRAL_FAKE_NVML_LIBRARY)
+      : file_(timeline), library_(std::move(library)) {
+    ::setenv("CORRAL_FAKE_NVML", file_.path().c_str(), 1);
+    handle_ = ::dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(handle_, nullptr) << ::dlerror();
+    current() = this;
+    symbol<decltype(corral_fake_on_latency)>("corral_fake_on_latency")(
+        [](double s) { current()->clock.pass(s); });
+    set_time(0);
+  }
+  ~FakeDriver() { ::dlclose(handle_); }
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+
+  void set_time(double s) {
+    clock.pass(s - time_);
+    time_ = s;
+    symbol<decltype(corral_fake_set_time)>("corral_fake_set_time")(s);
+  }
+  [[nodiscard]] double at() const { return time_; }
+  [[nodiscard]] unsigned long calls(const char* function) const {
+    return symbol<decltype(corral_fake_calls)>("corral_fake_calls")(function);
+  }
+  [[nodiscard]] const std::string& library() const { return library_; }
+
+  TestClock clock;
+
+ private:
+  template <class F>
+  [[nodiscard]] F* symbol(const char* name) const {
+    return reinterpret_cast<F*>(::dlsym(handle_, name));
+  }
+  static FakeDriver*& current() {
+    static FakeDriver* one = nullptr;
+    return one;
+  }
+
+  ScratchFile file_;
+  std::string library_;
+  void* handle_ = nullptr;
+  double time_ = 0;
+};
+
+inline testing::AssertionResult holds(const std::string& text, std::string_view part) {
+  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << '"' << text << "\" lacks \"" << part << '"';
+}
+// One thing was told, and that part is in it.
+inline testing::AssertionResult just(const std::vector<std::string>& told, std::string_view part) {
+  if (told.size() == 1) return holds(told.front(), part);
+  auto failure = testing::AssertionFailure() << told.size() << " things were told:";
+  for (const std::string& text : told) failure << '\n' << text;
+  return failure;
+}
+
+// Listener "nvidia" on such a driver.
+struct Opened {
+  explicit Opened(FakeDriver& its_driver, ListenerContext context = {}) : driver(its_driver) {
+    if (context.library_path.empty()) context.library_path = driver.library();
+    context.news = news;
+    listener = open_listener(context, table, driver.clock);
+  }
+  Values fast_at(double s) {
+    driver.set_time(s);
+    return sample_once(*listener, table, kFastGroup);
+  }
+  Values slow_at(double s) {
+    driver.set_time(s);
+    return sample_once(*listener, table, kSlowGroup);
+  }
+  [[nodiscard]] std::string missing(std::string_view source) const {
+    return collect::missing(table, source);
+  }
+  [[nodiscard]] std::string described(std::string_view key) const {
+    for (const Description& d : table.descriptions()) {
+      if (d.key == key) return d.value;
+    }
+    return "";
+  }
+  std::vector<std::string> told() { return drained(*news); }
+
+  FakeDriver& driver;
+  std::shared_ptr<News> news = std::make_shared<News>();
+  SeriesTable table;
+  std::unique_ptr<Listener> listener;
+};
+
+}  // namespace corral::collect::nvidia

@@ -1,0 +1,523 @@
+// A libnvidia-ml.so.1 for tests: answers from a timeline file that CORRAL_FAKE_NVML names, and is
+// as strict as the driver about version words, window lengths, sizes and order of calls. Never
+// installed.
+//
+// Keys: gpus; driver.version; driver.gone; gpuN.KEY with uuid, name, bus, busy, memory_busy,
+// memory.total|reserved|used, field.ID or field.ID.SCOPE, power, energy, clock.sm|memory, reasons,
+// temperature, state, encoder, decoder, gpm, gpm.ID, mig, lost, process.PID (bytes),
+// process.PID.sm (%); gpuN.migM.KEY with uuid, gi, memory.*, gpm.ID; call.FUNCTION.latency (s),
+// .status and .version (the version word that it asks for).
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "collect/nvidia/fake/control.h"
+#include "collect/nvidia/fake/timeline.h"
+#include "collect/nvidia/nvml_types.h"
+
+namespace corral::collect::nvidia {
+
+struct DeviceObject {
+  unsigned gpu = 0;
+  int instance = -1;
+  std::string prefix;  // "gpu0." or "gpu0.mig1."
+};
+struct GpmSampleObject {
+  double time = -1;
+  std::string prefix;
+};
+
+namespace fake {
+namespace {
+
+constexpr unsigned kMostGpus = 16;
+constexpr int kMostInstances = 7;
+
+double monotonic() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+struct Driver {
+  Timeline timeline;
+  std::atomic<int> users = 0;
+  double begun = 0;
+  std::atomic<bool> steered = false;
+  std::atomic<double> steered_time = 0;
+  void (*pass)(double) = nullptr;
+  std::mutex mutex;  // of what follows, and of the beginning
+  std::map<std::string, DeviceObject, std::less<>> devices;
+  struct Count {
+    const char* function = nullptr;
+    unsigned long calls = 0;
+  };
+  std::array<Count, 64> counts;
+
+  // Allocates nothing. Under the mutex.
+  Count& count_of(const char* function) {
+    std::size_t at = 0;
+    while (at + 1 < counts.size() && counts[at].function != nullptr &&
+           std::strcmp(counts[at].function, function) != 0)
+      ++at;
+    counts[at].function = function;
+    return counts[at];
+  }
+  [[nodiscard]] double now() const { return steered ? steered_time.load() : monotonic() - begun; }
+};
+
+Driver& driver() {
+  static Driver one;
+  return one;
+}
+
+// A key without allocation.
+class Key {
+ public:
+  template <class... Parts>
+  explicit Key(const char* format, Parts... parts) {
+    size_ = std::snprintf(text_.data(), text_.size(), format, parts...);
+  }
+  operator std::string_view() const { return {text_.data(), static_cast<std::size_t>(size_)}; }
+
+ private:
+  std::array<char, 128> text_;
+  int size_;
+};
+
+const Value* find(std::string_view key) { return driver().timeline.find(key, driver().now()); }
+
+bool is_set(std::string_view key) {
+  const Value* value = find(key);
+  return value != nullptr && value->number != 0;
+}
+
+void pass_time(double seconds) {
+  if (driver().pass != nullptr) {
+    driver().pass(seconds);
+    return;
+  }
+  timespec rest{};
+  rest.tv_sec = static_cast<time_t>(seconds);
+  rest.tv_nsec = static_cast<long>((seconds - static_cast<double>(rest.tv_sec)) * 1e9);
+  ::nanosleep(&rest, nullptr);
+}
+
+// What stands before every call: its count, its latency, what it is told to refuse.
+Status enter(const char* function) {
+  Driver& d = driver();
+  {
+    const std::scoped_lock lock(d.mutex);
+    ++d.count_of(function).calls;
+  }
+  if (d.users == 0) return Status::kUninitialized;
+  if (const Value* latency = find(Key("call.%s.latency", function))) pass_time(latency->number);
+  if (is_set("driver.gone")) return Status::kDriverNotLoaded;
+  const Value* status = find(Key("call.%s.status", function));
+  return status != nullptr ? status->status : Status::kSuccess;
+}
+
+Status enter(const char* function, Device device) {
+  const Status status = enter(function);
+  if (status != Status::kSuccess) return status;
+  if (device == nullptr) return Status::kInvalidArgument;
+  return is_set(Key("gpu%u.lost", device->gpu)) ? Status::kGpuIsLost : Status::kSuccess;
+}
+
+Status number(Device device, std::string_view name, double& out) {
+  const Value* value =
+      find(Key("%s%.*s", device->prefix.c_str(), static_cast<int>(name.size()), name.data()));
+  if (value == nullptr) return Status::kNotSupported;
+  if (value->status == Status::kSuccess) out = value->at(driver().now());
+  return value->status;
+}
+
+template <class T>
+Status give(const char* function, Device device, std::string_view name, T* out) {
+  Status status = enter(function, device);
+  if (status != Status::kSuccess) return status;
+  double value = 0;
+  status = number(device, name, value);
+  if (status == Status::kSuccess) *out = static_cast<T>(value);
+  return status;
+}
+
+Status text(const char* function, Device device, const char* name, char* out, unsigned size) {
+  const Status status = enter(function, device);
+  if (status != Status::kSuccess) return status;
+  const Value* value = find(Key("%s%s", device->prefix.c_str(), name));
+  if (value == nullptr) return Status::kNotSupported;
+  if (value->text.size() + 1 > size) return Status::kInsufficientSize;
+  std::memcpy(out, value->text.c_str(), value->text.size() + 1);
+  return Status::kSuccess;
+}
+
+bool version_is(const char* function, std::uint32_t said, std::uint32_t usual) {
+  const Value* wanted = find(Key("call.%s.version", function));
+  return said == (wanted != nullptr ? static_cast<std::uint32_t>(wanted->number) : usual);
+}
+
+Status memory(Device device, double& total, double& reserved, double& used) {
+  const Status status = number(device, "memory.total", total);
+  if (status != Status::kSuccess) return status;
+  number(device, "memory.reserved", reserved);
+  return number(device, "memory.used", used);
+}
+
+// Field values come as what the driver gives: 64 bits for counters, 32 for the rest.
+Status field(Device device, FieldValue& value) {
+  double found = 0;
+  Status status = Status::kNotSupported;
+  if (value.scope != 0) {
+    status = number(device, Key("field.%u.%d", value.field, static_cast<int>(value.scope)), found);
+  } else {
+    status = number(device, Key("field.%u", value.field), found);
+  }
+  value.timestamp_us = static_cast<std::int64_t>(driver().now() * 1e6);
+  value.latency_us = 1;
+  if (status != Status::kSuccess) return status;
+  const auto whole = static_cast<std::uint64_t>(found);
+  if (whole > 0xFFFFFFFFU || value.field % 2 == 1) {
+    value.type = ValueType::kUint64;
+    std::memcpy(value.value, &whole, sizeof whole);
+  } else {
+    const auto small = static_cast<std::uint32_t>(whole);
+    value.type = ValueType::kUint32;
+    std::memcpy(value.value, &small, sizeof small);
+  }
+  return status;
+}
+
+// Calls f(pid, bytes, sm) for each process of the device.
+template <class F>
+void for_each_process(Device device, F f) {
+  const Key prefix("%sprocess.", device->prefix.c_str());
+  const auto& keys = driver().timeline.keys();
+  const std::string_view begin = prefix;
+  for (auto at = keys.lower_bound(begin); at != keys.end() && at->first.starts_with(begin); ++at) {
+    if (at->first.ends_with(".sm")) continue;
+    const Value* bytes = find(at->first);
+    if (bytes == nullptr || bytes->number < 0) continue;
+    const Value* sm = find(Key("%s.sm", at->first.c_str()));
+    f(static_cast<std::uint32_t>(std::strtoul(at->first.c_str() + begin.size(), nullptr, 10)),
+      static_cast<std::uint64_t>(bytes->number), sm != nullptr ? sm->number : 0.0);
+  }
+}
+
+template <class Process>
+Status processes(const char* function, Device device, unsigned* count, Process* list) {
+  const Status status = enter(function, device);
+  if (status != Status::kSuccess) return status;
+  unsigned found = 0;
+  for_each_process(device, [&](std::uint32_t pid, std::uint64_t bytes, double) {
+    if (found < *count && list != nullptr) {
+      list[found] = {};
+      list[found].pid = pid;
+      list[found].memory = bytes;
+    }
+    ++found;
+  });
+  const bool fits = found <= *count;
+  *count = found;
+  return fits ? Status::kSuccess : Status::kInsufficientSize;
+}
+
+Status take_sample(const std::string& prefix, GpmSample sample) {
+  if (sample == nullptr) return Status::kInvalidArgument;
+  sample->time = driver().now();
+  sample->prefix = prefix;
+  return Status::kSuccess;
+}
+
+DeviceObject* object(unsigned gpu, int instance) {
+  const Key prefix = instance < 0 ? Key("gpu%u.", gpu) : Key("gpu%u.mig%d.", gpu, instance);
+  const std::scoped_lock lock(driver().mutex);
+  auto& devices = driver().devices;
+  if (const auto at = devices.find(std::string_view(prefix)); at != devices.end())
+    return &at->second;
+  const std::string name{std::string_view(prefix)};
+  return &devices.emplace(name, DeviceObject{gpu, instance, name}).first->second;
+}
+
+}  // namespace
+}  // namespace fake
+}  // namespace corral::collect::nvidia
+
+using namespace corral::collect::nvidia;        // NOLINT: all of this file is the fake
+using namespace corral::collect::nvidia::fake;  // NOLINT
+
+#define CORRAL_FAKE_ENTER(...)                                           \
+  if (const Status entered = enter(__func__ __VA_OPT__(, ) __VA_ARGS__); \
+      entered != Status::kSuccess)                                       \
+  return entered
+
+extern "C" {
+
+void corral_fake_set_time(double seconds) {
+  driver().steered_time = seconds;
+  driver().steered = true;
+}
+void corral_fake_on_latency(void (*pass)(double)) { driver().pass = pass; }
+unsigned long corral_fake_calls(const char* function) {
+  const std::scoped_lock lock(driver().mutex);
+  for (const auto& count : driver().counts) {
+    if (count.function != nullptr && std::strcmp(count.function, function) == 0) return count.calls;
+  }
+  return 0;
+}
+
+Status nvmlInit_v2() {
+  Driver& d = driver();
+  const std::scoped_lock lock(d.mutex);
+  if (d.users == 0) {
+    const char* path = std::getenv("CORRAL_FAKE_NVML");
+    d.timeline = {};
+    d.counts = {};
+    if (path == nullptr || !d.timeline.load(path)) return Status::kDriverNotLoaded;
+    d.begun = monotonic();
+  }
+  const Value* refused = find("call.nvmlInit_v2.status");
+  if (refused != nullptr) return refused->status;
+  ++d.users;
+  return Status::kSuccess;
+}
+Status nvmlShutdown() {
+  if (driver().users == 0) return Status::kUninitialized;
+  --driver().users;
+  return Status::kSuccess;
+}
+const char* nvmlErrorString(Status status) {
+  switch (status) {
+    case Status::kNotSupported:
+      return "Not Supported";
+    case Status::kNoPermission:
+      return "Insufficient Permissions";
+    case Status::kGpuIsLost:
+      return "GPU is lost";
+    case Status::kDriverNotLoaded:
+      return "Driver Not Loaded";
+    case Status::kVersionMismatch:
+      return "Argument Version Mismatch";
+    default:
+      return "Unknown Error";
+  }
+}
+
+Status nvmlSystemGetDriverVersion(char* out, unsigned size) {
+  CORRAL_FAKE_ENTER();
+  const Value* value = find("driver.version");
+  std::snprintf(out, size, "%s", value != nullptr ? value->text.c_str() : "0");
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetCount_v2(unsigned* count) {
+  CORRAL_FAKE_ENTER();
+  const Value* value = find("gpus");
+  *count = value != nullptr ? static_cast<unsigned>(value->number) : 0;
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetHandleByIndex_v2(unsigned index, Device* device) {
+  CORRAL_FAKE_ENTER();
+  const Value* count = find("gpus");
+  if (count == nullptr || index >= count->number || index >= kMostGpus)
+    return Status::kInvalidArgument;
+  *device = object(index, -1);
+  const Value* handle = find(Key("gpu%u.handle", index));
+  return handle != nullptr ? handle->status : Status::kSuccess;
+}
+Status nvmlDeviceGetUUID(Device device, char* out, unsigned size) {
+  return text(__func__, device, "uuid", out, size);
+}
+Status nvmlDeviceGetName(Device device, char* out, unsigned size) {
+  return text(__func__, device, "name", out, size);
+}
+Status nvmlDeviceGetPciInfo_v3(Device device, PciAddress* pci) {
+  *pci = {};
+  return give(__func__, device, "bus", &pci->bus);
+}
+
+Status nvmlDeviceGetUtilizationRates(Device device, Utilization* out) {
+  CORRAL_FAKE_ENTER(device);
+  double gpu = 0;
+  double memory_busy = 0;
+  Status status = number(device, "busy", gpu);
+  if (status == Status::kSuccess) status = number(device, "memory_busy", memory_busy);
+  *out = {static_cast<std::uint32_t>(gpu), static_cast<std::uint32_t>(memory_busy)};
+  return status;
+}
+Status nvmlDeviceGetMemoryInfo_v2(Device device, MemoryV2* out) {
+  CORRAL_FAKE_ENTER(device);
+  if (!version_is(__func__, out->version, kMemoryV2Version)) return Status::kVersionMismatch;
+  double total = 0;
+  double reserved = 0;
+  double used = 0;
+  const Status status = memory(device, total, reserved, used);
+  out->total = static_cast<std::uint64_t>(total);
+  out->reserved = static_cast<std::uint64_t>(reserved);
+  out->used = static_cast<std::uint64_t>(used);
+  out->free = out->total - out->reserved - out->used;
+  return status;
+}
+Status nvmlDeviceGetMemoryInfo(Device device, MemoryV1* out) {
+  CORRAL_FAKE_ENTER(device);
+  double total = 0;
+  double reserved = 0;
+  double used = 0;
+  const Status status = memory(device, total, reserved, used);
+  out->total = static_cast<std::uint64_t>(total);
+  out->used = static_cast<std::uint64_t>(reserved + used);
+  out->free = out->total - out->used;
+  return status;
+}
+Status nvmlDeviceGetFieldValues(Device device, int count, FieldValue* values) {
+  CORRAL_FAKE_ENTER(device);
+  if (count <= 0) return Status::kInvalidArgument;
+  for (int i = 0; i < count; ++i) values[i].status = field(device, values[i]);
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetPowerUsage(Device device, unsigned* out) {
+  return give(__func__, device, "power", out);
+}
+Status nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* out) {
+  return give(__func__, device, "energy", out);
+}
+Status nvmlDeviceGetClockInfo(Device device, Clock clock, unsigned* out) {
+  return give(__func__, device, clock == Clock::kSm ? "clock.sm" : "clock.memory", out);
+}
+Status nvmlDeviceGetCurrentClocksEventReasons(Device device, unsigned long long* out) {
+  return give(__func__, device, "reasons", out);
+}
+Status nvmlDeviceGetCurrentClocksThrottleReasons(Device device, unsigned long long* out) {
+  return give(__func__, device, "reasons", out);
+}
+Status nvmlDeviceGetTemperature(Device device, Sensor sensor, unsigned* out) {
+  if (sensor != Sensor::kGpu) return Status::kInvalidArgument;
+  return give(__func__, device, "temperature", out);
+}
+Status nvmlDeviceGetPerformanceState(Device device, unsigned* out) {
+  return give(__func__, device, "state", out);
+}
+Status nvmlDeviceGetEncoderUtilization(Device device, unsigned* out, unsigned* period) {
+  *period = 167000;
+  return give(__func__, device, "encoder", out);
+}
+Status nvmlDeviceGetDecoderUtilization(Device device, unsigned* out, unsigned* period) {
+  *period = 167000;
+  return give(__func__, device, "decoder", out);
+}
+
+Status nvmlDeviceGetComputeRunningProcesses_v3(Device device, unsigned* count, ProcessV2* list) {
+  return processes(__func__, device, count, list);
+}
+Status nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned* count, ProcessV2* list) {
+  return processes(__func__, device, count, list);
+}
+Status nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, ProcessV1* list) {
+  return processes(__func__, device, count, list);
+}
+Status nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned* count, ProcessV2*) {
+  CORRAL_FAKE_ENTER(device);
+  *count = 0;
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetProcessUtilization(Device device, ProcessUtilization* list, unsigned* count,
+                                       unsigned long long since_us) {
+  CORRAL_FAKE_ENTER(device);
+  if (is_set(Key("gpu%u.mig", device->gpu))) return Status::kNotSupported;
+  const auto now_us = static_cast<unsigned long long>(driver().now() * 1e6);
+  unsigned found = 0;
+  for_each_process(device, [&](std::uint32_t pid, std::uint64_t, double sm) {
+    if (now_us <= since_us) return;
+    if (found < *count && list != nullptr) {
+      list[found] = {.pid = pid,
+                     .timestamp_us = now_us,
+                     .sm = static_cast<std::uint32_t>(sm),
+                     .memory = 0,
+                     .encoder = 0,
+                     .decoder = 0};
+    }
+    ++found;
+  });
+  const bool fits = found <= *count;
+  *count = found;
+  if (found == 0) return Status::kNotFound;
+  return fits ? Status::kSuccess : Status::kInsufficientSize;
+}
+
+Status nvmlDeviceGetMigMode(Device device, unsigned* now, unsigned* pending) {
+  CORRAL_FAKE_ENTER(device);
+  *now = *pending = is_set(Key("gpu%u.mig", device->gpu)) ? 1 : 0;
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned* count) {
+  CORRAL_FAKE_ENTER(device);
+  *count = kMostInstances;
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned index, Device* out) {
+  CORRAL_FAKE_ENTER(device);
+  if (index >= kMostInstances) return Status::kInvalidArgument;
+  if (find(Key("gpu%u.mig%u.uuid", device->gpu, index)) == nullptr) return Status::kNotFound;
+  *out = object(device->gpu, static_cast<int>(index));
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetGpuInstanceId(Device device, unsigned* out) {
+  return give(__func__, device, "gi", out);
+}
+
+Status nvmlGpmQueryDeviceSupport(Device device, GpmSupport* out) {
+  CORRAL_FAKE_ENTER(device);
+  if (!version_is(__func__, out->version, kGpmSupportVersion)) return Status::kVersionMismatch;
+  out->supported = is_set(Key("gpu%u.gpm", device->gpu)) ? 1 : 0;
+  return Status::kSuccess;
+}
+Status nvmlGpmSampleAlloc(GpmSample* out) {
+  CORRAL_FAKE_ENTER();
+  auto* sample = static_cast<GpmSample>(std::malloc(sizeof(GpmSampleObject)));
+  *out = ::new (static_cast<void*>(sample)) GpmSampleObject();
+  return Status::kSuccess;
+}
+Status nvmlGpmSampleFree(GpmSample sample) {
+  if (sample == nullptr) return Status::kInvalidArgument;
+  sample->~GpmSampleObject();
+  std::free(sample);
+  return Status::kSuccess;
+}
+Status nvmlGpmSampleGet(Device device, GpmSample sample) {
+  CORRAL_FAKE_ENTER(device);
+  return take_sample(device->prefix, sample);
+}
+Status nvmlGpmMigSampleGet(Device device, unsigned gpu_instance, GpmSample sample) {
+  CORRAL_FAKE_ENTER(device);
+  for (int i = 0; i < kMostInstances; ++i) {
+    const Value* gi = find(Key("gpu%u.mig%d.gi", device->gpu, i));
+    if (gi != nullptr && static_cast<unsigned>(gi->number) == gpu_instance)
+      return take_sample(object(device->gpu, i)->prefix, sample);
+  }
+  return Status::kNotFound;
+}
+Status nvmlGpmMetricsGet(GpmRequest* request) {
+  CORRAL_FAKE_ENTER();
+  if (!version_is(__func__, request->version, kGpmRequestVersion)) return Status::kVersionMismatch;
+  const auto [earlier, later] = std::pair(request->earlier, request->later);
+  if (earlier == nullptr || later == nullptr || earlier->prefix != later->prefix)
+    return Status::kInvalidArgument;
+  // Shorter windows hold nothing but noise; the driver has announced that it will refuse them.
+  if (later->time - earlier->time < 0.1 - 1e-9) return Status::kInvalidArgument;
+  for (unsigned i = 0; i < request->count; ++i) {
+    GpmMetric& metric = request->metrics[i];
+    const Value* value =
+        driver().timeline.find(Key("%sgpm.%u", later->prefix.c_str(), metric.id), later->time);
+    metric.status = value == nullptr ? Status::kNotSupported : value->status;
+    if (metric.status == Status::kSuccess)
+      metric.value = value->text == "nan" ? __builtin_nan("") : value->at(later->time);
+  }
+  return Status::kSuccess;
+}
+}

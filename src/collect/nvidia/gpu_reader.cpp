@@ -1,0 +1,210 @@
+#include "collect/nvidia/gpu_reader.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "sys/file.h"
+
+namespace corral::collect::nvidia {
+namespace {
+
+std::vector<FoundGpu::Instance> find_instances(const Nvml& nvml, Device device) {
+  std::vector<FoundGpu::Instance> found;
+  unsigned room = 0;
+  if (nvml.call().mig_room(device, &room) != Status::kSuccess) return found;
+  for (unsigned i = 0; i < room; ++i) {
+    FoundGpu::Instance instance{.index = i, .device = nullptr, .uuid = {}, .gpu_instance = {}};
+    if (nvml.call().mig_device(device, i, &instance.device) != Status::kSuccess) continue;
+    instance.uuid = text_of(nvml.call().uuid, instance.device);
+    unsigned id = 0;
+    if (nvml.call().gpu_instance(instance.device, &id) == Status::kSuccess) {
+      instance.gpu_instance = id;
+    }
+    found.push_back(std::move(instance));
+  }
+  return found;
+}
+
+FoundGpu look_at(const Nvml& nvml, unsigned index, Device device) {
+  FoundGpu gpu{.index = index,
+               .device = device,
+               .uuid = text_of(nvml.call().uuid, device),
+               .mig = false,
+               .instances = {}};
+  unsigned now = 0;
+  unsigned pending = 0;
+  gpu.mig = nvml.call().mig_mode(device, &now, &pending) == Status::kSuccess && now == 1;
+  if (gpu.mig) gpu.instances = find_instances(nvml, device);
+  return gpu;
+}
+
+bool is_wanted(const FoundGpu& gpu, const std::vector<std::string>& wanted) {
+  const auto listed = [&](const std::string& uuid) {
+    return std::ranges::find(wanted, uuid) != wanted.end();
+  };
+  return wanted.empty() || listed(gpu.uuid) ||
+         std::ranges::any_of(gpu.instances, listed, &FoundGpu::Instance::uuid);
+}
+
+std::string first_line(const std::filesystem::path& file) {
+  const auto text = sys::read_file(file);
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+}  // namespace
+
+std::vector<FoundGpu> find_gpus(const Nvml& nvml, const std::vector<std::string>& wanted,
+                                SeriesTable& table) {
+  std::vector<FoundGpu> found;
+  unsigned count = 0;
+  const Status counted = nvml.call().count(&count);
+  if (counted != Status::kSuccess || count == 0) {
+    table.unavailable("host.gpu.*", counted == Status::kSuccess
+                                        ? "the NVIDIA driver has no device here"
+                                        : std::string(nvml.words(counted)));
+    return found;
+  }
+  for (unsigned i = 0; i < count; ++i) {
+    Device device = nullptr;
+    const Status status = nvml.call().device(i, &device);
+    if (status != Status::kSuccess) {
+      table.unavailable("host.gpu.* of " + gpu_source(i), std::string(nvml.words(status)));
+      continue;
+    }
+    FoundGpu gpu = look_at(nvml, i, device);
+    if (is_wanted(gpu, wanted)) found.push_back(std::move(gpu));
+  }
+  return found;
+}
+
+InstanceReader::InstanceReader(const Parts& parts, const FoundGpu& gpu,
+                               const FoundGpu::Instance& instance, SeriesTable& table)
+    : health_(parts.nvml, parts.news,
+              gpu_source(gpu.index) + ".mig" + std::to_string(instance.index)),
+      queries_(parts.nvml, instance.device) {
+  const std::string& source = health_.source();
+  table.describe(source + ".uuid", instance.uuid);
+  table.unavailable("power, energy, clocks, temperature and utilization of " + source,
+                    "a MIG instance has none of its own: they are those of " +
+                        gpu_source(gpu.index) + ", for all its instances together");
+  queries_.open(instance_queries(), parts.meter, {.source = source, .remark = ""}, table);
+  if (!instance.gpu_instance) {
+    table.unavailable("host.gpu.mig.sm.active and the like of " + source,
+                      "the driver does not say which GPU instance it belongs to");
+    return;
+  }
+  gpm_ = GpmMeter::open(parts.nvml,
+                        {.device = gpu.device,
+                         .gpu_instance = instance.gpu_instance,
+                         .columns = gpm_instance_columns()},
+                        health_, table);
+}
+
+void InstanceReader::sample_fast(CallMeter& meter, Row& row) {
+  queries_.sample(meter, health_, row);
+  if (gpm_ != nullptr && !health_.lost()) gpm_->sample(meter, health_, row);
+}
+
+GpuReader::GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table)
+    : health_(parts.nvml, parts.news, gpu_source(gpu.index)),
+      fast_(parts.nvml, gpu.device),
+      slow_(parts.nvml, gpu.device),
+      fast_fields_(parts.nvml, gpu.device, Call::kFields),
+      slow_fields_(parts.nvml, gpu.device, Call::kSlowFields) {
+  const std::string& source = health_.source();
+  describe(parts, gpu, table);
+  const QueryList::Subject subject{.source = source,
+                                   .remark = gpu.mig ? "; the device is in MIG mode" : ""};
+  fast_.open(fast_queries(), parts.meter, subject, table);
+  slow_.open(slow_queries(), parts.meter, subject, table);
+  open_fields(parts, subject, table);
+  gpm_ = GpmMeter::open(
+      parts.nvml, {.device = gpu.device, .gpu_instance = std::nullopt, .columns = gpm_columns()},
+      health_, table);
+  for (const FoundGpu::Instance& instance : gpu.instances) {
+    instances_.push_back(std::make_unique<InstanceReader>(
+        InstanceReader::Parts{.nvml = parts.nvml, .news = parts.news, .meter = parts.meter}, gpu,
+        instance, table));
+  }
+}
+
+void GpuReader::open_fields(const Parts& parts, const QueryList::Subject& subject,
+                            SeriesTable& table) {
+  std::vector<FieldBatch::Refused> refused =
+      fast_fields_.open(fast_fields(), parts.meter, subject.source, table);
+  std::ranges::copy(slow_fields_.open(slow_fields(), parts.meter, subject.source, table),
+                    std::back_inserter(refused));
+  for (const FieldBatch::Refused& field : refused) {
+    const auto other = std::ranges::find_if(
+        power_queries(), [&](const Query& query) { return query.metrics.front() == field.metric; });
+    if (other != power_queries().end()) {
+      fast_.open({&*other, 1}, parts.meter, subject, table);
+    } else {
+      table.unavailable(std::string(field.metric) + " of " + subject.source,
+                        std::string(parts.nvml.words(field.status)).append(subject.remark));
+    }
+  }
+}
+
+void GpuReader::describe(const Parts& parts, const FoundGpu& gpu, SeriesTable& table) {
+  const std::string& source = health_.source();
+  table.describe(source + ".uuid", gpu.uuid);
+  table.describe(source + ".name", text_of(parts.nvml.call().name, gpu.device));
+  table.describe(source + ".mig", gpu.mig ? "on" : "off");
+  PciAddress pci{};
+  if (parts.nvml.call().pci(gpu.device, &pci) != Status::kSuccess) return;
+  const std::string address =
+      fmt::format("{:04x}:{:02x}:{:02x}.0", pci.domain, pci.bus, pci.device);
+  table.describe(source + ".pci", address);
+  const auto directory = parts.root / "sys/bus/pci/devices" / address;
+  // -1 is the kernel's word for a machine without NUMA.
+  const std::string node = first_line(directory / "numa_node");
+  if (!node.empty() && node != "-1") table.describe(source + ".numa_node", node);
+  const std::string cpus = first_line(directory / "local_cpulist");
+  if (!cpus.empty()) table.describe(source + ".cpus", cpus);
+  if (first_line(directory / "power/control") != "auto") return;
+  if (auto file = ProcFile::open(directory / "power/runtime_status")) {
+    runtime_status_ = std::move(*file);
+  }
+}
+
+bool GpuReader::asleep() {
+  return runtime_status_ && runtime_status_->read().starts_with("suspended");
+}
+
+void GpuReader::sample_fast(CallMeter& meter, Row& row) {
+  if (health_.lost() || asleep()) return;
+  fast_.sample(meter, health_, row);
+  fast_fields_.sample(meter, health_, row);
+  check_energy(meter.now());
+  if (gpm_ != nullptr && !health_.lost()) gpm_->sample(meter, health_, row);
+  for (const auto& instance : instances_) {
+    if (!health_.lost()) instance->sample_fast(meter, row);
+  }
+}
+
+void GpuReader::sample_slow(CallMeter& meter, Row& row) {
+  if (health_.lost() || asleep()) return;
+  slow_.sample(meter, health_, row);
+  slow_fields_.sample(meter, health_, row);
+}
+
+void GpuReader::check_energy(BootTime now) {
+  if (energy_told_) return;
+  const auto window = energy_check_.add(now, fast_fields_.latest("host.gpu.power"),
+                                        fast_fields_.latest("host.gpu.energy"));
+  if (!window || window->agrees()) return;
+  energy_told_ = true;
+  std::array<char, 200> text{};
+  const auto end = fmt::format_to_n(
+      text.data(), text.size(),
+      "energy is doubtful: in {:.0f} s the counter grew by {:.0f} J, power over time by {:.0f} J",
+      seconds(EnergyCheck::kWindow), window->counter_joules, window->integral_joules);
+  health_.tell({text.data(), std::min(end.size, text.size())});
+}
+
+}  // namespace corral::collect::nvidia

@@ -1,0 +1,93 @@
+// GpuReader: one GPU, or one MIG instance of it, as a source ("gpu0", "gpu0.mig1"): what it is,
+// what it can tell, and its values.
+//
+// Indices are the driver's, in order of the PCI addresses. Values of the whole device stay the
+// device's: an instance has memory and unit activity of its own, and is told to have nothing else.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collect/nvidia/call_meter.h"
+#include "collect/nvidia/device_health.h"
+#include "collect/nvidia/energy_check.h"
+#include "collect/nvidia/fields.h"
+#include "collect/nvidia/gpm.h"
+#include "collect/nvidia/nvml.h"
+#include "collect/nvidia/queries.h"
+#include "collect/proc_file.h"
+
+namespace corral::collect::nvidia {
+
+// A device as the open finds it.
+struct FoundGpu {
+  unsigned index = 0;
+  Device device = nullptr;
+  std::string uuid;
+  struct Instance {
+    unsigned index = 0;
+    Device device = nullptr;
+    std::string uuid;
+    std::optional<unsigned> gpu_instance;
+  };
+  bool mig = false;
+  std::vector<Instance> instances;
+};
+inline std::string gpu_source(unsigned index) { return "gpu" + std::to_string(index); }
+// Those whose UUID, or an instance's, is in `wanted`; all when it is empty. What cannot be reached
+// is told to the table.
+std::vector<FoundGpu> find_gpus(const Nvml& nvml, const std::vector<std::string>& wanted,
+                                SeriesTable& table);
+
+class InstanceReader {
+ public:
+  struct Parts {
+    const Nvml& nvml;
+    std::shared_ptr<News> news;
+    CallMeter& meter;
+  };
+  InstanceReader(const Parts& parts, const FoundGpu& gpu, const FoundGpu::Instance& instance,
+                 SeriesTable& table);
+  void sample_fast(CallMeter& meter, Row& row);
+
+ private:
+  DeviceHealth health_;
+  QueryList queries_;
+  std::unique_ptr<GpmMeter> gpm_;
+};
+
+class GpuReader {
+ public:
+  struct Parts {
+    const Nvml& nvml;
+    std::shared_ptr<News> news;
+    CallMeter& meter;
+    const std::filesystem::path& root;
+  };
+  GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
+  void sample_fast(CallMeter& meter, Row& row);
+  void sample_slow(CallMeter& meter, Row& row);
+
+ private:
+  void open_fields(const Parts& parts, const QueryList::Subject& subject, SeriesTable& table);
+  void describe(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
+  // Reading would wake a device up that the kernel sent to sleep.
+  bool asleep();
+  void check_energy(BootTime now);
+
+  DeviceHealth health_;
+  QueryList fast_;
+  QueryList slow_;
+  FieldBatch fast_fields_;
+  FieldBatch slow_fields_;
+  std::unique_ptr<GpmMeter> gpm_;
+  std::vector<std::unique_ptr<InstanceReader>> instances_;
+  std::optional<ProcFile> runtime_status_;
+  EnergyCheck energy_check_;
+  bool energy_told_ = false;
+};
+
+}  // namespace corral::collect::nvidia

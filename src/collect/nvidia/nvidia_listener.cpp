@@ -1,0 +1,69 @@
+#include "collect/nvidia/nvidia_listener.h"
+
+#include <utility>
+#include <vector>
+
+#include "collect/nvidia/call_meter.h"
+#include "collect/nvidia/gpu_reader.h"
+#include "collect/nvidia/nvml.h"
+
+namespace corral::collect {
+namespace nvidia {
+namespace {
+
+class NvidiaListener final : public Listener {
+ public:
+  NvidiaListener(std::shared_ptr<const Nvml> nvml, const ListenerContext& context,
+                 sys::Clock& clock)
+      : nvml_(std::move(nvml)), clock_(&clock), meter_(clock, context.news) {}
+
+  void open(const ListenerContext& context, SeriesTable& table) {
+    for (const FoundGpu& gpu : find_gpus(*nvml_, context.device_uuids, table)) {
+      gpus_.push_back(std::make_unique<GpuReader>(
+          GpuReader::Parts{
+              .nvml = *nvml_, .news = context.news, .meter = meter_, .root = context.root},
+          gpu, table));
+    }
+    meter_.declare(table);
+  }
+  [[nodiscard]] bool empty() const { return gpus_.empty(); }
+
+  void sample_fast(Row& row) override {
+    meter_.begin(clock_->now());
+    for (const auto& gpu : gpus_) gpu->sample_fast(meter_, row);
+  }
+  void sample_slow(Row& row) override {
+    for (const auto& gpu : gpus_) gpu->sample_slow(meter_, row);
+    meter_.sample(row);
+  }
+
+ private:
+  std::shared_ptr<const Nvml> nvml_;  // first: outlives the readers
+  sys::Clock* clock_;
+  CallMeter meter_;
+  std::vector<std::unique_ptr<GpuReader>> gpus_;
+};
+
+}  // namespace
+
+std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTable& table,
+                                        sys::Clock& clock) {
+  auto nvml = Nvml::open(context.library_path);
+  if (!nvml) {
+    table.unavailable("host.gpu.*", nvml.error().message);
+    return nullptr;
+  }
+  table.describe("nvidia.driver", text_of((*nvml)->call().driver_version));
+  auto listener = std::make_unique<NvidiaListener>(std::move(*nvml), context, clock);
+  listener->open(context, table);
+  if (listener->empty()) return nullptr;
+  return listener;
+}
+
+}  // namespace nvidia
+
+std::unique_ptr<Listener> open_nvidia_listener(const ListenerContext& context, SeriesTable& table) {
+  return nvidia::open_listener(context, table, sys::system_clock());
+}
+
+}  // namespace corral::collect

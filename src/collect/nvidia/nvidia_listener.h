@@ -1,0 +1,24 @@
+// Listener "nvidia": what NVIDIA's GPUs do, from the driver's management library (NVML) and its
+// performance monitors (GPM). Values of whole devices belong to the workload; what the run's own
+// processes use of them is listener "nvidia-processes".
+//
+// Nothing of this sets, resets or configures a device. For the device lane: a call may take
+// milliseconds, or hang with the driver.
+#pragma once
+
+#include <memory>
+
+#include "collect/listener.h"
+#include "sys/clock.h"
+
+namespace corral::collect {
+
+std::unique_ptr<Listener> open_nvidia_listener(const ListenerContext& context, SeriesTable& table);
+
+namespace nvidia {
+// With a clock of the test's. It lives longer than the listener.
+std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTable& table,
+                                        sys::Clock& clock);
+}  // namespace nvidia
+
+}  // namespace corral::collect

@@ -1,0 +1,181 @@
+#include "collect/nvidia/nvidia_listener.h"
+
+#include <gtest/gtest.h>
+
+#include "collect/nvidia/fake/fake_driver.h"
+
+namespace corral::collect::nvidia {
+namespace {
+
+TEST(NvidiaListener, ReadsADeviceInSiUnits) {
+  FakeDriver driver(timeline("one"));
+  Opened gpu(driver);
+  EXPECT_TRUE(gpu.table.missing().empty()) << gpu.table.missing().front().source;
+  const Values idle = gpu.fast_at(5);
+  EXPECT_EQ(idle.at("host.gpu.busy/gpu0"), 0);
+  EXPECT_DOUBLE_EQ(idle.at("host.gpu.energy/gpu0"), 1000 + 5 * 77);
+  const Values v = gpu.fast_at(12);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.busy/gpu0"), 0.97);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.memory.busy/gpu0"), 0.41);
+  EXPECT_EQ(v.at("host.gpu.memory.used/gpu0"), 20e9);
+  EXPECT_EQ(v.at("host.gpu.memory.free/gpu0"), 150754820096.0 - 600e6 - 20e9);
+  EXPECT_EQ(v.at("host.gpu.clock.sm/gpu0"), 1980e6);
+  EXPECT_EQ(v.at("host.gpu.clock.memory/gpu0"), 3201e6);
+  EXPECT_EQ(v.at("host.gpu.throttle.reasons/gpu0"), 4);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.power/gpu0"), 650);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.power.instant/gpu0"), 655.5);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.energy/gpu0"), 1770 + 2 * 650);
+  EXPECT_EQ(v.at("host.gpu.pcie.tx/gpu0"), 1000 + 12 * 2000);
+  EXPECT_EQ(v.at("host.gpu.pcie.rx/gpu0"), 5000 + 12 * 1000);
+  EXPECT_EQ(v.at("host.gpu.nvlink.tx/gpu0"), (100 + 12 * 1024) * 1024.0);
+  EXPECT_EQ(v.at("host.gpu.nvlink.rx/gpu0"), (200 + 12 * 512) * 1024.0);
+  const Values slow = gpu.slow_at(12);
+  EXPECT_EQ(slow.at("host.gpu.memory.total/gpu0"), 150754820096.0);
+  EXPECT_EQ(slow.at("host.gpu.memory.reserved/gpu0"), 600e6);
+  EXPECT_EQ(slow.at("host.gpu.temperature/gpu0"), 31);
+  EXPECT_EQ(slow.at("host.gpu.memory.temperature/gpu0"), 40);
+  EXPECT_EQ(slow.at("host.gpu.power.limit/gpu0"), 700);
+  EXPECT_EQ(slow.at("host.gpu.performance_state/gpu0"), 0);
+  EXPECT_DOUBLE_EQ(slow.at("host.gpu.decoder.busy/gpu0"), 0.12);
+  EXPECT_DOUBLE_EQ(slow.at("host.gpu.throttle.power/gpu0"), 2);
+  EXPECT_EQ(slow.at("host.gpu.ecc.corrected/gpu0"), 2);
+  EXPECT_EQ(slow.at("host.gpu.pcie.replays/gpu0"), 1);
+}
+
+TEST(NvidiaListener, SaysWhatTheDeviceIs) {
+  FakeDriver driver(timeline("one"));
+  const Opened gpu(driver, {.root = fixture_root("nvml/root")});
+  EXPECT_EQ(gpu.described("nvidia.driver"), "580.95.05");
+  EXPECT_EQ(gpu.described("gpu0.uuid"), "GPU-00000000-1111-2222-3333-444444444444");
+  EXPECT_EQ(gpu.described("gpu0.name"), "NVIDIA H200");
+  EXPECT_EQ(gpu.described("gpu0.pci"), "0000:3b:00.0");
+  EXPECT_EQ(gpu.described("gpu0.numa_node"), "1");
+  EXPECT_EQ(gpu.described("gpu0.cpus"), "48-95");
+  EXPECT_EQ(gpu.described("gpu0.mig"), "off");
+}
+
+TEST(NvidiaListener, FillsAllThatItDeclares) {
+  FakeDriver driver(timeline("one"));
+  Opened gpu(driver);
+  gpu.fast_at(1);
+  // GPM needs two samples; one of its metrics is no number here.
+  EXPECT_EQ(gpu.fast_at(1.1).size() + 1, gpu.table.series(kFastGroup).size());
+  gpu.slow_at(1.1);
+  EXPECT_GE(gpu.slow_at(2.1).size(), 21U);
+}
+
+TEST(NvidiaListener, AsksOnlyForTheDevicesItIsToldTo) {
+  FakeDriver driver(
+      "gpus 2\ngpu0.uuid GPU-a\ngpu0.busy 1\ngpu0.memory_busy 1\n"
+      "gpu1.uuid GPU-b\ngpu1.busy 2\ngpu1.memory_busy 2\n");
+  Opened one(driver, {.device_uuids = {"GPU-b"}});
+  const Values v = one.fast_at(1);
+  EXPECT_FALSE(v.contains("host.gpu.busy/gpu0"));
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.busy/gpu1"), 0.02);
+  Opened all(driver);
+  EXPECT_DOUBLE_EQ(all.fast_at(2).at("host.gpu.busy/gpu0"), 0.01);
+}
+
+TEST(NvidiaListener, GivesUnitActivityOverWindowsThatAreLongEnough) {
+  FakeDriver driver(timeline("one"));
+  Opened gpu(driver);
+  EXPECT_FALSE(gpu.fast_at(1).contains("host.gpu.sm.active/gpu0")) << "there is no window yet";
+  EXPECT_FALSE(gpu.fast_at(1.03).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_FALSE(gpu.fast_at(1.05).contains("host.gpu.sm.active/gpu0"));
+  Values v;
+  for (int tick = 0; tick < 20; ++tick) {
+    v = gpu.fast_at(1.1 + tick * 0.1 + (tick % 2 == 0 ? 0.0003 : 0));  // a tick may come early
+    ASSERT_DOUBLE_EQ(v.at("host.gpu.sm.active/gpu0"), 0.8725) << tick;
+  }
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.sm.occupancy/gpu0"), 0.335);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.pipe.tensor_fp16/gpu0"), 0.58);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.dram.active/gpu0"), 0.71);
+  EXPECT_EQ(v.at("host.gpu.pcie.rx_rate/gpu0"), 2 * 1048576.0);
+  EXPECT_EQ(v.at("host.gpu.nvlink.tx_rate/gpu0"), 4 * 1048576.0);
+  EXPECT_FALSE(v.contains("host.gpu.pipe.fp16/gpu0")) << "no number is no value";
+  EXPECT_TRUE(v.contains("host.gpu.clock.sm/gpu0")) << "the clock stands beside the activity";
+  EXPECT_TRUE(gpu.told().empty());
+}
+
+TEST(NvidiaListener, NeverComparesAcrossAPause) {
+  FakeDriver driver(timeline("one"));
+  Opened gpu(driver);
+  gpu.fast_at(1);
+  EXPECT_TRUE(gpu.fast_at(1.1).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_FALSE(gpu.fast_at(61).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_TRUE(gpu.fast_at(61.1).contains("host.gpu.sm.active/gpu0"));
+}
+
+TEST(NvidiaListener, AsksForAllUnitsInOneCall) {
+  FakeDriver driver(timeline("one"));
+  Opened gpu(driver);
+  for (int tick = 0; tick < 11; ++tick) gpu.fast_at(1 + tick * 0.1);
+  EXPECT_EQ(driver.calls("nvmlGpmMetricsGet"), 10U);
+  EXPECT_EQ(driver.calls("nvmlGpmSampleGet"), 11U);
+}
+
+TEST(NvidiaListener, ListsMigInstancesAsSourcesOfTheirOwn) {
+  FakeDriver driver(timeline("mig"));
+  Opened gpu(driver);
+  gpu.fast_at(1);
+  const Values v = gpu.fast_at(1.2);
+  EXPECT_EQ(v.at("host.gpu.mig.memory.used/gpu0.mig0"), 4e9);
+  EXPECT_EQ(v.at("host.gpu.mig.memory.total/gpu0.mig2"), 71e9);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.mig.sm.active/gpu0.mig0"), 1.04) << "kept as it is";
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.mig.sm.active/gpu0.mig2"), 0.1);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.sm.active/gpu0"), 0.2);
+  EXPECT_FALSE(v.contains("host.gpu.mig.memory.used/gpu0.mig1"));
+  EXPECT_EQ(gpu.described("gpu0.mig2.uuid"), "MIG-bbbbbbbb-0000-0000-0000-000000000002");
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.busy of gpu0"), "MIG mode"));
+  EXPECT_TRUE(holds(gpu.missing("power, energy, clocks, temperature and utilization of gpu0.mig0"),
+                    "those of gpu0"));
+  EXPECT_TRUE(v.contains("host.gpu.power/gpu0")) << "the device's own power is there, once";
+}
+
+TEST(NvidiaListener, FindsADeviceByAnInstancesUuid) {
+  FakeDriver driver(timeline("mig"));
+  Opened gpu(driver, {.device_uuids = {"MIG-bbbbbbbb-0000-0000-0000-000000000002"}});
+  EXPECT_NE(gpu.listener, nullptr);
+  Opened none(driver, {.device_uuids = {"GPU-of-another-host"}});
+  EXPECT_EQ(none.listener, nullptr);
+}
+
+TEST(NvidiaListener, LeavesASleepingDeviceAlone) {
+  FakeDriver driver(timeline("one"));
+  Opened gpu(driver, {.root = fixture_root("nvml/root_asleep")});
+  const auto before = driver.calls("nvmlDeviceGetUtilizationRates");
+  EXPECT_TRUE(gpu.fast_at(1).empty());
+  EXPECT_EQ(driver.calls("nvmlDeviceGetUtilizationRates"), before);
+}
+
+TEST(NvidiaListener, RecordsWhatItsCallsCost) {
+  FakeDriver driver(timeline("one") + "call.nvmlDeviceGetUtilizationRates.latency 0.0005\n");
+  Opened gpu(driver);
+  gpu.slow_at(1);
+  for (int tick = 1; tick <= 10; ++tick) gpu.fast_at(1 + tick * 0.1);
+  const Values v = gpu.slow_at(2);
+  EXPECT_NEAR(v.at("corral.collector.call.mean/nvidia.utilization"), 0.0005, 1e-9);
+  EXPECT_NEAR(v.at("corral.collector.call.longest/nvidia.utilization"), 0.0005, 1e-9);
+  EXPECT_EQ(v.at("corral.collector.call.mean/nvidia.memory"), 0);
+  EXPECT_DOUBLE_EQ(v.at("corral.collector.call.p99/nvidia.utilization"), 512e-6);
+  EXPECT_DOUBLE_EQ(v.at("corral.collector.call.p99/nvidia.memory"), 1e-6);
+}
+
+TEST(NvidiaListener, FindsThatEnergyAndPowerOverTimeAgree) {
+  FakeDriver driver(timeline("one"));
+  Opened gpu(driver);
+  for (int i = 0; i <= 400; ++i) gpu.fast_at(5 + i * 0.1);
+  EXPECT_TRUE(gpu.told().empty());
+}
+
+TEST(NvidiaListener, TellsOnceThatEnergyAndPowerOverTimeDiffer) {
+  FakeDriver driver("gpus 1\ngpu0.field.83 0+100000\ngpu0.field.185 120000\n");
+  Opened gpu(driver);
+  for (int i = 0; i <= 300; ++i) gpu.fast_at(20 + i * 0.25);
+  EXPECT_TRUE(just(gpu.told(),
+                   "gpu0: energy is doubtful: in 30 s the counter grew by 3000 J, power over time "
+                   "by 3600 J"));
+}
+
+}  // namespace
+}  // namespace corral::collect::nvidia

@@ -1,0 +1,234 @@
+// What goes wrong with drivers: missing, old, refusing, slow, strict, lost.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "collect/nvidia/fake/fake_driver.h"
+#include "collect/nvidia/nvml.h"
+
+namespace corral::collect::nvidia {
+namespace {
+
+// A driver without some functions: a copy of the fake whose symbol table has lost their names.
+std::string library_without(const std::vector<std::string>& functions) {
+  std::string binary = sys::read_file(CORRAL_FAKE_NVML_LIBRARY).value();
+  for (const std::string& function : functions) {
+    const std::string name = '\0' + function + '\0';
+    std::size_t found = 0;
+    for (auto at = binary.find(name); at != std::string::npos; at = binary.find(name, at + 1)) {
+      binary[at + 1] = 'x';
+      ++found;
+    }
+    EXPECT_GT(found, 0U) << function;
+  }
+  return binary;
+}
+
+// All at once, in ticks and slow ticks; what it gives is not looked at.
+void exercise(Opened& gpu) {
+  if (gpu.listener == nullptr) return;
+  for (int tick = 0; tick < 30; ++tick) {
+    gpu.fast_at(gpu.driver.at() + 0.1);
+    if (tick % 10 == 0) gpu.slow_at(gpu.driver.at());
+  }
+}
+
+TEST(NvidiaTrouble, ThereIsNoDriver) {
+  FakeDriver driver(timeline("one"));
+  const Opened gpu(driver, {.library_path = "/no/such/libnvidia-ml.so.1"});
+  EXPECT_EQ(gpu.listener, nullptr);
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.*"), "no NVIDIA driver is installed"));
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.*"), "/no/such"));
+}
+
+TEST(NvidiaTrouble, TheDriverIsNotLoaded) {
+  FakeDriver driver("call.nvmlInit_v2.status DRIVER_NOT_LOADED\n");
+  const Opened gpu(driver);
+  EXPECT_EQ(gpu.listener, nullptr);
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.*"), "Driver Not Loaded"));
+}
+
+TEST(NvidiaTrouble, TheDriverHasNoDevice) {
+  FakeDriver driver("gpus 0\n");
+  const Opened gpu(driver);
+  EXPECT_EQ(gpu.listener, nullptr);
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.*"), "no device"));
+}
+
+TEST(NvidiaTrouble, OneDeviceIsNotForThisUser) {
+  FakeDriver driver(timeline("one") + "gpu1.handle NO_PERMISSION\n");
+  FakeDriver two("gpus 2\ngpu0.handle NO_PERMISSION\ngpu1.busy 5\ngpu1.memory_busy 5\n");
+  Opened gpu(two);
+  EXPECT_EQ(gpu.missing("host.gpu.* of gpu0"), "Insufficient Permissions");
+  EXPECT_DOUBLE_EQ(gpu.fast_at(1).at("host.gpu.busy/gpu1"), 0.05);
+}
+
+TEST(NvidiaTrouble, ARefusedValueTakesNoOtherWithIt) {
+  FakeDriver driver(timeline("one") + "at 0 gpu0.field.186 NOT_SUPPORTED\n");
+  std::string lines = timeline("one");
+  lines.replace(lines.find("gpu0.field.82 40"), 16, "gpu0.field.82 NO_PERMISSION");
+  lines.replace(lines.find("gpu0.temperature 31"), 19, "gpu0.temperature NOT_SUPPORTED");
+  FakeDriver refusing(lines);
+  Opened gpu(refusing);
+  const Values v = gpu.slow_at(1);
+  EXPECT_EQ(gpu.missing("host.gpu.memory.temperature of gpu0"), "Insufficient Permissions");
+  EXPECT_EQ(gpu.missing("host.gpu.temperature of gpu0"), "Not Supported");
+  EXPECT_FALSE(v.contains("host.gpu.temperature/gpu0"));
+  EXPECT_EQ(v.at("host.gpu.power.limit/gpu0"), 700);
+}
+
+TEST(NvidiaTrouble, AValueThatEndsForAWhileIsToldOnce) {
+  FakeDriver driver(timeline("one") + "at 20 gpu0.busy TIMEOUT\nat 30 gpu0.busy 50\n");
+  Opened gpu(driver);
+  EXPECT_TRUE(gpu.fast_at(15).contains("host.gpu.busy/gpu0"));
+  for (int tick = 0; tick < 5; ++tick) {
+    const Values v = gpu.fast_at(20 + tick * 0.1);
+    EXPECT_FALSE(v.contains("host.gpu.busy/gpu0"));
+    EXPECT_TRUE(v.contains("host.gpu.power/gpu0"));
+  }
+  EXPECT_DOUBLE_EQ(gpu.fast_at(31).at("host.gpu.busy/gpu0"), 0.5);
+  EXPECT_TRUE(just(gpu.told(), "gpu0: no values of utilization for now"));
+}
+
+TEST(NvidiaTrouble, ALostDeviceEndsAloneAndIsLeftAlone) {
+  std::string two = timeline("one");
+  two.replace(two.find("gpus 1"), 6, "gpus 2");
+  FakeDriver driver(two + "gpu1.busy 7\ngpu1.memory_busy 7\nat 20 gpu0.lost 1\n");
+  Opened gpu(driver);
+  EXPECT_TRUE(gpu.fast_at(19).contains("host.gpu.busy/gpu0"));
+  EXPECT_FALSE(gpu.fast_at(20).contains("host.gpu.busy/gpu0"));
+  const auto calls = driver.calls("nvmlDeviceGetFieldValues");
+  for (int tick = 0; tick < 50; ++tick) {
+    const Values v = gpu.fast_at(21 + tick * 0.1);
+    EXPECT_EQ(v.size(), 2U);
+    EXPECT_DOUBLE_EQ(v.at("host.gpu.busy/gpu1"), 0.07);
+  }
+  gpu.slow_at(30);
+  EXPECT_EQ(driver.calls("nvmlDeviceGetFieldValues"), calls);
+  EXPECT_TRUE(just(gpu.told(), "gpu0: GPU is lost; its values end here"));
+}
+
+TEST(NvidiaTrouble, TheDriverIsUnloadedDuringTheRun) {
+  FakeDriver driver(timeline("one") + "at 20 driver.gone 1\n");
+  Opened gpu(driver);
+  EXPECT_FALSE(gpu.fast_at(19).empty());
+  exercise(gpu);
+  EXPECT_TRUE(gpu.fast_at(25).empty());
+  EXPECT_TRUE(just(gpu.told(), "gpu0: Driver Not Loaded; its values end here"));
+}
+
+TEST(NvidiaTrouble, AnOldDriverHasNoNewerVersionsOfItsFunctions) {
+  const ScratchFile old(library_without(
+      {"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetFieldValues", "nvmlGpmQueryDeviceSupport",
+       "nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetMigMode"}));
+  FakeDriver driver(timeline("one") + "gpu0.power 321000\ngpu0.energy 5000+321000\n", old.path());
+  Opened gpu(driver);
+  const Values v = gpu.fast_at(12);
+  EXPECT_EQ(v.at("host.gpu.memory.used/gpu0"), 600e6 + 20e9) << "v1 counts what is reserved in";
+  EXPECT_EQ(v.at("host.gpu.power/gpu0"), 321);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.energy/gpu0"), 5 + 12 * 321);
+  EXPECT_EQ(v.at("host.gpu.throttle.reasons/gpu0"), 4);
+  EXPECT_FALSE(v.contains("host.gpu.sm.active/gpu0"));
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.memory.reserved of gpu0"), "no such function"));
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.power.instant of gpu0"), "no such function"));
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.sm.active and the like of gpu0"), "no such function"));
+  EXPECT_EQ(gpu.slow_at(12).at("host.gpu.memory.total/gpu0"), 150754820096.0);
+}
+
+TEST(NvidiaTrouble, AnyFunctionMayBeMissing) {
+  for (const char* function : {"nvmlInit_v2",
+                               "nvmlShutdown",
+                               "nvmlErrorString",
+                               "nvmlSystemGetDriverVersion",
+                               "nvmlDeviceGetCount_v2",
+                               "nvmlDeviceGetHandleByIndex_v2",
+                               "nvmlDeviceGetUUID",
+                               "nvmlDeviceGetName",
+                               "nvmlDeviceGetPciInfo_v3",
+                               "nvmlDeviceGetUtilizationRates",
+                               "nvmlDeviceGetMemoryInfo_v2",
+                               "nvmlDeviceGetMemoryInfo",
+                               "nvmlDeviceGetFieldValues",
+                               "nvmlDeviceGetPowerUsage",
+                               "nvmlDeviceGetTotalEnergyConsumption",
+                               "nvmlDeviceGetClockInfo",
+                               "nvmlDeviceGetCurrentClocksEventReasons",
+                               "nvmlDeviceGetTemperature",
+                               "nvmlDeviceGetPerformanceState",
+                               "nvmlDeviceGetEncoderUtilization",
+                               "nvmlDeviceGetDecoderUtilization",
+                               "nvmlDeviceGetMigMode",
+                               "nvmlDeviceGetMaxMigDeviceCount",
+                               "nvmlDeviceGetMigDeviceHandleByIndex",
+                               "nvmlDeviceGetGpuInstanceId",
+                               "nvmlGpmQueryDeviceSupport",
+                               "nvmlGpmSampleAlloc",
+                               "nvmlGpmSampleFree",
+                               "nvmlGpmSampleGet",
+                               "nvmlGpmMigSampleGet",
+                               "nvmlGpmMetricsGet"}) {
+    SCOPED_TRACE(function);
+    const ScratchFile lacking(library_without({function}));
+    FakeDriver driver(timeline("mig"), lacking.path());
+    Opened gpu(driver);
+    exercise(gpu);
+    EXPECT_LE(gpu.told().size(), 16U);
+  }
+}
+
+TEST(NvidiaTrouble, AStrictDriverWantsAnotherVersion) {
+  FakeDriver driver(timeline("one") +
+                    "call.nvmlDeviceGetMemoryInfo_v2.version 50331696\n"
+                    "call.nvmlGpmMetricsGet.version 2\n");
+  Opened gpu(driver);
+  gpu.fast_at(1);
+  const Values v = gpu.fast_at(2);
+  EXPECT_EQ(v.at("host.gpu.memory.used/gpu0"), 600e6) << "the older version does";
+  EXPECT_FALSE(v.contains("host.gpu.sm.active/gpu0"));
+  EXPECT_TRUE(just(gpu.told(), "gpm_metrics for now: Argument Version Mismatch"));
+}
+
+TEST(NvidiaTrouble, AUnifiedMemoryHasNoSizeOfItsOwn) {
+  std::string lines = timeline("one");
+  lines.replace(lines.find("gpu0.memory.total 150754820096"), 30, "gpu0.memory.total 0");
+  FakeDriver driver(lines);
+  Opened gpu(driver);
+  EXPECT_EQ(gpu.missing("host.gpu.memory.used of gpu0"), "Not Supported");
+  EXPECT_FALSE(gpu.fast_at(1).contains("host.gpu.memory.used/gpu0"));
+}
+
+TEST(NvidiaTrouble, ACallThatIsTooDearIsMadeOnceASecondAndToldOnce) {
+  FakeDriver driver(timeline("one") + "at 5 call.nvmlDeviceGetUtilizationRates.latency 0.005\n");
+  Opened gpu(driver);
+  for (int tick = 0; tick < 10; ++tick) gpu.fast_at(4 + tick * 0.1);
+  EXPECT_TRUE(gpu.told().empty());
+  for (int tick = 0; tick < 3; ++tick) gpu.fast_at(5 + tick * 0.1);
+  EXPECT_TRUE(just(gpu.told(),
+                   "nvidia: the driver's call for utilization takes 5.0 ms, more than 2 ms: read "
+                   "once a second from now"));
+  int values = 0;
+  for (int tick = 0; tick < 100; ++tick) {
+    const Values v = gpu.fast_at(6 + tick * 0.1);
+    values += v.contains("host.gpu.busy/gpu0") ? 1 : 0;
+    EXPECT_TRUE(v.contains("host.gpu.power/gpu0")) << "the others go on";
+  }
+  EXPECT_NEAR(values, 10, 1);
+  EXPECT_TRUE(gpu.told().empty());
+}
+
+TEST(NvidiaTrouble, NowAndThenASlowCallIsForgiven) {
+  FakeDriver driver(timeline("one") +
+                    "at 10 call.nvmlDeviceGetUtilizationRates.latency 0.005\n"
+                    "at 10.05 call.nvmlDeviceGetUtilizationRates.latency 0\n"
+                    "at 20 call.nvmlDeviceGetUtilizationRates.latency 0.005\n"
+                    "at 20.05 call.nvmlDeviceGetUtilizationRates.latency 0\n"
+                    "at 30 call.nvmlDeviceGetUtilizationRates.latency 0.005\n"
+                    "at 30.05 call.nvmlDeviceGetUtilizationRates.latency 0\n");
+  Opened gpu(driver);
+  for (int tick = 0; tick < 300; ++tick) gpu.fast_at(5 + tick * 0.1);
+  EXPECT_TRUE(gpu.told().empty());
+}
+
+}  // namespace
+}  // namespace corral::collect::nvidia

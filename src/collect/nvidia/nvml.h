@@ -1,0 +1,109 @@
+// Nvml: the driver's management library, found at run time and never linked.
+//
+// Every function is optional: one that this driver lacks answers kFunctionNotFound. Newer versions
+// of a function are preferred where their layout is the same; where it is not, both are here.
+// Nothing of this changes a device's settings. Calls may block for milliseconds or for ever; they
+// allocate nothing of ours. Thread-safe as NVML is.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "collect/nvidia/nvml_types.h"
+#include "core/result.h"
+
+namespace corral::collect::nvidia {
+
+template <class... Arguments>
+class Function {
+ public:
+  Status operator()(Arguments... arguments) const {
+    return call_ != nullptr ? call_(arguments...) : Status::kFunctionNotFound;
+  }
+  [[nodiscard]] bool there() const { return call_ != nullptr; }
+  void bind(void* address) { call_ = reinterpret_cast<Call>(address); }
+
+ private:
+  using Call = Status (*)(Arguments...);
+  Call call_ = nullptr;
+};
+
+// One member per function, named after what it gives; sizes and counts as the C interface has them.
+struct NvmlFunctions {
+  Function<char*, unsigned> driver_version;
+  Function<unsigned*> count;
+  Function<unsigned, Device*> device;  // by index
+  Function<Device, char*, unsigned> uuid;
+  Function<Device, char*, unsigned> name;
+  Function<Device, PciAddress*> pci;
+  Function<Device, Utilization*> utilization;
+  Function<Device, MemoryV2*> memory_v2;
+  Function<Device, MemoryV1*> memory_v1;
+  Function<Device, int, FieldValue*> fields;
+  Function<Device, unsigned*> power;             // mW
+  Function<Device, unsigned long long*> energy;  // mJ
+  Function<Device, Clock, unsigned*> clock;      // MHz
+  Function<Device, unsigned long long*> throttle_reasons;
+  Function<Device, Sensor, unsigned*> temperature;
+  Function<Device, unsigned*> performance_state;
+  Function<Device, unsigned*, unsigned*> encoder;  // %, sampling period in us
+  Function<Device, unsigned*, unsigned*> decoder;
+  Function<Device, unsigned*, ProcessV2*> processes;
+  Function<Device, unsigned*, ProcessV1*> processes_v1;
+  Function<Device, unsigned*, ProcessV2*> mps_processes;
+  Function<Device, ProcessUtilization*, unsigned*, unsigned long long> process_utilization;
+  Function<Device, unsigned*, unsigned*> mig_mode;  // now, after the next reset
+  Function<Device, unsigned*> mig_room;
+  Function<Device, unsigned, Device*> mig_device;  // by index, with holes
+  Function<Device, unsigned*> gpu_instance;
+  Function<Device, GpmSupport*> gpm_support;
+  Function<GpmSample*> gpm_allocate;
+  Function<GpmSample> gpm_free;
+  Function<Device, GpmSample> gpm_sample;
+  Function<Device, unsigned, GpmSample> gpm_mig_sample;
+  Function<GpmRequest*> gpm_metrics;
+};
+
+class Nvml {
+ public:
+  // Loads and initialises; "" is the system's library. The error is what the user can act on: no
+  // driver, or the driver's own words.
+  static Result<std::shared_ptr<const Nvml>> open(const std::string& library);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  const NvmlFunctions& call() const { return functions_; }
+  // The driver's words for a status; lives as long as this.
+  [[nodiscard]] std::string_view words(Status status) const;
+
+ private:
+  explicit Nvml(void* library);
+  void* find(std::initializer_list<const char*> names) const;
+  void bind_device_functions();
+  void bind_process_functions();
+  void bind_gpm_functions();
+  Result<> initialise();
+
+  struct Unload {
+    void operator()(void* library) const;
+  };
+  std::unique_ptr<void, Unload> library_;
+  bool initialised_ = false;
+  const char* (*error_words_)(Status) = nullptr;
+  Function<> shutdown_;
+  NvmlFunctions functions_;
+};
+
+// A text that a function with (char*, size) arguments gives; empty when it refuses.
+template <class Function, class... Arguments>
+std::string text_of(const Function& function, Arguments... arguments) {
+  char text[96] = {};
+  return function(arguments..., text, static_cast<unsigned>(sizeof text - 1)) == Status::kSuccess
+             ? std::string(text)
+             : std::string();
+}
+
+}  // namespace corral::collect::nvidia

@@ -1,0 +1,106 @@
+#include "collect/nvidia/process_listener.h"
+
+#include <gtest/gtest.h>
+
+#include "collect/nvidia/fake/fake_driver.h"
+#include "collect/nvidia/run_processes.h"
+
+namespace corral::collect::nvidia {
+namespace {
+
+// The fixture's processes: supervisor 100 has the run 200, which has 210, which has 211; 300 is an
+// orphan of the run that the supervisor was given; 900 is somebody else's.
+constexpr pid_t kSupervisor = 100;
+constexpr pid_t kRun = 200;
+
+constexpr const char* kGpus =
+    "gpus 2\n"
+    "gpu0.uuid GPU-a\ngpu1.uuid GPU-b\n"
+    "gpu0.process.211 3000000000\ngpu0.process.211.sm 40\n"
+    "gpu0.process.300 500000000\ngpu0.process.300.sm 5\n"
+    "gpu0.process.900 7000000000\ngpu0.process.900.sm 50\n"
+    "gpu0.process.99999 1\n"
+    "gpu1.process.900 7000000000\n";
+
+struct Processes {
+  explicit Processes(FakeDriver& its_driver, const std::string& root = "nvml/root_processes")
+      : driver(its_driver) {
+    listener = open_nvidia_process_listener({.root = fixture_root(root),
+                                             .run_pid = kRun,
+                                             .supervisor_pid = kSupervisor,
+                                             .news = news,
+                                             .library_path = driver.library()},
+                                            table);
+  }
+  Values at(double s) {
+    driver.set_time(s);
+    return sample_once(*listener, table, kSlowGroup);
+  }
+
+  FakeDriver& driver;
+  std::shared_ptr<News> news = std::make_shared<News>();
+  SeriesTable table;
+  std::unique_ptr<Listener> listener;
+};
+
+TEST(NvidiaProcesses, CountsTheRunsOwnAndNobodyElses) {
+  FakeDriver driver(kGpus);
+  Processes processes(driver);
+  const Values v = processes.at(1);
+  EXPECT_EQ(v.at("run.gpu.processes/gpu0"), 2);
+  EXPECT_EQ(v.at("run.gpu.memory.used/gpu0"), 3.5e9);
+  EXPECT_DOUBLE_EQ(v.at("run.gpu.busy/gpu0"), 0.45);
+  EXPECT_FALSE(v.contains("run.gpu.memory.used/gpu1")) << "the run never used it";
+  EXPECT_TRUE(processes.table.missing().empty());
+}
+
+TEST(NvidiaProcesses, ADeviceThatTheRunLeftHasZero) {
+  FakeDriver driver(std::string(kGpus) + "at 5 gpu0.process.211 -1\nat 5 gpu0.process.300 -1\n");
+  Processes processes(driver);
+  EXPECT_EQ(processes.at(4).at("run.gpu.memory.used/gpu0"), 3.5e9);
+  const Values v = processes.at(6);
+  EXPECT_EQ(v.at("run.gpu.processes/gpu0"), 0);
+  EXPECT_EQ(v.at("run.gpu.memory.used/gpu0"), 0);
+}
+
+TEST(NvidiaProcesses, HasNoSharesOfADeviceInMigMode) {
+  FakeDriver driver(std::string(kGpus) + "gpu0.mig 1\n");
+  Processes processes(driver);
+  const Values v = processes.at(1);
+  EXPECT_EQ(v.at("run.gpu.memory.used/gpu0"), 3.5e9);
+  EXPECT_FALSE(v.contains("run.gpu.busy/gpu0"));
+  ASSERT_EQ(processes.table.missing().size(), 1U);
+  EXPECT_EQ(processes.table.missing()[0].source, "run.gpu.busy of gpu0");
+  EXPECT_TRUE(holds(processes.table.missing()[0].reason, "MIG mode"));
+}
+
+TEST(NvidiaProcesses, ADriverThatGoesAwayIsToldOnce) {
+  FakeDriver driver(std::string(kGpus) + "at 5 driver.gone 1\n");
+  Processes processes(driver);
+  EXPECT_FALSE(processes.at(4).empty());
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(processes.at(5 + i).empty());
+  int told = 0;
+  processes.news->drain([&](const News::Item&) { ++told; });
+  EXPECT_EQ(told, 2) << "once for each device";
+}
+
+TEST(NvidiaProcesses, AContainersIdsAreNotTheDrivers) {
+  FakeDriver driver(kGpus);
+  const std::filesystem::path root = ScratchFile("").path() + "_root";
+  std::filesystem::create_directories(root / "proc/self/ns");
+  std::filesystem::create_symlink("pid:[4026532999]", root / "proc/self/ns/pid");
+  const RunProcesses in_container({.root = root, .run_pid = kRun, .supervisor_pid = kSupervisor});
+  EXPECT_TRUE(holds(in_container.obstacle(), "container"));
+  std::filesystem::remove_all(root);
+  const RunProcesses on_host({.root = fixture_root("nvml/root_processes")});
+  EXPECT_EQ(on_host.obstacle(), "");
+}
+
+TEST(NvidiaProcesses, ThereIsNoRun) {
+  SeriesTable table;
+  EXPECT_EQ(open_nvidia_process_listener({}, table), nullptr);
+  EXPECT_EQ(table.missing().front().reason, "there is no run");
+}
+
+}  // namespace
+}  // namespace corral::collect::nvidia

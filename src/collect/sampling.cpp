@@ -1,0 +1,227 @@
+#include "collect/sampling.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sys/clock.h"
+
+namespace corral::collect {
+namespace {
+
+constexpr std::size_t kRingBytes = 4u << 20;
+// A part of a listener is slow after this many reads in succession that were longer than the
+// interval: one may have been the machine's doing.
+constexpr int kSlowAfter = 3;
+// A slow part of the slow group is read every tenth time only.
+constexpr std::uint64_t kSlowPace = 10;
+// Values of one row belong to one moment: reads that took so many times what they can take, and
+// more than this part of the interval, were interrupted and are made again.
+constexpr int kInterruptedTimes = 4;
+constexpr int kInterruptedPart = 10;
+constexpr int kMoreReads = 3;
+// A read that lasts longer is said to hang.
+constexpr Nanos kHung = std::chrono::seconds(5);
+
+std::size_t ring_rows(std::size_t wanted, std::size_t columns) {
+  const std::size_t row_bytes = std::max<std::size_t>(columns, 1) * (sizeof(double) + 1);
+  return std::clamp<std::size_t>(wanted, 2, std::max<std::size_t>(kRingBytes / row_bytes, 16));
+}
+
+std::string rounded(Nanos time) { return fmt::format("{:.3g} s", seconds(time)); }
+
+}  // namespace
+
+Sampling::Sampling(SamplerOptions options, const std::vector<const ListenerEntry*>& entries)
+    : options_(std::move(options)) {
+  for (const ListenerEntry* entry : entries) sources_.emplace_back().entry = entry;
+}
+
+void Sampling::open(Source& source) {
+  const ListenerContext context{.root = options_.root,
+                                .run_pid = options_.run_pid,
+                                .supervisor_pid = options_.supervisor_pid,
+                                .perf = &options_.perf,
+                                .device_uuids = options_.device_uuids,
+                                .news = news_,
+                                .library_path = options_.library_path};
+  const std::size_t slow_before = table_.series(kSlowGroup).size();
+  source.listener = source.entry->open(context, table_);
+  source.pace[kFastGroup].there = source.listener != nullptr;
+  source.pace[kSlowGroup].there =
+      source.listener != nullptr && table_.series(kSlowGroup).size() > slow_before;
+}
+
+void Sampling::open() {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    hold(i, sys::boot_now());
+    open(sources_[i]);
+    busy_since_.store(0, std::memory_order_relaxed);
+  }
+  std::vector<SelfSeries::Name> names;
+  for (const Source& source : sources_)
+    names.push_back({.name = source.entry->name, .slow = source.pace[kSlowGroup].there});
+  self_.emplace(options_.lane, names, table_);
+  const std::size_t columns =
+      std::max(table_.series(kFastGroup).size(), table_.series(kSlowGroup).size());
+  ring_ = std::make_unique<RowRing>(ring_rows(options_.ring_rows, columns), columns);
+  opened_.store(true, std::memory_order_release);
+}
+
+void Sampling::run(Ticker& ticker) {
+  const auto measures = [](const Source& source) { return source.listener != nullptr; };
+  if (options_.open_late && std::ranges::none_of(sources_, measures)) return;
+  const std::uint64_t slow_every = std::max<std::uint64_t>(
+      1, static_cast<std::uint64_t>(options_.slow_interval / options_.interval));
+  std::uint64_t now = 0;  // ticks since start, missed ones included
+  std::uint64_t next_slow = 0;
+  // Ticks that passed while the listeners were opened late belong to nobody.
+  std::uint64_t nobodys = options_.open_late ? 2 : 1;
+  for (std::uint64_t passed = 1; passed > 0; passed = ticker.wait()) {
+    if (nobodys > 0) {
+      --nobodys;
+      passed = 1;
+    } else {
+      note_lateness(sys::boot_now() - ticker.due());
+    }
+    now += passed;
+    missed.fetch_add(passed - 1, std::memory_order_relaxed);
+    const bool second = now > next_slow;
+    sample(kFastGroup, second);
+    if (second) {
+      sample(kSlowGroup, true);
+      next_slow = (now - 1) / slow_every * slow_every + slow_every;
+    }
+    ticks.fetch_add(1, std::memory_order_relaxed);
+  }
+  sample_last();
+}
+
+void Sampling::sample_last() {
+  last_ = true;
+  sample(kFastGroup, true);
+  sample(kSlowGroup, true);
+}
+
+void Sampling::note_lateness(Nanos late) {
+  lateness_.add(late);
+  latest_lateness_ = std::max(latest_lateness_, late);
+}
+
+void Sampling::sample(Group group, bool second) {
+  RowRing::Slot slot;
+  if (!ring_->begin(table_.series(group).size(), slot)) {
+    dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  Row row(slot.values, slot.present);
+  const BootTime done = read_at_once(group, row);
+  // After all others, whose time theirs would spoil.
+  if (second) read_all(group, true, row);
+  if (group == kSlowGroup) {
+    self_->sample_slow({.missed_ticks = missed.load(std::memory_order_relaxed),
+                        .dropped_rows = dropped.load(std::memory_order_relaxed),
+                        .bytes_written = bytes_written.load(std::memory_order_relaxed),
+                        .lateness = std::exchange(latest_lateness_, Nanos(0))},
+                       row);
+  }
+  if (!last_ && workload_sampling.load(std::memory_order_relaxed)) workload_row_ = done;
+  ring_->commit(group, done);
+}
+
+BootTime Sampling::read_at_once(Group group, Row& row) {
+  BootTime begun = sys::boot_now();
+  BootTime done = read_all(group, false, row);
+  if (group != kFastGroup || !options_.lane.empty()) return done;
+  const Nanos limit = std::max(options_.interval / kInterruptedPart, kInterruptedTimes * quickest_);
+  for (int i = 0; i < kMoreReads && quickest_ > Nanos(0) && done - begun > limit; ++i) {
+    begun = done;
+    done = read_all(group, false, row);
+  }
+  quickest_ = quickest_ == Nanos(0) ? done - begun : std::min(quickest_, done - begun);
+  return done;
+}
+
+BootTime Sampling::read_all(Group group, bool slow, Row& row) {
+  BootTime before = sys::boot_now();
+  // What the kernel counts in ticks of its own has no rate over a moment.
+  const bool too_soon = last_ && ticks.load(std::memory_order_relaxed) > 1 &&
+                        before - workload_row_ < options_.interval / 2;
+  const bool workload = workload_sampling.load(std::memory_order_relaxed) && !too_soon;
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    Source& source = sources_[i];
+    Pace& pace = source.pace[group];
+    if (!pace.there || (source.entry->owner == metric::Owner::kWorkload && !workload)) continue;
+    if ((pace.slow.load(std::memory_order_relaxed) != 0) != slow) continue;
+    if (slow && group == kSlowGroup && !last_ && pace.turn++ % kSlowPace != 0) continue;
+    hold(i, before);
+    if (group == kFastGroup) source.listener->sample_fast(row);
+    if (group == kSlowGroup) source.listener->sample_slow(row);
+    const BootTime after = sys::boot_now();
+    busy_since_.store(0, std::memory_order_relaxed);
+    self_->sample_latency(group, i, after - before, row);
+    judge(pace, after - before);
+    before = after;
+  }
+  return before;
+}
+
+void Sampling::judge(Pace& pace, Nanos took) const {
+  pace.over = took > options_.interval ? pace.over + 1 : 0;
+  if (pace.over == kSlowAfter && pace.slow.load(std::memory_order_relaxed) == 0)
+    pace.slow.store(took.count(), std::memory_order_relaxed);
+}
+
+void Sampling::hold(std::size_t index, BootTime since) {
+  busy_.store(index, std::memory_order_relaxed);
+  busy_since_.store(ns_of(since), std::memory_order_relaxed);
+}
+
+void Sampling::drain(const std::function<void(const RowView&)>& take) {
+  if (opened()) ring_->drain(take);
+}
+
+std::string Sampling::busy_listener() const {
+  if (busy_since_.load(std::memory_order_relaxed) == 0) return {};
+  return std::string(sources_[busy_.load(std::memory_order_relaxed)].entry->name);
+}
+
+void Sampling::take_slow(Source& source, std::vector<Problem>& problems) const {
+  for (Pace& pace : source.pace) {
+    const Nanos took(pace.slow.load(std::memory_order_relaxed));
+    if (took == Nanos(0) || std::exchange(pace.told, true)) continue;
+    const bool fast = &pace == &source.pace[kFastGroup];
+    const Nanos now_every = fast ? options_.slow_interval
+                                 : options_.slow_interval * static_cast<std::int64_t>(kSlowPace);
+    problems.push_back(
+        {.source = std::string(source.entry->name),
+         .text = fmt::format("reading its {} values takes {}, longer than the interval of {}: from "
+                             "now on they are read every {} only",
+                             fast ? "fast" : "slow", rounded(took), rounded(options_.interval),
+                             rounded(now_every)),
+         .missing = false});
+  }
+}
+
+std::vector<Problem> Sampling::take_problems() {
+  std::vector<Problem> problems;
+  for (Source& source : sources_) take_slow(source, problems);
+  news_->drain([&](const News::Item& item) {
+    problems.push_back(
+        {.source = std::string(item.source), .text = std::string(item.text), .missing = true});
+  });
+  const std::int64_t since = busy_since_.load(std::memory_order_relaxed);
+  if (since == 0 || sys::boot_now() - boot_time(since) <= kHung) return problems;
+  Source& source = sources_[busy_.load(std::memory_order_relaxed)];
+  if (!std::exchange(source.told_hung, true)) {
+    problems.push_back({.source = std::string(source.entry->name),
+                        .text = fmt::format("has not answered for {}: its values are missing until "
+                                            "it does",
+                                            rounded(kHung)),
+                        .missing = true});
+  }
+  return problems;
+}
+
+}  // namespace corral::collect

@@ -1,0 +1,205 @@
+#include "collect/tree/exit_records.h"
+
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/taskstats.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include "core/text.h"
+#include "sys/file.h"
+
+namespace corral::collect::tree {
+namespace {
+
+constexpr std::uint16_t kFirstVersion = 12;
+constexpr std::size_t kBufferBytes = 64u << 10;
+constexpr int kReceiveBytes = 4 << 20;  // some 5,000 records
+constexpr int kDatagramsPerDrain = 8192;
+constexpr int kAnswerMs = 1000;
+
+constexpr std::size_t aligned(std::size_t size) { return (size + 3) & ~std::size_t{3}; }
+
+template <class T>
+bool load(std::string_view bytes, std::size_t at, T& value) {
+  if (at > bytes.size() || bytes.size() - at < sizeof value) return false;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return true;
+}
+
+// Calls take(type, payload) for each attribute.
+template <class Take>
+void each_attribute(std::string_view bytes, Take&& take) {
+  nlattr head{};
+  while (load(bytes, 0, head) && head.nla_len >= sizeof head && head.nla_len <= bytes.size()) {
+    take(head.nla_type & NLA_TYPE_MASK, bytes.substr(sizeof head, head.nla_len - sizeof head));
+    bytes.remove_prefix(std::min(aligned(head.nla_len), bytes.size()));
+  }
+}
+
+// Calls take(type of the message, its bytes behind the header).
+template <class Take>
+void each_message(std::string_view bytes, Take&& take) {
+  nlmsghdr head{};
+  while (load(bytes, 0, head) && head.nlmsg_len >= sizeof head && head.nlmsg_len <= bytes.size()) {
+    take(head.nlmsg_type, bytes.substr(sizeof head, head.nlmsg_len - sizeof head));
+    bytes.remove_prefix(std::min(aligned(head.nlmsg_len), bytes.size()));
+  }
+}
+
+// A request of generic netlink with one attribute, a text.
+std::string request(std::uint16_t family, std::uint8_t command, std::uint16_t type,
+                    std::string_view text) {
+  const std::size_t attribute = sizeof(nlattr) + text.size() + 1;
+  nlmsghdr head{};
+  head.nlmsg_len =
+      static_cast<std::uint32_t>(sizeof(nlmsghdr) + sizeof(genlmsghdr) + aligned(attribute));
+  head.nlmsg_type = family;
+  head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+  const genlmsghdr generic{.cmd = command, .version = 1, .reserved = 0};
+  const nlattr attributes{.nla_len = static_cast<std::uint16_t>(attribute), .nla_type = type};
+  std::string out(head.nlmsg_len, '\0');
+  std::memcpy(out.data(), &head, sizeof head);
+  std::memcpy(out.data() + sizeof head, &generic, sizeof generic);
+  std::memcpy(out.data() + sizeof head + sizeof generic, &attributes, sizeof attributes);
+  text.copy(out.data() + sizeof head + sizeof generic + sizeof attributes, text.size());
+  return out;
+}
+
+// Sends it and waits for the kernel's answer; messages before that go to `take`.
+template <class Take>
+Result<> ask(const sys::Fd& socket, const std::string& message, Take&& take) {
+  if (::send(socket.get(), message.data(), message.size(), 0) < 0)
+    return fail_errno("netlink", errno);
+  std::array<char, 8192> buffer{};
+  std::optional<int> answer;
+  while (!answer) {
+    pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};
+    if (::poll(&waiting, 1, kAnswerMs) != 1)
+      return fail(Code::kUnavailable, "the kernel does not answer by netlink");
+    const ssize_t n = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (n <= 0) return fail_errno("netlink", errno);
+    each_message({buffer.data(), static_cast<std::size_t>(n)},
+                 [&](std::uint16_t type, std::string_view bytes) {
+                   int error = 0;
+                   if (type != NLMSG_ERROR) return take(bytes);
+                   answer = load(bytes, 0, error) ? -error : EPROTO;
+                 });
+  }
+  if (*answer != 0) return fail_errno("taskstats", *answer);
+  return {};
+}
+
+Result<std::uint16_t> find_family(const sys::Fd& socket) {
+  std::uint16_t family = 0;
+  const auto found = ask(
+      socket, request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME),
+      [&](std::string_view bytes) {
+        if (bytes.size() < sizeof(genlmsghdr)) return;
+        each_attribute(bytes.substr(sizeof(genlmsghdr)), [&](int type, std::string_view value) {
+          if (type == CTRL_ATTR_FAMILY_ID) load(value, 0, family);
+        });
+      });
+  if (!found || family == 0)
+    return fail(Code::kUnsupported, "this kernel has no taskstats (CONFIG_TASKSTATS)");
+  return family;
+}
+
+Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
+  const auto cpus = sys::read_file("/sys/devices/system/cpu/possible");
+  const std::string mask(cpus ? trim(*cpus) : "0");
+  const std::string message =
+      request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, mask);
+  auto done = ask(socket, message, [](std::string_view) {});
+  if (done) return {};
+  if (done.error().code == Code::kPermission)
+    return fail(Code::kPermission, "the kernel tells exit records with CAP_NET_ADMIN only");
+  return fail(Code::kUnsupported,
+              "exit records are not told in a container with PID numbers or users of its own (" +
+                  done.error().message + ")");
+}
+
+}  // namespace
+
+std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) {
+  // What is read lies before what later versions added.
+  constexpr std::size_t kNeeded = offsetof(taskstats, ac_tgid) + sizeof(taskstats::ac_tgid);
+  if (bytes.size() < kNeeded) return std::nullopt;
+  taskstats stats{};
+  std::memcpy(&stats, bytes.data(), std::min(bytes.size(), sizeof stats));
+  if (stats.version < kFirstVersion || stats.ac_pid != static_cast<std::uint32_t>(thread))
+    return std::nullopt;
+  return ExitRecord{.process = static_cast<pid_t>(stats.ac_tgid),
+                    .parent = static_cast<pid_t>(stats.ac_ppid),
+                    .user_us = stats.ac_utime,
+                    .system_us = stats.ac_stime,
+                    .minor_faults = stats.ac_minflt,
+                    .major_faults = stats.ac_majflt,
+                    .read_syscall_bytes = stats.read_char,
+                    .write_syscall_bytes = stats.write_char,
+                    .read_syscalls = stats.read_syscalls,
+                    .write_syscalls = stats.write_syscalls,
+                    .read_block_bytes = stats.read_bytes,
+                    .write_block_bytes = stats.write_bytes};
+}
+
+int read_exit_records(std::string_view datagram,
+                      const std::function<void(const ExitRecord&)>& take) {
+  int unread = 0;
+  const auto read_thread = [&](std::string_view nested) {
+    std::uint32_t thread = 0;
+    each_attribute(nested, [&](int type, std::string_view value) {
+      if (type == TASKSTATS_TYPE_PID) load(value, 0, thread);
+      if (type != TASKSTATS_TYPE_STATS) return;
+      std::uint16_t version = 0;
+      load(value, 0, version);
+      const auto record = parse_taskstats(value, static_cast<pid_t>(thread));
+      if (record) take(*record);
+      if (!record) unread = std::max<int>(version, 1);
+    });
+  };
+  each_message(datagram, [&](std::uint16_t type, std::string_view bytes) {
+    if (type < NLMSG_MIN_TYPE || bytes.size() < sizeof(genlmsghdr)) return;
+    each_attribute(bytes.substr(sizeof(genlmsghdr)), [&](int kind, std::string_view nested) {
+      if (kind == TASKSTATS_TYPE_AGGR_PID) read_thread(nested);
+    });
+  });
+  return unread;
+}
+
+ExitRecords::ExitRecords(sys::Fd socket) : socket_(std::move(socket)), buffer_(kBufferBytes) {}
+
+Result<ExitRecords> ExitRecords::open() {
+  sys::Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));
+  if (!socket) return fail_errno("netlink", errno);
+  // More than the limit for all, where this process may.
+  const int bytes = kReceiveBytes;
+  if (::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  const std::uint16_t family = TRY(find_family(socket));
+  TRY(subscribe(socket, family));
+  return ExitRecords(std::move(socket));
+}
+
+void ExitRecords::drain(const std::function<void(const ExitRecord&)>& take) {
+  for (int i = 0; i < kDatagramsPerDrain; ++i) {
+    const ssize_t n = ::recv(socket_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    if (n < 0 && errno == ENOBUFS) {
+      lost_ = true;
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return;
+    read_exit_records({buffer_.data(), static_cast<std::size_t>(n)}, take);
+  }
+}
+
+}  // namespace corral::collect::tree

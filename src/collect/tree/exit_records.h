@@ -1,0 +1,60 @@
+// ExitRecords: what the kernel tells of every thread that ends (taskstats, by generic netlink), for
+// processes that came and went between two walks of the ProcessTable.
+//
+// The kernel sends them to who has CAP_NET_ADMIN, in the first PID and user namespace. drain()
+// takes what is there without waiting and without allocating; records that come faster than they
+// are drained are lost and counted. One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "sys/fd.h"
+
+namespace corral::collect::tree {
+
+// A thread that has ended; what it used itself, without its children.
+struct ExitRecord {
+  pid_t process = 0;
+  pid_t parent = 0;  // process
+  std::uint64_t user_us = 0, system_us = 0;
+  std::uint64_t minor_faults = 0, major_faults = 0;
+  std::uint64_t read_syscall_bytes = 0, write_syscall_bytes = 0;
+  std::uint64_t read_syscalls = 0, write_syscalls = 0;
+  std::uint64_t read_block_bytes = 0, write_block_bytes = 0;
+};
+
+// A struct taskstats of thread `thread`, of any version from 12 on (Linux 5.19), the first that
+// names the process. Nothing for an older one, a shorter one, and one that does not hold the
+// thread's number where this layout has it.
+std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread);
+// Each record of one datagram; others of its messages are passed over. Returns the version of one
+// that could not be read, else 0.
+int read_exit_records(std::string_view datagram,
+                      const std::function<void(const ExitRecord&)>& take);
+
+class ExitRecords {
+ public:
+  // Registers for all CPUs. kPermission, kUnsupported or kUnavailable say why there are none.
+  static Result<ExitRecords> open();
+
+  void drain(const std::function<void(const ExitRecord&)>& take);
+  // Whether some were lost since the last call.
+  [[nodiscard]] bool lost() { return std::exchange(lost_, false); }
+
+ private:
+  explicit ExitRecords(sys::Fd socket);
+  sys::Fd socket_;
+  std::vector<char> buffer_;
+  bool lost_ = false;
+};
+
+}  // namespace corral::collect::tree

@@ -1,0 +1,53 @@
+// ShortLived: which exit records belong to a run though no walk of its processes saw them, and what
+// those used that no living process of the run has been given.
+//
+// The kernel adds what a process used to its parent when that waits for it; so a record counts only
+// when nobody of the run waited: its process, or the one below which it was, was an orphan that the
+// supervisor reaped, or the child of a process that ignores SIGCHLD. Records of one interval are
+// added, then resolved. No allocation after the start; one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "collect/tree/exit_records.h"
+
+namespace corral::collect::tree {
+
+class ShortLived {
+ public:
+  static constexpr std::size_t kMost = 8192;  // threads in an interval; the rest is left out
+
+  // What is asked about processes.
+  class Family {
+   public:
+    virtual ~Family() = default;
+    // A walk saw it: it and what it waited for is counted already.
+    [[nodiscard]] virtual bool is_known(pid_t process) const = 0;
+    [[nodiscard]] virtual bool is_supervisor(pid_t process) const = 0;
+    // Started by the supervisor for itself.
+    [[nodiscard]] virtual bool is_helper(pid_t process) const = 0;
+    // Nobody gets what its children used.
+    [[nodiscard]] virtual bool ignores_children(pid_t process) = 0;
+  };
+
+  ShortLived() { records_.reserve(kMost); }
+  void add(const ExitRecord& record) {
+    if (records_.size() < kMost) records_.push_back(record);
+  }
+  // Adds the run's to the totals and forgets all.
+  void resolve(Family& family);
+  // So far; `process` and `parent` mean nothing.
+  [[nodiscard]] const ExitRecord& totals() const { return totals_; }
+
+ private:
+  [[nodiscard]] const ExitRecord* find(pid_t process) const;
+  [[nodiscard]] bool counts(const ExitRecord& record, Family& family) const;
+
+  std::vector<ExitRecord> records_;  // of threads, by process once resolved
+  ExitRecord totals_;
+};
+
+}  // namespace corral::collect::tree

@@ -1,0 +1,44 @@
+// Library: a vendor's shared library, found at run time and never linked; Function: one of its
+// functions, which this installation may lack.
+//
+// A library is never unloaded: what it leaves behind in the process (threads, handlers at exit)
+// must keep its code. Calls may block; they allocate nothing of ours.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+
+#include "core/result.h"
+
+namespace corral::collect::vendor {
+
+class Library {
+ public:
+  // `chosen` alone when it is not empty, else the first of `names` that the loader finds. The error
+  // is the loader's word about the first.
+  static Result<Library> open(const std::string& chosen, std::initializer_list<const char*> names);
+
+  // The first that is there; null when none is.
+  [[nodiscard]] void* find(std::initializer_list<const char*> symbols) const;
+
+ private:
+  explicit Library(void* handle) : handle_(handle) {}
+  void* handle_;
+};
+
+// `kMissing` is what a function answers that is not there.
+template <class Status, Status kMissing, class... Arguments>
+class Function {
+ public:
+  Status operator()(Arguments... arguments) const {
+    return call_ != nullptr ? call_(arguments...) : kMissing;
+  }
+  [[nodiscard]] bool there() const { return call_ != nullptr; }
+  void bind(void* address) { call_ = reinterpret_cast<Call>(address); }
+
+ private:
+  using Call = Status (*)(Arguments...);
+  Call call_ = nullptr;
+};
+
+}  // namespace corral::collect::vendor

@@ -1,0 +1,63 @@
+#include "http/gzip.h"
+
+#include <fmt/core.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace corral::http {
+namespace {
+
+constexpr std::size_t kStepBytes = 64u << 10;
+constexpr int kGzipWindow = 15 + 16;  // the greatest window, with gzip's header alone
+
+class Inflater {
+ public:
+  Inflater() : ready_(inflateInit2(&stream_, kGzipWindow) == Z_OK) {}
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+  ~Inflater() { inflateEnd(&stream_); }
+
+  [[nodiscard]] bool ready() const { return ready_; }
+  z_stream& stream() { return stream_; }
+
+ private:
+  z_stream stream_{};
+  bool ready_;
+};
+
+tl::unexpected<Error> broken() {
+  return fail(Code::kInvalidArgument, "the body is no whole gzip, as its Content-Encoding says");
+}
+
+}  // namespace
+
+Result<std::string> gunzip(std::string_view compressed, std::size_t limit) {
+  if (compressed.size() > std::numeric_limits<uInt>::max()) return broken();
+  const std::size_t most = std::min(limit, kGzipFreeBytes + compressed.size() * kGzipRatio);
+  Inflater inflater;
+  if (!inflater.ready()) return fail(Code::kUnavailable, "no memory to unpack the body");
+  z_stream& stream = inflater.stream();
+  // zlib reads through a pointer that is not const.
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
+  stream.avail_in = static_cast<uInt>(compressed.size());
+  std::string out;
+  for (;;) {
+    const std::size_t begin = out.size();
+    const std::size_t room = std::min(kStepBytes, most + 1 - begin);
+    out.resize(begin + room);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + begin);
+    stream.avail_out = static_cast<uInt>(room);
+    const int status = inflate(&stream, Z_NO_FLUSH);
+    out.resize(begin + room - stream.avail_out);
+    if (out.size() > most) {
+      return fail(Code::kTooLarge,
+                  fmt::format("a body may unfold to {} bytes here, this one is longer", most));
+    }
+    if (status == Z_STREAM_END && stream.avail_in == 0) return out;
+    if (status == Z_STREAM_END ? inflateReset(&stream) != Z_OK : status != Z_OK) return broken();
+  }
+}
+
+}  // namespace corral::http

@@ -1,0 +1,24 @@
+// Request bodies that come compressed (Content-Encoding: gzip), as OTLP's exporters send them.
+//
+// A body of 64 KB can unfold to 64 MB. Two bounds hold while it unfolds: bytes, and how many times
+// longer it may become, so that many small bodies do not cost more than they weigh. Pure, any
+// thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace corral::http {
+
+// JSON of spans or metrics shrinks to a tenth, seldom to a fiftieth. Short texts may shrink more.
+inline constexpr std::size_t kGzipRatio = 200;
+inline constexpr std::size_t kGzipFreeBytes = 1u << 20;
+
+// One or more gzip members, whole. kTooLarge beyond `limit` bytes or the ratio; kInvalidArgument
+// for anything that is no gzip.
+Result<std::string> gunzip(std::string_view compressed, std::size_t limit);
+
+}  // namespace corral::http

@@ -1,0 +1,58 @@
+#include "http/gzip.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+namespace corral::http {
+namespace {
+
+constexpr std::size_t kLimit = 64u << 20;
+
+std::string gzip(const std::string& text) {
+  z_stream stream{};
+  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  std::string in = text;
+  stream.next_in = reinterpret_cast<Bytef*>(in.data());
+  stream.avail_in = static_cast<uInt>(in.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+TEST(Gzip, UnpacksOneMemberAndSeveral) {
+  EXPECT_EQ(gunzip(gzip(""), kLimit).value_or("?"), "");
+  EXPECT_EQ(gunzip(gzip("hello"), kLimit).value_or("?"), "hello");
+  const std::string big(300'000, 'x');
+  EXPECT_EQ(gunzip(gzip(big) + gzip("end"), kLimit).value_or("?"), big + "end");
+}
+
+TEST(Gzip, ABombIsTooLargeBySizeAndByRatio) {
+  const std::string bomb = gzip(std::string(8u << 20, '\0'));  // 8 KB
+  const auto by_ratio = gunzip(bomb, kLimit);
+  ASSERT_FALSE(by_ratio);
+  EXPECT_EQ(by_ratio.error().code, Code::kTooLarge);
+  const auto by_size = gunzip(gzip("hello"), 4);
+  ASSERT_FALSE(by_size);
+  EXPECT_EQ(by_size.error().code, Code::kTooLarge);
+  EXPECT_TRUE(gunzip(gzip("hello"), 5));
+}
+
+TEST(Gzip, AnythingElseIsRefused) {
+  const std::string whole = gzip(std::string(1000, 'a') + "b");
+  for (const std::string& bytes :
+       {std::string(), std::string("hello"), whole.substr(0, whole.size() - 1), whole + "x"}) {
+    const auto result = gunzip(bytes, kLimit);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Code::kInvalidArgument);
+  }
+  std::string wrong_checksum = whole;
+  wrong_checksum[whole.size() - 6] ^= 1;
+  EXPECT_FALSE(gunzip(wrong_checksum, kLimit));
+}
+
+}  // namespace
+}  // namespace corral::http

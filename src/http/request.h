@@ -1,0 +1,71 @@
+// Request: one HTTP request as handlers see it, free of the transport's types.
+//
+// Made by the transport (method, target, headers, body) and completed by the router (params). Names
+// of headers are lower-case; the path stays percent-encoded until the router has split it, so that
+// "%2F" is never a separator.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+
+namespace corral::http {
+
+enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOther };
+std::string_view method_name(Method method);
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// A body that its handler takes piece by piece, while the client sends it. Blocks; one thread; not
+// beyond the handler's call.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  // As the client said; nothing when it sends chunks.
+  [[nodiscard]] virtual std::optional<std::uint64_t> length() const = 0;
+  // Valid until the next call; empty at the end. kTooLarge beyond the server's limit, kUnavailable
+  // when the client has gone or is too slow.
+  virtual Result<std::string_view> next() = 0;
+};
+
+struct Request {
+  Method method = Method::kGet;
+  std::string path;  // "/api/corral/v1/runs/%401", encoded as sent
+  Pairs query;       // decoded, in the order sent
+  Pairs headers;     // names in lower case
+  Pairs params;      // of the route's pattern, decoded: {"run", "@1"}
+  std::string body;
+  std::shared_ptr<BodySource> stream{};  // instead of `body`, when the route asks for it
+  bool over_unix = false;                // came through the 0600 Unix socket: this user
+  std::uint64_t connection = 0;          // the same for all requests of one, unlike any other's
+  std::uint16_t peer_port = 0;           // of a client over TCP
+  std::string id;  // names the request in answers and logs: the client's own, or made here
+
+  // Empty when absent.
+  [[nodiscard]] std::string_view header(std::string_view lower_case_name) const;
+  [[nodiscard]] std::string_view param(std::string_view name) const;
+  // The first value of that name.
+  [[nodiscard]] std::optional<std::string_view> query_value(std::string_view name) const;
+  [[nodiscard]] std::string_view cookie(std::string_view name) const;
+
+  // Of the body, streamed or not; nothing when only its end will tell.
+  [[nodiscard]] std::optional<std::uint64_t> body_length() const;
+  // Hands the body over piece by piece, streamed or not; the first error of either ends it.
+  Result<> read_body(const std::function<Result<>(std::string_view)>& take) const;
+};
+
+// "%41b" -> "Ab"; `plus_is_space` as in query strings. kInvalidArgument for a broken escape or an
+// encoded NUL.
+Result<std::string> percent_decode(std::string_view text, bool plus_is_space = false);
+
+// Sets path and query from a request target ("/a/b?c=d", or absolute "http://host/a/b").
+Result<> parse_target(std::string_view target, Request& request);
+
+}  // namespace corral::http

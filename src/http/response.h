@@ -1,0 +1,69 @@
+// Response: what a handler answers, in one of three forms: bytes, a stream that a producer writes,
+// or a push stream.
+//
+// The transport adds Content-Length or chunking, Connection, Date, X-Request-Id and the headers
+// that every answer carries: what a browser may do with it is nothing, unless the answer says so
+// (Content-Security-Policy), and no page of another site may embed it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "http/push_stream.h"
+#include "http/request.h"
+
+namespace corral::http {
+
+// Where a producer writes. write() blocks while the client is slow; false when the client has gone:
+// stop producing.
+class StreamSink {
+ public:
+  virtual ~StreamSink() = default;
+  virtual bool write(std::string_view bytes) = 0;
+};
+// Runs on a thread of its own pool. An error ends the connection without the last chunk, so that
+// the client notices.
+using StreamProducer = std::function<Result<>(StreamSink& sink)>;
+
+struct Response {
+  int status = 200;
+  Pairs headers;  // names as they are sent
+  std::string body;
+  // Instead of `body`: bytes that live for ever (embedded assets).
+  std::string_view static_body;
+  StreamProducer stream;  // instead of a body, when set
+  // How many bytes `stream` writes, when that is known: the client is told, and an answer that
+  // turns out shorter or longer ends the connection.
+  std::optional<std::uint64_t> stream_length = {};
+  std::shared_ptr<PushStream> events;  // instead of a body, when set
+  std::string_view route = {};         // pattern that answered, for figures; lives for ever
+
+  [[nodiscard]] std::string_view bytes() const { return static_body.empty() ? body : static_body; }
+  void set_header(std::string_view name, std::string_view value);
+  [[nodiscard]] bool has_header(std::string_view name) const;
+};
+
+// HTTP status of an error, as docs/api.md lists them.
+int http_status(Code code);
+std::string_view reason_phrase(int status);
+
+Response json_response(std::string body, int status = 200);
+Response text_response(std::string body, int status = 200);
+
+// {"error": {"code", "message", "field", "position"}}; field and position when known.
+struct ErrorPlace {
+  std::string_view field;
+  std::optional<std::size_t> position;  // byte offset in the body
+};
+Response error_response(const Error& error, const ErrorPlace& place = {});
+
+// Status line and headers with the closing empty line. Control characters in values are dropped: no
+// header can be smuggled in.
+enum class Framing { kLength, kChunked, kUntilClose };
+std::string response_head(const Response& response, Framing framing, bool keep_alive);
+
+}  // namespace corral::http

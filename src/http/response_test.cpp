@@ -1,0 +1,57 @@
+#include "http/response.h"
+
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+
+namespace corral::http {
+namespace {
+
+TEST(Response, ErrorNamesFieldAndPosition) {
+  const Response response =
+      error_response({Code::kInvalidArgument, "width must be positive"}, {"width", 17});
+  EXPECT_EQ(response.status, 400);
+  EXPECT_EQ(response.body,
+            R"({"error":{"code":"invalid_argument","message":"width must be positive",)"
+            R"("field":"width","position":17}})");
+}
+
+TEST(Response, HeaderValuesCannotSmuggleLines) {
+  Response response;
+  response.set_header("Location", "/x\r\nSet-Cookie: a=b");
+  const std::string head = response_head(response, Framing::kLength, true);
+  EXPECT_EQ(head.find("\r\nSet-Cookie"), std::string::npos);
+}
+
+TEST(Response, NotModifiedHasNoLength) {
+  Response response;
+  response.status = 304;
+  EXPECT_EQ(response_head(response, Framing::kLength, true).find("Content-Length"),
+            std::string::npos);
+}
+
+TEST(PushStream, AClientThatDoesNotReadIsDroppedAndNeverBlocks) {
+  PushStream stream;
+  int woken = 0;
+  stream.attach([&] { ++woken; });
+  const std::string piece(PushStream::kQueueBytes / 2, 'x');
+  EXPECT_TRUE(stream.push(piece));
+  EXPECT_TRUE(stream.push(piece));
+  EXPECT_FALSE(stream.push("x"));
+  EXPECT_TRUE(stream.closed());
+  EXPECT_TRUE(stream.overflowed());
+  EXPECT_FALSE(stream.push("after the end"));
+  EXPECT_GE(woken, 3);
+}
+
+TEST(PushStream, WhatWasQueuedBeforeCloseIsStillTaken) {
+  PushStream stream;
+  EXPECT_TRUE(stream.push("a"));
+  stream.close();
+  EXPECT_FALSE(stream.push("b"));
+  EXPECT_EQ(stream.take(), "a");
+  EXPECT_FALSE(stream.overflowed());
+}
+
+}  // namespace
+}  // namespace corral::http

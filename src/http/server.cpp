@@ -1,0 +1,236 @@
+#include "http/server.h"
+
+#include <fmt/core.h>
+
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <cstdlib>
+#include <list>
+#include <memory>
+#include <random>
+#include <thread>
+
+#include "core/text.h"
+#include "http/gzip.h"
+#include "http/session.h"
+
+namespace corral::http {
+
+// ---- Engine
+
+namespace {
+
+// Unpacks a body that came compressed; what is wrong with it otherwise.
+Result<> unpack(Request& request, std::size_t limit) {
+  const std::string_view encoding = request.header("content-encoding");
+  if (!equal_ignoring_case(encoding, "gzip") && !equal_ignoring_case(encoding, "x-gzip")) {
+    if (encoding.empty() || equal_ignoring_case(encoding, "identity")) return {};
+    return fail(Code::kUnsupported, "Content-Encoding: only gzip is taken");
+  }
+  if (request.stream)
+    return fail(Code::kUnsupported, "a file is sent as it is, without Content-Encoding");
+  request.body = TRY(gunzip(request.body, limit));
+  std::erase_if(request.headers, [](const auto& h) { return h.first == "content-encoding"; });
+  return {};
+}
+
+}  // namespace
+
+Engine::Engine(HttpOptions o, HttpHandlers h)
+    : options(o),
+      handlers(std::move(h)),
+      io(options.io_threads),
+      handler_pool(static_cast<std::size_t>(options.handler_threads)),
+      stream_pool(static_cast<std::size_t>(options.stream_threads)),
+      upload_pool(static_cast<std::size_t>(options.upload_threads)),
+      traffic(handlers.traffic ? handlers.traffic : std::make_shared<Traffic>()) {
+  std::random_device random;
+  next_id_ = (std::uint64_t{random()} << 32) | random();
+}
+
+Response Engine::call(Request request) const {
+  try {
+    if (const Result<> unpacked = unpack(request, options.body_limit); !unpacked) {
+      Response response = error(request, unpacked.error());
+      if (unpacked.error().code == Code::kUnsupported) response.status = 415;
+      return response;
+    }
+    return handlers.handle(std::move(request));
+  } catch (const std::exception& e) {
+    return error_response({Code::kInternal, std::string("the request failed: ") + e.what()});
+  } catch (...) {
+    return error_response({Code::kInternal, "the request failed"});
+  }
+}
+
+Response Engine::error(const Request& request, const Error& error) const {
+  return handlers.error ? handlers.error(request, error) : error_response(error);
+}
+
+std::string Engine::next_id() { return fmt::format("{:016x}", next_id_++); }
+
+bool Engine::add(const std::shared_ptr<Session>& session) {
+  const std::scoped_lock lock(mutex_);
+  traffic->accepted += 1;
+  const std::string& peer = session->peer();
+  const bool tcp = !session->over_unix();
+  const std::size_t others = tcp ? tcp_ : sessions_.size() - tcp_;
+  const auto same = peers_.find(peer);
+  const std::size_t of_peer = tcp && same != peers_.end() ? same->second : 0;
+  if (stopping || others >= options.max_connections ||
+      of_peer >= options.max_connections_per_peer) {
+    traffic->turned_away += 1;
+    return false;
+  }
+  if (tcp) {
+    tcp_ += 1;
+    peers_[peer] += 1;
+  }
+  traffic->open += 1;
+  sessions_.emplace(session.get(), session);
+  return true;
+}
+
+void Engine::remove(const Session* session) {
+  const std::scoped_lock lock(mutex_);
+  if (sessions_.erase(session) == 0) return;
+  traffic->open -= 1;
+  if (!session->over_unix()) {
+    tcp_ -= 1;
+    const auto peer = peers_.find(session->peer());
+    if (--peer->second == 0) peers_.erase(peer);
+  }
+  if (sessions_.empty()) empty_.notify_all();
+}
+
+std::vector<std::shared_ptr<Session>> Engine::live() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (const auto& [key, weak] : sessions_) {
+    if (std::shared_ptr<Session> session = weak.lock()) sessions.push_back(std::move(session));
+  }
+  return sessions;
+}
+
+bool Engine::wait_until_empty(Nanos limit) {
+  std::unique_lock lock(mutex_);
+  return empty_.wait_for(lock, limit, [this] { return sessions_.empty(); });
+}
+
+// ---- accepting
+
+namespace {
+
+using Acceptor = asio::basic_socket_acceptor<Protocol, asio::any_io_executor>;
+// After EMFILE and the like: long enough for connections to end, short enough for nobody to notice.
+constexpr auto kAcceptPause = std::chrono::milliseconds(100);
+
+// Accepts on one socket until closed; all on the acceptor's strand.
+class Doorman {
+ public:
+  Doorman(Engine& engine, Listener listener)
+      : engine_(engine),
+        strand_(asio::make_strand(engine.io)),
+        acceptor_(strand_),
+        pause_(strand_),
+        is_unix_(listener.is_unix) {
+    const int family = is_unix_ ? AF_UNIX : AF_INET;
+    acceptor_.assign(Protocol(family, 0), listener.socket.release());
+  }
+
+  void accept() {
+    acceptor_.async_accept(
+        asio::any_io_executor(asio::make_strand(engine_.io)),
+        [this](BoostError error, Protocol::socket socket) { on_accept(error, std::move(socket)); });
+  }
+  void close() {
+    asio::post(strand_, [this] {
+      BoostError ignored;
+      acceptor_.close(ignored);
+      pause_.cancel();
+    });
+  }
+
+ private:
+  void on_accept(BoostError error, Protocol::socket socket) {
+    if (engine_.stopping || error == asio::error::operation_aborted) return;
+    if (error) {
+      pause_.expires_after(kAcceptPause);
+      pause_.async_wait([this](BoostError cancelled) {
+        if (!cancelled) accept();
+      });
+      return;
+    }
+    auto session = std::make_shared<Session>(std::move(socket), engine_, is_unix_);
+    if (engine_.add(session)) session->start();
+    accept();
+  }
+
+  Engine& engine_;
+  asio::any_io_executor strand_;
+  Acceptor acceptor_;
+  asio::steady_timer pause_;
+  const bool is_unix_;
+};
+
+}  // namespace
+
+// ---- HttpServer
+
+struct HttpServer::Impl {
+  Impl(HttpOptions options, HttpHandlers handlers)
+      : engine(options, std::move(handlers)), work(engine.io.get_executor()) {}
+
+  Engine engine;
+  std::list<Doorman> doormen;
+  asio::executor_work_guard<asio::io_context::executor_type> work;
+  std::vector<std::jthread> threads;
+  bool stopped = false;
+};
+
+HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> listeners,
+                                                      HttpOptions options, HttpHandlers handlers) {
+  try {
+    std::unique_ptr<HttpServer> server(
+        new HttpServer(std::make_unique<Impl>(options, std::move(handlers))));
+    Impl& impl = *server->impl_;
+    for (Listener& listener : listeners) {
+      impl.doormen.emplace_back(impl.engine, std::move(listener)).accept();
+    }
+    for (int i = 0; i < options.io_threads; ++i) {
+      impl.threads.emplace_back([&io = impl.engine.io] { io.run(); });
+    }
+    return server;
+  } catch (const std::exception& e) {
+    return fail(Code::kIo, std::string("cannot start the HTTP server: ") + e.what());
+  }
+}
+
+HttpServer::~HttpServer() {
+  try {
+    stop(Nanos(0));
+  } catch (const std::exception&) {
+    std::abort();  // a thread that cannot be joined would use what is destroyed here
+  }
+}
+
+void HttpServer::stop(Nanos grace) {
+  if (std::exchange(impl_->stopped, true)) return;
+  Engine& engine = impl_->engine;
+  engine.stopping = true;
+  for (Doorman& doorman : impl_->doormen) doorman.close();
+  for (const auto& session : engine.live()) session->finish_soon();
+  if (!engine.wait_until_empty(grace)) {
+    for (const auto& session : engine.live()) session->cut_off();
+  }
+  engine.handler_pool.join();
+  engine.upload_pool.join();
+  engine.stream_pool.join();
+  impl_->work.reset();
+  for (std::jthread& thread : impl_->threads) thread.join();
+}
+
+}  // namespace corral::http

@@ -1,0 +1,106 @@
+// HttpServer: the transport. Turns bytes of listening sockets into Requests and Responses into
+// bytes.
+//
+// I/O threads never run handlers: `gate` alone is called there, with the header and before the body
+// is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers on
+// another one, so that slow downloads never hold up ingest. Exceptions of both end as a 500. This
+// folder is the only one that includes Boost, in session*.cpp and server.cpp.
+//
+// Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), one request at a
+// time per connection, `max_connections` in all and so many from one address; every wait for a
+// client has a deadline (a body must arrive at 64 KiB/s on average). The Unix socket has its own
+// room: whoever fills the port cannot lock out the runs of this machine.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/limits.h"
+#include "core/time.h"
+#include "http/request.h"
+#include "http/response.h"
+#include "sys/fd.h"
+
+namespace corral::http {
+
+struct Listener {
+  sys::Fd socket;  // bound and listening; the server takes it over
+  bool is_unix = false;
+};
+
+struct HttpOptions {
+  int io_threads = 2;
+  int handler_threads = 4;
+  int stream_threads = 8;  // one for each answer that is being streamed; the others wait
+  int upload_threads = 8;  // one for each body that is being streamed, likewise
+  std::size_t max_connections = 1000;          // over TCP, and as many over the Unix socket
+  std::size_t max_connections_per_peer = 500;  // one IP address
+  std::size_t body_limit = limits::kBodyBytes;
+  std::uint64_t upload_limit = std::uint64_t{1} << 40;  // of a streamed body
+  Nanos idle_timeout = std::chrono::seconds(75);        // for the first byte of the next request
+  Nanos header_timeout = std::chrono::seconds(20);      // from that byte on, for the whole header
+  Nanos write_timeout = std::chrono::seconds(30);       // for any write, plus its bytes at 64 KiB/s
+};
+
+// Counts since the start; any thread.
+struct Traffic {
+  std::atomic<std::int64_t> open{0};  // connections
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> turned_away{0};  // connections over a limit
+  std::atomic<std::uint64_t> bytes_in{0};     // of heads and bodies, as they came
+  std::atomic<std::uint64_t> bytes_out{0};
+};
+
+// A request that was answered, or whose client left before its answer was out.
+struct Exchange {
+  std::string_view id;
+  std::string_view peer;  // IP address; "unix" for the Unix socket
+  Method method = Method::kOther;
+  std::string_view path;   // encoded as sent, without the query; empty: there was none to be read
+  std::string_view route;  // Response::route
+  int status = 0;
+  std::uint64_t bytes = 0;  // of the answer, its head included
+  Nanos took{};             // from the whole head to the last byte, of event streams: to the first
+  bool whole = true;        // false: the answer did not get through
+  std::string_view error = {};  // the body of a 5xx
+};
+
+struct HttpHandlers {
+  // An answer refuses the request before its body is read.
+  std::function<std::optional<Response>(const Request&)> gate;
+  std::function<Response(Request)> handle;
+  // How the transport says no to a request for its path (a body that is too long): left out, as
+  // error_response(). Must not block.
+  std::function<Response(const Request&, const Error&)> error = {};
+  // Told of each answer, on an I/O thread; must not block. Views live as long as the call.
+  std::function<void(const Exchange&)> done = {};
+  std::shared_ptr<Traffic> traffic = {};  // counted into, when set
+  // Whether `handle` gets the body as Request::stream, on a thread of its own pool; called on an
+  // I/O thread. Short bodies and compressed ones come whole nevertheless.
+  std::function<bool(const Request&)> streams_body = {};
+};
+
+class HttpServer {
+ public:
+  // kIo when threads or sockets cannot be had.
+  static Result<std::unique_ptr<HttpServer>> start(std::vector<Listener> listeners,
+                                                   HttpOptions options, HttpHandlers handlers);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer();  // stops without grace when stop() was not called
+
+  // Stops accepting, ends push streams and idle connections, lets requests in flight finish for
+  // `grace`, then cuts them off. Returns when every thread has ended. Only once; any thread but its
+  // own.
+  void stop(Nanos grace);
+
+ private:
+  struct Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace corral::http

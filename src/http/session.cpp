@@ -1,0 +1,522 @@
+#include "http/session.h"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <netinet/in.h>
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/bind_handler.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <cstddef>
+#include <cstring>
+#include <future>
+
+#include "core/text.h"
+#include "http/session_rules.h"
+
+namespace corral::http {
+namespace {
+
+namespace beast_http = beast::http;
+
+constexpr std::size_t kReadBytes = 4096;  // at once, of a head
+constexpr std::size_t kIdBytes = 64;      // of a client's own X-Request-Id
+constexpr std::size_t kChunkBytes = 256u << 10;
+constexpr std::size_t kChunkHeadBytes = 10;  // 8 digits of size and the end of their line
+constexpr auto kLinger = std::chrono::seconds(2);
+
+Method method_of(beast_http::verb verb) {
+  switch (verb) {
+    case beast_http::verb::get:
+      return Method::kGet;
+    case beast_http::verb::head:
+      return Method::kHead;
+    case beast_http::verb::post:
+      return Method::kPost;
+    case beast_http::verb::put:
+      return Method::kPut;
+    case beast_http::verb::patch:
+      return Method::kPatch;
+    case beast_http::verb::delete_:
+      return Method::kDelete;
+    default:
+      return Method::kOther;
+  }
+}
+
+// "10.0.0.5"; empty for a Unix socket and for a client that has gone.
+std::string address_of(const Stream::socket_type& socket) {
+  BoostError error;
+  const Protocol::endpoint end = socket.remote_endpoint(error);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (error) return {};
+  if (end.data()->sa_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, end.data(), sizeof v4);
+    ::inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+  } else if (end.data()->sa_family == AF_INET6) {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, end.data(), sizeof v6);
+    ::inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
+  }
+  return text.data();
+}
+
+// 0 for a Unix socket and for a client that has gone.
+std::uint16_t port_of(const Stream::socket_type& socket) {
+  BoostError error;
+  const Protocol::endpoint end = socket.remote_endpoint(error);
+  if (error) return 0;
+  in_port_t port = 0;  // stands at the same place in both families
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  std::memcpy(&port, reinterpret_cast<const char*>(end.data()) + offsetof(sockaddr_in, sin_port),
+              sizeof port);
+  return ntohs(port);
+}
+
+std::uint64_t next_connection() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+// Short and of letters that no log and no terminal takes for anything else.
+bool is_clean_id(std::string_view id) {
+  return !id.empty() && id.size() <= kIdBytes && std::ranges::all_of(id, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-_.:").find(c) != std::string_view::npos;
+  });
+}
+
+// Collects small writes into chunks.
+class ChunkSink : public StreamSink {
+ public:
+  ChunkSink(Session& session, bool chunked)
+      : session_(session), head_(chunked ? kChunkHeadBytes : 0), pending_(head_, '0') {}
+
+  bool write(std::string_view bytes) override {
+    if (gone_) return false;
+    sent_ += bytes.size();
+    pending_.append(bytes);
+    return pending_.size() < kChunkBytes || flush();
+  }
+  bool flush() {
+    const std::size_t size = pending_.size() - head_;
+    if (size == 0 || gone_) return !gone_;
+    if (head_ > 0) {
+      fmt::format_to_n(pending_.begin(), head_, "{:08x}\r\n", size);
+      pending_ += "\r\n";
+    }
+    gone_ = !session_.send_and_wait(pending_);
+    pending_.resize(head_);
+    return !gone_;
+  }
+  [[nodiscard]] std::uint64_t sent() const { return sent_; }  // once flushed
+
+ private:
+  Session& session_;
+  std::uint64_t sent_ = 0;
+  const std::size_t head_;  // bytes kept free for the chunk's size
+  bool gone_ = false;
+  std::string pending_;
+};
+
+}  // namespace
+
+Session::Session(Stream::socket_type socket, Engine& engine, bool is_unix)
+    : engine_(engine),
+      stream_(std::move(socket)),
+      over_unix_(is_unix),
+      peer_(is_unix ? std::string() : address_of(stream_.socket())),
+      peer_port_(is_unix ? std::uint16_t{0} : port_of(stream_.socket())),
+      number_(next_connection()) {}
+
+Session::~Session() { engine_.remove(this); }
+
+void Session::start() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->read_header(); });
+}
+
+void Session::finish_soon() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] {
+    if (self->state_ == State::kIdle) self->close();
+    if (self->state_ == State::kPushing) self->response_.events->close();
+  });
+}
+
+void Session::cut_off() {
+  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
+}
+
+void Session::set_deadline(std::size_t bytes) {
+  stream_.expires_after(engine_.options.write_timeout +
+                        std::chrono::seconds(bytes / kBytesPerSecond));
+}
+
+// ---- reading
+
+void Session::read_header() {
+  state_ = State::kIdle;
+  if (engine_.stopping) return close();
+  request_ = {};
+  response_ = {};
+  unread_ = false;
+  head_seen_ = 0;
+  stream_.expires_after(engine_.options.idle_timeout);
+  read_head();
+}
+
+void Session::read_head() {
+  const auto bytes = [this] {
+    return std::string_view(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+  };
+  while (bytes().starts_with("\r\n")) {  // RFC 9112, 2.2: between requests
+    buffer_.consume(2);
+    head_seen_ = 0;
+  }
+  if (const std::size_t length = head_length(bytes(), head_seen_)) return on_head(length);
+  if (bytes().size() >= kHeadBytes) return on_head(kHeadBytes + 1);
+  if (head_seen_ == 0 && buffer_.size() > 0) stream_.expires_after(engine_.options.header_timeout);
+  head_seen_ = buffer_.size();
+  stream_.async_read_some(buffer_.prepare(kReadBytes),
+                          [self = shared_from_this()](BoostError error, std::size_t n) {
+                            if (error) return self->close();
+                            self->buffer_.commit(n);
+                            self->read_head();
+                          });
+}
+
+void Session::on_head(std::size_t length) {
+  state_ = State::kBusy;
+  told_ = {};
+  told_.open = true;
+  told_.began = std::chrono::steady_clock::now();
+  if (length > kHeadBytes) {
+    return refuse_head(
+        {.status = 431,
+         .message = fmt::format("a request header is at most {} bytes", kHeadBytes)});
+  }
+  const std::string_view head(static_cast<const char*>(buffer_.data().data()), length);
+  if (const auto fault = check_head(head)) return refuse_head(*fault);
+  parser_.emplace();
+  parser_->header_limit(kHeadBytes + 1);
+  parser_->body_limit(boost::none);
+  BoostError error;
+  parser_->put(asio::buffer(head), error);
+  if (error || !parser_->is_header_done())
+    return refuse_head({.status = 400, .message = error.message()});
+  buffer_.consume(length);
+  engine_.traffic->bytes_in += length;
+  on_header();
+}
+
+void Session::refuse_head(const HeadFault& fault) {
+  told_.id = engine_.next_id();
+  keep_alive_ = false;
+  unread_ = true;
+  head_only_ = false;
+  const Code code = fault.status == 400   ? Code::kInvalidArgument
+                    : fault.status == 501 ? Code::kUnsupported
+                                          : Code::kTooLarge;
+  const std::string about = fault.status == 400 ? "malformed HTTP: " : "";
+  Response response = error_response({code, about + fault.message});
+  response.status = fault.status;
+  answer(std::move(response));
+}
+
+void Session::on_header() {
+  const auto& header = parser_->get();
+  keep_alive_ = parser_->keep_alive();
+  http_1_0_ = header.version() < 11;
+  head_only_ = header.method() == beast_http::verb::head;
+  unread_ = !parser_->is_done();
+  request_.method = method_of(header.method());
+  request_.over_unix = over_unix_;
+  request_.connection = number_;
+  request_.peer_port = peer_port_;
+  for (const auto& field : header) {
+    request_.headers.emplace_back(lower_ascii(field.name_string()), std::string(field.value()));
+  }
+  const std::string_view own_id = request_.header("x-request-id");
+  request_.id = is_clean_id(own_id) ? std::string(own_id) : engine_.next_id();
+  told_.id = request_.id;
+  told_.method = request_.method;
+  if (std::optional<Response> refusal = examine()) return refuse(*std::move(refusal));
+  if (!unread_) return dispatch();
+  const auto receive_body = [](Session& s) {
+    return s.streamed_body_ ? s.start_upload() : s.read_body();
+  };
+  if (!equal_ignoring_case(request_.header("expect"), "100-continue")) return receive_body(*this);
+  static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  set_deadline(0);
+  asio::async_write(stream_, asio::buffer(kContinue),
+                    [self = shared_from_this(), receive_body](BoostError failed, std::size_t) {
+                      if (!failed) receive_body(*self);
+                    });
+}
+
+std::optional<Response> Session::examine() {
+  const auto& header = parser_->get();
+  const auto length = parser_->content_length();
+  const Result<> target = parse_target(std::string_view(header.target()), request_);
+  told_.path = request_.path;
+  if (!target) return error_response(target.error(), {.field = "path", .position = std::nullopt});
+  // A short body is read before a thread is taken for it.
+  streamed_body_ = (!length || *length > kPieceBytes) && engine_.handlers.streams_body &&
+                   request_.header("content-encoding").empty() &&
+                   engine_.handlers.streams_body(request_);
+  const std::uint64_t limit =
+      streamed_body_ ? engine_.options.upload_limit : engine_.options.body_limit;
+  if (length && *length > limit) return engine_.error(request_, too_large(limit));
+  if (header.method() == beast_http::verb::unknown ||
+      header.method() == beast_http::verb::connect) {
+    return error_response({Code::kUnsupported, "unknown request method"});
+  }
+  return engine_.handlers.gate ? engine_.handlers.gate(request_) : std::nullopt;
+}
+
+void Session::read_body() {
+  const std::uint64_t length = parser_->content_length().value_or(engine_.options.body_limit);
+  body_parser_.emplace(std::move(*parser_));
+  body_parser_->body_limit(engine_.options.body_limit);
+  set_deadline(static_cast<std::size_t>(length));
+  beast_http::async_read(
+      stream_, buffer_, *body_parser_,
+      [self = shared_from_this()](BoostError error, std::size_t) { self->on_body(error); });
+}
+
+void Session::on_body(BoostError error) {
+  if (error) return fail_parse(error);
+  unread_ = false;
+  request_.body = std::move(body_parser_->get().body());
+  engine_.traffic->bytes_in += request_.body.size();
+  body_parser_.reset();
+  dispatch();
+}
+
+void Session::fail_parse(BoostError error) {
+  if (is_end(error)) return close();
+  keep_alive_ = false;
+  unread_ = true;
+  state_ = State::kBusy;
+  if (error == beast_http::error::body_limit)
+    return answer(engine_.error(request_, too_large(engine_.options.body_limit)));
+  answer(error_response({Code::kInvalidArgument, "malformed HTTP: " + error.message()}));
+}
+
+void Session::refuse(Response response) {
+  if (!unread_) return answer(std::move(response));
+  const auto length = parser_->content_length();
+  const bool drainable = length && *length <= kDrainBytes && request_.header("expect").empty();
+  if (!drainable) {
+    keep_alive_ = false;
+    return answer(std::move(response));
+  }
+  response_ = std::move(response);
+  drain_parser_.emplace(std::move(*parser_));
+  drain_parser_->body_limit(boost::none);
+  set_deadline(static_cast<std::size_t>(*length));
+  drain();
+}
+
+void Session::drain() {
+  auto& body = drain_parser_->get().body();
+  body.data = scratch_.data();
+  body.size = scratch_.size();
+  beast_http::async_read(stream_, buffer_, *drain_parser_,
+                         [self = shared_from_this()](BoostError error, std::size_t) {
+                           if (error && error != beast_http::error::need_buffer)
+                             return self->close();
+                           if (!self->drain_parser_->is_done()) return self->drain();
+                           self->unread_ = false;
+                           self->answer(std::move(self->response_));
+                         });
+}
+
+void Session::dispatch() {
+  asio::post(engine_.handler_pool, [self = shared_from_this()] {
+    Response response = self->engine_.call(std::move(self->request_));
+    asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
+      self->answer(std::move(response));
+    });
+  });
+}
+
+// ---- writing
+
+void Session::answer(Response response) {
+  response_ = std::move(response);
+  if (engine_.stopping) keep_alive_ = false;
+  if (response_.events) keep_alive_ = false;
+  response_.set_header("X-Request-Id", told_.id);
+  if (response_.stream) return start_stream();
+  head_ = response_head(response_, response_.events ? Framing::kUntilClose : Framing::kLength,
+                        keep_alive_);
+  if (response_.events && !head_only_) return start_push();
+  write_bytes();
+}
+
+void Session::write_bytes() {
+  const std::string_view body =
+      head_only_ || response_.events ? std::string_view() : response_.bytes();
+  set_deadline(body.size());
+  const std::array<asio::const_buffer, 2> buffers{asio::buffer(head_), asio::buffer(body)};
+  asio::async_write(stream_, buffers, [self = shared_from_this()](BoostError error, std::size_t n) {
+    self->count_out(n);
+    self->on_written(error);
+  });
+}
+
+void Session::on_written(BoostError error) {
+  tell(!error);
+  if (error) return close();
+  next_or_close();
+}
+
+void Session::count_out(std::size_t bytes) {
+  told_.bytes += bytes;
+  engine_.traffic->bytes_out += bytes;
+}
+
+void Session::tell(bool whole) {
+  if (!std::exchange(told_.open, false) || !engine_.handlers.done) return;
+  Exchange exchange;
+  exchange.id = told_.id;
+  exchange.peer = over_unix_ ? std::string_view("unix") : std::string_view(peer_);
+  exchange.method = told_.method;
+  exchange.path = told_.path;
+  exchange.route = response_.route;
+  exchange.status = response_.status;
+  exchange.bytes = told_.bytes;
+  exchange.took = std::chrono::steady_clock::now() - told_.began;
+  exchange.whole = whole;
+  if (response_.status >= 500) exchange.error = response_.bytes();
+  engine_.handlers.done(exchange);
+}
+
+void Session::next_or_close() {
+  if (keep_alive_) return read_header();
+  if (unread_) {
+    BoostError ignored;
+    stream_.socket().shutdown(asio::socket_base::shutdown_send, ignored);
+    stream_.expires_after(kLinger);
+    return linger();
+  }
+  close();
+}
+
+void Session::linger() {
+  stream_.async_read_some(asio::buffer(scratch_),
+                          [self = shared_from_this()](BoostError error, std::size_t) {
+                            if (error) return self->close();
+                            self->linger();
+                          });
+}
+
+void Session::close() {
+  BoostError ignored;
+  stream_.socket().shutdown(asio::socket_base::shutdown_both, ignored);
+  stream_.close();
+}
+
+// ---- streamed answers
+
+void Session::start_stream() {
+  const bool chunked = !http_1_0_ && !response_.stream_length;
+  if (http_1_0_ && !response_.stream_length) keep_alive_ = false;
+  const Framing framing = response_.stream_length ? Framing::kLength
+                          : chunked               ? Framing::kChunked
+                                                  : Framing::kUntilClose;
+  head_ = response_head(response_, framing, keep_alive_);
+  if (head_only_) return write_bytes();
+  asio::post(engine_.stream_pool, [self = shared_from_this()] { self->run_producer(); });
+}
+
+void Session::run_producer() {
+  ChunkSink sink(*this, !http_1_0_ && !response_.stream_length);
+  bool whole = send_and_wait(head_);
+  if (whole) {
+    try {
+      whole = response_.stream(sink).has_value();
+    } catch (const std::exception&) {
+      whole = false;
+    }
+    whole = whole && sink.flush() && sink.sent() == response_.stream_length.value_or(sink.sent());
+  }
+  asio::post(stream_.get_executor(),
+             [self = shared_from_this(), whole] { self->end_stream(whole); });
+}
+
+bool Session::send_and_wait(const std::string& bytes) {
+  std::promise<bool> sent;
+  std::future<bool> result = sent.get_future();
+  asio::post(stream_.get_executor(), [self = shared_from_this(), &bytes, &sent] {
+    self->set_deadline(bytes.size());
+    asio::async_write(self->stream_, asio::buffer(bytes),
+                      [self, &sent](BoostError error, std::size_t n) {
+                        self->count_out(n);
+                        sent.set_value(!error);
+                      });
+  });
+  return result.get();
+}
+
+void Session::end_stream(bool whole) {
+  if (!whole) {
+    tell(false);
+    return close();
+  }
+  head_ = http_1_0_ || response_.stream_length ? "" : "0\r\n\r\n";
+  head_only_ = true;
+  write_bytes();
+}
+
+// ---- push streams
+
+void Session::start_push() {
+  state_ = State::kPushing;
+  response_.events->attach([weak = weak_from_this()] {
+    if (const std::shared_ptr<Session> self = weak.lock()) {
+      asio::post(self->stream_.get_executor(), [self] { self->pump(); });
+    }
+  });
+  stream_.expires_never();
+  watch_for_hangup();
+  if (engine_.stopping) response_.events->close();
+  tell(true);
+  pushed_ = std::move(head_);
+  pump();
+}
+
+void Session::watch_for_hangup() {
+  stream_.async_read_some(asio::buffer(scratch_),
+                          [self = shared_from_this()](BoostError error, std::size_t) {
+                            if (!error) return self->watch_for_hangup();
+                            self->response_.events->close();
+                            self->close();
+                          });
+}
+
+void Session::pump() {
+  if (writing_) return;
+  if (response_.events->overflowed()) return close();
+  if (pushed_.empty()) pushed_ = response_.events->take();
+  if (pushed_.empty()) {
+    if (response_.events->closed()) close();
+    return;
+  }
+  writing_ = true;
+  set_deadline(pushed_.size());
+  asio::async_write(stream_, asio::buffer(pushed_),
+                    [self = shared_from_this()](BoostError error, std::size_t n) {
+                      self->count_out(n);
+                      self->writing_ = false;
+                      self->pushed_.clear();
+                      if (!error) return self->pump();
+                      self->response_.events->close();
+                      self->close();
+                    });
+}
+
+}  // namespace corral::http

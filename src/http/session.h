@@ -1,0 +1,174 @@
+// Session: one connection. Internal to this folder; includes Boost.
+//
+// All members run on the connection's strand, except where said. A session keeps itself alive
+// through its pending operations.
+//   header -> gate -> body -> handler pool -> answer (bytes | chunked stream | push stream) ->
+//   header ...
+// A refused request whose body is not too long is drained, so that the connection lives on; else
+// the answer is sent, the rest of what the client sends is read and dropped for a moment (so that a
+// reset does not destroy the answer), and it closes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/buffer_body.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <condition_variable>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "http/head.h"
+#include "http/server.h"
+
+namespace corral::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using Protocol = asio::generic::stream_protocol;
+using Stream = beast::basic_stream<Protocol, asio::any_io_executor>;
+using BoostError = boost::system::error_code;
+
+class Session;
+
+// What all sessions share; outlives them.
+struct Engine {
+  Engine(HttpOptions o, HttpHandlers h);
+
+  // On a pool thread; never throws.
+  Response call(Request request) const;
+  [[nodiscard]] Response error(const Request& request, const Error& error) const;
+  // Unlike any other of this server, and unlike those of the one before with all likelihood.
+  std::string next_id();
+  // False when the server or the peer's share is full, or it is stopping.
+  bool add(const std::shared_ptr<Session>& session);
+  void remove(const Session* session);
+  std::vector<std::shared_ptr<Session>> live();
+  // True when the last session has ended within `limit`.
+  bool wait_until_empty(Nanos limit);
+
+  HttpOptions options;
+  HttpHandlers handlers;
+  asio::io_context io;
+  asio::thread_pool handler_pool;
+  asio::thread_pool stream_pool;
+  asio::thread_pool upload_pool;
+  std::shared_ptr<Traffic> traffic;
+  std::atomic<bool> stopping{false};
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable empty_;
+  std::map<const Session*, std::weak_ptr<Session>> sessions_;
+  std::map<std::string, std::size_t, std::less<>> peers_;  // connections of each
+  std::size_t tcp_ = 0;
+  std::atomic<std::uint64_t> next_id_;
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Stream::socket_type socket, Engine& engine, bool is_unix);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session();
+
+  [[nodiscard]] bool over_unix() const { return over_unix_; }
+  [[nodiscard]] const std::string& peer() const { return peer_; }  // an IP address, else empty
+  void start();                                                    // any thread
+  void
+  finish_soon();   // any thread: idle connections and push streams end, others after their answer
+  void cut_off();  // any thread
+  // Stream pool: sends the bytes and waits; false when the connection has ended.
+  bool send_and_wait(const std::string& bytes);
+  // Upload pool: the next bytes of a streamed body, up to the buffer's size; 0 at its end.
+  Result<std::size_t> receive_and_wait(std::span<char> buffer);
+
+ private:
+  using Parser = beast::http::request_parser<beast::http::empty_body>;
+  using BodyParser = beast::http::request_parser<beast::http::string_body>;
+  using DrainParser = beast::http::request_parser<beast::http::buffer_body>;
+  enum class State { kIdle, kBusy, kPushing };
+
+  void read_header();
+  void read_head();
+  void on_head(std::size_t length);
+  void on_header();
+  void refuse_head(const HeadFault& fault);
+  std::optional<Response> examine();
+  void read_body();
+  void on_body(BoostError error);
+  void dispatch();
+  void start_upload();
+  void receive(std::span<char> buffer, std::promise<Result<std::size_t>>& received);
+  void end_upload(Response response);
+  void refuse(Response response);
+  void drain();
+  void fail_parse(BoostError error);
+  void count_out(std::size_t bytes);
+  void tell(bool whole);
+
+  void answer(Response response);
+  void write_bytes();
+  void on_written(BoostError error);
+  void next_or_close();
+  void linger();
+  void close();
+
+  void start_stream();
+  void run_producer();  // stream pool
+  void end_stream(bool whole);
+
+  void start_push();
+  void watch_for_hangup();
+  void pump();
+
+  void set_deadline(std::size_t bytes);
+
+  Engine& engine_;
+  Stream stream_;
+  const bool over_unix_;
+  const std::string peer_;
+  const std::uint16_t peer_port_;
+  const std::uint64_t number_;  // of this connection, in this process
+  State state_ = State::kIdle;
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::optional<BodyParser> body_parser_;
+  std::optional<DrainParser> drain_parser_;
+  bool streamed_body_ = false;
+  std::uint64_t uploaded_ = 0;  // bytes of a streamed body
+  Nanos waited_{};              // for them
+  std::size_t head_seen_ = 0;   // bytes of the head that have come
+  std::array<char, 4096> scratch_{};
+  Request request_;
+  Response response_;
+  // Of the request whose answer is on its way, kept because a handler takes the request itself.
+  struct Told {
+    std::string id;
+    std::string path;
+    Method method = Method::kOther;
+    std::chrono::steady_clock::time_point began{};
+    std::uint64_t bytes = 0;  // of the answer's body that were sent
+    bool open = false;        // nobody was told of it yet
+  } told_;
+  std::string head_;
+  std::string pushed_;
+  bool head_only_ = false;
+  bool http_1_0_ = false;
+  bool keep_alive_ = false;
+  bool unread_ = false;   // the client may still be sending: linger before closing
+  bool writing_ = false;  // a push is on its way
+};
+
+}  // namespace corral::http

@@ -1,0 +1,31 @@
+// What the files of Session share: how slow a client may be, what is still drained, and what an
+// error of the connection means. Internal to this folder; includes Boost.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <boost/beast/http/error.hpp>
+
+#include "http/session.h"
+
+namespace corral::http {
+
+// A slower client than this holds a connection for no use.
+inline constexpr std::size_t kBytesPerSecond = 64u << 10;
+// A refused body up to this size is read and dropped; a longer one costs its sender the connection.
+inline constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyBytes};
+
+inline constexpr std::size_t kPieceBytes = 256u << 10;  // of a streamed body
+
+// Hang-up, time-out or a broken connection: nobody to answer.
+inline bool is_end(BoostError error) {
+  namespace faults = beast::http;
+  return error == faults::error::end_of_stream || error == faults::error::partial_message ||
+         error.category() != make_error_code(faults::error::bad_method).category();
+}
+
+inline Error too_large(std::size_t limit) {
+  return {Code::kTooLarge, fmt::format("a request body is at most {} bytes", limit)};
+}
+
+}  // namespace corral::http

@@ -1,0 +1,102 @@
+// Session: bodies that a handler reads piece by piece.
+#include <boost/asio/post.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <future>
+
+#include "http/session.h"
+#include "http/session_rules.h"
+
+namespace corral::http {
+namespace {
+
+namespace beast_http = beast::http;
+
+class SessionBody : public BodySource {
+ public:
+  SessionBody(Session& session, std::optional<std::uint64_t> length)
+      : session_(session), length_(length) {}
+  [[nodiscard]] std::optional<std::uint64_t> length() const override { return length_; }
+  Result<std::string_view> next() override {
+    if (ended_) return std::string_view();
+    piece_.resize(kPieceBytes);
+    const std::size_t n = TRY(session_.receive_and_wait(piece_));
+    ended_ = n == 0;
+    return std::string_view(piece_.data(), n);
+  }
+
+ private:
+  Session& session_;  // waits for the handler
+  const std::optional<std::uint64_t> length_;
+  std::string piece_;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+void Session::start_upload() {
+  std::optional<std::uint64_t> length;
+  if (const auto said = parser_->content_length()) length = *said;
+  drain_parser_.emplace(std::move(*parser_));
+  drain_parser_->body_limit(engine_.options.upload_limit);
+  uploaded_ = 0;
+  waited_ = Nanos(0);
+  stream_.expires_never();  // a deadline runs while the client is waited for, not the handler
+  request_.stream = std::make_shared<SessionBody>(*this, length);
+  asio::post(engine_.upload_pool, [self = shared_from_this()] {
+    Response response = self->engine_.call(std::move(self->request_));
+    asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
+      self->end_upload(std::move(response));
+    });
+  });
+}
+
+Result<std::size_t> Session::receive_and_wait(std::span<char> buffer) {
+  std::promise<Result<std::size_t>> received;
+  std::future<Result<std::size_t>> result = received.get_future();
+  asio::post(stream_.get_executor(),
+             [self = shared_from_this(), buffer, &received] { self->receive(buffer, received); });
+  return result.get();
+}
+
+void Session::receive(std::span<char> buffer, std::promise<Result<std::size_t>>& received) {
+  if (drain_parser_->is_done()) return received.set_value(0);
+  auto& body = drain_parser_->get().body();
+  body.data = buffer.data();
+  body.size = buffer.size();
+  const auto fair = std::chrono::seconds((uploaded_ + buffer.size()) / kBytesPerSecond);
+  stream_.expires_after(engine_.options.write_timeout + fair - waited_);
+  const auto began = std::chrono::steady_clock::now();
+  beast_http::async_read(
+      stream_, buffer_, *drain_parser_,
+      [self = shared_from_this(), size = buffer.size(), &received, began](BoostError error,
+                                                                          std::size_t) {
+        self->waited_ += std::chrono::steady_clock::now() - began;
+        self->stream_.expires_never();
+        if (error == beast_http::error::body_limit)
+          return received.set_value(tl::unexpected(too_large(self->engine_.options.upload_limit)));
+        if (error && error != beast_http::error::need_buffer) {
+          self->keep_alive_ = false;
+          const Code code = is_end(error) ? Code::kUnavailable : Code::kInvalidArgument;
+          return received.set_value(fail(code, "the body did not come whole: " + error.message()));
+        }
+        const std::size_t n = size - self->drain_parser_->get().body().size;
+        self->uploaded_ += n;
+        self->engine_.traffic->bytes_in += n;
+        received.set_value(n);
+      });
+}
+
+void Session::end_upload(Response response) {
+  unread_ = !drain_parser_->is_done();
+  const auto left = drain_parser_->content_length_remaining();
+  if (!unread_ || !keep_alive_ || !left || *left > kDrainBytes) {
+    if (unread_) keep_alive_ = false;
+    return answer(std::move(response));
+  }
+  response_ = std::move(response);
+  set_deadline(static_cast<std::size_t>(*left));
+  drain();
+}
+
+}  // namespace corral::http

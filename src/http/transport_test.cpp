@@ -1,0 +1,507 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <latch>
+#include <thread>
+
+#include "core/guarded.h"
+#include "core/ids.h"
+#include "http/server.h"
+#include "http/test_client.h"
+
+namespace corral::http {
+namespace {
+
+class Transport : public ::testing::Test {
+ protected:
+  void start(HttpOptions options = {}) {
+    std::vector<Listener> listeners;
+    auto tcp = sys::listen_tcp({"127.0.0.1", 0});
+    ASSERT_TRUE(tcp);
+    port_ = *sys::bound_port(*tcp);
+    listeners.push_back({std::move(*tcp), false});
+    auto server =
+        HttpServer::start(std::move(listeners), options, {gate_, handle_, {}, done_, traffic_});
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+  }
+
+  std::function<std::optional<Response>(const Request&)> gate_;
+  std::function<Response(Request)> handle_ = [](const Request& request) {
+    return text_response(std::string(method_name(request.method)) + " " + request.path + " " +
+                         std::to_string(request.body.size()));
+  };
+  std::function<void(const Exchange&)> done_;
+  std::shared_ptr<Traffic> traffic_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<HttpServer> server_;
+};
+
+TEST_F(Transport, AnswersSeveralRequestsOnOneConnection) {
+  start();
+  TestClient client(port_);
+  EXPECT_EQ(client.get("/a")->body, "GET /a 0");
+  EXPECT_EQ(client.get("/b")->body, "GET /b 0");
+}
+
+TEST_F(Transport, PipelinedRequestsAreAnsweredInOrder) {
+  start();
+  TestClient client(port_);
+  client.send(
+      "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "3\r\n\r\nabcGET /3 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.reply()->body, "GET /1 0");
+  EXPECT_EQ(client.reply()->body, "POST /2 3");
+  EXPECT_EQ(client.reply()->body, "GET /3 0");
+}
+
+TEST_F(Transport, HeadHasTheLengthAndNoBody) {
+  start();
+  TestClient client(port_);
+  client.send("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_NE(client.reply(true)->head.find("Content-Length: 9"), std::string::npos);
+  EXPECT_EQ(client.get("/b")->body, "GET /b 0");
+}
+
+TEST_F(Transport, MalformedHttpIsAnsweredAndTheConnectionClosed) {
+  start();
+  for (const char* bytes :
+       {"nonsense\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"}) {
+    TestClient client(port_);
+    client.send(bytes);
+    const auto reply = client.reply();
+    ASSERT_TRUE(reply) << bytes;
+    EXPECT_EQ(reply->status, 400) << bytes;
+    EXPECT_NE(reply->body.find(R"("code":"invalid_argument")"), std::string::npos) << reply->body;
+    client.shutdown_send();
+    EXPECT_TRUE(client.ends()) << bytes;
+  }
+}
+
+TEST_F(Transport, ALongHeaderIsRefused) {
+  start();
+  TestClient client(port_);
+  client.send("GET / HTTP/1.1\r\nX: " + std::string(40'000, 'x') + "\r\n\r\n");
+  EXPECT_EQ(client.reply()->status, 431);
+}
+
+TEST_F(Transport, ABodyOverTheLimitIsRefusedAndTheConnectionLivesOn) {
+  start({.body_limit = 1000});
+  TestClient client(port_);
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n" +
+              std::string(100'000, 'x'));
+  EXPECT_EQ(client.reply()->status, 413);
+  EXPECT_EQ(client.get("/b")->body, "GET /b 0");
+}
+
+TEST_F(Transport, AnEndlessBodyGetsItsAnswerBeforeTheConnectionCloses) {
+  start({.body_limit = 1000});
+  TestClient client(port_);
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" +
+              std::string(0x800, 'x') + "\r\n");
+  EXPECT_EQ(client.reply()->status, 413);
+  client.shutdown_send();
+  EXPECT_TRUE(client.ends());
+}
+
+TEST_F(Transport, AskingBeforeSendingIsAnswered) {
+  start();
+  TestClient client(port_);
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+  EXPECT_EQ(client.reply()->status, 100);
+  client.send("abc");
+  EXPECT_EQ(client.reply()->body, "POST / 3");
+}
+
+TEST_F(Transport, TheGateRefusesBeforeTheBodyIsHandled) {
+  std::atomic<int> handled = 0;
+  gate_ = [](const Request& request) -> std::optional<Response> {
+    if (request.header("x-bad").empty()) return std::nullopt;
+    return error_response({Code::kPermission, "no"});
+  };
+  handle_ = [&](const Request&) {
+    ++handled;
+    return text_response("ok");
+  };
+  start();
+  TestClient client(port_);
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nX-Bad: 1\r\nContent-Length: 3\r\n\r\nabc");
+  EXPECT_EQ(client.reply()->status, 403);
+  EXPECT_EQ(handled, 0);
+  EXPECT_EQ(client.get("/")->body, "ok");
+}
+
+TEST_F(Transport, AThrowingHandlerIsA500AndTheConnectionLivesOn) {
+  handle_ = [](const Request& request) -> Response {
+    if (request.path == "/throw") throw std::runtime_error("broken");
+    return text_response("ok");
+  };
+  start();
+  TestClient client(port_);
+  const auto reply = client.get("/throw");
+  EXPECT_EQ(reply->status, 500);
+  EXPECT_NE(reply->body.find("broken"), std::string::npos);
+  EXPECT_EQ(client.get("/")->body, "ok");
+}
+
+TEST_F(Transport, ASilentClientLosesItsConnection) {
+  start({.idle_timeout = std::chrono::milliseconds(100)});
+  TestClient client(port_);
+  EXPECT_TRUE(client.ends());
+}
+
+TEST_F(Transport, StreamedAnswersAreChunkedAndTheConnectionLivesOn) {
+  handle_ = [](const Request&) {
+    Response response = text_response("");
+    response.stream = [](StreamSink& sink) -> Result<> {
+      for (int i = 0; i < 3; ++i) sink.write(std::string(50'000, static_cast<char>('a' + i)));
+      return {};
+    };
+    return response;
+  };
+  start();
+  TestClient client(port_);
+  client.send("GET /x HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.read_until("\r\n0\r\n\r\n"));
+  EXPECT_NE(client.seen().find("Transfer-Encoding: chunked"), std::string::npos);
+  const auto body_at = client.seen().find("\r\n\r\n");
+  EXPECT_GE(std::ranges::count(client.seen().substr(body_at), 'c'), 50'000);
+  EXPECT_TRUE(client.send("GET /y HTTP/1.1\r\nHost: x\r\n\r\n"));
+}
+
+TEST_F(Transport, AFailedStreamEndsWithoutItsLastChunk) {
+  handle_ = [](const Request&) {
+    Response response = text_response("");
+    response.stream = [](StreamSink& sink) -> Result<> {
+      sink.write("some");
+      return fail(Code::kIo, "disk");
+    };
+    return response;
+  };
+  start();
+  TestClient client(port_);
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.ends());
+  EXPECT_EQ(client.seen().find("\r\n0\r\n\r\n"), std::string::npos);
+}
+
+TEST_F(Transport, AProducerLearnsThatItsClientHasGone) {
+  std::atomic<bool> told = false;
+  std::latch ended(1);
+  handle_ = [&](const Request&) {
+    Response response = text_response("");
+    response.stream = [&](StreamSink& sink) -> Result<> {
+      const std::string piece(1 << 20, 'x');
+      while (sink.write(piece)) {
+      }
+      told = true;
+      ended.count_down();
+      return {};
+    };
+    return response;
+  };
+  start();
+  {
+    TestClient client(port_);
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_TRUE(client.read_until("xxx"));
+  }
+  ended.wait();
+  EXPECT_TRUE(told);
+}
+
+TEST_F(Transport, PushStreamsReachTheClientAndEndWithTheServer) {
+  auto events = std::make_shared<PushStream>();
+  handle_ = [&](const Request&) {
+    Response response = text_response("");
+    response.events = events;
+    return response;
+  };
+  start();
+  TestClient client(port_);
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.read_until("\r\n\r\n"));
+  EXPECT_TRUE(events->push("data: 1\n\n"));
+  EXPECT_TRUE(client.read_until("data: 1\n\n"));
+  EXPECT_TRUE(events->push("data: 2\n\n"));
+  EXPECT_TRUE(client.read_until("data: 2\n\n"));
+  server_->stop(std::chrono::seconds(5));
+  EXPECT_TRUE(client.ends());
+}
+
+TEST_F(Transport, StoppingLetsTheRequestInFlightFinish) {
+  std::latch entered(1);
+  std::latch leave(1);
+  handle_ = [&](const Request&) {
+    entered.count_down();
+    leave.wait();
+    return text_response("done");
+  };
+  start();
+  TestClient idle(port_);
+  TestClient client(port_);
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  entered.wait();
+  std::jthread stopper([&] { server_->stop(std::chrono::seconds(10)); });
+  EXPECT_TRUE(idle.ends());
+  leave.count_down();
+  const auto reply = client.reply();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->body, "done");
+  EXPECT_NE(reply->head.find("Connection: close"), std::string::npos);
+}
+
+TEST_F(Transport, SmuggledRequestsAreNeverHandled) {
+  std::atomic<int> handled = 0;
+  handle_ = [&](const Request&) {
+    ++handled;
+    return text_response("ok");
+  };
+  start();
+  const std::string hidden = "GET /admin HTTP/1.1\r\nHost: x\r\n\r\n";
+  for (const std::string& fields :
+       {std::string("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n"),
+        std::string("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n"),
+        std::string("Content-Length: 0\r\nContent-Length: 34\r\n"),
+        std::string("Content-Length : 34\r\n"), std::string("X: a\r\n Content-Length: 34\r\n"),
+        std::string("Content-Length: 0\nX: y\r\n"), std::string("Transfer-Encoding: x\r\n"),
+        std::string("Host: y\r\n")}) {
+    TestClient client(port_);
+    client.send("POST / HTTP/1.1\r\nHost: x\r\n" + fields + "\r\n0\r\n\r\n" + hidden);
+    const auto reply = client.reply();
+    ASSERT_TRUE(reply) << fields;
+    EXPECT_EQ(reply->status, fields.starts_with("Transfer-Encoding: x") ? 501 : 400) << fields;
+    EXPECT_NE(reply->head.find("Connection: close"), std::string::npos) << fields;
+    client.shutdown_send();
+    EXPECT_TRUE(client.ends()) << fields;
+    EXPECT_EQ(client.seen(), "") << fields;
+  }
+  EXPECT_EQ(handled, 0);
+}
+
+TEST_F(Transport, BrokenChunksAreRefusedAndTheConnectionClosed) {
+  start();
+  for (const char* chunks :
+       {"x\r\nabc\r\n0\r\n\r\n", "3\nabc\r\n0\r\n\r\n", "3\r\nabcd\r\n0\r\n\r\n",
+        "-3\r\nabc\r\n0\r\n\r\n", "fffffffffffffffff\r\nabc\r\n0\r\n\r\n"}) {
+    TestClient client(port_);
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                std::string(chunks));
+    const auto reply = client.reply();
+    ASSERT_TRUE(reply) << chunks;
+    EXPECT_EQ(reply->status, 400) << chunks;
+    client.shutdown_send();
+    EXPECT_TRUE(client.ends()) << chunks;
+  }
+}
+
+TEST_F(Transport, AHeadThatTricklesInIsCutOffHoweverAliveItLooks) {
+  start({.header_timeout = std::chrono::milliseconds(100)});
+  TestClient client(port_);
+  client.send("GET / HTTP/1.1\r\n");
+  // Each header would be a sign of life.
+  while (client.send("X: y\r\n") && !client.readable(std::chrono::milliseconds(10))) {
+  }
+  EXPECT_TRUE(client.ends());
+  EXPECT_EQ(client.seen(), "");
+}
+
+TEST_F(Transport, ABodyThatTricklesInIsCutOff) {
+  start({.write_timeout = std::chrono::milliseconds(100)});
+  TestClient client(port_);
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+  while (client.send("x") && !client.readable(std::chrono::milliseconds(10))) {
+  }
+  EXPECT_TRUE(client.ends());
+}
+
+TEST_F(Transport, EmptyLinesBetweenRequestsArePassedOver) {
+  start();
+  TestClient client(port_);
+  client.send("POST /1 HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na\r");
+  EXPECT_EQ(client.reply()->body, "POST /1 1");
+  client.send("\n\r\nGET /2 HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(client.reply()->body, "GET /2 0");
+}
+
+TEST_F(Transport, CompressedBodiesReachTheHandlerUnpacked) {
+  handle_ = [](const Request& request) {
+    return text_response(request.body + " " + std::string(request.header("content-encoding")));
+  };
+  start();
+  TestClient client(port_);
+  const std::string hello(
+      "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\x03\xcb\x48\xcd\xc9\xc9\x07\x00\x86\xa6\x10\x36\x05\x00"
+      "\x00\x00",
+      25);
+  const auto post = [&](const std::string& encoding, const std::string& body) {
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Encoding: " + encoding +
+                "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+    return client.reply();
+  };
+  EXPECT_EQ(post("gzip", hello)->body, "hello ");
+  EXPECT_EQ(post("identity", "plain")->body, "plain identity");
+  EXPECT_EQ(post("gzip", "plain")->status, 400);
+  EXPECT_EQ(post("br", "plain")->status, 415);
+}
+
+TEST_F(Transport, EveryAnswerNamesItsRequest) {
+  start();
+  TestClient client(port_);
+  EXPECT_NE(client.get("/", "Host: x\r\nX-Request-Id: a-1.b:2_c\r\n")
+                ->head.find("X-Request-Id: a-1.b:2_c\r\n"),
+            std::string::npos);
+  for (const std::string& id : {std::string("a b"), std::string(65, 'x'), std::string("<script>"),
+                                std::string("gr\xc3\xbcn")}) {
+    const auto reply = client.get("/", "Host: x\r\nX-Request-Id: " + id + "\r\n");
+    const std::size_t at = reply->head.find("X-Request-Id: ");
+    ASSERT_NE(at, std::string::npos);
+    const std::string made = reply->head.substr(at + 14, reply->head.find('\r', at) - at - 14);
+    EXPECT_EQ(made.size(), 16U) << made;
+  }
+}
+
+TEST_F(Transport, WhatHappenedIsToldOncePerRequest) {
+  struct Seen {
+    std::string id, peer, path, route, error;
+    Method method;
+    int status;
+    std::uint64_t bytes;
+  };
+  Guarded<std::vector<Seen>> seen;
+  traffic_ = std::make_shared<Traffic>();
+  done_ = [&](const Exchange& e) {
+    seen.with([&](auto& list) {
+      list.push_back({std::string(e.id), std::string(e.peer), std::string(e.path),
+                      std::string(e.route), std::string(e.error), e.method, e.status, e.bytes});
+    });
+  };
+  handle_ = [](const Request& request) {
+    Response response = error_response({Code::kInternal, "broken"});
+    if (request.path == "/ok") response = text_response("ok");
+    response.route = "/{path...}";
+    return response;
+  };
+  start();
+  {
+    TestClient client(port_);
+    const auto ok = client.get("/ok?token=secret", "Host: x\r\nX-Request-Id: one\r\n");
+    EXPECT_EQ(ok->status, 200);
+    EXPECT_EQ(client.get("/bad")->status, 500);
+    client.send("nonsense\r\n\r\n");
+    EXPECT_EQ(client.reply()->status, 400);
+    EXPECT_EQ(traffic_->open, 1);
+    EXPECT_EQ(traffic_->accepted, 1U);
+  }
+  server_.reset();
+  EXPECT_EQ(traffic_->open, 0);
+  seen.with([&](auto& list) {
+    ASSERT_EQ(list.size(), 3U);
+    EXPECT_EQ(list[0].id, "one");
+    EXPECT_EQ(list[0].peer, "127.0.0.1");
+    EXPECT_EQ(list[0].path, "/ok");
+    EXPECT_EQ(list[0].route, "/{path...}");
+    EXPECT_EQ(list[0].method, Method::kGet);
+    EXPECT_EQ(list[0].error, "");
+    EXPECT_EQ(list[1].status, 500);
+    EXPECT_NE(list[1].error.find("broken"), std::string::npos);
+    EXPECT_EQ(list[2].status, 400);
+    EXPECT_EQ(list[2].path, "");
+    EXPECT_EQ(traffic_->bytes_out, list[0].bytes + list[1].bytes + list[2].bytes);
+  });
+}
+
+TEST_F(Transport, OneAddressMayNotTakeEveryConnection) {
+  start({.max_connections = 3, .max_connections_per_peer = 2});
+  TestClient first(port_);
+  EXPECT_EQ(first.get("/")->status, 200);
+  {
+    TestClient second(port_);
+    EXPECT_EQ(second.get("/")->status, 200);
+    TestClient third(port_);
+    EXPECT_TRUE(third.ends());
+    second.shutdown_send();
+    EXPECT_TRUE(second.ends());
+  }
+  // Its place is free again, as soon as the server has noticed.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  std::optional<TestClient::Reply> reply;
+  while (!reply && std::chrono::steady_clock::now() < deadline) reply = TestClient(port_).get("/");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 200);
+}
+
+TEST_F(Transport, StoppingAcknowledgesTheUploadsThatAreOnTheirWay) {
+  handle_ = [](const Request& request) {
+    return text_response(std::to_string(request.body.size()));
+  };
+  std::latch begun(3);
+  gate_ = [&](const Request&) -> std::optional<Response> {
+    begun.count_down();
+    return std::nullopt;
+  };
+  start();
+  std::vector<TestClient> uploads;
+  for (int i = 0; i < 3; ++i) {
+    uploads.emplace_back(port_).send(
+        "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n" + std::string(100'000, 'x'));
+  }
+  TestClient idle(port_);
+  begun.wait();
+  std::jthread stopper([&] { server_->stop(std::chrono::seconds(10)); });
+  EXPECT_TRUE(idle.ends());
+  for (TestClient& upload : uploads) {
+    upload.send(std::string(100'000, 'x'));
+    const auto reply = upload.reply();
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->body, "200000");
+    EXPECT_NE(reply->head.find("Connection: close"), std::string::npos);
+    EXPECT_TRUE(upload.ends());
+  }
+  stopper.join();
+  TestClient late(port_);
+  EXPECT_FALSE(late.connected());
+}
+
+TEST_F(Transport, ConnectionsOverTheLimitAreClosed) {
+  start({.max_connections = 1});
+  TestClient first(port_);
+  EXPECT_EQ(first.get("/")->status, 200);
+  TestClient second(port_);
+  EXPECT_TRUE(second.ends());
+  EXPECT_EQ(first.get("/")->status, 200);
+}
+
+TEST(UnixSocket, IsOfMode0600AndReplacesALeftOver) {
+  const sys::fs::path directory =
+      sys::fs::temp_directory_path() / ("corral-" + SessionId::random().hex());
+  sys::fs::create_directory(directory);
+  const sys::fs::path path = directory / "s.sock";
+  {
+    const auto left_over = sys::listen_unix(path);
+    ASSERT_TRUE(left_over);
+  }
+  auto socket = sys::listen_unix(path);
+  ASSERT_TRUE(socket) << socket.error().message;
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  std::vector<Listener> listeners;
+  listeners.push_back({std::move(*socket), true});
+  auto server = HttpServer::start(std::move(listeners), {},
+                                  {nullptr, [](const Request& request) {
+                                     return text_response(request.over_unix ? "unix" : "tcp");
+                                   }});
+  ASSERT_TRUE(server);
+  TestClient client(path);
+  EXPECT_EQ(client.get("/")->body, "unix");
+  server->reset();
+  sys::fs::remove_all(directory);
+}
+
+}  // namespace
+}  // namespace corral::http

@@ -1,0 +1,194 @@
+// The catalogue's rows of GPUs, a part of catalogue.cpp's table.
+#pragma once
+
+#include <array>
+
+#include "metric/catalogue_words.h"
+
+namespace corral::metric::rows {
+
+inline constexpr auto kGpus = std::to_array<Metric>({
+    // NVIDIA GPUs: the driver's management library (NVML), the source is the device ("gpu0").
+    {"host.gpu.busy", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the driver's sample period (1/6 to 1 s) in which at least one kernel was resident "
+     "on the GPU, be it on one SM: how often it was used, not how much of it. NVML's utilization; "
+     "of AMD's GPUs gpu_busy_percent and of Jetson boards load, which say as much."},
+    {"host.gpu.memory.busy", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the driver's sample period in which the GPU's memory was read or written. NVML's "
+     "memory utilization; of AMD's GPUs mem_busy_percent."},
+    {"host.gpu.encoder.busy", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "Use of the video encoder, by the driver's own sampling."},
+    {"host.gpu.decoder.busy", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "Use of the video decoder, by the driver's own sampling."},
+    {"host.gpu.memory.used", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Memory of the device that is allocated, by anyone; without what the driver reserves, which "
+     "older drivers count in."},
+    {"host.gpu.memory.free", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Memory of the device that nobody has allocated."},
+    {"host.gpu.memory.total", "B", "", kGauge, kOnce, kHost, "gpu", kSlow,
+     "Memory of the device, with what the driver reserves."},
+    {"host.gpu.memory.reserved", "B", "", kGauge, kOnce, kHost, "gpu", kSlow,
+     "Memory of the device that the driver and the firmware keep."},
+    {"host.gpu.power", "W", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Power of the whole device as nvidia-smi shows it: averaged over a second on Ampere and later "
+     "but for GA100, the latest reading elsewhere. Sampled: some sensors (A100, H100) see 25 ms of "
+     "each 100 ms. Of AMD's GPUs the driver's mean, where it keeps one."},
+    {"host.gpu.power.instant", "W", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "The power sensor's latest reading. Sampled: some sensors (A100, H100) see 25 ms of each 100 "
+     "ms, so that a load with a steady beat is read wrong."},
+    {"host.gpu.power.limit", "W", "", kGauge, kOnce, kHost, "gpu", kSlow,
+     "Power limit that the driver holds the device to."},
+    {"host.gpu.energy", "J", "W", kCounter, kOnce, kHost, "gpu", kFast,
+     "Energy of the whole device since the driver was loaded; the device renews it every 10 to 100 "
+     "ms. NVIDIA's is compared with power over time, and told when they differ by more than 10 %."},
+    {"host.gpu.clock.sm", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Clock of the SMs; their activity is counted in its cycles, so the two belong together."},
+    {"host.gpu.clock.graphics", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Clock of the GPU's engines, of vendors other than NVIDIA and of Jetson boards."},
+    {"host.gpu.idle", "s", "share", kCounter, kMean, kHost, "gpu", kFast,
+     "Time that the GPU spent in its power-saving idle state (RC6 of Intel's): what is left was "
+     "busy or about to sleep."},
+    {"host.gpu.engine.busy", "s", "share", kCounter, kMean, kHost, "gpu", kFast,
+     "Time in which one engine of the GPU was busy, of Intel's (\"intel0.rcs0\"): rcs render and "
+     "compute, ccs compute, bcs copy, vcs video, vecs video enhancement."},
+    {"host.gpu.clock.memory", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Clock of the device's memory."},
+    {"host.gpu.temperature", "Cel", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "Temperature of the GPU's die."},
+    {"host.gpu.memory.temperature", "Cel", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "Temperature of the device's memory."},
+    {"host.gpu.fan", "rpm", "", kGauge, kMean, kHost, "gpu", kSlow, "Speed of the GPU's fan."},
+    {"host.gpu.performance_state", "", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "Performance state, from 0 (the fastest clocks) to 15."},
+    {"host.gpu.throttle.reasons", "", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Why the clocks are not higher, a sum of bits: 1 idle, 2 clocks set by the user, 4 power cap, "
+     "8 hardware slowdown, 16 sync boost, 32 software thermal, 64 hardware thermal, 128 power "
+     "brake, 256 display clocks."},
+    {"host.gpu.throttle.power", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down for the power limit; a capped card that works hard "
+     "spends most of its time so."},
+    {"host.gpu.throttle.thermal", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down for its temperature."},
+    {"host.gpu.throttle.sync_boost", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down to keep step with other devices of its boost group."},
+    {"host.gpu.throttle.board_limit", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down for a limit of the board."},
+    {"host.gpu.throttle.low_utilization", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down because there was too little to do."},
+    {"host.gpu.throttle.reliability", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down for a limit of the voltage."},
+    {"host.gpu.throttle.application_clocks", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down by any limit below the clocks set for applications."},
+    {"host.gpu.throttle.base_clocks", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down by any limit below the base clocks."},
+    {"host.gpu.throttle.software_thermal", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down by the driver, for its temperature."},
+    {"host.gpu.throttle.hardware_thermal", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down by the hardware, for its temperature."},
+    {"host.gpu.throttle.memory_thermal", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down for the temperature of the device's memory."},
+    {"host.gpu.throttle.regulator_thermal", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down for the temperature of its voltage regulators."},
+    {"host.gpu.throttle.power_brake", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
+     "Time in which the clocks were held down by the hardware, for a signal of the power supply."},
+    {"host.gpu.pcie.tx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
+     "Bytes that the device sent over PCIe. The driver says that the counter may wrap."},
+    {"host.gpu.pcie.rx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
+     "Bytes that the device received over PCIe. The driver says that the counter may wrap."},
+    {"host.gpu.nvlink.tx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
+     "Bytes of data that the device sent over all its NVLinks."},
+    {"host.gpu.nvlink.rx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
+     "Bytes of data that the device received over all its NVLinks."},
+    {"host.gpu.pcie.replays", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
+     "PCIe packets that had to be sent again."},
+    {"host.gpu.ecc.corrected", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
+     "Memory errors that ECC corrected since the driver was loaded."},
+    {"host.gpu.ecc.uncorrected", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
+     "Memory errors that ECC could not correct since the driver was loaded."},
+    // What its units did: GPM, averages over the latest 100 to 200 ms, Hopper and later.
+    {"host.gpu.graphics.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the time in which the compute or graphics engine was busy. Mean of a window of at "
+     "least 100 ms (GPM or DCGM)."},
+    {"host.gpu.sm.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which at least one warp was there, the mean over all SMs: how "
+     "much of the GPU was used. Per cycle of host.gpu.clock.sm, not per second. Mean of a window "
+     "of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.sm.occupancy", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Warps that were resident on the SMs, of those that fit; a high value is not efficiency. Mean "
+     "of a window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.integer", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their integer pipe was active. Mean of a window of at "
+     "least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.tensor", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their tensor core pipe was active; all kinds of matrix "
+     "operations together. Mean of a window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.tensor_fp16", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their FP16 and BF16 tensor core (HMMA) pipe was active. "
+     "Mean of a window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.tensor_fp64", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their FP64 tensor core (DMMA) pipe was active. Mean of a "
+     "window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.tensor_int8", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their integer tensor core (IMMA) pipe was active. Mean of "
+     "a window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.fp64", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their FP64 pipe was active, tensor cores not counted. Mean "
+     "of a window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.fp32", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their FP32 pipe was active, tensor cores not counted. Mean "
+     "of a window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pipe.fp16", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Share of the SMs' cycles in which their FP16 pipe was active, tensor cores not counted. Mean "
+     "of a window of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.dram.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "Bandwidth of the device's memory that was used, of what it has in theory. Mean of a window "
+     "of at least 100 ms (GPM or DCGM)."},
+    {"host.gpu.pcie.tx_rate", "B/s", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Traffic that the device sent over PCIe, protocol included. Mean of a window of at least 100 "
+     "ms (GPM or DCGM)."},
+    {"host.gpu.pcie.rx_rate", "B/s", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Traffic that the device received over PCIe, protocol included. Mean of a window of at least "
+     "100 ms (GPM or DCGM)."},
+    {"host.gpu.nvlink.tx_rate", "B/s", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Traffic that the device sent over all NVLinks, protocol included. Mean of a window of at "
+     "least 100 ms (GPM or DCGM)."},
+    {"host.gpu.nvlink.rx_rate", "B/s", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Traffic that the device received over all NVLinks, protocol included. Mean of a window of at "
+     "least 100 ms (GPM or DCGM)."},
+    // One MIG instance ("gpu0.mig1"). Apart from the whole device's, so that no sum counts twice.
+    {"host.gpu.mig.memory.used", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "As host.gpu.memory.used, of one MIG instance."},
+    {"host.gpu.mig.memory.free", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "As host.gpu.memory.free, of one MIG instance."},
+    {"host.gpu.mig.memory.total", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
+     "Memory of one MIG instance."},
+    {"host.gpu.mig.graphics.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.graphics.active, of the GPU instance that one MIG device belongs to, as a share "
+     "of that instance."},
+    {"host.gpu.mig.sm.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.sm.active, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance; values above 1 have been seen and are kept."},
+    {"host.gpu.mig.sm.occupancy", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.sm.occupancy, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance."},
+    {"host.gpu.mig.pipe.integer", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.pipe.integer, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance."},
+    {"host.gpu.mig.pipe.tensor", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.pipe.tensor, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance."},
+    {"host.gpu.mig.pipe.fp64", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.pipe.fp64, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance."},
+    {"host.gpu.mig.pipe.fp32", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.pipe.fp32, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance."},
+    {"host.gpu.mig.pipe.fp16", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.pipe.fp16, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance."},
+    {"host.gpu.mig.dram.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
+     "As host.gpu.dram.active, of the GPU instance that one MIG device belongs to, as a share of "
+     "that instance."},
+});
+
+}  // namespace corral::metric::rows

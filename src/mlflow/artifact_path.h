@@ -1,0 +1,23 @@
+// The path of an artifact as a client of MLflow sends it, checked before any store sees it.
+//
+// The name that is used is the text itself: "img%step%1%timestamp%1795" (MLflow 2's log_image) is a
+// file of that name, whatever an escape in it would mean. But who comes from outside may encode a
+// way out more than once, for some program on the way to decode: what the text becomes when it is
+// decoded again and again may not lead out of the root, either. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace corral::mlflow {
+
+// The path relative to its root, without a slash at its end; empty for the root itself. `text` is
+// decoded already, as often as its way asks for (once in a URL).
+// kInvalidArgument ("Invalid path: ...") for absolute paths, also Windows', for "." and ".." and
+// empty segments, '#', backslashes, NUL and other control characters, for what is not UTF-8, and
+// for ".." or a slash at the front behind any number of encodings.
+Result<std::string> artifact_path(std::string_view text);
+
+}  // namespace corral::mlflow

@@ -1,0 +1,72 @@
+// ApiError: how MLflow's interface says no. {"error_code": "NAME", "message": "..."} with the HTTP
+// status that its clients expect (https://mlflow.org/docs/latest/rest-api.html; the statuses are
+// those of its server). Clients look at the name and show the text; they try statuses 408, 429 and
+// 5xx again for minutes, so bad input is never one of those. Pure, any thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+#include "core/result.h"
+
+namespace corral::mlflow {
+
+enum class ErrorCode : unsigned char {
+  kInvalidParameterValue,
+  kBadRequest,
+  kResourceAlreadyExists,
+  kResourceDoesNotExist,
+  kEndpointNotFound,
+  kInvalidState,  // 400 here: an answer of 500 would be tried again for minutes
+  kPermissionDenied,
+  kUnauthenticated,
+  kNotImplemented,
+  kRequestTooLarge,
+  kTemporarilyUnavailable,
+  kNoSpace,
+  kInternal,
+};
+
+struct ApiError {
+  ErrorCode code = ErrorCode::kInternal;
+  std::string message;
+};
+template <class T = void>
+using Answer = tl::expected<T, ApiError>;
+
+int status_of(ErrorCode code);
+std::string_view name_of(ErrorCode code);
+// The JSON body.
+std::string body_of(const ApiError& error);
+// What the store or another part of Corral says, in MLflow's words.
+ApiError api_error(const Error& error);
+
+tl::unexpected<ApiError> refuse(ErrorCode code, std::string message);
+tl::unexpected<ApiError> invalid(std::string message);
+
+}  // namespace corral::mlflow
+
+// Evaluates to the value of an Answer, or returns its ApiError; a Result's Error is translated.
+#define TRY_API(...)                                                             \
+  __extension__({                                                                \
+    auto corral_api_result = (__VA_ARGS__);                                      \
+    if (!corral_api_result)                                                      \
+      return ::tl::unexpected<::corral::mlflow::ApiError>(                       \
+          ::corral::mlflow::as_api_error(std::move(corral_api_result).error())); \
+    ::corral::mlflow::detail::take(std::move(corral_api_result));                \
+  })
+
+namespace corral::mlflow {
+inline ApiError as_api_error(ApiError error) { return error; }
+inline ApiError as_api_error(const Error& error) { return api_error(error); }
+namespace detail {
+template <class T, class E>
+T take(tl::expected<T, E>&& r) {
+  return *std::move(r);
+}
+template <class E>
+void take(tl::expected<void, E>&&) {}
+}  // namespace detail
+}  // namespace corral::mlflow

@@ -1,0 +1,43 @@
+// radT's span batches: artifacts radt-trace/spans-NNNNNN.jsonl.gz of its client (since 0.2.30).
+//
+// Lines of gzipped JSON: ["s", id, parent or null, trace, name, attributes or null, start ns] and
+// ["e", id, end ns], ids being integers of one process. A begin and its end may lie in different
+// batches, and either may be lost: they become phases of one id that meet in the store. A file that
+// was cut short (its client was killed) gives what is whole of it. Spans of a thread that says its
+// `thread_id` have a lane of their own; arrows (in_flow_id, out_flow_id) become links where both
+// ends are in one file. Bounded in memory whatever the file unfolds to. Pure, any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "codec/frame.h"
+#include "core/result.h"
+
+namespace corral::mlflow {
+
+struct RadtBatch {
+  std::int64_t begins = 0;
+  std::int64_t ends = 0;
+  std::int64_t bad = 0;    // lines that are none of these
+  bool truncated = false;  // it ends too early, or is damaged from somewhere on
+};
+
+inline constexpr std::string_view kRadtFolder = "radt-trace/";
+inline constexpr std::string_view kRadtLane = "radt";  // of threads that do not say which
+inline constexpr std::size_t kRadtLineBytes = 1u << 20;
+// Of one file: its client closes it after 200,000 records.
+inline constexpr std::int64_t kRadtRecords = 20'000'000;
+
+// Whether this artifact of a run is one.
+bool is_radt_batch(std::string_view path);
+
+using TakePhases = std::function<Result<>(std::span<const codec::PhaseRecord>)>;
+// Calls `take` with as many phases at a time as one frame holds; its error ends the reading and is
+// given back. kInvalidArgument: no gzip at all; kTooLarge.
+Result<RadtBatch> read_radt_spans(std::string_view gzip, const TakePhases& take);
+
+}  // namespace corral::mlflow

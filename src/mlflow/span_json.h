@@ -1,0 +1,17 @@
+// A span as MLflow's databases keep it: the JSON text in `spans.content`, since 3.5.
+//
+// Values of attributes are JSON texts of their own there; here they are what those say, as OTLP
+// would have brought them. Ids in base64, in hex, or as trace ids of MLflow's. Pure, any thread.
+#pragma once
+
+#include <string_view>
+
+#include "core/result.h"
+#include "mlflow/span.h"
+
+namespace corral::mlflow {
+
+// kInvalidArgument, kUnprocessable: it is no such span, and why.
+Result<Span> parse_span_json(std::string_view content);
+
+}  // namespace corral::mlflow

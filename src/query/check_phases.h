@@ -1,0 +1,25 @@
+// Whether a run's phases are whole: what `corral show --check-trace` says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+struct PhaseCheck {
+  store::PhaseCounts counts;
+  // Phases that overlap another one of their lane without nesting; lanes of all of a run's traces,
+  // or of all of radT's threads, are no lanes of one thread and not counted.
+  std::int64_t overlaps = 0;
+  std::vector<std::string> problems;  // in words; empty: all is well
+};
+
+// Of a run that still runs, what has not ended is no problem. Streamed: memory does not grow.
+Result<PhaseCheck> check_phases(store::Store& store, RunId run);
+
+}  // namespace corral::query

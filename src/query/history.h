@@ -1,0 +1,55 @@
+// The history of a series as MLflow's interface tells it: every point, by time, step and value;
+// points that agree in all three are one (a client may send a batch again).
+//
+// A history is read page by page, each from the place where the one before it ended: a page reads
+// the blocks and chunks that its own time touches. Damaged parts are left out. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+struct HistoryPoint {
+  std::int64_t time_ms = 0;  // UTC
+  std::int64_t step = 0;     // 0 where the point has none
+  double value = 0;
+};
+// The order of a history.
+bool history_less(const HistoryPoint& a, const HistoryPoint& b);
+// Of ns, rounded down.
+constexpr std::int64_t history_ms(std::int64_t ns) {
+  constexpr std::int64_t kNsPerMs = 1'000'000;
+  return ns / kNsPerMs - (ns % kNsPerMs < 0 ? 1 : 0);
+}
+
+// The points at `time_ms` but the first `skip` of them, and all later ones.
+struct HistoryPlace {
+  std::int64_t time_ms = std::numeric_limits<std::int64_t>::min();
+  std::size_t skip = 0;
+  bool operator==(const HistoryPlace&) const = default;
+};
+
+struct HistoryPage {
+  std::vector<HistoryPoint> points;
+  std::optional<HistoryPlace> next;  // where the rest begins; nothing: there is none
+};
+
+// A page that is large enough to cost little more than its points.
+inline constexpr std::size_t kHistoryPagePoints = 25'000;
+
+// At most `most` points. In memory: those, and all of one millisecond.
+Result<HistoryPage> history_page(store::Store& store, SeriesId series, const HistoryPlace& from,
+                                 std::size_t most);
+// The same over a view of the series.
+Result<HistoryPage> history_page(store::PointView& view, SeriesId series, const HistoryPlace& from,
+                                 std::size_t most);
+
+}  // namespace corral::query

@@ -1,0 +1,53 @@
+// Reduces a path of points in the plane to what lights the same pixels.
+//
+// The rasteriser this holds for maps points to the cells of a width x height grid and joins the
+// cells of consecutive points. While a path stays in one column of cells it lights the rows between
+// the least and the greatest, so of each such stay the first, lowest, highest and last point do (M4
+// without the need of an x that only grows); then likewise for stays in one row. A path that runs
+// one way along either axis keeps at most four points per column or row of pixels; one that jumps
+// about keeps all of its jumps. Memory: what is kept. One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace corral::query {
+
+struct PathPoint {
+  double x = 0, y = 0;
+  std::int64_t time = 0;  // UTC, ns
+  bool starts = false;    // the line from the point before does not lead here
+  bool operator==(const PathPoint&) const = default;
+};
+
+// From `low` to `high`, both inside, in `cells` cells.
+struct PixelAxis {
+  double low = 0, high = 1;
+  std::uint32_t cells = 1;
+  bool log = false;  // low > 0
+
+  [[nodiscard]] bool contains(double value) const { return value >= low && value <= high; }
+  // Of a value; outside ones lie beyond 0 or cells - 1, far ones at most 2^30 away.
+  [[nodiscard]] std::int64_t cell(double value) const;
+};
+
+struct PixelPlane {
+  PixelAxis x, y;
+};
+
+// Points of which a line within the plane may need: where neither it nor a neighbour of it is
+// inside in x the path is cut.
+std::vector<PathPoint> reduce_path(const std::vector<PathPoint>& path, const PixelPlane& plane);
+
+// Of points that are not joined: the first in each cell, at most `most`; those outside are left
+// out.
+struct PlacedPoints {
+  std::vector<PathPoint> points;
+  std::size_t left_out = 0;  // occupied cells beyond `most`
+};
+PlacedPoints reduce_points(const std::vector<PathPoint>& path, const PixelPlane& plane,
+                           std::size_t most);
+
+}  // namespace corral::query

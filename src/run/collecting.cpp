@@ -1,0 +1,201 @@
+// What Recording does with the samplers and with foreign sources.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/json.h"
+#include "run/collecting_cost.h"
+#include "run/recording.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+namespace corral::run {
+namespace {
+
+// How long a device's driver and the commands of sources are waited for at the end.
+constexpr Nanos kEndPatience{std::chrono::seconds(2)};
+// A shorter run tells what starting costs, not what collecting does.
+constexpr Nanos kCostSaidFrom{std::chrono::seconds(5)};
+
+namespace foreign = collect::foreign;
+
+foreign::Stream stream_of(codec::LogStream stream) {
+  return stream == codec::LogStream::kStderr ? foreign::Stream::kErr : foreign::Stream::kOut;
+}
+
+}  // namespace
+
+Result<> Recording::open_lanes(pid_t child, collect::PerfCounters perf) {
+  collect::SamplerOptions sampling{
+      .listeners = options_.listeners, .interval = options_.interval, .run_pid = child};
+  sampling.perf = std::move(perf);
+  sampling.library_path = options_.device_library;
+  lanes_ = TRY(collect::Lanes::open(std::move(sampling)));
+  told_unavailable_.resize(lanes_->all().size());
+  feed_.emplace(lanes_->all(), series_ids_);
+  return {};
+}
+
+void Recording::open_sources() {
+  if (!options_.sources.otlp.empty())
+    otlp_ = std::make_unique<OtlpSources>(options_.sources.otlp, points_);
+  if (options_.sources.empty()) return;
+  std::error_code error;
+  auto opened = foreign::ForeignSources::open(options_.sources,
+                                              {.directory = sys::fs::current_path(error).string(),
+                                               .environment = sys::own_environment(),
+                                               .queue = &points_});
+  if (!opened) return notices_.warn("no sources are recorded: " + opened.error().message);
+  sources_ = std::move(*opened);
+}
+
+void Recording::open_stall_watch(pid_t child) {
+  const auto records = [&](std::string_view listener) {
+    return std::ranges::find(options_.listeners, listener) != options_.listeners.end();
+  };
+  const auto& configured = options_.sources.pressure;
+  stalls_ = std::make_unique<collect::StallWatch>(
+      configured.empty() ? collect::StallOptions{} : configured.front(),
+      collect::StallWatch::Place{
+          .run_pid = child, .host = records("proc"), .group = records("cgroup")});
+}
+
+void Recording::start_collecting() {
+  if (lanes_ != nullptr) {
+    lanes_->set_workload_sampling(workload_lock_.hold());
+    const auto started = lanes_->start();
+    if (!started) notices_.warn("no metrics are sampled: " + started.error().message);
+  }
+  if (stalls_ != nullptr) {
+    std::vector<codec::Fact> absent;
+    for (const auto& [source, reason] : stalls_->unavailable())
+      absent.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = reason});
+    journal_.facts(std::move(absent));
+    if (const auto started = stalls_->start(); !started)
+      notices_.warn("no events of pressure are recorded: " + started.error().message);
+  }
+  start_sources();
+}
+
+void Recording::start_sources() {
+  if (otlp_ != nullptr) otlp_->start();
+  if (sources_ == nullptr) return;
+  const auto& child = directory_.manifest().child;
+  const auto started = sources_->start(child ? child->pid : 0);
+  if (!started) notices_.warn("no sources are recorded: " + started.error().message);
+}
+
+void Recording::report_stalls() {
+  if (stalls_ == nullptr) return;
+  codec::EventsBody body;
+  for (collect::StallEvent& event : stalls_->take()) {
+    body.events.push_back({.time = event.time,
+                           .name = std::move(event.name),
+                           .origin = "corral",
+                           .attributes = std::move(event.attributes)});
+  }
+  if (body.events.empty()) return;
+  codec::Bundle bundle;
+  bundle.add(body);
+  journal_.bundle(bundle);
+}
+
+// A lane's absences, once it is open; later troubles as they come.
+void Recording::report_lanes() {
+  std::vector<codec::Fact> facts;
+  const auto lanes = lanes_->all();
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    if (told_unavailable_[i] || !lanes[i]->opened()) continue;
+    told_unavailable_[i] = true;
+    for (const auto& [source, reason] : lanes[i]->unavailable())
+      facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = reason});
+    for (const auto& [key, value] : lanes[i]->descriptions())
+      facts.push_back(
+          {.kind = codec::FactKind::kInfo, .key = "device." + key, .value = Json(value).dump()});
+  }
+  for (const auto& [source, text, missing] : lanes_->take_problems()) {
+    notices_.warn(fmt::format("listener {}: {}", source, text));
+    journal_.event(fmt::format("listener {}: {}", source, text), {});
+    if (missing)
+      facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = text});
+  }
+  if (!facts.empty()) journal_.facts(std::move(facts));
+}
+
+void Recording::sample_duties() {
+  if (lanes_ != nullptr) {
+    lanes_->set_workload_sampling(workload_lock_.hold());
+    lanes_->set_bytes_written(journal_.bytes_written());
+    report_lanes();
+    feed_->flush(journal_);
+  }
+  report_stalls();
+  report_losses();
+}
+
+void Recording::report_problem(const foreign::Problem& problem) {
+  const std::string line = fmt::format("source {}: {}", problem.source, problem.message);
+  if (problem.recovered) {
+    notices_.say(line);
+  } else {
+    notices_.warn(line);
+  }
+  journal_.event(line, {});
+}
+
+void Recording::source_duties() {
+  if (sources_ == nullptr && otlp_ == nullptr) return;
+  if (sources_ != nullptr) {
+    for (const foreign::Problem& problem : sources_->problems()) report_problem(problem);
+  }
+  if (otlp_ != nullptr) {
+    for (const foreign::Problem& problem : otlp_->problems()) report_problem(problem);
+  }
+  point_feed_.flush(journal_, workload_lock_.hold());
+  if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(told_points_, lost)) {
+    notices_.warn("points of sources are being dropped: they come faster than they can be stored");
+    journal_.facts(
+        {{.kind = codec::FactKind::kDrop, .key = "source points", .value = std::to_string(lost)}});
+  }
+}
+
+bool Recording::show_output() {
+  if (sources_ == nullptr || options_.sources.regex.empty()) return true;
+  const BootTime now = sys::boot_now();
+  return relay_.show([&](codec::LogStream stream, std::string_view bytes) {
+    sources_->feed_output(stream_of(stream), bytes, now);
+  });
+}
+
+void Recording::end_collecting() {
+  const BootTime deadline = sys::boot_now() + kEndPatience;
+  if (lanes_ != nullptr) {
+    for (const std::string& listener : lanes_->stop(deadline)) {
+      notices_.warn(
+          fmt::format("listener {}: its driver has not answered, its last values are "
+                      "missing",
+                      listener));
+    }
+  }
+  if (stalls_ != nullptr) stalls_->stop();
+  if (otlp_ != nullptr) otlp_->stop();
+  if (sources_ != nullptr) sources_->stop(sys::boot_now() + kEndPatience);
+}
+
+// After the spooler has ended: this thread shows the last of the output.
+void Recording::end_sources() {
+  if (sources_ == nullptr) return;
+  while (!show_output()) {
+  }
+  sources_->end_output(sys::boot_now());
+}
+
+void Recording::note_cost(BootTime end) {
+  if (lanes_ == nullptr) return;
+  const CollectingCost cost =
+      measure_cost(*lanes_, end - directory_.manifest().started, journal_.bytes_written());
+  journal_.facts(facts_of(cost));
+  if (cost.wall >= kCostSaidFrom) summary_ = summary_of(cost);
+}
+
+}  // namespace corral::run

@@ -1,0 +1,56 @@
+// Delivery: how the relay waits until the server has what was spooled.
+//
+// The relay asks, the upload thread answers: a round of uploading that began after the question and
+// left nothing unsent, or that failed. So the thread that finds and starts servers stays the only
+// one, and a relay without a server knows at once why. Any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+
+#include "core/result.h"
+#include "core/time.h"
+
+namespace corral::run {
+
+class Delivery {
+ public:
+  // Relay: something was spooled.
+  void note_written() { ++written_; }
+  // Relay: returns when everything that was spooled before this call is stored, or with the upload
+  // thread's error; kUnavailable when it takes longer than `patience`, or once `cancelled` is set
+  // and wake() called.
+  Result<> flush(Nanos patience, const std::atomic<bool>& cancelled);
+  // Relay: the server did not answer though the last round went well. The next flush() asks again.
+  void doubt();
+
+  // Upload thread, before and after a round. True: the connection that there is was found dead.
+  [[nodiscard]] bool begin();
+  void end(const Result<bool>& idle);
+  // Upload thread: a pause that ends early when somebody waits, on wake() and on a stop.
+  void pause(const std::stop_token& stop, Nanos length);
+  void wake();
+  // Any other thread: a pause that ends early on a stop alone. False: close() was called.
+  bool sleep(const std::stop_token& stop, Nanos length);
+  // Nobody will upload any more.
+  void close();
+
+ private:
+  std::atomic<std::uint64_t> written_{1};
+  std::atomic<std::uint64_t> stored_{0};  // what written_ was when the last good round began
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t asked_ = 0;
+  std::uint64_t answered_ = 0;  // questions that a finished round took into account
+  std::uint64_t taken_ = 0;     // of the round that is under way
+  std::uint64_t round_written_ = 0;
+  bool woken_ = false;
+  bool doubted_ = false;
+  bool closed_ = false;
+  Result<> last_;
+};
+
+}  // namespace corral::run

@@ -1,0 +1,82 @@
+// OtlpReceiver: one [otlp.NAME]: a small HTTP server that OpenTelemetry's exporters of metrics send
+// to, on the loopback or a Unix socket.
+//
+// Flow: POST /v1/metrics (protobuf or JSON, gzip or not) -> mlflow/otlp_metrics -> names and labels
+// as a Prometheus endpoint's -> PointQueue. Deltas are added up, so that all that counts is a
+// counter. A request is taken whole, but for what is over the source's limits, which is told to the
+// client as OTLP's partial success; one that cannot be read is answered with 400 and changes
+// nothing. Browsers are turned away: no page may write into a run. Threads are its own, few and
+// idle until a client calls.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "collect/foreign/config.h"
+#include "collect/foreign/emitter.h"
+#include "collect/foreign/relabel.h"
+#include "http/server.h"
+#include "mlflow/otlp_metrics.h"
+
+namespace corral::run {
+
+class OtlpReceiver {
+ public:
+  static constexpr std::size_t kBodyBytes = 8u << 20;  // also after it was unpacked
+
+  // Binds; clients may connect from now on. kUnavailable when somebody else listens there.
+  static Result<std::unique_ptr<OtlpReceiver>> open(const collect::foreign::OtlpSource& source,
+                                                    collect::foreign::PointQueue& queue,
+                                                    collect::foreign::ProblemBox& problems);
+  ~OtlpReceiver();
+  OtlpReceiver(const OtlpReceiver&) = delete;
+  OtlpReceiver& operator=(const OtlpReceiver&) = delete;
+
+  // For OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://127.0.0.1:4318/v1/metrics"; of a Unix socket
+  // "unix:/path".
+  [[nodiscard]] const std::string& url() const { return url_; }
+
+  // Answers from now on.
+  Result<> start();
+  // Answers what is under way and nothing more. Harmless when not started or again.
+  void stop();
+
+ private:
+  using Labels = std::vector<std::pair<std::string, std::string>>;
+  // A series as clients send it.
+  struct Sent {
+    std::string name;
+    Labels labels;
+  };
+  // A series as it is recorded.
+  struct Kept {
+    double total = 0;  // of deltas
+    std::int64_t time_ns = 0;
+  };
+
+  OtlpReceiver(const collect::foreign::OtlpSource& source, collect::foreign::Relabel relabel,
+               collect::foreign::PointQueue& queue, collect::foreign::ProblemBox& problems);
+  Result<> bind(const std::string& listen);
+  http::Response handle(const http::Request& request);
+  std::uint64_t record(const std::vector<mlflow::OtlpNumbers>& groups);
+  void learn(const std::vector<mlflow::OtlpNumbers>& groups);
+  bool record(const mlflow::OtlpNumber& number, const mlflow::SpanAttributes& resource);
+
+  collect::foreign::Relabel relabel_;
+  collect::foreign::Emitter emitter_;
+  std::size_t max_series_;
+  std::deque<Sent> sent_;                        // all there were, up to a limit
+  std::unordered_map<std::string, bool> known_;  // their keys
+  std::unordered_map<std::string, Kept> kept_;   // by name, NUL, source
+  Nanos utc_minus_boot_{};
+  http::Listener listener_;
+  std::string path_;  // of a Unix socket
+  std::string url_;
+  std::unique_ptr<http::HttpServer> server_;  // last: its threads use the rest
+};
+
+}  // namespace corral::run

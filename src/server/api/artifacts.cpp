@@ -1,0 +1,91 @@
+// Artifacts of a run, by the native API: list, content, upload.
+#include <fmt/core.h>
+
+#include "core/json.h"
+#include "mlflow/artifact_path.h"
+#include "query/select.h"
+#include "server/api/handlers.h"
+#include "server/api/write.h"
+#include "server/artifact_files.h"
+#include "server/artifact_upload.h"
+#include "store/tracking/runs.h"
+
+namespace corral::server::api {
+namespace {
+
+using store::artifacts::ArtifactStore;
+
+struct Place {
+  ArtifactStore* store = nullptr;
+  std::string path;
+};
+
+// Whether a file is to be read or to be stored there.
+enum class Use : std::uint8_t { kRead, kStore };
+
+// Where `inside` of the run that the request names is stored.
+Result<Place> place_of(const Request& request, Context& context, std::string_view inside,
+                       Use use = Use::kRead) {
+  if (context.artifacts == nullptr)
+    return fail(Code::kUnsupported, "this server stores no artifacts");
+  const RunId id = TRY(query::select_run(context.store, request.param("run")));
+  std::optional<store::tracking::RunRow> run;
+  const auto find = [&](store::sql::Reading& reading) -> Result<> {
+    run = TRY(store::tracking::run(reading.db, id));
+    return {};
+  };
+  if (use == Use::kRead) TRY(context.store.inspect(find));
+  if (use == Use::kStore) run = TRY(run_for_upload(context, id));
+  if (!run) return fail(Code::kNotFound, fmt::format("there is no run {}", id.hex()));
+  std::string path = TRY(path_in_store(*context.artifacts, run->artifact_uri, inside));
+  return Place{.store = context.artifacts, .path = std::move(path)};
+}
+
+Result<std::string> list(const Request& request, Context& context) {
+  const std::string inside =
+      TRY(corral::mlflow::artifact_path(request.query_value("path").value_or("")));
+  const Place place = TRY(place_of(request, context, inside));
+  const auto entries = TRY(place.store->list(place.path));
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().member("path", inside).key("entries").begin_array();
+  for (const auto& entry : entries) {
+    json.begin_object().member("name", entry.name).member("is_dir", entry.is_dir);
+    if (!entry.is_dir) json.key("size").value_string(static_cast<std::int64_t>(entry.size));
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return body;
+}
+
+Result<Response> content(const Request& request, Context& context) {
+  const Place place = TRY(place_of(request, context, request.param("path")));
+  const bool download = request.query_value("download").has_value();
+  auto reader = TRY(place.store->open(place.path));
+  return file_response(request, place.path, std::move(reader),
+                       download ? Disposition::kAttachment : Disposition::kInline);
+}
+
+Result<> upload(const Request& request, Context& context) {
+  const Place place = TRY(place_of(request, context, request.param("path"), Use::kStore));
+  return receive_file(request, context, place.path);
+}
+
+}  // namespace
+
+Response list_artifacts(const Request& request, Context& context) {
+  Result<std::string> body = list(request, context);
+  return body ? json_response(*std::move(body)) : error_response(body.error());
+}
+
+Response get_artifact(const Request& request, Context& context) {
+  Result<Response> response = content(request, context);
+  return response ? *std::move(response) : error_response(response.error());
+}
+
+Response put_artifact(const Request& request, Context& context) {
+  const Result<> done = upload(request, context);
+  return done ? json_response("{}") : error_response(done.error());
+}
+
+}  // namespace corral::server::api

@@ -1,0 +1,25 @@
+// What "the same phase of another run" is: its window, and which series of that run belong to the
+// request's. Reads the store; any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "core/result.h"
+#include "query/changes.h"
+#include "server/api/change_request.h"
+#include "store/store.h"
+
+namespace corral::server::api {
+
+struct FoundReference {
+  RunId run;
+  query::ChangeWindow window;
+  std::uint32_t unmatched = 0;  // series of the request that this run has no counterpart of
+};
+
+// Puts the counterparts (by name, source, kind and unit) into the request as its baseline and takes
+// those without one out of it. kNotFound: no such run or phase, kConflict: the phase has not ended.
+Result<FoundReference> apply_reference(store::Store& store, const ChangeReference& reference,
+                                       query::ChangesRequest& request);
+
+}  // namespace corral::server::api

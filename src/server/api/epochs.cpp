@@ -1,0 +1,143 @@
+// Epochs of runs.
+#include "query/epochs.h"
+
+#include <algorithm>
+#include <span>
+
+#include "metric/foreign.h"
+#include "query/select.h"
+#include "server/api/epoch_request.h"
+#include "server/api/handlers.h"
+#include "server/api/write.h"
+#include "store/page/epoch_phases.h"
+#include "store/sql/latest_metrics.h"
+
+namespace corral::server::api {
+namespace {
+
+struct RunEpochs {
+  RunId run;
+  query::Epochs epochs;
+  std::string_view from = {};  // "phases", "metric"; empty: none
+  std::optional<std::int64_t> first_step = {};
+};
+
+// "index" or "epoch" of the phase's attributes, else the number in its name.
+std::optional<std::int64_t> index_of(const store::page::NamedPhase& phase,
+                                     const query::EpochName& name) {
+  for (const auto& [key, value] : phase.attributes) {
+    if (key != "index" && key != "epoch") continue;
+    if (const auto json = Json::parse(value); json && json->as_int() != nullptr)
+      return *json->as_int();
+  }
+  return name.index;
+}
+
+// Sets the epochs and the first step that phases tell of.
+Result<> read_phases(store::Store& store, RunEpochs& out) {
+  // Each rank has its own.
+  constexpr std::size_t kMostPhases = 2 * query::kMostEpochs;
+  std::vector<query::EpochPhase> phases;
+  bool more = false;
+  const auto read = [&](store::sql::Reading& reading) -> Result<> {
+    const auto named = TRY(store::page::epoch_phases(reading.db, out.run, kMostPhases));
+    more = named.size() == kMostPhases;
+    for (const store::page::NamedPhase& phase : named) {
+      const query::EpochName name = query::epoch_name(phase.name);
+      if (!name.is_epoch) continue;
+      phases.push_back({.lane = phase.lane,
+                        .start = ns_of(phase.start),
+                        .end = phase.end ? std::optional(ns_of(*phase.end)) : std::nullopt,
+                        .index = index_of(phase, name)});
+    }
+    if (const auto first = TRY(store::page::first_step(reading.db, out.run)))
+      out.first_step = ns_of(*first);
+    return {};
+  };
+  TRY(store.inspect(read));
+  out.epochs = query::epochs_of_phases(std::move(phases));
+  out.epochs.more = out.epochs.more || more;
+  if (!out.epochs.epochs.empty()) out.from = "phases";
+  return {};
+}
+
+bool is_epoch_metric(const store::Series& series) {
+  return series.owner == metric::Owner::kRun && series.kind == metric::Kind::kGauge &&
+         series.points > 0 && query::epoch_name(series.name).is_epoch &&
+         !query::epoch_name(series.name).index;
+}
+
+Result<> read_metrics(store::Store& store, const store::Run& run, RunEpochs& out) {
+  const std::vector<store::Series> all = TRY(store.series_of(run.id));
+  if (!out.first_step) {
+    for (const store::Series& series : all) {
+      const bool own = series.owner == metric::Owner::kRun && !metric::find_foreign(series.name);
+      if (!own || !series.first_step) continue;
+      const std::int64_t first = ns_of(series.first);
+      out.first_step = std::min(out.first_step.value_or(first), first);
+    }
+  }
+  if (!out.from.empty()) return {};
+  const auto metric = std::ranges::find_if(all, is_epoch_metric);
+  if (metric == all.end()) return {};
+  const std::vector<SeriesId> ids{metric->id};
+  const auto read = [&](store::PointView& view) -> Result<> {
+    out.epochs = TRY(query::epochs_of_metric(view, metric->id, ns_of(run.start)));
+    return {};
+  };
+  TRY(store.view(ids, read));
+  if (!out.epochs.epochs.empty()) out.from = "metric";
+  return {};
+}
+
+Result<RunEpochs> epochs_of(store::Store& store, const std::string& text) {
+  RunEpochs out{.run = TRY(query::select_run(store, text)), .epochs = {}};
+  const auto run = TRY(store.run(out.run));
+  if (!run) return fail(Code::kNotFound, "the run was removed: " + out.run.hex());
+  TRY(read_phases(store, out));
+  TRY(read_metrics(store, *run, out));
+  return out;
+}
+
+constexpr std::size_t kPage = 10'000;
+
+void write_epochs(JsonWriter& json, const RunEpochs& one, std::size_t skip) {
+  const std::span all = one.epochs.epochs;
+  const auto page = all.subspan(std::min(skip, all.size()));
+  const bool more = page.size() > kPage || (!page.empty() && one.epochs.more);
+  json.begin_object().member("run", one.run.hex()).key("from");
+  if (one.from.empty()) {
+    json.null();
+  } else {
+    json.value(one.from);
+  }
+  json.key("first_step_ns");
+  write_integer(json, one.first_step);
+  json.key("epochs").begin_array();
+  for (const query::Epoch& epoch : page.first(std::min(page.size(), kPage))) {
+    json.begin_object().member("index", epoch.index).key("start_ns");
+    json.value_string(epoch.start).key("end_ns");
+    write_integer(json, epoch.end);
+    json.end_object();
+  }
+  json.end_array().member("more", more).end_object();
+}
+
+}  // namespace
+
+Response epochs(const Request& request, Context& context) {
+  const auto question = parse_epochs_request(request.body);
+  if (!question) return bad_body(question.error());
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("runs").begin_array();
+  for (const std::string& run : question->runs) {
+    const Result<RunEpochs> one = epochs_of(context.store, run);
+    if (!one) return error_response(one.error(), {.field = "runs", .position = std::nullopt});
+    write_epochs(json, *one, question->skip);
+  }
+  json.end_array().end_object();
+  return json_response(std::move(body));
+}
+
+}  // namespace corral::server::api

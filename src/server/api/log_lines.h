@@ -1,0 +1,87 @@
+// Finding a text in the lines of a run's output, as its chunks come in the order in which they were
+// stored.
+//
+// Lines end with \n or \r (progress bars draw over themselves) and may span chunks, also of another
+// stream in between; what comes after a gap is a new line. A line longer than kMostLine is searched
+// in pieces that overlap by kOverlap, so that its part in memory is bounded; patterns are RE2's,
+// whose time is linear in the text. One thread.
+#pragma once
+
+#include <re2/re2.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "store/page/logs.h"
+#include "store/store.h"
+
+namespace corral::server::api {
+
+inline constexpr std::size_t kMostLine = 64u << 10;
+inline constexpr std::size_t kOverlap = 4u << 10;
+inline constexpr std::size_t kMostExcerpt = 1000;  // bytes of a line that are given
+
+struct LogPattern {
+  std::string text;
+  bool regex = false;
+  bool case_sensitive = false;
+};
+// kInvalidArgument: no regular expression, or one that needs too much memory.
+Result<std::unique_ptr<const RE2>> compile(const LogPattern& pattern);
+
+// The first match in a line.
+struct LogMatch {
+  codec::LogStream stream = codec::LogStream::kStdout;
+  std::int64_t offset = 0;             // of the line as given, in the stream
+  std::string line;                    // UTF-8, of a long line what stands around the match
+  std::size_t column = 0, length = 0;  // of the match in `line`, in UTF-16 units
+  std::int64_t row = 0;                // of the place before the chunk in which the line begins
+  UtcTime time;                        // of that chunk
+};
+
+class LogSearch {
+ public:
+  // `searched`: up to where the streams were searched before. All must outlive it.
+  LogSearch(const RE2& pattern, const store::page::PerStream& searched, std::size_t limit)
+      : pattern_(pattern), searched_(searched), limit_(limit) {
+    for (const auto stream : store::page::kLogStreams) state(stream).end = searched[stream];
+  }
+
+  // What of the chunk was searched before is passed over. False: the limit was reached before the
+  // chunk's end, and it has to come again.
+  bool take(const store::LogChunk& chunk);
+  // The output ends here: so do the lines.
+  void finish();
+
+  [[nodiscard]] const std::vector<LogMatch>& matches() const { return matches_; }
+  // Where the first line begins that was not searched whole, of each stream.
+  [[nodiscard]] const store::page::PerStream& searched() const { return searched_; }
+
+ private:
+  struct State {
+    std::string line;      // what is there of the newest line
+    std::size_t seen = 0;  // of it, searched as part of the piece before
+    std::int64_t end = 0;  // of the bytes taken
+    std::int64_t row = 0;  // of the place before the chunk in which the line begins
+    UtcTime time;
+  };
+  State& state(codec::LogStream stream) { return states_.at(static_cast<std::size_t>(stream) - 1); }
+  void end_line(codec::LogStream stream, std::size_t separator);
+  void cut_line(codec::LogStream stream);
+  void search_line(codec::LogStream stream);
+  [[nodiscard]] bool full() const { return matches_.size() >= limit_; }
+
+  const RE2& pattern_;
+  store::page::PerStream searched_;
+  const std::size_t limit_;
+  std::array<State, store::page::kLogStreams.size()> states_;
+  std::vector<LogMatch> matches_;
+};
+
+}  // namespace corral::server::api

@@ -1,0 +1,29 @@
+// Files of runs as they arrive over HTTP.
+//
+// Where the first file of a run lies, all of its files lie from then on, whichever experiment the
+// run is moved to. A file whose run was removed before it was whole goes as the run's others went.
+// Blocks; any thread.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "server/context.h"
+#include "server/http_types.h"
+#include "store/tracking/runs.h"
+
+namespace corral::server {
+
+// Stores the request's body at a path of the store; nothing of it remains after an error.
+// kNotFound: the run that the path names is removed.
+Result<> receive_file(const Request& request, Context& context, std::string_view path);
+// Its two halves, for a file that comes another way: before its first byte, and when it is there.
+Result<> expect_file(Context& context, std::string_view path);
+Result<> settle_file(Context& context, std::string_view path);
+
+// The run, whose artifact_uri stays what it is; nothing: there is none.
+Result<std::optional<store::tracking::RunRow>> run_for_upload(Context& context, RunId id);
+
+}  // namespace corral::server

@@ -1,0 +1,24 @@
+// Routes of MLflow's interface: /api/{2.0,3.0}/... and /ajax-api/{2.0,3.0}/..., which is the same.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "server/mlflow/call.h"
+
+namespace corral::server::mlflow {
+
+struct Rpc {
+  Method method;
+  std::string_view path;  // behind the prefix: "/2.0/mlflow/runs/get", with {names} as routes have
+  Body (*call)(Message& in, Context& context) = nullptr;
+  Response (*raw)(const Request& request, Context& context) = nullptr;  // instead of `call`
+  Response (*stream)(Message& in, Context& context) = nullptr;          // likewise
+};
+std::span<const Rpc> rpcs();
+
+// Of a path that speaks_mlflow() (refusal.h): the answer, an error of MLflow's form for paths and
+// methods that are not there.
+Response dispatch(Request request, Context& context);
+
+}  // namespace corral::server::mlflow

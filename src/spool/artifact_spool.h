@@ -1,0 +1,42 @@
+// Artifacts that wait for the server: files of a run, copied into its directory.
+//
+//   <run>/artifacts/<32 hex digits>/name   the run's id, a line feed, the artifact's path
+//                                   data   the file
+//
+// A folder gets its name when both are whole (rename); one with any other name is being made, or
+// was left by a kill. The Python package writes them (corral.artifact), and the relay when it has
+// no server. Whoever uploads the run's directory deletes each once the server has it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "sys/fd.h"
+#include "sys/file.h"
+
+namespace corral::spool {
+
+namespace fs = std::filesystem;
+
+struct WaitingArtifact {
+  fs::path place;
+  RunId run;
+  std::string path;  // "model/weights.bin"
+  fs::file_time_type kept{};
+};
+// The oldest first: of two with one path the newer is to stay. One whose name cannot be read is
+// left out.
+std::vector<WaitingArtifact> waiting_artifacts(const fs::path& run_directory);
+bool has_waiting_artifacts(const fs::path& run_directory);
+// Copies the file's bytes from its start; blocks shared where the filesystem can.
+Result<> keep_artifact(const fs::path& run_directory, RunId run, std::string_view path, int file);
+// The file, to be read.
+Result<sys::Fd> open_artifact(const WaitingArtifact& artifact);
+void forget_artifact(const WaitingArtifact& artifact);
+// The server will never take it: kept in the run's `refused` for a person.
+Result<> put_artifact_aside(const fs::path& run_directory, const WaitingArtifact& artifact);
+
+}  // namespace corral::spool

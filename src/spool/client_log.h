@@ -1,0 +1,58 @@
+// ClientLog: what programs log through the supervisor's relay (run/mlflow/), as sessions of their
+// own beside the supervisor's.
+//
+//   <run>/mlflow/<session>/session               the session's description: one frame
+//                          NNNNNNNNNNNN.frames   its frames (frame_log.h)
+//                          closed                nothing more will come
+//
+// A session belongs to the run of the directory or to one that the program made below it. Whoever
+// uploads the run's directory uploads these with it and deletes each when all of it is stored.
+// Thread-safe as a Journal is.
+#pragma once
+
+#include <vector>
+
+#include "spool/journal.h"
+
+namespace corral::spool {
+
+class ClientLog {
+ public:
+  // Makes <run_directory>/mlflow/<a new session>. `limit`: bytes, as Journal's.
+  static Result<ClientLog> create(const fs::path& run_directory, const codec::SessionBody& session,
+                                  std::int64_t limit);
+
+  void bundle(const codec::Bundle& bundle) { journal_.bundle(bundle); }
+  void run_end(const codec::RunEndBody& body) { journal_.run_end(body); }
+  // The last call.
+  void close();
+
+  [[nodiscard]] SessionId session() const { return session_; }
+  [[nodiscard]] std::uint64_t dropped() const { return journal_.dropped(); }
+  [[nodiscard]] std::string drop_reason() const { return journal_.drop_reason(); }
+
+ private:
+  ClientLog(fs::path path, SessionId session, Journal journal)
+      : path_(std::move(path)), session_(session), journal_(std::move(journal)) {}
+  fs::path path_;
+  SessionId session_;
+  Journal journal_;
+};
+
+struct ClientLogPlace {
+  fs::path path;
+  SessionId session;
+  codec::SessionBody description;
+};
+// The sessions of a run's directory.
+std::vector<SessionId> client_logs(const fs::path& run_directory);
+// An error: its description is not whole yet, or never came to be because of a kill; then it holds
+// nothing.
+Result<ClientLogPlace> find_client_log(const fs::path& run_directory, SessionId session);
+bool is_closed(const ClientLogPlace& log);
+// Bytes of all frame files of the run's client logs.
+std::int64_t client_log_bytes(const fs::path& run_directory);
+// Cuts off what kills left half written. Only while nobody writes.
+void repair_client_logs(const fs::path& run_directory);
+
+}  // namespace corral::spool

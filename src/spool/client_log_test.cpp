@@ -1,0 +1,135 @@
+// Sessions of programs that log through the supervisor: what survives on disk, and who reads it.
+#include "spool/client_log.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "spool/artifact_spool.h"
+#include "spool/call_spool.h"
+#include "spool/spool_test_support.h"
+
+namespace corral::spool {
+namespace {
+
+codec::SessionBody session_of(RunId run) {
+  codec::SessionBody session;
+  session.run = run;
+  session.workload = own_workload_of(run);
+  session.experiment = "default";
+  session.run_name = "child";
+  session.host = "here";
+  session.role = "mlflow";
+  return session;
+}
+
+codec::Bundle tag(const std::string& key) {
+  codec::Bundle bundle;
+  bundle.add(codec::FactsBody{{{.kind = codec::FactKind::kTag, .key = key, .value = "v"}}});
+  return bundle;
+}
+
+TEST(ClientLog, IsFoundWithItsDescriptionAndFrames) {
+  const TestDirectory directory;
+  const RunId run = RunId::random();
+  auto log = ClientLog::create(directory.path(), session_of(run), 1 << 20).value();
+  log.bundle(tag("a"));
+  ASSERT_EQ(client_logs(directory.path()), std::vector{log.session()});
+  const ClientLogPlace place = find_client_log(directory.path(), log.session()).value();
+  EXPECT_EQ(place.description, session_of(run));
+  EXPECT_EQ(FrameLogReader(place.path).last().value(), 2u);  // its description and the tag
+  EXPECT_FALSE(is_closed(place));
+  log.close();
+  EXPECT_TRUE(is_closed(place));
+  EXPECT_GT(client_log_bytes(directory.path()), 0);
+}
+
+TEST(ClientLog, WithoutAWholeDescriptionItHoldsNothing) {
+  const TestDirectory directory;
+  const SessionId session = SessionId::random();
+  const fs::path path = directory.path() / "mlflow" / session.hex();
+  ASSERT_TRUE(sys::make_directories(path));
+  EXPECT_FALSE(find_client_log(directory.path(), session));
+  ASSERT_TRUE(sys::replace_file(path / "session", "CRFR"));
+  EXPECT_FALSE(find_client_log(directory.path(), session));
+}
+
+TEST(ClientLog, AFrameThatAKillCutShortIsRepairedAway) {
+  const TestDirectory directory;
+  auto log = ClientLog::create(directory.path(), session_of(RunId::random()), 1 << 20).value();
+  log.bundle(tag("a"));
+  log.bundle(tag("b"));
+  const ClientLogPlace place = find_client_log(directory.path(), log.session()).value();
+  const fs::path file = frame_file(place.path, 1);
+  ASSERT_EQ(::truncate(file.c_str(), static_cast<off_t>(fs::file_size(file)) - 3), 0);
+  repair_client_logs(directory.path());
+  EXPECT_EQ(FrameLogReader(place.path).last().value(), 2u);
+  EXPECT_EQ(FrameLogReader(place.path).read(0, 1 << 20).value().size(), 2u);
+}
+
+TEST(ClientLog, WhatDoesNotFitIsCountedAndSaid) {
+  const TestDirectory directory;
+  auto log = ClientLog::create(directory.path(), session_of(RunId::random()), 1).value();
+  for (int i = 0; i < 2000 && log.dropped() == 0; ++i) log.bundle(tag(std::string(200, 'k')));
+  EXPECT_GT(log.dropped(), 0u);
+  EXPECT_NE(log.drop_reason().find("limit"), std::string::npos);
+}
+
+TEST(ArtifactSpool, KeepsAFileUntilItIsForgotten) {
+  const TestDirectory directory;
+  const RunId run = RunId::random();
+  ASSERT_TRUE(sys::replace_file(directory.path() / "a", "content"));
+  const sys::Fd file = sys::open_file(directory.path() / "a", O_RDONLY).value();
+  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
+  ASSERT_TRUE(keep_artifact(directory.path(), run, "dir/größe 1.bin", file.get()));
+  ASSERT_TRUE(sys::replace_file(directory.path() / "a", "changed"));
+  const auto waiting = waiting_artifacts(directory.path());
+  ASSERT_EQ(waiting.size(), 1u);
+  EXPECT_EQ(waiting[0].run, run);
+  EXPECT_EQ(waiting[0].path, "dir/größe 1.bin");
+  EXPECT_EQ(sys::read_file(waiting[0].place / "data").value(), "content");
+  forget_artifact(waiting[0]);
+  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
+}
+
+TEST(ArtifactSpool, OneThatIsBeingMadeDoesNotCount) {
+  const TestDirectory directory;
+  const fs::path place = directory.path() / "artifacts";
+  ASSERT_TRUE(sys::make_directories(place / ("new-" + std::string(32, 'a'))));
+  ASSERT_TRUE(sys::replace_file(place / ("new-" + std::string(32, 'a')) / "name", "x"));
+  ASSERT_TRUE(sys::make_directories(place / std::string(32, 'b')));
+  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
+}
+
+TEST(ArtifactSpool, OneThatIsRefusedIsKeptForAPerson) {
+  const TestDirectory directory;
+  ASSERT_TRUE(sys::replace_file(directory.path() / "a", "content"));
+  const sys::Fd file = sys::open_file(directory.path() / "a", O_RDONLY).value();
+  ASSERT_TRUE(keep_artifact(directory.path(), RunId::random(), "a", file.get()));
+  const auto waiting = waiting_artifacts(directory.path());
+  ASSERT_TRUE(put_artifact_aside(directory.path(), waiting.at(0)));
+  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
+  EXPECT_EQ(sys::list_directory(directory.path() / "refused").size(), 1u);
+}
+
+TEST(Calls, WaitInTheirOrderUntilTheyAreTaken) {
+  const TestDirectory root;
+  EXPECT_FALSE(anything_waits(root.path()));
+  const std::string body = "{\n\"a\": 1}\n";
+  ASSERT_TRUE(keep_call(root.path(), {.path = "/api/first", .body = body}));
+  ASSERT_TRUE(keep_call(root.path(), {.path = "/api/second", .body = ""}));
+  ASSERT_TRUE(sys::replace_file(root.path() / "calls" / "unfinished", "x"));
+  auto waiting = waiting_calls(root.path());
+  ASSERT_EQ(waiting.size(), 2U);
+  EXPECT_EQ(read_call(waiting[0])->path, "/api/first");
+  EXPECT_EQ(read_call(waiting[0])->body, body);
+  EXPECT_EQ(read_call(waiting[1])->path, "/api/second");
+  forget_call(waiting[0]);
+  EXPECT_TRUE(anything_waits(root.path()));
+  ASSERT_TRUE(put_call_aside(root.path(), waiting[1]));
+  EXPECT_FALSE(anything_waits(root.path()));
+  EXPECT_EQ(sys::list_directory(root.path() / "refused").size(), 1U);
+}
+
+}  // namespace
+}  // namespace corral::spool

@@ -1,0 +1,61 @@
+// Requests to one bucket, signed (CURLOPT_AWS_SIGV4), over connections that are kept.
+//
+// send() tries again when S3 cannot be reached or answers 5xx or 429, with a pause that doubles,
+// and makes an Error of what S3 says. Any thread; each request takes a connection of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/artifacts/artifact_store.h"
+#include "store/artifacts/s3/settings.h"
+
+namespace corral::store::artifacts {
+
+struct S3Request {
+  std::string_view method = "GET";                           // GET, HEAD, PUT, POST, DELETE
+  std::string key{};                                         // not encoded; empty: the bucket
+  std::vector<std::pair<std::string, std::string>> query{};  // not encoded, sorted by name
+  std::vector<std::string> headers{};                        // "Name: value"
+  std::string_view body{};
+  // Where a successful answer's body goes; else into S3Answer::body.
+  const Take* take = nullptr;
+};
+struct S3Answer {
+  std::string body;
+  std::string etag;
+  std::uint64_t content_length = 0;
+};
+
+class S3Client {
+ public:
+  explicit S3Client(S3Settings settings);
+  S3Client(const S3Client&) = delete;
+  S3Client& operator=(const S3Client&) = delete;
+  ~S3Client();
+
+  [[nodiscard]] const S3Settings& settings() const { return settings_; }
+  // kUnavailable also when the connection broke while the answer came; what `take` has got by then
+  // stays with it, and such a request is not tried again here.
+  Result<S3Answer> send(const S3Request& request);
+  // Waits before try number `n` (from 2).
+  void pause_before(int n) const;
+
+ private:
+  struct Connection;
+  struct Outcome;
+  Outcome perform(Connection& connection, const S3Request& request) const;
+  std::unique_ptr<Connection> take_connection();
+  void give_back(std::unique_ptr<Connection> connection);
+
+  const S3Settings settings_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+}  // namespace corral::store::artifacts

@@ -1,0 +1,104 @@
+#include "upload/artifacts.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "core/json.h"
+
+namespace corral::upload {
+namespace {
+
+// A body has this much time beyond the timeout: 64 KiB/s, as servers want.
+constexpr std::int64_t kBytesPerSecond = 64 << 10;
+// What sending the same again cannot change.
+constexpr std::array kForGood = {400, 404, 405, 413, 422, 501};
+
+// Slashes stay: they divide the path.
+std::string encoded(std::string_view path) {
+  std::string out;
+  while (true) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    out += sys::url_encode(path.substr(0, end));
+    if (end == path.size()) return out;
+    out += '/';
+    path.remove_prefix(end + 1);
+  }
+}
+
+std::string reason_of(const sys::HttpReply& reply) {
+  const auto json = Json::parse(reply.body);
+  if (!json) return fmt::format("the server answered {}", reply.status);
+  // The native interface's form, or MLflow's.
+  const Json* error = json->find("error");
+  return fmt::format("the server answered {}: {}", reply.status,
+                     (error != nullptr ? *error : *json).get_string("message"));
+}
+
+// An Error: it waits for another try.
+enum class Taken : std::uint8_t { kStored, kNever };
+Result<Taken> taken(const sys::HttpReply& reply, const std::string& what) {
+  if (reply.status >= 200 && reply.status < 300) return Taken::kStored;
+  if (std::ranges::find(kForGood, reply.status) != kForGood.end()) return Taken::kNever;
+  return fail(Code::kUnavailable, fmt::format("{}: {}", what, reason_of(reply)));
+}
+
+Result<> send_calls(const spool::fs::path& run_directory, sys::HttpClient& server,
+                    const std::atomic<bool>& cancel, ArtifactReport& report) {
+  for (const spool::fs::path& place : spool::waiting_calls(run_directory)) {
+    const spool::Call call = TRY(spool::read_call(place));
+    sys::HttpRequest request{.method = "POST", .path = call.path, .body = call.body};
+    request.cancel = &cancel;
+    const sys::HttpReply reply = TRY(server.send(request));
+    if (TRY(taken(reply, call.path)) == Taken::kStored) {
+      spool::forget_call(place);
+      ++report.stored;
+    } else {
+      TRY(spool::put_call_aside(run_directory, place));
+      report.refused.push_back(fmt::format("{}: {}", call.path, reason_of(reply)));
+    }
+  }
+  return {};
+}
+
+Result<sys::HttpReply> put(const spool::WaitingArtifact& artifact, sys::HttpClient& server,
+                           const std::atomic<bool>& cancel) {
+  const sys::Fd file = TRY(spool::open_artifact(artifact));
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0) return fail_errno(artifact.place.string(), errno);
+  sys::HttpRequest request{.method = "PUT",
+                           .path = fmt::format("/api/corral/v1/runs/{}/artifacts/{}",
+                                               artifact.run.hex(), encoded(artifact.path)),
+                           .body = {},
+                           .content_type = "application/octet-stream"};
+  request.file = file.get();
+  request.file_bytes = facts.st_size;
+  request.timeout += std::chrono::seconds(facts.st_size / kBytesPerSecond);
+  request.cancel = &cancel;
+  return server.send(request);
+}
+
+}  // namespace
+
+Result<ArtifactReport> send_artifacts(const spool::fs::path& run_directory, sys::HttpClient& server,
+                                      const std::atomic<bool>& cancel) {
+  ArtifactReport report;
+  TRY(send_calls(run_directory, server, cancel, report));
+  for (const spool::WaitingArtifact& artifact : spool::waiting_artifacts(run_directory)) {
+    const sys::HttpReply reply = TRY(put(artifact, server, cancel));
+    const std::string what = "artifact " + artifact.path;
+    if (TRY(taken(reply, what)) == Taken::kStored) {
+      spool::forget_artifact(artifact);
+      ++report.stored;
+    } else {
+      TRY(spool::put_artifact_aside(run_directory, artifact));
+      report.refused.push_back(fmt::format("{}: {}", what, reason_of(reply)));
+    }
+  }
+  return report;
+}
+
+}  // namespace corral::upload

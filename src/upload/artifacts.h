@@ -1,0 +1,27 @@
+// Brings the artifacts of a run's spool to the server, and the calls that wait for it.
+//
+// A file may be large and the way slow, so this is a step of its own: a supervisor takes it on
+// another thread than the one that uploads points. One thread.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "spool/artifact_spool.h"
+#include "spool/call_spool.h"
+#include "sys/http_client.h"
+
+namespace corral::upload {
+
+struct ArtifactReport {
+  std::size_t stored = 0;
+  std::vector<std::string> refused;  // path and reason of those that were put aside
+};
+// Sends everything that waits, calls first. The server must know the runs already: one that it does
+// not know it never will, and what is of it is put aside. An Error: what is left waits for another
+// try. `cancel` ends a transfer that is under way.
+Result<ArtifactReport> send_artifacts(const spool::fs::path& run_directory, sys::HttpClient& server,
+                                      const std::atomic<bool>& cancel);
+
+}  // namespace corral::upload

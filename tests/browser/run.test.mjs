@@ -1,0 +1,226 @@
+// What the page of one run has beside its charts: everything recorded, the output with its search, files with previews,
+// notes, and the differences to another run.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { atRest, chartsDrawn, Home, launch, open, soon, until, violations } from "./support.mjs";
+
+const kLines = 30_000;
+const home = new Home();
+let browser;
+const id = {};
+
+before(async () => {
+  [browser] = await Promise.all([launch(), home.serve()]);
+  const script = `i=0; while [ $i -lt ${kLines} ]; do i=$((i+1)); echo "line $i of the story"; done; echo needle 12; echo oops >&2`;
+  const chatty = home.start(
+    "run",
+    "--experiment",
+    "talk",
+    "--name",
+    "chatty",
+    "--tag",
+    "mood=loud",
+    "sh",
+    "-c",
+    script,
+  );
+  assert.equal(await chatty.ended, 0, chatty.output());
+  const one = home.train("one", "pair", { epochs: 3, width: 8 });
+  assert.equal(await one.ended, 0, one.output());
+  const two = home.train("two", "pair", { epochs: 3, width: 16 });
+  assert.equal(await two.ended, 0, two.output());
+  for (const run of await home.runs()) id[run.name] = run.id;
+  await put("notes/<b>table.csv", 'name,value\r\n"a, ""quoted""",1\r\nb,2\r\n');
+  await put("story.txt", "once upon a time\n");
+  await put("config.json", '{"lr":0.1,"layers":[1,2]}');
+  await put("scores.json", '{"columns":["who","score"],"data":[["x",1],["y",2]]}');
+  await put("model.bin", Buffer.from([0, 1, 2, 255, 0, 7]));
+  await put(
+    "dot.png",
+    Buffer.from(
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+      "base64",
+    ),
+  );
+});
+
+after(async () => {
+  await browser?.close();
+  await home.close();
+});
+
+async function put(path, body) {
+  const encoded = path.split("/").map(encodeURIComponent).join("/");
+  const reply = await fetch(`${home.url}/api/corral/v1/runs/${id.one}/artifacts/${encoded}`, {
+    method: "PUT",
+    headers: { "Content-Type": "application/octet-stream" },
+    body,
+  });
+  assert.ok(reply.ok, await reply.text());
+}
+
+const tab = (page, name) => page.getByTestId(`tab-${name}`).click();
+
+test("everything recorded about a run stands on one page", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.one}`);
+  await chartsDrawn(page);
+  await tab(page, "about");
+  const about = page.getByTestId("about");
+  await about.waitFor();
+  await about
+    .getByRole("button", { name: /^all \d+/ })
+    .first()
+    .click();
+  await soon(async () => {
+    const text = await about.textContent();
+    for (const word of ["width", "Environment", "run.memory.rss", "loss", "evaluation"])
+      assert.ok(text.includes(word), word);
+  });
+  const phases = about.getByRole("table", { name: "Phases" });
+  // "epoch 1" to "epoch 3" are one kind of phase.
+  const row = phases.locator("tr").filter({ hasText: "epoch" }).first();
+  assert.match(await row.textContent(), /epoch.*3/);
+  await page.reload();
+  await about.waitFor();
+  assert.equal(new URL(page.url()).searchParams.get("tab"), "about");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("notes are written, seen on the charts of the moment, and deleted", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.one}?tab=about`);
+  await page.getByLabel("A note about this run").fill("<i>warm</i> cache");
+  await page.getByRole("button", { name: "Add" }).click();
+  const note = page.locator(".note").filter({ hasText: "<i>warm</i> cache" });
+  await note.waitFor();
+  await tab(page, "charts");
+  await page.mouse.move(5, 5);
+  await atRest(page);
+  const canvas = page.locator('[data-metric="loss"] canvas');
+  const before = await canvas.screenshot();
+  const box = await page.locator('[data-metric="loss"] .surface').boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + 40);
+  await page.keyboard.press("n");
+  await page.getByTestId("note-dialog").getByLabel("What to note").fill("here it turns");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByTestId("note-dialog").waitFor({ state: "detached" });
+  await tab(page, "about");
+  await page.locator(".note").filter({ hasText: "here it turns" }).waitFor();
+  await tab(page, "charts");
+  await page.mouse.move(5, 5);
+  await atRest(page);
+  await soon(async () =>
+    assert.ok(!before.equals(await canvas.screenshot()), "the chart shows the mark"),
+  );
+  await tab(page, "about");
+  await note.getByLabel("Delete the note").click();
+  await note.waitFor({ state: "detached" });
+  await soon(async () => assert.equal(await page.locator(".note").count(), 1));
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("the output: its end first, earlier parts as one scrolls up, found lines by a search", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.chatty}?tab=output`);
+  const output = page.getByTestId("output");
+  await output.getByText("needle 12").waitFor();
+  await output.getByText("oops").waitFor();
+  const box = output.getByRole("log");
+  assert.equal(await box.getByText("line 1 of the story", { exact: true }).count(), 0);
+  await atRest(page);
+  const first = () =>
+    box.evaluate((element) => Number(/line (\d+) of/.exec(element.textContent)?.[1] ?? 0));
+  const before = await first();
+  assert.ok(before > 1, String(before));
+  await box.evaluate((element) => element.scrollTo(0, 0));
+  await soon(async () => assert.ok((await first()) < before));
+  await page.getByLabel("Find in the output").fill("line 123 of");
+  await page.getByRole("button", { name: "Find" }).click();
+  const matches = page.getByTestId("log-matches");
+  await matches.waitFor();
+  await soon(async () => assert.equal(await matches.getByRole("button").count(), 1));
+  await matches.getByRole("button").click();
+  await box.getByText("line 123 of the story", { exact: true }).waitFor();
+  await page.getByLabel("Find in the output").fill("/^needle \\d+$/");
+  await page.getByRole("button", { name: "Find" }).click();
+  await matches.getByText("needle 12").waitFor();
+  await page.getByLabel("Find in the output").fill("/(unclosed/");
+  await page.getByRole("button", { name: "Find" }).click();
+  await page.getByText(/The server answered 400/).waitFor();
+  // The browser itself reports the refused search.
+  assert.deepEqual(
+    complaints.filter((text) => !text.includes("400")),
+    [],
+  );
+  await close();
+});
+
+test("files: a tree, and previews of text, JSON, tables and pictures; nothing in them runs", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.one}?tab=files`);
+  await page.getByRole("button", { name: "notes" }).click();
+  await page.getByRole("button", { name: "<b>table.csv" }).click();
+  const preview = page.getByTestId("file-preview");
+  const cells = async () =>
+    assert.deepEqual(await preview.locator("tbody td").allTextContents(), [
+      'a, "quoted"',
+      "1",
+      "b",
+      "2",
+    ]);
+  await soon(cells);
+  await page.reload();
+  await soon(cells);
+  await page.getByRole("button", { name: /^story\.txt/ }).click();
+  await preview.getByText("once upon a time").waitFor();
+  await page.getByRole("button", { name: /^config\.json/ }).click();
+  await preview.getByText('"layers": [').waitFor();
+  await page.getByRole("button", { name: /^scores\.json/ }).click();
+  await preview.getByRole("columnheader", { name: "score" }).waitFor();
+  await page.getByRole("button", { name: /^model\.bin/ }).click();
+  await preview.getByText("A binary file").waitFor();
+  await page.getByRole("button", { name: /^dot\.png/ }).click();
+  await until(
+    page,
+    () => document.querySelector("[data-testid=file-preview] img")?.naturalWidth === 1,
+  );
+  const [file] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: "Download" }).click(),
+  ]);
+  assert.equal(file.suggestedFilename(), "dot.png");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("the difference to another run: only what differs, all on demand", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.one}?tab=diff`);
+  await page.getByLabel("Another run").fill("two");
+  await page.getByRole("button", { name: "Compare" }).click();
+  const params = page.getByRole("region", { name: "Params" });
+  await params.getByRole("rowheader", { name: "width" }).waitFor();
+  await soon(async () =>
+    assert.deepEqual(await params.locator("tbody td").allTextContents(), ["8", "16", ""]),
+  );
+  await params.getByRole("button", { name: "3 equal" }).click();
+  await soon(async () => assert.equal(await params.locator("tbody tr").count(), 4));
+  await page.getByLabel("Another run").fill("no such run");
+  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByTestId("failing").waitFor();
+  assert.deepEqual(
+    complaints.filter((text) => !text.includes("404")),
+    [],
+  );
+  await close();
+});
+
+test("no serious accessibility violation on any part of a run", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.one}`);
+  await chartsDrawn(page);
+  for (const name of ["about", "output", "files", "diff"]) {
+    await tab(page, name);
+    await atRest(page);
+    assert.deepEqual(await violations(page), [], name);
+  }
+  assert.deepEqual(complaints, []);
+  await close();
+});

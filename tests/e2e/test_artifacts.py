@@ -1,0 +1,221 @@
+"""Artifacts over HTTP: a directory and a bucket, long files, full disks, a bucket that is down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import socket
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+from s3 import BUCKET, CheckedServer
+from support import Corral, Json, until
+from test_full_disk import tmpfs
+
+PROXY = "/api/2.0/mlflow-artifacts/artifacts/"
+MANY = 512 << 20
+
+
+class Artifacts:
+    def __init__(self, corral: Corral) -> None:
+        self.corral = corral
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Iterator[bytes] | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> tuple[int, bytes, dict[str, str]]:
+        connection = self.corral.connection()
+        headers = headers or {}
+        chunked = body is not None and not isinstance(body, bytes) and "Content-Length" not in headers
+        connection.request(method, path, body, headers, encode_chunked=chunked)
+        answer = connection.getresponse()
+        content = answer.read()
+        connection.close()
+        return answer.status, content, {k.lower(): v for k, v in answer.getheaders()}
+
+    def put(self, path: str, body: bytes | Iterator[bytes], headers: dict[str, str] | None = None) -> tuple[int, bytes]:
+        return self.send("PUT", PROXY + quote(path), body, headers)[:2]
+
+    def get(self, path: str, headers: dict[str, str] | None = None) -> tuple[int, bytes, dict[str, str]]:
+        return self.send("GET", PROXY + quote(path), headers=headers)
+
+    def list(self, path: str = "") -> list[Json]:
+        status, body, _ = self.send("GET", f"{PROXY[:-1]}?path={quote(path)}")
+        assert status == 200, body
+        return list(json.loads(body).get("files", []))
+
+    def post(self, path: str, message: Json) -> tuple[int, Json]:
+        headers = {"Content-Type": "application/json"}
+        status, body, _ = self.send("POST", path, json.dumps(message).encode(), headers)
+        return status, json.loads(body)
+
+
+@pytest.fixture
+def s3() -> Iterator[CheckedServer]:
+    server = CheckedServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["directory", "bucket"])
+def artifacts(request: pytest.FixtureRequest, corral: Corral) -> Iterator[Artifacts]:
+    if request.param == "directory":
+        corral.serve("--artifacts", corral.home / "files")
+        yield Artifacts(corral)
+        uploads = corral.home / "files" / ".corral-uploads"
+        until(lambda: not list(uploads.iterdir()), "unfinished uploads are gone")
+        return
+    s3 = request.getfixturevalue("s3")
+    corral.serve("--artifacts", f"s3://{BUCKET}/some/prefix", env=s3.environment)
+    yield Artifacts(corral)
+    corral.close()
+    assert s3.refused == []
+    assert s3.uploads() == []
+
+
+def pieces(size: int, piece: int = 1 << 20) -> Iterator[bytes]:
+    block = bytes(range(256)) * (piece // 256)
+    for at in range(0, size, piece):
+        yield block[: size - at]
+
+
+def test_what_was_put_is_listed_got_and_deleted(artifacts: Artifacts) -> None:
+    names = ["1/run/artifacts/model/MLmodel", "1/run/artifacts/img%step%1+x.png", "1/run/artifacts/größe & (1)~'.txt"]
+    for name in names:
+        assert artifacts.put(name, name.encode()) == (200, b"{}")
+    assert artifacts.put("1/run/artifacts/empty", b"") == (200, b"{}")
+    assert artifacts.put("1/run/artifacts/none", iter([])) == (200, b"{}")
+    for name in names:
+        status, body, headers = artifacts.get(name)
+        assert (status, body) == (200, name.encode())
+        assert headers["content-length"] == str(len(body))
+        assert headers["x-content-type-options"] == "nosniff"
+    assert artifacts.get("1/run/artifacts/empty")[:2] == (200, b"")
+    assert artifacts.get("1/run/artifacts/none")[:2] == (200, b"")
+    listed = {f["path"]: (f["is_dir"], f.get("file_size")) for f in artifacts.list("1/run/artifacts")}
+    assert listed == {
+        "model": (True, None),
+        "empty": (False, 0),
+        "none": (False, 0),
+        "img%step%1+x.png": (False, len(names[1])),
+        "größe & (1)~'.txt": (False, len(names[2].encode())),
+    }
+    assert artifacts.send("DELETE", PROXY + "1/run/artifacts")[0] == 200
+    assert artifacts.send("DELETE", PROXY + "1/run/artifacts")[0] == 200
+    assert artifacts.list("1/run/artifacts") == []
+    status, body, _ = artifacts.get(names[0])
+    assert status == 404
+    assert json.loads(body)["error_code"] == "RESOURCE_DOES_NOT_EXIST"
+
+
+def test_long_files_with_a_length_and_in_chunks(artifacts: Artifacts) -> None:
+    size = (40 << 20) + 17
+    expected = hashlib.sha256(b"".join(pieces(size))).digest()
+    assert artifacts.put("sized", pieces(size), {"Content-Length": str(size)})[0] == 200
+    assert artifacts.put("chunked", pieces(size))[0] == 200
+    for name in ("sized", "chunked"):
+        status, body, headers = artifacts.get(name)
+        assert (status, headers["content-length"]) == (200, str(size))
+        assert hashlib.sha256(body).digest() == expected
+    status, body, headers = artifacts.get("sized", {"Range": f"bytes={size - 5}-"})
+    assert (status, body) == (206, b"".join(pieces(size))[-5:])
+    assert headers["content-range"] == f"bytes {size - 5}-{size - 1}/{size}"
+    assert artifacts.get("sized", {"Range": f"bytes={size}-"})[0] == 416
+    status, body, headers = artifacts.send("HEAD", PROXY + "sized")
+    assert (status, body, headers["content-length"], headers["accept-ranges"]) == (200, b"", str(size), "bytes")
+
+
+def test_a_client_that_leaves_leaves_nothing(artifacts: Artifacts) -> None:
+    parts = urlsplit(artifacts.corral.url())
+    with socket.create_connection((parts.hostname, parts.port)) as client:
+        head = f"PUT {PROXY}half HTTP/1.1\r\nHost: localhost\r\nContent-Length: {64 << 20}\r\n\r\n"
+        client.sendall(head.encode() + bytes(20 << 20))
+    until(lambda: "half" not in str(artifacts.list()), "the half is gone")
+    assert artifacts.list() == []
+    assert artifacts.get("half")[0] == 404
+
+
+def test_memory_does_not_grow_with_the_file(corral: Corral) -> None:
+    server = corral.serve("--artifacts", corral.home / "files")
+    artifacts = Artifacts(corral)
+    assert artifacts.put("large", pieces(MANY), {"Content-Length": str(MANY)})[0] == 200
+    with urllib.request.urlopen(corral.url() + PROXY + "large") as answer:
+        size = sum(len(piece) for piece in iter(lambda: answer.read(1 << 20), b""))
+    assert size == MANY
+    status = Path(f"/proc/{server.pid}/status").read_text()
+    peak = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+    assert peak < 64 << 10
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small tmpfs needs root")
+def test_a_full_disk(corral: Corral) -> None:
+    with tmpfs(corral.home / "files", 8) as files:
+        corral.serve("--artifacts", files)
+        artifacts = Artifacts(corral)
+        for headers in ({"Content-Length": str(16 << 20)}, {}):
+            status, body = artifacts.put("f", pieces(16 << 20), headers)
+            assert status == 507
+            assert json.loads(body)["message"]
+        assert artifacts.list() == []
+        assert shutil.disk_usage(files).used < 1 << 20
+        assert artifacts.put("f", bytes(1 << 20))[0] == 200
+        corral.close()
+
+
+def test_a_bucket_that_is_down(corral: Corral, s3: CheckedServer) -> None:
+    corral.serve("--artifacts", f"s3://{BUCKET}", env=s3.environment)
+    artifacts = Artifacts(corral)
+    assert artifacts.put("f", b"text")[0] == 200
+    s3.down = True
+    for method in ("GET", "PUT", "DELETE"):
+        status, body, _ = artifacts.send(method, PROXY + "f", b"x")
+        assert status == 503
+        assert json.loads(body)["error_code"] == "TEMPORARILY_UNAVAILABLE"
+    s3.down = False
+    assert artifacts.get("f")[:2] == (200, b"text")
+
+
+def test_wrong_keys_are_no_reason_to_try_again(corral: Corral, s3: CheckedServer) -> None:
+    corral.serve("--artifacts", f"s3://{BUCKET}", env=s3.environment | {"AWS_SECRET_ACCESS_KEY": "wrong"})
+    artifacts = Artifacts(corral)
+    status, body = artifacts.put("f", b"text")
+    assert status == 403
+    assert "SignatureDoesNotMatch" in json.loads(body)["message"]
+    assert len(s3.refused) == 1
+
+
+def test_parts_that_clients_send_to_the_bucket(corral: Corral, s3: CheckedServer) -> None:
+    corral.serve("--artifacts", f"s3://{BUCKET}/p", env=s3.environment)
+    artifacts = Artifacts(corral)
+    mpu = "/api/2.0/mlflow-artifacts/mpu/"
+    status, made = artifacts.post(mpu + "create/1/run/artifacts", {"path": "/home/me/model.bin", "num_parts": 2})
+    assert status == 200
+    bodies = [bytes(5 << 20), b"end"]
+    parts = []
+    for credential, body in zip(made["credentials"], bodies, strict=True):
+        request = urllib.request.Request(
+            credential["url"], body, {"Content-Type": "application/octet-stream"}, method="PUT"
+        )
+        with urllib.request.urlopen(request) as answer:
+            parts.append({"part_number": credential["part_number"], "etag": answer.headers["ETag"], "url": ""})
+    message = {"path": "model.bin", "upload_id": made["upload_id"], "parts": parts}
+    assert artifacts.post(mpu + "complete/1/run/artifacts", message) == (200, {})
+    assert artifacts.get("1/run/artifacts/model.bin")[1] == b"".join(bodies)
+    _, made = artifacts.post(mpu + "create/1/run/artifacts", {"path": "other.bin", "num_parts": 1})
+    message = {"path": "other.bin", "upload_id": made["upload_id"]}
+    assert artifacts.post(mpu + "abort/1/run/artifacts", message) == (200, {})
+    assert s3.uploads() == []
+    assert s3.refused == []
+
+
+def test_keys_are_asked_for_at_the_start(corral: Corral) -> None:
+    done = corral("serve", "--artifacts", f"s3://{BUCKET}", status=1)
+    assert b"AWS_ACCESS_KEY_ID" in done.stderr

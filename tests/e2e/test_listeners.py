@@ -1,0 +1,191 @@
+"""Which listeners are sampled, what they would record here, what they cost; a driver that hangs is harmless."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support import Corral, Json, until
+
+SUMMARY = re.compile(
+    r"^corral: collecting cost \d+\.\d\d % of a core, [\d.]+ MiB of memory and [\d.]+ [KM]?i?B of data; "
+    r"[\d,]+ of [\d,]+ ticks late$",
+    re.MULTILINE,
+)
+
+
+def names(corral: Corral) -> set[str]:
+    return {m["name"] for m in corral.json("ls", "metrics", "@1")}
+
+
+# ---- selection
+
+
+def test_all_listeners_by_default_and_radts_names(corral: Corral) -> None:
+    corral("run", "--quiet", "sh", "-c", "sleep 0.3")
+    assert {"host.memory.used", "run.memory.rss"} <= names(corral)
+    corral("run", "--quiet", "--listeners", "ps", "sh", "-c", "sleep 0.3")
+    assert "run.memory.rss" in names(corral)
+    assert not any(n.startswith("host.") for n in names(corral))
+    corral("run", "--quiet", "--listeners", "iostat,ps", "sh", "-c", "sleep 0.3")
+    assert {"host.memory.used", "run.memory.rss"} <= names(corral)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("tere", "unknown listener 'tere', did you mean 'tree'? There are: proc, tree"),
+        ("macmon", "exec source"),
+    ],
+)
+def test_a_listener_that_is_not_there_is_named_before_anything_starts(corral: Corral, words: str, message: str) -> None:
+    done = corral("run", "--listeners", words, "sh", "-c", "echo ran", status=2)
+    assert message in done.stderr.decode()
+    assert done.stdout == b""
+
+
+# ---- doctor --listeners
+
+
+def doctor(corral: Corral, env: dict[str, str] | None = None) -> list[Json]:
+    done = corral("doctor", "--listeners", "--format", "csv", env=env)
+    return list(csv.DictReader(io.StringIO(done.stdout.decode())))
+
+
+def test_doctor_shows_every_metric_with_value_unit_and_cost_and_each_absence_with_its_reason(corral: Corral) -> None:
+    rows = corral.json("doctor", "--listeners")
+    assert {"proc", "tree", "nvidia"} <= {row["listener"] for row in rows}
+    by_metric = {(row["listener"], row["metric"], row["source"]): row for row in rows}
+    memory = by_metric["proc", "host.memory.used", ""]
+    assert memory["available"] is True
+    assert memory["unit"] == "B"
+    assert memory["value"] > 1e6
+    assert 0 < memory["cost_us"] < 1e6
+    assert by_metric["proc", "host.cpu.busy", ""]["unit"] == "cores", "a counter is shown as its rate"
+    assert by_metric["tree", "run.memory.rss", ""]["value"] > 1e6
+    assert not any(row["metric"].startswith("corral.") for row in rows)
+    for row in rows:
+        assert row["available"] == (row["why"] == ""), row
+        assert row["available"] is False or row["metric"], row
+    text = corral("doctor", "--listeners").stdout.decode()
+    assert text.splitlines()[0].split()[:3] == ["LISTENER", "METRIC", "SOURCE"]
+    assert len(doctor(corral)) >= len({(r["listener"], r["metric"], r["source"]) for r in rows}) - 5
+    assert not corral.store.exists()
+
+
+def test_doctor_tries_the_configured_sources(corral: Corral) -> None:
+    corral.script(
+        "corral.toml",
+        """\
+        listeners = "proc"  # of corral run: doctor's flag of this name is another
+
+        [exec.room]
+        command = 'while true; do echo "room.temperature 21.5 C # not a comment"; sleep 0.1; done'
+        format = "plain"
+        [exec.broken]
+        command = "echo no such sensor >&2; exit 3"
+        [regex.loss]
+        pattern = 'loss: (?P<loss>[0-9.]+)'
+        [statsd]
+        listen = "127.0.0.1:0"
+        """.replace(" # not a comment", ""),
+    )
+    rows = {row["listener"]: row for row in doctor(corral)}
+    assert rows["exec.room"]["metric"] == "room.temperature"
+    assert (float(rows["exec.room"]["value"]), rows["exec.room"]["unit"]) == (21.5, "C")
+    assert "no such sensor" in rows["exec.broken"]["why"]
+    assert "pattern" in rows["regex.loss"]["metric"]
+    assert rows["statsd"]["source"].startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize("verb", [("run", "true"), ("doctor", "--listeners")])
+def test_a_slip_in_a_source_is_named_with_its_line(corral: Corral, verb: tuple[str, ...]) -> None:
+    corral.script("corral.toml", 'experiment = "x"\n\n[exec.power]\ncomand = "meter"\n')
+    error = corral(*verb, status=2).stderr.decode()
+    assert "corral.toml:4: [exec.power] has no option 'comand'; did you mean 'command'?" in error
+
+
+# ---- sources in a run
+
+
+def test_a_run_records_what_its_sources_give(corral: Corral) -> None:
+    corral.script(
+        "corral.toml",
+        """\
+        [exec.room]
+        command = 'while true; do echo "room.temperature 21.5 C"; sleep 0.05; done'
+        [regex.loss]
+        pattern = 'step (?P<step>\\d+) loss: (?P<loss>[0-9.]+)'
+        """,
+    )
+    script = corral.script(
+        "train.py",
+        """
+        import os, time
+        for step in range(100):
+            print(f"step {step} loss: {1 / (step + 1)}", flush=True)
+        while not os.path.exists("end"):
+            time.sleep(0.01)
+        print("step 100 loss: 0.0", end="", flush=True)
+        """,
+    )
+    corral.serve()
+    run = corral.start("run", "--quiet", script)
+    until(lambda: corral.runs() and "room.temperature" in names(corral), "the room is measured")
+    (corral.home / "end").touch()
+    out, error = run.communicate(timeout=60)
+    assert (run.returncode, error) == (0, b"")
+    loss = corral.points(metric="loss")
+    assert [(p.step, p.value) for p in loss] == [(s, 1 / (s + 1)) for s in range(100)] + [(100, 0.0)]
+    assert {p.value for p in corral.points(metric="room.temperature")} == {21.5}
+    assert {m["name"]: m["unit"] for m in corral.json("ls", "metrics", "@1")}["room.temperature"] == "C"
+    assert out.count(b"loss") == 101
+
+
+# ---- what it costs
+
+
+def test_the_end_says_what_collecting_cost(corral: Corral) -> None:
+    done = corral("run", "sleep", "5.1")  # of a shorter run it would be what starting costs
+    said = SUMMARY.search(done.stderr.decode())
+    assert said, done.stderr.decode()
+    info = corral.show()["info"]
+    assert info["collecting_ticks"] >= 5
+    assert 0 <= info["collecting_ticks_late"] <= info["collecting_ticks"]
+    assert 0 < info["collecting_cpu_seconds"] < 60
+    assert info["collecting_memory_bytes"] > 1 << 20
+    assert 0 <= info["collecting_lateness_p50_seconds"] <= info["collecting_lateness_max_seconds"]
+    assert corral("run", "--quiet", "true").stderr == b""
+
+
+# ---- a driver that hangs
+
+
+@pytest.fixture
+def hanging_driver(tmp_path: Path) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source = tmp_path / "hang.c"
+    source.write_text("#include <unistd.h>\nint nvmlInit_v2(void) { for (;;) pause(); }\n")
+    library = tmp_path / "libnvidia-ml.so.1"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+def test_a_driver_that_hangs_holds_up_neither_the_run_nor_the_host(corral: Corral, hanging_driver: Path) -> None:
+    environment = {"CORRAL_NVML_LIBRARY": str(hanging_driver)}
+    done = corral("run", "sh", "-c", "sleep 0.5; echo done; exit 3", env=environment, status=3)
+    assert done.stdout == b"done\n"
+    error = done.stderr.decode()
+    assert error.count("listener nvidia: its driver has not answered") == 1, error
+    assert corral.show()["exit_code"] == 3
+    assert len(corral.points(metric="host.memory.used")) >= 5
+    corral.wait_spool_empty()
+    rows = doctor(corral, environment)
+    assert [r["why"] for r in rows if r["listener"] == "nvidia"] == ["its driver does not answer"]

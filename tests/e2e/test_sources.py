@@ -1,0 +1,212 @@
+"""Sources that Corral does not know: commands, Prometheus endpoints, the run's own output, statsd."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+from support import PYTHON, Corral, alive, until, until_said
+
+TRAINING = """
+    import os, socket, sys, time
+    statsd = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    statsd.connect(os.environ["STATSD"])
+    for step in range(20):
+        sys.stderr.write(f"\\r{step}/20 \\x1b[32m{step * 1.5:.1f}it/s\\x1b[0m")
+        print(f"step {step}: loss={1 / (step + 1):.6f}", flush=True)
+        statsd.send(b"train.samples:32|c\\ntrain.lr:%g|g\\ntrain.step:%d|ms|#rank:0" % (0.1 / (step + 1), 10 + step))
+        time.sleep(0.1)
+"""
+
+
+@contextmanager
+def endpoint(answer: str, port: int = 0) -> Iterator[str]:
+    """A Prometheus endpoint that answers so."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(answer.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/metrics"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def configure(corral: Corral, text: str) -> None:
+    (corral.home / "corral.toml").write_text(text)
+
+
+def test_every_kind_of_source_on_one_run(corral: Corral) -> None:
+    script = corral.script("train.py", TRAINING)
+    socket = corral.runtime / "statsd.sock"
+    exposition = (
+        "# HELP gpu_power Draw (in W).\n"
+        "# TYPE gpu_power gauge\n"
+        'gpu_power{gpu="0",host="a"} 61.5\n'
+        'gpu_power{gpu="1",host="a"} 40\n'
+        "# TYPE tokens_total counter\n"
+        "tokens_total 1000\n"
+        "process_open_fds 7\n"
+    )
+    with endpoint(exposition) as url:
+        configure(
+            corral,
+            f"""
+[exec.power]
+command = "echo self $$; echo run $CORRAL_RUN_PID; while :; do echo board.power 35.5 W; sleep 0.1; done"
+
+[prometheus.gpu]
+url = "{url}"
+interval = "200ms"
+drop = ["process_.*"]
+prefix = "dcgm."
+
+[regex.loss]
+pattern = 'step (?P<step>\\d+): loss=(?P<loss>\\S+)'
+stream = "out"
+
+[regex.speed]
+pattern = '(?P<step>\\d+)/20 (?P<speed>[\\d.]+)it/s'
+stream = "err"
+unit = "1/s"
+
+[statsd]
+listen = "unix:{socket}"
+""",
+        )
+        done = corral("run", "--", PYTHON, "-S", script, env={"STATSD": str(socket)})
+    assert b"source " not in done.stderr, done.stderr
+
+    points = corral.points()
+
+    def of(metric: str, source: str = "") -> list[tuple[int | None, float]]:
+        return [(p.step, p.value) for p in points if (p.metric, p.source) == (metric, source)]
+
+    assert of("loss") == [(s, float(f"{1 / (s + 1):.6f}")) for s in range(20)]
+    assert of("speed") == [(s, s * 1.5) for s in range(20)]
+    assert len(of("board.power")) >= 10
+    assert {v for _, v in of("board.power")} == {35.5}
+    assert len(of("dcgm.gpu_power", "gpu=0")) >= 5
+    assert {v for _, v in of("dcgm.gpu_power", "gpu=1")} == {40}
+    assert of("train.samples")[-1] == (None, 20 * 32)
+    assert [v for _, v in of("train.step", "rank=0")] == [(10 + s) / 1000 for s in range(20)]
+    assert of("train.lr")[-1] == (None, 0.005)
+    assert not [p for p in points if "process_open_fds" in p.metric]
+
+    metrics = {(m["name"], m["source"]): m for m in corral.json("ls", "metrics", "@1")}
+    assert metrics["board.power", ""]["unit"] == "W"
+    assert metrics["dcgm.gpu_power", "gpu=0"]["unit"] == "W"
+    assert metrics["speed", ""]["unit"] == "1/s"
+    assert metrics["train.step", "rank=0"]["unit"] == "s"
+    assert metrics["dcgm.tokens_total", ""]["kind"] == "counter"
+    assert metrics["train.samples", ""]["kind"] == "counter"
+    # What the run itself does is counted without its sources.
+    assert metrics["run.processes", ""]["max"] == 1
+    assert not alive(int(of("self")[0][1]))
+    assert not socket.exists()
+
+
+def test_a_source_that_fails_is_told_once_and_the_others_go_on(corral: Corral) -> None:
+    configure(
+        corral,
+        """
+[exec.broken]
+command = "echo no such sensor >&2; exit 7"
+
+[exec.flood]
+command = "yes flood 1"
+max-points-per-s = 50
+
+[exec.fine]
+command = "while :; do echo fine 1; sleep 0.1; done"
+
+[prometheus.down]
+url = "http://127.0.0.1:9/metrics"
+""",
+    )
+    done = corral("run", "sleep", "4")
+    said = done.stderr.decode()
+    assert said.count("source exec.broken: ended with status 7: no such sensor; next try in 1.0 s") == 1, said
+    assert said.count("source exec.broken") == 1, said
+    assert said.count("source exec.flood: gives more than 50 points a second") == 1, said
+    assert said.count("source prometheus.down: not available") == 1, said
+    names = [e["name"] for e in corral.events()]
+    assert any(n.startswith("source exec.broken") for n in names)
+    points = corral.points()
+    assert len([p for p in points if p.metric == "fine"]) >= 15
+    assert 50 <= len([p for p in points if p.metric == "flood"]) <= 400
+    assert corral.show()["status"] == "finished"
+
+
+def test_commands_of_sources_end_with_a_killed_supervisor(corral: Corral) -> None:
+    pid_file = corral.home / "pid"
+    configure(
+        corral,
+        f"""
+[exec.stubborn]
+command = "trap '' TERM; echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; while :; do echo x 1; sleep 0.1; done"
+""",
+    )
+    run = corral.start("run", "sleep", "1000")
+    until(pid_file.exists, "the command runs")
+    pid = int(pid_file.read_text())
+    assert alive(pid)
+    os.kill(run.pid, signal.SIGKILL)
+    until(lambda: not alive(pid), "the command has ended")
+
+
+def test_a_command_that_ignores_sigterm_does_not_hold_the_run_up_for_long(corral: Corral) -> None:
+    configure(
+        corral,
+        """
+[exec.stubborn]
+command = "trap '' TERM; echo self $$; while :; do sleep 0.1; done"
+""",
+    )
+    corral("run", "sleep", "1")
+    pid = int(corral.points(metric="self")[0].value)
+    assert not alive(pid)
+
+
+def test_what_is_wrong_is_named_before_anything_starts(corral: Corral) -> None:
+    configure(corral, '[regex.loss]\npattern = "loss=(.*)"\n')
+    done = corral("run", "touch", "started", status=2)
+    assert b"corral.toml:1" in done.stderr, done.stderr
+    assert b"has no named group" in done.stderr, done.stderr
+    assert not (corral.home / "started").exists()
+    configure(corral, '[exec.power]\ncomand = "true"\n')
+    done = corral("run", "touch", "started", status=2)
+    assert b"corral.toml:2" in done.stderr, done.stderr
+    assert b"did you mean 'command'?" in done.stderr, done.stderr
+
+
+def test_an_endpoint_that_comes_later_is_found(corral: Corral) -> None:
+    with endpoint("up 1\n") as url:
+        pass
+    configure(corral, f'[prometheus.late]\nurl = "{url}"\ninterval = "200ms"\n')
+    run = corral.start("run", "sleep", "1000")
+    until_said(run, b"not available")
+    port = urlsplit(url).port
+    assert port is not None
+    with endpoint("up 1\n", port):
+        until_said(run, b"answers again")
+    run.send_signal(signal.SIGTERM)
+    run.wait()
+    corral.wait_ended()
+    assert len(corral.points(metric="up")) >= 1

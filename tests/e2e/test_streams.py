@@ -1,0 +1,72 @@
+"""What comes to a run by itself: OpenTelemetry's metrics, statsd's address, events of pressure."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from support import PYTHON, Corral
+
+EXPORTER = """
+    import gzip, json, os, socket, urllib.error, urllib.request
+    host, port = os.environ["CORRAL_STATSD"].rsplit(":", 1)
+    statsd = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    statsd.sendto(b"samples:32|c", (host, int(port)))
+    assert os.environ["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL"] == "http/protobuf"
+
+    def post(body, packed=False):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        if packed:
+            data, headers["Content-Encoding"] = gzip.compress(data), "gzip"
+        url = os.environ["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"]
+        request = urllib.request.Request(url, data=data, headers=headers)
+        try:
+            return urllib.request.urlopen(request).status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def metric(name, **kind):
+        return {"resourceMetrics": [{"resource": {"attributes": [
+            {"key": "service.name", "value": {"stringValue": "train"}}]},
+            "scopeMetrics": [{"metrics": [{"name": name, "unit": "s", **kind}]}]}]}
+
+    ranks = [{"key": "rank", "value": {"intValue": str(r)}} for r in (0, 1)]
+    points = [{"asDouble": 0.5 + r, "attributes": [ranks[r]]} for r in (0, 1)]
+    print("gauge", post(metric("step.time", gauge={"dataPoints": points})))
+    for _ in range(3):
+        total = {"isMonotonic": True, "aggregationTemporality": 1, "dataPoints": [{"asInt": "5"}]}
+        print("sum", post(metric("tokens", sum=total), packed=True))
+    print("bad", post(b"{"))
+"""
+
+
+def test_exporters_find_the_run(corral: Corral) -> None:
+    script = corral.script("export.py", EXPORTER)
+    (corral.home / "corral.toml").write_text('[otlp.app]\n[statsd]\nlisten = "127.0.0.1:0"\n')
+    done = corral("run", "--", PYTHON, "-S", script)
+    assert done.stdout.decode().split("\n")[:5] == ["gauge 200", "sum 200", "sum 200", "sum 200", "bad 400"]
+    assert done.stderr.decode().count("source otlp.app: was sent what is not understood") == 1, done.stderr
+    points = corral.points()
+    assert [p.value for p in points if (p.metric, p.source) == ("step.time", "rank=0")] == [0.5]
+    assert [p.value for p in points if (p.metric, p.source) == ("step.time", "rank=1")] == [1.5]
+    assert [p.value for p in points if p.metric == "tokens"] == [5, 10, 15]
+    assert [p.value for p in points if p.metric == "samples"] == [32]
+    metrics = {m["name"]: m for m in corral.json("ls", "metrics", "@1")}
+    assert (metrics["tokens"]["kind"], metrics["tokens"]["unit"]) == ("counter", "s")
+
+
+def test_pressure_is_an_event_of_the_run(corral: Corral) -> None:
+    (corral.home / "corral.toml").write_text('[pressure]\nresources = ["cpu"]\nstall = "20ms"\nwindow = "500ms"\n')
+    watched = [line for line in corral.json("doctor", "--listeners") if line["listener"] == "events"]
+    if not any(line["metric"].startswith("cpu pressure: ") for line in watched):
+        pytest.skip(f"no triggers of PSI here: {watched}")
+    burners = 2 * (os.cpu_count() or 1) + 1
+    burn = f"for i in $(seq {burners}); do timeout 3 sh -c 'while :; do :; done' & done; wait"
+    corral("run", "sh", "-c", burn)
+    events = [e for e in corral.events(pressure=True) if e["name"] == "cpu pressure"]
+    assert 1 <= len(events) <= 3, events
+    assert events[0]["origin"] == "corral"
+    assert events[0]["attributes"]["count"] == 1
+    assert events[0]["attributes"]["threshold"].startswith("some ")
+    assert events[0]["attributes"]["stalled_seconds"] > 0.01

@@ -1,0 +1,31 @@
+"""What radT runs in test_radt.py: metrics, spans in a thread of their own, output."""
+
+import sys
+import threading
+import time
+
+import radt
+from radt.run import trace
+
+import mlflow
+
+
+def load() -> None:
+    for number in range(5):
+        with trace.span("load", {"thread_id": threading.get_ident(), "number": number}):
+            time.sleep(0.01)
+
+
+trace.start()
+trace.set_run(mlflow.active_run().info.run_id)
+loader = threading.Thread(target=load)
+loader.start()
+for epoch in range(3):
+    with trace.span("epoch", {"epoch": epoch}):
+        for step in range(20):
+            with trace.span("step"):
+                radt.log_metric("loss", 1 / (20 * epoch + step + 1), 20 * epoch + step)
+                time.sleep(0.002)
+loader.join()
+trace.shutdown()
+print("trained with", *sys.argv[1:], flush=True)

@@ -386,32 +386,38 @@ const kBeasts = [
   "ibex",
   "jackdaw",
 ];
-export const kOlder = Array.from({ length: 260 }, (_, i) => {
-  const status =
-    i % 17 === 4 ? "failed" : i % 23 === 7 ? "stopped" : i % 61 === 9 ? "unknown" : "finished";
-  const from = -3600 * (i + 1) * 1.7;
-  const duration = 40 + ((i * 7919) % 5400);
-  return {
-    id: hex(1000 + i),
-    name: `${kWords[i % 8]}-${kBeasts[i % 9]}-${i}`,
-    experiment_id: i % 3 ? "2" : "1",
-    experiment: i % 3 ? "collocation-a100" : "digits",
-    workload_id: hex(5000 + (i >> 1)),
-    workload: i % 3 ? String(i >> 1) : null,
-    status,
-    start_ns: ns(from),
-    end_ns: ns(from + duration),
-    duration_s: duration,
-    exit_code: status === "failed" ? 1 : 0,
-    exit_signal: null,
-    host: i % 2 ? "node7" : "node8",
-    command: ["python3", i % 3 ? "resnet.py" : "train.py", "--batch", "128"],
-    loss:
-      status === "failed"
-        ? null
-        : { metric: "loss", value: 0.9 / (1 + (i % 13)), step: String(1200 + i) },
-  };
-});
+const kHostile = `<script>alert("x")</script> ‮right to left‬ ${"long ".repeat(40)}`;
+const endOfOlder = (i) =>
+  i % 17 === 4 ? "failed" : i % 23 === 7 ? "stopped" : i % 61 === 9 ? "unknown" : "finished";
+export const olderRuns = (count) =>
+  Array.from({ length: count }, (_, i) => {
+    const status = endOfOlder(i);
+    const from = -3600 * (i + 1) * 0.7;
+    const duration = 40 + ((i * 7919) % 5400);
+    return {
+      id: hex(1000 + i),
+      name: i === 5 ? kHostile : `${kWords[i % 8]}-${kBeasts[i % 9]}-${i}`,
+      experiment_id: (i >> 1) % 3 ? "2" : "1",
+      experiment: (i >> 1) % 3 ? "collocation-a100" : "digits",
+      workload_id: hex(5000 + (i >> 1)),
+      workload: (i >> 1) % 3 ? String(i >> 1) : null,
+      status,
+      start_ns: ns(from),
+      end_ns: ns(from + duration),
+      duration_s: duration,
+      exit_code: status === "failed" ? 1 : 0,
+      exit_signal: null,
+      host: i % 2 ? "node7" : "node8",
+      command:
+        i % 19 === 3
+          ? null
+          : ["python3", (i >> 1) % 3 ? "resnet.py" : "train.py", "--batch", "128"],
+      loss:
+        status === "failed"
+          ? null
+          : { metric: "loss", value: 0.9 / (1 + (i % 13)), step: String(1200 + i) },
+    };
+  });
 
 export function runDetail(run) {
   const other = kRuns.filter((r) => r !== run).map(({ id, name }) => ({ id, name }));

@@ -1,16 +1,35 @@
 // A stand-in for `corral serve`, for development only: docs/api.md with the invented data of data.mjs, and
 // dist/ under the same policy as the real server.
-//   node mock/server.mjs [--port 5173] [--mode full|empty|failing]
+//   node mock/server.mjs [--port 5173] [--mode full|empty|failing] [--runs 260] [--dist FOLDER]
 import { readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { parseArgs } from "node:util";
 import * as data from "./data.mjs";
+import { overview, searchRuns, sparklines } from "./search.mjs";
 
 const { values: flags } = parseArgs({
-  options: { port: { type: "string", default: "5173" }, mode: { type: "string", default: "full" } },
+  options: {
+    port: { type: "string", default: "5173" },
+    mode: { type: "string", default: "full" },
+    runs: { type: "string", default: "260" },
+    dist: { type: "string", default: new URL("../dist", import.meta.url).pathname },
+  },
 });
-const kDist = new URL("../dist", import.meta.url).pathname;
+const kDist = flags.dist;
+const kOlder = data.olderRuns(Number(flags.runs));
+const allRuns = () =>
+  flags.mode === "empty" ? [] : [...data.kRuns.map(data.runRow).reverse(), ...kOlder];
+const experiments = () =>
+  [
+    { id: "1", name: "digits" },
+    { id: "2", name: "collocation-a100" },
+  ].flatMap((experiment) => {
+    const runs = allRuns().filter((run) => run.experiment_id === experiment.id);
+    const running = runs.filter((run) => run.status === "running").length;
+    const about = { ...experiment, created_ns: data.createdNs, runs: runs.length, running };
+    return runs.length > 0 ? [about] : [];
+  });
 const kTypes = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript",
@@ -91,8 +110,7 @@ function charts(response, body) {
 }
 
 function list(response, query) {
-  let runs =
-    flags.mode === "empty" ? [] : [...data.kRuns.map(data.runRow).reverse(), ...data.kOlder];
+  let runs = allRuns();
   for (const [key, field] of [
     ["experiment", "experiment_id"],
     ["workload", "workload_id"],
@@ -125,7 +143,7 @@ function oneRun(response, key, what, query) {
   const run = data.kRuns.find(
     (r) => r.id === id || r.name === id || (id.length >= 4 && r.id.startsWith(id)),
   );
-  const older = data.kOlder.find((r) => r.id === id);
+  const older = kOlder.find((r) => r.id === id);
   if (flags.mode === "empty" || (!run && !older))
     return fail(response, 404, "not_found", `no run has the id or name "${id}"`);
   if (!run) {
@@ -190,27 +208,22 @@ function api(response, url, body) {
     return fail(response, 500, "io", "cannot read the store: disk I/O error");
   if (parts[0] === "charts") return charts(response, body);
   if (parts[0] === "runs" && parts.length === 1) return list(response, url.searchParams);
+  if (parts[0] === "runs" && parts[1] === "search")
+    return json(response, searchRuns(allRuns(), JSON.parse(body)));
   if (parts[0] === "runs") return oneRun(response, parts[1], parts[2], url.searchParams);
-  const empty = flags.mode === "empty";
-  if (parts[0] === "experiments")
-    return json(response, {
-      experiments: empty
-        ? []
-        : [
-            { id: "1", name: "digits", created_ns: data.createdNs, runs: 89, running: 1 },
-            {
-              id: "2",
-              name: "collocation-a100",
-              created_ns: data.createdNs,
-              runs: 173,
-              running: 0,
-            },
-          ],
-    });
+  if (parts[0] === "sparklines") return json(response, sparklines(allRuns(), JSON.parse(body)));
+  if (parts[0] === "experiments" && parts[2] === "overview") {
+    const experiment = experiments().find((one) => one.id === parts[1]);
+    if (!experiment)
+      return fail(response, 404, "not_found", `no experiment has the id ${parts[1]}`);
+    const asked = Object.fromEntries(url.searchParams);
+    return json(response, overview(allRuns(), experiment, asked));
+  }
+  if (parts[0] === "experiments") return json(response, { experiments: experiments() });
   if (parts[0] === "workloads") {
     const of = url.searchParams.get("experiment");
     const groups = new Map();
-    for (const run of [...data.kRuns.map(data.runRow), ...data.kOlder]) {
+    for (const run of allRuns()) {
       if (run.experiment_id !== of) continue;
       const w = groups.get(run.workload_id) ?? {
         id: run.workload_id,

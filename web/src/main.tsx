@@ -1,12 +1,13 @@
 // Starts the page: styles, theme, server state, event stream, routes.
 import "@mantine/core/styles/default-css-variables.css";
-import "@mantine/core/styles/Checkbox.css";
-import "@mantine/core/styles/Tooltip.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/shell.css";
 import "./styles/runs.css";
+import "./styles/basket.css";
+import "./styles/experiment.css";
 import "./styles/board.css";
+import "./styles/controls.css";
 import { createTheme, localStorageColorSchemeManager, MantineProvider } from "@mantine/core";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
@@ -15,6 +16,7 @@ import { createRoot } from "react-dom/client";
 import { startLive } from "./api/live";
 import { makeQueryClient } from "./api/queries";
 import { router } from "./app/router";
+import { followOtherTabs } from "./state/basket";
 
 const theme = createTheme({
   fontFamily: "var(--font)",
@@ -25,6 +27,7 @@ const theme = createTheme({
 const colours = localStorageColorSchemeManager({ key: "corral-theme" });
 const client = makeQueryClient();
 startLive(client);
+followOtherTabs();
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>

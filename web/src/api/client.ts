@@ -42,10 +42,25 @@ async function failure(response: Response): Promise<ApiError> {
   );
 }
 
+declare global {
+  interface Window {
+    // What first.js asked before this code was there.
+    corralFirst?: { path: string; body: string; answer: Promise<Response> } | undefined;
+  }
+}
+
+// The answer to a question that was asked early; it is given once.
+function early(path: string, { body }: RequestInit): Promise<Response> | undefined {
+  const first = window.corralFirst;
+  if (first === undefined || first.path !== path || first.body !== body) return undefined;
+  window.corralFirst = undefined;
+  return first.answer;
+}
+
 async function request(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(kBase + path, init);
+    response = await (early(path, init) ?? fetch(kBase + path, init));
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new ApiError(
@@ -73,22 +88,50 @@ export async function getJson<T>(path: string, query: Query, signal: AbortSignal
   return (await response.json()) as T;
 }
 
-export interface ChartsRequest {
-  series: number[];
-  from_ns: string;
-  to_ns: string;
-  width: number;
-  mode: "auto" | "value" | "rate";
+async function send(
+  method: string,
+  path: string,
+  at: { body?: unknown; accept: string; signal?: AbortSignal | undefined },
+): Promise<Response> {
+  const headers: Record<string, string> = { Accept: at.accept };
+  const init: RequestInit = { method, headers, signal: at.signal ?? null };
+  if (at.body !== undefined) {
+    headers["Content-Type"] = "application/json";
+    init.body = JSON.stringify(at.body);
+  }
+  return request(path, init);
 }
 
-export async function postCharts(body: ChartsRequest, signal: AbortSignal): Promise<ArrayBuffer> {
-  const response = await request("/charts", {
-    method: "POST",
-    signal,
-    headers: { "Content-Type": "application/json", Accept: "application/x-corral-chart" },
-    body: JSON.stringify(body),
-  });
-  return await response.arrayBuffer();
+// Binary answers: charts, lines.
+export async function postBinary(
+  path: string,
+  at: { body: unknown; accept: string; signal?: AbortSignal | undefined },
+): Promise<ArrayBuffer> {
+  return (await send("POST", path, at)).arrayBuffer();
+}
+
+export async function sendJson<T>(
+  method: "POST" | "PUT" | "DELETE",
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<T> {
+  const response = await send(method, path, { body, accept: "application/json", signal });
+  return (await response.json()) as T;
+}
+
+export const urlOf = (path: string) => kBase + path;
+
+// The first bytes of a file as text, and whether there are more.
+export async function getText(
+  path: string,
+  most: number,
+  signal: AbortSignal,
+): Promise<{ text: string; size: number }> {
+  const response = await request(path, { signal, headers: { Range: `bytes=0-${most - 1}` } });
+  const text = await response.text();
+  const total = /\/(\d+)$/.exec(response.headers.get("Content-Range") ?? "")?.[1];
+  return { text, size: total === undefined ? text.length : Number(total) };
 }
 
 // EventSource cannot go through request(); it shares only the address.

@@ -19,6 +19,8 @@ export const useLive = create<LiveState>(() => ({
   revisions: {},
 }));
 
+// What changes only when runs are added, removed or change their status.
+const kLists = ["runs", "experiments", "workloads", "workload-runs", "run-facets", "run-tree"];
 const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
@@ -80,7 +82,8 @@ export function startLive(client: QueryClient): () => void {
     const revisions = { ...useLive.getState().revisions };
     for (const id of fresh) {
       revisions[id] = (revisions[id] ?? 0) + 1;
-      for (const what of ["metrics", "phases"]) refresher.refresh([what, id]);
+      for (const what of ["metrics", "phases", "epochs", "events", "notes"])
+        refresher.refresh([what, id]);
       void client.invalidateQueries({ predicate: (query) => isRun(query, id) });
     }
     fresh.clear();
@@ -95,7 +98,7 @@ export function startLive(client: QueryClient): () => void {
     flush ??= setTimeout(flushData, Math.max(0, kThrottle - (Date.now() - lastFlush)));
   };
   const onRuns = (event: MessageEvent<string>) => {
-    for (const what of ["runs", "experiments", "workloads", "workload-runs"]) {
+    for (const what of kLists) {
       void client.invalidateQueries({ queryKey: [what] });
     }
     onData(event);

@@ -1,15 +1,8 @@
 // Every question the page asks of the server, with its key. Live events (live.ts) make answers stale by
 // these keys.
-import {
-  keepPreviousData,
-  QueryClient,
-  useInfiniteQuery,
-  useQueries,
-  useQuery,
-} from "@tanstack/react-query";
-import type { RunsSearch } from "../app/search";
+import { QueryClient, useQueries, useQuery } from "@tanstack/react-query";
 import { ApiError, getJson } from "./client";
-import type { Experiment, Metric, Phase, Run, RunDetail, RunPage, Workload } from "./types";
+import type { Experiment, Metric, Phase, RunDetail, RunPage, Workload } from "./types";
 
 export function makeQueryClient(): QueryClient {
   return new QueryClient({
@@ -43,23 +36,15 @@ export function useWorkloads(experiment: string, enabled: boolean) {
   });
 }
 
-const kPage = 200;
-
-export function useRuns(search: RunsSearch) {
-  return useInfiniteQuery({
-    queryKey: ["runs", search],
-    queryFn: ({ signal, pageParam }) =>
-      getJson<RunPage>("/runs", { ...search, limit: kPage, before: pageParam }, signal),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page) => page.next ?? undefined,
-    placeholderData: keepPreviousData,
-  });
-}
+export const runsOfWorkload = (workload: string | undefined) => ({
+  queryKey: ["workload-runs", workload],
+  queryFn: ({ signal }: { signal: AbortSignal }) =>
+    getJson<RunPage>("/runs", { workload, limit: 200 }, signal),
+});
 
 export function useWorkloadRuns(workload: string | undefined) {
   return useQuery({
-    queryKey: ["workload-runs", workload],
-    queryFn: ({ signal }) => getJson<RunPage>("/runs", { workload, limit: 200 }, signal),
+    ...runsOfWorkload(workload),
     enabled: workload !== undefined,
     select: (page) => page.runs,
   });
@@ -76,7 +61,7 @@ export function useRun(id: string) {
 }
 
 // The other runs that are drawn along.
-export function useOtherRuns(ids: readonly string[]): Run[] {
+export function useOtherRuns(ids: readonly string[]): RunDetail[] {
   return useQueries({
     queries: ids.map(runQuery),
     combine: (answers) => answers.flatMap((answer) => (answer.data ? [answer.data] : [])),

@@ -34,7 +34,8 @@ export interface Run {
   exit_code: number | null;
   exit_signal: number | null;
   host: string;
-  command: string[];
+  // null when no supervisor recorded the run: a client logged it, or it was imported.
+  command: string[] | null;
   loss: { metric: string; value: Num; step: number | string | null } | null;
 }
 
@@ -72,6 +73,9 @@ export interface Metric {
   // null where nothing was measured.
   first_ns: string | null;
   last_ns: string | null;
+  // null where no point has a step.
+  first_step: string | null;
+  last_step: string | null;
   last: Num;
   min: Num;
   max: Num;

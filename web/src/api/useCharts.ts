@@ -1,18 +1,34 @@
-// All charts' columns in one request (the server takes 256 series at most, so rarely in two). A newer
-// question aborts the older, save one that only follows the live end; until the answer is there the older
-// picture stays.
+// All charts' columns in one request (the server takes 256 series at most, so rarely in two), and in another
+// what is computed from all points: smoothed lines, groups, means. First an aligned answer, at once whatever
+// there is to read; once the view rests an exact one. A newer question aborts the older, save one that only
+// follows the live end; until the answer is there the older picture stays.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
-import { nsAt } from "../format/time";
-import { postCharts } from "./client";
-import { type ChartAnswer, type Columns, decodeCharts } from "./columns";
+import { useEffect, useRef, useState } from "react";
+import { postBinary } from "./client";
+import { type Columns, decodeCharts } from "./columns";
+import { type EpochAxis, epochAt, timeAt } from "./epochs";
+import { decodeLines, type LineAnswer, type LineQuestion } from "./lines";
+import { rebin } from "./rebin";
+import { decodeXy, type XyLine } from "./xy";
 
 const kMostSeries = 256;
+const kMostLines = 64;
+const kRestMs = 120;
+const kAcceptCharts = "application/x-corral-chart";
+const kAcceptLines = "application/x-corral-lines";
+const kAcceptPairs = "application/x-corral-xy";
 
+// `time`: ns on the axis of each series' own origin; `step`: steps; `epoch`: epochs of each series' run; `metric`:
+// the values of another series.
 export interface ChartsQuestion {
-  series: number[];
-  originNs: bigint;
-  // Seconds since the origin.
+  axis: "time" | "step" | "epoch" | "metric";
+  // With the origin of each on the axis of time, ns of UTC; on that of epochs when they were.
+  series: { id: number; origin: bigint; epochs?: EpochAxis }[];
+  // On the axis of a metric: a line through (x, y) for every y.
+  pairs?: { x: number; y: number }[];
+  // Computed lines by key.
+  lines: ({ key: string } & LineQuestion)[];
+  // Seconds since the origins, or steps.
   from: number;
   to: number;
   // Device pixels of one plot.
@@ -23,67 +39,253 @@ export interface ChartsQuestion {
 
 export interface Charts {
   series: Map<number, Columns>;
+  lines: Map<string, LineAnswer>;
+  // By y's series.
+  pairs: Map<number, XyLine>;
   from: number;
   to: number;
   width: number;
+  // Every part is that of all points.
+  exact: boolean;
+  // What this answers.
+  asked: ChartsQuestion;
 }
 
-async function ask(question: ChartsQuestion, signal: AbortSignal): Promise<Charts> {
-  const { originNs, width } = question;
-  const range = { from_ns: nsAt(question.from, originNs), to_ns: nsAt(question.to, originNs) };
-  const parts: number[][] = [];
-  for (let i = 0; i < question.series.length; i += kMostSeries) {
-    parts.push(question.series.slice(i, i + kMostSeries));
-  }
-  const answers: ChartAnswer[] = await Promise.all(
-    parts.map(async (series) =>
-      decodeCharts(await postCharts({ series, ...range, width, mode: "auto" }, signal)),
-    ),
+const ns = (seconds: number) => String(BigInt(Math.round(seconds * 1e9)));
+
+function rangeOf({
+  axis,
+  from,
+  to,
+}: Pick<ChartsQuestion, "axis" | "from" | "to">): Record<string, string> {
+  if (axis !== "step") return { from_ns: ns(from), to_ns: ns(to) };
+  const first = Math.floor(from);
+  return { from_step: String(first), to_step: String(Math.max(first + 1, Math.ceil(to))) };
+}
+
+// On the axis of steps the server's range is whole steps: what was drawn is what it covers.
+function drawnRange({ axis, from, to }: ChartsQuestion): { from: number; to: number } {
+  if (axis !== "step") return { from, to };
+  return { from: Math.floor(from), to: Math.max(Math.floor(from) + 1, Math.ceil(to)) };
+}
+
+function parts<T>(all: readonly T[], most: number): T[][] {
+  const out: T[][] = [];
+  for (let i = 0; i < all.length; i += most) out.push(all.slice(i, i + most));
+  return out;
+}
+
+export type ColumnsQuestion = Pick<ChartsQuestion, "axis" | "series" | "from" | "to" | "width">;
+
+// The columns of all series by id; on the axes of time and steps.
+export async function askColumns(
+  question: ColumnsQuestion,
+  exact: boolean,
+  signal?: AbortSignal,
+): Promise<Map<number, Columns>> {
+  const common = {
+    ...rangeOf(question),
+    axis: question.axis === "time" ? "relative" : "step",
+    width: question.width,
+    mode: "auto",
+    exact,
+  };
+  const answers = await Promise.all(
+    parts(question.series, kMostSeries).map(async (some) => {
+      const origins =
+        question.axis === "time" ? { origins_ns: some.map((one) => String(one.origin)) } : {};
+      const body = { series: some.map((one) => one.id), ...origins, ...common };
+      return decodeCharts(await postBinary("/charts", { body, accept: kAcceptCharts, signal }));
+    }),
   );
-  const merged = new Map(answers.flatMap((answer) => [...answer.series]));
-  return { series: merged, from: question.from, to: question.to, width };
+  return new Map(answers.flatMap((answer) => [...answer.series]));
+}
+
+async function askLines(question: ChartsQuestion, exact: boolean, signal?: AbortSignal) {
+  const common = {
+    ...rangeOf(question),
+    axis: question.axis === "time" ? "relative" : "step",
+    width: question.width,
+    exact,
+  };
+  const found = new Map<string, LineAnswer>();
+  for (const some of parts(question.lines, kMostLines)) {
+    const lines = some.map(({ key: _, ...line }) => line);
+    const body = { lines, ...common };
+    const answer = decodeLines(await postBinary("/lines", { body, accept: kAcceptLines, signal }));
+    for (const [i, line] of answer.lines.entries())
+      found.set((some[i] as { key: string }).key, line);
+  }
+  return found;
+}
+
+// On the axis of epochs every run has a range of its own; its columns are moved to where their epochs are.
+async function askEpochs(question: ChartsQuestion, exact: boolean, signal?: AbortSignal) {
+  const byRun = new Map<EpochAxis, ChartsQuestion["series"]>();
+  for (const one of question.series) {
+    if (one.epochs === undefined) continue;
+    const some = byRun.get(one.epochs) ?? [];
+    byRun.set(one.epochs, some);
+    some.push(one);
+  }
+  const answers = await Promise.all(
+    [...byRun].map(async ([epochs, series]) => {
+      const [from, to] = [timeAt(epochs, question.from), timeAt(epochs, question.to)];
+      if (!(to > from)) return [];
+      // Finer than the picture, because epochs of different lengths stretch.
+      const width = Math.min(kWidest, question.width * kFiner);
+      const asked: ChartsQuestion = { ...question, axis: "time", series, from, to, width };
+      const found = await askColumns(asked, exact, signal);
+      const at = { epochs, from, to, width, question };
+      return [...found].map(([id, columns]) => [id, onEpochs(columns, at)] as const);
+    }),
+  );
+  return new Map(answers.flat());
+}
+
+const kFiner = 4;
+const kWidest = 8192;
+
+function onEpochs(
+  columns: Columns,
+  at: { epochs: EpochAxis; from: number; to: number; width: number; question: ChartsQuestion },
+): Columns {
+  const { epochs, from, to, width, question } = at;
+  const span = question.to - question.from;
+  return rebin(columns, (px) => {
+    const epoch = epochAt(epochs, from + (px * (to - from)) / width);
+    return ((epoch - question.from) / span) * question.width;
+  });
+}
+
+const kPairsHeight = 600;
+
+async function askPairs(question: ChartsQuestion, signal?: AbortSignal) {
+  const found = new Map<number, XyLine>();
+  const { from, to, width } = question;
+  for (const some of parts(question.pairs ?? [], kMostLines)) {
+    const body = { lines: some, from, to, width, height: kPairsHeight };
+    const answer = decodeXy(await postBinary("/xy", { body, accept: kAcceptPairs, signal }));
+    for (const [i, line] of answer.lines.entries()) found.set((some[i] as { y: number }).y, line);
+  }
+  return found;
+}
+
+// The answer to a whole question.
+export async function askCharts(
+  question: ChartsQuestion,
+  exact: boolean,
+  signal?: AbortSignal,
+): Promise<Charts> {
+  const columns = question.axis === "epoch" ? askEpochs : askColumns;
+  const [series, lines, pairs] = await Promise.all([
+    columns(question, exact, signal),
+    askLines(question, exact, signal),
+    askPairs(question, signal),
+  ]);
+  const all =
+    [...series.values()].every((columns) => columns.exact) &&
+    [...lines.values()].every((line) => line.exact);
+  const { width } = question;
+  return { series, lines, pairs, ...drawnRange(question), width, exact: all, asked: question };
+}
+
+// Whether an older answer may be drawn on the axis of a newer question: x means the same, and what both name has
+// the same zero on it. Pure.
+export function sameAxis(asked: ChartsQuestion, now: ChartsQuestion): boolean {
+  if (asked.axis !== now.axis) return false;
+  const origins = new Map(asked.series.map(({ id, origin }) => [id, origin]));
+  const zeros = new Map(asked.lines.map(({ key, origins_ns }) => [key, origins_ns?.join()]));
+  const xs = new Map(asked.pairs?.map(({ x, y }) => [y, x]));
+  return (
+    now.series.every(({ id, origin }) => (origins.get(id) ?? origin) === origin) &&
+    now.lines.every(
+      ({ key, origins_ns }) => !zeros.has(key) || zeros.get(key) === origins_ns?.join(),
+    ) &&
+    (now.pairs ?? []).every(({ x, y }) => (xs.get(y) ?? x) === x)
+  );
 }
 
 const kGrowth = 0.2;
+
+const whatOf = ({ axis, series, lines, pairs }: ChartsQuestion) =>
+  JSON.stringify([
+    axis,
+    series.map(({ id, origin, epochs }) => [id, String(origin), epochs]),
+    lines,
+    pairs,
+  ]);
 
 // The same picture, only a little longer at its live end.
 export function grows(asked: ChartsQuestion, now: ChartsQuestion): boolean {
   return (
     asked.from === now.from &&
     asked.width === now.width &&
-    asked.originNs === now.originNs &&
     now.to >= asked.to &&
     now.to - asked.to <= (asked.to - asked.from) * kGrowth &&
-    asked.series.join() === now.series.join()
+    whatOf(asked) === whatOf(now)
   );
 }
 
-const keyOf = ({ series, originNs, from, to, width, revision }: ChartsQuestion) => [
-  "charts",
-  series.join(),
-  String(originNs),
-  from,
-  to,
-  width,
-  revision,
-];
+const keyOf = (question: ChartsQuestion) => {
+  const { from, to, width, revision } = question;
+  return [whatOf(question), from, to, width, revision];
+};
 
-export function useCharts(question: ChartsQuestion) {
+// True once `key` has been the same for a moment.
+function useRested(key: string): boolean {
+  const [rested, setRested] = useState<string | null>(null);
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(key), kRestMs);
+    return () => clearTimeout(timer);
+  }, [key]);
+  return rested === key;
+}
+
+export interface ChartsState {
+  data: Charts | undefined;
+  // What `data` answers is not the question any more.
+  old: boolean;
+  fetching: boolean;
+  error: Error | null;
+  retry: () => void;
+}
+
+export function useCharts(question: ChartsQuestion): ChartsState {
   const [asked, setAsked] = useState(question);
-  const answer = useQuery({
-    queryKey: keyOf(asked),
-    queryFn: ({ signal }) => ask(asked, signal),
-    enabled: asked.series.length > 0 && asked.width > 0,
+  const wanted =
+    asked.series.length + asked.lines.length + (asked.pairs?.length ?? 0) > 0 && asked.width > 0;
+  const common = { staleTime: Number.POSITIVE_INFINITY, gcTime: 20_000 };
+  const rough = useQuery({
+    queryKey: ["charts", "aligned", ...keyOf(asked)],
+    queryFn: ({ signal }) => askCharts(asked, false, signal),
+    enabled: wanted,
     placeholderData: keepPreviousData,
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 20_000,
+    ...common,
+  });
+  const key = keyOf(question).join();
+  const rested = useRested(key);
+  const settled = rough.data !== undefined && !rough.isPlaceholderData;
+  const fine = useQuery({
+    queryKey: ["charts", "exact", ...keyOf(asked)],
+    queryFn: ({ signal }) => askCharts(asked, true, signal),
+    enabled: wanted && rested && settled && !rough.data.exact,
+    ...common,
   });
   // Growth waits for the answer under way, or a slow server would be asked for ever and never be heard.
-  const waits = answer.isFetching && grows(asked, question);
-  const key = keyOf(question).join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key says all of the question
-  useEffect(() => {
-    if (!waits) setAsked(question);
-  }, [key, waits]);
-  return answer;
+  const waits = rough.isFetching && grows(asked, question);
+  // While rendering, not in an effect: a picture of the old question on the new range would be drawn in between.
+  if (!waits && key !== keyOf(asked).join()) setAsked(question);
+  const kept = useRef<Charts>(undefined);
+  const answered = fine.data ?? rough.data;
+  if (answered !== undefined) kept.current = answered;
+  // A question that failed leaves the picture before it.
+  const data = answered ?? (rough.error ? kept.current : undefined);
+  return {
+    data: data && sameAxis(data.asked, question) ? data : undefined,
+    old: rough.isPlaceholderData || answered === undefined,
+    fetching: rough.isFetching || fine.isFetching,
+    error: rough.error ?? fine.error,
+    retry: () => void rough.refetch(),
+  };
 }

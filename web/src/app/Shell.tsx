@@ -1,7 +1,9 @@
 // The frame of every page: header, side panel, toolbar, content, footer.
 import { Link } from "@tanstack/react-router";
-import { Fragment, type ReactNode, useState } from "react";
+import { Fragment, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { useLive } from "../api/live";
+import { FileDrop } from "../export/FileDrop";
+import { openPalette, usePalette } from "../state/palette";
 import { Fence, Lines } from "./icons";
 import { ThemeToggle } from "./ThemeToggle";
 
@@ -41,6 +43,7 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
             </Fragment>
           ))}
         </nav>
+        <SearchButton />
         <LiveIndicator />
         <ThemeToggle />
       </header>
@@ -55,7 +58,42 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
         {children}
         <footer className="footer">{footer}</footer>
       </main>
+      <FileDrop />
     </div>
+  );
+}
+
+const Palette = lazy(async () => ({ default: (await import("./Palette")).Palette }));
+const kApple = /Mac|iP(hone|ad)/.test(navigator.platform);
+
+function SearchButton() {
+  const open = usePalette((state) => state.open);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      openPalette(true);
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
+  return (
+    <>
+      <button
+        type="button"
+        className="search-button"
+        data-testid="search-everything"
+        onClick={() => openPalette(true)}
+      >
+        <span>Search runs, metrics, actions</span>
+        <span className="key">{kApple ? "⌘ K" : "Ctrl K"}</span>
+      </button>
+      {open && (
+        <Suspense fallback={null}>
+          <Palette />
+        </Suspense>
+      )}
+    </>
   );
 }
 

@@ -1,6 +1,5 @@
 // A checkbox that shows its new state at once: the address that holds the truth follows a moment later.
-import { Checkbox } from "@mantine/core";
-import { useEffect, useState } from "react";
+import { type CSSProperties, useEffect, useState } from "react";
 
 export interface TickProps {
   label: string;
@@ -17,11 +16,10 @@ export function Tick({ label, checked, colour, change, disabled, metric, run }: 
   const [shown, setShown] = useState(checked);
   useEffect(() => setShown(checked), [checked]);
   return (
-    <Checkbox
-      size="14px"
-      radius={3}
-      color={colour}
-      iconColor="var(--on-accent)"
+    <input
+      type="checkbox"
+      className="tick"
+      style={{ "--tick": colour } as CSSProperties}
       checked={shown}
       disabled={disabled ?? false}
       aria-label={label}

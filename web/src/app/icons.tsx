@@ -1,4 +1,5 @@
 // The page's drawn signs. All decorative: the words beside them, or the button's label, say the same.
+import type { ReactNode } from "react";
 
 const kStroke = {
   fill: "none",
@@ -6,6 +7,22 @@ const kStroke = {
   strokeWidth: 1.6,
   strokeLinecap: "round",
 } as const;
+
+// Of thin strokes, as large as a line of text.
+function Thin({ children }: { children: ReactNode }) {
+  return (
+    <svg
+      width="16"
+      height="16"
+      viewBox="0 0 16 16"
+      {...kStroke}
+      strokeWidth={1.4}
+      aria-hidden="true"
+    >
+      {children}
+    </svg>
+  );
+}
 
 // A fence: three posts and two rails.
 export function Fence() {
@@ -32,32 +49,18 @@ export function Chevron({ open }: { open: boolean }) {
 
 export function Sun() {
   return (
-    <svg
-      width="16"
-      height="16"
-      viewBox="0 0 16 16"
-      {...kStroke}
-      strokeWidth={1.4}
-      aria-hidden="true"
-    >
+    <Thin>
       <circle cx="8" cy="8" r="2.8" />
       <path d="M8 1.4v1.4M8 13.2v1.4M1.4 8h1.4M13.2 8h1.4M3.3 3.3l1 1M11.7 11.7l1 1M3.3 12.7l1-1M11.7 4.3l1-1" />
-    </svg>
+    </Thin>
   );
 }
 
 export function Moon() {
   return (
-    <svg
-      width="16"
-      height="16"
-      viewBox="0 0 16 16"
-      {...kStroke}
-      strokeWidth={1.4}
-      aria-hidden="true"
-    >
+    <Thin>
       <path d="M13.2 9.7A5.6 5.6 0 0 1 6.3 2.8a5.6 5.6 0 1 0 6.9 6.9z" strokeLinejoin="round" />
-    </svg>
+    </Thin>
   );
 }
 
@@ -69,11 +72,52 @@ export function Lines() {
   );
 }
 
+export function Dots() {
+  return (
+    <svg width="16" height="16" viewBox="0 0 16 16" fill="currentColor" aria-hidden="true">
+      <circle cx="3.5" cy="8" r="1.3" />
+      <circle cx="8" cy="8" r="1.3" />
+      <circle cx="12.5" cy="8" r="1.3" />
+    </svg>
+  );
+}
+
 // A short piece of a line as the charts draw it: colour and dash.
 export function Swatch({ colour, dash }: { colour: string; dash: readonly number[] }) {
   return (
     <svg className="swatch" width="22" height="4" viewBox="0 0 22 4" aria-hidden="true">
       <path d="M0 2h22" stroke={colour} strokeWidth="2" strokeDasharray={dash.join(" ")} />
+    </svg>
+  );
+}
+
+// Two links of a chain, hooked into each other or apart with the break between them.
+export function Chain({ closed }: { closed: boolean }) {
+  return (
+    <Thin>
+      <path d="M6.6 4.8 8.3 3.1a3.1 3.1 0 0 1 4.5 4.5l-1.7 1.7M9.4 11.2l-1.7 1.7a3.1 3.1 0 0 1-4.5-4.5l1.7-1.7" />
+      {closed ? (
+        <path d="m6 10 4-4" />
+      ) : (
+        <path d="M4.6 2.2v1.6M2.2 4.6h1.6M11.4 13.8v-1.6M13.8 11.4h-1.6" />
+      )}
+    </Thin>
+  );
+}
+
+// From edge to edge.
+export function Fit() {
+  return (
+    <Thin>
+      <path d="M1.5 3v10M14.5 3v10M4 8h8M6 5.5 3.5 8 6 10.5M10 5.5 12.5 8 10 10.5" />
+    </Thin>
+  );
+}
+
+export function Cross() {
+  return (
+    <svg width="10" height="10" viewBox="0 0 10 10" {...kStroke} aria-hidden="true">
+      <path d="M2 2l6 6M8 2 2 8" />
     </svg>
   );
 }

@@ -1,10 +1,16 @@
-// Routes and what their addresses may say.
-import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
-import { RunPage } from "../pages/run/RunPage";
-import { RunsPage } from "../pages/runs/RunsPage";
+// Routes and what their addresses may say. Each page is loaded when it is first opened.
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  Link,
+  lazyRouteComponent,
+} from "@tanstack/react-router";
+import { experimentSearch } from "../pages/experiment/search";
+import { summarySearch } from "../pages/summary/search";
 import { Notice } from "./Notice";
 import { Shell } from "./Shell";
-import { parseSearch, runSearch, runsSearch, stringifySearch } from "./search";
+import { boardSearch, parseSearch, runSearch, runsSearch, stringifySearch } from "./search";
 
 function NotFound() {
   return (
@@ -25,18 +31,42 @@ export const runsRoute = createRoute({
   getParentRoute: () => root,
   path: "/",
   validateSearch: runsSearch,
-  component: RunsPage,
+  component: lazyRouteComponent(() => import("../pages/runs/RunsPage"), "RunsPage"),
+});
+
+export const experimentRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/experiments/$id",
+  validateSearch: experimentSearch,
+  component: lazyRouteComponent(
+    () => import("../pages/experiment/ExperimentPage"),
+    "ExperimentPage",
+  ),
 });
 
 export const runRoute = createRoute({
   getParentRoute: () => root,
   path: "/runs/$id",
   validateSearch: runSearch,
-  component: RunPage,
+  component: lazyRouteComponent(() => import("../pages/run/RunPage"), "RunPage"),
+});
+
+export const boardRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/board",
+  validateSearch: boardSearch,
+  component: lazyRouteComponent(() => import("../pages/board/BoardPage"), "BoardPage"),
+});
+
+export const summaryRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/summary",
+  validateSearch: summarySearch,
+  component: lazyRouteComponent(() => import("../pages/summary/SummaryPage"), "SummaryPage"),
 });
 
 export const router = createRouter({
-  routeTree: root.addChildren([runsRoute, runRoute]),
+  routeTree: root.addChildren([runsRoute, experimentRoute, runRoute, boardRoute, summaryRoute]),
   parseSearch,
   stringifySearch,
 });

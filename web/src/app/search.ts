@@ -1,19 +1,43 @@
 // What the address says, both ways. Plain `key=value` pairs, lists as repeated keys, so that a link stays
 // readable and can be typed. Pure.
+import { type ViewSearch, viewSearch } from "../board/view";
 
-export interface RunsSearch {
+// Facets that a run has one value of, and those with a key of their own.
+export const kFacets = ["status", "collocation", "device", "model", "host"] as const;
+export type Facet = (typeof kFacets)[number] | `params.${string}` | `tags.${string}`;
+export const isFacet = (key: string): key is Facet =>
+  /^(params|tags)\../s.test(key) || kFacets.some((facet) => facet === key);
+
+// `q`: words or comparisons; `workload`: an id, or "none" for runs without one; `sort`: keys of columns, "-"
+// before one for descending; `col`: columns and their widths (pages/runs/columns.ts). A facet's values are
+// alternatives, "" is "not set".
+export type RunsSearch = {
+  q?: string;
   experiment?: string;
   workload?: string;
-  status?: string;
+  sort?: string[];
+  col?: string[];
+} & { [facet in Facet]?: string[] };
+
+// `with`: ids of the other runs drawn; absent for the default choice, one empty word for none.
+export type RunTab = "charts" | "about" | "output" | "files" | "diff";
+export const kRunTabs: readonly RunTab[] = ["charts", "about", "output", "files", "diff"];
+
+// `tab`: absent for charts. `path`: the file that is open; `find`: what is looked for in the output; `against`:
+// the run that this one is compared to.
+export interface RunSearch extends ViewSearch {
+  with?: string[];
+  tab?: RunTab;
+  path?: string;
+  find?: string;
+  against?: string;
 }
 
-// `from` and `to`: seconds since the workload's start. `with`: ids of the other runs drawn, `metric`: names of
-// the charts shown; absent for the default choice, one empty word for none.
-export interface RunSearch {
-  from?: number;
-  to?: number;
-  with?: string[];
-  metric?: string[];
+// A board of any selection. `v`: the state is stored on the server under this id.
+export interface BoardSearch extends ViewSearch {
+  run?: string[];
+  workload?: string[];
+  v?: string;
 }
 
 type Raw = Record<string, unknown>;
@@ -49,22 +73,34 @@ function defined<T extends object>(search: T): T {
 }
 
 export function runsSearch(raw: Raw): RunsSearch {
-  const { experiment, workload, status } = raw;
-  return defined({
-    experiment: word(experiment),
-    workload: word(workload),
-    status: word(status),
-  }) as RunsSearch;
+  const out: Record<string, unknown> = {
+    q: word(raw.q),
+    experiment: word(raw.experiment),
+    workload: word(raw.workload),
+    sort: list(raw.sort),
+    col: list(raw.col),
+  };
+  for (const [key, value] of Object.entries(raw)) if (isFacet(key)) out[key] = list(value);
+  return defined(out) as RunsSearch;
 }
 
-// A range that is no range is left out rather than refused.
 export function runSearch(raw: Raw): RunSearch {
-  const [from, to] = [Number(raw.from), Number(raw.to)];
-  const range = raw.from !== undefined && Number.isFinite(from) && Number.isFinite(to) && to > from;
+  const tab = kRunTabs.find((one) => one === raw.tab);
   return defined({
-    from: range ? from : undefined,
-    to: range ? to : undefined,
+    ...viewSearch(raw),
     with: list(raw.with),
-    metric: list(raw.metric),
+    tab: tab === "charts" ? undefined : tab,
+    path: word(raw.path),
+    find: word(raw.find),
+    against: word(raw.against),
   }) as RunSearch;
+}
+
+export function boardSearch(raw: Raw): BoardSearch {
+  return defined({
+    run: list(raw.run),
+    workload: list(raw.workload),
+    ...viewSearch(raw),
+    v: word(raw.v),
+  }) as BoardSearch;
 }

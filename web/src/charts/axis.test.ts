@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { kThin } from "../format/units";
-import { timeTicks, valueAxis } from "./axis";
+import { fixedAxis, logAxis, place, tightAxis, timeTicks, valueAxis } from "./axis";
 
 const texts = (ticks: { text: string }[]) => ticks.map((tick) => tick.text.replaceAll(kThin, " "));
 
@@ -71,5 +71,45 @@ describe("valueAxis", () => {
 
   it("shows small changes far from zero", () => {
     expect(valueAxis(1000, 1001, "").from).toBeGreaterThan(900);
+  });
+});
+
+describe("logAxis", () => {
+  it("has decades, with 2 and 5 where they are few", () => {
+    expect(texts(logAxis(1e-5, 3, "").ticks)).toEqual(["10⁻⁵", "0.001", "0.1", "10"]);
+    expect(texts(logAxis(0.6, 3.1, "").ticks)).toEqual(["0.5", "1", "2", "5"]);
+    expect(texts(logAxis(2e4, 5e5, "").ticks)).toEqual(["2·10⁴", "5·10⁴", "10⁵", "2·10⁵", "5·10⁵"]);
+  });
+
+  it("holds the data, has few ticks, and places equal ratios equally far apart", () => {
+    for (const [low, high] of [
+      [1e-12, 1e9],
+      [1, 1],
+      [3, 3.1],
+      [999, 1001],
+      [1e-300, 1e300],
+    ] as const) {
+      const axis = logAxis(low, high, "");
+      expect(axis.from).toBeLessThanOrEqual(low * (1 + 1e-9));
+      expect(axis.to).toBeGreaterThanOrEqual(high * (1 - 1e-9));
+      expect(axis.to).toBeGreaterThan(axis.from);
+      expect(axis.ticks.length).toBeGreaterThanOrEqual(2);
+      expect(axis.ticks.length).toBeLessThanOrEqual(5);
+    }
+    const axis = logAxis(0.1, 1000, "");
+    expect(place(axis, 10) - place(axis, 1)).toBeCloseTo(0.25, 9);
+    expect(place(axis, 0)).toBeNaN();
+    expect(place(axis, -4)).toBeNaN();
+  });
+});
+
+describe("fixedAxis and tightAxis", () => {
+  it("end where they are told to, with ticks inside", () => {
+    const axis = fixedAxis(13, 87, "%");
+    expect([axis.from, axis.to]).toEqual([13, 87]);
+    expect(texts(axis.ticks)).toEqual(["20", "40", "60", "80"]);
+    const tight = tightAxis(60, 80, "%");
+    expect([tight.from, tight.to]).toEqual([59.2, 80.8]);
+    expect(tightAxis(5, 5, "W").to).toBeGreaterThan(5);
   });
 });

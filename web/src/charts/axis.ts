@@ -1,4 +1,5 @@
-// Ticks: three to five on the value axis, whole minutes and seconds on the time axis. Pure.
+// Ticks: three to five on the value axis, whole minutes and seconds on the time axis (the other kinds of x are
+// in xaxis.ts). Pure.
 import { scaleLinear } from "d3-scale";
 import { formatClock } from "../format/time";
 import { formatScaled, type Scale, scaleFor } from "../format/units";
@@ -21,13 +22,18 @@ function timeStep(least: number): number {
   return kTimeSteps.find((step) => step >= least) ?? Math.ceil(least / 604800) * 604800;
 }
 
-// At most one tick every `spacing` pixels.
+// How many ticks there is room for; two also where it is a little tight.
+export function mostTicks({ width, spacing }: { width: number; spacing: number }): number {
+  return Math.max(width >= 1.4 * spacing ? 2 : 1, Math.floor(width / spacing));
+}
+
+// About one tick every `spacing` pixels at most.
 export function timeTicks(
   from: number,
   to: number,
   at: { width: number; spacing: number },
 ): Tick[] {
-  const most = Math.max(1, Math.floor(at.width / at.spacing));
+  const most = mostTicks(at);
   const step = timeStep((to - from) / most);
   const ticks: Tick[] = [];
   for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9; i++) {
@@ -41,6 +47,14 @@ export interface ValueAxis {
   to: number;
   scale: Scale;
   ticks: Tick[];
+  log: boolean;
+}
+
+// Where a value lies on an axis, 0 at its beginning and 1 at its end; NaN for what a logarithm has not.
+export function place({ from, to, log }: Pick<ValueAxis, "from" | "to" | "log">, v: number) {
+  if (!log) return (v - from) / (to - from);
+  // Not the logarithm of a ratio, which may be too large for a number.
+  return v > 0 ? (Math.log(v) - Math.log(from)) / (Math.log(to) - Math.log(from)) : Number.NaN;
 }
 
 // Of rates and shares, what matters is how much of nothing there is.
@@ -63,15 +77,81 @@ export function valueAxis(min: number, max: number, unit: string): ValueAxis {
   const scale = scaleFor(unit, Math.max(Math.abs(low), Math.abs(high)));
   const best = niceTicks(low / scale.factor, high / scale.factor);
   const digits = tickDigits(best);
-  const ticks = best.map((value) => ({
-    value: value * scale.factor,
-    text: formatScaled(value * scale.factor, scale, digits),
-  }));
-  return { ...trimmed(ticks, low, high), scale };
+  const ticks = best.map(tickOf(scale, digits));
+  return { ...trimmed(ticks, low, high), scale, log: false };
+}
+
+// From and to just as they are asked for.
+export function fixedAxis(from: number, to: number, unit: string): ValueAxis {
+  const scale = scaleFor(unit, Math.max(Math.abs(from), Math.abs(to)));
+  const [low, high] = [from / scale.factor, to / scale.factor];
+  const ticks = scaleLinear().domain([low, high]).ticks(4);
+  return { from, to, scale, log: false, ticks: ticks.map(tickOf(scale, tickDigits(ticks))) };
+}
+
+// As long as the values and a little air, wherever zero is: where places matter, not lengths.
+export function tightAxis(low: number, high: number, unit: string): ValueAxis {
+  if (!(high > low)) return valueAxis(low, high, unit);
+  const air = (high - low) * 0.04;
+  return fixedAxis(low - air, high + air, unit);
+}
+
+const tickOf = (scale: Scale, digits: number) => (value: number) => ({
+  value: value * scale.factor,
+  text: formatScaled(value * scale.factor, scale, digits),
+});
+
+const kSuperscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+
+// "0.01", "500", "2·10⁻⁵".
+function powerText(mantissa: number, power: number): string {
+  if (power >= -3 && power <= 3) return formatScaled(mantissa * 10 ** power, kPlain);
+  const digits = [...String(Math.abs(power))].map((d) => kSuperscripts[Number(d)]).join("");
+  const ten = `10${power < 0 ? "⁻" : ""}${digits}`;
+  return mantissa === 1 ? ten : `${mantissa}·${ten}`;
+}
+
+const kPlain: Scale = { factor: 1, mark: "", unit: "" };
+
+// Smaller numbers have no full precision.
+const kLeastPower = 1e-300;
+
+// Decades, with 2 and 5 of each where there are few; `low` > 0.
+export function logAxis(low: number, high: number, unit: string): ValueAxis {
+  const scale = scaleFor(unit, 1);
+  const least = Math.max(low / scale.factor, kLeastPower);
+  const most = Math.max(high / scale.factor, least);
+  const few = Math.log10(most) - Math.log10(least) < 2;
+  const mantissas = few ? [1, 2, 5] : [1];
+  const first = Math.floor(Math.log10(least) + 1e-9);
+  const end = Math.ceil(Math.log10(most) - 1e-9) + 1;
+  const steps: { value: number; mantissa: number; power: number }[] = [];
+  for (let power = first; power <= end; power++)
+    for (const mantissa of mantissas)
+      steps.push({ value: mantissa * 10 ** power, mantissa, power });
+  let from = steps.findLastIndex((step) => step.value <= least * (1 + 1e-9));
+  let to = steps.findIndex((step) => step.value >= most * (1 - 1e-9));
+  if (from < 0) from = 0;
+  if (to <= from) to = from + 1;
+  const inside = steps.slice(from, to + 1);
+  const every = Math.ceil((inside.length - 1) / 4);
+  const ticks = inside
+    .filter((_, i) => i % every === 0)
+    .map(({ value, mantissa, power }) => ({
+      value: value * scale.factor,
+      text: powerText(mantissa, power),
+    }));
+  const ends = [inside[0], inside.at(-1)] as [(typeof steps)[0], (typeof steps)[0]];
+  const [a, b] = ends.map((step) => step.value * scale.factor) as [number, number];
+  return { from: a, to: b, scale, ticks, log: true };
 }
 
 // An axis ends on a tick unless that leaves a fifth of it empty; then it ends a little beyond the data.
-function trimmed(ticks: Tick[], low: number, high: number): Omit<ValueAxis, "scale"> {
+function trimmed(
+  ticks: Tick[],
+  low: number,
+  high: number,
+): Pick<ValueAxis, "from" | "to" | "ticks"> {
   let from = (ticks[0] as Tick).value;
   let to = (ticks[ticks.length - 1] as Tick).value;
   const span = to - from;
@@ -103,7 +183,7 @@ function niceTicks(low: number, high: number): number[] {
 }
 
 // Enough digits that neighbouring ticks read differently.
-function tickDigits(ticks: number[]): number {
+export function tickDigits(ticks: number[]): number {
   const largest = Math.max(...ticks.map(Math.abs));
   const step = Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0));
   if (largest === 0 || step === 0) return 3;

@@ -1,250 +1,251 @@
-// One line chart: (lines, spec, font metrics) → drawing list. The title line is not part of it: on the page
-// it is text, so that it can be selected and read aloud. Pure.
-import { formatScaled, type Scale } from "../format/units";
-import { timeTicks, type ValueAxis, valueAxis } from "./axis";
-import { type FontMetrics, fitText } from "./font";
-import { spread } from "./labels";
-import { type LineData, shapeLine } from "./line";
+// One chart: (lines, spec, font metrics) → drawing list. On the page the title line is not part of it: there it
+// is text, so that it can be selected and read aloud. Pure.
+import { formatScaled } from "../format/units";
+import { type ValueAxis, valueAxis } from "./axis";
+import { drawEnds, drawLegend, hiddenLabels, type LabelBox, lastValue, layoutLegend } from "./ends";
+import type { FontMetrics } from "./font";
+import {
+  drawEmpty,
+  drawEvents,
+  drawWindows,
+  drawXAxis,
+  kLineWidth,
+  projectX,
+  shapeFor,
+  styledLines,
+  xOf,
+} from "./frame";
+import { drawHeat } from "./heat";
 import type { Mark, Picture, Rect } from "./marks";
-import type { ChartTheme } from "./theme";
+import { drawMultiples } from "./multiples";
+import { hairline, kInsets, plotOf, plotRect, text, textSizeOf, titleMarks } from "./plot";
+import { eachPlace, valueRange } from "./range";
+import { drawSeries } from "./series";
+import type { ChartLine, ChartSpec } from "./spec";
+import { type ChosenAxis, chooseAxis, project } from "./yaxis";
 
-export interface ChartLine {
-  key: string;
-  label: string;
-  colour: string;
-  dash: readonly number[];
-  hidden: boolean;
-  data: LineData | null;
-}
-
-export interface ChartSpec {
-  width: number;
-  height: number;
-  from: number;
-  to: number;
-  unit: string;
-  // Part of a longer range.
-  zoomed: boolean;
-  theme: ChartTheme;
-}
-
-export interface LabelBox extends Rect {
-  key: string;
-  hidden: boolean;
-}
+export type { ChartLine, ChartSpec } from "./spec";
+export type { LabelBox };
+export { kInsets, plotRect, valueRange };
 
 export interface ChartPicture extends Picture {
   plot: Rect;
+  // Of small multiples each one's, else the one plot.
+  plots: Rect[];
   axis: ValueAxis | null;
+  // Of lines with axis 1.
+  axis2: ValueAxis | null;
   labels: LabelBox[];
+  // What the picture leaves out or adds, in the words of the badge.
+  notes: string[];
 }
 
-export const kInsets = { left: 40, right: 116, top: 8, bottom: 22 };
-const kLabelHeight = 13.5;
-const kLabelRoom = kInsets.right - 9;
-const kText = 11;
-
-export function plotRect(width: number, height: number): Rect {
-  return {
-    x: kInsets.left,
-    y: kInsets.top,
-    width: Math.max(10, width - kInsets.left - kInsets.right),
-    height: Math.max(10, height - kInsets.top - kInsets.bottom),
-  };
-}
-
-// Smallest and largest value drawn; null when there is none.
-export function valueRange(lines: readonly ChartLine[]): [number, number] | null {
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
-  for (const { data, hidden } of lines) {
-    if (data === null || hidden) continue;
-    for (const value of data.columns.min) if (value < low) low = value;
-    for (const value of data.columns.max) if (value > high) high = value;
-  }
-  return low <= high ? [low, high] : null;
-}
+// Beyond so many lines a plot is a tangle: `heat` and `multiples` say more.
+export const kMostTangled = 50;
 
 export function drawChart(
   lines: readonly ChartLine[],
   spec: ChartSpec,
   font: FontMetrics,
 ): ChartPicture {
-  const { theme } = spec;
-  const plot = plotRect(spec.width, spec.height);
-  const range = valueRange(lines);
-  const axis = range === null ? null : valueAxis(range[0], range[1], spec.unit);
-  const x = (s: number) => plot.x + ((s - spec.from) / (spec.to - spec.from)) * plot.width;
-  const marks: Mark[] = [...drawTimeAxis(plot, spec, font)];
-  if (axis === null) {
-    marks.push(hairline(plot, plot.y + plot.height, theme.grid), emptyText(lines, plot, spec));
-    return {
-      width: spec.width,
-      height: spec.height,
-      marks,
-      plot,
-      axis,
-      labels: hiddenLabels(lines, plot),
-    };
+  const styled = styledLines(lines, spec);
+  if (spec.kind === "heat") return drawHeat(styled, spec, font);
+  if (spec.kind === "multiples") return drawMultiples(styled, spec, font);
+  return drawPlot(styled, spec, font);
+}
+
+interface Side extends ChosenAxis {
+  unit: string;
+  y: (v: number) => number;
+}
+
+function sideOf(lines: readonly ChartLine[], spec: ChartSpec, which: 0 | 1, plot: Rect) {
+  const mine = lines.filter((line) => (line.axis ?? 0) === which);
+  const y = (which === 0 ? spec.y : spec.y2) ?? { mode: "auto" };
+  const unit = which === 0 ? spec.unit : (spec.unit2 ?? "");
+  const chosen = chooseAxis(mine, { y, unit, x: xOf(spec) });
+  return chosen && { ...chosen, unit, y: project(chosen.axis, plot) };
+}
+
+function drawPlot(lines: readonly ChartLine[], spec: ChartSpec, font: FontMetrics): ChartPicture {
+  const { style } = spec;
+  const size = textSizeOf(style);
+  const legend = style?.legend ?? "ends";
+  const across = { width: spec.width - kInsets.left - 16, size, font };
+  const rows = legend === "top" ? 1 + (layoutLegend(lines, across).at(-1)?.row ?? -1) : 0;
+  const plot = plotOf(spec, rows);
+  const marks: Mark[] = [];
+  const axisX = drawXAxis(plot, spec, font);
+  marks.push(...axisX.marks);
+  const sides = [sideOf(lines, spec, 0, plot), sideOf(lines, spec, 1, plot)] as const;
+  const picture = { width: spec.width, height: spec.height, marks, plot, plots: [plot] };
+  const notes = axisX.note === "" ? [] : [axisX.note];
+  const [axis, axis2] = sides.map((side) => side?.axis ?? null) as [
+    ValueAxis | null,
+    ValueAxis | null,
+  ];
+  if (axis === null && axis2 === null) {
+    marks.push(...drawEmpty(lines, plot, spec));
+    return { ...picture, axis, axis2, notes, labels: hiddenLabels(lines, plot) };
   }
-  const y = (v: number) => plot.y + (1 - (v - axis.from) / (axis.to - axis.from)) * plot.height;
-  for (const tick of axis.ticks) {
-    marks.push(hairline(plot, y(tick.value), theme.grid));
-    marks.push(
-      text(tick.text, { x: plot.x - 7, y: y(tick.value) + 4, colour: theme.ink2, anchor: "end" }),
-    );
+  marks.push(...titleMarks(spec, unitsOf(sides), font), ...drawTicks(sides, plot, spec));
+  const inside: Mark[] = [...drawWindows(plot, spec, font), ...drawEvents(plot, spec, font)];
+  const order = lines.map((line, i) => ({ line, i }));
+  // What is faint lies behind.
+  order.sort((a, b) => Number(b.line.faint ?? false) - Number(a.line.faint ?? false) || a.i - b.i);
+  const x = projectX(xOf(spec), plot);
+  for (const { line, i } of order) {
+    const side = sides[line.axis ?? 0];
+    if (line.hidden || side === null) continue;
+    const projection = { x, y: side.y, floor: plot.y + plot.height + 10 };
+    inside.push(...drawSeries(line, projection, styleAt(spec, i)));
+    if (side.cuts) inside.push(...edgeSigns(line, side, { plot, spec }));
   }
-  const inside: Mark[] = [];
-  for (const line of lines) if (!line.hidden) inside.push(...drawLine(line, { x, y }));
   // A little larger than the plot, or a line along its edge would be cut in half.
   const rect = { x: plot.x - 2, y: plot.y - 2, width: plot.width + 4, height: plot.height + 4 };
   marks.push({ kind: "clip", rect, marks: inside });
-  const labels = drawLabels(lines, { plot, y, scale: axis.scale, theme, font }, marks);
-  return { width: spec.width, height: spec.height, marks, plot, axis, labels };
+  for (const side of sides) if (side !== null) notes.push(...side.notes);
+  const names = drawNames(lines, { plot, spec, font, sides, rows }, marks);
+  return { ...picture, axis, axis2, notes, labels: names };
 }
 
-function hairline(plot: Rect, y: number, colour: string): Mark {
-  const points = Float64Array.of(
-    plot.x,
-    Math.round(y) + 0.5,
-    plot.x + plot.width,
-    Math.round(y) + 0.5,
-  );
-  return { kind: "line", points, colour, width: 1, dash: [] };
+function styleAt(spec: ChartSpec, index: number) {
+  const marker = shapeFor(spec, index);
+  return {
+    kind: spec.kind ?? "line",
+    width: spec.style?.lineWidth ?? kLineWidth,
+    background: spec.theme.background,
+    shift: (index * 29) % 72,
+    ...(marker === undefined ? {} : { marker }),
+  };
 }
 
-interface At {
-  x: number;
-  y: number;
-  colour: string;
-  anchor?: "start" | "middle" | "end";
-  weight?: number;
+type Sides = readonly [Side | null, Side | null];
+
+function unitsOf([left, right]: Sides): string {
+  const unit = left?.axis.scale.unit ?? "";
+  const second = right?.axis.scale.unit ?? "";
+  return second === "" ? unit : `${unit} · right: ${second}`;
 }
 
-function text(content: string, at: At): Mark {
-  return { kind: "text", text: content, size: kText, weight: 400, anchor: "start", ...at };
+// Hairlines belong to the left axis, or to the right one where it is alone.
+function drawTicks([left, right]: Sides, plot: Rect, spec: ChartSpec): Mark[] {
+  const size = textSizeOf(spec.style);
+  const marks: Mark[] = [];
+  const colour = spec.theme.ink2;
+  const y = (row: number) => row + 0.37 * size;
+  for (const tick of left?.axis.ticks ?? []) {
+    const row = (left as Side).y(tick.value);
+    marks.push(hairline(plot, row, spec.theme.grid));
+    marks.push(text(tick.text, { x: plot.x - 7, y: y(row), colour, anchor: "end", size }));
+  }
+  for (const tick of right?.axis.ticks ?? []) {
+    const row = (right as Side).y(tick.value);
+    if (left === null) marks.push(hairline(plot, row, spec.theme.grid));
+    marks.push(text(tick.text, { x: plot.x + plot.width + 6, y: y(row), colour, size }));
+  }
+  return marks;
 }
 
-function emptyWords(lines: readonly ChartLine[], spec: ChartSpec): string {
-  if (lines.length > 0 && lines.every((line) => line.hidden))
-    return "Every line is hidden; click a name at the right.";
-  if (spec.zoomed) return "Nothing was measured in this range; double-click shows it all.";
-  return "Too little was measured for a picture.";
-}
+const kSecondRoom = 38;
 
-function emptyText(lines: readonly ChartLine[], plot: Rect, spec: ChartSpec): Mark {
-  const words = emptyWords(lines, spec);
-  return text(words, {
-    x: plot.x + plot.width / 2,
-    y: plot.y + plot.height / 2,
-    colour: spec.theme.ink3,
-    anchor: "middle",
-  });
-}
-
-function drawTimeAxis(plot: Rect, spec: ChartSpec, font: FontMetrics): Mark[] {
-  const widest = font.width("00:00.00", kText, 400) + 24;
-  return timeTicks(spec.from, spec.to, { width: plot.width, spacing: Math.max(64, widest) }).map(
-    (tick) =>
-      text(tick.text, {
-        x: plot.x + ((tick.value - spec.from) / (spec.to - spec.from)) * plot.width,
-        y: plot.y + plot.height + 16,
-        colour: spec.theme.ink2,
-        anchor: "middle",
-      }),
-  );
-}
-
-function drawLine(
-  line: ChartLine,
-  project: { x: (s: number) => number; y: (v: number) => number },
-): Mark[] {
-  if (line.data === null || line.data.columns.firstX.length === 0) return [];
-  const shape = shapeLine(line.data, project);
-  const { colour, dash } = line;
-  return [
-    { kind: "band", upper: shape.upper, lower: shape.lower, colour, alpha: 0.38 },
-    { kind: "line", points: shape.line, colour, width: 1.15, dash },
-    { kind: "dots", points: shape.dots, colour, radius: 1.9 },
-  ];
-}
-
-interface LabelPlace {
+interface NamesPlace {
   plot: Rect;
-  y: (v: number) => number;
-  scale: Scale;
-  theme: ChartTheme;
+  spec: ChartSpec;
   font: FontMetrics;
+  sides: Sides;
+  rows: number;
 }
 
-const last = (line: ChartLine) => line.data?.columns.last.at(-1);
-
-// Three digits, or two where that leaves the name whole.
-function endValue(line: ChartLine, value: number, { scale, font }: LabelPlace): string {
-  const rest = kLabelRoom - 4 - font.width(line.label, kText, 600);
-  const texts = [3, 2].map((digits) => formatScaled(value, scale, digits));
-  return texts.find((text) => font.width(text, kText, 400) <= rest) ?? (texts[0] as string);
+function drawNames(lines: readonly ChartLine[], at: NamesPlace, marks: Mark[]): LabelBox[] {
+  const { plot, spec, font, sides, rows } = at;
+  const { theme, style } = spec;
+  const size = textSizeOf(style);
+  const legend = style?.legend ?? "ends";
+  if (legend === "none") return [];
+  if (legend === "top") {
+    const y = plot.y - rows * 16 * (size / 11) + size / 2;
+    const place = { x: plot.x, y, width: spec.width - kInsets.left - 16, size, theme, font };
+    const drawn = drawLegend(lines, place, (line, from, row) => {
+      const style = styleAt(spec, lines.indexOf(line));
+      const points = Float64Array.of(from, row, from + 18, row);
+      const { colour, dash } = line;
+      const { marker: shape, background, width } = style;
+      const stroke: Mark = { kind: "line", points, colour, dash, width: Math.max(width, 1.5) };
+      if (shape === undefined) return [stroke];
+      const middle = Float64Array.of(from + 9, row);
+      return [stroke, { kind: "markers", points: middle, shape, colour, background, size: 5 }];
+    });
+    marks.push(...drawn.marks);
+    return drawn.labels;
+  }
+  const left = (9 + (sides[1] === null ? 0 : kSecondRoom)) * (size / 11);
+  const axisOf = (line: ChartLine) => sides[line.axis ?? 0];
+  const narrow = sides[1] !== null;
+  return drawEnds(lines, { plot, left, narrow, axisOf, theme, font, size }, marks);
 }
 
-// More lines than labels fit: the last ones go without; the side panel and the footer name them all.
-function drawLabels(lines: readonly ChartLine[], at: LabelPlace, marks: Mark[]): LabelBox[] {
-  const { plot, y, theme, font } = at;
-  const most = Math.floor((plot.height + kInsets.top) / kLabelHeight);
-  const shown = lines.filter((line) => line.hidden || last(line) !== undefined).slice(0, most);
-  const bottom = plot.y + plot.height;
-  const wanted = shown.map((line) => {
-    const value = last(line);
-    return value === undefined ? bottom : Math.min(Math.max(y(value), plot.y), bottom);
+// A short stroke at the edge wherever a line is beyond it; one per pixel.
+function edgeSigns(line: ChartLine, side: Side, at: { plot: Rect; spec: ChartSpec }): Mark[] {
+  const { plot, spec } = at;
+  const { from, to } = side.axis;
+  const { data, curve, pairs } = line;
+  const x = projectX(xOf(spec), plot);
+  const places: number[] = [];
+  if (data !== null)
+    for (const px of data.columns.firstX)
+      places.push(x(data.from + (px * (data.to - data.from)) / data.width));
+  if (curve) {
+    const step = (curve.to - curve.from) / curve.value.length;
+    for (let i = 0; i < curve.value.length; i++)
+      if (!Number.isNaN(curve.value[i] as number)) places.push(x(curve.from + (i + 0.5) * step));
+  }
+  if (pairs)
+    for (let i = 0; i < pairs.x.length; i++) {
+      const at = pairs.x[i] as number;
+      if (at >= spec.from && at <= spec.to && Number.isFinite(pairs.y[i] as number))
+        places.push(x(at));
+    }
+  const strokes: number[] = [];
+  let i = 0;
+  let [lastTop, lastBottom] = [-1, -1];
+  eachPlace(line, xOf(spec), (low, high) => {
+    const px = Math.round(places[i++] as number);
+    if (high > to && px !== lastTop) {
+      lastTop = px;
+      strokes.push(px, plot.y - 2, px, plot.y + 2, Number.NaN, Number.NaN);
+    }
+    if (low < from && px !== lastBottom) {
+      lastBottom = px;
+      const bottom = plot.y + plot.height;
+      strokes.push(px, bottom - 2, px, bottom + 2, Number.NaN, Number.NaN);
+    }
   });
-  const placed = spread(wanted, kLabelHeight, { top: plot.y - 7, bottom: bottom + 7 });
-  const left = plot.x + plot.width + 9;
-  const room = kLabelRoom;
-  return shown.map((line, i) => {
-    const value = last(line);
-    const number = value === undefined || line.hidden ? "hidden" : endValue(line, value, at);
-    const numberWidth = font.width(number, kText, 400);
-    const name = fitText(line.label, room - numberWidth - 4, { font, size: kText, weight: 600 });
-    const centre = placed[i] as number;
-    const nameWidth = name === "" ? 0 : font.width(name, kText, 600) + 3.5;
-    const colour = line.hidden ? theme.ink3 : line.colour;
-    marks.push(text(name, { x: left, y: centre + 4, colour, weight: 600 }));
-    marks.push(text(number, { x: left + nameWidth, y: centre + 4, colour: theme.ink2 }));
-    const box = {
-      x: left,
-      y: centre - kLabelHeight / 2,
-      width: nameWidth + numberWidth,
-      height: kLabelHeight,
-    };
-    return { key: line.key, hidden: line.hidden, ...box };
-  });
+  const points = Float64Array.from(strokes);
+  return [{ kind: "line", points, colour: line.colour, width: 1, dash: [], alpha: 0.6 }];
 }
 
-function hiddenLabels(lines: readonly ChartLine[], plot: Rect): LabelBox[] {
-  return lines
-    .filter((line) => line.hidden)
-    .map((line, i) => ({
-      key: line.key,
-      hidden: true,
-      x: plot.x + plot.width + 9,
-      y: plot.y + i * kLabelHeight,
-      width: kInsets.right - 9,
-      height: kLabelHeight,
-    }));
-}
+const kLowest = Number.NEGATIVE_INFINITY;
 
 // What the picture says, for those who do not see it.
 export function summarise(
   title: string,
   lines: readonly ChartLine[],
-  spec: { unit: string },
+  spec: Pick<ChartSpec, "unit"> & Partial<ChartSpec>,
 ): string {
-  const parts = lines
-    .filter((line) => line.data !== null && line.data.columns.last.length > 0 && !line.hidden)
-    .map((line) => {
-      const range = valueRange([line]) as [number, number];
-      const { scale } = valueAxis(range[0], range[1], spec.unit);
-      const [low, high] = range.map((v) => formatScaled(v, scale));
-      return `${line.label}: last ${formatScaled(last(line) as number, scale)}, between ${low} and ${high} ${scale.unit}`.trimEnd();
-    });
-  return `${title}. ${parts.length === 0 ? "Nothing was measured in this range" : parts.join(". ")}.`;
+  const parts = lines.flatMap((line) => {
+    const value = lastValue(line);
+    const range = line.hidden ? null : valueRange([line]);
+    if (value === undefined || range === null) return [];
+    const unit = line.axis === 1 ? (spec.unit2 ?? "") : spec.unit;
+    const { scale } = valueAxis(range[0], range[1], unit);
+    const [low, high] = range.map((v) => formatScaled(v, scale));
+    const words = `${line.label}: last ${formatScaled(value, scale)}, between ${low} and ${high} ${scale.unit}`;
+    return [words.trimEnd()];
+  });
+  const { from: begin = kLowest, to: end = -kLowest, windows = [] } = spec;
+  const seen = windows.filter(({ from, to }) => to >= begin && from <= end);
+  const set = new Set(seen.map(({ label }) => `Part of it was ${label}`));
+  const said = parts.length === 0 ? ["Nothing was measured in this range"] : parts;
+  return `${title}. ${[...said, ...set].join(". ")}.`;
 }

@@ -84,6 +84,21 @@ describe("drawLane", () => {
     expect(hatched("retest", "epoch")).toBe(false);
   });
 
+  it("crosses what was profiled in ink, with its words on a plate", () => {
+    for (const kind of [{ name: "profiled" }, { name: "trace", type: "profiled" }]) {
+      const [lane] = layoutLanes([phase("1", 0, 80, kind)], 1000n, 90);
+      const { marks } = drawLane(lane as Lane, spec, kFixedFont);
+      const rects = marks.flatMap((mark) => (mark.kind === "rect" ? [mark] : []));
+      expect(rects.map(({ colour, pattern }) => [colour, pattern])).toEqual([
+        [kLight.ink3, undefined],
+        [kLight.ink3, "cross"],
+        [kLight.background, undefined],
+        [kLight.background, undefined],
+      ]);
+      expect(marks.at(-2)).toMatchObject({ kind: "text", text: kind.name });
+    }
+  });
+
   it("stays as small as the screen with a million steps", () => {
     const spans = Array.from({ length: 20_000 }, (_, i) => phase(`${i}`, i / 200, (i + 1) / 200));
     const lane = layoutLanes(spans, 1000n, 100)[0] as Lane;
@@ -95,5 +110,19 @@ describe("drawLane", () => {
     expect(spanAt(lane, 10, 5)?.label).toBe("epoch 1");
     expect(spanAt(lane, 10, 25)?.label).toBe("data wait");
     expect(spanAt(lane, 80, 5)).toBeNull();
+    expect(spanAt(lane, 10, 5000)).toBeNull();
+  });
+
+  it("finds the span on top where some overlap", () => {
+    const spans = [phase("a", 0, 100), phase("b", 10, 20), phase("c", 30, 40)];
+    const lane = layoutLanes(spans, 1000n, 0)[0] as Lane;
+    expect([5, 15, 25, 35, 99, 101].map((at) => spanAt(lane, at, 5)?.id)).toEqual([
+      "a",
+      "b",
+      "a",
+      "c",
+      "a",
+      undefined,
+    ]);
   });
 });

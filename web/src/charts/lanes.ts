@@ -83,6 +83,8 @@ export interface LaneSpec {
   to: number;
   colour: string;
   theme: ChartTheme;
+  // The id of the span that is outlined.
+  chosen?: string | null;
 }
 
 export const kRow = 18;
@@ -97,6 +99,13 @@ export function isEvaluation({ type, label }: Pick<Span, "type" | "label">): boo
 export function isHatched(span: Pick<Span, "kind" | "type" | "label">): boolean {
   return span.kind === "wait" || isEvaluation(span);
 }
+
+// A profiler ran meanwhile: its step times are not those of the rest.
+export function isProfiled({ name, type }: Pick<Phase, "name" | "type">): boolean {
+  return type === kProfiled || name === kProfiled;
+}
+
+export const kProfiled = "profiled";
 
 export function laneHeight(lane: Lane): number {
   return lane.depth * kRowPitch - (kRowPitch - kRow);
@@ -114,8 +123,12 @@ export function drawLane(lane: Lane, spec: LaneSpec, font: FontMetrics): Picture
     const y = span.depth * kRowPitch;
     // A hairline of air between neighbours, but nothing vanishes.
     const width = Math.max(right - left - (right - left > 4 ? 1 : 0), 0.75);
-    const hatch = isHatched(span);
     const radius = Math.min(2, width / 2);
+    if (isProfiled(span.phase)) {
+      marks.push(...drawProfiled(span, { left, y, width, theme: spec.theme }, font));
+      continue;
+    }
+    const hatch = isHatched(span);
     const alpha = hatch ? 0.55 : 0.16 - Math.min(span.depth, 3) * 0.02;
     marks.push({
       kind: "rect",
@@ -130,7 +143,26 @@ export function drawLane(lane: Lane, spec: LaneSpec, font: FontMetrics): Picture
     });
     if (!hatch) marks.push(...spanText(span, { left, y, width, theme: spec.theme }, font));
   }
+  const chosen = lane.spans.find(({ id }) => id === spec.chosen);
+  if (chosen !== undefined) {
+    const ends = { left: Math.max(0.75, x(chosen.start)), right: x(chosen.end) };
+    marks.push(...outline(chosen, { ...ends, width: spec.width, colour: spec.theme.ink1 }));
+  }
   return { width: spec.width, height: laneHeight(lane), marks };
+}
+
+// Around a span, as far as it is in sight; also over one that is left out for being too narrow.
+function outline(
+  span: Span,
+  at: { left: number; right: number; width: number; colour: string },
+): Mark[] {
+  const right = Math.min(at.width - 0.75, Math.max(at.right, at.left + 2));
+  if (right <= at.left) return [];
+  const top = span.depth * kRowPitch + 0.75;
+  const bottom = top + kRow - 1.5;
+  const corners = [at.left, top, right, top, right, bottom, at.left, bottom, at.left, top];
+  const points = Float64Array.from(corners);
+  return [{ kind: "line", points, colour: at.colour, width: 1.5, dash: [] }];
 }
 
 interface SpanPlace {
@@ -138,6 +170,26 @@ interface SpanPlace {
   y: number;
   width: number;
   theme: ChartTheme;
+}
+
+// Crossed in ink rather than in the run's colour, its words on a plate.
+function drawProfiled(span: Span, at: SpanPlace, font: FontMetrics): Mark[] {
+  const { left: x, y, width, theme } = at;
+  const box = { x, y, width, height: kRow, radius: Math.min(2, width / 2) };
+  const colour = theme.ink3;
+  const words = spanText(span, at, font);
+  const plates = words.flatMap((word): Mark[] => {
+    if (word.kind !== "text") return [];
+    const length = font.width(word.text, kText, 400);
+    const plate = { x: word.x - 3, y: y + 2, width: length + 6, height: kRow - 4, radius: 2 };
+    return [{ kind: "rect", ...plate, colour: theme.background, alpha: 0.85, hatch: false }];
+  });
+  return [
+    { kind: "rect", ...box, colour, alpha: 0.12, hatch: false },
+    { kind: "rect", ...box, colour, alpha: 0.5, hatch: true, pattern: "cross" },
+    ...plates,
+    ...words,
+  ];
 }
 
 // Name and duration, else the name, else its number, else nothing.
@@ -165,8 +217,49 @@ function spanText(span: Span, at: SpanPlace, font: FontMetrics): Mark[] {
   }));
 }
 
-// The deepest span at a place of the picture, if any.
+interface LaneIndex {
+  // Where the spans of each depth begin, and after the last depth their number.
+  depths: number[];
+  // The latest end of a span and all before it in its depth.
+  ends: Float64Array;
+}
+
+const indices = new WeakMap<Lane, LaneIndex>();
+
+function indexOf(lane: Lane): LaneIndex {
+  let index = indices.get(lane);
+  if (index === undefined) {
+    const depths: number[] = [];
+    const ends = new Float64Array(lane.spans.length);
+    lane.spans.forEach((span, i) => {
+      const first = depths.length <= span.depth;
+      while (depths.length <= span.depth) depths.push(i);
+      ends[i] = first ? span.end : Math.max(ends[i - 1] as number, span.end);
+    });
+    depths.push(lane.spans.length);
+    index = { depths, ends };
+    indices.set(lane, index);
+  }
+  return index;
+}
+
+// The span at a place of the picture, if any; of several the one that begins last, which is on top.
 export function spanAt(lane: Lane, seconds: number, y: number): Span | null {
+  const { depths, ends } = indexOf(lane);
   const depth = Math.floor(y / kRowPitch);
-  return lane.spans.find((s) => s.depth === depth && s.start <= seconds && seconds < s.end) ?? null;
+  const begin = depths[depth];
+  const end = depths[depth + 1];
+  if (begin === undefined || end === undefined) return null;
+  let low = begin;
+  let high = end;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((lane.spans[middle] as Span).start <= seconds) low = middle + 1;
+    else high = middle;
+  }
+  for (let i = low - 1; i >= begin && (ends[i] as number) > seconds; i--) {
+    const span = lane.spans[i] as Span;
+    if (seconds < span.end) return span;
+  }
+  return null;
 }

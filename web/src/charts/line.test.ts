@@ -62,11 +62,12 @@ describe("shapeLine", () => {
           [5, 4, 6, 5],
         ]),
       ),
-      kSame,
+      { x: kSame.x, y: (v: number) => 100 - v },
     );
-    expect([...shape.upper].filter((_, i) => i % 2 === 1)).toEqual([6, 90, 6]);
-    expect([...shape.lower].filter((_, i) => i % 2 === 1)).toEqual([4, 4, 4]);
-    expect([...shape.line].filter((_, i) => i % 2 === 1)).toEqual([5, 5, 5]);
+    const values = (points: Float64Array) => [...points].filter((_, i) => i % 2 === 1);
+    expect([...shape.bars]).toEqual([0, 94, 96, 1, 10, 96, 2, 94, 96]);
+    expect(shape.barWidth).toBe(1);
+    expect(values(shape.line)).toEqual([95, 95, 95]);
   });
 
   it("has no band where one or two points are drawn exactly", () => {
@@ -84,7 +85,7 @@ describe("shapeLine", () => {
     };
     const shape = shapeLine(data, kSame);
     expect([...shape.line]).toEqual([0, 5, 20, 5, 20.5, 0]);
-    expect([...shape.upper]).toEqual([...shape.lower]);
+    expect(shape.bars.length).toBe(0);
   });
 
   it("joins nothing across a segment or what could not be read", () => {
@@ -101,6 +102,31 @@ describe("shapeLine", () => {
     expect(lineOf({ segments: Uint32Array.of(0, 2) })).toEqual(parted);
     expect(lineOf({ gaps: [[1.2, 1.8]] })).toEqual(parted);
     expect(lineOf({ gaps: [[3, 9]] })).toEqual(whole);
+  });
+
+  it("stays at a value until the next point when stepping", () => {
+    const data = {
+      ...lineData(
+        pointColumns([
+          [0, 1],
+          [10, 5],
+        ]),
+      ),
+      spacing: 10,
+    };
+    expect([...shapeLine(data, kSame, "step").line]).toEqual([0, 1, 10, 1, 10, 5]);
+  });
+
+  it("lets what a logarithm cannot show run out at the bottom, or interrupt the line", () => {
+    const log = { ...kSame, y: (v: number) => (v > 0 ? -v : Number.NaN), floor: 9 };
+    const dense = denseColumns([
+      [5, -4, 6, 5],
+      [-3, -4, -2, -3],
+      [5, 4, 6, 5],
+    ]);
+    const shape = shapeLine(lineData(dense), log);
+    expect([...shape.bars]).toEqual([0, -6, 9, 2, -6, -4]);
+    expect([...shape.line].filter(Number.isNaN).length).toBe(2);
   });
 
   it("marks a point that stands alone", () => {
@@ -148,6 +174,20 @@ describe("valueAt", () => {
       spacing: 50,
     };
     expect([10, 30, 60].map((at) => valueAt(slow, at))).toEqual([1, 2, 2]);
+  });
+
+  it("searches each segment where steps went back", () => {
+    const columns = {
+      ...pointColumns([
+        [10, 1],
+        [20, 2],
+        [12, 3],
+        [22, 4],
+      ]),
+      segments: Uint32Array.of(0, 2),
+    };
+    const back = { ...lineData(columns), spacing: 10 };
+    expect([10, 12, 20, 22].map((at) => valueAt(back, at))).toEqual([1, 3, 2, 4]);
   });
 
   it("has a threshold of several usual spacings", () => {

@@ -1,6 +1,12 @@
 // Paints a drawing list as SVG text, for export: the same picture as on the screen. Pure.
 import { kFamily } from "./font";
-import type { Mark, Picture } from "./marks";
+import type { CellsMark, Mark, MarkersMark, Picture, TextMark } from "./marks";
+import { hatchTile, shapePath, touching } from "./shapes";
+
+interface Ids {
+  next: number;
+  prefix: string;
+}
 
 const number = (value: number) => String(Math.round(value * 100) / 100);
 
@@ -11,8 +17,9 @@ const escaped = (text: string) =>
     .replaceAll(">", "&gt;")
     .replaceAll('"', "&quot;");
 
-export function toSvg(picture: Picture, background: string): string {
-  const ids = { next: 0 };
+// `prefix` keeps the names of several pictures on one page apart.
+export function toSvg(picture: Picture, background: string, prefix = ""): string {
+  const ids: Ids = { next: 0, prefix };
   const body = picture.marks.map((mark) => svgMark(mark, ids)).join("");
   const size = `${number(picture.width)} ${number(picture.height)}`;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size}" font-family="${escaped(kFamily)}"><rect width="100%" height="100%" fill="${background}"/>${body}</svg>`;
@@ -47,34 +54,111 @@ function band(upper: Float64Array, lower: Float64Array): string {
   return out;
 }
 
-function svgMark(mark: Mark, ids: { next: number }): string {
+// Neighbours are one outline.
+function outline(bars: Float64Array, width: number): string {
+  let out = "";
+  for (let start = 0, end = 3; start < bars.length; start = end, end += 3) {
+    while (end < bars.length && touching(bars, end, width)) end += 3;
+    let [tops, bottoms] = ["", ""];
+    for (let i = start; i < end; i += 3) {
+      const left = bars[i] as number;
+      const top = number(bars[i + 1] as number);
+      tops += `${i === start ? `M${number(left)} ` : "V"}${top}H${number(left + width)}`;
+      bottoms = `V${number(bars[i + 2] as number)}H${number(left)}${bottoms}`;
+    }
+    out += `${tops}${bottoms}Z`;
+  }
+  return out;
+}
+
+function svgMark(mark: Mark, ids: Ids): string {
   switch (mark.kind) {
     case "clip": {
-      const id = `c${ids.next++}`;
+      const id = `${ids.prefix}c${ids.next++}`;
       const { x, y, width, height } = mark.rect;
       const inner = mark.marks.map((m) => svgMark(m, ids)).join("");
       return `<clipPath id="${id}"><rect x="${number(x)}" y="${number(y)}" width="${number(width)}" height="${number(height)}"/></clipPath><g clip-path="url(#${id})">${inner}</g>`;
     }
     case "line": {
       const dash = mark.dash.length > 0 ? ` stroke-dasharray="${mark.dash.join(" ")}"` : "";
-      return `<path d="${path(mark.points)}" fill="none" stroke="${mark.colour}" stroke-width="${mark.width}" stroke-linejoin="round"${dash}/>`;
+      return `<path d="${path(mark.points)}" fill="none" stroke="${mark.colour}" stroke-width="${mark.width}" stroke-linejoin="round"${dash}${opacity(mark.alpha, "stroke-opacity")}/>`;
     }
     case "band":
       return `<path d="${band(mark.upper, mark.lower)}" fill="${mark.colour}" fill-opacity="${mark.alpha}"/>`;
+    case "bars":
+      if (mark.bars.length === 0) return "";
+      return `<path d="${outline(mark.bars, mark.width)}" fill="${mark.colour}" fill-opacity="${mark.alpha}"/>`;
     case "dots": {
       let out = "";
       for (let i = 0; i < mark.points.length; i += 2) {
         out += `<circle cx="${number(mark.points[i] as number)}" cy="${number(mark.points[i + 1] as number)}" r="${mark.radius}"/>`;
       }
-      return `<g fill="${mark.colour}">${out}</g>`;
+      return `<g fill="${mark.colour}"${opacity(mark.alpha, "fill-opacity")}>${out}</g>`;
     }
+    case "markers":
+      return markers(mark);
+    case "cells":
+      return cells(mark);
     case "rect": {
       const place = `x="${number(mark.x)}" y="${number(mark.y)}" width="${number(mark.width)}" height="${number(mark.height)}" rx="${mark.radius}"`;
       if (!mark.hatch) return `<rect ${place} fill="${mark.colour}" fill-opacity="${mark.alpha}"/>`;
-      const id = `h${ids.next++}`;
-      return `<pattern id="${id}" width="5" height="5" patternUnits="userSpaceOnUse"><path d="M0 5L5 0" stroke="${mark.colour}" stroke-opacity="${mark.alpha}"/></pattern><rect ${place} fill="url(#${id})"/>`;
+      const id = `${ids.prefix}h${ids.next++}`;
+      return `<pattern id="${id}" width="5" height="5" patternUnits="userSpaceOnUse"><path d="${hatchTile(mark.pattern ?? "diagonal")}" stroke="${mark.colour}" stroke-opacity="${mark.alpha}"/></pattern><rect ${place} fill="url(#${id})"/>`;
     }
     case "text":
-      return `<text x="${number(mark.x)}" y="${number(mark.y)}" fill="${mark.colour}" font-size="${mark.size}" font-weight="${mark.weight}" text-anchor="${mark.anchor}">${escaped(mark.text)}</text>`;
+      return text(mark);
   }
+}
+
+function text(mark: TextMark): string {
+  const [x, y] = [number(mark.x), number(mark.y)];
+  const turned = mark.turned ? ` transform="rotate(-90 ${x} ${y})"` : "";
+  return `<text x="${x}" y="${y}" fill="${mark.colour}" font-size="${mark.size}" font-weight="${mark.weight}" text-anchor="${mark.anchor}"${turned}>${escaped(mark.text)}</text>`;
+}
+
+function opacity(alpha: number | undefined, name: string): string {
+  return alpha === undefined || alpha === 1 ? "" : ` ${name}="${number(alpha)}"`;
+}
+
+function markers({ points, shape, colour, background, size }: MarkersMark): string {
+  const found = shapePath(shape);
+  let out = "";
+  for (let i = 0; i < points.length; i += 2) {
+    const [x, y] = [points[i] as number, points[i + 1] as number];
+    if (found.kind === "circle") {
+      out += `<circle cx="${number(x)}" cy="${number(y)}" r="${number(size / 2)}"/>`;
+      continue;
+    }
+    const paths = found.kind === "polygon" ? [found.path] : found.paths;
+    const end = found.kind === "polygon" ? "Z" : "";
+    const d = paths.map((path) => {
+      const at = path.map(([dx, dy]) => `${number(x + dx * size)} ${number(y + dy * size)}`);
+      return `M${at.join("L")}${end}`;
+    });
+    out += `<path d="${d.join("")}"/>`;
+  }
+  const open = found.kind === "circle" && found.open;
+  if (found.kind === "strokes")
+    return `<g fill="none" stroke="${colour}" stroke-width="1.2">${out}</g>`;
+  const stroke = open ? ` stroke="${colour}" stroke-width="1.2"` : "";
+  return `<g fill="${open ? background : colour}"${stroke}>${out}</g>`;
+}
+
+// Neighbours of one colour in a row are one rectangle; those of one colour one path.
+function cells({ x, y, width, height, columns, rows, cells, colours }: CellsMark): string {
+  const [w, h] = [width / columns, height / rows];
+  const paths = new Map<number, string>();
+  for (let row = 0; row < rows; row++) {
+    for (let a = 0, b = 0; a < columns; a = b) {
+      const level = cells[row * columns + a] as number;
+      while (b < columns && cells[row * columns + b] === level) b++;
+      if (level === 0) continue;
+      const rect = `M${number(x + a * w)} ${number(y + row * h)}h${number((b - a) * w)}v${number(h)}h${number((a - b) * w)}z`;
+      paths.set(level, (paths.get(level) ?? "") + rect);
+    }
+  }
+  const out = [...paths]
+    .sort(([a], [b]) => a - b)
+    .map(([level, d]) => `<path fill="${colours[level - 1]}" d="${d}"/>`);
+  return `<g shape-rendering="crispEdges">${out.join("")}</g>`;
 }

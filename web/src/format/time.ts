@@ -44,23 +44,34 @@ export function formatTicking(seconds: number): string {
 
 const kDay = 86_400_000;
 
+// Making a formatter costs a hundred times what using it does, so each is made once, when it is first used.
+function formatter(options: Intl.DateTimeFormatOptions): (at: Date) => string {
+  let made: Intl.DateTimeFormat | undefined;
+  return (at) => {
+    made ??= new Intl.DateTimeFormat("en-GB", options);
+    return made.format(at);
+  };
+}
+const kTime = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
+const clockOf = formatter(kTime);
+const secondsOf = formatter({ ...kTime, second: "2-digit" });
+const weekdayOf = formatter({ weekday: "short" });
+const dateOf = formatter({ day: "numeric", month: "short" });
+const fullDateOf = formatter({ day: "numeric", month: "short", year: "numeric" });
+const exactOf = formatter({ dateStyle: "full", timeStyle: "long" });
+
 // "07:44:07" today, "Fri 07:44" this week, else "3 Nov 07:44" (with the year when it is another one).
 export function formatMoment(ns: string, now: Date): string {
   const at = new Date(Number(BigInt(ns) / 1_000_000n));
-  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
-  if (at.toDateString() === now.toDateString()) {
-    return at.toLocaleTimeString("en-GB", { ...time, second: "2-digit" });
-  }
-  const clock = at.toLocaleTimeString("en-GB", time);
-  if (now.getTime() - at.getTime() < 6 * kDay && at < now) {
-    return `${at.toLocaleDateString("en-GB", { weekday: "short" })} ${clock}`;
-  }
-  const year = at.getFullYear() === now.getFullYear() ? {} : ({ year: "numeric" } as const);
-  return `${at.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...year })} ${clock}`;
+  if (at.toDateString() === now.toDateString()) return secondsOf(at);
+  const clock = clockOf(at);
+  if (now.getTime() - at.getTime() < 6 * kDay && at < now) return `${weekdayOf(at)} ${clock}`;
+  const date = at.getFullYear() === now.getFullYear() ? dateOf : fullDateOf;
+  return `${date(at)} ${clock}`;
 }
 
 // For hover: the whole moment with its zone.
 export function formatExactMoment(ns: string): string {
   const at = new Date(Number(BigInt(ns) / 1_000_000n));
-  return at.toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
+  return exactOf(at);
 }

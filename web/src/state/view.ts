@@ -1,36 +1,44 @@
-// The cursor and the drag in progress, shared by all charts and lanes. Drawn by subscribers, without React
-// renders. The zoom itself lives in the address.
+// The cursor, the drag in progress, the two marked places and the pinned read-out, shared by all charts and
+// lanes. Drawn by subscribers, without React renders. What a link should show again lives in the address.
 import { create } from "zustand";
 
 export interface ViewState {
-  // Seconds since the workload's start.
+  // On the board's axis.
   cursor: number | null;
-  // The chart the cursor is in (its metric), or null.
+  // The chart the cursor is in (its key), or null.
   hovered: string | null;
   byKeyboard: boolean;
-  drag: { from: number; to: number } | null;
-  // Lines switched off, by key.
-  hidden: ReadonlySet<string>;
+  // `zoom`: the range to zoom to; `select`: the region to look into.
+  drag: { from: number; to: number; kind: "zoom" | "select" } | null;
+  // Two places, set by 1 and 2; like the pin a copy of what the address says.
+  marks: { a: number | null; b: number | null };
+  // The line that the pointer is on, highlighted in every chart.
+  line: string | null;
+  // The read-out stays at this place; the chart that was clicked leads.
+  pinned: number | null;
+  pinnedBy: string | null;
+  // Grows when the charts' values may read differently.
+  readings: number;
+  // A note is being written about this place.
+  noteAt: number | null;
 }
 
-export const useView = create<ViewState>(() => ({
+const kEmpty: ViewState = {
   cursor: null,
   hovered: null,
   byKeyboard: false,
   drag: null,
-  hidden: new Set(),
-}));
+  marks: { a: null, b: null },
+  line: null,
+  pinned: null,
+  pinnedBy: null,
+  readings: 0,
+  noteAt: null,
+};
 
-export function toggleLine(key: string): void {
-  const hidden = new Set(useView.getState().hidden);
-  if (!hidden.delete(key)) hidden.add(key);
-  useView.setState({ hidden });
-}
+export const useView = create<ViewState>(() => kEmpty);
 
-// Only `key` of `all` stays; when it is alone already, all come back.
-export function soloLine(key: string, all: readonly string[]): void {
-  const { hidden } = useView.getState();
-  const others = all.filter((other) => other !== key);
-  const alone = !hidden.has(key) && others.every((other) => hidden.has(other));
-  useView.setState({ hidden: new Set(alone ? [] : others) });
+// Leaving a board.
+export function clearView(): void {
+  useView.setState(kEmpty);
 }

@@ -1,23 +1,26 @@
 // `/runs/$id`: one run, and the runs of its workload that are drawn along, on one time axis.
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { type ReactNode, type RefObject, useEffect, useRef } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { useRun } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
-import { Failing, Loading, Notice } from "../../app/Notice";
+import { Failing, Loading } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
+import { kRunTabs, type RunTab } from "../../app/search";
+import { placeWords } from "../../board/axis";
+import { BoardBody } from "../../board/BoardBody";
+import { MetricList } from "../../board/MetricList";
+import { collectingCost } from "../../board/model";
+import { useKeys } from "../../board/pointer";
+import { type Reader, Readout } from "../../board/Readout";
+import { BoardToolbar } from "../../board/Toolbar";
+import { type BoardView, useChartTheme } from "../../board/useBoard";
 import { formatNumber, kThin } from "../../format/units";
-import { useView } from "../../state/view";
-import { Board } from "./Board";
-import { Lanes } from "./Lanes";
+import { clearView } from "../../state/view";
 import { LogTail } from "./LogTail";
-import { MetricList } from "./MetricList";
-import { collectingCost } from "./model";
-import { useKeys } from "./pointer";
-import { type Reader, Readout } from "./Readout";
+import { Elapsed, RunHeadline } from "./RunHeadline";
 import { Details, Facts, Neighbours } from "./RunPanel";
-import { Elapsed, RunToolbar } from "./RunToolbar";
-import { usePageFont } from "./usePageFont";
-import { type RunView, useChartTheme, useRunView } from "./useRunView";
+import { useProfiles } from "./useProfiles";
+import { type RunBoard, useRunBoard } from "./useRunBoard";
 
 const route = getRouteApi("/runs/$id");
 
@@ -46,31 +49,70 @@ function RunsLink() {
 }
 
 function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
-  const view = useRunView(run);
+  const runBoard = useRunBoard(run);
+  const { board, search, change } = runBoard;
+  const tab = search.tab ?? "charts";
   const reader = useRef<Reader | null>(null);
-  const { gestures, zoomedIn } = view;
-  useKeys(gestures);
+  useKeys(board.gestures, board.region !== null, tab === "charts");
   useEffect(() => {
     document.title = `${run.name} · Corral`;
     return () => {
       document.title = "Corral";
-      useView.setState({ cursor: null, hovered: null, drag: null, hidden: new Set() });
+      clearView();
     };
   }, [run.name]);
   return (
     <Shell
       crumbs={crumbsOf(run)}
-      panel={<Panel run={run} readAt={readAt} view={view} />}
-      toolbar={<RunToolbar run={run} readAt={readAt} gestures={gestures} zoomedIn={zoomedIn} />}
+      panel={<Panel run={run} readAt={readAt} runBoard={runBoard} />}
+      toolbar={
+        <>
+          <RunHeadline run={run} readAt={readAt} />
+          <span className="grow" />
+          <Tabs tab={tab} choose={(to) => change(() => ({ tab: to }), false)} />
+        </>
+      }
       footer={
         <>
-          <Readout reader={reader} resolution={(gestures.range.to - gestures.range.from) / 600} />
-          <Cost cores={collectingCost(view.metrics.byRun[run.id] ?? [])} />
+          <Readout reader={reader} place={placeWords(board.axis, board.gestures.range)} />
+          <Cost cores={collectingCost(board.metrics.byRun[run.id] ?? [])} />
         </>
       }
     >
-      <Content run={run} view={view} reader={reader} />
+      <div className="content">
+        {tab === "charts" && (
+          <div className="toolbar sticky">
+            <BoardToolbar view={board} />
+          </div>
+        )}
+        {tab === "charts" ? (
+          <div className="board">
+            <BoardBody view={board} reader={reader} />
+            <ProfilesOf run={run} board={board} />
+            <LogTail run={run.id} status={run.status} revision={board.revision} />
+          </div>
+        ) : (
+          <Suspense fallback={<Loading what="this part" />}>
+            <Other tab={tab} run={run} runBoard={runBoard} />
+          </Suspense>
+        )}
+      </div>
     </Shell>
+  );
+}
+
+const Profiles = lazy(async () => ({ default: (await import("./Profiles")).Profiles }));
+
+// Few runs have any: what shows them is loaded where there is something to show.
+function ProfilesOf({ run, board }: { run: RunDetail; board: BoardView }) {
+  const phases = board.phases.byRun[run.id] ?? [];
+  const found = useProfiles(run, phases);
+  if (found === null) return null;
+  const origin = board.onTime ? board.shown.find(({ id }) => id === run.id)?.origin : undefined;
+  return (
+    <Suspense fallback={null}>
+      <Profiles run={run} found={found} origin={origin ?? null} phases={phases} />
+    </Suspense>
   );
 }
 
@@ -97,24 +139,94 @@ function crumbsOf(run: RunDetail): ReactNode[] {
   return crumbs;
 }
 
-function Panel({ run, readAt, view }: { run: RunDetail; readAt: number; view: RunView }) {
-  const theme = useChartTheme();
+const kTabs: Record<RunTab, string> = {
+  charts: "Charts",
+  about: "About",
+  output: "Output",
+  files: "Files",
+  diff: "Difference",
+};
+
+function Tabs({ tab, choose }: { tab: RunTab; choose: (tab: RunTab) => void }) {
+  return (
+    <nav className="page-tabs" aria-label="Parts of the run">
+      {kRunTabs.map((one) => (
+        <button
+          key={one}
+          type="button"
+          aria-current={one === tab ? "page" : undefined}
+          data-testid={`tab-${one}`}
+          onClick={() => choose(one)}
+        >
+          {kTabs[one]}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+const About = lazy(async () => ({ default: (await import("./About")).About }));
+const Output = lazy(async () => ({ default: (await import("./Output")).Output }));
+const Files = lazy(async () => ({ default: (await import("./Files")).Files }));
+const Diff = lazy(async () => ({ default: (await import("./Diff")).Diff }));
+
+function Other(at: { tab: RunTab; run: RunDetail; runBoard: RunBoard }) {
+  const { run } = at;
+  const { board, search, change } = at.runBoard;
+  const metrics = board.metrics.byRun[run.id] ?? [];
+  switch (at.tab) {
+    case "output":
+      return (
+        <Output
+          run={run.id}
+          running={run.status === "running"}
+          revision={board.revision}
+          find={search.find}
+          setFind={(find) => change(() => ({ find }), false)}
+        />
+      );
+    case "files":
+      return (
+        <Files run={run.id} path={search.path} open={(path) => change(() => ({ path }), false)} />
+      );
+    case "diff":
+      return (
+        <Diff
+          run={run}
+          metrics={metrics}
+          against={search.against}
+          choose={(against) => change(() => ({ against }), false)}
+        />
+      );
+    default:
+      return <About run={run} metrics={metrics} phases={board.phases.byRun[run.id] ?? []} />;
+  }
+}
+
+interface PanelProps {
+  run: RunDetail;
+  readAt: number;
+  runBoard: RunBoard;
+}
+
+function Panel({ run, readAt, runBoard }: PanelProps) {
+  const { board, siblings, chooseRun } = runBoard;
   return (
     <>
       <Neighbours
         run={run}
-        runs={view.siblings}
-        shown={new Set(view.shown.map((one) => one.id))}
-        theme={theme}
-        choose={view.chooseRun}
+        runs={siblings}
+        shown={new Set(board.shown.map((one) => one.id))}
+        theme={useChartTheme()}
+        choose={chooseRun}
       />
       <MetricList
-        charts={view.charts}
-        shown={view.chosen}
-        pending={view.metrics.pending}
-        error={view.metrics.error}
-        choose={view.chooseMetric}
-        reset={view.defaultChoice ? null : view.resetMetrics}
+        charts={board.defs}
+        shown={board.chosen}
+        pending={board.metrics.pending}
+        error={board.metrics.error}
+        choose={board.chooseMetric}
+        reset={board.defaultChoice ? null : board.resetMetrics}
       />
       <Facts run={run} duration={<Elapsed run={run} readAt={readAt} />} />
       <Details run={run} />
@@ -129,71 +241,5 @@ function Cost({ cores }: { cores: number | null }) {
       collecting cost {formatNumber(cores * 100, 2)}
       {kThin}% of a core
     </span>
-  );
-}
-
-interface ContentProps {
-  run: RunDetail;
-  view: RunView;
-  reader: RefObject<Reader | null>;
-}
-
-function Content({ run, view, reader }: ContentProps) {
-  const { metrics, charts, drawn, gestures, originNs } = view;
-  const drawing = { originNs, gestures, theme: useChartTheme(), font: usePageFont() };
-  return (
-    <div className="content">
-      <div className="board">
-        {metrics.error && charts.length === 0 ? (
-          <Failing error={metrics.error} retry={() => location.reload()} />
-        ) : (
-          <ChartsOrWords
-            pending={metrics.pending}
-            all={charts.length}
-            drawn={drawn.length}
-            live={view.live}
-          />
-        )}
-        {drawn.length > 0 && (
-          <Board
-            {...drawing}
-            charts={drawn}
-            zoomed={view.zoomedIn}
-            revision={view.chartRevision}
-            reader={reader}
-          />
-        )}
-        <Lanes
-          {...drawing}
-          runs={view.shown}
-          phases={view.phases.byRun}
-          pending={view.phases.pending}
-        />
-        <LogTail run={run.id} status={run.status} revision={view.revision} />
-      </div>
-    </div>
-  );
-}
-
-function ChartsOrWords(at: { pending: boolean; all: number; drawn: number; live: boolean }) {
-  if (at.drawn > 0) return null;
-  if (at.pending) return <Loading what="metrics" />;
-  if (at.all > 0) {
-    return (
-      <Notice>
-        <p>No chart is chosen.</p>
-        <p>Tick a metric at the left.</p>
-      </Notice>
-    );
-  }
-  return (
-    <Notice>
-      <p>{at.live ? "Nothing was measured yet." : "Nothing was measured in this run."}</p>
-      <p>
-        {at.live
-          ? "The first samples arrive within a second."
-          : "corral doctor says which listeners this machine offers."}
-      </p>
-    </Notice>
   );
 }

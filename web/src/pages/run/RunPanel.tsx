@@ -3,8 +3,8 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Plain, Run, RunDetail } from "../../api/types";
 import { Chevron, Swatch } from "../../app/icons";
-import { type RunSearch, runSearch } from "../../app/search";
 import { Tick } from "../../app/Tick";
+import { viewSearch } from "../../board/view";
 import { type ChartTheme, seriesColour, seriesDash } from "../../charts/theme";
 import { commandLine, middleEllipsis } from "../../format/text";
 import { formatExactMoment, formatMoment } from "../../format/time";
@@ -49,7 +49,7 @@ export function Neighbours({ run, runs, shown, theme, choose }: NeighboursProps)
                 to="/runs/$id"
                 params={{ id: other.id }}
                 // The same moments and metrics of the neighbour.
-                search={({ from, to, metric }: RunSearch) => runSearch({ from, to, metric })}
+                search={(old: object) => viewSearch({ ...old })}
                 className="cut name"
                 title={`Go to ${other.name}`}
               >
@@ -99,10 +99,14 @@ export function Facts({ run, duration }: { run: RunDetail; duration: ReactNode }
             {run.experiment}
           </Link>
         </Fact>
-        <Fact name="Host">{run.host}</Fact>
-        <Fact name="Command" mono>
-          {commandLine(run.command)}
-        </Fact>
+        {run.host !== "" && <Fact name="Host">{run.host}</Fact>}
+        {run.command === null ? (
+          <Fact name="Logged by">a client, not under corral run</Fact>
+        ) : (
+          <Fact name="Command" mono>
+            {commandLine(run.command)}
+          </Fact>
+        )}
         {lost > 0 && (
           <Fact name="Lost">
             {formatCount(run.drops.points)} points, {formatCount(run.drops.frames)} frames,{" "}

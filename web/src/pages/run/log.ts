@@ -30,7 +30,12 @@ function shown(text: string): string {
   return plain.slice(plain.lastIndexOf("\r") + 1);
 }
 
-export function addChunks(log: Log, chunks: readonly LogChunk[], gaps: LogPage["gaps"]): Log {
+export function addChunks(
+  log: Log,
+  chunks: readonly LogChunk[],
+  gaps: LogPage["gaps"],
+  most = kMostLines,
+): Log {
   const lines = [...log.lines];
   const open: Record<string, { number: number; raw: string }> = { ...log.open };
   let { next, dropped } = log;
@@ -56,7 +61,7 @@ export function addChunks(log: Log, chunks: readonly LogChunk[], gaps: LogPage["
       if (!last) delete open[stream];
     });
   }
-  const extra = Math.max(0, lines.length - kMostLines);
+  const extra = Math.max(0, lines.length - most);
   dropped += extra;
   return { lines: lines.slice(extra), open, next, dropped };
 }

@@ -1,25 +1,65 @@
-// `/`: all runs, newest first, narrowed by experiment and workload.
+// `/`: all runs, narrowed by the tree, the facets and the search field, and what is selected of them. All of what
+// is shown stands in the address.
 import { getRouteApi } from "@tanstack/react-router";
-import { useMemo } from "react";
-import { useRuns } from "../../api/queries";
+import { useCallback, useMemo, useRef, useState } from "react";
+import { ApiError } from "../../api/client";
+import {
+  type FacetValue,
+  kPage,
+  type RunList,
+  type RunRows,
+  useFacets,
+  useRunRows,
+} from "../../api/runSearch";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
-import { formatCount, plural } from "../../format/units";
+import type { RunsSearch } from "../../app/search";
+import { plural } from "../../format/units";
+import { BasketPanel } from "../basket/BasketPanel";
+import { ColumnMenu } from "./ColumnMenu";
 import { ExperimentTree } from "./ExperimentTree";
+import { FacetPanel } from "./FacetPanel";
+import { filterOf, isNarrowed, listOf, sortedBy } from "./filters";
 import { RunsTable } from "./RunsTable";
+import { SearchField } from "./SearchField";
+import { SelectionBar } from "./SelectionBar";
+import type { Range } from "./selection";
+import { useColumns } from "./useColumns";
 
 const route = getRouteApi("/");
 
+// The same object as long as it says the same.
+function useSame<T>(value: T): T {
+  const text = JSON.stringify(value);
+  return useMemo(() => JSON.parse(text) as T, [text]);
+}
+
 export function RunsPage() {
-  const search = route.useSearch();
-  const runs = useRuns(search);
-  const rows = useMemo(() => runs.data?.pages.flatMap((page) => page.runs) ?? [], [runs.data]);
-  const total = runs.data?.pages[0]?.total ?? 0;
-  const counts = useMemo(() => {
-    const by = (status: string) => rows.filter((run) => run.status === status).length;
-    return { running: by("running"), failed: by("failed") };
-  }, [rows]);
-  const narrowed = Object.keys(search).length > 0;
+  const search = useSame(route.useSearch());
+  const navigate = route.useNavigate();
+  const { columns, isDefault, change } = useColumns(search);
+  const list: RunList = useSame(listOf(search, columns));
+  const filter = useSame(filterOf(search));
+  const [sight, setSight] = useState<Range>({ first: 0, last: 0 });
+  const rows = useRunRows(list, sight);
+  const facets = useFacets(filter, !rows.stale);
+  const grid = useRef<HTMLDivElement>(null);
+  // The pages in sight, not each row.
+  const look = useCallback(({ first, last }: Range) => {
+    const floor = (row: number) => Math.floor(row / kPage) * kPage;
+    setSight((old) =>
+      old.first === floor(first) && old.last === floor(last)
+        ? old
+        : { first: floor(first), last: floor(last) },
+    );
+  }, []);
+  const sample = useSame(
+    rows
+      .loaded()
+      .slice(0, 3)
+      .map((run) => run.id),
+  );
+  const to = (next: RunsSearch, replace = false) => void navigate({ search: () => next, replace });
 
   return (
     <Shell
@@ -28,50 +68,110 @@ export function RunsPage() {
           Runs
         </span>,
       ]}
-      panel={<ExperimentTree search={search} />}
+      panel={
+        <div className="panel-split">
+          <div className="panel-top">
+            <ExperimentTree search={search} />
+            <FacetPanel search={search} facets={facets.data} error={facets.error} />
+          </div>
+          <BasketPanel />
+        </div>
+      }
       toolbar={
         <>
-          <h1>{runs.data ? plural(total, "run") : "Runs"}</h1>
-          {counts.running > 0 && (
-            <span className="status status-running">{counts.running} running</span>
-          )}
-          {counts.failed > 0 && rows.length === total && (
-            <span className="status status-failed">{counts.failed} failed</span>
-          )}
+          <h1 className="runs-count" data-testid="runs-total">
+            {rows.pending || (rows.error && rows.total === 0) ? "Runs" : plural(rows.total, "run")}
+          </h1>
+          <Statuses facets={facets.data?.status} only={search.status} />
+          <SearchField
+            text={search.q ?? ""}
+            apply={(q, { replace }) => {
+              const { q: _q, ...rest } = search;
+              to(q === "" ? rest : { ...rest, q }, replace);
+            }}
+            leave={() => grid.current?.focus()}
+          />
+          <ColumnMenu
+            columns={columns}
+            isDefault={isDefault}
+            change={change}
+            facets={facets.data}
+            runs={sample}
+          />
         </>
       }
-      footer={
-        rows.length < total
-          ? `${formatCount(rows.length)} of ${plural(total, "run")} loaded; scroll for more`
-          : null
-      }
+      footer={<SelectionBar list={list} columns={columns} total={rows.total} />}
     >
-      {runs.error && !runs.data ? (
-        <Failing error={runs.error} retry={() => void runs.refetch()} />
-      ) : runs.isPending ? (
-        <Loading what="runs" />
-      ) : rows.length === 0 ? (
-        <Empty narrowed={narrowed} />
-      ) : (
+      <Content rows={rows} search={search} reset={() => to(within(search))}>
         <RunsTable
+          list={list}
           rows={rows}
-          total={total}
-          readAt={runs.dataUpdatedAt}
-          more={() => {
-            if (runs.hasNextPage && !runs.isFetchingNextPage) void runs.fetchNextPage();
+          columns={columns}
+          changeColumns={change}
+          sort={search.sort ?? []}
+          sortBy={(by, also) => {
+            const { sort, ...rest } = search;
+            const next = sortedBy(sort ?? [], by, also);
+            to(next.length > 0 ? { ...rest, sort: next } : rest);
           }}
+          look={look}
+          grid={grid}
         />
-      )}
+      </Content>
     </Shell>
   );
 }
 
-function Empty({ narrowed }: { narrowed: boolean }) {
-  if (narrowed) {
+// What remains when every narrowing is taken away.
+const within = ({ sort, col }: RunsSearch): RunsSearch => ({
+  ...(sort ? { sort } : {}),
+  ...(col ? { col } : {}),
+});
+
+interface StatusesProps {
+  facets: FacetValue[] | undefined;
+  only: string[] | undefined;
+}
+
+// The counts of the facet leave its own choice out; here only what is in the list is said.
+function Statuses({ facets, only }: StatusesProps) {
+  return (
+    <>
+      {(["running", "failed"] as const).map((status) => {
+        const count = facets?.find(({ value }) => value === status)?.count ?? 0;
+        return count > 0 && (only?.includes(status) ?? true) ? (
+          <span key={status} className={`status status-${status} runs-status`}>
+            {count} {status}
+          </span>
+        ) : null;
+      })}
+    </>
+  );
+}
+
+interface ContentProps {
+  rows: RunRows;
+  search: RunsSearch;
+  reset: () => void;
+  children: React.ReactNode;
+}
+
+function Content({ rows, search, reset, children }: ContentProps) {
+  // A server that does not answer is said above; what is shown stays.
+  const gone = rows.error instanceof ApiError && rows.error.offline;
+  if (rows.error && rows.stale && (rows.total === 0 || !gone)) {
+    return <Failing error={rows.error} retry={rows.retry} />;
+  }
+  if (rows.pending) return <Loading what="runs" />;
+  if (rows.total > 0) return children;
+  if (isNarrowed(search)) {
     return (
       <Notice>
-        <p>No run belongs to this selection.</p>
-        <p>Choose another experiment at the left, or all runs.</p>
+        <p data-testid="no-match">No run fits this search and these filters.</p>
+        <p>Take a filter away at the left, or look at all runs again.</p>
+        <button type="button" className="button" onClick={reset}>
+          Show all runs
+        </button>
       </Notice>
     );
   }

@@ -1,164 +1,189 @@
-// The table of runs: only the rows in sight exist, so that 10,000 of them scroll as well as ten.
-import { Link, useNavigate } from "@tanstack/react-router";
+// The table of runs: only the rows in sight exist and are asked for, so that 10,000 of them scroll as well as ten.
+// ↑ ↓ move, with shift a range is selected; space selects, Enter opens, ctrl or ⌘ and A selects what is loaded.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef } from "react";
-import { finite, type Run } from "../../api/types";
+import { type CSSProperties, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { type FoundRun, type RunList, type RunRows, useSparklines } from "../../api/runSearch";
+import { Check } from "../../app/Check";
 import { useNow } from "../../app/useNow";
-import { commandLine, middleEllipsis } from "../../format/text";
-import { formatDuration, formatExactMoment, formatMoment, formatTicking } from "../../format/time";
-import { formatCount, formatNumber } from "../../format/units";
+import { plural } from "../../format/units";
+import { useBasket } from "../../state/basket";
+import { type Column, columnOf, tracksOf, trendMetric } from "./columns";
+import type { Range } from "./selection";
+import { TableHead } from "./TableHead";
+import { rowId, TableRow } from "./TableRow";
+import { useSelection } from "./useSelection";
 
 const kRow = 30;
-const kHead = [
-  "Status",
-  "Name",
-  "Experiment",
-  "Workload",
-  "Started",
-  "Duration",
-  "Last loss",
-  "Host",
-  "Command",
-];
-const kNumbers = new Set(["Duration", "Last loss"]);
+const kHead = 34;
+
+// Where the table was when it was left, so that coming back to the same list shows the same rows.
+const left = { question: "", top: 0, place: { active: 0, anchor: 0 } };
 
 export interface RunsTableProps {
-  rows: Run[];
-  total: number;
-  // When the rows were read, milliseconds.
-  readAt: number;
-  more: () => void;
+  list: RunList;
+  rows: RunRows;
+  columns: readonly Column[];
+  changeColumns: (columns: readonly Column[]) => void;
+  sort: readonly string[];
+  sortBy: (by: string, also: boolean) => void;
+  look: (sight: Range) => void;
+  grid: RefObject<HTMLDivElement | null>;
 }
 
-export function RunsTable({ rows, total, readAt, more }: RunsTableProps) {
+export function RunsTable(props: RunsTableProps) {
+  const { list, rows, columns, look, grid } = props;
   const scroller = useRef<HTMLDivElement>(null);
-  const now = useNow(rows.some((run) => run.status === "running"));
+  const question = useMemo(() => JSON.stringify({ ...list, columns: [] }), [list]);
+  const [back] = useState(() => (left.question === question ? { ...left } : null));
   const virtual = useVirtualizer({
-    count: rows.length,
+    count: rows.total,
     getScrollElement: () => scroller.current,
     estimateSize: () => kRow,
     overscan: 12,
+    initialOffset: back?.top ?? 0,
+    paddingStart: kHead,
+    scrollPaddingStart: kHead,
   });
   const items = virtual.getVirtualItems();
-  const lastSeen = items.at(-1)?.index ?? 0;
+  const first = items[0]?.index ?? 0;
+  const last = items.at(-1)?.index ?? 0;
+  const sight = useMemo(() => ({ first, last }), [first, last]);
+  useEffect(() => look(sight), [look, sight]);
+
+  const inSight = items.map((item) => rows.at(item.index));
+  const now = useNow(inSight.some((run) => run?.status === "running"));
+  const metrics = columns.flatMap(({ key }) => trendMetric(key) ?? []);
+  const trendOf = useSparklines(rows, sight, metrics);
+  const [draft, setDraft] = useState<readonly Column[] | null>(null);
+  const { template, least } = tracksOf(draft ?? columns);
+  const { place, move, put, select, onKeyDown } = useSelection({
+    list,
+    rows,
+    from: back?.place ?? { active: 0, anchor: 0 },
+    page: Math.max(1, Math.floor((scroller.current?.clientHeight ?? 600) / kRow) - 2),
+    show: (index) => virtual.scrollToIndex(index, { align: "auto" }),
+    moved: (next) => {
+      left.place = next;
+    },
+  });
+  // Another question begins at its top.
+  const asked = useRef(question);
   useEffect(() => {
-    if (lastSeen >= rows.length - 20 && rows.length < total) more();
-  }, [lastSeen, rows.length, total, more]);
+    left.question = question;
+    if (asked.current === question) return;
+    asked.current = question;
+    scroller.current?.scrollTo({ top: 0 });
+    move({ active: 0, anchor: 0 });
+  }, [question, move]);
+
+  const { sort, sortBy, changeColumns } = props;
+  const { total, loaded } = rows;
+  // Scrolling leaves the head alone.
+  const head = useMemo(
+    () => (
+      <TableHead
+        columns={columns}
+        sort={sort}
+        orderOf={(key) => orderOf(key, loaded())}
+        sortBy={sortBy}
+        change={changeColumns}
+        preview={setDraft}
+        tick={<AllRows loaded={loaded()} total={total} put={put} />}
+      />
+    ),
+    [columns, sort, sortBy, changeColumns, total, loaded, put],
+  );
 
   return (
-    <div className="content" ref={scroller}>
+    <div
+      className={rows.stale ? "content stale" : "content"}
+      ref={scroller}
+      onScroll={(event) => {
+        left.top = event.currentTarget.scrollTop;
+      }}
+    >
       {/* biome-ignore lint/a11y/useSemanticElements: rows are placed absolutely, which a table element forbids */}
       <div
+        ref={grid}
         className="runs"
-        role="table"
+        role="grid"
+        tabIndex={0}
         aria-label="Runs"
-        aria-rowcount={total + 1}
+        aria-rowcount={rows.total + 1}
+        aria-colcount={columns.length + 1}
+        aria-multiselectable="true"
+        aria-busy={rows.stale}
+        aria-activedescendant={
+          rows.at(place.active) !== undefined &&
+          place.active >= sight.first &&
+          place.active <= sight.last
+            ? rowId(place.active)
+            : undefined
+        }
         data-testid="runs-table"
+        style={{ "--tracks": template, minWidth: least } as CSSProperties}
+        onKeyDown={onKeyDown}
       >
-        {/* biome-ignore lint/a11y/useSemanticElements: as above */}
-        {/* biome-ignore lint/a11y/useFocusableInteractive: as above */}
-        <div className="runs-row runs-head" role="row" aria-rowindex={1}>
-          {kHead.map((name) => (
-            // biome-ignore lint/a11y/useSemanticElements: as above
-            // biome-ignore lint/a11y/useFocusableInteractive: as above
-            <span key={name} role="columnheader" className={kNumbers.has(name) ? "number" : "cut"}>
-              {name}
-            </span>
-          ))}
-        </div>
-        <div className="runs-body" style={{ height: virtual.getTotalSize() }}>
-          {items.map((item) => (
-            <Row
-              key={(rows[item.index] as Run).id}
-              run={rows[item.index] as Run}
-              place={{ top: item.start, index: item.index }}
-              clock={{ now, readAt }}
-            />
-          ))}
+        {head}
+        <div
+          className="runs-body"
+          role="presentation"
+          style={{ height: virtual.getTotalSize() - kHead }}
+        >
+          {items.map((item) => {
+            const run = rows.at(item.index);
+            return (
+              <TableRow
+                key={item.index}
+                run={run}
+                index={item.index}
+                top={item.start - kHead}
+                active={item.index === place.active}
+                columns={columns}
+                trendOf={trendOf}
+                now={run?.status === "running" ? now : rows.readAt}
+                readAt={rows.readAt}
+                select={select}
+              />
+            );
+          })}
         </div>
       </div>
     </div>
   );
 }
 
-interface RowProps {
-  run: Run;
-  place: { top: number; index: number };
-  clock: { now: number; readAt: number };
+// As many as one question can name.
+const kMostSelected = 10_000;
+
+interface AllRowsProps {
+  loaded: readonly FoundRun[];
+  total: number;
+  put: (range: Range, on: boolean) => unknown;
 }
 
-function Row({ run, place, clock }: RowProps) {
-  const navigate = useNavigate();
-  const open = () => void navigate({ to: "/runs/$id", params: { id: run.id } });
-  const command = commandLine(run.command);
-  const cell = { role: "cell" } as const;
+function AllRows({ loaded, total, put }: AllRowsProps) {
+  const chosen = useBasket(({ basket }) =>
+    loaded.reduce((n, run) => n + (run.id in basket.runs ? 1 : 0), 0),
+  );
+  const count = Math.min(total, kMostSelected);
   return (
-    // biome-ignore lint/a11y/useSemanticElements: rows are placed absolutely
-    // biome-ignore lint/a11y/useFocusableInteractive: the link in the row is what takes the focus
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the link in the row answers the keyboard
-    <div
-      className="runs-row"
-      role="row"
-      aria-rowindex={place.index + 2}
-      style={{ transform: `translateY(${place.top}px)` }}
-      data-testid="run-row"
-      data-run={run.id}
-      onClick={open}
-    >
-      <span {...cell}>
-        <span className={`status status-${run.status}`} data-testid="run-status">
-          {run.status}
-        </span>
-      </span>
-      <span {...cell} className="cut name runs-name">
-        <Link
-          to="/runs/$id"
-          params={{ id: run.id }}
-          title={run.name}
-          onClick={(event) => event.stopPropagation()}
-        >
-          {middleEllipsis(run.name, 40)}
-        </Link>
-      </span>
-      <span {...cell} className="cut name" title={run.experiment}>
-        {run.experiment}
-      </span>
-      <span
-        {...cell}
-        className={run.workload === null ? "cut step" : "cut"}
-        title={run.workload_id}
-      >
-        {run.workload ?? "one run"}
-      </span>
-      <span {...cell} className="cut soft" title={formatExactMoment(run.start_ns)}>
-        {formatMoment(run.start_ns, new Date(clock.now))}
-      </span>
-      <span {...cell} className="number">
-        {run.status === "running"
-          ? formatTicking((run.duration_s ?? 0) + Math.max(0, clock.now - clock.readAt) / 1000)
-          : formatDuration(run.duration_s)}
-      </span>
-      <span {...cell} className="number">
-        <Loss loss={run.loss} />
-      </span>
-      <span {...cell} className="cut soft">
-        {run.host}
-      </span>
-      <span {...cell} className="cut mono soft" title={command}>
-        {command}
-      </span>
-    </div>
+    <Check
+      label={`Select all ${plural(count, "run")} of this list`}
+      checked={chosen > 0 && chosen === loaded.length}
+      some={chosen > 0}
+      testid="all-check"
+      change={(on) => void put({ first: 0, last: count - 1 }, on)}
+    />
   );
 }
 
-function Loss({ loss }: { loss: Run["loss"] }) {
-  if (loss === null) return <span className="step">–</span>;
-  const value = finite(loss.value);
-  const step = loss.step === null ? null : Number(loss.step);
-  return (
-    <span title={loss.metric}>
-      {value === null ? String(loss.value ?? "–") : formatNumber(value, 4)}
-      {step !== null && <span className="step"> at step {formatCount(step)}</span>}
-    </span>
-  );
+// The last loss is ordered by the metric that most of these runs call their loss.
+function orderOf(key: string, loaded: readonly FoundRun[]): string | null {
+  if (key !== "loss") return columnOf(key).sort ?? null;
+  const counts = new Map<string, number>();
+  for (const { loss } of loaded.slice(0, 100))
+    if (loss) counts.set(loss.metric, (counts.get(loss.metric) ?? 0) + 1);
+  const [most] = [...counts].sort(([, a], [, b]) => b - a);
+  return most ? `metrics.${most[0]}` : null;
 }

@@ -1,0 +1,340 @@
+// The charts in two columns (one when narrow), asked for in one request at the width they are drawn in.
+import {
+  type RefObject,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { type Charts, type ChartsQuestion, sameAxis, useCharts } from "../api/useCharts";
+import { Failing } from "../app/Notice";
+import { kInsets } from "../charts/chart";
+import type { FontMetrics } from "../charts/font";
+import { valueAt } from "../charts/line";
+import type { ChartLine } from "../charts/spec";
+import type { ChartTheme } from "../charts/theme";
+import { useView } from "../state/view";
+import { allLines, ChartFigure } from "./ChartFigure";
+import { type Baseline, computedLines, curveAt, pairAt } from "./lines";
+import type { ChartDef } from "./model";
+import { type InSight, splitCharts } from "./near";
+import type { Range } from "./pointer";
+import { defsOf, kAsked, pairsOf, seriesOf } from "./question";
+import type { Reader, Reading } from "./Readout";
+import type { BoardChart, BoardView } from "./useBoard";
+
+const kColumnGap = 28;
+const kTwoColumns = 880;
+
+export interface BoardProps {
+  view: BoardView;
+  theme: ChartTheme;
+  font: FontMetrics;
+  // Set to what reads the charts' values at a place of the axis, for the footer.
+  reader: RefObject<Reader | null>;
+}
+
+// The element's width, at once and then, settled, whenever it changes.
+export function useWidth() {
+  const ref = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const element = ref.current;
+    if (element === null) return;
+    setWidth(element.clientWidth);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const observer = new ResizeObserver(() => {
+      clearTimeout(timer);
+      timer = setTimeout(() => setWidth(element.clientWidth), 60);
+    });
+    observer.observe(element);
+    return () => {
+      clearTimeout(timer);
+      observer.disconnect();
+    };
+  }, []);
+  return [ref, width] as const;
+}
+
+interface Asked {
+  charts: readonly BoardChart[];
+  range: Range;
+  revision: number;
+  width: number;
+}
+
+function useQuestion(view: BoardView, at: Asked): ChartsQuestion {
+  const { making, axis, epochs, shown } = view;
+  const { charts, range, revision, width } = at;
+  const series = useMemo(
+    () => seriesOf(charts, { axis, making, epochs, shown }),
+    [charts, making, axis, epochs, shown],
+  );
+  const lines = useMemo(() => computedLines(defsOf(charts), making), [charts, making]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the pairs are made of
+  const pairs = useMemo(
+    () => (axis === "metric" ? pairsOf(defsOf(charts), view) : []),
+    [charts, axis, shown, view.defs, view.search.xmetric],
+  );
+  return { axis: kAsked[axis], series, lines, pairs, ...range, width, revision };
+}
+
+// What a chart shows, and whether that is of what it asks for now.
+interface Shown {
+  data: Charts | undefined;
+  stale: boolean;
+  pending: boolean;
+}
+
+interface AloneProps {
+  chart: BoardChart;
+  view: BoardView;
+  width: number;
+  // null: nothing any more.
+  told: (key: string, shown: Shown | null) => void;
+}
+
+// Asks for a chart that has a range of its own. Draws nothing: the chart itself stays what it was.
+function Alone({ chart, view, width, told }: AloneProps) {
+  const charts = useMemo(() => [chart], [chart]);
+  const { range } = view.gesturesOf(chart);
+  const revision = view.revisionOf(range, true);
+  const answer = useCharts(useQuestion(view, { charts, range, revision, width }));
+  const { data } = answer;
+  const stale = useStale(data, { range, zoomed: true, fetching: answer.old });
+  const pending = answer.fetching || data === undefined;
+  const { key } = chart;
+  useLayoutEffect(() => told(key, { data, stale, pending }), [told, key, data, stale, pending]);
+  useEffect(() => () => told(key, null), [told, key]);
+  return null;
+}
+
+type ShownAlone = ReadonlyMap<string, Shown>;
+
+function useAlone() {
+  const [alone, setAlone] = useState<ShownAlone>(new Map());
+  const told = useCallback(
+    (key: string, shown: Shown | null) =>
+      setAlone((old) => {
+        const next = new Map(old);
+        if (shown === null) next.delete(key);
+        else next.set(key, shown);
+        return next;
+      }),
+    [],
+  );
+  return [alone, told] as const;
+}
+
+const kNoQuestion: ChartsQuestion = {
+  axis: "time",
+  series: [],
+  lines: [],
+  from: 0,
+  to: 1,
+  width: 0,
+  revision: 0,
+};
+
+// Whether an answer is of a chart's lines, of whatever range.
+function useHas(data: Charts | undefined): (chart: BoardChart) => boolean {
+  return useMemo(() => {
+    const { series = [], lines = [], pairs = [] } = data?.asked ?? {};
+    const known = new Set([
+      ...series.map(({ id }) => id),
+      ...lines.flatMap((line) => line.series),
+      ...pairs.map(({ y }) => y),
+    ]);
+    return ({ def }) => def.lines.some((line) => known.has(line.series));
+  }, [data]);
+}
+
+interface Sharing {
+  shownFor: (chart: BoardChart) => Shown;
+  answers: readonly [Charts | undefined, Charts | undefined];
+  // Nothing is there to be drawn.
+  empty: boolean;
+  error: Error | null;
+  retry: () => void;
+}
+
+// What the charts show that share the board's range. Those in sight are one question; the others', on a board of
+// many, waits for its answer.
+function useSharing(view: BoardView, at: { inSight: InSight; width: number }): Sharing {
+  const { inSight, width } = at;
+  const { charts, gestures, zoomedIn, making, axis } = view;
+  const { range } = gestures;
+  // As it is when there is another question: scrolling asks for nothing.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever there is another question
+  const { near, far } = useMemo(() => {
+    const mine = charts.filter(({ choice }) => choice.range === undefined);
+    return splitCharts(mine, inSight);
+  }, [charts, range, width, making, axis, inSight]);
+  const common = { range, revision: view.revisionOf(range, zoomedIn), width };
+  const first = useCharts(useQuestion(view, { ...common, charts: near }));
+  const later = useQuestion(view, { ...common, charts: far });
+  const ready = !first.old && first.data !== undefined;
+  const asked = useRef(kNoQuestion);
+  if (ready) asked.current = later;
+  const second = useCharts(asked.current);
+  // Of another axis while it waits.
+  const rest = second.data && sameAxis(second.data.asked, later) ? second.data : undefined;
+  const nothing = later.series.length + later.lines.length + (later.pairs?.length ?? 0) === 0;
+  const waits = !nothing && (!ready || second.old);
+  const staleFirst = useStale(first.data, { range, zoomed: zoomedIn, fetching: first.old });
+  const staleRest = useStale(rest, { range, zoomed: zoomedIn, fetching: waits });
+  const [hasFirst, hasRest] = [useHas(first.data), useHas(rest)];
+  const isFar = useMemo(() => new Set(far.map(({ key }) => key)), [far]);
+  const shownFor = (chart: BoardChart): Shown => {
+    const pending = first.fetching || first.data === undefined;
+    if (!isFar.has(chart.key)) {
+      // It has come into sight since.
+      if (!hasFirst(chart) && hasRest(chart)) return { data: rest, stale: true, pending: true };
+      return { data: first.data, stale: staleFirst, pending };
+    }
+    const late = waits || second.fetching;
+    if (hasRest(chart)) return { data: rest, stale: staleRest, pending: late };
+    return { data: hasFirst(chart) ? first.data : undefined, stale: true, pending: late };
+  };
+  return {
+    shownFor,
+    answers: [first.data, rest],
+    empty: first.data === undefined,
+    error: first.error ?? second.error,
+    retry: first.error ? first.retry : second.retry,
+  };
+}
+
+// Until its own answer is there a chart shows what it has of the board's.
+function shownOf(chart: BoardChart, all: Shown, alone: ShownAlone): Shown {
+  if (chart.choice.range === undefined) return all;
+  const mine = alone.get(chart.key);
+  return mine?.data === undefined ? { data: all.data, stale: true, pending: true } : mine;
+}
+
+export function Board({ view, theme, font, reader }: BoardProps) {
+  const [ref, width] = useWidth();
+  const { charts } = view;
+  const columns = width >= kTwoColumns && charts.length > 1 ? 2 : 1;
+  const each = Math.floor((width - kColumnGap * (columns - 1)) / columns);
+  const plotWidth = Math.max(0, each - kInsets.left - kInsets.right);
+  const devicePixels = Math.min(8192, Math.round(plotWidth * devicePixelRatio));
+  const [inSight] = useState<InSight>(() => new Map());
+  const sharing = useSharing(view, { inSight, width: devicePixels });
+  const [alone, told] = useAlone();
+  const shownFor = (chart: BoardChart) => shownOf(chart, sharing.shownFor(chart), alone);
+  const { error, retry } = sharing;
+  useReader(reader, { view, shownFor, answers: [...sharing.answers, alone], theme });
+  const drawing = { view, width: each, theme, font, inSight };
+
+  return (
+    <div ref={ref}>
+      {error && sharing.empty ? (
+        <Failing error={error} retry={retry} />
+      ) : (
+        <div className={columns === 1 ? "charts single" : "charts"}>
+          {error && (
+            <p className="charts-wide quiet" role="alert">
+              {error.message} The charts are from before.{" "}
+              <button type="button" className="link" onClick={retry}>
+                Try again
+              </button>
+            </p>
+          )}
+          {width > 0 &&
+            charts.map((chart) => {
+              const { data, stale, pending } = shownFor(chart);
+              const shown = { answer: data, stale, pending };
+              return <ChartFigure {...drawing} {...shown} key={chart.key} chart={chart} />;
+            })}
+          {charts.map(
+            (chart) =>
+              chart.choice.range !== undefined && (
+                <Alone key={chart.key} chart={chart} view={view} width={devicePixels} told={told} />
+              ),
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+// A picture that merely grows at its live end is not stale, one of another range is.
+function useStale(
+  data: Charts | undefined,
+  at: { range: { from: number; to: number }; zoomed: boolean; fetching: boolean },
+): boolean {
+  if (data === undefined || !at.fetching) return false;
+  const { from, to } = at.range;
+  const slack = at.zoomed ? 0 : (to - from) * 0.2;
+  return Math.abs(data.from - from) > slack || Math.abs(data.to - to) > slack;
+}
+
+export function lineAt(line: ChartLine, x: number): number | null {
+  if (line.curve) return curveAt(line.curve, x);
+  if (line.pairs) return pairAt(line.pairs, x);
+  return line.data === null ? null : valueAt(line.data, x);
+}
+
+const kLowest = Number.NEGATIVE_INFINITY;
+
+// The greatest first.
+function readingOf(
+  def: ChartDef,
+  lines: readonly ChartLine[],
+  at: { x: number; baseline: Baseline | null },
+): Reading {
+  return {
+    title: def.name,
+    unit: at.baseline?.as === "ratio" ? "" : def.unit,
+    values: lines
+      .filter((line) => !line.hidden && (line.data !== null || line.curve || line.pairs))
+      .map((line) => ({
+        key: line.key,
+        label: line.label,
+        colour: line.colour,
+        value: lineAt(line, at.x),
+      }))
+      .sort((a, b) => (b.value ?? kLowest) - (a.value ?? kLowest)),
+  };
+}
+
+function useReader(
+  reader: RefObject<Reader | null>,
+  at: {
+    view: BoardView;
+    shownFor: (chart: BoardChart) => Shown;
+    // What `shownFor` takes it from.
+    answers: readonly [unknown, unknown, unknown];
+    theme: ChartTheme;
+  },
+): void {
+  const { view, shownFor, answers, theme } = at;
+  const { charts, making, hidden } = view;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the answers stand for the function of them
+  useEffect(() => {
+    const made = new Map<string, ChartLine[]>();
+    const linesOfChart = (chart: BoardChart) => {
+      const known = made.get(chart.key);
+      if (known !== undefined) return known;
+      const lines = allLines(chart, shownFor(chart).data, { making, theme, hidden });
+      made.set(chart.key, lines);
+      return lines;
+    };
+    reader.current = (x, first) =>
+      charts
+        .toSorted((a, b) => Number(b.key === first) - Number(a.key === first))
+        .flatMap((chart) => {
+          const { def, second } = chart;
+          const lines = linesOfChart(chart);
+          const place = { x, baseline: making.baseline };
+          const side = (which: 0 | 1) => lines.filter(({ axis = 0 }) => axis === which);
+          const left = readingOf(def, side(0), place);
+          return second === null ? [left] : [left, readingOf(second, side(1), place)];
+        });
+    // What stays on the screen reads anew.
+    useView.setState(({ readings }) => ({ readings: readings + 1 }));
+  }, [reader, charts, ...answers, making, theme, hidden]);
+}

@@ -1,0 +1,370 @@
+// One chart: title line, canvas, the names at the lines' ends as buttons, and the plot that takes gestures.
+import {
+  type RefObject,
+  useDeferredValue,
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+} from "react";
+import type { Charts } from "../api/useCharts";
+import { paint } from "../charts/canvas";
+import {
+  type ChartPicture,
+  type ChartSpec,
+  drawChart,
+  kMostTangled,
+  summarise,
+} from "../charts/chart";
+import type { FontMetrics } from "../charts/font";
+import type { Picture } from "../charts/marks";
+import type { ChartLine } from "../charts/spec";
+import type { ChartTheme } from "../charts/theme";
+import { formatDuration } from "../format/time";
+import { formatCount, formatNumber, kThin, plural } from "../format/units";
+import { useView } from "../state/view";
+import { kXKind } from "./axis";
+import { ChartMenu } from "./ChartMenu";
+import { LineNames } from "./LineNames";
+import { linesOf } from "./lines";
+import type { ChartDef } from "./model";
+import { type InSight, useNear } from "./near";
+import { Overlay } from "./Overlay";
+import { type Range, useSurface } from "./pointer";
+import type { BoardChart, BoardView } from "./useBoard";
+import type { Axis } from "./view";
+
+// Three rows and the lanes of two runs fit a window of 900.
+export const kChartHeight = 180;
+
+export interface FigureProps {
+  chart: BoardChart;
+  view: BoardView;
+  answer: Charts | undefined;
+  width: number;
+  theme: ChartTheme;
+  font: FontMetrics;
+  // The picture is of another range and its refinement is on the way.
+  stale: boolean;
+  // More of it is on the way.
+  pending: boolean;
+  // Where it says whether it is in sight.
+  inSight: InSight;
+}
+
+// The lines of a chart, those of its right axis after the others, with their metric's name.
+export function allLines(
+  { def, second }: BoardChart,
+  answer: Charts | undefined,
+  at: Parameters<typeof linesOf>[2],
+): ChartLine[] {
+  const lines = linesOf(def, answer, at);
+  if (second === null) return lines;
+  const right = linesOf(second, answer, at).map((line) => {
+    const key = `${line.key}/${second.name}`;
+    const hidden = at.hidden.has(key);
+    const label = `${second.name} ${line.label}`;
+    return { ...line, label, key, hidden, axis: 1 as const, dash: [4, 2] };
+  });
+  return [...lines, ...right];
+}
+
+const xUnit = ({ defs, search }: BoardView) =>
+  defs.find((def) => def.name === search.xmetric)?.unit ?? "";
+
+export function specOf(
+  chart: BoardChart,
+  view: BoardView,
+  at: { width: number; height: number; theme: ChartTheme },
+): ChartSpec {
+  const { range } = view.gesturesOf(chart);
+  const compared = view.making.baseline !== null;
+  const spec = {
+    ...at,
+    ...range,
+    unit: compared && view.making.baseline?.as === "ratio" ? "" : chart.def.unit,
+    zoomed: view.zoomedIn || chart.choice.range !== undefined,
+    x: {
+      kind: kXKind[view.axis],
+      ...range,
+      ...(view.axis === "metric" ? { unit: xUnit(view) } : {}),
+    },
+    y: chart.choice.y,
+    // So many lines are a tangle; a row each is not.
+    kind:
+      chart.choice.kind === "line" && chart.def.lines.length > kMostTangled
+        ? ("heat" as const)
+        : chart.choice.kind,
+    marks: view.onTime ? view.marks : [],
+    windows: view.windows,
+    ...(chart.second === null
+      ? {}
+      : {
+          unit2: view.making.baseline?.as === "ratio" ? "" : chart.second.unit,
+          y2: chart.choice.y2 ?? { mode: "auto" as const },
+        }),
+  };
+  return spec;
+}
+
+export function ChartFigure(props: FigureProps) {
+  const { chart, view, answer, width, theme, font, stale, pending, inSight } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const { making, hidden } = view;
+  const gestures = view.gesturesOf(chart);
+  const surface = useSurface({
+    ...gestures,
+    name: chart.key,
+    click: (at) => {
+      const { pinned } = useView.getState();
+      view.gestures.pin(pinned === null ? { at, chart: chart.key } : null);
+    },
+  });
+  const { range } = gestures;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the spec is made of
+  const now = useMemo(
+    (): Drawing => ({
+      chart,
+      answer,
+      making,
+      hidden,
+      theme,
+      range,
+      stale,
+      pending,
+      spec: specOf(chart, view, { width, height: kChartHeight, theme }),
+    }),
+    [chart, answer, making, hidden, theme, range, stale, pending, width, ...specParts(view)],
+  );
+  // A new question is on its way before its old answer is drawn on the new range.
+  const drawn = useDeferredValue(now);
+  const lines = useMemo(() => allLines(drawn.chart, drawn.answer, drawn), [drawn]);
+  const figure = useRef<HTMLElement>(null);
+  const near = useNear(figure, { key: chart.key, inSight });
+  const picture = usePicture({ lines, spec: drawn.spec, font, near });
+  // With nothing on the way, nothing is what there is to draw.
+  const known = !drawn.pending || lines.some(hasValues);
+  const draw = (of: readonly ChartLine[]) => drawChart(of, drawn.spec, font);
+  usePainted(canvas, { picture: known && near ? picture : null, lines, draw });
+  const { plot } = picture;
+  // Small multiples have an axis each.
+  const shared = picture.plots.length === 1;
+  const points = pointsOf(lines);
+  const summary = useMemo(
+    () =>
+      known ? summarise(drawn.chart.def.name, lines, drawn.spec) : `${chart.def.name}. Loading.`,
+    [known, lines, drawn, chart],
+  );
+  return (
+    <figure
+      ref={figure}
+      data-testid="chart"
+      data-metric={chart.def.name}
+      data-alone={chart.choice.range === undefined ? undefined : ""}
+    >
+      <Head
+        chart={chart}
+        view={view}
+        unit={picture.axis?.scale.unit ?? chart.def.unit}
+        badge={
+          known && drawn.answer
+            ? badgeText(lines, { answer: drawn.answer, points, view, notes: picture.notes })
+            : "loading"
+        }
+        lines={lines}
+      />
+      <div className="plot" style={{ height: kChartHeight }}>
+        <canvas
+          ref={canvas}
+          className={drawn.stale ? "stale" : ""}
+          role="img"
+          aria-label={summary}
+          data-from={drawn.answer?.from}
+          data-to={drawn.answer?.to}
+          data-points={points}
+        />
+        <LineNames chart={chart} view={view} lines={lines} labels={picture.labels} />
+        {shared && (
+          <div
+            className="surface"
+            ref={surface}
+            style={{ left: plot.x, top: 0, width: plot.width, height: plot.y + plot.height }}
+          >
+            <Overlay range={drawn.range} width={plot.width} region={view.region} />
+          </div>
+        )}
+      </div>
+    </figure>
+  );
+}
+
+// What one picture is made of.
+interface Drawing {
+  chart: BoardChart;
+  answer: Charts | undefined;
+  making: BoardView["making"];
+  hidden: ReadonlySet<string>;
+  theme: ChartTheme;
+  range: Range;
+  stale: boolean;
+  pending: boolean;
+  spec: ChartSpec;
+}
+
+// What `specOf` takes of the view beside its gestures.
+const specParts = ({ zoomedIn, axis, marks, windows, defs, search }: BoardView) =>
+  [zoomedIn, axis, marks, windows, defs, search.xmetric] as const;
+
+const hasValues = (line: ChartLine) =>
+  line.data !== null || Boolean(line.curve) || Boolean(line.pairs);
+
+// Out of sight the picture stays what it was.
+function usePicture(at: {
+  lines: readonly ChartLine[];
+  spec: ChartSpec;
+  font: FontMetrics;
+  near: boolean;
+}): ChartPicture {
+  const { lines, spec, font, near } = at;
+  const kept = useRef<ChartPicture>(undefined);
+  return useMemo(() => {
+    if (near || kept.current === undefined) kept.current = drawChart(lines, spec, font);
+    return kept.current;
+  }, [lines, spec, font, near]);
+}
+
+interface Painted {
+  picture: Picture | null;
+  lines: readonly ChartLine[];
+  draw: (lines: readonly ChartLine[]) => Picture;
+}
+
+// A line belongs to what is pointed at when it is that run's, host's or group's.
+const belongs = (key: string, pointed: string) => key === pointed || key.startsWith(`${pointed}/`);
+
+// The picture, and while something is pointed at anywhere on the page, with everything else faint: painted
+// without React renders.
+function usePainted(canvas: RefObject<HTMLCanvasElement | null>, at: Painted): void {
+  const latest = useRef(at);
+  latest.current = at;
+  const { picture } = at;
+  useLayoutEffect(() => {
+    if (canvas.current !== null && picture !== null)
+      paint(canvas.current, picture, devicePixelRatio);
+  }, [canvas, picture]);
+  useEffect(
+    () =>
+      useView.subscribe((now, before) => {
+        if (now.line === before.line || canvas.current === null) return;
+        const { picture, lines, draw } = latest.current;
+        if (picture === null) return;
+        const { line } = now;
+        const some = line !== null && lines.some(({ key }) => belongs(key, line));
+        const shown = some
+          ? draw(lines.map((one) => (belongs(one.key, line) ? one : { ...one, faint: true })))
+          : picture;
+        paint(canvas.current, shown, devicePixelRatio);
+      }),
+    [canvas],
+  );
+}
+
+interface HeadProps {
+  chart: BoardChart;
+  view: BoardView;
+  unit: string;
+  badge: string;
+  lines: readonly ChartLine[];
+}
+
+function Head({ chart, view, unit, badge, lines }: HeadProps) {
+  const { def, second } = chart;
+  const { baseline } = view.making;
+  const titled = (of: ChartDef) =>
+    of.description === "" ? of.name : `${of.name}: ${of.description}`;
+  return (
+    <div className="line-head">
+      <h2 className="cut" title={titled(def)}>
+        {def.name}
+      </h2>
+      <span className="unit">
+        {baseline === null
+          ? unit
+          : `${baseline.as === "ratio" ? "÷" : `${unit} −`} ${baseline.label}`}
+      </span>
+      {chart.choice.range !== undefined && (
+        <button
+          type="button"
+          className="alone"
+          data-testid="together"
+          title="Zoomed alone; this or a double-click brings back the range of the others"
+          onClick={() => view.gesturesOf(chart).reset()}
+        >
+          zoomed alone <span aria-hidden="true">×</span>
+        </button>
+      )}
+      {second !== null && (
+        <span className="unit cut" title={titled(second)}>
+          right: {second.name} {second.unit}
+        </span>
+      )}
+      {def.left > 0 && (
+        <span className="unit" title="With fewer runs on the board these are more of each">
+          the busiest {manyOf(def)}
+        </span>
+      )}
+      <span className="badge" data-testid="chart-badge" title={badge}>
+        {badge}
+      </span>
+      <ChartMenu chart={chart} view={view} lines={lines} />
+    </div>
+  );
+}
+
+const manyOf = ({ lines, left }: ChartDef) =>
+  `${lines.length} of ${formatCount(lines.length + left)}`;
+
+const pointsOf = (lines: readonly ChartLine[]) =>
+  lines.reduce(
+    (sum, line) =>
+      sum + (line.hidden ? 0 : (line.data?.columns.points ?? line.pairs?.x.length ?? 0)),
+    0,
+  );
+
+// How much of the axis one pixel stands for.
+function resolution({ from, to, width }: Charts, axis: Axis): string {
+  const one = (to - from) / width;
+  if (axis === "epoch") return `1 px = ${formatNumber(one, 3)} epochs`;
+  if (axis === "metric") return `1 px = ${formatNumber(one, 3)}`;
+  if (axis === "step") return `1 px = ${formatCount(Math.max(1, Math.round(one)))} steps`;
+  return `1 px = ${formatDuration(one)}`;
+}
+
+// Anything but the baseline itself has a value to show.
+const isCompared = (lines: readonly ChartLine[]) =>
+  lines.filter(({ curve }) => curve?.value.some((v) => !Number.isNaN(v))).length > 1;
+
+function badgeText(
+  lines: readonly ChartLine[],
+  at: { answer: Charts; points: number; view: BoardView; notes: readonly string[] },
+): string {
+  const { answer, points, view, notes } = at;
+  const nonFinite = lines.reduce((sum, line) => sum + (line.data?.columns.nonFinite ?? 0), 0);
+  const { grouping, smoothing, baseline } = view.making;
+  const parts = [resolution(answer, view.axis)];
+  if (points > 0) parts.push(plural(points, "point"));
+  if (grouping !== null) parts.push(`${grouping.show} per column`);
+  if (smoothing !== null) parts.push(`${smoothing.method} ${smoothing.amount}`);
+  const mine = lines.every((line) => line.data?.columns.exact ?? answer.exact);
+  parts.push(mine ? "exact" : "aligned");
+  if (baseline !== null && lines.length > 1 && !isCompared(lines))
+    parts.push(`nothing measured where ${baseline.label} was`);
+  if (nonFinite > 0) parts.push(`${formatCount(nonFinite)} not finite`);
+  const damaged = lines.some(
+    ({ data }) => data && (data.columns.unknownGap || data.columns.gaps.length > 0),
+  );
+  if (damaged) parts.push("damaged data left out");
+  parts.push(...notes);
+  // The badge is in the fixed-width face, where a thin space is none.
+  return parts.join(" · ").replaceAll(kThin, " ");
+}

@@ -1,0 +1,207 @@
+// What can be changed about one chart: axis of its values, kind, a second metric, its own runs, its table.
+import { lazy, Suspense, useState } from "react";
+import { Choice, NumberField } from "../app/fields";
+import { Dots } from "../app/icons";
+import { Popup } from "../app/Popup";
+import type { ChartKind, ChartLine, YAxisSpec } from "../charts/spec";
+import type { ChartChoice } from "./choice";
+import { kKinds } from "./choice";
+import type { BoardChart, BoardView } from "./useBoard";
+
+export interface ChartMenuProps {
+  chart: BoardChart;
+  view: BoardView;
+  lines: readonly ChartLine[];
+}
+
+const ChartTable = lazy(async () => ({ default: (await import("./ChartTable")).ChartTable }));
+const Export = lazy(async () => ({ default: (await import("./ChartExport")).ChartExport }));
+
+const kYModes: [YAxisSpec["mode"], string][] = [
+  ["auto", "automatic"],
+  ["zero", "from zero"],
+  ["fixed", "fixed"],
+  ["log", "logarithmic"],
+  ["clip", "without outliers"],
+];
+
+const kKindWords: Record<ChartKind, string> = {
+  line: "line over its band",
+  step: "steps",
+  band: "band, least to greatest",
+  scatter: "points",
+  heat: "heat, a row per line",
+  multiples: "a small plot per line",
+};
+
+export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
+  const [table, setTable] = useState(false);
+  const [exporting, setExporting] = useState(false);
+  const change = (part: Partial<ChartChoice>) => view.editChart(chart.at, part);
+  const remove = () => view.editCharts((now) => now.filter((_, i) => i !== chart.at));
+  return (
+    <>
+      <Popup
+        button={<Dots />}
+        icon
+        label={`Options of ${chart.def.name}`}
+        testid="chart-menu"
+        className="icon-button small"
+      >
+        {(close) => (
+          <div className="form">
+            <Choice
+              label="Values"
+              value={chart.choice.y.mode}
+              options={kYModes}
+              change={(mode) => change({ y: yOf(mode) })}
+            />
+            <YNumbers y={chart.choice.y} change={(y) => change({ y })} />
+            <Choice
+              label="Drawn as"
+              value={chart.choice.kind}
+              options={kKinds.map((kind) => [kind, kKindWords[kind]])}
+              change={(kind) => change({ kind })}
+            />
+            <Choice
+              label="Right axis"
+              value={chart.choice.second ?? ""}
+              options={[
+                ["", "none"],
+                ...view.defs
+                  .filter((def) => def.name !== chart.def.name && !def.flat)
+                  .map((def): [string, string] => [def.name, def.name]),
+              ]}
+              change={(name) => change(withSecond(name))}
+            />
+            {chart.second !== null && (
+              <>
+                <Choice
+                  label="Right values"
+                  value={chart.choice.y2?.mode ?? "auto"}
+                  options={kYModes}
+                  change={(mode) => change(withRight(yOf(mode)))}
+                />
+                <YNumbers
+                  y={chart.choice.y2 ?? { mode: "auto" }}
+                  change={(y) => change(withRight(y))}
+                />
+              </>
+            )}
+            {view.shown.length > 1 && <OwnRuns chart={chart} view={view} change={change} />}
+            <label className="form-check">
+              <input
+                type="checkbox"
+                data-testid="alone"
+                checked={chart.choice.range !== undefined}
+                onChange={(event) => {
+                  const { range } = view.gesturesOf(chart);
+                  const own = event.currentTarget.checked ? { ...range } : undefined;
+                  change({ range: own } as Partial<ChartChoice>);
+                }}
+              />
+              <span>zoom this chart alone</span>
+            </label>
+            <div className="form-row">
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  setTable(true);
+                  close();
+                }}
+              >
+                Table
+              </button>
+              <button
+                type="button"
+                className="button"
+                data-testid="chart-export"
+                onClick={() => {
+                  setExporting(true);
+                  close();
+                }}
+              >
+                Export
+              </button>
+              <button type="button" className="button" onClick={remove}>
+                Remove chart
+              </button>
+            </div>
+          </div>
+        )}
+      </Popup>
+      {exporting && (
+        <Suspense fallback={null}>
+          <Export chart={chart} view={view} lines={lines} close={() => setExporting(false)} />
+        </Suspense>
+      )}
+      {table && (
+        <Suspense fallback={null}>
+          <ChartTable chart={chart} view={view} lines={lines} close={() => setTable(false)} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+function withSecond(name: string): Partial<ChartChoice> {
+  const none = { second: undefined, y2: undefined };
+  return (name === "" ? none : { second: name }) as Partial<ChartChoice>;
+}
+
+const withRight = (y: YAxisSpec) =>
+  ({ y2: y.mode === "auto" ? undefined : y }) as Partial<ChartChoice>;
+
+const yOf = (mode: YAxisSpec["mode"]): YAxisSpec =>
+  mode === "fixed" ? { mode, from: 0, to: 1 } : { mode };
+
+interface PartProps {
+  chart: BoardChart;
+  change: (part: Partial<ChartChoice>) => void;
+}
+
+function YNumbers({ y, change }: { y: YAxisSpec; change: (y: YAxisSpec) => void }) {
+  if (y.mode !== "fixed" && y.mode !== "clip") return null;
+  const fixed = y.mode === "fixed";
+  const [low, high] = fixed ? [y.from ?? 0, y.to ?? 1] : [y.low ?? 1, y.high ?? 99];
+  const set = (a: number, b: number) => {
+    if (!(b > a)) return;
+    change(fixed ? { mode: "fixed", from: a, to: b } : { mode: "clip", low: a, high: b });
+  };
+  return (
+    <div className="form-line">
+      <span>{fixed ? "From, to" : "Percentiles"}</span>
+      <span className="form-pair">
+        <NumberField label="From" value={low} change={(v) => set(v, high)} />
+        <NumberField label="To" value={high} change={(v) => set(low, v)} />
+      </span>
+    </div>
+  );
+}
+
+function OwnRuns({ chart, view, change }: PartProps & { view: BoardView }) {
+  const own = chart.choice.runs;
+  const short = (id: string) => id.slice(0, 12);
+  const set = (id: string, on: boolean) => {
+    const now = own ?? view.shown.map((run) => short(run.id));
+    const next = on ? [...now, short(id)] : now.filter((other) => !id.startsWith(other));
+    const all = view.shown.every((run) => next.some((other) => run.id.startsWith(other)));
+    if (next.length > 0) change({ runs: all ? undefined : next } as Partial<ChartChoice>);
+  };
+  return (
+    <fieldset className="form-runs">
+      <legend>Runs of this chart</legend>
+      {view.shown.map((run) => (
+        <label key={run.id} className="form-check">
+          <input
+            type="checkbox"
+            checked={own === undefined || own.some((other) => run.id.startsWith(other))}
+            onChange={(event) => set(run.id, event.currentTarget.checked)}
+          />
+          <span className="cut">{run.name}</span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

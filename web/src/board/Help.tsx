@@ -1,0 +1,95 @@
+// What the mouse and the keys do; `?` opens it, too.
+import { useEffect, useRef } from "react";
+
+const kKeys: [string, [string, string][]][] = [
+  [
+    "Range",
+    [
+      ["drag", "zoom to a range"],
+      ["Shift drag", "move the range"],
+      ["Alt drag", "look into a region: statistics, and what changed there"],
+      ["Ctrl wheel, + −, W S", "zoom at the pointer or the cursor"],
+      ["A D", "move the range"],
+      ["double-click, F, Esc", "show everything"],
+      ["L", "zoom all charts together, or each by itself"],
+      ["Ctrl Z, Ctrl Shift Z", "the view before and after, as Back and Forward"],
+    ],
+  ],
+  [
+    "Reading",
+    [
+      ["← →", "move the cursor, with Shift faster"],
+      [", .", "the phase, event or note before and after"],
+      ["click", "pin the values at a place"],
+      ["1 2", "mark two places; between them: difference, mean, integral"],
+      ["N", "note something at the cursor"],
+      ["0, Esc", "let go of pins, marks and the region"],
+    ],
+  ],
+  [
+    "Lines",
+    [
+      ["click a name", "hide or show a line"],
+      ["double-click, Alt click a name", "show a line alone"],
+      ["point at a name", "highlight it in every chart"],
+      ["B", "compare the others to the line that is pointed at"],
+      ["right button on a name", "all of this as a menu"],
+    ],
+  ],
+  [
+    "Everywhere",
+    [
+      ["Ctrl K", "search runs, metrics, actions"],
+      ["?", "this"],
+    ],
+  ],
+];
+
+export function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      const typing = event.target instanceof HTMLElement && event.target.matches("input, textarea");
+      const open = document.querySelector("dialog[open]") !== null;
+      if (event.key === "?" && !typing && !open) dialog.current?.showModal();
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
+  return (
+    <>
+      <button
+        type="button"
+        className="key"
+        aria-label="Keys and gestures"
+        title="Keys and gestures"
+        onClick={() => dialog.current?.showModal()}
+      >
+        ?
+      </button>
+      <dialog ref={dialog} className="dialog" aria-label="Keys and gestures" data-testid="help">
+        <header>
+          <h2>Keys and gestures</h2>
+          <button type="button" className="button" onClick={() => dialog.current?.close()}>
+            Close
+          </button>
+        </header>
+        <div className="dialog-body keys">
+          {kKeys.map(([title, list]) => (
+            <section key={title}>
+              <h3>{title}</h3>
+              <dl className="facts">
+                {list.map(([key, what]) => (
+                  <div key={key} style={{ display: "contents" }}>
+                    <dt>{key}</dt>
+                    <dd>{what}</dd>
+                  </div>
+                ))}
+              </dl>
+            </section>
+          ))}
+        </div>
+      </dialog>
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+// A note at a place of the axis of time: on which run, and what it says.
+import { useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, useState } from "react";
+import { sendJson } from "../api/client";
+import { Choice } from "../app/fields";
+import { nsAt } from "../format/time";
+import { useView } from "../state/view";
+import { placeWords } from "./axis";
+import type { BoardView } from "./useBoard";
+
+export function NoteDialog({ view }: { view: BoardView }) {
+  const at = useView((state) => state.noteAt);
+  if (at === null || !view.onTime || view.shown.length === 0) return null;
+  return <Opened view={view} at={at} />;
+}
+
+function Opened({ view, at }: { view: BoardView; at: number }) {
+  const client = useQueryClient();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [run, setRun] = useState(view.shown[0]?.id ?? "");
+  const [text, setText] = useState("");
+  const [failed, setFailed] = useState("");
+  const saving = useRef(false);
+  useEffect(() => dialog.current?.showModal(), []);
+  // Once, however often the button is pressed.
+  const save = async () => {
+    if (saving.current || text.trim() === "") return;
+    saving.current = true;
+    try {
+      const origin = view.shown.find((one) => one.id === run)?.origin ?? 0n;
+      await sendJson("POST", `/runs/${run}/notes`, { time_ns: nsAt(at, origin), text });
+      void client.invalidateQueries({ queryKey: ["notes", run] });
+      dialog.current?.close();
+    } catch (reason) {
+      setFailed(reason instanceof Error ? reason.message : "It failed.");
+      saving.current = false;
+    }
+  };
+  return (
+    <dialog
+      ref={dialog}
+      className="dialog"
+      aria-label="A note"
+      data-testid="note-dialog"
+      onClose={() => useView.setState({ noteAt: null })}
+    >
+      <form
+        className="form dialog-body"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <h2>Note at {placeWords(view.axis, view.gestures.range)(at)}</h2>
+        <Choice
+          label="Run"
+          value={run}
+          options={view.shown.map(({ id, name }) => [id, name] as const)}
+          change={setRun}
+        />
+        <textarea
+          aria-label="What to note"
+          rows={3}
+          maxLength={10_000}
+          value={text}
+          autoFocus
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <div className="form-row">
+          <button type="submit" className="button">
+            Save
+          </button>
+          <button type="button" className="button" onClick={() => dialog.current?.close()}>
+            Cancel
+          </button>
+        </div>
+        {failed !== "" && <p role="alert">{failed}</p>}
+      </form>
+    </dialog>
+  );
+}

@@ -1,0 +1,51 @@
+// The read-out that stays: every chart's values at the place that was clicked, the greatest first.
+import type { RefObject } from "react";
+import { formatValue } from "../format/units";
+import { useView } from "../state/view";
+import type { Reader } from "./Readout";
+
+export interface PinnedProps {
+  reader: RefObject<Reader | null>;
+  place: (x: number) => string;
+  letGo: () => void;
+}
+
+export function Pinned({ reader, place, letGo }: PinnedProps) {
+  const pinned = useView((view) => view.pinned);
+  useView((view) => view.readings);
+  const first = useView((view) => view.pinnedBy);
+  if (pinned === null) return null;
+  const readings = reader.current?.(pinned, first) ?? [];
+  return (
+    <aside className="pinned" aria-label={`Values at ${place(pinned)}`} data-testid="pinned">
+      <header>
+        <b>{place(pinned)}</b>
+        <button
+          type="button"
+          className="icon-button small"
+          aria-label="Let go"
+          title="Let go (Esc)"
+          onClick={letGo}
+        >
+          ×
+        </button>
+      </header>
+      <dl>
+        {readings.map((reading, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: two charts may be of one metric
+          <div key={i} className="pinned-chart">
+            <dt className="cut">{reading.title}</dt>
+            {reading.values.map((value) => (
+              <dd key={value.key}>
+                <span className="cut" style={{ color: value.colour }}>
+                  {value.label}
+                </span>
+                <span>{formatValue(value.value, reading.unit, 4)}</span>
+              </dd>
+            ))}
+          </div>
+        ))}
+      </dl>
+    </aside>
+  );
+}

@@ -1,0 +1,450 @@
+// Above the charts: what the axis is, smoothing, groups, the baseline, and the range shown.
+import { Link } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+import type { Smoothing as SmoothingChoice } from "../api/lines";
+import { Choice, NumberField } from "../app/fields";
+import { Chain, Fit } from "../app/icons";
+import { Popup } from "../app/Popup";
+import { formatNumber } from "../format/units";
+import { kAxisWords, placeWords } from "./axis";
+import { Boards } from "./Boards";
+import { choiceText, parseChoice, together } from "./choice";
+import { groupChoices } from "./groups";
+import { Help } from "./Help";
+import { zoomed } from "./pointer";
+import { Share } from "./Share";
+import type { BoardView } from "./useBoard";
+import {
+  type Axis,
+  type Band,
+  type Grouping,
+  groupingText,
+  kNoPlace,
+  parseGrouping,
+  parseSmoothing,
+  smoothingText,
+} from "./view";
+
+export function BoardToolbar({ view }: { view: BoardView }) {
+  return (
+    <>
+      <AxisChoice view={view} />
+      <Smoothing view={view} />
+      <Groups view={view} />
+      <BaselineChoice view={view} />
+      <span className="grow" />
+      <RangeShown view={view} />
+      {view.shown.length > 1 && (
+        <Link
+          to="/summary"
+          search={() => ({ run: view.shown.map((run) => run.id) })}
+          className="button"
+        >
+          Summary
+        </Link>
+      )}
+      <Boards view={view} />
+      <Share view={view} />
+      <Help />
+    </>
+  );
+}
+
+const kOffered: readonly Axis[] = ["workload", "run", "step", "epoch", "wall"];
+
+// Another metric as the axis, and the event that is the zero of the axes of time.
+function MoreAxes({ view }: { view: BoardView }) {
+  const names = view.defs.filter((def) => !def.flat).map((def) => def.name);
+  const indices = [
+    ...new Set(Object.values(view.epochs).flatMap((one) => one.epochs.map(({ index }) => index))),
+  ].sort((a, b) => a - b);
+  const most = indices.slice(0, kMostAligned);
+  const epoch = /^epoch:(\d+)$/.exec(view.search.align ?? "")?.[1];
+  const known = epoch === undefined || most.includes(Number(epoch)) ? [] : [Number(epoch)];
+  return (
+    <div className="form">
+      <Choice
+        label="Metric as axis"
+        value={view.axis === "metric" ? (view.search.xmetric ?? "") : ""}
+        options={[["", "none"], ...names.map((name): [string, string] => [name, name])]}
+        change={(name) => (name === "" ? view.setAxis("workload") : view.setAxis("metric", name))}
+      />
+      {view.onTime && view.axis !== "wall" && (
+        <Choice
+          label="Zero is at"
+          value={view.search.align ?? ""}
+          options={[
+            ["", `the start of the ${view.axis}`],
+            ["step", "the first step"],
+            ...(most.length === 0 ? [0, 1] : most)
+              .concat(known)
+              .map((index): [string, string] => [`epoch:${index}`, `epoch ${index}`]),
+          ]}
+          change={(align) =>
+            view.change(
+              (old) => ({
+                ...kNoPlace,
+                align: align === "" ? undefined : align,
+                metric: old.metric && together(old.metric.map(parseChoice)).map(choiceText),
+              }),
+              false,
+            )
+          }
+        />
+      )}
+    </div>
+  );
+}
+
+const kMostAligned = 50;
+
+// "workload time", and where there is less room "workload".
+function AxisWords({ axis }: { axis: Axis }) {
+  const [first, rest] = kAxisWords[axis].split(" ");
+  return (
+    <>
+      {first}
+      {rest !== undefined && <span className="spare"> {rest}</span>}
+    </>
+  );
+}
+
+function AxisChoice({ view }: { view: BoardView }) {
+  return (
+    <fieldset className="segments" aria-label="Axis">
+      {kOffered.map((axis) => (
+        <button
+          key={axis}
+          type="button"
+          aria-pressed={view.axis === axis}
+          aria-label={kAxisWords[axis]}
+          data-testid={`axis-${axis}`}
+          onClick={() => view.setAxis(axis)}
+        >
+          <AxisWords axis={axis} />
+        </button>
+      ))}
+      <Popup
+        button={view.axis === "metric" ? (view.search.xmetric ?? "metric") : "…"}
+        icon={view.axis !== "metric"}
+        label="Other axes, and where zero is"
+        className={view.axis === "metric" || view.search.align ? "on cut" : "cut"}
+        testid="axis-more"
+      >
+        {() => <MoreAxes view={view} />}
+      </Popup>
+    </fieldset>
+  );
+}
+
+const kMethods = [
+  ["ema", "moving average"],
+  ["gaussian", "Gaussian"],
+  ["mean", "running mean"],
+] as const;
+
+// The slider of a moving average goes to 0.999 and is finer at its end.
+const toSlider = (alpha: number) => Math.round((Math.log10(1 - alpha) / -3) * 100);
+const fromSlider = (at: number) => Number((1 - 10 ** ((-3 * at) / 100)).toFixed(4));
+
+function smoothWords(smoothing: SmoothingChoice | null): string {
+  if (smoothing === null) return "none";
+  const { method, amount } = smoothing;
+  const name = kMethods.find(([one]) => one === method)?.[1] ?? method;
+  return method === "ema" ? formatNumber(amount, 4) : `${name} ${formatNumber(amount, 3)}`;
+}
+
+const whyRaw = (counted: boolean) =>
+  counted ? "Groups and comparisons are not smoothed" : "Smoothing is of time or steps";
+
+function Smoothing({ view }: { view: BoardView }) {
+  const smoothing = parseSmoothing(view.search.smooth);
+  const counted = view.onTime || view.axis === "step";
+  const grouped = view.making.grouping !== null || view.making.baseline !== null || !counted;
+  const ema = smoothing === null || smoothing.method === "ema";
+  const [at, setAt] = useState(0);
+  const alpha = smoothing?.method === "ema" ? smoothing.amount : 0;
+  useEffect(() => setAt(alpha === 0 ? 0 : toSlider(alpha)), [alpha]);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const set = (text: string | undefined, replace: boolean) =>
+    view.change(() => ({ smooth: text }), replace);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const slide = (to: number) => {
+    setAt(to);
+    clearTimeout(timer.current);
+    const text = to === 0 ? undefined : smoothingText({ method: "ema", amount: fromSlider(to) });
+    timer.current = setTimeout(() => set(text, true), 60);
+  };
+  const perUnit = view.onTime ? "second" : "step";
+  return (
+    <span className="tool" title={grouped ? whyRaw(counted) : undefined}>
+      <Popup
+        button={
+          <>
+            smooth <b className="narrow-only">{smoothWords(smoothing)}</b>
+          </>
+        }
+        label="Smoothing"
+        className="tool-name"
+        testid="smoothing"
+      >
+        {() => (
+          <div className="form">
+            <Choice
+              label="Method"
+              value={smoothing?.method ?? "ema"}
+              options={kMethods}
+              change={(method) =>
+                set(smoothingText({ method, amount: method === "ema" ? 0.9 : 10 }), false)
+              }
+            />
+            {smoothing !== null && (
+              <div className="form-line">
+                <span>{ema ? `Weight per ${perUnit}` : `Width, ${perUnit}s`}</span>
+                <NumberField
+                  label="Amount"
+                  value={smoothing.amount}
+                  change={(amount) => set(smoothingText({ ...smoothing, amount }), false)}
+                />
+              </div>
+            )}
+            <p className="quiet">
+              Computed by the server from all points; the measured line stays underneath.
+            </p>
+            <button type="button" className="button" onClick={() => set(undefined, false)}>
+              No smoothing
+            </button>
+          </div>
+        )}
+      </Popup>
+      {ema ? (
+        <input
+          type="range"
+          className="roomy"
+          min={0}
+          max={100}
+          value={at}
+          disabled={grouped}
+          aria-label="Smoothing"
+          aria-valuetext={at === 0 ? "none" : `weight ${fromSlider(at)} per ${perUnit}`}
+          data-testid="smooth-slider"
+          onChange={(event) => slide(event.currentTarget.valueAsNumber)}
+        />
+      ) : (
+        <b className="roomy">{smoothWords(smoothing)}</b>
+      )}
+    </span>
+  );
+}
+
+const kBandWords: readonly (readonly [Band, string])[] = [
+  ["range", "least to greatest"],
+  ["std", "standard deviation"],
+  ["ci", "95 % interval (repetitions)"],
+  ["none", "none"],
+];
+
+function Groups({ view }: { view: BoardView }) {
+  // What is computed per column has no meaning on other axes.
+  if (view.shown.length < 2 || !(view.onTime || view.axis === "step")) return null;
+  const grouping = parseGrouping(view.search.group);
+  const choices = groupChoices(view.shown);
+  const label = choices.find(({ value }) => value === grouping?.by)?.label ?? grouping?.by ?? "run";
+  const set = (part: Partial<Grouping> | null) =>
+    view.change(
+      () => ({
+        group:
+          part === null
+            ? undefined
+            : groupingText({ by: "workload", show: "mean", band: "range", ...grouping, ...part }),
+        ...(part === null ? { singles: undefined } : {}),
+        base: undefined,
+      }),
+      false,
+    );
+  return (
+    <span className="tool">
+      <Popup
+        button={
+          <>
+            group by <b>{label}</b>
+          </>
+        }
+        label="Groups"
+        className="tool-name"
+        testid="group"
+      >
+        {() => (
+          <div className="form">
+            <Choice
+              label="Group by"
+              value={grouping?.by ?? ""}
+              options={[
+                ["", "run: no groups"],
+                ...choices.map(({ value, label }): [string, string] => [value, label]),
+              ]}
+              change={(by) => set(by === "" ? null : { by })}
+            />
+            {grouping !== null && (
+              <>
+                <Choice
+                  label="Show"
+                  value={grouping.show}
+                  options={[
+                    ["mean", "mean"],
+                    ["sum", "sum"],
+                  ]}
+                  change={(show) => set({ show })}
+                />
+                <Choice
+                  label="Band"
+                  value={grouping.band}
+                  options={kBandWords}
+                  change={(band) => set({ band })}
+                />
+                <label className="form-check">
+                  <input
+                    type="checkbox"
+                    checked={view.making.singles}
+                    onChange={(event) => {
+                      const on = event.currentTarget.checked;
+                      view.change(() => ({ singles: on ? true : undefined }), false);
+                    }}
+                  />
+                  <span>single runs underneath</span>
+                </label>
+              </>
+            )}
+          </div>
+        )}
+      </Popup>
+    </span>
+  );
+}
+
+function BaselineChoice({ view }: { view: BoardView }) {
+  const { baseline, groups, grouping } = view.making;
+  const named: { key: string; label: string }[] =
+    grouping === null ? view.shown.map(({ id, name }) => ({ key: id, label: name })) : [...groups];
+  if (named.length < 2 || !(view.onTime || view.axis === "step")) return null;
+  return (
+    <span className="tool">
+      <Popup
+        button={
+          <>
+            baseline <b className="cut">{baseline?.label ?? "none"}</b>
+          </>
+        }
+        label="Baseline"
+        className="tool-name"
+        testid="baseline"
+      >
+        {() => (
+          <div className="form">
+            <Choice
+              label="Compare to"
+              value={baseline?.key ?? ""}
+              options={[
+                ["", "nothing"],
+                ...named.map(({ key, label }): [string, string] => [key, label]),
+              ]}
+              change={(key) => view.compareTo(key === "" ? null : key)}
+            />
+            {baseline !== null && (
+              <Choice
+                label="Show"
+                value={baseline.as}
+                options={[
+                  ["ratio", "ratio"],
+                  ["difference", "difference"],
+                ]}
+                change={(as) =>
+                  view.change(() => ({ compare: as === "ratio" ? undefined : as }), false)
+                }
+              />
+            )}
+          </div>
+        )}
+      </Popup>
+    </span>
+  );
+}
+
+// Whether the charts are zoomed together: a chain, closed or broken.
+function SyncSwitch({ view }: { view: BoardView }) {
+  const { synced, gestures } = view;
+  return (
+    <button
+      type="button"
+      className="icon-button switch"
+      aria-pressed={synced}
+      aria-label="Sync"
+      data-testid="sync"
+      title={
+        synced
+          ? "In sync: all charts are zoomed together. L lets each be zoomed by itself"
+          : "Not in sync: each chart is zoomed by itself. L brings all to one range"
+      }
+      onClick={gestures.sync}
+    >
+      <Chain closed={synced} />
+    </button>
+  );
+}
+
+// What is zero, when it is not the start.
+function zeroWords({ search, onTime, axis }: BoardView): string {
+  if (search.align === undefined || !onTime || axis === "wall") return "";
+  return search.align === "step"
+    ? " from the first step"
+    : ` from ${search.align.replace(":", " ")}`;
+}
+
+function RangeShown({ view }: { view: BoardView }) {
+  const { gestures, zoomedIn } = view;
+  const { range, zoom } = gestures;
+  const middle = (range.from + range.to) / 2;
+  const place = placeWords(view.axis, range);
+  const everything = view.live ? "Follow live" : "Show everything";
+  return (
+    <>
+      <span className="quiet range" data-testid="range">
+        {kAxisWords[view.axis]}
+        {zeroWords(view)} {place(range.from)} – {place(range.to)}
+      </span>
+      {zoomedIn && (
+        <button
+          type="button"
+          className="button fit"
+          aria-label={everything}
+          title={`${everything} (F)`}
+          data-testid="zoom-reset"
+          onClick={() => zoom(null)}
+        >
+          <Fit />
+          <span className="spare">{everything}</span>
+        </button>
+      )}
+      <span className="zoom-buttons">
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Zoom out"
+          disabled={!zoomedIn}
+          onClick={() => zoom(zoomed(gestures, middle, 2))}
+        >
+          −
+        </button>
+        <button
+          type="button"
+          className="icon-button"
+          aria-label="Zoom in"
+          onClick={() => zoom(zoomed(gestures, middle, 0.5))}
+        >
+          +
+        </button>
+        <SyncSwitch view={view} />
+      </span>
+    </>
+  );
+}

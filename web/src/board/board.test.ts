@@ -1,0 +1,284 @@
+import { describe, expect, it } from "vitest";
+import type { Metric, RunDetail } from "../api/types";
+import { parseSearch, runSearch, stringifySearch } from "../app/search";
+import { addChunks, emptyLog, kMostLines } from "../pages/run/log";
+import {
+  buildCharts,
+  collectingCost,
+  defaultCharts,
+  drawnAlong,
+  fullRange,
+  type ShownRun,
+  shownRun,
+} from "./model";
+import { answerKey, zoomed } from "./pointer";
+
+function metric(series: number, name: string, part: Partial<Metric> = {}): Metric {
+  return {
+    series,
+    name,
+    source: "",
+    owner: "run",
+    unit: "",
+    rate_unit: null,
+    kind: "gauge",
+    aggregation: "mean",
+    group: "software",
+    description: "",
+    points: 11,
+    first_ns: "0",
+    last_ns: "10000000000",
+    first_step: null,
+    last_step: null,
+    last: 1,
+    min: 0,
+    max: 2,
+    mean: 1,
+    nan: 0,
+    ...part,
+  };
+}
+
+const run = (id: string, index: number): ShownRun => ({
+  id,
+  name: `run ${id}`,
+  index,
+  origin: 0n,
+  start: 0,
+  end: 10,
+  running: false,
+  workload: "w",
+  workloadName: "1",
+  experiment: "e",
+  params: {},
+  tags: {},
+});
+const host = (series: number, name: string, part: Partial<Metric> = {}) =>
+  metric(series, name, { owner: "workload", group: "cpu", ...part });
+
+describe("buildCharts", () => {
+  const shared = [host(5, "host.cpu.busy", { unit: "%" })];
+  const charts = buildCharts([run("a", 0), run("b", 1)], {
+    a: [metric(1, "loss"), ...shared],
+    b: [metric(2, "loss"), ...shared],
+  });
+
+  it("draws the runs into one chart, the workload's series once", () => {
+    expect(charts.map((chart) => [chart.name, chart.lines.map((line) => line.series)])).toEqual([
+      ["loss", [1, 2]],
+      ["host.cpu.busy", [5]],
+    ]);
+    expect(charts[0]?.lines.map((line) => [line.key, line.colour, line.spacing])).toEqual([
+      ["a", 0, 1],
+      ["b", 1, 1],
+    ]);
+    expect(charts[1]?.lines[0]).toMatchObject({ label: "host", colour: null });
+  });
+
+  it("gives counters the unit of their rate", () => {
+    const [chart] = buildCharts([run("a", 0)], {
+      a: [metric(1, "x", { kind: "counter", unit: "B", rate_unit: "B/s" })],
+    });
+    expect(chart?.unit).toBe("B/s");
+  });
+
+  it("folds away what never changes, but nothing a script logged", () => {
+    const built = buildCharts([run("a", 0)], {
+      a: [
+        metric(1, "score", { min: 3, max: 3 }),
+        host(2, "flat", { min: 0, max: 0 }),
+        host(3, "none", { min: null, max: null }),
+      ],
+    });
+    expect(built.map((chart) => [chart.name, chart.flat])).toEqual([
+      ["score", false],
+      ["flat", true],
+      ["none", true],
+    ]);
+  });
+
+  it("draws the busiest eight of many devices and counts the rest", () => {
+    const cores = Array.from({ length: 20 }, (_, i) =>
+      host(i, "core", { source: `cpu${i}`, kind: "counter", min: 100, max: 100 + ((i * 7) % 20) }),
+    );
+    const [chart] = buildCharts([run("a", 0)], { a: cores });
+    const most = [2, 5, 8, 11, 13, 14, 16, 17, 19].map((i) => `cpu${i}`);
+    expect(chart?.lines.length).toBe(8);
+    expect(chart?.lines.every((line) => most.includes(line.label))).toBe(true);
+    expect(chart?.left).toBe(12);
+    expect(defaultCharts(chart ? [chart] : [])).toEqual([]);
+  });
+
+  it("orders devices as people count", () => {
+    const cpus = ["cpu10", "cpu2", "cpu1"].map((source, i) => host(i, "core", { source }));
+    const [chart] = buildCharts([run("a", 0)], { a: cpus });
+    expect(chart?.lines.map((line) => line.label)).toEqual(["cpu1", "cpu2", "cpu10"]);
+  });
+});
+
+describe("drawnAlong", () => {
+  const neighbours = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ id: `${i}`, name: "" }));
+
+  it("is the whole workload while a picture holds it, else nobody", () => {
+    expect(drawnAlong({ neighbours: neighbours(0) })).toEqual([]);
+    expect(drawnAlong({ neighbours: neighbours(3) })).toEqual(["0", "1", "2"]);
+    expect(drawnAlong({ neighbours: neighbours(4) })).toEqual([]);
+  });
+});
+
+describe("defaultCharts", () => {
+  it("shows loss first, then the script's, the run's and the host's CPU and memory", () => {
+    const own = (series: number, name: string, group: string, unit: string) =>
+      metric(series, name, { group, unit });
+    const charts = buildCharts([run("a", 0)], {
+      a: [
+        host(9, "host.memory.used", { group: "memory", unit: "B" }),
+        own(8, "run.memory.rss", "memory", "B"),
+        own(7, "run.cpu.used", "cpu", "s"),
+        metric(2, "zeta"),
+        metric(1, "loss"),
+        host(6, "host.cpu.busy"),
+        host(4, "host.memory.total", { group: "memory", min: 1, max: 1 }),
+        own(3, "run.io.read", "io", "B"),
+      ],
+    });
+    expect(defaultCharts(charts)).toEqual([
+      "loss",
+      "zeta",
+      "run.cpu.used",
+      "host.cpu.busy",
+      "run.memory.rss",
+      "host.memory.used",
+    ]);
+  });
+
+  it("keeps to six, three of the script's own among them", () => {
+    const software = ["loss", "b", "c", "d", "e"].map((name, i) => metric(i, name));
+    const hardware = ["host.cpu.busy", "host.memory.used"].map((name, i) => host(10 + i, name));
+    const named = (part: Metric[]) => defaultCharts(buildCharts([run("a", 0)], { a: part }));
+    const own = metric(20, "run.cpu.used", { group: "cpu", unit: "cores" });
+    expect(named([...software, own, ...hardware]).sort()).toEqual(
+      ["loss", "b", "c", "run.cpu.used", "host.cpu.busy", "host.memory.used"].sort(),
+    );
+    expect(named(software)).toEqual(["loss", "b", "c", "d", "e"]);
+  });
+});
+
+describe("ranges", () => {
+  const row = {
+    start_ns: "5000000000",
+    end_ns: null,
+    duration_s: 20,
+    status: "running",
+    id: "a",
+    name: "a",
+  } as RunDetail;
+
+  it("follow the newest known time of a running run", () => {
+    const shown = shownRun(row, 0, 1_000_000_000n);
+    expect(shown).toMatchObject({ start: 4, end: 24, running: true });
+    const range = fullRange([shown, run("b", 1)]);
+    expect(range.from).toBe(0);
+    expect(range.to).toBeGreaterThan(24);
+    expect(range.to).toBeLessThan(24.1);
+  });
+
+  it("zoom around the cursor and back to everything", () => {
+    const full = { from: 0, to: 100 };
+    expect(zoomed({ range: full, full }, 20, 0.5)).toEqual({ from: 10, to: 60 });
+    expect(zoomed({ range: { from: 10, to: 60 }, full }, 20, 2)).toBeNull();
+    expect(zoomed({ range: { from: 40, to: 60 }, full }, 50, 2)).toEqual({ from: 30, to: 70 });
+  });
+
+  it("answer keys", () => {
+    const at = {
+      range: { from: 0, to: 100 },
+      full: { from: 0, to: 100 },
+      cursor: 20,
+      shift: false,
+      command: false,
+      marked: false,
+    };
+    expect(answerKey("ArrowRight", at)).toEqual({ cursor: 20.5 });
+    expect(answerKey("ArrowLeft", { ...at, cursor: 0.1 })).toEqual({ cursor: 0 });
+    expect(answerKey("+", at)).toEqual({ zoom: { from: 10, to: 60 } });
+    expect(answerKey("Escape", at)).toEqual({ zoom: null });
+    expect(answerKey("x", at)).toBeNull();
+    expect(answerKey("1", at)).toEqual({ mark: "a", at: 20 });
+    expect(answerKey("Escape", { ...at, marked: true })).toEqual({ clear: true });
+    expect(answerKey("z", { ...at, command: true })).toEqual({ history: -1 });
+    expect(answerKey("z", { ...at, command: true, shift: true })).toEqual({ history: 1 });
+    expect(answerKey("w", { ...at, command: true })).toBeNull();
+    const inside = { ...at, range: { from: 10, to: 30 } };
+    expect(answerKey("d", inside)).toEqual({ zoom: { from: 15, to: 35 } });
+    expect(answerKey("a", { ...inside, range: { from: 2, to: 22 } })).toEqual({
+      zoom: { from: 0, to: 20 },
+    });
+  });
+});
+
+describe("addresses", () => {
+  it("say the same both ways", () => {
+    const search = { from: 1.5, to: 3, with: ["ab"], metric: ["train/loss", "a b"] };
+    expect(runSearch(parseSearch(stringifySearch(search)))).toEqual(search);
+    expect(runSearch(parseSearch("?from=5&to=5"))).toEqual({});
+    expect(runSearch(parseSearch("?from=x&to=7&metric=loss"))).toEqual({ metric: ["loss"] });
+  });
+});
+
+describe("output", () => {
+  const chunk = (text: string, stream = "stdout") => ({ stream, offset: "0", time_ns: "0", text });
+
+  it("joins lines that arrive in pieces, per stream", () => {
+    const log = addChunks(
+      emptyLog(),
+      [chunk("epo"), chunk("oops\n", "stderr"), chunk("ch 1\nep")],
+      [],
+    );
+    expect(addChunks(log, [chunk("och 2\n")], []).lines.map((line) => line.text)).toEqual([
+      "epoch 1",
+      "oops",
+      "epoch 2",
+    ]);
+  });
+
+  it("shows of a progress bar what a terminal would", () => {
+    const log = addChunks(
+      emptyLog(),
+      [chunk("10 %\r20 %\r"), chunk("\u001b[1m30 %\u001b[0m\r\n")],
+      [],
+    );
+    expect(log.lines.map((line) => line.text)).toEqual(["30 %"]);
+  });
+
+  it("keeps the newest lines and counts the others", () => {
+    const log = addChunks(emptyLog(), [chunk("x\n".repeat(kMostLines + 5))], []);
+    expect([log.lines.length, log.dropped]).toEqual([kMostLines, 5]);
+  });
+
+  it("says what is missing", () => {
+    const log = addChunks(emptyLog(), [], [{ stream: "stdout", from: "0", to: "2048" }]);
+    expect(log.lines[0]?.text).toBe("(2\u2009KiB were not recorded)");
+  });
+});
+
+describe("collectingCost", () => {
+  it("is the mean rate of the collector's CPU time", () => {
+    const counter = metric(1, "corral.supervisor.cpu", {
+      group: "collector",
+      kind: "counter",
+      unit: "s",
+      min: 1,
+      max: 1.021,
+    });
+    const part = metric(2, "corral.collector.cpu", {
+      ...counter,
+      series: 2,
+      name: "corral.collector.cpu",
+      max: 1.005,
+    });
+    expect(collectingCost([part, counter])).toBeCloseTo(0.0021);
+    expect(collectingCost([])).toBeNull();
+  });
+});

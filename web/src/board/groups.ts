@@ -1,0 +1,89 @@
+// Which runs belong together on a board, and what a chart asks of the server for them. A group is computed
+// there, from all points of its runs; runs are never joined into one line. Pure.
+import type { LineQuestion } from "../api/lines";
+import { type ChartDef, colourSlots, kHues, type LineDef, type ShownRun } from "./model";
+import type { Grouping } from "./view";
+
+export interface Group {
+  // The word of the address for it.
+  key: string;
+  label: string;
+  // Place in the palette.
+  index: number;
+  runs: string[];
+}
+
+const natural = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
+
+function labelOf(run: ShownRun, by: string): string {
+  if (by === "workload") return run.workloadName ?? run.name;
+  if (by === "experiment") return run.experiment;
+  const at = by.indexOf(":");
+  const [kind, name] = [by.slice(0, at), by.slice(at + 1)];
+  const value = (kind === "param" ? run.params : run.tags)[name];
+  return value === undefined || value === null ? `no ${name}` : `${name} ${value}`;
+}
+
+// FNV-1a, 32 bits.
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++)
+    value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0;
+  return value;
+}
+
+// In natural order of their labels. A group's colour follows from its key, so that it stays when others come, go
+// or are sorted otherwise; where two want the same, the one whose run was selected first has it.
+export function groupsOf(runs: readonly ShownRun[], grouping: Grouping): Group[] {
+  const found = new Map<string, { label: string; runs: string[] }>();
+  for (const run of runs) {
+    const label = labelOf(run, grouping.by);
+    // Workloads of the same name in several experiments are several groups.
+    const key = grouping.by === "workload" ? run.workload : label;
+    const group = found.get(key) ?? { label, runs: [] };
+    found.set(key, group);
+    group.runs.push(run.id);
+  }
+  const slots = colourSlots([...found.keys()].map((key) => hash(key) % kHues));
+  return [...found]
+    .map(([key, group], i) => ({ key: `group:${key}`, index: slots[i] as number, ...group }))
+    .sort((a, b) => natural(a.label, b.label));
+}
+
+// The lines of a chart that make up a group. A host's or device's series stands for all shown runs of its
+// workload.
+export function linesOfGroup(chart: ChartDef, group: Group, runs: readonly ShownRun[]): LineDef[] {
+  const workloads = new Set(
+    runs.filter((run) => group.runs.includes(run.id)).map((run) => run.workload),
+  );
+  const workloadOf = new Map(runs.map((run) => [run.id, run.workload]));
+  return chart.lines.filter((line) =>
+    line.shared ? workloads.has(workloadOf.get(line.run) ?? "") : group.runs.includes(line.run),
+  );
+}
+
+export function groupQuestion(lines: readonly LineDef[], onTime: boolean): LineQuestion {
+  return {
+    kind: "group",
+    series: lines.map((line) => line.series),
+    ...(onTime ? { origins_ns: lines.map((line) => String(line.origin)) } : {}),
+  };
+}
+
+// What one can group by: the parameters and tags that differ among the runs, workload and experiment.
+export function groupChoices(runs: readonly ShownRun[]): { value: string; label: string }[] {
+  const choices = [
+    { value: "workload", label: "workload" },
+    { value: "experiment", label: "experiment" },
+  ];
+  for (const kind of ["param", "tag"] as const) {
+    const facts = runs.map((run) => (kind === "param" ? run.params : run.tags));
+    const names = [...new Set(facts.flatMap((known) => Object.keys(known)))].sort(natural);
+    for (const name of names) {
+      if (/^(mlflow|corral)\./.test(name)) continue;
+      if (new Set(facts.map((known) => known[name])).size < 2) continue;
+      choices.push({ value: `${kind}:${name}`, label: name });
+    }
+  }
+  return choices;
+}

@@ -1,0 +1,196 @@
+import { describe, expect, it } from "vitest";
+import { kGroup, type LineAnswer } from "../api/lines";
+import { type Charts, type ChartsQuestion, sameAxis } from "../api/useCharts";
+import { kLight } from "../charts/theme";
+import { groupsOf } from "./groups";
+import { baselineOf, computedLines, linesOf, type Making, pairAt } from "./lines";
+import type { ChartDef, LineDef, ShownRun } from "./model";
+import { answerKey } from "./pointer";
+import { regionText } from "./view";
+
+const run = (id: string, workload: string, lr: number): ShownRun => ({
+  id,
+  name: id,
+  index: 0,
+  origin: 5n,
+  start: 0,
+  end: 10,
+  running: false,
+  workload,
+  workloadName: workload,
+  experiment: "x",
+  params: { lr },
+  tags: {},
+});
+const line = (series: number, of: string, shared = false): LineDef => ({
+  key: shared ? `host/${series}` : of,
+  label: of,
+  series,
+  run: of,
+  source: "",
+  shared,
+  origin: 5n,
+  colour: 0,
+  dash: 0,
+  spacing: 1,
+  stepping: 10,
+  steps: null,
+  least: 0,
+  greatest: 1,
+});
+const chart = (name: string, lines: LineDef[]): ChartDef => {
+  return { name, unit: "", group: "software", description: "", flat: false, lines, left: 0 };
+};
+const runs = [run("a", "w", 1), run("b", "w", 2), run("c", "v", 2)];
+const loss = chart("loss", [line(1, "a"), line(2, "b"), line(3, "c")]);
+const plain: Making = {
+  runs,
+  smoothing: null,
+  grouping: null,
+  groups: [],
+  singles: false,
+  baseline: null,
+  onTime: true,
+};
+const grouped = (part: Partial<Making> = {}): Making => {
+  const grouping = { by: "param:lr", show: "mean", band: "range" } as const;
+  return { ...plain, grouping, groups: groupsOf(runs, grouping), ...part };
+};
+
+function answer(question: Partial<ChartsQuestion>, lines: [string, Float64Array[]][]): Charts {
+  const asked: ChartsQuestion = {
+    axis: "time",
+    series: [],
+    lines: [],
+    from: 0,
+    to: 2,
+    width: 2,
+    revision: 0,
+    ...question,
+  };
+  const empty = { exact: true, interval: 0, points: 4, lost: 0, units: 2, merged: 0 };
+  const found = lines.map(([key, arrays]): [string, LineAnswer] => {
+    return [key, { kind: arrays.length > 1 ? "group" : "mean", ...empty, arrays }];
+  });
+  const at = { from: 0, to: 2, width: 2, exact: true, asked };
+  return { series: new Map(), lines: new Map(found), pairs: new Map(), ...at };
+}
+const values = (...all: number[]) => Float64Array.from(all);
+const palette = { theme: kLight, hidden: new Set<string>() };
+
+describe("the lines that the server computes", () => {
+  it("are asked for once per group, apart where two charts of a metric draw different runs", () => {
+    const own = chart("loss", [line(1, "a"), line(2, "b")]);
+    const asked = computedLines([loss, own, loss], grouped());
+    expect(asked.map(({ series }) => series)).toEqual([[1], [2, 3], [2]]);
+    expect(new Set(asked.map(({ key }) => key)).size).toBe(3);
+    const answered = answer(
+      {},
+      asked.map(({ key, series }) => {
+        const arrays = Array.from({ length: 10 }, () => values(series.length, series.length));
+        return [key, arrays];
+      }),
+    );
+    const last = (of: ChartDef) =>
+      linesOf(of, answered, { making: grouped(), ...palette }).map(({ curve }) => curve?.value[1]);
+    expect(last(loss)).toEqual([1, 2]);
+    expect(last(own)).toEqual([1, 1]);
+  });
+
+  it("are compared column by column, to the same run or the host of its workload", () => {
+    const baseline = { key: "a", label: "a", as: "ratio" } as const;
+    const making = { ...plain, baseline };
+    const host = chart("host", [line(7, "a", true), line(8, "c", true)]);
+    const found = answer({}, [
+      ["mean/1", [values(2, 0)]],
+      ["mean/2", [values(3, 5)]],
+      ["mean/3", [values(8, Number.NaN)]],
+      ["mean/7", [values(10, 10)]],
+      ["mean/8", [values(5, 20)]],
+    ]);
+    const ratios = (of: ChartDef) =>
+      linesOf(of, found, { making, ...palette }).map(({ curve }) => [...(curve?.value ?? [])]);
+    expect(ratios(loss)).toEqual([
+      [1, Number.NaN],
+      [1.5, Number.NaN],
+      [4, Number.NaN],
+    ]);
+    expect(ratios(host)).toEqual([
+      [1, 1],
+      [0.5, 2],
+    ]);
+  });
+
+  it("have a band of the interval only where there is one", () => {
+    const making = grouped({ grouping: { by: "param:lr", show: "mean", band: "ci" } });
+    const arrays = Array.from({ length: 10 }, () => values(0, 0));
+    arrays[kGroup.mean] = values(4, 4);
+    arrays[kGroup.interval] = values(1, Number.NaN);
+    const found = answer({}, [["group/2,3", arrays]]);
+    const band = () => linesOf(loss, found, { making, ...palette })[1]?.curve;
+    expect([...(band()?.low ?? [])]).toEqual([3, Number.NaN]);
+    const none = found.lines.get("group/2,3") as LineAnswer;
+    none.interval = 1;
+    expect(band()?.low).toBeNull();
+  });
+});
+
+describe("an older answer", () => {
+  const of = (part: Partial<ChartsQuestion>) => answer(part, []).asked;
+  const at = (origin: bigint) => [{ id: 1, origin }];
+
+  it("is drawn only where its axis means the same", () => {
+    const asked = of({ series: at(5n) });
+    expect(sameAxis(asked, of({ series: [...at(5n), { id: 2, origin: 9n }], from: 1 }))).toBe(true);
+    expect(sameAxis(asked, of({ series: at(6n) }))).toBe(false);
+    expect(sameAxis(asked, of({ series: at(5n), axis: "step" }))).toBe(false);
+    const line = (zero: string) => [
+      { key: "mean/1", kind: "mean" as const, series: [1], origins_ns: [zero] },
+    ];
+    expect(sameAxis(of({ lines: line("5") }), of({ lines: line("6") }))).toBe(false);
+    expect(sameAxis(of({ pairs: [{ x: 1, y: 2 }] }), of({ pairs: [{ x: 3, y: 2 }] }))).toBe(false);
+  });
+});
+
+describe("reading", () => {
+  it("finds the pair beside a place, and none far from all", () => {
+    const pairs = { x: values(0, Number.NaN, 50, 100), y: values(1, Number.NaN, 2, 3) };
+    expect(pairAt(pairs, 50.5)).toBe(2);
+    expect(pairAt(pairs, 52)).toBeNull();
+    expect(pairAt({ x: values(), y: values() }, 1)).toBeNull();
+  });
+
+  it("answers letters with Caps Lock, and keeps regions of any size", () => {
+    const range = { from: 0, to: 8 };
+    const place = { range, full: range, cursor: 4, shift: false, command: false, marked: false };
+    expect(answerKey("W", place)).toEqual(answerKey("w", place));
+    expect(regionText({ from: 1.23456789e-9, to: 2e-9 })).toBe("1.234568e-9..2e-9");
+    expect(regionText({ from: 1.23456789, to: 2 })).toBe("1.234568..2");
+  });
+});
+
+describe("what the others are compared to by a line's name", () => {
+  const shared = chart("host.cpu", [line(4, "a", true), line(5, "c", true)]);
+  const of = (key: string, def = loss, making = plain, second: ChartDef | null = null) =>
+    baselineOf(key, { def, second }, making);
+
+  it("is its run, also by the name of a device or of the right axis", () => {
+    expect(of("b")).toBe("b");
+    expect(of("host/5", shared)).toBe("c");
+    expect(of("b/loss", shared, plain, loss)).toBe("b");
+    expect(of("zzz")).toBeNull();
+  });
+
+  it("is its group, and no single run of one", () => {
+    const making = grouped();
+    const [group] = making.groups;
+    expect(of(group?.key ?? "", loss, making)).toBe(group?.key);
+    expect(of("a", loss, making)).toBeNull();
+  });
+
+  it("is nothing where there is nothing to compare", () => {
+    expect(of("a", loss, { ...plain, runs: runs.slice(0, 1) })).toBeNull();
+    // One line of all runs.
+    expect(of("host/4", shared, { ...plain, runs: runs.slice(0, 2) })).toBeNull();
+  });
+});

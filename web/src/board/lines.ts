@@ -1,0 +1,267 @@
+// From the charts of a board to one question for the server, and from its answer to the lines that are drawn:
+// measured points, smoothed lines above them, groups with their bands, and all of them compared to a baseline.
+// Pure.
+
+import { kGroup, type LineAnswer, type LineQuestion, type Smoothing } from "../api/lines";
+import type { Charts, ChartsQuestion } from "../api/useCharts";
+import type { ChartLine, CurveData, PairData } from "../charts/spec";
+import { type ChartTheme, seriesColour, seriesDash } from "../charts/theme";
+import { formatCount } from "../format/units";
+import { type Group, groupQuestion, linesOfGroup } from "./groups";
+import type { ChartDef, LineDef, ShownRun } from "./model";
+import type { Grouping } from "./view";
+
+export interface Baseline {
+  // A run's id, or a group's key.
+  key: string;
+  label: string;
+  as: "difference" | "ratio";
+}
+
+// How the lines of every chart of a board are made.
+export interface Making {
+  runs: readonly ShownRun[];
+  smoothing: Smoothing | null;
+  grouping: Grouping | null;
+  groups: readonly Group[];
+  singles: boolean;
+  baseline: Baseline | null;
+  onTime: boolean;
+}
+
+type KeyedLine = ChartsQuestion["lines"][number];
+
+function smoothQuestion({ method, amount }: Smoothing): Omit<LineQuestion, "series"> {
+  return method === "ema"
+    ? ({ kind: "smooth", method, alpha: amount, unit: 1 } as Omit<LineQuestion, "series">)
+    : ({ kind: "smooth", method, window: amount } as Omit<LineQuestion, "series">);
+}
+
+function one(line: LineDef, what: Omit<LineQuestion, "series">, onTime: boolean): LineQuestion {
+  const origins = onTime ? { origins_ns: [String(line.origin)] } : {};
+  return { ...what, series: [line.series], ...origins } as LineQuestion;
+}
+
+// By what it is computed from: two charts of one metric may draw different runs.
+const groupKey = (lines: readonly LineDef[]) => `group/${lines.map((line) => line.series).join()}`;
+
+// Measured columns are drawn unless groups or a comparison stand for them.
+export const drawsColumns = ({ grouping, singles, baseline }: Making) =>
+  baseline === null && (grouping === null || singles);
+
+export function computedLines(charts: readonly ChartDef[], making: Making): KeyedLine[] {
+  const { grouping, smoothing, baseline, groups, runs, onTime } = making;
+  if (grouping !== null) {
+    const asked = charts.flatMap((chart) =>
+      groups.flatMap((group): [string, KeyedLine][] => {
+        const lines = linesOfGroup(chart, group, runs);
+        if (lines.length === 0) return [];
+        const key = groupKey(lines);
+        return [[key, { key, ...groupQuestion(lines, onTime) }]];
+      }),
+    );
+    return [...new Map(asked).values()];
+  }
+  const all = new Map(charts.flatMap((chart) => chart.lines.map((line) => [line.series, line])));
+  const what: [string, Omit<LineQuestion, "series">][] = [];
+  if (baseline !== null) what.push(["mean", { kind: "mean" }]);
+  else if (smoothing !== null) what.push(["smooth", smoothQuestion(smoothing)]);
+  return what.flatMap(([word, question]) =>
+    [...all.values()].map((line) => ({
+      key: `${word}/${line.series}`,
+      ...one(line, question, onTime),
+    })),
+  );
+}
+
+function bandOf(answer: LineAnswer, grouping: Grouping): Pick<CurveData, "low" | "high"> {
+  const a = answer.arrays as [Float64Array, ...Float64Array[]];
+  const array = (place: number) => a[place] as Float64Array;
+  if (grouping.show === "sum" || grouping.band === "none") return { low: null, high: null };
+  if (grouping.band === "range") {
+    return { low: array(kGroup.least), high: array(kGroup.greatest) };
+  }
+  const half = array(grouping.band === "std" ? kGroup.deviation : kGroup.interval);
+  // No interval where there is only one, or where the units are no repetitions of each other.
+  if (grouping.band === "ci" && answer.interval !== 0) return { low: null, high: null };
+  const mean = array(kGroup.mean);
+  return {
+    low: mean.map((v, i) => v - (half[i] as number)),
+    high: mean.map((v, i) => v + (half[i] as number)),
+  };
+}
+
+function combine(value: Float64Array, base: Float64Array, as: Baseline["as"]): Float64Array {
+  return value.map((v, i) => {
+    const b = base[i] as number;
+    if (as === "difference") return v - b;
+    return b === 0 ? Number.NaN : v / b;
+  });
+}
+
+interface Palette {
+  theme: ChartTheme;
+  hidden: ReadonlySet<string>;
+}
+
+function groupLines(
+  chart: ChartDef,
+  answer: Charts | undefined,
+  at: { making: Making; grouping: Grouping; palette: Palette },
+): ChartLine[] {
+  const { making, grouping, palette } = at;
+  const { baseline, groups } = making;
+  const valuesOf = (line: LineAnswer) =>
+    line.arrays[grouping.show === "sum" ? kGroup.sum : kGroup.mean] as Float64Array;
+  const base = groups.find((group) => group.key === baseline?.key);
+  const baseAnswer = base && answer?.lines.get(groupKey(linesOfGroup(chart, base, making.runs)));
+  return groups.flatMap((group) => {
+    const lines = linesOfGroup(chart, group, making.runs);
+    if (lines.length === 0) return [];
+    const found = answer?.lines.get(groupKey(lines));
+    let curve: CurveData | null = null;
+    if (found && answer) {
+      const { from, to } = answer;
+      curve = { value: valuesOf(found), ...bandOf(found, grouping), from, to };
+      if (baseline !== null) {
+        const other = baseAnswer ? valuesOf(baseAnswer) : curve.value.map(() => Number.NaN);
+        curve = {
+          from,
+          to,
+          value: combine(curve.value, other, baseline.as),
+          low: null,
+          high: null,
+        };
+      }
+    }
+    return [
+      {
+        key: group.key,
+        label: group.label,
+        colour: seriesColour(palette.theme, group.index),
+        dash: groups.length > 1 ? seriesDash(group.index) : [],
+        hidden: palette.hidden.has(group.key),
+        data: null,
+        curve,
+        ...(found ? { note: `n = ${formatCount(found.units)}` } : {}),
+      },
+    ];
+  });
+}
+
+// The run or the group of a line, as what others can be compared to; null where nothing else is there, or where all
+// runs share the line.
+export function baselineOf(
+  key: string,
+  chart: { def: ChartDef; second: ChartDef | null },
+  { grouping, groups, runs }: Pick<Making, "grouping" | "groups" | "runs">,
+): string | null {
+  const named = grouping === null ? runs.map(({ id }) => id) : groups.map((group) => group.key);
+  const [own = key] = chart.second === null ? [] : [withoutEnd(key, `/${chart.second.name}`)];
+  if (named.length < 2) return null;
+  if (named.includes(own)) return own;
+  if (grouping !== null) return null;
+  const line = [...chart.def.lines, ...(chart.second?.lines ?? [])].find((one) => one.key === own);
+  if (line === undefined) return null;
+  const workload = runs.find((run) => run.id === line.run)?.workload;
+  const alike = line.shared && runs.every((run) => run.workload === workload);
+  return alike ? null : line.run;
+}
+
+const withoutEnd = (text: string, end: string) =>
+  text.endsWith(end) ? text.slice(0, -end.length) : text;
+
+function baseLine(chart: ChartDef, line: LineDef, making: Making): LineDef | undefined {
+  const key = making.baseline?.key;
+  const workload = making.runs.find((run) => run.id === key)?.workload;
+  const workloadOf = (id: string) => making.runs.find((run) => run.id === id)?.workload;
+  return chart.lines.find(
+    (other) =>
+      other.source === line.source &&
+      (other.shared ? workloadOf(other.run) === workload : other.run === key),
+  );
+}
+
+function curveOf(
+  chart: ChartDef,
+  line: LineDef,
+  at: { answer: Charts; making: Making },
+): CurveData | null {
+  const { answer, making } = at;
+  const { from, to } = answer;
+  const plain = (value: Float64Array): CurveData => ({ value, low: null, high: null, from, to });
+  if (making.baseline !== null) {
+    const base = baseLine(chart, line, making);
+    const [value, other] = [line, base].map(
+      (one) => one && answer.lines.get(`mean/${one.series}`)?.arrays[0],
+    );
+    return value && other ? plain(combine(value, other, making.baseline.as)) : null;
+  }
+  const smooth = answer.lines.get(`smooth/${line.series}`)?.arrays[0];
+  return smooth ? plain(smooth) : null;
+}
+
+// Between points, in what the axis counts; epochs are as long as they are.
+function spacingOn(answer: Charts | undefined, line: LineDef): number {
+  const axis = answer?.asked.axis;
+  return axis === "step" ? line.stepping : axis === "time" ? line.spacing : 0;
+}
+
+// The lines of a chart with what has been answered for them.
+export function linesOf(
+  chart: ChartDef,
+  answer: Charts | undefined,
+  at: { making: Making } & Palette,
+): ChartLine[] {
+  const { making, theme, hidden } = at;
+  const { grouping } = making;
+  const columnsDrawn = drawsColumns(making);
+  const singles: ChartLine[] = (grouping === null || columnsDrawn ? chart.lines : []).map(
+    (line) => {
+      const columns = columnsDrawn ? answer?.series.get(line.series) : undefined;
+      const range = answer && { from: answer.from, to: answer.to, width: answer.width };
+      return {
+        key: line.key,
+        label: line.label,
+        colour: line.colour === null ? theme.ink2 : seriesColour(theme, line.colour),
+        // A line that is alone needs no second sign.
+        dash: chart.lines.length > 1 ? seriesDash(line.dash) : [],
+        hidden: hidden.has(line.key),
+        data: columns && range ? { columns, ...range, spacing: spacingOn(answer, line) } : null,
+        curve: answer && grouping === null ? curveOf(chart, line, { answer, making }) : null,
+        pairs: answer?.pairs.get(line.series) ?? null,
+        ...(grouping === null ? {} : { faint: true }),
+      };
+    },
+  );
+  if (grouping === null) return singles;
+  return [
+    ...singles,
+    ...groupLines(chart, answer, { making, grouping, palette: { theme, hidden } }),
+  ];
+}
+
+const kPairReach = 0.01;
+
+// The value of the pair nearest to a place on x, null beyond a hundredth of all that the pairs span.
+export function pairAt({ x, y }: PairData, at: number): number | null {
+  let [best, found] = [Number.POSITIVE_INFINITY, Number.NaN];
+  let [least, greatest] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (let i = 0; i < x.length; i++) {
+    const here = x[i] as number;
+    if (here < least) least = here;
+    if (here > greatest) greatest = here;
+    const distance = Math.abs(here - at);
+    if (distance >= best) continue;
+    best = distance;
+    found = y[i] as number;
+  }
+  return best > (greatest - least) * kPairReach || Number.isNaN(found) ? null : found;
+}
+
+// The value of a curve at a place on its axis, null where there is none.
+export function curveAt({ value, from, to }: CurveData, x: number): number | null {
+  const i = Math.floor(((x - from) / (to - from)) * value.length);
+  const found = value[i];
+  return found === undefined || Number.isNaN(found) ? null : found;
+}

@@ -1,0 +1,334 @@
+// From what the server says of the shown runs to what the page draws: charts with their lines, the metric
+// list in groups, the default choice, the full range. Pure.
+import { finite, type Metric, type Plain, type RunDetail } from "../api/types";
+import { secondsSince } from "../format/time";
+
+export interface ShownRun {
+  id: string;
+  name: string;
+  // Place in the palette.
+  index: number;
+  // Where its axis of time begins, ns of UTC.
+  origin: bigint;
+  // Seconds since `origin`; `end` is the newest known time while it runs.
+  start: number;
+  end: number;
+  running: boolean;
+  workload: string;
+  // null: it was alone in a workload without a name.
+  workloadName: string | null;
+  experiment: string;
+  params: Readonly<Record<string, Plain>>;
+  tags: Readonly<Record<string, Plain>>;
+}
+
+export interface LineDef {
+  // Lines with the same key are switched on and off together.
+  key: string;
+  label: string;
+  series: number;
+  // Whose; of a host's or a device's series the first shown run of the workload.
+  run: string;
+  source: string;
+  shared: boolean;
+  origin: bigint;
+  // Index into the palette; null for what belongs to the host as a whole, drawn in ink.
+  colour: number | null;
+  dash: number;
+  // Seconds and steps between points over the series' life, 0 when unknown.
+  spacing: number;
+  stepping: number;
+  // Least and greatest step, null when the points have none.
+  steps: [number, number] | null;
+  // Of all its values; NaN when there are none.
+  least: number;
+  greatest: number;
+}
+
+export interface ChartDef {
+  name: string;
+  unit: string;
+  group: string;
+  description: string;
+  flat: boolean;
+  lines: LineDef[];
+  // How many more there are, of devices that did less.
+  left: number;
+}
+
+export const kGroups = [
+  "software",
+  "gpu",
+  "cpu",
+  "memory",
+  "io",
+  "network",
+  "pressure",
+  "scheduler",
+  "energy",
+  "sensors",
+  "collector",
+];
+
+export function shownRun(run: RunDetail, index: number, origin: bigint): ShownRun {
+  const start = secondsSince(run.start_ns, origin);
+  const known =
+    run.end_ns === null ? start + (run.duration_s ?? 0) : secondsSince(run.end_ns, origin);
+  return {
+    id: run.id,
+    name: run.name,
+    index,
+    origin,
+    start,
+    end: known,
+    running: run.status === "running",
+    workload: run.workload_id,
+    workloadName: run.workload,
+    experiment: run.experiment,
+    params: run.params,
+    tags: run.tags,
+  };
+}
+
+export const kHues = 8;
+
+// Each run's place in the palette: the one it prefers, or the next that none before it has. What is added to a
+// selection leaves the colours of the others as they are.
+export function colourSlots(preferred: readonly number[]): number[] {
+  const taken = new Set<number>();
+  return preferred.map((wish) => {
+    let slot = wish;
+    // Within its round of hues first: the dash tells rounds apart.
+    for (let i = 1; taken.has(slot); i++) slot = i < kHues ? (wish + i) % kHues : wish + i;
+    taken.add(slot);
+    return slot;
+  });
+}
+
+// As many runs as a picture holds without a choice.
+export const kMostDrawn = 4;
+
+// Which of its workload's runs are drawn along before anyone chooses: collocated runs are looked at together.
+export function drawnAlong(run: Pick<RunDetail, "neighbours">): string[] {
+  return run.neighbours.length < kMostDrawn ? run.neighbours.map(({ id }) => id) : [];
+}
+
+// All that the shown runs span. The server's ranges are half open, so a hair is added for the last point.
+export function fullRange(runs: readonly ShownRun[]): { from: number; to: number } {
+  if (runs.length === 0) return { from: 0, to: 1 };
+  const from = Math.min(...runs.map((run) => run.start));
+  const to = Math.max(...runs.map((run) => run.end));
+  const span = Math.max(to - from, 0.001);
+  return { from, to: from + span * 1.0005 };
+}
+
+// All steps of the charts' lines; null when none has any.
+export function stepRange(charts: readonly ChartDef[]): { from: number; to: number } | null {
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const line of charts.flatMap((chart) => chart.lines)) {
+    if (line.steps === null) continue;
+    from = Math.min(from, line.steps[0]);
+    to = Math.max(to, line.steps[1]);
+  }
+  return from <= to ? { from, to: to + 1 } : null;
+}
+
+function isFlat(metric: Metric): boolean {
+  if (metric.group === "software") return false;
+  const [min, max] = [finite(metric.min), finite(metric.max)];
+  return min === null || max === null || min === max;
+}
+
+// Seconds from the first point to the last.
+function lifeOf({ first_ns, last_ns }: Metric): number {
+  return first_ns === null || last_ns === null ? 0 : secondsSince(last_ns, BigInt(first_ns));
+}
+
+function spacingOf(metric: Metric): number {
+  return metric.points < 2 ? 0 : lifeOf(metric) / (metric.points - 1);
+}
+
+function stepsOf({ first_step, last_step }: Metric): [number, number] | null {
+  if (first_step === null || last_step === null) return null;
+  return [Number(first_step), Number(last_step)];
+}
+
+function steppingOf(metric: Metric): number {
+  const steps = stepsOf(metric);
+  return steps === null || metric.points < 2 ? 0 : (steps[1] - steps[0]) / (metric.points - 1);
+}
+
+interface Entry {
+  metric: Metric;
+  run: ShownRun;
+}
+
+export const kMostDevices = 8;
+
+// How much a series had to say: of a counter its growth, else its mean.
+function weight({ kind, min, max, mean }: Metric): number {
+  return kind === "counter" ? (finite(max) ?? 0) - (finite(min) ?? 0) : Math.abs(finite(mean) ?? 0);
+}
+
+// Of many devices the busiest, in their own order.
+function busiest(entries: Entry[]): Entry[] {
+  const devices = entries.some(({ metric }) => metric.source !== "");
+  if (!devices || entries.length <= kMostDevices) return entries;
+  const chosen = new Set(
+    entries.toSorted((a, b) => weight(b.metric) - weight(a.metric)).slice(0, kMostDevices),
+  );
+  return entries.filter((entry) => chosen.has(entry));
+}
+
+// Charts by metric name; the lines of one are runs × sources, in the runs' order. A workload's series comes
+// with each of its runs and is drawn once.
+export function buildCharts(
+  runs: readonly ShownRun[],
+  metrics: Readonly<Record<string, Metric[]>>,
+): ChartDef[] {
+  const byName = new Map<string, Entry[]>();
+  const seen = new Set<number>();
+  for (const run of runs) {
+    for (const metric of metrics[run.id] ?? []) {
+      if (seen.has(metric.series)) continue;
+      seen.add(metric.series);
+      const entries = byName.get(metric.name) ?? [];
+      byName.set(metric.name, entries);
+      entries.push({ metric, run });
+    }
+  }
+  const charts = [...byName].map(([name, all]) => {
+    const entries = busiest(all);
+    const { metric } = entries[0] as Entry;
+    const sources = [...new Set(entries.map((e) => e.metric.source))].sort(naturalOrder);
+    const lines = entries
+      .map((entry) => lineOf(entry, sources, runs))
+      .sort((a, b) => (a.colour ?? -1) - (b.colour ?? -1) || a.dash - b.dash);
+    return {
+      name,
+      unit: metric.kind === "counter" ? (metric.rate_unit ?? perSecond(metric.unit)) : metric.unit,
+      group: kGroups.includes(metric.group) ? metric.group : "software",
+      description: metric.description,
+      flat: all.every((e) => isFlat(e.metric)),
+      lines,
+      left: all.length - lines.length,
+    };
+  });
+  return charts.sort(
+    (a, b) => kGroups.indexOf(a.group) - kGroups.indexOf(b.group) || rank(a.name) - rank(b.name),
+  );
+}
+
+const perSecond = (unit: string) => `${unit === "" ? "1" : unit}/s`;
+const naturalOrder = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
+
+function lineOf(entry: Entry, sources: string[], runs: readonly ShownRun[]): LineDef {
+  const { metric, run } = entry;
+  const place = sources.indexOf(metric.source);
+  const base = {
+    series: metric.series,
+    spacing: spacingOf(metric),
+    stepping: steppingOf(metric),
+    run: run.id,
+    source: metric.source,
+    shared: metric.owner === "workload",
+    origin: run.origin,
+    steps: stepsOf(metric),
+    least: finite(metric.min) ?? Number.NaN,
+    greatest: finite(metric.max) ?? Number.NaN,
+  };
+  if (base.shared) return { ...base, ...sharedLine(entry, { place, sources, runs }) };
+  const named = runs.length > 1 ? `${run.name} ${metric.source}` : metric.source;
+  return {
+    ...base,
+    key: metric.source === "" ? run.id : `${run.id}/${metric.source}`,
+    label: metric.source === "" ? run.name : named,
+    // Of one run alone, colours tell its devices apart.
+    colour: runs.length > 1 ? run.index : run.index + place,
+    dash: run.index + place,
+  };
+}
+
+// A line of a host or a device: named by it within one workload, by workload (or its only run) among several.
+function sharedLine(
+  { metric, run }: Entry,
+  at: { place: number; sources: string[]; runs: readonly ShownRun[] },
+): Pick<LineDef, "key" | "label" | "colour" | "dash"> {
+  const label = metric.source === "" ? "host" : metric.source;
+  const several = at.sources.length > 1;
+  if (at.runs.every((other) => other.workload === run.workload)) {
+    return {
+      key: `host/${metric.source}`,
+      label,
+      // Devices take the palette's second half first: they are not runs.
+      colour: several ? 4 + at.place : null,
+      dash: several ? at.place : 0,
+    };
+  }
+  const mates = at.runs.filter((other) => other.workload === run.workload);
+  const name = mates.length === 1 ? run.name : (run.workloadName ?? run.name);
+  return {
+    key: `host/${run.workload}/${metric.source}`,
+    label: several ? `${name} ${label}` : name,
+    colour: run.index,
+    dash: run.index + at.place,
+  };
+}
+
+// What one looks for first.
+const kFirst = [
+  /^(train(ing)?[/_])?loss$/,
+  /loss$/,
+  /acc(uracy)?$/,
+  /(samples|tokens|images|items|steps|throughput)/,
+  /^run\.cpu\.(time|cores|used|usage|seconds)$/,
+  /^run\.mem(ory)?\.(rss|resident)$/,
+  /^host\.cpu\.(busy|used|usage|time)$/,
+  /^host\.mem(ory)?\.used$/,
+];
+
+function rank(name: string): number {
+  const at = kFirst.findIndex((pattern) => pattern.test(name));
+  return at < 0 ? kFirst.length : at;
+}
+
+const kHardware = [
+  [/^run\.cpu\./, /^cores$/],
+  [/^host\.cpu\./, /busy|used|usage|total/],
+  [/^run\.mem/, /rss|resident|used|current/],
+  [/^host\.mem/, /used|busy/],
+] as const;
+
+const kMostCharts = 6;
+const kMostSoftware = 3;
+
+// The charts shown before anyone chooses, six so that the phases are in sight below them: three of the script's
+// own, then the run's CPU, the host's CPU, the run's memory, the host's memory; where these are not, more of the
+// rest.
+export function defaultCharts(charts: readonly ChartDef[]): string[] {
+  const lively = charts.filter((chart) => !chart.flat && chart.left === 0);
+  const software = lively.filter((chart) => chart.group === "software");
+  const hardware = kHardware.flatMap(([scope, what]) => {
+    const found = lively.filter((chart) => scope.test(chart.name));
+    return found.find((chart) => what.test(chart.unit) || what.test(chart.name)) ?? [];
+  });
+  const rest = lively.filter((chart) => chart.group !== "collector");
+  const wanted = [...software.slice(0, kMostSoftware), ...hardware, ...software, ...rest];
+  const chosen = new Set([...new Set(wanted)].slice(0, kMostCharts));
+  return charts.filter((chart) => chosen.has(chart)).map((chart) => chart.name);
+}
+
+const kLeastLife = 1;
+
+// What measuring itself cost, in cores: the rate of a CPU time counter of the collector; null when unknown, also
+// over less than a second, which is all start.
+export function collectingCost(metrics: readonly Metric[]): number | null {
+  const own = metrics.filter((m) => m.group === "collector" && m.points > 1 && /cpu/.test(m.name));
+  const counters = own.filter((m) => m.kind === "counter" && m.unit === "s");
+  // The supervisor's CPU time includes the sampler's.
+  const counter = counters.find((m) => m.name.includes("supervisor")) ?? counters[0];
+  if (counter === undefined) return null;
+  const [min, max] = [finite(counter.min), finite(counter.max)];
+  const span = lifeOf(counter);
+  return min === null || max === null || span < kLeastLife ? null : (max - min) / span;
+}

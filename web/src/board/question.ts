@@ -1,0 +1,79 @@
+// What a board asks of the server for its charts: columns, computed lines, pairs. Asked at the width that is drawn
+// while it is on the screen, and finer where it is taken away (offlinePage.ts). Pure.
+import { epochAxis } from "../api/epochs";
+import type { ChartsQuestion } from "../api/useCharts";
+import { computedLines, drawsColumns } from "./lines";
+import type { ChartDef } from "./model";
+import type { BoardChart, BoardView } from "./useBoard";
+
+// Every chart's own metric and the one on its right axis.
+export const defsOf = (charts: readonly BoardChart[]): ChartDef[] =>
+  charts.flatMap(({ def, second }) => (second === null ? [def] : [def, second]));
+
+// On the axis of a metric a line's x is that metric of the same run, of the same source where it has several.
+export function pairsOf(
+  charts: readonly ChartDef[],
+  { defs, search, shown }: Pick<BoardView, "defs" | "search" | "shown">,
+): { x: number; y: number }[] {
+  const xs = defs.find((def) => def.name === search.xmetric)?.lines ?? [];
+  const workloads = new Map(shown.map((run) => [run.id, run.workload]));
+  return charts.flatMap((def) =>
+    def.lines.flatMap((line) => {
+      // What belongs to a host or a device goes with every run of its workload.
+      const mine = xs.filter(
+        (x) =>
+          x.run === line.run ||
+          ((x.shared || line.shared) && workloads.get(x.run) === workloads.get(line.run)),
+      );
+      const x = mine.find((other) => other.source === line.source) ?? mine[0];
+      return x === undefined ? [] : [{ x: x.series, y: line.series }];
+    }),
+  );
+}
+
+export function seriesOf(
+  charts: readonly BoardChart[],
+  { axis, making, epochs, shown }: Pick<BoardView, "axis" | "making" | "epochs" | "shown">,
+): ChartsQuestion["series"] {
+  if (axis === "metric" || !drawsColumns(making)) return [];
+  const counted = new Map(
+    shown.map((run) => {
+      const found = axis === "epoch" ? epochs[run.id] : undefined;
+      return [run.id, found ? epochAxis(found, run.origin, run.end) : null];
+    }),
+  );
+  const byId = new Map(
+    defsOf(charts).flatMap((def) => def.lines.map((line) => [line.series, line])),
+  );
+  return [...byId]
+    .sort(([a], [b]) => a - b)
+    .map(([id, { origin, run }]) => {
+      const axis = counted.get(run);
+      return axis ? { id, origin, epochs: axis } : { id, origin };
+    });
+}
+
+export const kAsked = {
+  workload: "time",
+  run: "time",
+  wall: "time",
+  step: "step",
+  epoch: "epoch",
+  metric: "metric",
+} as const;
+
+// Of a whole board, once, at a width and over a range of one's own.
+export function questionOf(
+  view: BoardView,
+  at: { from: number; to: number; width: number },
+): ChartsQuestion {
+  const { charts, making, axis } = view;
+  return {
+    axis: kAsked[axis],
+    series: seriesOf(charts, view),
+    lines: computedLines(defsOf(charts), making),
+    pairs: axis === "metric" ? pairsOf(defsOf(charts), view) : [],
+    ...at,
+    revision: 0,
+  };
+}

@@ -1,0 +1,534 @@
+// Everything a board shows of its runs, gathered from server, event stream and address; and how a choice goes
+// back into the address.
+import { useComputedColorScheme } from "@mantine/core";
+import { useEffect, useMemo, useRef } from "react";
+import { type RunEpochs, useEpochs } from "../api/epochs";
+import { useLive } from "../api/live";
+import { type Happening, useHappenings } from "../api/notes";
+import { useMetrics, usePhases } from "../api/queries";
+import type { RunDetail } from "../api/types";
+import type { Span } from "../charts/lanes";
+import { type ChartTheme, kDark, kLight } from "../charts/theme";
+import { secondsSince } from "../format/time";
+import { clearView, useView } from "../state/view";
+import { type ChartChoice, choiceText, parseChoice, plainChoice, together } from "./choice";
+import { groupsOf } from "./groups";
+import { findPhase, laneRows, profiledWindows } from "./laneRows";
+import { type Baseline, baselineOf, type Making } from "./lines";
+import {
+  buildCharts,
+  type ChartDef,
+  defaultCharts,
+  fullRange,
+  type ShownRun,
+  shownRun,
+  stepRange,
+} from "./model";
+import { type BoardGestures, type Gestures, moved, type Range, stepFrom } from "./pointer";
+import { quoted } from "./quote";
+import {
+  type Axis,
+  kNoPlace,
+  type Pin,
+  parseGrouping,
+  parsePhase,
+  parsePin,
+  parseRegion,
+  parseSmoothing,
+  pinText,
+  regionText,
+  rounded,
+  roundedPlace,
+  type ViewSearch,
+} from "./view";
+
+// undefined takes a part out of the address.
+export type ViewChange = { [Part in keyof ViewSearch]?: ViewSearch[Part] | undefined };
+
+export interface BoardInput {
+  // In the order of the selection, each with the place in the palette.
+  runs: readonly RunDetail[];
+  slots: readonly number[];
+  search: ViewSearch;
+  // `replace`: no step of its own in the history, where Back is the view before.
+  change: (part: (old: ViewSearch) => ViewChange, replace: boolean) => void;
+}
+
+// One chart of the board.
+export interface BoardChart {
+  // Its metric, and of several charts of one metric the number: stays when its options change.
+  key: string;
+  // Its place among the choices.
+  at: number;
+  choice: ChartChoice;
+  def: ChartDef;
+  second: ChartDef | null;
+}
+
+export function useChartTheme(): ChartTheme {
+  const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
+  return scheme === "dark" ? kDark : kLight;
+}
+
+// Where a run's axis of time begins. Aligned on an event that a run does not have, it begins with its workload.
+function originOf(
+  run: RunDetail,
+  at: { axis: Axis; align: string | undefined; epochs: RunEpochs | undefined },
+): bigint {
+  const { axis, align, epochs } = at;
+  if (axis === "wall") return 0n;
+  const start = BigInt(axis === "run" ? run.start_ns : run.workload_start_ns);
+  if (align === undefined) return start;
+  if (align === "step") return BigInt(epochs?.first_step_ns ?? start);
+  const index = Number(align.slice("epoch:".length));
+  return BigInt(epochs?.epochs.find((epoch) => epoch.index === index)?.start_ns ?? start);
+}
+
+// The shown runs that lack what the axis or its zero asks for, once the server has said what they have.
+function lackingRuns(
+  shown: readonly ShownRun[],
+  at: { axis: Axis; align: string | undefined; epochs: Readonly<Record<string, RunEpochs>> },
+): string[] {
+  const { axis, align, epochs } = at;
+  const index = Number(align?.slice("epoch:".length));
+  const has = (known: RunEpochs) => {
+    if (axis === "epoch") return known.epochs.length > 0;
+    if (align === "step") return known.first_step_ns !== null;
+    return align === undefined || known.epochs.some((epoch) => epoch.index === index);
+  };
+  return shown.flatMap(({ id, name }) => {
+    const known = epochs[id];
+    return known === undefined || has(known) ? [] : [name];
+  });
+}
+
+// All epochs of the shown runs.
+function epochRange(
+  shown: readonly ShownRun[],
+  epochs: Readonly<Record<string, RunEpochs>>,
+): Range {
+  const indices = shown.flatMap((run) => epochs[run.id]?.epochs.map(({ index }) => index) ?? []);
+  if (indices.length === 0) return { from: 0, to: 1 };
+  return { from: Math.min(...indices), to: Math.max(...indices) + 1 };
+}
+
+// All values of the metric that is the axis.
+function metricRange(defs: readonly ChartDef[], name: string | undefined): Range {
+  const known = (line: { least: number; greatest: number }) => line.greatest >= line.least;
+  const lines = defs.find((def) => def.name === name)?.lines.filter(known) ?? [];
+  const from = Math.min(...lines.map((line) => line.least));
+  const to = Math.max(...lines.map((line) => line.greatest));
+  if (!(to >= from)) return { from: 0, to: 1 };
+  const room = Math.max((to - from) * 1e-3, Math.abs(to) * 1e-9, 1e-12);
+  return { from, to: to + room };
+}
+
+function onlyRuns(def: ChartDef, runs: readonly string[] | undefined): ChartDef {
+  if (runs === undefined) return def;
+  const mine = (id: string) => runs.some((prefix) => id.startsWith(prefix));
+  return { ...def, lines: def.lines.filter((line) => mine(line.run)) };
+}
+
+// The charts that the address names, in its order; what nobody measured is left out.
+function resolve(choices: readonly ChartChoice[], defs: readonly ChartDef[]): BoardChart[] {
+  const byName = new Map(defs.map((def) => [def.name, def]));
+  const seen = new Set<string>();
+  const numbers = new Map<string, number>();
+  return choices.flatMap((choice, at) => {
+    const text = choiceText(choice);
+    if (seen.has(text)) return [];
+    seen.add(text);
+    const def = byName.get(choice.metric);
+    if (def === undefined) return [];
+    const number = numbers.get(choice.metric) ?? 0;
+    numbers.set(choice.metric, number + 1);
+    const key = quoted(choice.metric) + (number === 0 ? "" : `~${number}`);
+    const second = choice.second === undefined ? null : (byName.get(choice.second) ?? null);
+    return [
+      {
+        key,
+        at,
+        choice,
+        def: onlyRuns(def, choice.runs),
+        second: second && onlyRuns(second, choice.runs),
+      },
+    ];
+  });
+}
+
+// Unzoomed and running, the range itself moves with the data and asks anew; a range that ends long before now
+// has its last answer.
+function chartRevision(at: {
+  revision: number;
+  live: boolean;
+  zoomedIn: boolean;
+  range: Range;
+  full: Range;
+}): number {
+  const { revision, live, zoomedIn, range, full } = at;
+  if (!zoomedIn) return live ? 0 : revision;
+  return range.to < full.to - (full.to - full.from) * 0.02 ? 0 : revision;
+}
+
+// The same array as long as it says the same, so that pictures are not drawn anew at every answer.
+export function useStable<T>(value: T): T {
+  const kept = useRef({ text: "", value });
+  const text = JSON.stringify(value, bigAsText);
+  if (kept.current.text !== text) kept.current = { text, value };
+  return kept.current.value;
+}
+
+// The same for the parts of a list, each by its key: a chart is not drawn anew because another has changed.
+function useStableList<T extends { key: string }>(list: readonly T[]): readonly T[] {
+  const kept = useRef<{ texts: Map<string, string>; list: readonly T[] }>({
+    texts: new Map(),
+    list: [],
+  });
+  const before = new Map(kept.current.list.map((one) => [one.key, one]));
+  const texts = new Map(list.map((one) => [one.key, JSON.stringify(one, bigAsText)]));
+  const next = list.map((one) => {
+    const old = before.get(one.key);
+    return old !== undefined && kept.current.texts.get(one.key) === texts.get(one.key) ? old : one;
+  });
+  const same =
+    next.length === kept.current.list.length &&
+    next.every((one, i) => one === kept.current.list[i]);
+  if (!same) kept.current = { texts, list: next };
+  return kept.current.list;
+}
+
+const bigAsText = (_: string, part: unknown) => (typeof part === "bigint" ? String(part) : part);
+
+// What is computed per pixel column has no meaning where columns are not of time or steps.
+function useMaking(shown: readonly ShownRun[], search: ViewSearch, axis: Axis): Making {
+  const plain = axis === "epoch" || axis === "metric";
+  const { singles, compare } = search;
+  const [smooth, group, base] = [search.smooth, search.group, search.base].map((word) =>
+    plain ? undefined : word,
+  );
+  const onTime = axis !== "step";
+  return useMemo(() => {
+    const grouping = parseGrouping(group);
+    const groups = grouping === null ? [] : groupsOf(shown, grouping);
+    // Groups are compared to a group, single runs to a run.
+    const named =
+      grouping === null ? shown.map(({ id, name }) => ({ key: id, label: name })) : groups;
+    const found = named.find(({ key }) => key === base);
+    const baseline: Baseline | null = found
+      ? { key: found.key, label: found.label, as: compare ?? "ratio" }
+      : null;
+    const smoothing = grouping === null ? parseSmoothing(smooth) : null;
+    return {
+      runs: shown,
+      smoothing,
+      grouping,
+      groups,
+      singles: singles ?? false,
+      baseline,
+      onTime,
+    };
+  }, [shown, smooth, group, singles, base, compare, onTime]);
+}
+
+function useGestures(
+  at: { full: Range; search: ViewSearch },
+  change: BoardInput["change"],
+): Gestures {
+  const { full, search } = at;
+  const from = search.from ?? full.from;
+  const to = search.to ?? full.to;
+  const range = useMemo(() => ({ from, to }), [from, to]);
+  const zoom = (wanted: Range | null, going = false) =>
+    change(
+      () => ({
+        ...(wanted === null ? { from: undefined, to: undefined } : rounded(wanted)),
+      }),
+      going,
+    );
+  const select = (wanted: Range | null) => {
+    if (wanted === null && search.sel === undefined) return;
+    change(() => ({ sel: regionText(wanted) }), false);
+  };
+  return { range, full, zoom, select, reset: () => zoom(null) };
+}
+
+// Pin and marks: on the screen at once, and in the address.
+function places({ full, change }: { full: Range; change: BoardInput["change"] }) {
+  const near = (at: number) => roundedPlace(at, full);
+  return {
+    // A pin has no step of its own in the history: the clicks of a double-click pin and let go.
+    pin: (pin: Pin | null) => {
+      const now = pin && { ...pin, at: near(pin.at) };
+      useView.setState({ pinned: now?.at ?? null, pinnedBy: now?.chart ?? null });
+      change(() => ({ pin: pinText(now) }), true);
+    },
+    mark: (which: "a" | "b", at: number) => {
+      useView.setState(({ marks }) => ({ marks: { ...marks, [which]: near(at) } }));
+      change(() => ({ [which]: near(at) }), false);
+    },
+    clear: () => {
+      useView.setState({ marks: { a: null, b: null }, pinned: null, pinnedBy: null });
+      change(
+        () => ({ a: undefined, b: undefined, pin: undefined, sel: undefined, phase: undefined }),
+        false,
+      );
+    },
+  };
+}
+
+// What the address says of pin and marks, for those who draw them without React renders.
+function usePlaces({ a, b, pin }: ViewSearch, axis: unknown): void {
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another axis has let go of all of them
+  useEffect(() => {
+    const found = parsePin(pin);
+    useView.setState({
+      marks: { a: a ?? null, b: b ?? null },
+      pinned: found?.at ?? null,
+      pinnedBy: found?.chart ?? null,
+    });
+  }, [a, b, pin, axis]);
+}
+
+// Events and notes on each run's own axis of time, in order.
+function marksOf(
+  shown: readonly ShownRun[],
+  happenings: readonly Happening[],
+): { at: number; label: string }[] {
+  const origins = new Map(shown.map((run) => [run.id, run.origin]));
+  return happenings
+    .map(({ run, time_ns, label }) => ({
+      at: secondsSince(time_ns, origins.get(run) ?? 0n),
+      label,
+    }))
+    .sort((a, b) => a.at - b.at);
+}
+
+const kNone: readonly string[] = [];
+// So much of a run's id tells it from the others of a board.
+const kShortId = 12;
+
+// `undefined` would stay in a choice; the key has to go.
+function defined(choice: ChartChoice): ChartChoice {
+  return Object.fromEntries(
+    Object.entries(choice).filter(([, value]) => value !== undefined),
+  ) as unknown as ChartChoice;
+}
+
+const switched = (keys: readonly string[], key: string): string[] =>
+  keys.includes(key) ? keys.filter((other) => other !== key) : [...keys, key];
+
+export function useBoard({ runs, slots, search, change }: BoardInput) {
+  const axis = search.x ?? "workload";
+  const onTime = axis === "workload" || axis === "run" || axis === "wall";
+  const { align } = search;
+  const epochs = useEpochs(
+    runs.map((run) => run.id),
+    axis === "epoch" || (onTime && align !== undefined),
+  );
+  const shown = useStable(
+    runs.map((run, i) =>
+      shownRun(run, slots[i] ?? i, originOf(run, { axis, align, epochs: epochs[run.id] })),
+    ),
+  );
+  const ids = useMemo(() => shown.map((one) => one.id), [shown]);
+  const metrics = useMetrics(ids);
+  const phases = usePhases(ids);
+  const happenings = useHappenings(ids);
+  const revision = useLive((live) => ids.reduce((sum, one) => sum + (live.revisions[one] ?? 0), 0));
+  const defs = useMemo(() => buildCharts(shown, metrics.byRun), [shown, metrics.byRun]);
+  const choices = useMemo(
+    () =>
+      (search.metric ?? defaultCharts(defs))
+        .filter((word) => word !== "")
+        .map((word) => (search.metric === undefined ? plainChoice(word) : parseChoice(word))),
+    [search.metric, defs],
+  );
+  const charts = useStableList(resolve(choices, defs));
+  const steps = stepRange(charts.map((chart) => chart.def));
+  const full = useStable(
+    axis === "step"
+      ? (steps ?? { from: 0, to: 1 })
+      : axis === "epoch"
+        ? epochRange(shown, epochs)
+        : axis === "metric"
+          ? metricRange(defs, search.xmetric)
+          : fullRange(shown),
+  );
+  const gestures = useGestures({ full, search }, change);
+  const making = useMaking(shown, search, axis);
+  const off = useStable(search.hide ?? kNone);
+  const hidden = useMemo(() => new Set(off), [off]);
+  const zoomedIn = search.from !== undefined;
+  // A place on one axis means nothing on another.
+  const { xmetric } = search;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the axis is another one
+  useEffect(() => clearView, [axis, xmetric, align]);
+  usePlaces(search, `${axis} ${xmetric} ${align}`);
+  const live = shown.some((one) => one.running);
+  const { range } = gestures;
+
+  // Charts as the address would name them now, also where it names none yet.
+  const edit = (to: (now: ChartChoice[]) => ChartChoice[], replace = false) =>
+    change((old) => {
+      const now = old.metric?.filter((word) => word !== "").map(parseChoice) ?? choices;
+      const next = to(now).map(choiceText);
+      // No chart at all is a choice too, told from the default by an empty name.
+      return { metric: next.length === 0 ? [""] : next };
+    }, replace);
+  const editChart = (at: number, part: Partial<ChartChoice>, replace = false) =>
+    edit(
+      (now) => now.map((choice, i) => (i === at ? defined({ ...choice, ...part }) : choice)),
+      replace,
+    );
+
+  const synced = search.sync !== "off";
+  // A chart that is zoomed alone, or every chart when zooming is not in sync, has a range of its own.
+  const gesturesOf = ({ at, choice }: BoardChart): Gestures => {
+    if (synced && choice.range === undefined) return gestures;
+    const set = (range: Range | undefined, going = false) =>
+      editChart(at, { range: range && rounded(range) } as Partial<ChartChoice>, going);
+    return {
+      ...gestures,
+      range: choice.range ?? range,
+      zoom: (wanted, going) => {
+        if (wanted === null && choice.range === undefined) gestures.zoom(null);
+        else set(wanted ?? (zoomedIn ? full : undefined), going);
+      },
+      reset: () => (choice.range === undefined ? gestures.zoom(null) : set(undefined)),
+    };
+  };
+  const compareTo = (base: string | null) =>
+    change(() => ({ base: base ?? undefined, compare: undefined }), false);
+  const lanes = useMemo(() => laneRows(shown, phases.byRun), [shown, phases.byRun]);
+  const phase = findPhase(lanes, parsePhase(search.phase));
+  // Zooms to it, unless it has no length.
+  const choosePhase = (run: ShownRun, span: Span) =>
+    change(
+      () => ({
+        phase: `${run.id.slice(0, kShortId)}:${span.id}`,
+        ...(span.end > span.start ? rounded({ from: span.start, to: span.end }) : {}),
+      }),
+      false,
+    );
+  const marks = useStable(marksOf(shown, happenings));
+  const counted = onTime ? "time" : axis === "step" ? "step" : null;
+  const windows = useStable(
+    useMemo(() => (counted === null ? [] : profiledWindows(lanes, counted)), [lanes, counted]),
+  );
+  const step = (by: 1 | -1) => {
+    if (!onTime) return;
+    const to = stepFrom({ phase, lanes, marks, range, cursor: useView.getState().cursor }, by);
+    if (to === null) return;
+    if ("span" in to) {
+      choosePhase(to.run, to.span);
+      return;
+    }
+    useView.setState({ cursor: to.at, byKeyboard: true });
+    const middle = (range.from + range.to) / 2;
+    if (to.at < range.from || to.at > range.to) gestures.zoom(moved(range, full, to.at - middle));
+  };
+  const keys: BoardGestures = {
+    ...gestures,
+    ...places({ full, change }),
+    of: (key) => {
+      const chart = charts.find((one) => one.key === key);
+      return chart === undefined ? gestures : gesturesOf(chart);
+    },
+    step,
+    compare: (line) => {
+      // Where columns are of something else, nothing is computed per column.
+      if (!(onTime || axis === "step")) return;
+      for (const chart of charts) {
+        const base = baselineOf(line, chart, making);
+        if (base === null) continue;
+        compareTo(base === making.baseline?.key ? null : base);
+        return;
+      }
+    },
+    sync: () =>
+      change(
+        (old) =>
+          old.sync === "off"
+            ? {
+                sync: undefined,
+                metric: old.metric && together(old.metric.map(parseChoice)).map(choiceText),
+              }
+            : { sync: "off" },
+        false,
+      ),
+  };
+
+  const hide = (to: (now: string[]) => string[]) =>
+    change((old) => {
+      const next = to(old.hide ?? []);
+      return { hide: next.length === 0 ? undefined : next };
+    }, false);
+
+  return {
+    axis,
+    onTime,
+    marks,
+    windows,
+    lanes,
+    phase,
+    choosePhase,
+    closePhase: () => change(() => ({ phase: undefined }), false),
+    epochs,
+    lacking: lackingRuns(shown, { axis, align: search.align, epochs }),
+    shown,
+    metrics,
+    phases,
+    defs,
+    charts,
+    choices,
+    chosen: new Set(choices.map((choice) => choice.metric)),
+    gestures: keys,
+    gesturesOf,
+    synced,
+    zoomedIn,
+    live,
+    revision,
+    making,
+    hidden,
+    region: useStable(parseRegion(search.sel)),
+    search,
+    change,
+    // Of what is asked for a range; `part` of all.
+    revisionOf: (of: Range, part: boolean) =>
+      chartRevision({ revision, live, zoomedIn: part, range: of, full }),
+    defaultChoice: search.metric === undefined,
+    compareTo,
+    editCharts: edit,
+    editChart,
+    chooseMetric: (name: string, on: boolean) =>
+      edit((now) => {
+        const rest = now.filter((choice) => choice.metric !== name);
+        return on ? [...rest, plainChoice(name)] : rest;
+      }),
+    // A range on one axis means nothing on another.
+    setAxis: (to: Axis, xmetric?: string) =>
+      change(
+        (old) => ({
+          ...kNoPlace,
+          x: to === "workload" ? undefined : to,
+          xmetric,
+          metric: old.metric && together(old.metric.map(parseChoice)).map(choiceText),
+        }),
+        false,
+      ),
+    resetMetrics: () => change(() => ({ metric: undefined }), false),
+    toggleLine: (key: string) => hide((now) => switched(now, key)),
+    // Only `key` of `all` stays; when it is alone already, all come back. `toggled`: the first click of a
+    // double-click has switched it before.
+    soloLine: (key: string, all: readonly string[], toggled: boolean) =>
+      hide((old) => {
+        const now = toggled ? switched(old, key) : old;
+        const others = all.filter((other) => other !== key);
+        const alone = !now.includes(key) && others.every((other) => now.includes(other));
+        const rest = now.filter((other) => !all.includes(other));
+        return alone ? rest : [...rest, ...others];
+      }),
+  };
+}
+
+export type BoardView = ReturnType<typeof useBoard>;

@@ -1,0 +1,177 @@
+// What a board shows and how, as the address says it: the part that the page of a run and the board of a
+// selection share. Values that mean nothing are left out rather than refused. Pure.
+import type { Smoothing } from "../api/lines";
+import { quoted, unquoted } from "./quote";
+
+// `workload`, `run`: seconds since the start of each; `wall`: UTC; `metric`: another metric's values.
+export type Axis = "workload" | "run" | "wall" | "step" | "epoch" | "metric";
+export const kAxes: readonly Axis[] = ["workload", "run", "wall", "step", "epoch", "metric"];
+
+export type Band = "none" | "range" | "std" | "ci";
+export const kBands: readonly Band[] = ["none", "range", "std", "ci"];
+
+// `by`: workload, experiment, or `param:NAME`, `tag:NAME`.
+export interface Grouping {
+  by: string;
+  show: "mean" | "sum";
+  band: Band;
+}
+
+export interface ViewSearch {
+  from?: number;
+  to?: number;
+  // Charts, as choice.ts writes them; absent for the default choice, one empty word for none.
+  metric?: string[];
+  x?: Axis;
+  // With `x=metric`: which.
+  xmetric?: string;
+  // Zero of the time axes: `step` (the first step) or `epoch:K`.
+  align?: string;
+  smooth?: string;
+  group?: string;
+  // Single runs beneath their groups.
+  singles?: boolean;
+  // Key of the line (a run's id or `group:LABEL`) that the others are compared to.
+  base?: string;
+  compare?: "difference" | "ratio";
+  // Keys of lines that are switched off.
+  hide?: string[];
+  // The region looked into: `from..to` on the axis.
+  sel?: string;
+  // Every chart is zoomed by itself; absent: all share the range.
+  sync?: "off";
+  // The two marked places.
+  a?: number;
+  b?: number;
+  // Where the values are pinned, and after a colon the chart that was clicked: `12.5:loss`.
+  pin?: string;
+  // The phase looked into: `RUN:ID`.
+  phase?: string;
+}
+
+export interface Pin {
+  at: number;
+  chart: string | null;
+}
+
+type Raw = Record<string, unknown>;
+
+const words = (value: unknown): string[] | undefined =>
+  value === undefined ? undefined : (Array.isArray(value) ? value : [value]).map(String);
+
+const one = (value: unknown): string | undefined => words(value)?.[0];
+
+const kSmooth = /^(ema|gaussian|mean):(\d+(?:\.\d+)?(?:e-?\d+)?)$/;
+
+// `ema:0.9` (weight per second or step), `gaussian:12`, `mean:30` (seconds or steps).
+export function parseSmoothing(text: string | undefined): Smoothing | null {
+  const found = kSmooth.exec(text ?? "");
+  if (found === null) return null;
+  const amount = Number(found[2]);
+  const method = found[1] as Smoothing["method"];
+  if (!(amount > 0) || (method === "ema" && amount >= 1)) return null;
+  return { method, amount };
+}
+
+export const smoothingText = (smoothing: Smoothing | null): string | undefined =>
+  smoothing === null ? undefined : `${smoothing.method}:${smoothing.amount}`;
+
+// `workload`, `param:lr~sum`, `experiment~mean~ci`.
+export function parseGrouping(text: string | undefined): Grouping | null {
+  if (text === undefined) return null;
+  const [by = "", ...options] = text.split("~");
+  if (!/^(workload|experiment|(param|tag):.+)$/s.test(by)) return null;
+  const band = kBands.find((one) => options.includes(one)) ?? "range";
+  return { by: unquoted(by), show: options.includes("sum") ? "sum" : "mean", band };
+}
+
+export function groupingText(grouping: Grouping | null): string | undefined {
+  if (grouping === null) return undefined;
+  const parts = [quoted(grouping.by)];
+  if (grouping.show === "sum") parts.push("sum");
+  if (grouping.band !== "range") parts.push(grouping.band);
+  return parts.join("~");
+}
+
+function range(raw: Raw): { from?: number; to?: number } {
+  const [from, to] = [Number(raw.from), Number(raw.to)];
+  const known = raw.from !== undefined && Number.isFinite(from) && Number.isFinite(to) && to > from;
+  return known ? { from, to } : {};
+}
+
+export function parseRegion(text: string | undefined): { from: number; to: number } | null {
+  const [from, to] = (text ?? "").split("..").map(Number);
+  return from !== undefined && to !== undefined && to > from ? { from, to } : null;
+}
+
+// Finite, or nothing.
+function place(value: unknown): number | undefined {
+  const word = one(value);
+  const at = word === undefined || word.trim() === "" ? Number.NaN : Number(word);
+  return Number.isFinite(at) ? at : undefined;
+}
+
+export function parsePin(text: string | undefined): Pin | null {
+  const colon = text?.indexOf(":") ?? -1;
+  const at = place(colon < 0 ? text : text?.slice(0, colon));
+  if (at === undefined) return null;
+  return { at, chart: colon < 0 ? null : (text?.slice(colon + 1) ?? null) };
+}
+
+export const pinText = (pin: Pin | null): string | undefined =>
+  pin === null ? undefined : pin.chart === null ? String(pin.at) : `${pin.at}:${pin.chart}`;
+
+export function parsePhase(text: string | undefined): { run: string; id: string } | null {
+  const found = /^([0-9a-f]+):(.+)$/s.exec(text ?? "");
+  return found === null ? null : { run: found[1] as string, id: found[2] as string };
+}
+
+export const regionText = (region: { from: number; to: number } | null): string | undefined =>
+  region === null ? undefined : `${rounded(region).from}..${rounded(region).to}`;
+
+// What means a place or a range on one axis, and nothing on another.
+export const kNoPlace = {
+  from: undefined,
+  to: undefined,
+  sel: undefined,
+  a: undefined,
+  b: undefined,
+  pin: undefined,
+} as const;
+
+// A millionth of a second, or of a shorter range (a metric as axis may be of any size), is finer than any pixel.
+export function rounded(range: { from: number; to: number }): { from: number; to: number } {
+  return { from: roundedPlace(range.from, range), to: roundedPlace(range.to, range) };
+}
+
+export function roundedPlace(at: number, { from, to }: { from: number; to: number }): number {
+  const digits = Math.min(100, Math.max(6, 5 - Math.floor(Math.log10(to - from))));
+  return Number(at.toFixed(digits));
+}
+
+export function viewSearch(raw: Raw): ViewSearch {
+  const axis = kAxes.find((one) => one === raw.x);
+  const smooth = parseSmoothing(one(raw.smooth));
+  const group = parseGrouping(one(raw.group));
+  const out: Record<string, unknown> = {
+    ...range(raw),
+    metric: words(raw.metric),
+    x: axis === "workload" ? undefined : axis,
+    xmetric: axis === "metric" ? one(raw.xmetric) : undefined,
+    align: /^(step|epoch:\d+)$/.test(one(raw.align) ?? "") ? one(raw.align) : undefined,
+    smooth: smoothingText(smooth),
+    group: groupingText(group),
+    singles: group !== null && String(raw.singles) === "true" ? true : undefined,
+    base: one(raw.base),
+    compare: ["difference", "ratio"].find((word) => word === raw.compare),
+    hide: words(raw.hide),
+    sel: parseRegion(one(raw.sel)) === null ? undefined : one(raw.sel),
+    sync: raw.sync === "off" ? "off" : undefined,
+    a: place(raw.a),
+    b: place(raw.b),
+    pin: parsePin(one(raw.pin)) === null ? undefined : one(raw.pin),
+    phase: parsePhase(one(raw.phase)) === null ? undefined : one(raw.phase),
+  };
+  for (const key of Object.keys(out)) if (out[key] === undefined) delete out[key];
+  return out as ViewSearch;
+}

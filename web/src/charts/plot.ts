@@ -1,0 +1,78 @@
+// Where the plot lies in a chart, and the plain marks that every chart is made of. Pure.
+import type { FontMetrics } from "./font";
+import type { Mark, Rect } from "./marks";
+import type { ChartSpec, ChartStyle } from "./spec";
+
+export const kInsets = { left: 40, right: 116, top: 8, bottom: 22 };
+export const kTextSize = 11;
+const kTitleRoom = 20;
+
+export function plotRect(width: number, height: number): Rect {
+  return inset({ x: 0, y: 0, width, height }, kInsets);
+}
+
+export function inset(rect: Rect, by: typeof kInsets): Rect {
+  return {
+    x: rect.x + by.left,
+    y: rect.y + by.top,
+    width: Math.max(10, rect.width - by.left - by.right),
+    height: Math.max(10, rect.height - by.top - by.bottom),
+  };
+}
+
+export const textSizeOf = (style: ChartStyle | undefined) => style?.textSize ?? kTextSize;
+
+// The page's own style keeps the page's margins; others grow with the text and need no room for names that
+// stand elsewhere. `legendRows`: of a legend on top.
+export function plotOf(spec: ChartSpec, legendRows = 0): Rect {
+  const { style } = spec;
+  const scale = textSizeOf(style) / kTextSize;
+  const ends = (style?.legend ?? "ends") === "ends";
+  const title = style?.title ? kTitleRoom : 0;
+  const second = spec.unit2 === undefined ? 16 : kInsets.left;
+  return inset(
+    { x: 0, y: 0, width: spec.width, height: spec.height },
+    {
+      left: kInsets.left * scale,
+      right: (ends ? kInsets.right : second) * scale,
+      top: (kInsets.top + title + legendRows * 16) * scale,
+      bottom: kInsets.bottom * scale,
+    },
+  );
+}
+
+export function hairline(plot: Rect, y: number, colour: string): Mark {
+  // A row in the middle between two must not depend on the last bit of how it was computed.
+  const at = Math.round(y + 1e-6) + 0.5;
+  const points = Float64Array.of(plot.x, at, plot.x + plot.width, at);
+  return { kind: "line", points, colour, width: 1, dash: [] };
+}
+
+export interface At {
+  x: number;
+  y: number;
+  colour: string;
+  anchor?: "start" | "middle" | "end";
+  weight?: number;
+  size?: number;
+  turned?: boolean;
+}
+
+export function text(content: string, at: At): Mark {
+  return { kind: "text", text: content, size: kTextSize, weight: 400, anchor: "start", ...at };
+}
+
+// The title of a figure, and its unit after it. On the page both are text beside the picture.
+export function titleMarks(
+  { style, theme }: Pick<ChartSpec, "style" | "theme">,
+  unit: string,
+  font: FontMetrics,
+): Mark[] {
+  if (!style?.title) return [];
+  const size = textSizeOf(style) * 1.1;
+  const at = { x: 0.65 * size, y: 1.4 * size, size };
+  const title = text(style.title, { ...at, colour: theme.ink1, weight: 600 });
+  if (unit === "") return [title];
+  const x = at.x + font.width(style.title, size, 600) + size / 2;
+  return [title, text(unit, { ...at, x, colour: theme.ink2 })];
+}

@@ -1,0 +1,272 @@
+// The figure workshop: how a chart leaves the page, with a preview that is the figure itself.
+
+import { useEffect, useMemo, useRef, useState } from "react";
+import { urlOf } from "../api/client";
+import { download } from "../app/download";
+import { Choice, NumberField } from "../app/fields";
+import { drawnCsv } from "./csv";
+import { type Figure, type FigureSource, makeFigure, pixelsOf, previewOf, svgOf } from "./figure";
+import { type FigureOptions, kPresets, optionsOf } from "./presets";
+
+export interface WorkshopProps {
+  // Starts every file's name.
+  name: string;
+  source: FigureSource;
+  // The runs whose points stand behind the chart, for a CSV of all of them.
+  full: { run: string; label: string; metric: string }[];
+  close: () => void;
+}
+
+type Format = "pdf" | "svg" | "png" | "jpeg" | "csv";
+const kFormats: readonly (readonly [Format, string])[] = [
+  ["pdf", "PDF, vectors"],
+  ["svg", "SVG, vectors"],
+  ["png", "PNG, 300 dpi"],
+  ["jpeg", "JPEG, 300 dpi"],
+  ["csv", "CSV, as drawn"],
+];
+
+async function fileOf(format: Format, figure: Figure, source: FigureSource): Promise<Blob> {
+  switch (format) {
+    case "pdf":
+      return (await import("./pdf")).pdfOf(figure);
+    case "svg":
+      return new Blob([await svgOf(figure)], { type: "image/svg+xml" });
+    case "csv":
+      return new Blob([drawnCsv(source.lines, source.xName)], { type: "text/csv" });
+    default:
+      return pixelsOf(figure, `image/${format}`);
+  }
+}
+
+const safe = (name: string) => name.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0, 80) || "figure";
+
+export function Workshop({ name, source, full, close }: WorkshopProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [preset, setPreset] = useState("screen");
+  const [options, setOptions] = useState<FigureOptions>(() => optionsOf(kPresets[0] as never));
+  const [said, setSaid] = useState("");
+  useEffect(() => dialog.current?.showModal(), []);
+  const figure = useMemo(() => makeFigure(source, options), [source, options]);
+  const set = (part: Partial<FigureOptions>) => setOptions((now) => ({ ...now, ...part }));
+  const act = (doing: Promise<string>) =>
+    void doing
+      .then(setSaid)
+      .catch((reason: unknown) => setSaid(reason instanceof Error ? reason.message : "It failed."));
+  const save = async (format: Format) => {
+    const file = `${safe(name)}.${format === "jpeg" ? "jpg" : format}`;
+    download(await fileOf(format, figure, source), file);
+    return `${file} was made.`;
+  };
+  return (
+    <dialog
+      ref={dialog}
+      className="dialog workshop"
+      onClose={close}
+      aria-label={`Export ${name}`}
+      data-testid="workshop"
+    >
+      <header>
+        <h2>Export {name}</h2>
+        <button type="button" className="button" onClick={() => dialog.current?.close()}>
+          Close
+        </button>
+      </header>
+      <div className="dialog-body workshop-body">
+        <div className="form">
+          <Choice
+            label="Size"
+            value={preset}
+            options={kPresets.map(({ key, label }) => [key, label] as const)}
+            change={(key) => {
+              const found = kPresets.find((one) => one.key === key);
+              setPreset(key);
+              if (found) setOptions((now) => ({ ...optionsOf(found), title: now.title }));
+            }}
+          />
+          <Sizes options={options} set={set} />
+          <Choice
+            label="Names"
+            value={options.legend}
+            options={[
+              ["ends", "at the lines' ends"],
+              ["top", "in a row above"],
+              ["none", "none"],
+            ]}
+            change={(legend) => set({ legend })}
+          />
+          <Choice
+            label="Colours"
+            value={options.palette}
+            options={[
+              ["corral", "as on the page"],
+              ["okabe-ito", "Okabe and Ito"],
+              ["tol", "Tol, bright"],
+            ]}
+            change={(palette) => set({ palette })}
+          />
+          <label className="form-line">
+            <span>Title</span>
+            <input
+              type="text"
+              value={options.title}
+              onChange={(event) => set({ title: event.currentTarget.value })}
+            />
+          </label>
+          <Switch
+            label="Monochrome"
+            on={options.monochrome}
+            set={(monochrome) => set({ monochrome })}
+          />
+          <Switch label="Markers" on={options.markers} set={(markers) => set({ markers })} />
+          <Switch label="Dark" on={options.dark} set={(dark) => set({ dark })} />
+          <div className="form-row wrap">
+            {kFormats.map(([format, words]) => (
+              <button
+                key={format}
+                type="button"
+                className="button"
+                data-testid={`export-${format}`}
+                onClick={() => act(save(format))}
+              >
+                {words}
+              </button>
+            ))}
+          </div>
+          <div className="form-row wrap">
+            {kCopies.map(([format, words]) => (
+              <button
+                key={format}
+                type="button"
+                className="button"
+                data-testid={`copy-${format}`}
+                onClick={() => act(copy(format, figure, source))}
+              >
+                {words}
+              </button>
+            ))}
+          </div>
+          <FullData full={full} />
+          <p className="quiet" role="status">
+            {said}
+          </p>
+        </div>
+        <div>
+          <Preview figure={figure} />
+          <p className="quiet mono cut" title={`SHA-256 of the drawn numbers: ${figure.hash}`}>
+            data {figure.hash.slice(0, 16)}
+          </p>
+        </div>
+      </div>
+    </dialog>
+  );
+}
+
+type Copied = "png" | "svg" | "csv";
+const kCopies: readonly (readonly [Copied, string])[] = [
+  ["png", "Copy picture"],
+  ["svg", "Copy SVG"],
+  ["csv", "Copy CSV"],
+];
+const kCopiedWords: Record<Copied, string> = {
+  png: "The picture is in the clipboard.",
+  svg: "The SVG's text is in the clipboard.",
+  csv: "The drawn numbers are in the clipboard.",
+};
+
+async function copy(format: Copied, figure: Figure, source: FigureSource): Promise<string> {
+  if (navigator.clipboard === undefined || typeof ClipboardItem === "undefined")
+    return "This browser lets no page use the clipboard here; download it instead.";
+  // The promise goes along, or the browser would take the click for long past once the picture is made.
+  if (format === "png") {
+    const png = pixelsOf(figure, "image/png");
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": png })]);
+  } else {
+    const text = fileOf(format, figure, source).then(
+      async (file) => new Blob([await file.text()], { type: "text/plain" }),
+    );
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": text })]);
+  }
+  return kCopiedWords[format];
+}
+
+interface PartProps {
+  options: FigureOptions;
+  set: (part: Partial<FigureOptions>) => void;
+}
+
+function Sizes({ options, set }: PartProps) {
+  const { width, height, textSize, lineWidth } = options;
+  const within = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value));
+  return (
+    <>
+      <div className="form-line">
+        <span>Width, height (pt)</span>
+        <span className="form-pair">
+          <NumberField
+            label="Width"
+            value={width}
+            change={(v) => set({ width: within(v, 80, 4000) })}
+          />
+          <NumberField
+            label="Height"
+            value={height}
+            change={(v) => set({ height: within(v, 60, 4000) })}
+          />
+        </span>
+      </div>
+      <div className="form-line">
+        <span>Text, lines (pt)</span>
+        <span className="form-pair">
+          <NumberField
+            label="Text size"
+            value={textSize}
+            change={(v) => set({ textSize: within(v, 4, 72) })}
+          />
+          <NumberField
+            label="Line width"
+            value={lineWidth}
+            change={(v) => set({ lineWidth: within(v, 0.1, 10) })}
+          />
+        </span>
+      </div>
+    </>
+  );
+}
+
+function Switch({ label, on, set }: { label: string; on: boolean; set: (on: boolean) => void }) {
+  return (
+    <label className="form-check">
+      <input type="checkbox" checked={on} onChange={(event) => set(event.currentTarget.checked)} />
+      <span>{label}</span>
+    </label>
+  );
+}
+
+function FullData({ full }: { full: WorkshopProps["full"] }) {
+  return (
+    <details>
+      <summary>All points as CSV</summary>
+      {full.map(({ run, label, metric }) => (
+        <p key={`${run} ${metric}`}>
+          <a
+            className="link"
+            download
+            href={urlOf(`/runs/${run}/export?format=csv&metric=${encodeURIComponent(metric)}`)}
+          >
+            {label}: {metric}
+          </a>
+        </p>
+      ))}
+    </details>
+  );
+}
+
+// As an image, so that nothing in it can run or style the page.
+function Preview({ figure }: { figure: Figure }) {
+  const url = useMemo(
+    () => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(previewOf(figure))}`,
+    [figure],
+  );
+  return <img src={url} alt="The figure as it will be" data-testid="export-preview" />;
+}

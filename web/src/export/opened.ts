@@ -1,0 +1,51 @@
+// Files that are opened on the page: Corral's share files lead to their board, radT's are shown as they are.
+import { useNavigate } from "@tanstack/react-router";
+import { create } from "zustand";
+import type { RadtChart } from "./radt";
+import { readShare } from "./share";
+
+export interface Opened {
+  name: string;
+  charts: readonly RadtChart[];
+}
+
+interface OpenedState {
+  file: Opened | null;
+  // What is wrong with the one that was dropped last.
+  wrong: string;
+}
+
+export const useOpened = create<OpenedState>(() => ({ file: null, wrong: "" }));
+
+export const closeOpened = () => useOpened.setState({ file: null, wrong: "" });
+
+function parsed(text: string): { value: unknown } | { wrong: string } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch (error) {
+    return { wrong: `This is no JSON, so no share file: ${(error as Error).message}.` };
+  }
+}
+
+// Opens a file; the answer says what is wrong with it, "" when nothing is.
+export function useOpenFile(): (file: File) => Promise<string> {
+  const navigate = useNavigate();
+  return async (file) => {
+    const read = parsed(await file.text());
+    if ("wrong" in read) return read.wrong;
+    if (Array.isArray(read.value)) {
+      const { RadtError, readRadt } = await import("./radt");
+      try {
+        useOpened.setState({ file: { name: file.name, charts: readRadt(read.value) }, wrong: "" });
+        return "";
+      } catch (error) {
+        if (!(error instanceof RadtError)) throw error;
+        return `${file.name} is not as radT's page writes it: ${error.message}.`;
+      }
+    }
+    const share = readShare(read.value);
+    if ("wrong" in share) return share.wrong;
+    await navigate({ to: share.path });
+    return "";
+  };
+}

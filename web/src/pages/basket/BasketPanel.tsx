@@ -1,0 +1,172 @@
+// The basket at the foot of the side panel: what is selected, by experiment and workload, each with a way to take
+// it out again. It grows upwards over the list above, so that nothing one points at moves.
+import { Link } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import { Chevron, Cross } from "../../app/icons";
+import { middleEllipsis } from "../../format/text";
+import { formatCount, plural } from "../../format/units";
+import {
+  type BasketGroup,
+  boardOf,
+  clearBasket,
+  countOf,
+  grouped,
+  removeRuns,
+  useBasket,
+} from "../../state/basket";
+import { BoardLink } from "./BoardLink";
+import { UndoToast } from "./UndoToast";
+
+const kMostOpen = 12;
+const kMostListed = 50;
+
+export function BasketPanel() {
+  const basket = useBasket((state) => state.basket);
+  const groups = useMemo(() => grouped(basket), [basket]);
+  const count = countOf(basket);
+  const [shown, setShown] = useState(true);
+  return (
+    <section className="basket" aria-label="Selection" data-testid="basket">
+      <h2 className="section-title">
+        <button
+          type="button"
+          className="basket-fold"
+          aria-expanded={shown}
+          onClick={() => setShown(!shown)}
+        >
+          <Chevron open={shown} />
+          Selection
+        </button>
+        <span className={count > 0 ? "accent" : ""} data-testid="basket-count">
+          {plural(count, "run")}
+        </span>
+      </h2>
+      {shown && count === 0 && <p className="row quiet">Tick runs to compare them.</p>}
+      {shown && count > 0 && (
+        <div className="basket-list">
+          {groups.map((group) => (
+            <Group key={group.id} group={group} open={count <= kMostOpen} />
+          ))}
+        </div>
+      )}
+      {count > 0 && (
+        <div className="basket-actions">
+          <BoardLink selection={boardOf(basket)} className="button primary" testid="compare">
+            Compare {plural(count, "run")}
+          </BoardLink>
+          <button type="button" className="button" onClick={clearBasket} data-testid="basket-clear">
+            Clear
+          </button>
+        </div>
+      )}
+      <UndoToast />
+    </section>
+  );
+}
+
+function Remove({ what, ids }: { what: string; ids: () => string[] }) {
+  return (
+    <button
+      type="button"
+      className="icon-button small"
+      aria-label={`Take ${what} out`}
+      title={`Take ${what} out`}
+      data-testid="basket-remove"
+      onClick={() => removeRuns(ids())}
+    >
+      <Cross />
+    </button>
+  );
+}
+
+type GroupWorkload = BasketGroup["workloads"][number];
+const idsOf = (workloads: readonly GroupWorkload[]) =>
+  workloads.flatMap((workload) => workload.runs.map((run) => run.id));
+
+function Group({ group, open }: { group: BasketGroup; open: boolean }) {
+  const named = group.workloads.filter((workload) => workload.name !== null);
+  const own = group.workloads.filter((workload) => workload.name === null);
+  const ownRuns = own.flatMap((workload) => workload.runs);
+  return (
+    <div data-testid="basket-experiment">
+      <div className="row">
+        <Link
+          to="/experiments/$id"
+          params={{ id: group.id }}
+          className="cut name"
+          title={group.name}
+        >
+          <b>{group.name}</b>
+        </Link>
+        <span className="count">{formatCount(group.count)}</span>
+        <Remove what={`experiment ${group.name}`} ids={() => idsOf(group.workloads)} />
+      </div>
+      {named.slice(0, kMostListed).map((workload) => (
+        <Runs
+          key={workload.id}
+          title={workload.name ?? ""}
+          about={workload.whole ? "whole" : ""}
+          runs={workload.runs}
+          open={open}
+        />
+      ))}
+      <More of="workload" count={named.length - kMostListed} />
+      {ownRuns.length > 0 && <Runs title="on their own" about="" runs={ownRuns} open={open} own />}
+    </div>
+  );
+}
+
+function More({ of, count }: { of: string; count: number }) {
+  return count > 0 ? <p className="row indent quiet">and {plural(count, `more ${of}`)}</p> : null;
+}
+
+interface RunsProps {
+  title: string;
+  about: string;
+  runs: { id: string; name: string }[];
+  open: boolean;
+  own?: boolean;
+}
+
+function Runs({ title, about, runs, open: atFirst, own = false }: RunsProps) {
+  const [chosen, setChosen] = useState<boolean | null>(null);
+  const open = chosen ?? atFirst;
+  return (
+    <div data-testid="basket-workload">
+      <div className="row indent">
+        <button
+          type="button"
+          aria-label={own ? "Runs on their own" : `Runs of workload ${title}`}
+          aria-expanded={open}
+          onClick={() => setChosen(!open)}
+        >
+          <Chevron open={open} />
+        </button>
+        <span className={own ? "cut quiet" : "cut name"} title={own ? undefined : title}>
+          {title}
+        </span>
+        {about !== "" && <span className="quiet">{about}</span>}
+        <span className="count">{formatCount(runs.length)}</span>
+        <Remove
+          what={own ? "the runs on their own" : `workload ${title}`}
+          ids={() => runs.map((run) => run.id)}
+        />
+      </div>
+      {open &&
+        runs.slice(0, kMostListed).map((run) => (
+          <div
+            key={run.id}
+            className="row indent-2"
+            data-testid="basket-run"
+            data-basket-run={run.id}
+          >
+            <Link to="/runs/$id" params={{ id: run.id }} className="cut name" title={run.name}>
+              {middleEllipsis(run.name, 28)}
+            </Link>
+            <Remove what={run.name} ids={() => [run.id]} />
+          </div>
+        ))}
+      {open && <More of="run" count={runs.length - kMostListed} />}
+    </div>
+  );
+}

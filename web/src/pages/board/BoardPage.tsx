@@ -1,0 +1,154 @@
+// `/board`: charts of any selection of runs and workloads, within and across experiments.
+import { useQueries } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { runsOfWorkload, useOtherRuns } from "../../api/queries";
+import type { Run, RunDetail } from "../../api/types";
+import { Failing, Loading, Notice } from "../../app/Notice";
+import { Shell } from "../../app/Shell";
+import type { BoardSearch } from "../../app/search";
+import { placeWords } from "../../board/axis";
+import { BoardBody } from "../../board/BoardBody";
+import { MetricList } from "../../board/MetricList";
+import { colourSlots } from "../../board/model";
+import { useKeys } from "../../board/pointer";
+import { type Reader, Readout } from "../../board/Readout";
+import { BoardToolbar } from "../../board/Toolbar";
+import { useBoard, useStable } from "../../board/useBoard";
+import { plural } from "../../format/units";
+import { clearView } from "../../state/view";
+import { SelectionPanel } from "./SelectionPanel";
+import { type BoardChange, useBoardAddress } from "./useBoardAddress";
+
+export function BoardPage() {
+  const { search, change, error, retry } = useBoardAddress();
+  useEffect(() => {
+    document.title = "Board · Corral";
+    return () => {
+      document.title = "Corral";
+      clearView();
+    };
+  }, []);
+  if (search === null) {
+    return (
+      <Frame>
+        {error ? <Failing error={error} retry={retry} /> : <Loading what="the board" />}
+      </Frame>
+    );
+  }
+  if ((search.run?.length ?? 0) + (search.workload?.length ?? 0) === 0) {
+    return (
+      <Frame>
+        <Notice>
+          <p>No run is selected.</p>
+          <p>
+            Tick runs or workloads in the <Link to="/">list of runs</Link>, then compare them here.
+          </p>
+        </Notice>
+      </Frame>
+    );
+  }
+  return <Selected search={search} change={change} />;
+}
+
+function Crumb() {
+  return <span aria-current="page">Board</span>;
+}
+
+function Frame({ children }: { children: ReactNode }) {
+  return (
+    <Shell
+      crumbs={[<RunsLink key="runs" />, <Crumb key="board" />]}
+      panel={null}
+      toolbar={<h1>Board</h1>}
+      footer={null}
+    >
+      {children}
+    </Shell>
+  );
+}
+
+const RunsLink = () => <Link to="/">Runs</Link>;
+
+// The runs of the selected workloads, and the place of every run among its workload's: the colour it prefers.
+function useWorkloads(ids: readonly string[]) {
+  return useQueries({
+    queries: ids.map((id) => runsOfWorkload(id)),
+    combine: (answers) => ({
+      pending: answers.some((answer) => answer.isPending),
+      runs: answers.flatMap((answer): Run[] => answer.data?.runs ?? []),
+    }),
+  });
+}
+
+function byStart(a: Run, b: Run): number {
+  const [x, y] = [BigInt(a.start_ns), BigInt(b.start_ns)];
+  return x < y ? -1 : x > y ? 1 : a.id < b.id ? -1 : 1;
+}
+
+function useSelected(search: BoardSearch) {
+  const workloads = useWorkloads(search.workload ?? []);
+  const ids = useStable([
+    ...new Set([...workloads.runs.toSorted(byStart).map((run) => run.id), ...(search.run ?? [])]),
+  ]);
+  const found = useOtherRuns(ids);
+  // An address may name one run by two of its names.
+  const runs = found.filter((run, i) => found.findIndex((one) => one.id === run.id) === i);
+  const own = useWorkloads([...new Set(runs.map((run) => run.workload_id))]);
+  const slots = useMemo(() => {
+    const place = (run: RunDetail) =>
+      own.runs
+        .filter((other) => other.workload_id === run.workload_id)
+        .toSorted(byStart)
+        .findIndex((other) => other.id === run.id);
+    return colourSlots(runs.map((run) => Math.max(0, place(run))));
+  }, [runs, own.runs]);
+  return { runs, slots, pending: workloads.pending || found.length < ids.length };
+}
+
+interface SelectedProps {
+  search: BoardSearch;
+  change: (part: (old: BoardSearch) => BoardChange, replace: boolean) => void;
+}
+
+function Selected({ search, change }: SelectedProps) {
+  const { runs, slots, pending } = useSelected(search);
+  const view = useBoard({ runs, slots, search, change });
+  const reader = useRef<Reader | null>(null);
+  useKeys(view.gestures, view.region !== null);
+  return (
+    <Shell
+      crumbs={[<RunsLink key="runs" />, <Crumb key="board" />]}
+      panel={
+        <>
+          <SelectionPanel runs={view.shown} search={search} change={change} />
+          <MetricList
+            charts={view.defs}
+            shown={view.chosen}
+            pending={view.metrics.pending || pending}
+            error={view.metrics.error}
+            choose={view.chooseMetric}
+            reset={view.defaultChoice ? null : view.resetMetrics}
+          />
+        </>
+      }
+      toolbar={<BoardToolbar view={view} />}
+      footer={
+        <>
+          <Readout reader={reader} place={placeWords(view.axis, view.gestures.range)} />
+          <span>{plural(view.shown.length, "run")}</span>
+        </>
+      }
+    >
+      <div className="content">
+        <div className="board">
+          {pending && runs.length === 0 ? (
+            <Loading what="the runs" />
+          ) : (
+            <BoardBody view={view} reader={reader} />
+          )}
+        </div>
+      </div>
+    </Shell>
+  );
+}

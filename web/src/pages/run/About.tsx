@@ -1,0 +1,282 @@
+// Everything recorded about a run, on one page: facts, params, tags, machine, its metrics with their statistics,
+// phases, events and notes, and what could not be measured, with the reason.
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { sendJson } from "../../api/client";
+import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
+import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
+import { Scrolling } from "../../app/Scrolling";
+import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
+import { formatCount, formatValue } from "../../format/units";
+
+export interface AboutProps {
+  run: RunDetail;
+  metrics: readonly Metric[];
+  phases: readonly Phase[];
+}
+
+export function About({ run, metrics, phases }: AboutProps) {
+  return (
+    <div className="about" data-testid="about">
+      <Notes run={run} />
+      <Pairs title="Params" entries={Object.entries(run.params)} />
+      <Pairs title="Tags" entries={Object.entries(run.tags)} />
+      <Pairs title="Environment" entries={Object.entries(run.info)} />
+      <Metrics metrics={metrics} />
+      <Phases phases={phases} />
+      <Events run={run} />
+      <Pairs
+        title="Not available"
+        entries={run.unavailable.map(({ source, reason }) => [source, reason])}
+      />
+    </div>
+  );
+}
+
+function Section({
+  title,
+  count,
+  children,
+}: {
+  title: string;
+  count: number;
+  children: ReactNode;
+}) {
+  return (
+    <section aria-label={title}>
+      <div className="line-head">
+        <h2>{title}</h2>
+        <span className="unit">{formatCount(count)}</span>
+      </div>
+      {children}
+    </section>
+  );
+}
+
+export function words(key: string, value: Plain | undefined): string {
+  if (value === null || value === undefined) return "–";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number")
+    return /bytes$/.test(key) ? formatValue(value, "B") : String(value);
+  return value;
+}
+
+function Pairs({ title, entries }: { title: string; entries: [string, Plain][] }) {
+  if (entries.length === 0) return null;
+  return (
+    <Section title={title} count={entries.length}>
+      <dl className="facts wide">
+        {entries.map(([key, value]) => (
+          <div key={key} style={{ display: "contents" }}>
+            <dt className="cut" title={key}>
+              {key}
+            </dt>
+            <dd>{words(key, value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  );
+}
+
+interface Column<T> {
+  name: string;
+  cell: (row: T) => string;
+  left?: boolean;
+}
+
+function Rows<T>(at: { label: string; columns: Column<T>[]; rows: readonly T[]; most: number }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? at.rows : at.rows.slice(0, at.most);
+  return (
+    <>
+      <Scrolling className="inspect-table" label={at.label}>
+        <table className="table" aria-label={at.label}>
+          <thead>
+            <tr>
+              {at.columns.map(({ name, left }) => (
+                <th key={name} scope="col" className={left ? "left" : ""}>
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((row, i) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
+              <tr key={i}>
+                {at.columns.map(({ name, cell, left }) => (
+                  <td key={name} className={left ? "left" : ""}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+      {shown.length < at.rows.length && (
+        <button type="button" className="link" onClick={() => setAll(true)}>
+          all {formatCount(at.rows.length)}
+        </button>
+      )}
+    </>
+  );
+}
+
+const kMetricColumns: Column<Metric>[] = [
+  { name: "metric", cell: (m) => m.name, left: true },
+  { name: "source", cell: (m) => m.source || (m.owner === "workload" ? "host" : ""), left: true },
+  { name: "points", cell: (m) => formatCount(m.points) },
+  { name: "last", cell: (m) => formatValue(finite(m.last), m.unit, 4) },
+  { name: "least", cell: (m) => formatValue(finite(m.min), m.unit, 4) },
+  { name: "mean", cell: (m) => formatValue(finite(m.mean), m.unit, 4) },
+  { name: "greatest", cell: (m) => formatValue(finite(m.max), m.unit, 4) },
+  { name: "not finite", cell: (m) => (m.nan === 0 ? "" : formatCount(m.nan)) },
+];
+
+function Metrics({ metrics }: { metrics: readonly Metric[] }) {
+  if (metrics.length === 0) return null;
+  return (
+    <Section title="Metrics" count={metrics.length}>
+      <Rows label="Metrics" columns={kMetricColumns} rows={metrics} most={20} />
+    </Section>
+  );
+}
+
+interface PhaseSum {
+  name: string;
+  lane: string;
+  count: number;
+  total: number;
+  least: number;
+  greatest: number;
+}
+
+// Per name and lane; "epoch 1" and "epoch 2" are one kind of phase.
+export function sumPhases(phases: readonly Phase[]): PhaseSum[] {
+  const sums = new Map<string, PhaseSum>();
+  for (const phase of phases) {
+    if (phase.end_ns === null) continue;
+    const took = secondsSince(phase.end_ns, BigInt(phase.start_ns));
+    const name = phase.name.replace(/[\s_-]*\d+$/, "");
+    const key = `${phase.lane}\n${name}`;
+    const sum = sums.get(key);
+    if (sum === undefined) {
+      const { lane } = phase;
+      sums.set(key, { name, lane, count: 1, total: took, least: took, greatest: took });
+      continue;
+    }
+    sum.count++;
+    sum.total += took;
+    sum.least = Math.min(sum.least, took);
+    sum.greatest = Math.max(sum.greatest, took);
+  }
+  return [...sums.values()].sort((a, b) => b.total - a.total);
+}
+
+const kPhaseColumns: Column<PhaseSum>[] = [
+  { name: "phase", cell: (p) => p.name, left: true },
+  { name: "lane", cell: (p) => p.lane, left: true },
+  { name: "n", cell: (p) => formatCount(p.count) },
+  { name: "total", cell: (p) => formatDuration(p.total) },
+  { name: "mean", cell: (p) => formatDuration(p.total / p.count) },
+  { name: "shortest", cell: (p) => formatDuration(p.least) },
+  { name: "longest", cell: (p) => formatDuration(p.greatest) },
+];
+
+function Phases({ phases }: { phases: readonly Phase[] }) {
+  const sums = sumPhases(phases);
+  if (sums.length === 0) return null;
+  return (
+    <Section title="Phases" count={phases.length}>
+      <Rows label="Phases" columns={kPhaseColumns} rows={sums} most={20} />
+    </Section>
+  );
+}
+
+function Events({ run }: { run: RunDetail }) {
+  const answer = useQuery(eventsQuery(run.id));
+  const events = answer.data?.events ?? [];
+  if (events.length === 0) return null;
+  const origin = BigInt(run.start_ns);
+  const columns: Column<RunEvent>[] = [
+    { name: "run time", cell: (e) => formatClock(secondsSince(e.time_ns, origin), 0.1) },
+    { name: "event", cell: (e) => e.name, left: true },
+    {
+      name: "details",
+      cell: (e) =>
+        Object.entries(e.attributes)
+          .map(([key, value]) => `${key} ${words(key, value)}`)
+          .join(", "),
+      left: true,
+    },
+    { name: "from", cell: (e) => (e.origin === "corral" ? "collector" : e.origin), left: true },
+  ];
+  return (
+    <Section title="Events" count={events.length}>
+      <Rows label="Events" columns={columns} rows={events} most={30} />
+    </Section>
+  );
+}
+
+function Notes({ run }: { run: RunDetail }) {
+  const client = useQueryClient();
+  const answer = useQuery(notesQuery(run.id));
+  const [text, setText] = useState("");
+  const [failed, setFailed] = useState<string | null>(null);
+  const notes = answer.data?.notes ?? [];
+  const act = (doing: Promise<unknown>) =>
+    doing
+      .then(() => setFailed(null))
+      .catch((reason: unknown) => setFailed(reason instanceof Error ? reason.message : "failed"))
+      .finally(() => void client.invalidateQueries({ queryKey: ["notes", run.id] }));
+  const origin = BigInt(run.start_ns);
+  return (
+    <Section title="Notes" count={notes.length}>
+      {notes.map((note) => (
+        <p key={note.id} className="note">
+          <span className="quiet" title={formatExactMoment(note.created_ns)}>
+            {note.time_ns === null ? "run" : formatClock(secondsSince(note.time_ns, origin), 0.1)}
+          </span>
+          <span>{note.text}</span>
+          <button
+            type="button"
+            className="icon-button small"
+            aria-label="Delete the note"
+            title="Delete the note"
+            onClick={() => void act(sendJson("DELETE", `/runs/${run.id}/notes/${note.id}`))}
+          >
+            ×
+          </button>
+        </p>
+      ))}
+      <form
+        className="finder"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (text.trim() === "") return;
+          void act(sendJson("POST", `/runs/${run.id}/notes`, { time_ns: null, text }));
+          setText("");
+        }}
+      >
+        <input
+          type="text"
+          placeholder="A note about this run"
+          aria-label="A note about this run"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+        <button type="submit" className="button">
+          Add
+        </button>
+      </form>
+      {failed !== null && (
+        <p className="quiet" role="alert">
+          {failed}
+        </p>
+      )}
+    </Section>
+  );
+}

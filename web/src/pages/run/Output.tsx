@@ -1,0 +1,293 @@
+// All that a run wrote, read in pieces around the place one looks at: the end first, earlier output as one
+// scrolls up, later as one scrolls down; found lines by the server's search. A gigabyte of it is never loaded.
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react";
+import { getJson } from "../../api/client";
+import type { LogPage } from "../../api/types";
+import { formatCount, formatValue } from "../../format/units";
+import { addChunks, emptyLog, type Log } from "./log";
+
+export interface OutputProps {
+  run: string;
+  running: boolean;
+  revision: number;
+  find: string | undefined;
+  setFind: (text: string | undefined) => void;
+}
+
+interface Page extends LogPage {
+  prev?: string | null;
+}
+
+// Pieces in order; only so many are kept, the far ones are let go.
+interface Pieces {
+  pages: Page[];
+  // There is more before the first, and after the last.
+  prev: string | null;
+  next: string | null;
+  atEnd: boolean;
+}
+
+const kTail = 4;
+const kPage = 4;
+const kMostPages = 8;
+
+const ask = (run: string, query: Record<string, string | number>, signal: AbortSignal) =>
+  getJson<Page>(`/runs/${run}/logs`, query, signal);
+
+function linesOf(pieces: Pieces): Log {
+  return pieces.pages.reduce(
+    (log, page) => addChunks(log, page.chunks, page.gaps, Number.POSITIVE_INFINITY),
+    emptyLog(),
+  );
+}
+
+// The place to look at: the end, or where a found line begins.
+function usePieces(run: string, at: string | null, revision: number) {
+  const [pieces, setPieces] = useState<Pieces | null>(null);
+  const [error, setError] = useState<Error | null>(null);
+  const busy = useRef(false);
+  // Which place the answer under way is of: what was asked for before a jump is not of it.
+  const turn = useRef(0);
+  const latest = useRef(pieces);
+  latest.current = pieces;
+  const read = useCallback(
+    async (query: Record<string, string | number>, merge: (page: Page) => Pieces) => {
+      if (busy.current) return;
+      busy.current = true;
+      const mine = turn.current;
+      try {
+        const page = await ask(run, query, new AbortController().signal);
+        if (mine !== turn.current) return;
+        const next = merge(page);
+        latest.current = next;
+        setPieces(next);
+        setError(null);
+      } catch (reason) {
+        if (mine === turn.current)
+          setError(reason instanceof Error ? reason : new Error(String(reason)));
+      } finally {
+        if (mine === turn.current) busy.current = false;
+      }
+    },
+    [run],
+  );
+  useEffect(() => {
+    turn.current++;
+    busy.current = false;
+    const query = at === null ? { tail: kTail } : { from: at, limit: kPage };
+    void read(query, (page) => ({
+      pages: [page],
+      prev: page.prev ?? at,
+      next: page.next,
+      atEnd: at === null,
+    }));
+  }, [at, read]);
+  const earlier = useCallback(() => {
+    const now = latest.current;
+    if (now === null || now.prev === null) return;
+    void read({ before: now.prev, limit: kPage }, (page) => {
+      const pages = [page, ...now.pages];
+      const cut = pages.length > kMostPages;
+      const kept = pages.slice(0, kMostPages);
+      const prev = page.chunks.length === 0 ? null : (page.prev ?? null);
+      return {
+        pages: kept,
+        prev,
+        next: cut ? (kept.at(-1)?.next ?? now.next) : now.next,
+        atEnd: now.atEnd && !cut,
+      };
+    });
+  }, [read]);
+  const later = useCallback(() => {
+    const now = latest.current;
+    if (now === null || now.next === null) return;
+    void read({ from: now.next, limit: kPage }, (page) => {
+      if (page.chunks.length === 0) return { ...now, atEnd: true };
+      const pages = [...now.pages, page];
+      const kept = pages.slice(-kMostPages);
+      const cut = kept.length < pages.length;
+      return {
+        pages: kept,
+        prev: cut ? (kept[0]?.prev ?? now.prev) : now.prev,
+        next: page.next,
+        atEnd: false,
+      };
+    });
+  }, [read]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new revision means new output
+  useEffect(() => {
+    if (latest.current?.atEnd) later();
+  }, [revision, later]);
+  return { pieces, error, earlier, later };
+}
+
+export function Output({ run, running, revision, find, setFind }: OutputProps) {
+  const [at, setAt] = useState<string | null>(null);
+  const { pieces, error, earlier, later } = usePieces(run, at, revision);
+  const box = useRef<HTMLDivElement>(null);
+  const follow = useRef(true);
+  const height = useRef(0);
+  const log = pieces === null ? emptyLog() : linesOf(pieces);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    // What came in above must not move what one reads.
+    if (follow.current && at === null) element.scrollTop = element.scrollHeight;
+    else if (element.scrollTop < 40 && height.current > 0)
+      element.scrollTop += Math.max(0, element.scrollHeight - height.current);
+    height.current = element.scrollHeight;
+  });
+  const scroll = () => {
+    const element = box.current;
+    if (element === null) return;
+    const { scrollTop, scrollHeight, clientHeight } = element;
+    follow.current = scrollHeight - scrollTop - clientHeight < 24;
+    if (scrollTop < 200) earlier();
+    if (follow.current) later();
+  };
+  const empty = pieces !== null && log.lines.length === 0;
+  return (
+    <div className="output" data-testid="output">
+      <Finder run={run} find={find} setFind={setFind} go={setAt} />
+      {error !== null && <p className="quiet">The output cannot be read: {error.message}</p>}
+      {empty && (
+        <p className="quiet">
+          {running
+            ? "The run has written nothing yet; what it prints appears here."
+            : "The run wrote nothing that was recorded."}
+        </p>
+      )}
+      {at !== null && (
+        <button
+          type="button"
+          className="link"
+          onClick={() => {
+            follow.current = true;
+            setAt(null);
+          }}
+        >
+          to the end
+        </button>
+      )}
+      <div
+        className="log-lines named tall"
+        ref={box}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keys
+        tabIndex={0}
+        role="log"
+        aria-live="off"
+        aria-label="Output"
+        onScroll={scroll}
+      >
+        {log.lines.map((line) => (
+          <div key={line.number} className={`log-line ${line.stream}`}>
+            <span>{line.stream === "stdout" ? "" : line.stream}</span>
+            <span>{line.text}</span>
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+interface Match {
+  stream: string;
+  offset: string;
+  line: string;
+  cursor: string;
+}
+
+interface Found {
+  matches: Match[];
+  next: string | null;
+  searched_bytes: string;
+  done: boolean;
+}
+
+const kMostMatches = 200;
+
+// Asks on until there are enough or everything was searched.
+async function search(run: string, text: string, signal: AbortSignal): Promise<Found> {
+  const all: Found = { matches: [], next: null, searched_bytes: "0", done: false };
+  let bytes = 0n;
+  let from: string | undefined;
+  while (!all.done && all.matches.length < kMostMatches) {
+    const regex = /^\/(.+)\/$/.exec(text)?.[1];
+    const query = { text: regex ?? text, regex: regex === undefined ? 0 : 1, from };
+    const page = await getJson<Found>(`/runs/${run}/logs/search`, query, signal);
+    all.matches.push(...page.matches);
+    bytes += BigInt(page.searched_bytes);
+    all.done = page.done || page.next === null;
+    from = page.next ?? undefined;
+  }
+  return { ...all, searched_bytes: String(bytes) };
+}
+
+interface FinderProps {
+  run: string;
+  find: string | undefined;
+  setFind: (text: string | undefined) => void;
+  go: (cursor: string) => void;
+}
+
+function Finder({ run, find, setFind, go }: FinderProps) {
+  const [typed, setTyped] = useState(find ?? "");
+  const found = useQuery({
+    queryKey: ["log-search", run, find],
+    queryFn: ({ signal }) => search(run, find ?? "", signal),
+    enabled: find !== undefined && find !== "",
+    retry: false,
+  });
+  return (
+    <search>
+      <form
+        className="finder"
+        onSubmit={(event) => {
+          event.preventDefault();
+          setFind(typed === "" ? undefined : typed);
+        }}
+      >
+        <input
+          type="search"
+          placeholder="Find in the output; /…/ is a regular expression"
+          aria-label="Find in the output"
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+        />
+        <button type="submit" className="button">
+          Find
+        </button>
+      </form>
+      {find !== undefined && (
+        <p className="quiet" role="status">
+          {found.error?.message ??
+            (found.data === undefined ? "Searching." : foundWords(found.data))}
+        </p>
+      )}
+      {found.data !== undefined && found.data.matches.length > 0 && (
+        <div className="matches" data-testid="log-matches">
+          {found.data.matches.slice(0, kMostMatches).map((match) => (
+            <button
+              key={`${match.stream} ${match.offset}`}
+              type="button"
+              className="row mono"
+              onClick={() => go(match.cursor)}
+            >
+              <span className="cut">{match.line}</span>
+            </button>
+          ))}
+        </div>
+      )}
+    </search>
+  );
+}
+
+function foundWords({ matches, done, searched_bytes }: Found): string {
+  const size = formatValue(Number(searched_bytes), "B", 3);
+  if (matches.length === 0) return `Nothing in ${size}.`;
+  const lines = matches.length === 1 ? "line" : "lines";
+  return done
+    ? `${formatCount(matches.length)} ${lines} in ${size}`
+    : `the first ${formatCount(matches.length)} ${lines}, in ${size}`;
+}

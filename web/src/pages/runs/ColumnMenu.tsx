@@ -1,0 +1,182 @@
+// Which columns stand in the table and in which order, from what the runs have: figures, parameters, tags.
+import { useEffect, useMemo, useRef, useState } from "react";
+import { type Facets, useMetricNames } from "../../api/runSearch";
+import { Check } from "../../app/Check";
+import { Cross } from "../../app/icons";
+import { type Column, columnOf, kColumns, kDefault, movedColumn, toggledColumn } from "./columns";
+
+export interface ColumnMenuProps {
+  columns: readonly Column[];
+  isDefault: boolean;
+  change: (columns: readonly Column[]) => void;
+  facets: Facets | undefined;
+  // A few runs whose metrics are offered.
+  runs: readonly string[];
+}
+
+export function ColumnMenu(props: ColumnMenuProps) {
+  const [open, setOpen] = useState(false);
+  const frame = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  useEffect(() => {
+    if (!open) return;
+    const outside = (event: PointerEvent) => {
+      if (!frame.current?.contains(event.target as Node)) setOpen(false);
+    };
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "Escape") return;
+      setOpen(false);
+      button.current?.focus();
+    };
+    addEventListener("pointerdown", outside);
+    addEventListener("keydown", onKey);
+    return () => {
+      removeEventListener("pointerdown", outside);
+      removeEventListener("keydown", onKey);
+    };
+  }, [open]);
+  return (
+    <div className="menu-frame" ref={frame}>
+      <button
+        ref={button}
+        type="button"
+        className="button"
+        aria-expanded={open}
+        aria-haspopup="dialog"
+        data-testid="columns-button"
+        onClick={() => setOpen(!open)}
+      >
+        Columns
+      </button>
+      {open && <Menu {...props} />}
+    </div>
+  );
+}
+
+const kMostOffered = 60;
+
+function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
+  const [text, setText] = useState("");
+  const metrics = useMetricNames(runs);
+  const shown = new Set(columns.map(({ key }) => key));
+  const offers = useMemo(() => {
+    const params = (facets?.params ?? []).map(({ key }) => `params.${key}`);
+    const tags = (facets?.tags ?? []).map(({ key }) => `tags.${key}`);
+    const figures = metrics.flatMap(({ name }) => [
+      `metrics.${name}`,
+      ...["min", "max", "mean"].map((of) => `metrics.${name}.${of}`),
+      `trend.${name}`,
+    ]);
+    return [...kColumns.map(({ key }) => key), ...params, ...tags, ...figures];
+  }, [facets, metrics]);
+  const wanted = text.trim().toLowerCase();
+  const found = offers.filter(
+    (key) => !shown.has(key) && wordsOf(key).toLowerCase().includes(wanted),
+  );
+  return (
+    <div className="menu" role="dialog" aria-label="Columns" data-testid="columns-menu">
+      <h2 className="section-title">
+        Shown
+        {!isDefault && (
+          <button type="button" className="link" onClick={() => change(kDefault)}>
+            back to the default
+          </button>
+        )}
+      </h2>
+      <ol className="menu-list">
+        {columns.map(({ key }, i) => (
+          <li key={key} className="row" data-testid="column-shown" data-column={key}>
+            <span className="cut name" title={wordsOf(key)}>
+              <Words of={key} />
+            </span>
+            <Shift columns={columns} column={key} by={-1} at={i} change={change} />
+            <Shift columns={columns} column={key} by={1} at={i} change={change} />
+            <button
+              type="button"
+              className="icon-button small"
+              aria-label={`Take ${wordsOf(key)} away`}
+              disabled={columns.length === 1}
+              onClick={() => change(toggledColumn(columns, key))}
+            >
+              <Cross />
+            </button>
+          </li>
+        ))}
+      </ol>
+      <h2 className="section-title">More</h2>
+      <div className="menu-search">
+        <input
+          type="text"
+          className="search-input"
+          aria-label="Find a column"
+          placeholder="Find a metric, parameter or tag"
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+        />
+      </div>
+      <ul className="menu-list">
+        {found.slice(0, kMostOffered).map((key) => (
+          <li key={key}>
+            {/* biome-ignore lint/a11y/noLabelWithoutControl: Check is its control */}
+            <label className="row item" data-testid="column-offer" data-column={key}>
+              <Check
+                label={`Show ${wordsOf(key)}`}
+                checked={false}
+                change={() => change(toggledColumn(columns, key))}
+              />
+              <span className="cut name" title={wordsOf(key)}>
+                <Words of={key} />
+              </span>
+            </label>
+          </li>
+        ))}
+      </ul>
+      {found.length > kMostOffered && (
+        <p className="row quiet">
+          and {found.length - kMostOffered} more; type a part of the name.
+        </p>
+      )}
+      {found.length === 0 && <p className="row quiet">Nothing has such a name.</p>}
+    </div>
+  );
+}
+
+function aboutOf(key: string): string {
+  const { about } = columnOf(key);
+  if (key === "trend" || key.startsWith("trend.")) return "course";
+  return about;
+}
+
+const wordsOf = (key: string): string => `${columnOf(key).title} ${aboutOf(key)}`.trim();
+
+function Words({ of }: { of: string }) {
+  return (
+    <>
+      {columnOf(of).title} <span className="quiet">{aboutOf(of)}</span>
+    </>
+  );
+}
+
+interface ShiftProps {
+  columns: readonly Column[];
+  column: string;
+  by: -1 | 1;
+  at: number;
+  change: (columns: readonly Column[]) => void;
+}
+
+function Shift({ columns, column, by, at, change }: ShiftProps) {
+  const before = columns[by < 0 ? at - 1 : at + 2]?.key ?? null;
+  const possible = by < 0 ? at > 0 : at < columns.length - 1;
+  return (
+    <button
+      type="button"
+      className="icon-button small"
+      aria-label={`Move ${wordsOf(column)} ${by < 0 ? "left" : "right"}`}
+      disabled={!possible}
+      onClick={() => change(movedColumn(columns, column, before))}
+    >
+      {by < 0 ? "↑" : "↓"}
+    </button>
+  );
+}

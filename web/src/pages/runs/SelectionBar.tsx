@@ -1,0 +1,92 @@
+// The foot of the runs page: what can be done with the runs selected, and with the list.
+
+import { useState } from "react";
+import { allRows, type RunList } from "../../api/runSearch";
+import { download } from "../../app/download";
+import { plural } from "../../format/units";
+import { boardOf, clearBasket, countOf, useBasket } from "../../state/basket";
+import { BoardLink } from "../basket/BoardLink";
+import type { Column } from "./columns";
+import { csvOf } from "./csv";
+
+export interface SelectionBarProps {
+  list: RunList;
+  columns: readonly Column[];
+  total: number;
+}
+
+export function SelectionBar({ list, columns, total }: SelectionBarProps) {
+  const basket = useBasket((state) => state.basket);
+  const count = countOf(basket);
+  return (
+    <>
+      {count > 0 && (
+        <div className="selection-bar" data-testid="selection-bar">
+          <b>{plural(count, "run")} selected</b>
+          <BoardLink selection={boardOf(basket)} className="link">
+            Compare
+          </BoardLink>
+          <button type="button" className="link" onClick={clearBasket}>
+            Clear
+          </button>
+        </div>
+      )}
+      <Export list={list} columns={columns} ids={Object.keys(basket.runs)} total={total} />
+      <span className="grow" />
+      <span className="hints">
+        <kbd className="key">↑↓</kbd> move <kbd className="key">space</kbd> select{" "}
+        <kbd className="key">↵</kbd> open
+      </span>
+    </>
+  );
+}
+
+interface ExportProps extends SelectionBarProps {
+  ids: string[];
+}
+
+type Progress = "idle" | "reading" | "failed";
+
+function Export({ list, columns, ids, total }: ExportProps) {
+  const [state, setState] = useState<Progress>("idle");
+  if (ids.length === 0 && total === 0) return null;
+  const run = async () => {
+    setState("reading");
+    try {
+      const { order, columns: values } = list;
+      const chosen = {
+        runs: ids,
+        ...(order ? { order } : {}),
+        ...(values ? { columns: values } : {}),
+      };
+      const rows = await allRows(ids.length > 0 ? chosen : list);
+      download(
+        csvOf(rows, columns),
+        `runs-${new Date().toISOString().slice(0, 10)}.csv`,
+        "text/csv;charset=utf-8",
+      );
+      setState("idle");
+    } catch {
+      setState("failed");
+    }
+  };
+  const what = ids.length > 0 ? plural(ids.length, "run") : `all ${plural(total, "run")}`;
+  return (
+    <>
+      <button
+        type="button"
+        className="link"
+        title={`The columns shown, of ${what}`}
+        disabled={state === "reading"}
+        data-testid="export-csv"
+        onClick={() => void run()}
+      >
+        Export list CSV
+      </button>
+      <span role="status">
+        {state === "reading" && `Reading ${what}.`}
+        {state === "failed" && "Not exported: the server does not answer. Try again."}
+      </span>
+    </>
+  );
+}

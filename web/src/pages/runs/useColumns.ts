@@ -1,0 +1,53 @@
+// Which columns the table has: what the address says, else what this browser remembers, else the default. A change
+// is written to both.
+import { useNavigate } from "@tanstack/react-router";
+import { useMemo, useState } from "react";
+import type { RunsSearch } from "../../app/search";
+import { type Column, columnWords, kDefault, parseColumns, sameColumns } from "./columns";
+
+const kKey = "corral-columns";
+
+function remembered(): Column[] | null {
+  try {
+    const words: unknown = JSON.parse(localStorage.getItem(kKey) ?? "null");
+    return Array.isArray(words) ? parseColumns(words.map(String)) : null;
+  } catch {
+    return null;
+  }
+}
+
+function remember(columns: readonly Column[]): void {
+  try {
+    if (sameColumns(columns, kDefault)) localStorage.removeItem(kKey);
+    else localStorage.setItem(kKey, JSON.stringify(columnWords(columns)));
+  } catch {
+    // the address has them all the same
+  }
+}
+
+export interface ColumnState {
+  columns: readonly Column[];
+  isDefault: boolean;
+  change: (columns: readonly Column[]) => void;
+}
+
+export function useColumns(search: RunsSearch): ColumnState {
+  const navigate = useNavigate({ from: "/" });
+  const words = JSON.stringify(search.col ?? null);
+  const [kept, keep] = useState(remembered);
+  const columns = useMemo(
+    () => parseColumns((JSON.parse(words) as string[] | null) ?? []) ?? kept ?? kDefault,
+    [words, kept],
+  );
+  return {
+    columns,
+    isDefault: sameColumns(columns, kDefault),
+    change: (next) => {
+      remember(next);
+      keep([...next]);
+      const { col: _col, ...rest } = search;
+      const col = sameColumns(next, kDefault) ? {} : { col: columnWords(next) };
+      void navigate({ search: () => ({ ...rest, ...col }), replace: true });
+    },
+  };
+}

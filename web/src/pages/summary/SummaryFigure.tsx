@@ -1,0 +1,190 @@
+// The drawn summary: canvas, places that answer the pointer, the choice of a baseline, a table of the same numbers.
+
+import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import type { FoundRun } from "../../api/runSearch";
+import { download } from "../../app/download";
+import { Choice } from "../../app/fields";
+import { Scrolling } from "../../app/Scrolling";
+import { useWidth } from "../../board/Board";
+import { useChartTheme } from "../../board/useBoard";
+import { usePageFont } from "../../board/usePageFont";
+import { barTable, drawBars, summariseBars } from "../../charts/bars";
+import { boxTable, drawBoxes, summariseBoxes } from "../../charts/box";
+import { paint } from "../../charts/canvas";
+import type { FontMetrics } from "../../charts/font";
+import { drawParallel, parallelTable, summariseParallel } from "../../charts/parallel";
+import { drawScatter, scatterTable, summariseScatter } from "../../charts/scatter";
+import { boxAt, type SummaryPicture, type SummaryTable } from "../../charts/summary";
+import { toSvg } from "../../charts/svg";
+import type { ChartTheme } from "../../charts/theme";
+import { barsOf, boxesOf, cellsOf, parallelOf, pointsOf, type Sample } from "./data";
+import type { SummarySearch } from "./search";
+
+const kHeight = 420;
+
+export interface SummaryFigureProps {
+  samples: readonly Sample[];
+  search: SummarySearch;
+  at: { metric: string; of: string; unit: string; runs: readonly FoundRun[] };
+  set: (part: { base: string | undefined }) => void;
+}
+
+interface Drawn {
+  picture: SummaryPicture;
+  words: string;
+  table: SummaryTable;
+  // What a ratio can be to.
+  bases: string[];
+}
+
+interface Drawing {
+  width: number;
+  theme: ChartTheme;
+  font: FontMetrics;
+}
+
+function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
+  const { metric, of, unit } = at;
+  const label = `${of === "last" ? "last" : of} ${metric}`;
+  const spec = { width: on.width, height: kHeight, unit, theme: on.theme, label };
+  const along = { by: search.by ?? "workload", group: search.group ?? "" };
+  switch (search.kind ?? "bars") {
+    case "bars": {
+      const data = barsOf(cellsOf(samples, along));
+      const several = data.groups.length > 1;
+      const bases = several ? [...data.groups] : [...data.categories];
+      const base = bases.indexOf(search.base ?? "");
+      const bars = {
+        ...spec,
+        stacked: search.stacked ?? false,
+        ...(base < 0 ? {} : { baseline: several ? { group: base } : { category: base } }),
+      };
+      const picture = drawBars(data, bars, on.font);
+      return {
+        picture,
+        words: summariseBars(label, data, bars),
+        table: barTable(data, bars),
+        bases,
+      };
+    }
+    case "box": {
+      const data = boxesOf(cellsOf(samples, along));
+      const picture = drawBoxes(data, spec, on.font);
+      return {
+        picture,
+        words: summariseBoxes(label, data, spec),
+        table: boxTable(data, spec),
+        bases: [],
+      };
+    }
+    case "scatter": {
+      const { points, groups } = pointsOf(samples, along);
+      const xLabel = along.by.replace(/^(params|tags)\./, "");
+      const scatter = { ...spec, xLabel, ...(along.group === "" ? {} : { groups }) };
+      const picture = drawScatter(points, scatter, on.font);
+      return {
+        picture,
+        words: summariseScatter(label, points, scatter),
+        table: scatterTable(points, scatter),
+        bases: [],
+      };
+    }
+    case "parallel": {
+      const keys = [...new Set(at.runs.flatMap((run) => Object.keys(run.values)))].filter((key) =>
+        key.startsWith("params."),
+      );
+      const { axes, rows } = parallelOf(samples, { keys, metric, unit });
+      const picture = drawParallel(axes, rows, { spec, font: on.font });
+      return {
+        picture,
+        words: summariseParallel(label, axes, rows),
+        table: parallelTable(axes, rows),
+        bases: [],
+      };
+    }
+  }
+}
+
+export function SummaryFigure(props: SummaryFigureProps) {
+  const [ref, width] = useWidth();
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [pointed, setPointed] = useState("");
+  const theme = useChartTheme();
+  const font = usePageFont();
+  const drawn = useMemo(
+    () => (width > 0 ? draw(props, { width, theme, font }) : null),
+    [props, width, theme, font],
+  );
+  useLayoutEffect(() => {
+    if (canvas.current !== null && drawn !== null)
+      paint(canvas.current, drawn.picture, devicePixelRatio);
+  }, [drawn]);
+  const save = () => {
+    if (drawn !== null)
+      download(toSvg(drawn.picture, theme.background), "summary.svg", "image/svg+xml");
+  };
+  return (
+    <figure ref={ref} data-testid="summary">
+      <div className="line-head summary-head">
+        <h2>{props.at.metric}</h2>
+        <span className="unit">{props.at.unit}</span>
+        {drawn !== null && drawn.bases.length > 1 && (
+          <Choice
+            label="Ratio to"
+            value={drawn.bases.includes(props.search.base ?? "") ? (props.search.base ?? "") : ""}
+            options={[["", "nothing"], ...drawn.bases.map((name) => [name, name] as const)]}
+            change={(name) => props.set({ base: name === "" ? undefined : name })}
+          />
+        )}
+        <span className="badge">
+          {pointed !== "" ? pointed : "mean of runs, bars: 95 % interval (Student’s t) where n ≥ 2"}
+        </span>
+        <button type="button" className="button" data-testid="summary-svg" onClick={save}>
+          SVG
+        </button>
+      </div>
+      <canvas
+        ref={canvas}
+        style={{ width, height: kHeight }}
+        role="img"
+        aria-label={drawn?.words ?? "Loading."}
+        onPointerMove={(event) => {
+          const box = event.currentTarget.getBoundingClientRect();
+          const at = [event.clientX - box.left, event.clientY - box.top] as const;
+          setPointed(boxAt(drawn?.picture.boxes ?? [], ...at)?.words ?? "");
+        }}
+        onPointerLeave={() => setPointed("")}
+      />
+      {drawn !== null && <Table table={drawn.table} />}
+    </figure>
+  );
+}
+
+function Table({ table }: { table: SummaryTable }) {
+  return (
+    <Scrolling className="inspect-table tall" label={"The same numbers"}>
+      <table className="table" data-testid="summary-table">
+        <thead>
+          <tr>
+            {table.head.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, i) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
+            <tr key={i}>
+              {row.map((cell, k) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: as above
+                <td key={k}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Scrolling>
+  );
+}

@@ -1,0 +1,291 @@
+// `/summary`: one value per run, over the matrix of configurations: bars with intervals, boxes, a parameter against the
+// metric, parallel coordinates. The figures that papers print.
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { type ReactNode, useEffect } from "react";
+import { sendJson } from "../../api/client";
+import type { FacetKey, FoundRun } from "../../api/runSearch";
+import type { Num } from "../../api/types";
+import { Choice } from "../../app/fields";
+import { Failing, Loading, Notice } from "../../app/Notice";
+import { Shell } from "../../app/Shell";
+import { plural } from "../../format/units";
+import { kKinds, type SummaryKind, samplesOf } from "./data";
+import { SummaryFigure } from "./SummaryFigure";
+import { type SummarySearch, summarySearch } from "./search";
+
+const route = getRouteApi("/summary");
+const kMostRuns = 1000;
+const kPlain = [
+  "collocation",
+  "workload",
+  "experiment",
+  "model",
+  "device",
+  "host",
+  "status",
+  "run",
+];
+const kMostColumns = 100;
+
+interface Found {
+  runs: FoundRun[];
+  total: number;
+  facets?: { params?: FacetKey[]; tags?: FacetKey[] };
+}
+
+// All runs that the address names: whole experiments and workloads, and single runs.
+async function findRuns(search: SummarySearch, signal: AbortSignal): Promise<Found> {
+  const ask = (body: object) => sendJson<Found>("POST", "/runs/search", body, signal);
+  const parts = [
+    search.experiment && { experiments: search.experiment },
+    search.workload && { workloads: search.workload },
+    search.run && { runs: search.run },
+  ].filter((part) => part !== undefined);
+  const first = await Promise.all(
+    parts.map((part) => ask({ ...part, facets: ["params", "tags"], limit: 1 })),
+  );
+  const keysOf = (kind: "params" | "tags") => [
+    ...new Set(first.flatMap(({ facets }) => facets?.[kind]?.map(({ key }) => key) ?? [])),
+  ];
+  const params = keysOf("params");
+  const tags = keysOf("tags").filter((key) => !/^(mlflow|corral)\./.test(key));
+  const columns = [
+    "collocation",
+    "model",
+    "device",
+    ...params.map((key) => `params.${key}`),
+    ...tags.map((key) => `tags.${key}`),
+  ];
+  const found = await Promise.all(
+    parts.map((part) =>
+      ask({ ...part, columns: columns.slice(0, kMostColumns), limit: kMostRuns }),
+    ),
+  );
+  const runs = new Map(found.flatMap((one) => one.runs.map((run) => [run.id, run])));
+  const key = (name: string): FacetKey => ({ key: name, values: [], distinct: 0 });
+  return {
+    runs: [...runs.values()],
+    total: found.reduce((sum, one) => sum + one.total, 0),
+    facets: { params: params.map(key), tags: tags.map(key) },
+  };
+}
+
+type Statistic = "last" | "mean" | "min" | "max";
+
+interface Summaries {
+  summaries: {
+    run: string;
+    values: Record<
+      string,
+      ({ unit: string; rate: boolean; shared: boolean } & Partial<Record<Statistic, Num>>) | null
+    >;
+  }[];
+}
+
+export function SummaryPage() {
+  const search = route.useSearch();
+  const navigate = useNavigate({ from: "/summary" });
+  const set = (part: { [K in keyof SummarySearch]?: SummarySearch[K] | undefined }) =>
+    void navigate({ search: (old) => summarySearch({ ...old, ...part }) });
+  const chosen = [search.run, search.workload, search.experiment];
+  const found = useQuery({
+    queryKey: ["runs", "summary", chosen],
+    queryFn: ({ signal }) => findRuns(search, signal),
+    enabled: chosen.some((ids) => ids !== undefined),
+  });
+  const runs = found.data?.runs ?? [];
+  const metric = search.metric ?? runs.find((run) => run.loss)?.loss?.metric ?? "loss";
+  const of = search.of ?? "last";
+  const values = useQuery({
+    queryKey: ["runs", "summaries", runs.map((run) => run.id), metric, of],
+    queryFn: ({ signal }) =>
+      sendJson<Summaries>(
+        "POST",
+        "/summaries",
+        { runs: runs.map((run) => run.id), metrics: [metric], of: [of, "mean"] },
+        signal,
+      ),
+    enabled: runs.length > 0,
+  });
+  useEffect(() => {
+    document.title = `${metric} · Corral`;
+    return () => {
+      document.title = "Corral";
+    };
+  }, [metric]);
+  return (
+    <Shell
+      crumbs={[
+        <Link key="runs" to="/">
+          Runs
+        </Link>,
+        <span key="here" aria-current="page">
+          Summary
+        </span>,
+      ]}
+      panel={<Panel search={search} set={set} found={found.data} metric={metric} />}
+      toolbar={
+        <>
+          <Kinds kind={search.kind ?? "bars"} set={set} />
+          <span className="grow" />
+          <span className="quiet">{plural(runs.length, "run")}</span>
+        </>
+      }
+      footer={
+        found.data && found.data.total > kMostRuns
+          ? `The first ${kMostRuns} of ${plural(found.data.total, "run")}.`
+          : null
+      }
+    >
+      <div className="content">
+        <Body>{bodyOf({ search, set, found, values, metric, of, runs })}</Body>
+      </div>
+    </Shell>
+  );
+}
+
+const Body = ({ children }: { children: ReactNode }) => <div className="board">{children}</div>;
+
+function bodyOf(at: {
+  search: SummarySearch;
+  set: SetProps["set"];
+  found: ReturnType<typeof useQuery<Found>>;
+  values: ReturnType<typeof useQuery<Summaries>>;
+  metric: string;
+  of: Statistic;
+  runs: readonly FoundRun[];
+}): ReactNode {
+  const { search, set, found, values, metric, of, runs } = at;
+  const error = found.error ?? values.error;
+  if (error) return <Failing error={error} retry={() => void found.refetch()} />;
+  if (!found.isEnabled)
+    return (
+      <Notice>
+        <p>No run is selected.</p>
+        <p>
+          Select runs in the <Link to="/">list</Link>, or open an experiment.
+        </p>
+      </Notice>
+    );
+  if (found.isPending || (runs.length > 0 && values.isPending)) return <Loading what="the runs" />;
+  const known = (values.data?.summaries ?? []).flatMap(({ run, values: all }) => {
+    const value = all[metric];
+    return value ? [{ run, value }] : [];
+  });
+  // A counter has only a mean: its rate.
+  const told = known.some(({ value }) => value.rate) ? "mean" : of;
+  const byRun = new Map(
+    known.map(({ run, value }) => [run, { value: value[told] ?? null, shared: value.shared }]),
+  );
+  const unit = known[0]?.value.unit ?? "";
+  const samples = samplesOf(runs, byRun);
+  if (samples.length === 0)
+    return (
+      <Notice>
+        <p>No selected run measured {metric}.</p>
+        <p>Choose another metric at the left.</p>
+      </Notice>
+    );
+  const what = { metric, of: told, unit, runs };
+  return <SummaryFigure samples={samples} search={search} at={what} set={set} />;
+}
+
+const kKindWords: Record<SummaryKind, string> = {
+  bars: "bars",
+  box: "boxes",
+  scatter: "scatter",
+  parallel: "parallel",
+};
+
+interface SetProps {
+  set: (part: { [K in keyof SummarySearch]?: SummarySearch[K] | undefined }) => void;
+}
+
+function Kinds({ kind, set }: SetProps & { kind: SummaryKind }) {
+  return (
+    <fieldset className="segments" aria-label="Kind">
+      {kKinds.map((one) => (
+        <button
+          key={one}
+          type="button"
+          aria-pressed={one === kind}
+          data-testid={`kind-${one}`}
+          onClick={() => set({ kind: one })}
+        >
+          {kKindWords[one]}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
+interface PanelProps extends SetProps {
+  search: SummarySearch;
+  found: Found | undefined;
+  metric: string;
+}
+
+function Panel({ search, set, found, metric }: PanelProps) {
+  const keys = [
+    ...kPlain,
+    ...(found?.facets?.params ?? []).map(({ key }) => `params.${key}`),
+    ...(found?.facets?.tags ?? []).map(({ key }) => `tags.${key}`),
+  ];
+  const words = (key: string) => key.replace(/^(params|tags)\./, "");
+  const options = keys.map((key): [string, string] => [key, words(key)]);
+  return (
+    <section aria-label="What is summarised" className="summary-panel">
+      <h2 className="section-title">Summary</h2>
+      <div className="form">
+        <label className="form-line">
+          <span>Metric</span>
+          <input
+            key={metric}
+            type="text"
+            aria-label="Metric"
+            defaultValue={metric}
+            onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
+            onBlur={(event) => {
+              const name = event.currentTarget.value.trim();
+              if (name !== "" && name !== metric) set({ metric: name });
+            }}
+          />
+        </label>
+        <Choice
+          label="Each run's"
+          value={search.of ?? "last"}
+          options={[
+            ["last", "last value"],
+            ["mean", "mean"],
+            ["min", "least"],
+            ["max", "greatest"],
+          ]}
+          change={(of) => set({ of })}
+        />
+        <Choice
+          label="Along x"
+          value={search.by ?? "workload"}
+          options={options}
+          change={(by) => set({ by, base: undefined })}
+        />
+        <Choice
+          label="Side by side"
+          value={search.group ?? ""}
+          options={[["", "nothing"], ...options]}
+          change={(group) => set({ group: group === "" ? undefined : group, base: undefined })}
+        />
+        {(search.kind ?? "bars") === "bars" && (
+          <label className="form-check">
+            <input
+              type="checkbox"
+              checked={search.stacked ?? false}
+              onChange={(event) => set({ stacked: event.currentTarget.checked || undefined })}
+            />
+            <span>stacked</span>
+          </label>
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,278 @@
+// Charts on plain elements, without server and framework: the offline page, and what is in an opened file. Drag
+// zooms, double-click shows everything, a click on a name hides or shows its line; the pointer reads the values.
+import { curveAt, pairAt } from "../board/lines";
+import { paint } from "../charts/canvas";
+import { type ChartPicture, drawChart, kInsets, summarise } from "../charts/chart";
+import type { FontMetrics } from "../charts/font";
+import { valueAt } from "../charts/line";
+import { multiplesHeight } from "../charts/multiples";
+import type {
+  ChartKind,
+  ChartLine,
+  EventMark,
+  WindowMark,
+  XAxisSpec,
+  YAxisSpec,
+} from "../charts/spec";
+import { kDark, kLight } from "../charts/theme";
+import { formatClock } from "../format/time";
+import { formatCount, formatNumber, formatValue } from "../format/units";
+
+export interface Range {
+  from: number;
+  to: number;
+}
+
+export interface ViewedChart {
+  name: string;
+  unit: string;
+  // Of the right axis.
+  second: { name: string; unit: string } | null;
+  y: YAxisSpec;
+  y2: YAxisSpec;
+  kind: ChartKind;
+  marks: readonly EventMark[];
+  windows?: readonly WindowMark[];
+  // What is to be said of it, such as how it is smoothed.
+  note: string;
+  full: Range;
+  // What is in sight at first.
+  range: Range;
+  // The lines over a range, for so many device pixels.
+  lines: (at: { range: Range; pixels: number; dark: boolean }) => readonly ChartLine[];
+  // Keys of lines that are off at first.
+  hidden: readonly string[];
+}
+
+export interface ViewedBoard {
+  x: Pick<XAxisSpec, "kind" | "unit">;
+  // All charts zoom together.
+  linked: boolean;
+  charts: readonly ViewedChart[];
+}
+
+const kHeight = 220;
+
+class ChartView {
+  readonly element = document.createElement("section");
+  range: Range;
+  private readonly canvas = document.createElement("canvas");
+  private readonly plot = document.createElement("div");
+  private readonly cursor = document.createElement("div");
+  private readonly selection = document.createElement("div");
+  private readonly reading = document.createElement("small");
+  private readonly names = document.createElement("div");
+  private readonly hidden: Set<string>;
+  private picture: ChartPicture | null = null;
+  private lines: readonly ChartLine[] = [];
+  private start: number | null = null;
+
+  constructor(
+    private readonly chart: ViewedChart,
+    private readonly at: {
+      x: ViewedBoard["x"];
+      dark: boolean;
+      font: FontMetrics;
+      zoom: (to: Range | null, from: ChartView) => void;
+    },
+  ) {
+    this.range = chart.range;
+    this.hidden = new Set(chart.hidden);
+    this.element.className = "viewed";
+    this.element.append(this.head(), this.plot);
+    this.plot.className = "plot";
+    this.cursor.className = "cursor";
+    this.selection.className = "selection";
+    this.canvas.setAttribute("role", "img");
+    this.plot.append(this.canvas, this.selection, this.cursor, this.names);
+    this.listen();
+  }
+
+  get full(): Range {
+    return this.chart.full;
+  }
+
+  draw(): void {
+    const { chart, range } = this;
+    const { dark, font, x } = this.at;
+    const width = this.plot.clientWidth;
+    if (width === 0) return;
+    const ratio = devicePixelRatio;
+    const pixels = Math.max(1, Math.round((width - kInsets.left - kInsets.right) * ratio));
+    this.lines = chart
+      .lines({ range, pixels, dark })
+      .map((line) => ({ ...line, hidden: this.hidden.has(line.key) }));
+    const many = chart.kind === "multiples";
+    const height = many ? multiplesHeight(this.lines.length, width) : kHeight;
+    this.plot.style.height = `${height}px`;
+    this.picture = drawChart(
+      this.lines,
+      {
+        width,
+        height,
+        ...range,
+        x: { ...x, ...range },
+        y: chart.y,
+        kind: chart.kind,
+        unit: chart.unit,
+        marks: chart.marks,
+        windows: chart.windows ?? [],
+        zoomed: range.from !== chart.full.from || range.to !== chart.full.to,
+        theme: dark ? kDark : kLight,
+        ...(chart.second ? { unit2: chart.second.unit } : {}),
+      },
+      font,
+    );
+    paint(this.canvas, this.picture, ratio);
+    const said = {
+      ...range,
+      unit: chart.unit,
+      windows: chart.windows ?? [],
+      ...(chart.second ? { unit2: chart.second.unit } : {}),
+    };
+    this.canvas.setAttribute("aria-label", summarise(chart.name, this.lines, said));
+    this.showNames();
+  }
+
+  private head(): HTMLElement {
+    const { chart } = this;
+    const head = document.createElement("h3");
+    const second = chart.second ? ` · right: ${chart.second.name} ${chart.second.unit}` : "";
+    const about = document.createElement("small");
+    about.textContent = [`${chart.unit}${second}`, chart.note].filter(Boolean).join(" · ");
+    this.reading.className = "reading";
+    head.append(`${chart.name} `, about, this.reading);
+    return head;
+  }
+
+  // A button over every name that is drawn.
+  private showNames(): void {
+    const held = document.activeElement?.getAttribute("data-key");
+    const buttons = (this.picture?.labels ?? []).map((label) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "line-name";
+      button.dataset.key = label.key;
+      const name = this.lines.find(({ key }) => key === label.key)?.label ?? "";
+      button.ariaPressed = String(!label.hidden);
+      button.ariaLabel = `${name}, ${label.hidden ? "hidden" : "shown"}`;
+      button.title = name;
+      Object.assign(button.style, {
+        left: `${label.x - 2}px`,
+        top: `${label.y}px`,
+        width: `${label.width + 4}px`,
+        height: `${label.height}px`,
+      });
+      button.addEventListener("click", () => this.toggle(label.key));
+      return button;
+    });
+    this.names.replaceChildren(...buttons);
+    if (held) buttons.find((button) => button.dataset.key === held)?.focus();
+  }
+
+  private toggle(key: string): void {
+    if (!this.hidden.delete(key)) this.hidden.add(key);
+    this.draw();
+  }
+
+  // The place on the axis under the pointer; null where plots have an axis each.
+  private placeOf(event: PointerEvent): number | null {
+    const { picture, range } = this;
+    if (picture === null || picture.plots.length !== 1) return null;
+    const { x, width } = picture.plot;
+    const offset = event.clientX - this.canvas.getBoundingClientRect().left;
+    const part = Math.min(1, Math.max(0, (offset - x) / width));
+    return range.from + part * (range.to - range.from);
+  }
+
+  private listen(): void {
+    const { canvas } = this;
+    canvas.addEventListener("pointerdown", (event) => {
+      this.start = this.placeOf(event);
+      canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener("pointermove", (event) => this.point(this.placeOf(event)));
+    canvas.addEventListener("pointerleave", () => this.point(null));
+    canvas.addEventListener("pointerup", (event) => {
+      const [a, b] = [this.start, this.placeOf(event)];
+      this.start = null;
+      this.point(b);
+      if (a === null || b === null) return;
+      const least = Math.max((this.full.to - this.full.from) / 1e7, this.span / 200);
+      if (Math.abs(a - b) > least) this.at.zoom({ from: Math.min(a, b), to: Math.max(a, b) }, this);
+    });
+    canvas.addEventListener("dblclick", () => this.at.zoom(null, this));
+  }
+
+  private get span(): number {
+    return this.range.to - this.range.from;
+  }
+
+  private point(place: number | null): void {
+    const { cursor, selection, reading, picture, start } = this;
+    cursor.style.visibility = place === null ? "hidden" : "visible";
+    selection.style.visibility = place === null || start === null ? "hidden" : "visible";
+    reading.textContent = place === null ? "" : this.readingAt(place);
+    if (place === null || picture === null) return;
+    const { x, width } = picture.plot;
+    const pixel = (at: number) => x + ((at - this.range.from) / this.span) * width;
+    cursor.style.transform = `translateX(${pixel(place)}px)`;
+    if (start === null) return;
+    const [left, right] = [start, place].sort((a, b) => a - b).map(pixel) as [number, number];
+    selection.style.transform = `translateX(${left}px)`;
+    selection.style.width = `${right - left}px`;
+  }
+
+  private readingAt(place: number): string {
+    const { chart } = this;
+    const values = this.lines.flatMap((line) => {
+      const value = line.hidden ? null : readLine(line, place);
+      const unit = line.axis === 1 ? (chart.second?.unit ?? "") : chart.unit;
+      return value === null
+        ? []
+        : [{ value, text: `${line.label} ${formatValue(value, unit, 4)}` }];
+    });
+    const sorted = values.sort((a, b) => b.value - a.value).map(({ text }) => text);
+    return [placeWords(this.at.x, place, this.span), ...sorted].join(" · ");
+  }
+}
+
+function readLine({ curve, pairs, data }: ChartLine, x: number): number | null {
+  if (curve) return curveAt(curve, x);
+  if (pairs) return pairAt(pairs, x);
+  return data === null ? null : valueAt(data, x);
+}
+
+function placeWords(x: ViewedBoard["x"], place: number, span: number): string {
+  switch (x.kind) {
+    case "time":
+      return formatClock(place, Math.min(1, 10 ** Math.floor(Math.log10(span / 600))));
+    case "wall":
+      return new Date(place * 1000).toISOString().replace("T", " ");
+    case "step":
+      return formatCount(Math.floor(place));
+    default:
+      return formatNumber(place, 4);
+  }
+}
+
+// Draws the board into an element; the answer draws it anew, for another width.
+export function mountBoard(
+  root: HTMLElement,
+  board: ViewedBoard,
+  at: { dark: boolean; font: FontMetrics },
+): { draw: () => void } {
+  const views = board.charts.map((chart) => new ChartView(chart, { x: board.x, ...at, zoom }));
+  function zoom(to: Range | null, from: ChartView): void {
+    for (const view of board.linked ? views : [from]) {
+      view.range = to ?? view.full;
+      view.draw();
+    }
+  }
+  const draw = () => {
+    for (const view of views) view.draw();
+  };
+  root.append(...views.map((view) => view.element));
+  draw();
+  return { draw };
+}

@@ -1,7 +1,8 @@
-// What sampling costs: one tick of listener "proc" on this machine, one walk over a run of 20
-// processes, a read of the perf events, and single files for comparison. CPU time is what counts;
-// goals in docs/benchmarks.md.
+// What sampling costs: one tick of listener "proc" and of the default set on this machine, one of
+// listener "nvidia" on a fake driver, one walk over a run of 20 processes, a read of the perf
+// events, and single files for comparison. CPU time is what counts; goals in docs/benchmarks.md.
 #include <benchmark/benchmark.h>
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,10 +10,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "collect/listener.h"
+#include "collect/nvidia/fake/control.h"
+#include "collect/nvidia/nvidia_listener.h"
 #include "collect/proc_file.h"
 #include "collect/sampler.h"
 #include "collect/tree/process_table.h"
@@ -79,6 +87,51 @@ void tick_of_the_host(benchmark::State& state) {
 }
 BENCHMARK(tick_of_the_host)->Unit(benchmark::kMicrosecond);
 
+// A tick of every listener on the host's lane, with a run of 20 processes: at 10 Hz nine of ten
+// ticks are fast ones, the tenth is both.
+void tick_of_the_default_set(benchmark::State& state) {
+  const SleepingRun run(20);
+  std::vector<std::unique_ptr<Sampled>> all;
+  PerfCounters perf = PerfCounters::open(run.pid());
+  const ListenerContext context{.run_pid = run.pid(), .supervisor_pid = ::getpid(), .perf = &perf};
+  for (const ListenerEntry& entry : listeners()) {
+    if (entry.lane == Lane::kHost) all.push_back(std::make_unique<Sampled>(context, entry.name));
+  }
+  std::erase_if(all, [](const auto& sampled) { return sampled->listener == nullptr; });
+  std::size_t series = 0;
+  for (const auto& sampled : all) {
+    for (const Group group : {kFastGroup, kSlowGroup})
+      series += sampled->table.series(group).size();
+  }
+  int tick = 0;
+  for (auto _ : state) {
+    const bool slow = ++tick % 10 == 0;
+    for (const auto& sampled : all) {
+      Row row = sampled->row();
+      sampled->listener->sample_fast(row);
+      if (slow) sampled->listener->sample_slow(row);
+    }
+  }
+  state.counters["series"] = static_cast<double>(series);
+}
+BENCHMARK(tick_of_the_default_set)->Unit(benchmark::kMicrosecond);
+
+void tick_of_one(benchmark::State& state, const char* name, Group group) {
+  const SleepingRun run(1);
+  Sampled sampled({.run_pid = run.pid(), .supervisor_pid = ::getpid()}, name);
+  if (!sampled.listener) return state.SkipWithError("nothing to measure here");
+  Row row = sampled.row();
+  for (auto _ : state) {
+    group == kFastGroup ? sampled.listener->sample_fast(row) : sampled.listener->sample_slow(row);
+  }
+  state.counters["series"] = static_cast<double>(sampled.table.series(group).size());
+}
+BENCHMARK_CAPTURE(tick_of_one, cgroup, "cgroup", kFastGroup)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(tick_of_one, cgroup_slow, "cgroup", kSlowGroup)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(tick_of_one, energy, "energy", kFastGroup)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(tick_of_one, node_slow, "node", kSlowGroup)->Unit(benchmark::kMicrosecond);
+BENCHMARK_CAPTURE(tick_of_one, sensors_slow, "sensors", kSlowGroup)->Unit(benchmark::kMicrosecond);
+
 void read_one_file(benchmark::State& state, const char* path) {
   ProcFile file = ProcFile::open(path).value();
   for (auto _ : state) benchmark::DoNotOptimize(file.read());
@@ -108,6 +161,65 @@ void read_perf_events(benchmark::State& state) {
 }
 BENCHMARK(read_perf_events)->Unit(benchmark::kMicrosecond);
 
+// Time that passes as it does, and a tick's interval more each time that it is told to.
+class TickingClock final : public sys::Clock {
+ public:
+  BootTime now() override { return sys::boot_now() + ahead_; }
+  bool sleep_until(BootTime) override { return true; }
+  void tick() { ahead_ += std::chrono::milliseconds(100); }
+  [[nodiscard]] double ahead() const { return seconds(ahead_); }
+
+ private:
+  Nanos ahead_{0};
+};
+
+// Eight times the one GPU of the fixture, in a file of its own.
+std::filesystem::path eight_gpus() {
+  std::ifstream in(CORRAL_NVML_TIMELINE);
+  const auto path = std::filesystem::temp_directory_path() /
+                    ("corral_bench_" + std::to_string(::getpid()) + ".timeline");
+  std::ofstream out(path);
+  for (std::string line; std::getline(in, line);) {
+    const bool of_gpu = line.find("gpu0.") != std::string::npos;
+    if (!of_gpu && !line.starts_with("gpus")) out << line << '\n';
+    for (char gpu = '0'; of_gpu && gpu < '8'; ++gpu) {
+      std::string copy = line;
+      copy[copy.find("gpu0.") + 3] = gpu;
+      out << copy << '\n';
+    }
+  }
+  out << "gpus 8\n";
+  return path;
+}
+
+// Listener "nvidia" on the fake driver, whose own time is in it: utilization, memory, clocks,
+// throttling, seven fields and sixteen GPM metrics of each device.
+void tick_of_eight_gpus(benchmark::State& state) {
+  const auto timeline = eight_gpus();
+  ::setenv("CORRAL_FAKE_NVML", timeline.c_str(), 1);
+  void* library = ::dlopen(CORRAL_FAKE_NVML_LIBRARY, RTLD_NOW);
+  auto* set_time = library == nullptr ? nullptr
+                                      : reinterpret_cast<decltype(corral_fake_set_time)*>(
+                                            ::dlsym(library, "corral_fake_set_time"));
+  if (set_time == nullptr) return state.SkipWithError("no fake driver");
+  TickingClock clock;
+  SeriesTable table;
+  const auto listener =
+      nvidia::open_listener({.library_path = CORRAL_FAKE_NVML_LIBRARY}, table, clock);
+  std::filesystem::remove(timeline);
+  if (listener == nullptr) return state.SkipWithError("the fake driver has no device");
+  std::vector<double> values(table.series(kFastGroup).size());
+  std::vector<std::uint8_t> present(values.size());
+  Row row(values, present);
+  for (auto _ : state) {
+    clock.tick();
+    set_time(clock.ahead());
+    listener->sample_fast(row);
+  }
+  state.counters["series"] = static_cast<double>(std::ranges::count(present, 1));
+}
+BENCHMARK(tick_of_eight_gpus)->Unit(benchmark::kMicrosecond);
+
 std::size_t column_of(const Sampler& sampler, int group, std::string_view name) {
   const auto series = sampler.series(group);
   return static_cast<std::size_t>(
@@ -118,11 +230,11 @@ std::size_t column_of(const Sampler& sampler, int group, std::string_view name) 
 // The thread as it runs beside a training at 10 Hz: cold caches, wake-up and ring included. The
 // counters are what counts: CPU time of the thread, and how long a read of "proc" takes on the
 // clock.
-void sampler_thread(benchmark::State& state) {
+void sampler_thread(benchmark::State& state, std::vector<std::string> names) {
   constexpr int kTicks = 50;
   const SleepingRun run(20);
   for (auto _ : state) {
-    SamplerOptions options{.listeners = {"proc", "tree"}, .run_pid = run.pid()};
+    SamplerOptions options{.listeners = names, .run_pid = run.pid()};
     options.perf = PerfCounters::open(run.pid());
     const auto sampler = Sampler::open(std::move(options)).value();
     if (!sampler->start()) state.SkipWithError("no timer");
@@ -142,7 +254,19 @@ void sampler_thread(benchmark::State& state) {
     state.counters["missed"] = static_cast<double>(sampler->missed_ticks());
   }
 }
-BENCHMARK(sampler_thread)->Iterations(1)->Unit(benchmark::kMillisecond);
+std::vector<std::string> host_lane() {
+  std::vector<std::string> names;
+  for (const ListenerEntry& entry : listeners()) {
+    if (entry.lane == Lane::kHost) names.emplace_back(entry.name);
+  }
+  return names;
+}
+BENCHMARK_CAPTURE(sampler_thread, default_set, host_lane())
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(sampler_thread, proc_and_tree, {"proc", "tree"})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace corral::collect

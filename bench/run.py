@@ -16,16 +16,20 @@ from pathlib import Path
 
 import build_times
 import demo
+import importing
 import ingest
 import page
 import read
+import runs
 import start
 import store_peers
 import supervisor
 import tick
+import tracking
 from figures import Figure, print_table
 
 import store
+import web
 
 HERE = Path(__file__).resolve().parent
 
@@ -37,8 +41,27 @@ def log(build: Path) -> list[Figure]:
     return []
 
 
+def capture(build: Path) -> list[Figure]:
+    """What each wrapped call of a training step costs, and what the start of Python."""
+    environment = os.environ | {"PYTHONPATH": str(build / "python")}
+    subprocess.run([store_peers.PYTHON, HERE / "bench_capture.py"], env=environment, check=True)
+    return []
+
+
+def listeners(build: Path) -> list[Figure]:
+    """`corral bench listeners` with all that is there; its own table and raw pairs."""
+    command = [build / "corral", "bench", "listeners", "--listeners", "each", "--planted", "5%"]
+    peers = ["--peers", "all", "--peer-python", store_peers.PYTHON]
+    environment = os.environ | {"CORRAL_PYTHON": sys.executable}
+    subprocess.run(
+        [*command, *peers, "--out", build / "overhead", "--format", "markdown"], env=environment, check=False
+    )
+    return []
+
+
 BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "log": ("what a log call costs the training", log),
+    "capture": ("what the capture of training loops costs a step and a start", capture),
     "start": ("from `corral run` to the command's first instruction, server up", start.figures),
     "tick": ("CPU of the sampler", tick.figures),
     "supervisor": ("memory and CPU of supervisor and server during 20 s at 10 Hz", supervisor.figures),
@@ -46,10 +69,17 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "ingest": ("points that a server takes in and makes durable", ingest.figures),
     "store": ("what the store takes in and answers", store.figures),
     "peers": ("the same points in Corral and in its peers (how many times better Corral is)", store_peers.figures),
+    "import": ("an MLflow database taken in by `corral import`", importing.figures),
+    "tracking": ("MLflow's interface, against MLflow's own server", tracking.figures),
+    "runs": ("the page's list over 10,000 runs, on both databases", runs.figures),
     "read": ("points of a run of 24 M into Python and into files, by the store's Unix socket", read.figures),
     "page": ("size of the page and time to its first chart", page.figures),
+    "web": ("24 charts, 10,000 runs and a live board in Chromium, beside uPlot and ECharts", web.figures),
+    "listeners": ("what recording costs a training, each listener and its peers; hours", listeners),
     "build": ("release build from nothing without ccache, one-file rebuilds", build_times.figures),
 }
+
+BY_NAME_ONLY = {"listeners"}  # it takes hours
 
 
 def main() -> int:
@@ -62,7 +92,7 @@ def main() -> int:
     unknown = [name for name in arguments.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark {unknown[0]!r}; there are: {', '.join(BENCHMARKS)}")
-    for name in arguments.names or BENCHMARKS:
+    for name in arguments.names or [name for name in BENCHMARKS if name not in BY_NAME_ONLY]:
         summary, measure = BENCHMARKS[name]
         print(f"{name}: {summary} (./dev bench {name})", flush=True)
         print_table(measure(arguments.build.resolve()))

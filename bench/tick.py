@@ -43,12 +43,16 @@ def figures(build: Path) -> list[Figure]:
     results = google_benchmark(build / "bench" / "corral_bench_collect")
     top = top_frame_us()
     peer = Peer("a frame of top -b -i", top)
-    sampler = next(result for name, result in results.items() if name.startswith("sampler_thread"))
+    sampler = next(result for name, result in results.items() if name.startswith("sampler_thread/default_set"))
     return [
         Figure("tick of the host's files, warm", results["tick_of_the_host"]["cpu_time"], "us", 150, peer=peer),
+        Figure("tick of the default set, warm", results["tick_of_the_default_set"]["cpu_time"], "us", 150, peer=peer),
         Figure("walk over 20 processes, warm", results["walk_over_processes/20"]["cpu_time"], "us", 500, peer=peer),
         Figure("walk over 200 processes, warm", results["walk_over_processes/200"]["cpu_time"], "us", peer=peer),
         Figure("read of the perf events", results["read_perf_events"]["cpu_time"], "us"),
+        Figure(
+            "tick of 8 NVIDIA GPUs, fake driver's time included", results["tick_of_eight_gpus"]["cpu_time"], "us", 1000
+        ),
         Figure("sampler thread at 10 Hz, all of it, per tick", sampler["cpu_us_per_tick"], "us", peer=peer),
         Figure("read of the host's files at 10 Hz, on the clock", sampler["proc_median_us"], "us", 150, peer=peer),
     ]

@@ -1,0 +1,17 @@
+// Bundles redraw.ts as one script that a page of the server's origin can be given.
+const here = new URL(".", import.meta.url).pathname;
+
+export default {
+  root: here,
+  define: { "process.env.NODE_ENV": '"production"' },
+  build: {
+    target: "es2022",
+    copyPublicDir: false,
+    lib: {
+      entry: "redraw.ts",
+      formats: ["iife"],
+      name: "corralBench",
+      fileName: () => "redraw.js",
+    },
+  },
+};

@@ -24,16 +24,22 @@ TABLE: dict[str, set[str]] = {
     "spool": {"core", "sys", "metric", "codec"},
     "collect": {"core", "sys", "metric"},
     "upload": {"core", "sys", "metric", "codec", "spool"},
+    "plan": {"core", "sys", "metric"},
+    "environment": {"core", "sys"},
+    "collocate": {"core", "sys", "metric", "collect", "plan"},
     "store": {"core", "sys", "metric", "codec", "mlflow"},
     "query": {"core", "metric", "codec", "mlflow", "store"},
-    "run": {"core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"},
+    "run": {
+        *("core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"),
+        *("plan", "environment", "collocate"),
+    },
     "server": {"core", "sys", "metric", "codec", "mlflow", "http", "store", "query"},
     "cli": {
         *("core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"),
-        *("store", "query", "run", "server"),
+        *("plan", "environment", "collocate", "store", "query", "run", "server"),
     },
 }
-TRAINING_SIDE = {"collect", "spool", "upload", "run"}
+TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", "run"}
 SERVER_SIDE = {"store", "query", "server"}
 DATABASES = re.compile(r'[<"](sqlite3|libpq-fe|pqxx)')
 # Whose header only one file may see, besides tests: the driver.

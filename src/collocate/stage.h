@@ -1,0 +1,63 @@
+// Stage: the machine prepared for one workload, and put back after it.
+//
+//   plan    what would be changed, from the shares of the workload's runs and the machine's state;
+//           says everything that does not fit, changes nothing
+//   set     makes the changes, each journalled before
+//   clear   puts all back, in reverse
+//
+// Not thread-safe. A stage that is destroyed without clear() leaves the machine as it is: the
+// journal remembers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collocate/journal.h"
+#include "core/result.h"
+#include "plan/share.h"
+
+namespace corral::collocate {
+
+// What one run starts with.
+struct Seat {
+  std::vector<std::string>
+      environment;        // "NAME=value": CUDA_VISIBLE_DEVICES, CUDA_MPS_PIPE_DIRECTORY, …
+  std::string cgroup;     // directory that its process is put into before exec; empty: none
+  std::vector<int> cpus;  // affinity set before exec, too; empty: as inherited
+  std::vector<std::string> devices;  // UUIDs of what it sees, as the store has them: GPU-…, MIG-…
+  std::vector<std::string> notes;    // what could not be had, with the reason
+};
+
+struct StageOptions {
+  std::string nvml;         // library in place of the system's; for tests
+  std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
+  fs::path root = "/";      // /proc, /sys; for tests
+  fs::path state;           // where the journal, pipe directories and locks are
+  std::string label;        // workload, for names of groups and messages
+};
+
+class Stage {
+ public:
+  // Errors name the run (by number, from 0) and all that does not fit, a line each.
+  static Result<Stage> plan(const std::vector<plan::Share>& shares, const StageOptions& options);
+  Stage(Stage&&) noexcept;
+  Stage& operator=(Stage&&) noexcept;
+  ~Stage();
+
+  // What set() would change, in order, for --dry-run and for the journal.
+  [[nodiscard]] std::vector<std::string> changes() const;
+  // On error everything that was made so far has been put back.
+  Result<> set(Journal& journal);
+  // One for each share. After set().
+  [[nodiscard]] const std::vector<Seat>& seats() const;
+  // Idempotent. The error says what could not be put back and that `corral undo` tries again.
+  Result<> clear(Journal& journal);
+
+ private:
+  struct Impl;
+  explicit Stage(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace corral::collocate

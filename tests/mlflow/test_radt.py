@@ -95,7 +95,7 @@ def test_a_plan(server: Server) -> None:
 
     # files and output
     assert files(server, left) >= {"pip.txt", f"log_{left}.txt", "radt-trace"}
-    assert f"trained with {PARAMS}" in get(server, f"/api/corral/v1/runs/{left}/artifacts/log_{left}.txt").decode()
+    assert f"trains with {PARAMS}" in get(server, f"/api/corral/v1/runs/{left}/artifacts/log_{left}.txt").decode()
 
     # spans: batches stay files and are phases, too
     assert "manifest.json" in files(server, left, "radt-trace")

@@ -127,6 +127,22 @@ Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
                   done.error().message + ")");
 }
 
+struct CpuTime {
+  std::uint64_t user_us = 0, system_us = 0;
+};
+
+// User and system time are what ticks of the clock happened to see: their shares. Their sum is what
+// the scheduler measured, where it tells (as wait4() does it: cputime_adjust() in the kernel).
+CpuTime cpu_time(const taskstats& stats) {
+  const std::uint64_t measured = stats.cpu_run_virtual_total / 1000;
+  const std::uint64_t seen = stats.ac_utime + stats.ac_stime;
+  if (measured == 0) return {.user_us = stats.ac_utime, .system_us = stats.ac_stime};
+  if (stats.ac_stime == 0 || seen == 0) return {.user_us = measured};
+  const auto share = static_cast<double>(stats.ac_stime) / static_cast<double>(seen);
+  const auto system = static_cast<std::uint64_t>(share * static_cast<double>(measured));
+  return {.user_us = measured - system, .system_us = system};
+}
+
 }  // namespace
 
 std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) {
@@ -137,10 +153,11 @@ std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) 
   std::memcpy(&stats, bytes.data(), std::min(bytes.size(), sizeof stats));
   if (stats.version < kFirstVersion || stats.ac_pid != static_cast<std::uint32_t>(thread))
     return std::nullopt;
+  const CpuTime cpu = cpu_time(stats);
   return ExitRecord{.process = static_cast<pid_t>(stats.ac_tgid),
                     .parent = static_cast<pid_t>(stats.ac_ppid),
-                    .user_us = stats.ac_utime,
-                    .system_us = stats.ac_stime,
+                    .user_us = cpu.user_us,
+                    .system_us = cpu.system_us,
                     .minor_faults = stats.ac_minflt,
                     .major_faults = stats.ac_majflt,
                     .read_syscall_bytes = stats.read_char,

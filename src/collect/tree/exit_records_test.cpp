@@ -50,6 +50,17 @@ TEST(ExitRecords, AreReadByTheVersionsThatNameTheProcess) {
   EXPECT_FALSE(parse_taskstats(stats_of(13, sizeof(taskstats)), 11)) << "laid out otherwise";
 }
 
+TEST(ExitRecords, TicksAreSharesOfWhatTheSchedulerMeasured) {
+  std::string bytes = stats_of(12, sizeof(taskstats));
+  const __u64 measured = 6'000'000;
+  std::memcpy(bytes.data() + offsetof(taskstats, cpu_run_virtual_total), &measured,
+              sizeof measured);
+  const auto record = parse_taskstats(bytes, 12);
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->user_us, 2'000u);
+  EXPECT_EQ(record->system_us, 4'000u);
+}
+
 // As Linux 6.18 sent it: a thread of a process of several.
 TEST(ExitRecords, OfARecordedDatagram) {
   const auto datagram =
@@ -58,6 +69,8 @@ TEST(ExitRecords, OfARecordedDatagram) {
   EXPECT_EQ(read_exit_records(datagram, [&](const ExitRecord& r) { records.push_back(r); }), 0);
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].process, 31252);
+  EXPECT_EQ(records[0].user_us, 1260u) << "too short for a tick of the clock to see it";
+  EXPECT_EQ(records[0].system_us, 0u);
   EXPECT_EQ(records[0].parent, 31250);
   for (std::size_t cut = 0; cut < datagram.size(); cut += 3) {
     std::size_t more = 0;

@@ -15,6 +15,8 @@ const pages: Record<string, string> = {
   "/summary": "summary/SummaryPage",
   "/runs/": "run/RunPage",
   "/experiments/": "experiment/ExperimentPage",
+  "/plans": "plans/PlansPage",
+  "/plans/": "plans/PlanPage",
 };
 
 function pagesAhead(): Plugin {

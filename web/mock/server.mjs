@@ -220,6 +220,7 @@ function api(response, url, body) {
     return json(response, overview(allRuns(), experiment, asked));
   }
   if (parts[0] === "experiments") return json(response, { experiments: experiments() });
+  if (parts[0] === "plans") return json(response, { plans: [] });
   if (parts[0] === "workloads") {
     const of = url.searchParams.get("experiment");
     const groups = new Map();

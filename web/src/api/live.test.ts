@@ -15,6 +15,12 @@ describe("restOf", () => {
     expect(restOf(query(phases(100_000)), 1_000_000)).toBe(30_000);
   });
 
+  it("lets the document of a long plan rest, too", () => {
+    const plan = (count: number) => query({ runs: Array.from({ length: count }) });
+    expect(restOf(plan(10), 1_000_010)).toBe(0);
+    expect(restOf(plan(10_000), 1_001_000)).toBe(2000);
+  });
+
   it("does not ask again while an answer is on its way", () => {
     expect(restOf(query(phases(1), "fetching"), 9_000_000)).toBeGreaterThan(0);
   });

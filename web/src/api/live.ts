@@ -1,6 +1,6 @@
-// Follows the server's event stream. `runs` and `data` events mark what the page shows as out of date; the
-// page then asks again. Data of one run is asked for at most once a second, the phases of a long run less
-// often the more there are.
+// Follows the server's event stream. `runs`, `data` and `plans` events mark what the page shows as out of date; the
+// page then asks again. Data of one run is asked for at most once a second, the phases of a long run and the document of
+// a long plan less often the more there are.
 import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 import { create } from "zustand";
 import { kStreamUrl } from "./client";
@@ -20,11 +20,20 @@ export const useLive = create<LiveState>(() => ({
 }));
 
 // What changes only when runs are added, removed or change their status.
-const kLists = ["runs", "experiments", "workloads", "workload-runs", "run-facets", "run-tree"];
+const kLists = [
+  "runs",
+  "experiments",
+  "workloads",
+  "workload-runs",
+  "run-facets",
+  "run-tree",
+  "sharing",
+];
 const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
 const kMsPerPhase = 2;
+const kMsPerRun = 0.3; // of a plan
 const kLongestRest = 30_000;
 
 // How long until a question may be asked again, milliseconds: 0 is now. A question under way is let finish;
@@ -32,8 +41,9 @@ const kLongestRest = 30_000;
 export function restOf(query: Pick<Query, "state">, now: number): number {
   const { fetchStatus, dataUpdatedAt, data } = query.state;
   if (fetchStatus === "fetching") return kThrottle;
-  const phases = (data as { phases?: unknown[] } | undefined)?.phases?.length ?? 0;
-  return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, phases * kMsPerPhase) - now);
+  const { phases, runs } = (data ?? {}) as { phases?: unknown[]; runs?: unknown[] };
+  const rest = (phases?.length ?? 0) * kMsPerPhase + (runs?.length ?? 0) * kMsPerRun;
+  return Math.max(0, dataUpdatedAt + Math.min(kLongestRest, rest) - now);
 }
 
 // Marks answers as out of date, each when its rest is over.
@@ -103,6 +113,10 @@ export function startLive(client: QueryClient): () => void {
     }
     onData(event);
   };
+  const onPlans = (event: MessageEvent<string>) => {
+    void client.invalidateQueries({ queryKey: ["plans"] });
+    for (const id of idsOf(event.data, "plans")) refresher.refresh(["plan", id]);
+  };
   const open = () => {
     source = new EventSource(kStreamUrl);
     source.onopen = () => {
@@ -119,6 +133,7 @@ export function startLive(client: QueryClient): () => void {
     };
     source.addEventListener("data", onData);
     source.addEventListener("runs", onRuns);
+    source.addEventListener("plans", onPlans);
   };
   open();
   return () => {
@@ -138,10 +153,10 @@ function isRun(query: Query, id: string): boolean {
   );
 }
 
-function idsOf(text: string): string[] {
+function idsOf(text: string, list = "runs"): string[] {
   try {
-    const { runs } = JSON.parse(text) as { runs?: unknown };
-    return Array.isArray(runs) ? runs.filter((id) => typeof id === "string") : [];
+    const ids = (JSON.parse(text) as Record<string, unknown>)[list];
+    return Array.isArray(ids) ? ids.filter((id) => typeof id === "string") : [];
   } catch {
     return [];
   }

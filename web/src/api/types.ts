@@ -28,6 +28,8 @@ export interface Run {
   workload_id: string;
   workload: string | null;
   status: Status;
+  // How it ended in words, where its supervisor said so: "out-of-memory".
+  outcome?: string | null;
   start_ns: string;
   end_ns: string | null;
   duration_s: number | null;

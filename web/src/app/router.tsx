@@ -7,6 +7,7 @@ import {
   lazyRouteComponent,
 } from "@tanstack/react-router";
 import { experimentSearch } from "../pages/experiment/search";
+import { planSearch } from "../pages/plans/search";
 import { summarySearch } from "../pages/summary/search";
 import { Notice } from "./Notice";
 import { Shell } from "./Shell";
@@ -65,8 +66,29 @@ export const summaryRoute = createRoute({
   component: lazyRouteComponent(() => import("../pages/summary/SummaryPage"), "SummaryPage"),
 });
 
+export const plansRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/plans",
+  component: lazyRouteComponent(() => import("../pages/plans/PlansPage"), "PlansPage"),
+});
+
+export const planRoute = createRoute({
+  getParentRoute: () => root,
+  path: "/plans/$id",
+  validateSearch: planSearch,
+  component: lazyRouteComponent(() => import("../pages/plans/PlanPage"), "PlanPage"),
+});
+
 export const router = createRouter({
-  routeTree: root.addChildren([runsRoute, experimentRoute, runRoute, boardRoute, summaryRoute]),
+  routeTree: root.addChildren([
+    runsRoute,
+    experimentRoute,
+    runRoute,
+    boardRoute,
+    summaryRoute,
+    plansRoute,
+    planRoute,
+  ]),
   parseSearch,
   stringifySearch,
 });

@@ -7,6 +7,7 @@ import { Board } from "./Board";
 import { Lanes } from "./Lanes";
 import { Pinned } from "./Pinned";
 import type { Reader } from "./Readout";
+import { hasPlace } from "./sharing";
 import { type BoardView, useChartTheme } from "./useBoard";
 import { useBoardActions } from "./useBoardActions";
 import { usePageFont } from "./usePageFont";
@@ -14,6 +15,9 @@ import { usePageFont } from "./usePageFont";
 const Minimap = lazy(async () => ({ default: (await import("./Minimap")).Minimap }));
 const Region = lazy(async () => ({ default: (await import("./Region")).Region }));
 const NoteDialog = lazy(async () => ({ default: (await import("./NoteDialog")).NoteDialog }));
+const SharingLanes = lazy(async () => ({
+  default: (await import("./SharingLanes")).SharingLanes,
+}));
 const PhasePanel = lazy(async () => ({
   default: (await import("./PhasePanel")).PhasePanel,
 }));
@@ -74,6 +78,11 @@ export function BoardBody({ view, reader }: BodyProps) {
           chosen={view.phase?.span.id ?? null}
           choose={view.choosePhase}
         />
+      )}
+      {view.onTime && view.shown.some(hasPlace) && (
+        <Suspense fallback={null}>
+          <SharingLanes {...drawing} view={view} place={place} />
+        </Suspense>
       )}
       {view.onTime && view.phase !== null && (
         <Suspense fallback={null}>

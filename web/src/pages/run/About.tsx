@@ -59,7 +59,19 @@ export function words(key: string, value: Plain | undefined): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "number")
     return /bytes$/.test(key) ? formatValue(value, "B") : String(value);
-  return value;
+  return [value].flat().join(" "); // the command is a list of words
+}
+
+// A list or a patch is folded.
+function Value({ text }: { text: string }) {
+  const lines = text.trimEnd().split("\n").length;
+  if (lines === 1) return text;
+  return (
+    <details>
+      <summary>{formatCount(lines)} lines</summary>
+      <pre className="long">{text}</pre>
+    </details>
+  );
 }
 
 function Pairs({ title, entries }: { title: string; entries: [string, Plain][] }) {
@@ -72,7 +84,9 @@ function Pairs({ title, entries }: { title: string; entries: [string, Plain][] }
             <dt className="cut" title={key}>
               {key}
             </dt>
-            <dd>{words(key, value)}</dd>
+            <dd>
+              <Value text={words(key, value)} />
+            </dd>
           </div>
         ))}
       </dl>

@@ -105,9 +105,23 @@ const outcome = (run: RunDetail): Record<string, Plain> => ({
   command: run.command === null ? null : commandLine(run.command),
 });
 
-// What measuring cost differs in every run and says nothing about its set-up.
-const environment = (run: RunDetail): Record<string, Plain> =>
-  Object.fromEntries(Object.entries(run.info).filter(([key]) => !key.startsWith("collecting_")));
+// What measuring cost differs in every run and says nothing about its set-up. Lists ("numpy==1.26"
+// or "OMP_NUM_THREADS=4" a line) differ by their lines.
+export function environment(info: Readonly<Record<string, Plain>>): Record<string, Plain> {
+  const found: Record<string, Plain> = {};
+  for (const [key, value] of Object.entries(info)) {
+    if (key.startsWith("collecting_")) continue;
+    if (!key.startsWith("environment.") || typeof value !== "string" || !value.includes("\n")) {
+      found[key] = value;
+      continue;
+    }
+    for (const line of value.trimEnd().split("\n")) {
+      const [, name = line, rest = "there"] = /^([^=]+)==?(.*)$/.exec(line) ?? [];
+      found[`${key.replace("environment.", "")} ${name}`] = rest;
+    }
+  }
+  return found;
+}
 
 function Against({ run, metrics, against }: Omit<DiffProps, "choose"> & { against: string }) {
   const answer = useRun(against);
@@ -129,7 +143,7 @@ function Against({ run, metrics, against }: Omit<DiffProps, "choose"> & { agains
       <Compared
         title="Environment"
         names={names}
-        rows={diffRows(environment(run), environment(other))}
+        rows={diffRows(environment(run.info), environment(other.info))}
       />
       {theirs.data && (
         <Compared

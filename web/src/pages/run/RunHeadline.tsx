@@ -1,6 +1,7 @@
 // Which run this is, how it ended, for how long.
 import type { RunDetail } from "../../api/types";
 import { useNow } from "../../app/useNow";
+import { endOf, stateWords, toneOf } from "../../format/outcome";
 import { formatDuration, formatTicking } from "../../format/time";
 import { endWords } from "./RunPanel";
 
@@ -11,12 +12,22 @@ export function Elapsed({ run, readAt }: { run: RunDetail; readAt: number }) {
   return formatTicking((run.duration_s ?? 0) + Math.max(0, now - readAt) / 1000);
 }
 
+// How it ended in the words of its supervisor, else its status.
+export function StatusMark({ run }: { run: RunDetail }) {
+  const end = endOf(run);
+  return (
+    <span className={`status status-${toneOf(end)}`} data-testid="run-end">
+      {stateWords(end)}
+    </span>
+  );
+}
+
 export function RunHeadline({ run, readAt }: { run: RunDetail; readAt: number }) {
   const ended = endWords(run);
   return (
     <>
       <h1 className="cut">{run.name}</h1>
-      <span className={`status status-${run.status}`}>{run.status}</span>
+      <StatusMark run={run} />
       {ended !== "" && <span className="quiet">{ended}</span>}
       <span className="wide-only">
         <Elapsed run={run} readAt={readAt} />

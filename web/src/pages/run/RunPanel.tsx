@@ -6,6 +6,7 @@ import { Chevron, Swatch } from "../../app/icons";
 import { Tick } from "../../app/Tick";
 import { viewSearch } from "../../board/view";
 import { type ChartTheme, seriesColour, seriesDash } from "../../charts/theme";
+import { endOf, stateWords, toneOf } from "../../format/outcome";
 import { commandLine, middleEllipsis } from "../../format/text";
 import { formatExactMoment, formatMoment } from "../../format/time";
 import { formatCount, formatValue, plural } from "../../format/units";
@@ -83,8 +84,8 @@ export function Facts({ run, duration }: { run: RunDetail; duration: ReactNode }
       <h2 className="section-title">About</h2>
       <dl className="facts">
         <Fact name="Status">
-          <span className={`status status-${run.status}`} data-testid="run-status">
-            {run.status}
+          <span className={`status status-${toneOf(endOf(run))}`} data-testid="run-status">
+            {stateWords(endOf(run))}
           </span>
           {ended !== "" && <span className="quiet"> {ended}</span>}
         </Fact>
@@ -99,6 +100,13 @@ export function Facts({ run, duration }: { run: RunDetail; duration: ReactNode }
             {run.experiment}
           </Link>
         </Fact>
+        {run.tags["corral.plan"] !== undefined && (
+          <Fact name="Plan">
+            <Link to="/plans/$id" params={{ id: String(run.tags["corral.plan"]) }}>
+              {String(run.tags["corral.plan.file"] ?? "its plan")}
+            </Link>
+          </Fact>
+        )}
         {run.host !== "" && <Fact name="Host">{run.host}</Fact>}
         {run.command === null ? (
           <Fact name="Logged by">a client, not under corral run</Fact>
@@ -137,7 +145,7 @@ const kSignals: Record<number, string> = {
 export function endWords(run: RunDetail): string {
   if (run.exit_signal !== null) return kSignals[run.exit_signal] ?? `signal ${run.exit_signal}`;
   if (run.end_reason === "max_time") return "time limit reached";
-  if (run.end_reason === "interrupt") return "interrupted";
+  if (run.end_reason === "interrupt" && run.outcome !== "interrupted") return "interrupted";
   if (run.status === "failed" && run.exit_code !== null) return `exit status ${run.exit_code}`;
   return run.status === "unknown" ? "exit status unknown" : "";
 }
@@ -161,7 +169,9 @@ function show(key: string, value: Plain): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "number")
     return /bytes$/.test(key) ? formatValue(value, "B") : String(value);
-  return value;
+  const text = [value].flat().join(" "); // the command is a list of words
+  const lines = text.trimEnd().split("\n").length;
+  return lines > 1 ? `${formatCount(lines)} lines` : text;
 }
 
 const readable = (key: string) => key.replace(/_bytes$/, "").replaceAll("_", " ");

@@ -2,6 +2,7 @@
 // A click narrows the list, a tick selects.
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
+import { usePlans } from "../../api/plans";
 import { useExperiments, useWorkloads } from "../../api/queries";
 import { allRows, type FoundRun, type RunFilter, useFirstRuns } from "../../api/runSearch";
 import type { Experiment, Workload } from "../../api/types";
@@ -24,11 +25,17 @@ const at = (search: RunsSearch, place: Place): RunsSearch => {
   return { ...rest, ...place };
 };
 
-export function ExperimentTree({ search }: { search: RunsSearch }) {
+export interface ExperimentTreeProps {
+  search: RunsSearch;
+  // On a page that shows no list of runs.
+  elsewhere?: boolean;
+}
+
+export function ExperimentTree({ search, elsewhere = false }: ExperimentTreeProps) {
   const experiments = useExperiments();
   const all = experiments.data ?? [];
   const total = all.reduce((sum, experiment) => sum + experiment.runs, 0);
-  const none = search.experiment === undefined && search.workload === undefined;
+  const none = !elsewhere && search.experiment === undefined && search.workload === undefined;
   return (
     <nav aria-label="Experiments" data-testid="experiment-tree">
       <h2 className="section-title">
@@ -46,7 +53,32 @@ export function ExperimentTree({ search }: { search: RunsSearch }) {
       ))}
       {experiments.data && all.length === 0 && <p className="row quiet">None yet.</p>}
       {experiments.error && <p className="row quiet">Not known: the server could not say.</p>}
+      <PlansLink />
     </nav>
+  );
+}
+
+// The way to the plans, where there are any.
+function PlansLink() {
+  const plans = usePlans().data ?? [];
+  if (plans.length === 0) return null;
+  const running = plans.filter((plan) => plan.state === "running").length;
+  return (
+    <Link
+      to="/plans"
+      className="row"
+      activeOptions={{ exact: true }}
+      activeProps={{ className: "row selected" }}
+      data-testid="tree-plans"
+    >
+      <span className="cut">Plans</span>
+      {running > 0 && (
+        <span className="status status-running" title={`${running} running`}>
+          {running}
+        </span>
+      )}
+      <span className="count">{formatCount(plans.length)}</span>
+    </Link>
   );
 }
 

@@ -4,6 +4,7 @@ import { type MouseEvent, memo, type ReactNode } from "react";
 import type { FoundRun, SparklineOf } from "../../api/runSearch";
 import { finite, type Run } from "../../api/types";
 import { Check } from "../../app/Check";
+import { endOf, stateWords, toneOf } from "../../format/outcome";
 import { commandLine, middleEllipsis } from "../../format/text";
 import { formatDuration, formatExactMoment, formatMoment, formatTicking } from "../../format/time";
 import { formatCount, formatNumber } from "../../format/units";
@@ -106,13 +107,17 @@ function Cell(props: CellProps) {
 }
 
 const kContents: Record<string, (props: CellProps) => CellContent> = {
-  status: ({ run }) => ({
-    body: (
-      <span className={`status status-${run.status}`} data-testid="run-status">
-        {run.status}
-      </span>
-    ),
-  }),
+  status: ({ run }) => {
+    const end = stateWords(endOf(run));
+    return {
+      ...(end === run.status ? {} : { title: end }),
+      body: (
+        <span className={`status status-${toneOf(endOf(run))}`} data-testid="run-status">
+          {end === run.status ? end : <span className="cut">{end}</span>}
+        </span>
+      ),
+    };
+  },
   name: ({ run }) => ({
     className: "cut name runs-name",
     body: (

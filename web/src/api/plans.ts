@@ -1,0 +1,105 @@
+// Plans: what schedulers say of the experiment files that they execute.
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { getJson, sendJson } from "./client";
+import type { RunPage } from "./types";
+
+export type PlanState = "running" | "finished" | "failed" | "interrupted";
+
+// One of the list.
+export interface PlanSummary {
+  id: string;
+  // When the server was told, its clock.
+  received_ns: string;
+  file: string;
+  host: string;
+  state: PlanState;
+  // When the scheduler wrote it, the host's clock.
+  updated_ns: string;
+  message: string;
+  runs: number;
+  workloads: number;
+  // Runs by state.
+  counts: Record<string, number>;
+  experiments: string[];
+}
+
+// A run of a plan. What a scheduler does not say is absent.
+export interface PlanRun {
+  key: string;
+  experiment: string;
+  workload: string;
+  state: string;
+  line?: number;
+  repetition?: number;
+  name?: string;
+  letter?: string;
+  collocation?: string;
+  devices?: string;
+  model?: string;
+  // Empty: it has not started.
+  run?: string;
+  // Why it failed, one line.
+  reason?: string;
+  tail?: string[];
+}
+
+export interface Plan {
+  file: string;
+  host: string;
+  state: PlanState;
+  updated_ns: string;
+  message?: string;
+  runs: PlanRun[];
+}
+
+export function usePlans() {
+  return useQuery({
+    queryKey: ["plans"],
+    queryFn: ({ signal }) => getJson<{ plans: PlanSummary[] }>("/plans", {}, signal),
+    select: (answer) => answer.plans,
+  });
+}
+
+export function usePlan(id: string) {
+  return useQuery({
+    queryKey: ["plan", id],
+    queryFn: ({ signal }) => getJson<Plan>(`/plans/${encodeURIComponent(id)}`, {}, signal),
+  });
+}
+
+// A run that has ended, as far as a pace needs it; seconds of UTC.
+export interface PacedRun {
+  workload: string;
+  start: number;
+  end: number;
+}
+
+const kPaceRest = 20_000;
+const kPaced = 200;
+
+// The newest runs of a plan that have ended.
+export function usePace(id: string, running: boolean): PacedRun[] {
+  const answer = useQuery({
+    queryKey: ["plan-pace", id],
+    queryFn: async ({ signal }): Promise<PacedRun[]> => {
+      const question = {
+        where: { "tags.corral.plan": [id] },
+        order: [{ by: "start", descending: true }],
+        limit: kPaced,
+      };
+      const { runs } = await sendJson<RunPage>("POST", "/runs/search", question, signal);
+      return runs.flatMap(({ workload_id, start_ns, end_ns }) =>
+        end_ns === null
+          ? []
+          : [{ workload: workload_id, start: secondsOf(start_ns), end: secondsOf(end_ns) }],
+      );
+    },
+    enabled: running,
+    refetchInterval: kPaceRest,
+    placeholderData: keepPreviousData,
+  });
+  return answer.data ?? kNone;
+}
+
+const secondsOf = (ns: string) => Number(BigInt(ns) / 1_000_000n) / 1000;
+const kNone: PacedRun[] = [];

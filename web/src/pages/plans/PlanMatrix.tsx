@@ -1,0 +1,279 @@
+// The rows of a plan: only those in sight exist, so that 10,000 runs scroll as well as ten. The arrow keys move from run
+// to run, Enter opens one, space shows its last lines, "." goes to the next failure.
+import { useNavigate } from "@tanstack/react-router";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  memo,
+  type RefObject,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
+import type { PlanRun } from "../../api/plans";
+import { stateWords, toneOf } from "../../format/outcome";
+import { middleEllipsis } from "../../format/text";
+import {
+  type CellPlace,
+  cellsIn,
+  collocationWords,
+  failuresOf,
+  failureWords,
+  heightOf,
+  idOf,
+  movedPlace,
+  nextFailure,
+  type PlanRow,
+  tailOf,
+} from "./plan";
+
+// What stands left of the cells, as the style sheet has it.
+const kNames = 300;
+const kNarrowNames = 136;
+const kNarrow = 680;
+
+function useWidth(element: RefObject<HTMLDivElement | null>): number {
+  const [width, setWidth] = useState(1000);
+  useLayoutEffect(() => {
+    if (element.current === null) return;
+    const at = element.current;
+    const measure = () => setWidth(at.clientWidth);
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(at);
+    return () => observer.disconnect();
+  }, [element]);
+  return width;
+}
+
+export interface PlanMatrixProps {
+  rows: readonly PlanRow[];
+  matrix: RefObject<HTMLDivElement | null>;
+}
+
+export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const width = useWidth(scroller);
+  const narrow = width < kNarrow;
+  const perLine = cellsIn(width - (narrow ? kNarrowNames : kNames));
+  const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
+  const [chosen, setPlace] = useState<CellPlace>({ row: 0, cell: 0 });
+  const place = chosen.row < rows.length ? chosen : { row: 0, cell: 0 };
+  const layout = { perLine, open };
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: (index) => heightOf(rows[index] as PlanRow, layout),
+    getItemKey: (index) => (rows[index] as PlanRow).key,
+    overscan: 8,
+  });
+  // Heights are known, but not to the virtualizer when they change.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what heights depend on
+  useEffect(() => virtual.measure(), [virtual, rows, perLine, open]);
+  const [show] = useState(
+    () => (id: string) =>
+      setOpen((old) => {
+        const next = new Set(old);
+        if (!next.delete(id)) next.add(id);
+        return next;
+      }),
+  );
+  const move = (to: CellPlace | null) => {
+    if (to === null) return;
+    setPlace(to);
+    virtual.scrollToIndex(to.row, { align: "auto" });
+  };
+  const navigate = useNavigate();
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target !== event.currentTarget) return;
+    const run = rows[place.row]?.runs[place.cell];
+    if (event.key === "Enter" && run?.run)
+      void navigate({ to: "/runs/$id", params: { id: run.run } });
+    else if (event.key === " " && run !== undefined) show(idOf(run));
+    else if (event.key === ".") move(nextFailure(rows, place));
+    else {
+      const to = movedPlace(rows, place, event.key);
+      if (to === null) return;
+      move(to);
+    }
+    event.preventDefault();
+  };
+  // One for all: hundreds of links of the router make scrolling slow.
+  const onClick = (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    const link = (event.target as Element).closest<HTMLElement>("a[data-run]");
+    if (link === null) return;
+    event.preventDefault();
+    void navigate({ to: "/runs/$id", params: { id: link.dataset.run ?? "" } });
+  };
+  const items = virtual.getVirtualItems();
+  return (
+    <div className="content" ref={scroller} data-testid="plan-scroll">
+      {/* biome-ignore lint/a11y/useSemanticElements: rows are placed absolutely, which a table element forbids */}
+      <div
+        ref={matrix}
+        className={narrow ? "plan-matrix narrow" : "plan-matrix"}
+        role="grid"
+        tabIndex={0}
+        aria-label="Workloads and their runs"
+        aria-rowcount={rows.length}
+        aria-activedescendant={
+          items.some((item) => item.index === place.row) ? cellId(place) : undefined
+        }
+        data-testid="plan-matrix"
+        style={{ height: virtual.getTotalSize() }}
+        onKeyDown={onKeyDown}
+        onClick={onClick}
+      >
+        {items.map((item) => (
+          <MatrixRow
+            key={item.key}
+            row={rows[item.index] as PlanRow}
+            index={item.index}
+            top={item.start}
+            height={item.size}
+            active={item.index === place.row ? place.cell : null}
+            open={open}
+            show={show}
+          />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+const cellId = ({ row, cell }: CellPlace) => `plan-cell-${row}-${cell}`;
+
+interface MatrixRowProps {
+  row: PlanRow;
+  index: number;
+  top: number;
+  height: number;
+  active: number | null;
+  open: ReadonlySet<string>;
+  show: (id: string) => void;
+}
+
+const MatrixRow = memo(function MatrixRow(props: MatrixRowProps) {
+  const { row, index, top, height, active, open, show } = props;
+  const failures = failuresOf(row);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see PlanMatrix
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
+    <div
+      className="plan-row"
+      role="row"
+      aria-rowindex={index + 1}
+      data-testid="plan-row"
+      style={{ transform: `translateY(${top}px)`, height: height - 1 }}
+    >
+      {/* biome-ignore lint/a11y/useSemanticElements: see PlanMatrix */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus */}
+      <div className="plan-name" role="rowheader">
+        <span className="quiet cut" title={row.experiment}>
+          {row.experiment}
+        </span>
+        <b className="name cut" title={row.workload}>
+          {middleEllipsis(row.workload, 24)}
+        </b>
+        <span className="plan-collocation cut" title={row.collocation}>
+          {collocationWords(row.collocation)}
+        </span>
+      </div>
+      <div className="plan-cells" role="presentation">
+        {row.runs.map((run, cell) => (
+          <Cell
+            key={idOf(run)}
+            run={run}
+            id={cellId({ row: index, cell })}
+            active={active === cell}
+          />
+        ))}
+      </div>
+      {failures.length > 0 && (
+        // biome-ignore lint/a11y/useSemanticElements: see PlanMatrix
+        // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
+        <div className="plan-notes" role="gridcell">
+          {failures.map((run) => (
+            <Failure key={idOf(run)} run={run} open={open.has(idOf(run))} show={show} />
+          ))}
+        </div>
+      )}
+    </div>
+  );
+});
+
+// What a run is called within its workload.
+const nameOf = (run: PlanRun) => run.name || run.letter || run.model || `line ${run.line ?? "?"}`;
+
+function Cell({ run, id, active }: { run: PlanRun; id: string; active: boolean }) {
+  const words = stateWords(run.state);
+  const about = [
+    `${nameOf(run)}: ${words}`,
+    run.model && `model ${run.model}`,
+    run.devices && `devices ${run.devices}`,
+    run.collocation && run.collocation !== "-" && `collocation ${run.collocation}`,
+    run.line && `line ${run.line}`,
+    run.reason,
+  ].filter(Boolean);
+  const body = (
+    <>
+      <span className="cut name">{nameOf(run)}</span>
+      <span className={`status status-${toneOf(run.state)}`}>{words}</span>
+    </>
+  );
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: see PlanMatrix
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus
+    <span
+      id={id}
+      role="gridcell"
+      title={about.join("; ")}
+      className={`plan-cell tone-${toneOf(run.state)}${active ? " active" : ""}`}
+      data-testid="plan-cell"
+      data-state={run.state}
+    >
+      {run.run ? (
+        <a href={`/runs/${run.run}`} data-run={run.run} tabIndex={-1}>
+          {body}
+        </a>
+      ) : (
+        body
+      )}
+    </span>
+  );
+}
+
+interface FailureProps {
+  run: PlanRun;
+  open: boolean;
+  show: (id: string) => void;
+}
+
+function Failure({ run, open, show }: FailureProps) {
+  const tail = tailOf(run);
+  return (
+    <div className="plan-note" data-testid="plan-failure">
+      <button
+        type="button"
+        className="plan-reason"
+        aria-expanded={open}
+        disabled={tail.length === 0}
+        tabIndex={-1}
+        title={tail.length > 0 ? "Its last lines" : undefined}
+        onClick={() => show(idOf(run))}
+      >
+        <span className="name">{nameOf(run)}</span> <span className="cut">{failureWords(run)}</span>
+        {tail.length > 0 && <span className="link">{open ? "less" : "last lines"}</span>}
+      </button>
+      {open && tail.length > 0 && (
+        <pre className="plan-tail mono" data-testid="plan-tail">
+          {tail.map((line) => line.replace(/[\r\n]/g, " ")).join("\n")}
+        </pre>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,216 @@
+// `/plans/$id`: an experiment file as a matrix: a row for each workload in the order of the file, a cell for each of its
+// runs with its state; what failed says why, with the last lines of its output.
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { type ReactNode, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { ApiError } from "../../api/client";
+import { type PacedRun, type Plan, usePace, usePlan } from "../../api/plans";
+import { Failing, Loading, Notice } from "../../app/Notice";
+import { Shell } from "../../app/Shell";
+import { useNow } from "../../app/useNow";
+import { formatClock, formatExactMoment, formatMoment } from "../../format/time";
+import { formatCount, plural } from "../../format/units";
+import { PlanFilters } from "./PlanFilters";
+import { PlanMatrix } from "./PlanMatrix";
+import { PlanState, ProgressBar, StateCounts } from "./parts";
+import {
+  countStates,
+  estimateOf,
+  facetsOf,
+  filtered,
+  type PlanRow,
+  progressOf,
+  rowsOf,
+} from "./plan";
+import { type PlanSearch, planSearch } from "./search";
+
+const route = getRouteApi("/plans/$id");
+
+export function PlanPage() {
+  const { id } = route.useParams();
+  const plan = usePlan(id);
+  const pace = usePace(id, plan.data?.state === "running");
+  const name = plan.data?.file ?? id;
+  useEffect(() => {
+    document.title = `${name} · Corral`;
+    return () => {
+      document.title = "Corral";
+    };
+  }, [name]);
+  if (plan.data) return <Loaded plan={plan.data} pace={pace} />;
+  return (
+    <Shell
+      crumbs={crumbsOf(name)}
+      panel={null}
+      toolbar={<h1 className="cut">{name}</h1>}
+      footer={null}
+    >
+      {plan.error instanceof ApiError && plan.error.status === 404 ? (
+        <Notice>
+          <p>No plan of this id was told of.</p>
+          <p>
+            <Link to="/plans">The list of plans</Link> shows those that were.
+          </p>
+        </Notice>
+      ) : plan.error ? (
+        <Failing error={plan.error} retry={() => void plan.refetch()} />
+      ) : (
+        <Loading what="the plan" />
+      )}
+    </Shell>
+  );
+}
+
+const crumbsOf = (name: string): ReactNode[] => [
+  <Link key="runs" to="/">
+    Runs
+  </Link>,
+  <Link key="plans" to="/plans" activeOptions={{ exact: true }}>
+    Plans
+  </Link>,
+  <span key="here" aria-current="page" className="cut" title={name}>
+    {name}
+  </span>,
+];
+
+function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {
+  const search = route.useSearch();
+  const navigate = route.useNavigate();
+  const change = (next: PlanSearch, replace = false) =>
+    void navigate({ search: () => planSearch({ ...next }), replace });
+  const rows = useMemo(() => rowsOf(plan), [plan]);
+  const facets = useMemo(() => facetsOf(plan), [plan]);
+  const filter = useDeferredValue(search);
+  const shown = useMemo(() => filtered(rows, filterOf(filter)), [rows, filter]);
+  const counts = useMemo(() => countStates(plan.runs), [plan]);
+  const matrix = useRef<HTMLDivElement>(null);
+  return (
+    <Shell
+      crumbs={crumbsOf(plan.file)}
+      panel={<PlanFilters facets={facets} search={search} change={change} />}
+      toolbar={
+        <>
+          <h1 className="cut">{plan.file}</h1>
+          <PlanState state={plan.state} />
+          <Progress plan={plan} rows={rows} counts={counts} pace={pace} />
+          <span className="grow" />
+          <Finder
+            text={search.q ?? ""}
+            find={(q) => {
+              const { q: _q, ...rest } = search;
+              change({ ...rest, q }, true);
+            }}
+            leave={() => matrix.current?.focus()}
+          />
+        </>
+      }
+      footer={
+        <>
+          <StateCounts counts={counts} />
+          <span className="grow" />
+          <span className="plan-told" title={formatExactMoment(plan.updated_ns)}>
+            {plan.host}, told {formatMoment(plan.updated_ns, new Date())}
+          </span>
+        </>
+      }
+    >
+      <div className="plan-body">
+        {plan.message && (
+          <p className="plan-message" role="status" data-testid="plan-message">
+            {plan.message}
+          </p>
+        )}
+        {plan.runs.length === 0 ? (
+          <Notice>
+            <p>This plan has no runs.</p>
+          </Notice>
+        ) : shown.length === 0 ? (
+          <Notice>
+            <p>No workload of this plan fits the filters.</p>
+            <button type="button" className="button" onClick={() => change({})}>
+              Show all workloads
+            </button>
+          </Notice>
+        ) : (
+          <PlanMatrix rows={shown} matrix={matrix} />
+        )}
+      </div>
+    </Shell>
+  );
+}
+
+interface FinderProps {
+  text: string;
+  find: (text: string) => void;
+  leave: () => void;
+}
+
+// What is typed stands at once, the address follows.
+function Finder({ text, find, leave }: FinderProps) {
+  const [typed, setTyped] = useState(text);
+  const told = useRef(text);
+  useEffect(() => {
+    if (told.current === text) return;
+    told.current = text;
+    setTyped(text);
+  }, [text]);
+  return (
+    <input
+      className="search-input plan-search"
+      type="search"
+      aria-label="Find in the plan"
+      placeholder="Find workloads, models, reasons"
+      data-testid="plan-search"
+      value={typed}
+      onChange={(event) => {
+        const now = event.currentTarget.value;
+        told.current = now;
+        setTyped(now);
+        find(now);
+      }}
+      onKeyDown={(event) => {
+        if (event.key === "Enter" || event.key === "Escape") leave();
+      }}
+    />
+  );
+}
+
+const filterOf = (search: PlanSearch) => ({
+  text: search.q ?? "",
+  states: search.state ?? [],
+  experiments: search.experiment ?? [],
+  collocations: search.collocation ?? [],
+});
+
+interface ProgressProps {
+  plan: Plan;
+  rows: readonly PlanRow[];
+  counts: Readonly<Record<string, number>>;
+  pace: readonly PacedRun[];
+}
+
+function Progress({ plan, rows, counts, pace }: ProgressProps) {
+  const progress = progressOf(counts);
+  const running = plan.state === "running";
+  const left = useMemo(() => (running ? estimateOf(rows, pace) : null), [rows, pace, running]);
+  const now = useNow(running && left !== null);
+  const share = progress.runs > 0 ? Math.floor((100 * progress.ended) / progress.runs) : 100;
+  return (
+    <span className="plan-progress">
+      <ProgressBar progress={progress} />
+      <span data-testid="plan-progress">
+        {formatCount(progress.ended)} of {plural(progress.runs, "run")}, {share} %
+      </span>
+      {left !== null && left > 0 && (
+        <span
+          className="quiet wide-only"
+          data-testid="plan-estimate"
+          title={`At the pace of the last workloads it ends ${formatMoment(nsOf(now + left * 1000), new Date(now))}`}
+        >
+          about {formatClock(left, 60)} left
+        </span>
+      )}
+    </span>
+  );
+}
+
+const nsOf = (ms: number) => String(BigInt(Math.round(ms)) * 1_000_000n);

@@ -1,0 +1,134 @@
+// `/plans`: the experiment files that schedulers told of, the one told of last first, each with how far it is.
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { type PlanSummary, usePlans } from "../../api/plans";
+import { Failing, Loading, Notice } from "../../app/Notice";
+import { Shell } from "../../app/Shell";
+import { useNow } from "../../app/useNow";
+import { middleEllipsis } from "../../format/text";
+import { formatExactMoment, formatMoment } from "../../format/time";
+import { formatCount, plural } from "../../format/units";
+import { BasketPanel } from "../basket/BasketPanel";
+import { ExperimentTree } from "../runs/ExperimentTree";
+import { PlanState, ProgressBar, ToneCounts } from "./parts";
+import { progressOf } from "./plan";
+
+export function PlansPage() {
+  const plans = usePlans();
+  useEffect(() => {
+    document.title = "Plans · Corral";
+    return () => {
+      document.title = "Corral";
+    };
+  }, []);
+  const { data, error } = plans;
+  return (
+    <Shell
+      crumbs={[
+        <Link key="runs" to="/">
+          Runs
+        </Link>,
+        <span key="here" aria-current="page">
+          Plans
+        </span>,
+      ]}
+      panel={
+        <div className="panel-split">
+          <div className="panel-top">
+            <ExperimentTree search={{}} elsewhere />
+          </div>
+          <BasketPanel />
+        </div>
+      }
+      toolbar={<h1>{data === undefined ? "Plans" : plural(data.length, "plan")}</h1>}
+      footer={null}
+    >
+      {data === undefined && error ? (
+        <Failing error={error} retry={() => void plans.refetch()} />
+      ) : data === undefined ? (
+        <Loading what="plans" />
+      ) : data.length === 0 ? (
+        <Notice>
+          <p>No plans yet.</p>
+          <p>
+            A plan is a file of many runs, alone and together: <code>corral run plan.csv</code>{" "}
+            executes one, and it appears here by itself. <code>corral plan check plan.csv</code>{" "}
+            says beforehand whether it can run.
+          </p>
+        </Notice>
+      ) : (
+        <div className="content">
+          <PlanTable plans={data} />
+        </div>
+      )}
+    </Shell>
+  );
+}
+
+function PlanTable({ plans }: { plans: readonly PlanSummary[] }) {
+  const now = useNow(plans.some((plan) => plan.state === "running"));
+  return (
+    <div className="overview-body">
+      <div className="matrix-frame">
+        <table className="overview plans" data-testid="plans">
+          <thead>
+            <tr>
+              <th scope="col">Plan</th>
+              <th scope="col">State</th>
+              <th scope="col">Progress</th>
+              <th scope="col" className="number">
+                Workloads
+              </th>
+              <th scope="col">Runs by state</th>
+              <th scope="col">Host</th>
+              <th scope="col">Last told</th>
+              <th scope="col">Experiments</th>
+            </tr>
+          </thead>
+          <tbody>
+            {plans.map((plan) => (
+              <PlanLine key={plan.id} plan={plan} now={now} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
+
+function PlanLine({ plan, now }: { plan: PlanSummary; now: number }) {
+  const navigate = useNavigate();
+  const progress = progressOf(plan.counts);
+  const experiments = plan.experiments.join(", ");
+  const open = () => void navigate({ to: "/plans/$id", params: { id: plan.id } });
+  return (
+    // The name is a link, for the keyboard.
+    <tr data-testid="plan" data-plan={plan.id} className="plans-row" onClick={open}>
+      <td className="name" title={plan.file}>
+        <Link to="/plans/$id" params={{ id: plan.id }} onClick={(event) => event.stopPropagation()}>
+          <b>{middleEllipsis(plan.file, 40)}</b>
+        </Link>
+      </td>
+      <td title={plan.message}>
+        <PlanState state={plan.state} />
+      </td>
+      <td>
+        <span className="plans-progress">
+          <ProgressBar progress={progress} />
+          {formatCount(progress.ended)} of {plural(progress.runs, "run")}
+        </span>
+      </td>
+      <td className="number">{formatCount(plan.workloads)}</td>
+      <td>
+        <ToneCounts counts={plan.counts} />
+      </td>
+      <td className="soft">{plan.host}</td>
+      <td className="soft" title={formatExactMoment(plan.received_ns)}>
+        {formatMoment(plan.received_ns, new Date(now))}
+      </td>
+      <td className="soft name cut plans-experiments" title={experiments}>
+        {experiments}
+      </td>
+    </tr>
+  );
+}

@@ -15,10 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import build_times
+import collocation
 import demo
 import importing
 import ingest
 import page
+import plan_file
+import plans
 import read
 import runs
 import start
@@ -63,8 +66,14 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "log": ("what a log call costs the training", log),
     "capture": ("what the capture of training loops costs a step and a start", capture),
     "start": ("from `corral run` to the command's first instruction, server up", start.figures),
+    "plans": (
+        "an experiment file: to the release of four runs, how far apart they start, the scheduler's CPU",
+        plans.figures,
+    ),
     "tick": ("CPU of the sampler", tick.figures),
     "supervisor": ("memory and CPU of supervisor and server during 20 s at 10 Hz", supervisor.figures),
+    "collocation": ("runs beside each other on CPU sets, and planted interference", collocation.figures),
+    "plan-file": ("an experiment file of 10,000 rows read and written back", plan_file.figures),
     "demo": ("CPU of everything that Corral runs during the two trainings of `./dev demo`", demo.figures),
     "ingest": ("points that a server takes in and makes durable", ingest.figures),
     "store": ("what the store takes in and answers", store.figures),

@@ -1,15 +1,18 @@
 // What a client sends: request targets, the bodies of POST /charts, /lines, /points, /windows, /xy,
-// /epochs, /changes, /runs/search, /summaries and /sparklines, and the splitting of frame bodies.
+// /epochs, /changes, /runs/search, /summaries and /sparklines and of PUT /plans/{id}, what tags say
+// of devices, and the splitting of frame bodies.
 #include <cstdlib>
 #include <cstring>
 
 #include "core/json_position.h"
 #include "http/request.h"
+#include "query/sharing.h"
 #include "server/api/change_request.h"
 #include "server/api/chart_request.h"
 #include "server/api/epoch_request.h"
 #include "server/api/frames_split.h"
 #include "server/api/line_request.h"
+#include "server/api/plan_request.h"
 #include "server/api/read_request.h"
 #include "server/api/run_request.h"
 #include "server/api/summary_request.h"
@@ -123,6 +126,23 @@ void fuzz_runs(std::string_view text) {
   }
 }
 
+void fuzz_plans(std::string_view text) {
+  const auto plan = corral::server::api::parse_plan(text);
+  if (plan) {
+    const auto summary = corral::Json::parse(*plan);
+    check(summary && summary->get_int("runs", -1) >= 0);
+  } else {
+    check_error(plan.error(), text);
+  }
+  // Tags are as clients wrote them.
+  corral::store::page::SharingRun run;
+  run.end = run.start + corral::Nanos(10);
+  run.tags = {{"corral.devices", std::string(text)}, {"corral.cpus", std::string(text)}};
+  const std::vector runs = {run, run};
+  const corral::query::Sharing sharing = corral::query::sharing_of(runs, 1);
+  for (const corral::query::SharedPlace& place : sharing.places) check(place.stays.size() == 2);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -137,6 +157,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fuzz_chart(text);
       fuzz_runs(text);
       fuzz_findings(text);
+      fuzz_plans(text);
       break;
     default: {
       corral::http::Request request;

@@ -33,7 +33,10 @@ std::string duration_text(const Json& seconds) {
 }
 
 std::string ending_text(const Json& run) {
+  const std::string outcome = run.get_string("outcome");
   std::string status = run.get_string("status");
+  // "failed: out-of-memory", where the word adds something.
+  if (!outcome.empty() && outcome != status && status != "running") status += ": " + outcome;
   if (const auto* code = member(run, "exit_code").as_int())
     return fmt::format("{}, exit status {}", status, *code);
   if (const auto* signal = member(run, "exit_signal").as_int())

@@ -247,6 +247,12 @@ void Arguments::as_flag_only(const std::string& name) {
   impl_->app.get_option("--" + name)->envname("");
 }
 
+void Arguments::hidden(const std::string& name) {
+  as_flag_only(name);
+  impl_->app.get_option("--" + name)->group("");
+  std::erase(impl_->names, name);
+}
+
 std::filesystem::path Arguments::config_path() const { return impl_->read; }
 
 std::optional<int> Arguments::parse(std::span<char* const> args) {

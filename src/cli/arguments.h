@@ -47,6 +47,9 @@ class Arguments {
 
   // An option that neither the environment nor the file may give. Call after its declaration.
   void as_flag_only(const std::string& name);
+  // The same, and not shown by --help: what Corral's own processes tell each other. Call after its
+  // declaration.
+  void hidden(const std::string& name);
 
   // Nothing: go on. Otherwise the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);

@@ -10,6 +10,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/ls_plans.h"
 #include "cli/table.h"
 #include "sys/file.h"
 
@@ -296,6 +297,33 @@ TEST(Destination, OfADatabaseIsADirectoryThatItsPasswordDoesNotChange) {
             "postgres://h/db?password=&user=u");
   EXPECT_EQ(store_name(of("postgresql://u:p@ss/wo:rd@h/db")), "postgresql://u@h/db");
   EXPECT_EQ(store_name(of("postgresql://u@[::1]:5432/db")), "postgresql://u@[::1]:5432/db");
+}
+
+TEST(Answers, AnEndingIsToldByItsOutcomeWhereThatSaysMore) {
+  const auto told = [](const char* run) { return ending_text(Json::parse(run).value()); };
+  EXPECT_EQ(told(R"({"status":"failed","outcome":"out-of-memory","exit_code":1})"),
+            "failed: out-of-memory, exit status 1");
+  EXPECT_EQ(told(R"({"status":"finished","outcome":"finished","exit_code":0})"),
+            "finished, exit status 0");
+  EXPECT_EQ(told(R"({"status":"running","outcome":"failed"})"), "running");
+  EXPECT_EQ(told(R"({"status":"unknown","outcome":null})"),
+            "unknown: it ended, but nobody was there to see how");
+}
+
+TEST(Answers, WorkloadsAreListedWithWhoSharedWhat) {
+  const auto answer = Json::parse(
+      R"({"workloads":[{"id":"0123456789abcdef","name":"7","experiment":"E","experiment_id":"1",)"
+      R"("created_ns":"0","runs":["a","b"],"members":[)"
+      R"({"id":"a","name":"one","letter":"0_A","collocation":"mps","status":"finished",)"
+      R"("outcome":"finished","devices":[{"device":"0","profile":"3g.20gb"}],"cpus":"0-1"},)"
+      R"({"id":"b","name":"two","letter":null,"collocation":"mps","status":"running",)"
+      R"("outcome":null,"devices":[],"cpus":null}],)"
+      R"("shared":[{"kind":"cpus","name":"0-1","runs":["b","a"]}]}]})");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(workloads_table(*answer).print("csv"),
+            "id,experiment,name,runs,collocation,devices,shared,outcomes,experiment_id,created_ns\n"
+            "0123456789abcdef,E,7,\"[\"\"a\"\",\"\"b\"\"]\",mps,\"0:3g.20gb, cpus 0-1\","
+            "cpus 0-1: 0_A + two,\"1 finished, 1 running\",1,0\n");
 }
 
 // ---- tables

@@ -1,14 +1,89 @@
 #include <fmt/core.h>
 
-#include <cstdio>
+#include <algorithm>
 
+#include "cli/answers.h"
+#include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/destination.h"
+#include "cli/run_difference.h"
+#include "cli/table.h"
+#include "core/text.h"
 
 namespace corral::cli {
+namespace {
 
-int diff_command(std::span<char* const>) {
-  fmt::print(stderr, "corral diff: not there yet\n");
-  return kFailed;
+constexpr const char* kExamples =
+    "  corral diff @2 @1                  the newest run against the one before\n"
+    "  corral diff @2 @1 --part package   packages alone\n"
+    "  corral diff 3f2a 91bc --format json\n";
+constexpr std::size_t kWidest = 48;  // bytes of a cell for people
+
+struct Flags {
+  DestinationFlags destination;
+  std::vector<std::string> runs;
+  std::string format = "table", part;
+};
+
+// For people: one line, cut. A patch is not shown, only that it differs.
+std::string brief(const std::string& text) {
+  std::string line = text.substr(0, text.find('\n'));
+  const bool whole = line.size() == text.size() && line.size() <= kWidest;
+  line = line.substr(0, utf8_prefix(std::string_view(line).substr(0, kWidest)));
+  return printable(whole ? line : line + "…");
+}
+
+void print(const std::vector<Difference>& differences, const std::vector<Json>& runs,
+           const std::string& format) {
+  const bool table_of_text = format == "table";
+  Table table({{"part", "PART"},
+               {"key", "WHAT"},
+               {"a", table_of_text ? brief(runs[0].get_string("name")) : "a"},
+               {"b", table_of_text ? brief(runs[1].get_string("name")) : "b"}});
+  const auto cell = [](const std::optional<std::string>& text) {
+    return text ? Cell{Json(*text), brief(*text)} : Cell{Json(), "–"};
+  };
+  for (const Difference& d : differences)
+    table.add({plain(d.part), plain(d.key), cell(d.a), cell(d.b)});
+  if (differences.empty() && table_of_text)
+    fmt::print("no difference\n");
+  else
+    fmt::print("{}", table.print(format));
+}
+
+}  // namespace
+
+int diff_command(std::span<char* const> args) {
+  Flags flags;
+  Arguments arguments("diff",
+                      "Says what differs between the set-ups of two runs: params, tags, code, "
+                      "packages, variables, settings of the host. RUN is an id, a unique prefix "
+                      "of one, a name, or @1 for the newest.",
+                      kExamples);
+  arguments.positionals("runs", flags.runs, "RUN RUN");
+  arguments.choice("format", flags.format, {"table", "json", "csv"},
+                   "table, json or csv (default: table)");
+  arguments.choice(
+      "part", flags.part,
+      {"run", "param", "tag", "code", "package", "variable", "environment", "set-up", "at start"},
+      "of this part alone");
+  add_destination(arguments, flags.destination);
+  if (const auto status = arguments.parse(args)) return *status;
+  if (flags.runs.size() != 2)
+    return report("diff", {.code = Code::kInvalidArgument, .message = "two runs are compared"});
+  const auto server = connect(flags.destination);
+  if (!server) return report("diff", server.error());
+  std::vector<Json> runs;
+  for (const std::string& name : flags.runs) {
+    auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(name));
+    if (!run) return report("diff", run.error());
+    runs.push_back(std::move(*run));
+  }
+  auto differences = difference_of(runs[0], runs[1]);
+  if (!flags.part.empty())
+    std::erase_if(differences, [&](const Difference& d) { return d.part != flags.part; });
+  print(differences, runs, flags.format);
+  return kDone;
 }
 
 }  // namespace corral::cli

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/ls_plans.h"
 #include "core/text.h"
 
 namespace corral::cli {
@@ -16,6 +17,8 @@ namespace {
 constexpr const char* kExamples =
     "  corral ls runs                        newest first\n"
     "  corral ls runs --experiment digits\n"
+    "  corral ls workloads                   what ran together, and who shared which device\n"
+    "  corral ls plans                       how far each plan is\n"
     "  corral ls metrics @1 --format json    series of the newest run and of its workload\n"
     "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n";
 
@@ -74,21 +77,12 @@ Result<std::string> experiment_filter(const sys::HttpTarget& server, const Flags
 
 Result<Table> list_workloads(const sys::HttpTarget& server, const Flags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
-  const Json answer = TRY(get_json(server, "/api/corral/v1/workloads?" + filter));
-  Table table({{"id", "ID"},
-               {"name", "NAME"},
-               {"experiment_id", "EXPERIMENT", true},
-               {"runs", "RUNS", true},
-               {"created_ns", "CREATED"}});
-  for (const Json& w : items(answer, "workloads")) {
-    const auto runs = static_cast<std::int64_t>(items(w, "runs").size());
-    table.add({{member(w, "id"), w.get_string("id").substr(0, 8)},
-               plain(member(w, "name")),
-               plain(member(w, "experiment_id")),
-               {member(w, "runs"), std::to_string(runs)},
-               {member(w, "created_ns"), time_text(member(w, "created_ns"))}});
-  }
-  return table;
+  return workloads_table(
+      TRY(get_json(server, "/api/corral/v1/workloads?" + filter + "members=true")));
+}
+
+Result<Table> list_plans(const sys::HttpTarget& server, const Flags&) {
+  return plans_table(TRY(get_json(server, "/api/corral/v1/plans")));
 }
 
 Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
@@ -100,6 +94,7 @@ Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
                {"experiment", "EXPERIMENT"},
                {"workload", "WORKLOAD"},
                {"status", "STATUS"},
+               {"outcome", "OUTCOME"},
                {"start_ns", "STARTED"},
                {"duration_s", "DURATION", true},
                {"loss", "LOSS", true},
@@ -111,6 +106,7 @@ Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
                plain(member(r, "experiment")),
                plain(member(r, "workload")),
                plain(member(r, "status")),
+               plain(member(r, "outcome")),
                {member(r, "start_ns"), time_text(member(r, "start_ns"))},
                {member(r, "duration_s"), duration_text(member(r, "duration_s"))},
                {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")},
@@ -177,7 +173,9 @@ struct List {
 };
 constexpr std::array kLists = {List{"experiments", false, list_experiments},
                                List{"workloads", false, list_workloads},
-                               List{"runs", false, list_runs}, List{"metrics", true, list_metrics},
+                               List{"plans", false, list_plans},
+                               List{"runs", false, list_runs},
+                               List{"metrics", true, list_metrics},
                                List{"phases", true, list_phases}};
 
 Result<const List*> find_list(const Flags& flags) {
@@ -187,7 +185,7 @@ Result<const List*> find_list(const Flags& flags) {
         kLists, {}, [&](const List& l) { return edit_distance(l.name, flags.what); });
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}' cannot be listed, did you mean '{}'? There are: experiments, "
-                            "workloads, runs, metrics RUN, phases RUN",
+                            "workloads, plans, runs, metrics RUN, phases RUN",
                             flags.what, near->name));
   }
   if (found->of_a_run && flags.run.empty())
@@ -203,12 +201,14 @@ Result<const List*> find_list(const Flags& flags) {
 
 int ls_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("ls",
-                      "Lists experiments, workloads, runs, or the metrics and phases of a run. RUN "
-                      "is an id, a unique prefix of one, a name, or @1 for the newest.",
-                      kExamples);
-  arguments.positional("what", flags.what, "experiments | workloads | runs | metrics | phases",
-                       true);
+  Arguments arguments(
+      "ls",
+      "Lists experiments, workloads (with who shared what), plans, runs, or the metrics "
+      "and phases of a run. RUN "
+      "is an id, a unique prefix of one, a name, or @1 for the newest.",
+      kExamples);
+  arguments.positional("what", flags.what,
+                       "experiments | workloads | plans | runs | metrics | phases", true);
   arguments.positional("run", flags.run, "RUN, for metrics and phases", false);
   arguments.text("experiment", flags.experiment, "only of this experiment (name or id)");
   arguments.text("limit", flags.limit, "at most this many runs (default: 100)");

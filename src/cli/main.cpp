@@ -22,7 +22,7 @@ struct Subcommand {
 constexpr std::array kSubcommands = {
     Subcommand{"run", "run a training script or any command and record it", run_command},
     Subcommand{"serve", "serve a store: the page and the API", serve_command},
-    Subcommand{"ls", "list experiments, workloads, runs, metrics or phases", ls_command},
+    Subcommand{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
     Subcommand{"show", "show one run: what, where, when, how it ended, its metrics", show_command},
     Subcommand{"export", "write the points of runs as CSV or JSON", export_command},
     Subcommand{"import", "take an MLflow or radT database into the store", import_command},

@@ -1,12 +1,17 @@
+#include <fcntl.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/run_plan.h"
 #include "cli/source_sections.h"
 #include "collect/selection.h"
 #include "core/text.h"
@@ -32,8 +37,16 @@ struct Flags {
   bool capture_mlflow = false;
   bool no_mlflow = false;
   bool no_capture = false;
+  bool no_pty = false;
   std::string watch;
+  // Of a scheduler.
+  std::string run_id;
+  std::string gate;
+  std::string last_word;
+  std::string cgroup;
+  std::string affinity;
   Nanos max_time = kNoDuration;
+  PlanFlags plan;
 };
 
 constexpr const char* kExamples =
@@ -45,8 +58,20 @@ constexpr const char* kExamples =
     "metrics\n"
     "  corral run --interval 1s --max-time 2h train.py\n"
     "  corral run --profile torch:steps=100-103 train.py\n"
+    "  corral run plan.csv                           an experiment file; again: it goes on\n"
+    "  corral run plan.csv --dry-run                 says what that would do\n"
     "\nThe exit status is the command's own; 128 + signal when it was killed, 126 or 127 when it "
     "could not be started.\n";
+
+// What a scheduler tells the supervisors that it starts.
+void declare_scheduled(Arguments& a, Flags& f) {
+  a.text("run-id", f.run_id, "id of the run");
+  a.text("gate", f.gate, "descriptors R,S: see run/gate.h");
+  a.text("last-word", f.last_word, "file that the outcome is written to");
+  a.text("cgroup", f.cgroup, "groups that the command is put into, separated by colons");
+  a.text("affinity", f.affinity, "CPUs of the command, as 0-3,8");
+  for (const char* name : {"run-id", "gate", "last-word", "cgroup", "affinity"}) a.hidden(name);
+}
 
 void declare(Arguments& a, Flags& f) {
   add_destination(a, f.destination);
@@ -82,12 +107,22 @@ void declare(Arguments& a, Flags& f) {
          "corral.epochs() in the script ends after this many epochs");
   a.text("max-steps", f.options.max_steps,
          "corral.steps() and corral.epochs() in the script end after this many steps");
+  a.text("environment", f.options.environment,
+         "what the command is executed in: python=PATH, venv=DIR, conda=NAME, uv=FILE, pip=FILE, "
+         "docker=IMAGE, podman=IMAGE, apptainer=IMAGE, mlproject=DIR (default: here)");
+  a.text("adopt", f.options.adopt,
+         "go on supervising this run, whose supervisor was killed; no command");
+  a.as_flag_only("adopt");
   a.text("watch", f.watch,
          "sample this process and its children, by its id, and not the command's");
   a.bytes("spool-limit", f.options.spool_limit,
           "disk space that waiting data of the run may take (default: 2GiB)");
+  a.flag("no-pty", f.no_pty,
+         "at a terminal, too, the command's output goes to files and not to a terminal of its own");
   a.flag("quiet", f.options.quiet, "say nothing but warnings");
-  a.rest("train.py|COMMAND [ARGS]", f.options.command);
+  declare_scheduled(a, f);
+  declare_plan(a, f.plan);
+  a.rest("train.py|COMMAND|plan.csv [ARGS]", f.options.command);
 }
 
 Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view option) {
@@ -125,6 +160,28 @@ Result<std::int64_t> process_of(const std::string& text) {
   if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max())
     return fail(Code::kInvalidArgument, "--watch " + text + ": the id of a process is wanted");
   return *pid;
+}
+
+Result<run::GateOptions> gate_of(const std::string& text) {
+  const std::vector<std::string_view> parts = split(text, ',');
+  std::array<int, 2> found{};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto fd = parts.size() == found.size() ? parse_int(parts[i]) : std::nullopt;
+    if (!fd || *fd < -1 || *fd > std::numeric_limits<int>::max() ||
+        (*fd >= 0 && ::fcntl(static_cast<int>(*fd), F_GETFD) < 0))
+      return fail(Code::kInvalidArgument, "--gate " + text + ": two open descriptors are wanted");
+    found[i] = static_cast<int>(*fd);
+  }
+  return run::GateOptions{.release = found[0], .reports = found[1], .last_word = {}};
+}
+
+Result<> complete_scheduled(const Flags& f, run::Options& o) {
+  if (!f.run_id.empty()) o.run_id = TRY(RunId::parse(f.run_id));
+  if (!f.gate.empty()) o.gate = TRY(gate_of(f.gate));
+  o.gate.last_word = f.last_word;
+  if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
+  if (!f.affinity.empty()) o.placement.cpus = TRY(run::parse_cpus(f.affinity));
+  return {};
 }
 
 Result<> check_names(const run::Options& o) {
@@ -173,23 +230,21 @@ Result<> complete_profile(Flags& f) {
 
 Result<> complete(Flags& f, const std::filesystem::path& config) {
   run::Options& o = f.options;
-  if (o.command.empty())
+  if (!o.adopt.empty() && !o.command.empty())
+    return fail(Code::kInvalidArgument, "--adopt takes the run's own command");
+  if (o.command.empty() && o.adopt.empty())
     return fail(Code::kInvalidArgument,
                 "what is to be run? corral run train.py, or corral run COMMAND");
-  const std::string_view first = o.command[0];
-  if (first.ends_with(".csv") || first.ends_with(".yaml") || first.ends_with(".yml")) {
-    return fail(
-        Code::kUnsupported,
-        fmt::format("{}: this version runs scripts and commands, not experiment files yet", first));
-  }
   constexpr Nanos kShortest{std::chrono::milliseconds(10)};
   constexpr Nanos kLongest{std::chrono::hours(1)};
   TRY(complete_mlflow(f));
+  TRY(complete_scheduled(f, o));
   if (o.interval < kShortest || o.interval > kLongest)
     return fail(Code::kInvalidArgument, "--interval: 10ms to 1h");
   TRY(check_names(o));
   TRY(check_counts(o));
   o.capture = !f.no_capture;
+  o.pty = !f.no_pty;
   TRY(complete_profile(f));
   if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
   o.params = TRY(pairs_of(f.params, "--param"));
@@ -211,22 +266,98 @@ Result<> complete(Flags& f, const std::filesystem::path& config) {
   return {};
 }
 
+// What the flags said, for the supervisors of an experiment file's runs: they work elsewhere.
+std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
+  const run::Options& o = f.options;
+  const spool::Destination& to = o.destination;
+  const auto time = [](Nanos t) { return fmt::format("{:.6f}", seconds(t)); };
+  const auto path = [](const std::string& text) {
+    return text.empty() ? text : std::filesystem::absolute(text).string();
+  };
+  std::vector<std::pair<std::string, std::string>> variables = {
+      {"CORRAL_SERVER", to.server},
+      {"CORRAL_STORE", !to.server.empty()    ? ""
+                       : to.database.empty() ? to.store.string()
+                                             : to.database},
+      {"CORRAL_TOKEN_FILE", path(f.destination.token_file)},
+      {"CORRAL_SPOOL", path(f.destination.spool)},
+      {"CORRAL_INTERVAL", time(o.interval)},
+      {"CORRAL_GRACE", time(o.grace)},
+      {"CORRAL_LEFTOVERS", f.leftovers},
+      {"CORRAL_SPOOL_LIMIT", std::to_string(o.spool_limit)},
+      {"CORRAL_LISTENERS", f.listeners},
+      {"CORRAL_PROFILE", f.profile},
+      {"CORRAL_DCGM_ADDRESS", f.dcgm_address},
+      {"CORRAL_MAX_EPOCHS", o.max_epochs},
+      {"CORRAL_MAX_STEPS", o.max_steps},
+      {"CORRAL_MAX_TIME", o.max_time ? time(*o.max_time) : ""},
+  };
+  for (const auto& [name, set] : {std::pair{"CORRAL_NO_LISTENERS", f.no_listeners},
+                                  {"CORRAL_CAPTURE_MLFLOW", f.capture_mlflow},
+                                  {"CORRAL_NO_MLFLOW", f.no_mlflow},
+                                  {"CORRAL_NO_CAPTURE", f.no_capture}})
+    if (set) variables.emplace_back(name, "true");
+  std::erase_if(variables, [](const auto& v) {
+    return v.second.empty() && v.first != "CORRAL_SERVER" && v.first != "CORRAL_STORE";
+  });
+  return variables;
+}
+
+// Options may stand behind an experiment file, too: it has no arguments of its own.
+void move_plan_file_last(std::vector<std::string>& words, const Flags& flags) {
+  const std::vector<std::string>& command = flags.options.command;
+  const auto tail = static_cast<std::ptrdiff_t>(command.size());
+  if (tail < 2 || !is_plan_file(command[0]) || std::ranges::find(words, "--") != words.end())
+    return;
+  std::rotate(words.end() - tail, words.end() - tail + 1, words.end());
+}
+
+struct Parsed {
+  Flags flags;
+  std::filesystem::path config;
+  std::optional<int> status;  // help or an error was printed
+};
+
+void parse(std::span<char* const> args, Parsed& parsed) {
+  Arguments arguments("run",
+                      "Runs a training script, any command or an experiment file and records what "
+                      "it does and what the machine does meanwhile.",
+                      kExamples);
+  declare(arguments, parsed.flags);
+  parsed.status = arguments.parse(args);
+  parsed.config = arguments.config_path();
+}
+
 }  // namespace
 
 int run_command(std::span<char* const> args) {
-  Flags flags;
-  Arguments arguments("run",
-                      "Runs a training script or any command and records what it does and what the "
-                      "machine does meanwhile.",
-                      kExamples);
-  declare(arguments, flags);
-  if (const auto status = arguments.parse(args)) return *status;
-  const auto completed = complete(flags, arguments.config_path());
+  // Parsing hides passwords in what it was given.
+  std::vector<std::string> words(args.begin(), args.end());
+  auto parsed = std::make_unique<Parsed>();
+  parse(args, *parsed);
+  if (parsed->status) return *parsed->status;
+  const std::vector<std::string> before = words;
+  move_plan_file_last(words, parsed->flags);
+  if (words != before) {
+    std::vector<char*> moved;
+    moved.reserve(words.size());
+    for (std::string& word : words) moved.push_back(word.data());
+    parsed = std::make_unique<Parsed>();
+    parse(moved, *parsed);
+    if (parsed->status) return *parsed->status;
+  }
+  const auto completed = complete(parsed->flags, parsed->config);
   if (!completed) {
     fmt::print(stderr, "corral run: {}\n", completed.error().message);
     return kMisuse;
   }
-  return run::supervise(flags.options);
+  const Flags& flags = parsed->flags;
+  const bool adopts = flags.options.command.empty();
+  if (adopts || !is_plan_file(flags.options.command[0])) return run::supervise(flags.options);
+  return run_plan({.flags = flags.plan,
+                   .options = flags.options,
+                   .config = parsed->config,
+                   .variables = variables_of(flags)});
 }
 
 }  // namespace corral::cli

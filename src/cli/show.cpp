@@ -1,5 +1,7 @@
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
@@ -17,8 +19,12 @@ void print_pairs(const char* title, const Json& object) {
   const auto* pairs = object.as_object();
   if (pairs == nullptr || pairs->empty()) return;
   fmt::print("\n{}\n", title);
-  for (const auto& [key, value] : *pairs)
-    fmt::print("  {:<20} {}\n", printable(key), printable(plain(value).text));
+  for (const auto& [key, value] : *pairs) {
+    const std::string text = plain(value).text;
+    const auto lines = std::ranges::count(text, '\n');  // a list or a patch; JSON has it whole
+    fmt::print("  {:<20} {}\n", printable(key),
+               lines > 0 ? fmt::format("{} lines", lines) : printable(text));
+  }
 }
 
 void print_metrics(const Json& metrics) {

@@ -1,14 +1,123 @@
+#include "collocate/undo.h"
+
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <cstdlib>
 
+#include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/table.h"
 
 namespace corral::cli {
+namespace {
 
-int undo_command(std::span<char* const>) {
-  fmt::print(stderr, "corral undo: not there yet\n");
-  return kFailed;
+constexpr const char* kExamples =
+    "  corral undo             puts back what a killed `corral run` left changed\n"
+    "  corral undo --dry-run   says what that would be\n"
+    "  corral undo --end-runs  ends, first, the runs that a killed scheduler left behind\n";
+
+struct Flags {
+  std::string state;
+  std::string format = "table";
+  bool dry_run = false;
+  bool end_runs = false;
+};
+
+std::string words_of(const collocate::UndoLine& line, bool dry_run) {
+  switch (line.state) {
+    case collocate::UndoState::kPutBack:
+      return dry_run ? "would be put back" : "put back";
+    case collocate::UndoState::kNothingLeft:
+      return "was gone";
+    case collocate::UndoState::kVoid:
+      return "undone by a restart of the machine";
+    case collocate::UndoState::kInUse:
+      return "waits: " + line.reason;
+    case collocate::UndoState::kFailed:
+      return "failed: " + line.reason;
+  }
+  return {};
+}
+
+std::string_view name_of(collocate::UndoState state) {
+  switch (state) {
+    case collocate::UndoState::kPutBack:
+      return "put_back";
+    case collocate::UndoState::kNothingLeft:
+      return "gone";
+    case collocate::UndoState::kVoid:
+      return "void";
+    case collocate::UndoState::kInUse:
+      return "in_use";
+    case collocate::UndoState::kFailed:
+      return "failed";
+  }
+  return {};
+}
+
+void print(const collocate::UndoReport& report, const Flags& flags) {
+  Table table({{"change", "CHANGE"}, {"state", "STATE"}, {"reason", "REASON"}});
+  for (const collocate::UndoLine& line : report.lines)
+    table.add({plain(line.words), plain(name_of(line.state)), plain(line.reason)});
+  if (flags.format != "table") {
+    fmt::print("{}", table.print(flags.format));
+    return;
+  }
+  for (const collocate::UndoLine& line : report.lines)
+    fmt::print("{}: {}\n", printable(line.words), printable(words_of(line, flags.dry_run)));
+  if (report.lines.empty() && report.notes.empty()) fmt::print("nothing to put back\n");
+}
+
+// What stands in for a part of the driver.
+std::string of_test(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? "" : value;
+}
+
+bool waits(const collocate::UndoReport& report) {
+  for (const collocate::UndoLine& line : report.lines) {
+    if (line.state == collocate::UndoState::kInUse) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int undo_command(std::span<char* const> args) {
+  Flags flags;
+  Arguments arguments(
+      "undo",
+      "Puts back what a killed `corral run` left changed on this machine: control "
+      "groups, MIG, MPS, clocks, power caps. `corral run` of a plan does so itself.",
+      kExamples);
+  arguments.text("state", flags.state,
+                 "directory of its journals (default: this user's, ~/.local/state/corral)");
+  arguments.choice("format", flags.format, {"table", "json", "csv"}, "how to print");
+  arguments.flag("dry-run", flags.dry_run, "only say what would be put back");
+  arguments.flag("end-runs", flags.end_runs, "end runs that still run on what is to be put back");
+  arguments.as_flag_only("state");
+  arguments.as_flag_only("end-runs");
+  if (const auto status = arguments.parse(args)) return *status;
+  const std::filesystem::path state =
+      flags.state.empty() ? collocate::default_state() : std::filesystem::path(flags.state);
+  const collocate::UndoReport report =
+      collocate::undo_all({.state = state,
+                           .root = "/",
+                           .nvml = of_test("CORRAL_NVML_LIBRARY"),
+                           .mps_control = of_test("CORRAL_MPS_CONTROL"),
+                           .dry_run = flags.dry_run,
+                           .end_runs = flags.end_runs});
+  print(report, flags);
+  for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", printable(note));
+  if (report.permissions > 0)
+    fmt::print(stderr, "corral undo: {}\n", collocate::permission_advice(state));
+  if (waits(report)) {
+    fmt::print(stderr,
+               "corral undo: when those runs have ended it puts the rest back; --end-runs ends "
+               "them\n");
+  }
+  return report.complete() ? kDone : kFailed;
 }
 
 }  // namespace corral::cli

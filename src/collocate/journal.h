@@ -1,23 +1,24 @@
 // Journal: what was changed on this machine outside of our own processes, written down and synced
 // before each change, so that whoever comes next can put it back.
 //
-//   <state>/undo/<owner>.undo   one JSON line per change and per "done"; flock: held while its
-//   owner
-//                               lives
+//   <state>/undo/<owner>.undo   one JSON line for the owner, then one for each change and for each
+//                               "done" and "undone"; flock: held while its owner lives
 //
 // One file per owner (a scheduler or a `corral run`). An entry says what is to be put back and how
-// to recognise that it is still ours: replay goes backwards, is idempotent, touches nothing that
-// the file does not name, and skips what a reboot has undone already. Kill -9 between any two steps
-// leaves a file from which the former state is reached.
+// to recognise that it is still ours: replay (undo.h) goes backwards, is idempotent, touches
+// nothing that the file does not name, and skips what a reboot has undone already. Kill -9 between
+// any two steps leaves a file from which the former state is reached.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
+#include "core/time.h"
 #include "sys/fd.h"
 #include "sys/file.h"
 
@@ -25,8 +26,9 @@ namespace corral::collocate {
 
 namespace fs = std::filesystem;
 
-// One change outside the process. `kind` is one of constexpr kKinds (undo.cpp): "cgroup", "mps",
-// "mig-instance", "compute-instance", "mig-mode", "compute-mode", "clocks", "power", "cpuset", …
+// One change outside the process. `kind` is one that undo.cpp or nvidia/ has a handler for:
+// "cgroup", "mps", "mig-instance", "compute-instance", "mig-mode", "compute-mode", "clocks",
+// "power", …
 struct Change {
   std::string kind;
   std::string target;  // path of a cgroup, UUID of a device, pipe directory …
@@ -37,24 +39,71 @@ struct Change {
   bool outlives_reboot = false;  // else the entry is void when boot_id changed
 };
 
+// A change that is not put back yet.
+struct Standing {
+  std::uint64_t entry = 0;
+  Change change;
+  bool complete = false;  // complete() was called; else it may be made in full, in part or not
+  std::string particulars;
+};
+
+// What a file says, whoever wrote it.
+struct JournalContent {
+  std::int64_t pid = 0;  // of the owner
+  std::string boot_id;
+  UtcTime started;
+  std::vector<Standing> standing;  // in the order they were noted
+  std::uint64_t next = 1;
+  int unreadable = 0;         // lines in the middle; a torn last one is no damage
+  std::int64_t readable = 0;  // bytes up to the end of the last whole line
+};
+JournalContent parse_journal(std::string_view text);
+
 class Journal {
  public:
-  // Makes the owner's file under `state` (sys::state_directory()/undo) and locks it.
-  static Result<Journal> open(const fs::path& state);
+  // Makes the owner's file in <state>/undo and locks it. Without `sync` nothing waits for the disk:
+  // for changes that a restart of the machine undoes by itself. A kill loses nothing either way.
+  static Result<Journal> open(const fs::path& state, bool sync = true);
+  // Takes over the file of an owner that is gone: kUnavailable while it lives, kNotFound when
+  // another has put it back and deleted it.
+  static Result<Journal> adopt(const fs::path& path);
+  // The files below <state>/undo, whether their owners live or not, oldest name first.
+  static std::vector<fs::path> files(const fs::path& state);
+
+  Journal(Journal&&) noexcept = default;
+  Journal& operator=(Journal&&) noexcept = default;
+  // Leaves the file for `corral undo`, unless it is its owner's and stands for nothing.
+  ~Journal();
+
   // Durable before it returns: only then may the change be made. Gives the entry's number.
   Result<std::uint64_t> note(const Change& change);
+  // Several at once, for one wait; the number of the first, the others follow.
+  Result<std::uint64_t> note_all(const std::vector<Change>& changes);
   // The change was made in full and these are its particulars (ids the driver gave); durable.
   Result<> complete(std::uint64_t entry, const std::string& particulars);
-  // The entry is put back (or was never made).
+  // The entry is put back (or was never made). Not waited for: who finds it standing after a power
+  // cut looks and finds nothing of ours.
   Result<> undone(std::uint64_t entry);
-  // Nothing is left: deletes the file.
+  // Nothing is left: deletes the file. kConflict when something is: the file stays for `corral
+  // undo`.
   Result<> close();
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+  [[nodiscard]] const std::vector<Standing>& standing() const { return content_.standing; }
+  [[nodiscard]] const JournalContent& content() const { return content_; }
+  // The number that the next entry gets.
+  [[nodiscard]] std::uint64_t next() const { return content_.next; }
 
  private:
   explicit Journal(fs::path path, sys::Fd file) : path_(std::move(path)), file_(std::move(file)) {}
+  // Whole lines, each with its end.
+  Result<> append(const std::string& lines, bool sync);
+
   fs::path path_;
   sys::Fd file_;
-  std::uint64_t next_ = 1;
+  bool sync_ = true;
+  bool owner_ = false;  // made it
+  JournalContent content_;
 };
 
 }  // namespace corral::collocate

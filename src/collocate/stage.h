@@ -9,11 +9,13 @@
 // journal remembers.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "collocate/journal.h"
+#include "collocate/nvidia/device_plan.h"
 #include "core/result.h"
 #include "plan/share.h"
 
@@ -22,19 +24,26 @@ namespace corral::collocate {
 // What one run starts with.
 struct Seat {
   std::vector<std::string>
-      environment;        // "NAME=value": CUDA_VISIBLE_DEVICES, CUDA_MPS_PIPE_DIRECTORY, …
-  std::string cgroup;     // directory that its process is put into before exec; empty: none
-  std::vector<int> cpus;  // affinity set before exec, too; empty: as inherited
+      environment;  // "NAME=value": CUDA_VISIBLE_DEVICES, CUDA_MPS_PIPE_DIRECTORY, …
+  // Directories of one control group, joined by ':' (v1 has several), that its process is put into
+  // before exec; empty: none.
+  std::string cgroup;
+  std::vector<int> cpus;             // affinity set before exec, too; empty: as inherited
   std::vector<std::string> devices;  // UUIDs of what it sees, as the store has them: GPU-…, MIG-…
-  std::vector<std::string> notes;    // what could not be had, with the reason
+  std::vector<nvidia::SeatDevice> places;  // the same, each with the GPU that it is on
+  std::vector<std::string> notes;          // what could not be had, with the reason
 };
 
 struct StageOptions {
   std::string nvml;         // library in place of the system's; for tests
   std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
   fs::path root = "/";      // /proc, /sys; for tests
-  fs::path state;           // where the journal, pipe directories and locks are
-  std::string label;        // workload, for names of groups and messages
+  fs::path state;           // where the journal and pipe directories are
+  fs::path locks;      // of devices; empty: the machine's (DeviceLocks), the same for all users
+  std::string label;   // workload, for names of groups and messages
+  std::string holder;  // what others read who want the same devices; empty: the label
+  std::vector<fs::path> data;       // of the runs, for CacheState::kWarm
+  std::function<bool()> cancelled;  // asked while that is read; may be empty
 };
 
 class Stage {
@@ -47,10 +56,16 @@ class Stage {
 
   // What set() would change, in order, for --dry-run and for the journal.
   [[nodiscard]] std::vector<std::string> changes() const;
-  // On error everything that was made so far has been put back.
+  // kUnavailable names who else works with a device or with CPU sets. On error everything that was
+  // made so far has been put back.
   Result<> set(Journal& journal);
   // One for each share. After set().
   [[nodiscard]] const std::vector<Seat>& seats() const;
+  // CPUs for Corral's own processes while the runs have sets of theirs: scheduler, supervisors and
+  // the server are to be put on them (a run's own set is in its seat). Empty: wherever they are.
+  [[nodiscard]] const std::vector<int>& housekeeping() const;
+  // Of the workload as a whole: what could not be had, with the reason.
+  [[nodiscard]] const std::vector<std::string>& notes() const;
   // Idempotent. The error says what could not be put back and that `corral undo` tries again.
   Result<> clear(Journal& journal);
 

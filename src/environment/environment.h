@@ -6,13 +6,17 @@
 // flock); wrap() is pure: command -> what is executed. Everything that ran is in `record`.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/result.h"
+#include "core/time.h"
 #include "sys/file.h"
 
 namespace corral::environment {
@@ -34,9 +38,14 @@ struct Spec {
 
 // "", "-", "local"; "python=/path/bin/python" or "venv=/path"; "conda=NAME" or
 // "conda=environment.yml"; "uv=requirements.txt", "pip=requirements.txt";
-// "docker=image;mount=/a:/b", "podman=…", "apptainer=…"; "mlproject=DIR". The error names what was
-// meant.
+// "docker=image;mount=/a:/b", "podman=…", "apptainer=…"; "mlproject=DIR". Options follow, separated
+// by ";" (docs/environments.md). The error names what was meant.
 Result<Spec> parse(std::string_view text);
+// The same as parse() reads it: parse(text_of(spec)) is spec.
+std::string text_of(const Spec& spec);
+
+struct Project;    // mlproject.h
+struct Container;  // container.h
 
 struct Prepared {
   std::vector<std::string> prefix;       // words before the command; empty: none
@@ -46,16 +55,34 @@ struct Prepared {
   // ("environment.image_digest", "sha256:…"); recorded with the run.
   std::vector<std::pair<std::string, std::string>> record;
   bool in_container = false;
+  std::shared_ptr<const Container> container{};  // set when in_container
+  std::shared_ptr<const Project> project{};      // entry points, of an MLproject
 };
 
 struct PrepareOptions {
   fs::path directory;  // relative names start here: the plan's folder
   fs::path cache;      // where built environments are kept
   std::function<void(std::string_view line)> progress;  // may be empty
-  std::function<bool()> cancelled;                      // polled; may be empty
+  std::function<bool()> cancelled;  // polled; may be empty. The error is then kUnavailable
 };
 
+// $XDG_CACHE_HOME/corral/environments, else ~/.cache/…, else /var/tmp/corral-UID/environments.
+fs::path default_cache();
+
+// The error says what is missing or which package or image failed; the caller adds of which run.
 Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options);
+
+// What `command` is here: an entry point of an MLproject with its parameters (`main --epochs 3`)
+// becomes its command line, every other command stays. The error names the parameter.
+Result<std::vector<std::string>> entry_command(const Prepared& prepared,
+                                               const std::vector<std::string>& command);
+
+// `environment` ("NAME=value" entries) with what `added` sets in place of its own.
+std::vector<std::string> environment_with(std::vector<std::string> environment,
+                                          const std::vector<std::string>& added);
+// The entries of a command's environment that also mean something in a container, for
+// Inside::environment: Corral's, MLflow's, those of devices, ranks and threads. Others need env=.
+std::vector<std::string> passed_in(const std::vector<std::string>& environment);
 
 // What of this host a container must see so that the run is recorded, beside the command.
 struct Inside {
@@ -63,10 +90,47 @@ struct Inside {
   fs::path python_package;  // mounted read-only
   fs::path working_directory;
   std::string cgroup_parent;  // group that the container is to be in; empty: the tool's choice
-  std::vector<std::string> environment;  // variables that the command needs
-  std::vector<std::string> devices;      // GPUs as the tool wants them
+  // "NAME=value", variables that the command needs. Only the names are on the command line (others
+  // may read that): the tool is to be started with these in its own environment.
+  std::vector<std::string> environment;
+  // GPUs by UUID; empty: those of CUDA_VISIBLE_DEVICES in `environment` that are UUIDs, else what
+  // the spec's gpus= says.
+  std::vector<std::string> devices;
+  std::string cpus{};     // "0-3": for tools whose daemon does not inherit an affinity
+  std::string name{};     // the container's; empty: container_name(spool)
+  bool terminal = false;  // the command's output is a terminal
 };
+// Without a container: the command after the prefix. In one, a .py file gets its interpreter.
 std::vector<std::string> wrap(const Prepared& prepared, const std::vector<std::string>& command,
                               const Inside& inside);
+
+// "corral-<last part of the spool's path>": the run's id.
+std::string container_name(const fs::path& spool);
+
+// The first process of a container, seen from this host, and its groups.
+struct ContainerPlace {
+  std::int64_t pid = 0;
+  std::vector<std::string> cgroups;  // lines of /proc/PID/cgroup; paths differ only in hybrid hosts
+};
+// Waits until the container runs (or is initialised: staged()) and says where; kNotFound when it
+// does not within `limit`. Not for apptainer, whose command is a child like any other.
+Result<ContainerPlace> locate(const Prepared& prepared, const std::string& name,
+                              Nanos limit = std::chrono::seconds(30));
+
+// A container made and, by podman, initialised before its start: namespaces, group and first
+// process are there, the command waits. Starting it is then `argv`: some ten milliseconds instead
+// of hundreds. `argv` ends with the command's exit status, as wrap()'s does.
+struct Staged {
+  std::vector<std::string> argv;
+  std::optional<ContainerPlace> place;  // where the tool can say before the start: podman
+};
+// kUnsupported without a container and for apptainer: use wrap(). `inside.environment` must be in
+// this process's environment or is put there for the tool.
+Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& command,
+                     const Inside& inside);
+// Takes a container away, whatever it does, and the empty groups that the tool made beside and
+// below the directories of `cgroup_parent`. Done when there is none.
+Result<> discard(const Prepared& prepared, const std::string& name,
+                 const std::string& cgroup_parent = "");
 
 }  // namespace corral::environment

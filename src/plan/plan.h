@@ -53,11 +53,12 @@ struct Row {
   Pairs env;              // variables of the run
   std::string listeners;  // as written, joined by "+"; empty: the default
   Limits limits;
-  int repeat = 1;                  // how often the row's workload runs
-  bool baseline = false;           // what others are compared with
-  bool ends_workload = false;      // the workload ends with this run (WorkloadEnd::kNamed)
-  bool loop = false;               // starts again until the workload ends
-  std::vector<std::string> after;  // workloads of the same experiment that must have finished
+  int repeat = 1;                       // how often the row's workload runs
+  bool baseline = false;                // what others are compared with
+  WorkloadEnd end = WorkloadEnd::kAll;  // what the cell says; one row decides for its workload
+  bool ends_workload = false;           // the workload ends with this run (WorkloadEnd::kNamed)
+  bool loop = false;                    // starts again until the workload ends
+  std::vector<std::string> after;       // workloads of the same experiment that must have finished
 };
 
 struct Workload {

@@ -9,7 +9,7 @@ std::string to_line(const Problem& problem, const std::string& file) {
   if (problem.line > 0) where += fmt::format(":{}", problem.line);
   if (problem.line > 0 && problem.column > 0) where += fmt::format(":{}", problem.column);
   std::string what = problem.field;
-  if (!problem.value.empty()) what += fmt::format(" '{}'", problem.value);
+  if (!problem.value.empty()) what += fmt::format("{}'{}'", what.empty() ? "" : " ", problem.value);
   if (!what.empty()) what += ": ";
   const std::string advice = problem.advice.empty() ? "" : "; " + problem.advice;
   return where + ": " + what + problem.reason + advice;

@@ -42,7 +42,7 @@ std::string nearest_script(const fs::path& script) {
   return best;
 }
 
-Result<Command> python_command(const Options& options) {
+Result<Command> python_command(const Options& options, const std::string& path) {
   const fs::path script = options.command[0];
   std::error_code error;
   if (fs::is_directory(script, error))
@@ -58,7 +58,7 @@ Result<Command> python_command(const Options& options) {
     return fail(Code::kPermission, script.string() + ": permission denied");
   const std::string chosen =
       !options.python.empty() ? options.python : variable("CORRAL_PYTHON", "python3");
-  const auto python = sys::find_in_path(chosen, variable("PATH", "/usr/bin:/bin"));
+  const auto python = sys::find_in_path(chosen, path);
   if (!python) {
     return fail(python.error().code, python.error().message + "; it is to run " + script.string() +
                                          ": install Python 3 or name one with CORRAL_PYTHON");
@@ -95,14 +95,24 @@ void add_otlp(const std::string& url, char* const* inherited, std::vector<std::s
 
 }  // namespace
 
-Result<Command> resolve_command(const Options& options) {
+Result<Command> resolve_command(const Options& options, const std::string& path) {
   CORRAL_ASSERT(!options.command.empty());
-  if (options.command[0].ends_with(".py")) return python_command(options);
-  auto found = sys::find_in_path(options.command[0], variable("PATH", "/usr/bin:/bin"));
+  const std::string searched = path.empty() ? variable("PATH", "/usr/bin:/bin") : path;
+  if (options.command[0].ends_with(".py")) return python_command(options, searched);
+  auto found = sys::find_in_path(options.command[0], searched);
   if (!found) return tl::unexpected(found.error());
   Command command{.argv = options.command, .interpreter = {}};
   command.argv[0] = found->string();
   return command;
+}
+
+std::vector<std::string> child_environment(const ChildEnvironment& run,
+                                           const std::vector<std::string>& inherited) {
+  std::vector<char*> entries;
+  entries.reserve(inherited.size() + 1);
+  for (const std::string& entry : inherited) entries.push_back(const_cast<char*>(entry.c_str()));
+  entries.push_back(nullptr);
+  return child_environment(run, entries.data());
 }
 
 std::string chosen_tracking_uri(char* const* inherited) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/result.h"
@@ -12,6 +13,8 @@ namespace corral::run {
 struct Command {
   std::vector<std::string> argv;  // argv[0] is a path
   std::string interpreter;        // Python's path for a .py file, else empty
+  // Of the environment that it is executed in (environment::Prepared).
+  std::vector<std::pair<std::string, std::string>> record{};
 };
 
 // A shell's exit status for a command that cannot be started.
@@ -20,7 +23,8 @@ inline constexpr int kNotFound = 127;
 
 // kNotFound: exit 127, kPermission: exit 126, with a message as a good shell's and the nearest
 // right spelling where there is one.
-Result<Command> resolve_command(const Options& options);
+// `path` is searched; empty: this process's PATH.
+Result<Command> resolve_command(const Options& options, const std::string& path = "");
 
 // The child's environment: this one's, with the variables of the run.
 struct ChildEnvironment {
@@ -40,5 +44,7 @@ struct ChildEnvironment {
 // run that this one runs in. Empty: nowhere.
 std::string chosen_tracking_uri(char* const* inherited);
 std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited);
+std::vector<std::string> child_environment(const ChildEnvironment& run,
+                                           const std::vector<std::string>& inherited);
 
 }  // namespace corral::run

@@ -10,14 +10,18 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
+#include "run/set_up/packages.h"
+#include "run/set_up/set_up.h"
 #include "sys/file.h"
-#include "sys/process.h"
 
 namespace corral::run {
 namespace {
 
 using codec::Fact;
 using codec::FactKind;
+
+// Of an environment's list: every line end takes two bytes of JSON.
+constexpr std::size_t kRecordBytes = limits::kFactBytes * 3 / 4;
 
 Fact info(std::string key, const Json& value) {
   return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()};
@@ -104,37 +108,14 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   facts.push_back(info("cpus", static_cast<std::int64_t>(std::thread::hardware_concurrency())));
   facts.push_back(info("memory_bytes", memory_bytes()));
   if (!command.interpreter.empty()) facts.push_back(info("interpreter", command.interpreter));
+  for (const auto& [key, value] : command.record)
+    facts.push_back(info(key, set_up::cut_lines(to_utf8(value), kRecordBytes)));
   return facts;
 }
 
 std::vector<Fact> slow_facts(const Command& command) {
-  std::vector<Fact> facts;
-  int code = 0;
-  const auto commit =
-      sys::capture_output({.argv = {"git", "rev-parse", "HEAD"}, .directory = {}}, &code);
-  if (!commit || code != 0) {
-    const std::string reason = commit ? "not in a git repository" : commit.error().message;
-    facts.push_back({.kind = FactKind::kUnavailable, .key = "git", .value = reason});
-  } else {
-    facts.push_back(info("git_commit", std::string(trim(*commit))));
-    const auto status = sys::capture_output(
-        {.argv = {"git", "--no-optional-locks", "status", "--porcelain", "-uno"}, .directory = {}},
-        &code);
-    if (status && code == 0) {
-      facts.push_back(info("git_dirty", !trim(*status).empty()));
-    } else {
-      facts.push_back({.kind = FactKind::kUnavailable,
-                       .key = "git_dirty",
-                       .value = status ? "git status failed" : status.error().message});
-    }
-  }
-  if (!command.interpreter.empty()) {
-    const auto version =
-        sys::capture_output({.argv = {command.interpreter, "--version"}, .directory = {}}, &code);
-    if (version && code == 0)
-      facts.push_back(info("interpreter_version", std::string(trim(*version))));
-  }
-  return facts;
+  return set_up::facts(
+      {.interpreter = command.interpreter, .prepared = command.record, .command = command.argv});
 }
 
 }  // namespace corral::run

@@ -14,9 +14,10 @@ namespace corral::run {
 // Params and tags of the command line, and what is known without asking anyone: a few file reads.
 std::vector<codec::Fact> quick_facts(const Options& options, const Command& command);
 
-// git commit and dirty flag, the interpreter's version: asked of other programs at idle priority,
-// each for at most ten seconds. Called on a thread of its own after the command has started. What
-// cannot be had is an "unavailable" fact with the reason.
+// The set-up (set_up/set_up.h): code, interpreter, packages, variables, what of the host makes
+// measurements differ. Other programs are asked at idle priority, each for at most ten seconds:
+// called on a thread of its own after the command has started. What cannot be had is an
+// "unavailable" fact with the reason.
 std::vector<codec::Fact> slow_facts(const Command& command);
 
 }  // namespace corral::run

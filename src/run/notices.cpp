@@ -4,13 +4,24 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 
 namespace corral::run {
+namespace {
+
+std::atomic<bool>& raw_terminal() {
+  static std::atomic<bool> raw{false};
+  return raw;
+}
+
+}  // namespace
+
+void Notices::set_raw(bool raw) { raw_terminal() = raw; }
 
 void Notices::put(std::string_view line) {
   pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
-  const std::string text = "corral: " + std::string(line) + "\n";
+  const std::string text = "corral: " + std::string(line) + (raw_terminal() ? "\r\n" : "\n");
   [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
 }
 

@@ -18,6 +18,8 @@ class Notices {
   void say(std::string_view line);
   // Something is wrong or was lost: always, but the same line only once.
   void warn(const std::string& line);
+  // The terminal does not return the carriage by itself now; of the whole process.
+  static void set_raw(bool raw);
 
  private:
   static void put(std::string_view line);

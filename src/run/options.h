@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "collect/foreign/config.h"
+#include "core/ids.h"
 #include "core/limits.h"
 #include "core/time.h"
+#include "run/gate.h"
+#include "run/placement.h"
 #include "run/profiler.h"
 #include "spool/run_directory.h"
 
@@ -51,6 +54,13 @@ struct Options {
   // A process that is sampled instead of the command, which waits for its end (corral.init()); 0:
   // none.
   std::int64_t watched = 0;
+  std::string environment;  // what the command is executed in (environment::parse); empty: here
+  std::string adopt;        // id of a run whose supervisor is gone; empty: the command is started
+  // Of a scheduler (run/schedule).
+  std::optional<RunId> run_id;  // nothing: one is made
+  GateOptions gate;
+  Placement placement;
+  bool pty = true;  // at a terminal the command gets one of its own
   bool quiet = false;
   std::int64_t spool_limit = limits::kSpoolBytes;
   spool::fs::path spool;        // empty: chosen (spool_roots)

@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "run/facts.h"
 #include "run/run_name.h"
+#include "spool/client_log.h"
 #include "sys/clock.h"
 #include "upload/server_link.h"
 
@@ -21,6 +22,10 @@ constexpr Nanos kStorePause{
     std::chrono::milliseconds(100)};  // output is stored with this resolution in time
 constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};  // rows per frame: this much
 constexpr int kIdlePollMs = 100;
+// Of a session's series ids: what one supervisor may use, and how many of them have ids of their
+// own; one that comes later finds the same metrics at the same ids, or is refused.
+constexpr std::uint32_t kSeriesOfSupervisor = 1u << 15;
+constexpr std::uint32_t kSupervisors = limits::kSeriesPerSession / kSeriesOfSupervisor;
 constexpr int kBusyPollMs = 10;  // after a wake: a chatty command costs at most 100 wakes a second
 
 std::string host_name() {
@@ -37,7 +42,7 @@ std::int64_t client_log_limit(const Options& options) { return options.spool_lim
 
 spool::Manifest make_manifest(const Options& options) {
   spool::Manifest m;
-  m.run = RunId::random();
+  m.run = options.run_id.value_or(RunId::random());
   m.session = SessionId::random();
   m.workload = options.workload.empty() ? own_workload_of(m.run)
                                         : workload_id_of(options.experiment, options.workload);
@@ -68,22 +73,40 @@ Recording::Recording(const Options& options, Notices& notices, spool::RunDirecto
 
 Recording::~Recording() = default;
 
-Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notices& notices) {
+// `directory` stays the caller's on error.
+Result<std::unique_ptr<Recording>> Recording::join(const Options& options, Notices& notices,
+                                                   spool::RunDirectory& directory,
+                                                   Result<Relay> relay) {
+  if (!relay) return tl::unexpected(relay.error());
+  // A quarter of the limit for the supervisor's own frames; the rest is the segments'.
+  spool::Journal journal = TRY(spool::Journal::open(directory, options.spool_limit / 4));
+  journal.describe(spool::session_body(directory.manifest()));
+  std::unique_ptr<Recording> recording(
+      new Recording(options, notices, std::move(directory), std::move(journal), std::move(*relay)));
+  recording->open_tracking();
+  recording->open_sources();
+  return recording;
+}
+
+Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notices& notices,
+                                                   bool terminal) {
   const auto root = TRY(spool::usable_root(spool::spool_roots(options.spool)));
   spool::RunDirectory directory = TRY(spool::RunDirectory::create(root, make_manifest(options)));
-  auto opened = [&]() -> Result<std::unique_ptr<Recording>> {
-    // A quarter of the limit for the supervisor's own frames; the rest is the segments'.
-    spool::Journal journal = TRY(spool::Journal::open(directory, options.spool_limit / 4));
-    Relay relay = TRY(Relay::open(directory));
-    journal.describe(spool::session_body(directory.manifest()));
-    std::unique_ptr<Recording> recording(new Recording(options, notices, std::move(directory),
-                                                       std::move(journal), std::move(relay)));
-    recording->open_tracking();
-    recording->open_sources();
-    return recording;
-  }();
+  auto opened = join(options, notices, directory, Relay::open(directory, terminal));
   if (!opened) directory.remove();
   return opened;
+}
+
+Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Notices& notices,
+                                                    spool::RunDirectory directory) {
+  const sys::ProcessIdentity self = TRY(sys::identity_of(::getpid()));
+  TRY(directory.set_supervisor(self));
+  spool::repair_client_logs(directory.path());
+  auto recording = TRY(join(options, notices, directory, Relay::resume(directory)));
+  // The session's ids go on where no former supervisor of the run has come to.
+  recording->series_ids_.next =
+      1 + recording->directory_.manifest().adoptions % kSupervisors * kSeriesOfSupervisor;
+  return recording;
 }
 
 void Recording::open_tracking() {
@@ -96,15 +119,19 @@ void Recording::open_tracking() {
     return;
   }
   const bool embedded = options_.destination.server.empty();
+  const std::optional<spool::TrackingAddress> former = directory_.manifest().tracking;
   auto opened = TrackingRelay::open(
       {.book = {.manifest = directory_.manifest(),
-                .experiment_chosen = options_.experiment_chosen,
-                .name_chosen = !options_.name.empty(),
-                .room = {.run_directory = directory_.path(), .limit = client_log_limit(options_)}},
+                .experiment_chosen =
+                    former ? former->experiment_chosen : options_.experiment_chosen,
+                .name_chosen = former ? former->name_chosen : !options_.name.empty(),
+                .room = {.run_directory = directory_.path(),
+                         .limit = former ? former->room : client_log_limit(options_)}},
        .upstream = {.target = upload::target_of(options_.destination, options_.token),
                     .patience = embedded ? kEmbeddedPatience : kServerPatience,
                     .directory = directory_.path()},
-       .page = [this] { return page(); }},
+       .page = [this] { return page(); },
+       .address = former},
       delivery_);
   if (opened) {
     tracking_ = std::move(*opened);
@@ -125,23 +152,51 @@ Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
 }
 
 void Recording::start(const Command& command) {
-  std::vector<codec::Fact> facts = quick_facts(options_, command);
-  const sys::ProcessIdentity nobody;
-  journal_.facts(std::move(facts));
+  journal_.facts(quick_facts(options_, command));
   start_collecting();
-  if (tracking_ != nullptr) {
-    const auto& child = directory_.manifest().child;
-    const auto started = tracking_->start(child ? child->pid : 0);
-    if (!started) notices_.warn("MLflow calls are not recorded: " + started.error().message);
-  }
+  start_tracking();
+  describer_ = std::jthread([this, command] { describe(command); });
+  start_threads();
+}
+
+void Recording::resume() {
+  journal_.event("another supervisor took over", {});
+  described_ = true;
+  start_collecting();
+  start_tracking();
+  start_threads();
+}
+
+void Recording::start_tracking() {
+  if (tracking_ == nullptr) return;
+  const auto& child = directory_.manifest().child;
+  const auto started = tracking_->start(child ? child->pid : 0);
+  if (!started) notices_.warn("MLflow calls are not recorded: " + started.error().message);
+}
+
+void Recording::start_threads() {
   spooler_ = std::jthread([this](const std::stop_token& stop) { spool_loop(stop); });
   artifact_sender_ = std::jthread([this](const std::stop_token& stop) { artifact_loop(stop); });
-  describer_ = std::jthread([this, command] { describe(command); });
   uploader_ = std::jthread([this](const std::stop_token& stop) { upload_loop(stop); });
 }
 
 void Recording::note_leftovers(std::size_t count) {
   journal_.event("processes outlived the command", {{"count", std::to_string(count)}});
+}
+
+void Recording::note_tags(const std::vector<std::pair<std::string, std::string>>& tags) {
+  std::vector<codec::Fact> facts;
+  facts.reserve(tags.size());
+  for (const auto& [key, value] : tags)
+    facts.push_back({.kind = codec::FactKind::kTag, .key = key, .value = value});
+  if (!facts.empty()) journal_.facts(std::move(facts));
+}
+
+void Recording::note_outcome(const Outcome& outcome) {
+  std::vector<std::pair<std::string, std::string>> tags = {
+      {"corral.outcome", std::string(outcome_name(outcome.kind))}};
+  if (!outcome.reason.empty()) tags.emplace_back("corral.outcome.reason", outcome.reason);
+  note_tags(tags);
 }
 
 void Recording::discard() { directory_.remove(); }

@@ -22,6 +22,7 @@
 #include "run/notices.h"
 #include "run/options.h"
 #include "run/otlp/otlp_sources.h"
+#include "run/outcome.h"
 #include "run/point_feed.h"
 #include "run/relay.h"
 #include "run/workload_lock.h"
@@ -34,8 +35,13 @@ namespace corral::run {
 
 class Recording {
  public:
-  // Makes the run's directory in the spool and opens its files.
-  static Result<std::unique_ptr<Recording>> open(const Options& options, Notices& notices);
+  // Makes the run's directory in the spool and opens its files. `terminal`: the command's output
+  // is one.
+  static Result<std::unique_ptr<Recording>> open(const Options& options, Notices& notices,
+                                                 bool terminal);
+  // The same for a run that another supervisor has begun.
+  static Result<std::unique_ptr<Recording>> adopt(const Options& options, Notices& notices,
+                                                  spool::RunDirectory directory);
   ~Recording();
 
   [[nodiscard]] RunId run() const { return directory_.manifest().run; }
@@ -59,6 +65,8 @@ class Recording {
   Result<> watch(pid_t child, collect::PerfCounters perf);
   // After its exec: starts the threads.
   void start(const Command& command);
+  // The same after adopt(): what describes the run is recorded already.
+  void resume();
   // The command never came to be.
   void discard();
   // Takes the host's last sample.
@@ -79,6 +87,9 @@ class Recording {
 
   // Processes that outlived the command and were left running.
   void note_leftovers(std::size_t count);
+  // Before finish().
+  void note_tags(const std::vector<std::pair<std::string, std::string>>& tags);
+  void note_outcome(const Outcome& outcome);
   // Where the run can be seen, once known.
   [[nodiscard]] std::string page() const {
     return page_.with([](const std::string& url) { return url; });
@@ -87,6 +98,11 @@ class Recording {
  private:
   Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
             spool::Journal journal, Relay relay);
+  static Result<std::unique_ptr<Recording>> join(const Options& options, Notices& notices,
+                                                 spool::RunDirectory& directory,
+                                                 Result<Relay> relay);
+  void start_tracking();
+  void start_threads();
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
   void source_duties();

@@ -18,13 +18,27 @@ constexpr std::size_t kShowBytes = 64u << 10;
 
 }  // namespace
 
-Result<Relay> Relay::open(const spool::RunDirectory& directory) {
+Result<Relay> Relay::open(const spool::RunDirectory& directory, bool terminal) {
+  if (terminal) return follow(directory, {{codec::LogStream::kTty, STDOUT_FILENO}});
+  return follow(directory, {{codec::LogStream::kStdout, STDOUT_FILENO},
+                            {codec::LogStream::kStderr, STDERR_FILENO}});
+}
+
+Result<Relay> Relay::resume(const spool::RunDirectory& directory) {
+  std::error_code error;
+  Relay relay =
+      TRY(open(directory, spool::fs::exists(directory.output(codec::LogStream::kTty), error)));
+  for (Stream& stream : relay.streams_) stream.passed = stream.shown = stream.file.stored();
+  return relay;
+}
+
+Result<Relay> Relay::follow(const spool::RunDirectory& directory,
+                            const std::vector<std::pair<codec::LogStream, int>>& targets) {
   std::vector<Stream> streams;
   sys::Fd notify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  for (const auto& [stream, target] : {std::pair{codec::LogStream::kStdout, STDOUT_FILENO},
-                                       {codec::LogStream::kStderr, STDERR_FILENO}}) {
+  for (const auto& [stream, target] : targets) {
     spool::OutputFile file = TRY(spool::OutputFile::open(directory, stream));
-    const spool::fs::path path = directory.output(stream == codec::LogStream::kStderr);
+    const spool::fs::path path = directory.output(stream);
     if (notify && ::inotify_add_watch(notify.get(), path.c_str(), IN_MODIFY) < 0) notify.reset();
     streams.push_back({.file = std::move(file), .stream = stream, .target = target});
   }
@@ -77,6 +91,18 @@ bool Relay::store(spool::Journal& journal) {
   bool more = false;
   for (Stream& stream : streams_) more = stream.file.store(journal, kChunksPerCall) || more;
   return !more;
+}
+
+std::string Relay::tail(std::size_t bytes) const {
+  std::string all;
+  std::vector<char> buffer(bytes);
+  for (const Stream& stream : streams_) {
+    const std::int64_t from = stream.file.size() - static_cast<std::int64_t>(bytes);
+    const std::size_t n = stream.file.read(std::max<std::int64_t>(from, 0), buffer);
+    all.append(buffer.data(), n);
+    if (n > 0 && !all.ends_with('\n')) all += '\n';
+  }
+  return all;
 }
 
 void Relay::tidy() {

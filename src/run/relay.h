@@ -6,7 +6,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "spool/journal.h"
@@ -16,12 +18,14 @@ namespace corral::run {
 
 class Relay {
  public:
-  // The standard streams of this process are where output goes.
-  static Result<Relay> open(const spool::RunDirectory& directory);
+  // The standard streams of this process are where output goes; a terminal has only one.
+  static Result<Relay> open(const spool::RunDirectory& directory, bool terminal);
+  // The same for a run whose supervisor is gone: what it has stored is not shown again.
+  static Result<Relay> resume(const spool::RunDirectory& directory);
 
-  // Descriptors for the command.
-  [[nodiscard]] Result<sys::Fd> standard_output() const { return streams_[0].file.writer(); }
-  [[nodiscard]] Result<sys::Fd> standard_error() const { return streams_[1].file.writer(); }
+  // Descriptors for the command, or for its terminal's holder.
+  [[nodiscard]] Result<sys::Fd> standard_output() const { return streams_.front().file.writer(); }
+  [[nodiscard]] Result<sys::Fd> standard_error() const { return streams_.back().file.writer(); }
 
   // Passes on what is there as far as the readers take it without waiting; true when everything is
   // passed on or has no reader.
@@ -32,6 +36,8 @@ class Relay {
   bool show(const Show& show);
   // Stores what is there; bounded work per call. True when everything is stored.
   bool store(spool::Journal& journal);
+  // The last bytes of each stream, at most so many, one after the other.
+  [[nodiscard]] std::string tail(std::size_t bytes) const;
   // Reserves and gives back disk space.
   void tidy();
   // Becomes readable when the command has written (inotify); -1 when the kernel has none to give.
@@ -49,6 +55,8 @@ class Relay {
   };
   explicit Relay(std::vector<Stream> streams, sys::Fd notify)
       : streams_(std::move(streams)), notify_(std::move(notify)) {}
+  static Result<Relay> follow(const spool::RunDirectory& directory,
+                              const std::vector<std::pair<codec::LogStream, int>>& targets);
   static bool pass_on(Stream& stream);
   std::vector<Stream> streams_;
   bool showing_ = false;  // what was not shown yet is kept

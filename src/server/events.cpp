@@ -11,14 +11,21 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-void append_event(std::string& out, std::string_view name, const std::set<RunId>& runs) {
-  if (runs.empty()) return;
+std::string text_of(const RunId& run) { return run.hex(); }
+const std::string& text_of(const std::string& plan) { return plan; }
+
+struct EventWords {
+  std::string_view name, list;
+};
+template <class Id>
+void append_event(std::string& out, const EventWords& words, const std::set<Id>& ids) {
+  if (ids.empty()) return;
   std::string data;
   JsonWriter json(data);
-  json.begin_object().key("runs").begin_array();
-  for (const RunId& run : runs) json.value(run.hex());
+  json.begin_object().key(words.list).begin_array();
+  for (const Id& id : ids) json.value(text_of(id));
   json.end_array().end_object();
-  out += fmt::format("event: {}\ndata: {}\n\n", name, data);
+  out += fmt::format("event: {}\ndata: {}\n\n", words.name, data);
 }
 
 }  // namespace
@@ -50,6 +57,12 @@ void EventHub::note(std::span<const RunId> changed_runs, std::span<const RunId> 
   wake_.notify_one();
 }
 
+void EventHub::note_plan(const std::string& id) {
+  const std::scoped_lock lock(mutex_);
+  plans_.insert(id);
+  wake_.notify_one();
+}
+
 std::size_t EventHub::open_streams() const {
   const std::scoped_lock lock(mutex_);
   return static_cast<std::size_t>(
@@ -74,14 +87,14 @@ void EventHub::run(const std::stop_token& stop) {
     std::string text;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_until(lock, stop, next_heartbeat,
-                       [this] { return !changed_.empty() || !data_.empty(); });
-      const bool news = !changed_.empty() || !data_.empty();
-      if (news && SteadyClock::now() < last_sent + options_.interval) {
+      const auto news = [this] { return !changed_.empty() || !data_.empty() || !plans_.empty(); };
+      wake_.wait_until(lock, stop, next_heartbeat, news);
+      if (news() && SteadyClock::now() < last_sent + options_.interval) {
         wake_.wait_until(lock, stop, last_sent + options_.interval, [] { return false; });
       }
-      append_event(text, "runs", std::exchange(changed_, {}));
-      append_event(text, "data", std::exchange(data_, {}));
+      append_event(text, {"runs", "runs"}, std::exchange(changed_, {}));
+      append_event(text, {"data", "runs"}, std::exchange(data_, {}));
+      append_event(text, {"plans", "plans"}, std::exchange(plans_, {}));
     }
     const auto now = SteadyClock::now();
     if (!text.empty()) last_sent = now;

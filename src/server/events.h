@@ -1,8 +1,9 @@
 // EventHub: tells open pages that something changed (server-sent events), never what.
 //
-// Ingest notes runs; one thread sends `runs` and `data` events at most every `interval`, the first
-// one at once, and a comment line every `heartbeat`, which also finds clients that have gone.
-// note() and subscribe() may be called from any thread and do not block.
+// Ingest notes runs, schedulers' words plans; one thread sends `runs`, `data` and `plans` events at
+// most every `interval`, the first one at once, and a comment line every `heartbeat`, which also
+// finds clients that have gone. note(), note_plan() and subscribe() may be called from any thread
+// and do not block.
 #pragma once
 
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include <mutex>
 #include <set>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -35,6 +37,7 @@ class EventHub {
   // nullptr when too many are open.
   std::shared_ptr<PushStream> subscribe();
   void note(std::span<const RunId> changed_runs, std::span<const RunId> data_runs);
+  void note_plan(const std::string& id);
   [[nodiscard]] std::size_t open_streams() const;
 
  private:
@@ -47,6 +50,7 @@ class EventHub {
   std::condition_variable_any wake_;
   Ids changed_;
   Ids data_;
+  std::set<std::string> plans_;
   std::vector<std::shared_ptr<PushStream>> streams_;
   std::jthread thread_;
 };

@@ -47,6 +47,13 @@ TEST(EventHub, NamesChangedRunsAndRunsWithNewData) {
   EXPECT_TRUE(reader.read_until("event: data\ndata: {\"runs\":[\"" + kOther.hex() + "\"]}\n\n"));
 }
 
+TEST(EventHub, NamesPlansThatWereToldOf) {
+  EventHub hub;
+  Reader reader(hub.subscribe());
+  hub.note_plan("aa");
+  EXPECT_TRUE(reader.read_until("event: plans\ndata: {\"plans\":[\"aa\"]}\n\n"));
+}
+
 TEST(EventHub, ManyNotesBecomeFewEvents) {
   EventHub hub({.interval = std::chrono::milliseconds(200)});
   Reader reader(hub.subscribe());

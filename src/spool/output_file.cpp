@@ -16,11 +16,12 @@ namespace {
 
 constexpr std::int64_t kReserveBytes = 4ll << 20;
 constexpr std::int64_t kPunchBytes = 1ll << 20;  // punched in pieces of this size
+constexpr std::int64_t kTailBytes = 64ll << 10;  // stays: it may say why the command failed
 
 }  // namespace
 
 Result<OutputFile> OutputFile::open(const RunDirectory& directory, codec::LogStream stream) {
-  const fs::path path = directory.output(stream == codec::LogStream::kStderr);
+  const fs::path path = directory.output(stream);
   fs::path mark_path = path;
   mark_path += ".stored";
   sys::Fd file = TRY(sys::open_file(path, O_RDWR | O_CREAT, 0600));
@@ -75,7 +76,8 @@ void OutputFile::tidy(std::int64_t keep_from) {
     if (::fallocate(file_.get(), FALLOC_FL_KEEP_SIZE, end, kReserveBytes) == 0)
       reserved_ = end + kReserveBytes;
   }
-  const std::int64_t until = std::min(keep_from, stored_) / kPunchBytes * kPunchBytes;
+  const std::int64_t until =
+      std::min({keep_from, stored_, end - kTailBytes}) / kPunchBytes * kPunchBytes;
   if (until > punched_ && ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                       punched_, until - punched_) == 0) {
     punched_ = until;

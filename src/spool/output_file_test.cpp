@@ -94,7 +94,7 @@ TEST(OutputFile, ASuccessorGoesOnFromTheMark) {
 TEST(OutputFile, ReservingAndGivingBackLeaveSizeAndUnstoredBytesAlone) {
   Spooled run;
   OutputFile output = run.open();
-  const fs::path path = run.directory.output(false);
+  const fs::path path = run.directory.output(codec::LogStream::kStdout);
   EXPECT_EQ(output.size(), 0);
   if (blocks(path) == 0) GTEST_SKIP() << "this filesystem reserves nothing";
   EXPECT_GE(blocks(path), 4 << 20);
@@ -131,7 +131,7 @@ TEST(OutputFile, ACommandMayTruncateItsOwnOutput) {
   OutputFile output = run.open();
   print(output, "long ago");
   output.store(run.journal, 10);
-  fs::resize_file(run.directory.output(false), 0);
+  fs::resize_file(run.directory.output(codec::LogStream::kStdout), 0);
   EXPECT_FALSE(output.store(run.journal, 10));
   print(output, "new");
   output.store(run.journal, 10);

@@ -15,6 +15,7 @@ namespace corral::spool {
 namespace {
 
 constexpr int kManifestVersion = 1;
+constexpr const char* kHandover = "handover";
 
 Json to_json(const sys::ProcessIdentity& p) {
   Json json;
@@ -72,6 +73,7 @@ std::string to_json(const Manifest& m) {
   json.set("supervisor", to_json(m.supervisor));
   if (m.child) json.set("child", to_json(*m.child));
   if (m.tracking) json.set("tracking", to_json(*m.tracking));
+  if (m.adoptions > 0) json.set("adoptions", std::int64_t{m.adoptions});
   return json.dump() + "\n";
 }
 
@@ -94,6 +96,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
   if (const Json* p = json.find("supervisor")) m.supervisor = identity_from(*p);
   if (const Json* p = json.find("child")) m.child = identity_from(*p);
   if (const Json* t = json.find("tracking")) m.tracking = tracking_from(*t);
+  m.adoptions = static_cast<std::uint32_t>(json.get_int("adoptions"));
   return m;
 }
 
@@ -120,6 +123,19 @@ Result<RunDirectory> RunDirectory::adopt(const fs::path& path) {
   return RunDirectory(path, std::move(*manifest), std::move(lock));
 }
 
+Result<> RunDirectory::ask_for(const fs::path& path) {
+  const sys::ProcessIdentity self = TRY(sys::identity_of(::getpid()));
+  return sys::replace_file(path / kHandover, to_json(self).dump(), 0600, false);
+}
+
+void RunDirectory::withdraw(const fs::path& path) { ::unlink((path / kHandover).c_str()); }
+
+bool RunDirectory::wanted(const fs::path& path) {
+  const auto text = sys::read_file(path / kHandover);
+  const auto json = text ? Json::parse(*text) : tl::unexpected(text.error());
+  return json && sys::is_alive(identity_from(*json));
+}
+
 void RunDirectory::clear_remains(const fs::path& path) {
   constexpr auto kAge = std::chrono::minutes(1);
   std::error_code error;
@@ -136,10 +152,28 @@ void RunDirectory::clear_remains(const fs::path& path) {
   fs::remove_all(path, error);
 }
 
+fs::path RunDirectory::output(codec::LogStream stream) const {
+  switch (stream) {
+    case codec::LogStream::kStdout:
+      return path_ / "out.log";
+    case codec::LogStream::kStderr:
+      return path_ / "err.log";
+    case codec::LogStream::kTty:
+      return path_ / "tty.log";
+  }
+  return {};
+}
+
 std::uint64_t RunDirectory::drops() const { return read_drops(segments()).value_or(0); }
 
 Result<> RunDirectory::set_child(const sys::ProcessIdentity& child) {
   manifest_.child = child;
+  return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
+}
+
+Result<> RunDirectory::set_supervisor(const sys::ProcessIdentity& supervisor) {
+  manifest_.supervisor = supervisor;
+  ++manifest_.adoptions;
   return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
 }
 

@@ -3,9 +3,10 @@
 //   <root>/<run id>/manifest.json   who, where to, since when; rewritten when the child has started
 //                   lock            flock: held by the one process that reads, uploads and deletes
 //                   here NNNNNNNNNNNN.frames   the supervisor's session (frame_log.h) out.log
-//                   err.log the command's output, appended by the command itself seg/ segments of
-//                   the training processes, and `drops` refused/        frames that the server will
-//                   never take, kept for a person to look at
+//                   err.log the command's output, appended by the command itself; tty.log in place
+//                   of both when it has a terminal, appended by that one's holder
+//                   seg/ segments of the training processes, and `drops` refused/        frames
+//                   that the server will never take, kept for a person to look at
 //
 // The supervisor makes it; when that is gone, the next server or supervisor with the same
 // destination locks and finishes it. It is deleted when everything in it is acknowledged.
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "codec/frame.h"
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -62,6 +64,7 @@ struct Manifest {
   sys::ProcessIdentity supervisor;
   std::optional<sys::ProcessIdentity> child;  // once it has started
   std::optional<TrackingAddress> tracking;
+  std::uint32_t adoptions = 0;  // supervisors that have taken it over from others
 };
 std::string to_json(const Manifest& manifest);
 Result<Manifest> parse_manifest(std::string_view json);
@@ -73,6 +76,12 @@ class RunDirectory {
   // Locks an existing one: kUnavailable while its supervisor (or another finisher) lives.
   static Result<RunDirectory> adopt(const fs::path& path);
 
+  // Asks whoever finishes the run's data to let this process have it; withdraw() once that is
+  // decided, and wanted() while the one that asks lives.
+  static Result<> ask_for(const fs::path& path);
+  static void withdraw(const fs::path& path);
+  static bool wanted(const fs::path& path);
+
   // Deletes what a supervisor that was killed while it made or removed `path` left behind: a
   // directory without manifest and data, older than a minute.
   static void clear_remains(const fs::path& path);
@@ -80,12 +89,12 @@ class RunDirectory {
   [[nodiscard]] const fs::path& path() const { return path_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
   [[nodiscard]] fs::path segments() const { return path_ / "seg"; }
-  [[nodiscard]] fs::path output(bool error) const {
-    return path_ / (error ? "err.log" : "out.log");
-  }
+  [[nodiscard]] fs::path output(codec::LogStream stream) const;
   // Log calls that the run's processes had to refuse so far.
   [[nodiscard]] std::uint64_t drops() const;
   Result<> set_child(const sys::ProcessIdentity& child);
+  // Another supervisor than the one before.
+  Result<> set_supervisor(const sys::ProcessIdentity& supervisor);
   Result<> set_tracking(TrackingAddress address);
   // Frames that will never be taken are kept here; the name says which.
   Result<> put_aside(SessionId session, std::uint64_t first,

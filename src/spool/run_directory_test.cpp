@@ -149,7 +149,7 @@ TEST(RunDirectory, RemainsOfAKilledSupervisorGoWhenTheyAreOldAndHoldNoData) {
 TEST(RunDirectory, GoesAsAWhole) {
   const TestDirectory root;
   RunDirectory run = RunDirectory::create(root.path(), test_manifest()).value();
-  ASSERT_TRUE(sys::replace_file(run.output(false), "text"));
+  ASSERT_TRUE(sys::replace_file(run.output(codec::LogStream::kStdout), "text"));
   run.remove();
   EXPECT_FALSE(fs::exists(run.path()));
   EXPECT_FALSE(run.only_refused());
@@ -204,6 +204,31 @@ RC_GTEST_PROP(ManifestProperty, AnyTextComesBack, (const std::string& a, const s
   m.host = to_utf8(b + a);
   const Manifest back = parse_manifest(to_json(m)).value();
   RC_ASSERT(back.experiment == m.experiment && back.run_name == m.run_name && back.host == m.host);
+}
+
+TEST(RunDirectory, IsHandedOverToAProcessThatAsksAndLives) {
+  const TestDirectory dir;
+  EXPECT_FALSE(RunDirectory::wanted(dir.path()));
+  ASSERT_TRUE(RunDirectory::ask_for(dir.path()));
+  EXPECT_TRUE(RunDirectory::wanted(dir.path()));
+  RunDirectory::withdraw(dir.path());
+  EXPECT_FALSE(RunDirectory::wanted(dir.path()));
+  // One that died while it asked.
+  ASSERT_TRUE(sys::replace_file(dir.path() / "handover",
+                                R"({"pid":1,"start_ticks":1,"boot_id":"another"})"));
+  EXPECT_FALSE(RunDirectory::wanted(dir.path()));
+}
+
+TEST(RunDirectory, CountsItsSupervisors) {
+  const TestDirectory dir;
+  auto run = RunDirectory::create(dir.path(), test_manifest());
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->manifest().adoptions, 0u);
+  ASSERT_TRUE(run->set_supervisor({.pid = 5, .start_ticks = 6, .boot_id = "b"}));
+  const auto manifest = parse_manifest(*sys::read_file(run->path() / "manifest.json"));
+  ASSERT_TRUE(manifest);
+  EXPECT_EQ(manifest->adoptions, 1u);
+  EXPECT_EQ(manifest->supervisor.pid, 5);
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -43,6 +45,15 @@ Guarded<std::set<pid_t>>& started() {
   return pids;
 }
 
+pid_t fork_known() {
+  // Held over the fork: whoever looks at the children sees none that is not known yet.
+  return started().with([](auto& pids) {
+    const pid_t child = ::fork();
+    if (child > 0) pids.insert(child);
+    return child;
+  });
+}
+
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> out;
   out.reserve(texts.size() + 1);
@@ -65,7 +76,8 @@ void reset_signals() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int s : {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGCHLD, SIGTSTP})
+  for (const int s :
+       {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU})
     ::signal(s, SIG_DFL);
 }
 
@@ -74,9 +86,11 @@ void reset_signals() {
                              char* const* environment, int gate, int report) {
   if (options.new_session) ::setsid();
   if (options.new_group) ::setpgid(0, 0);
+  if (options.own_terminal) ::ioctl(options.standard_input, TIOCSCTTY, 0);
   // Should the parent be gone by now, the gate is closed.
   if (options.death_signal != 0) ::prctl(PR_SET_PDEATHSIG, options.death_signal);
   reset_signals();
+  if (options.own_terminal) ::signal(SIGHUP, SIG_IGN);
   // A descriptor that is moved onto itself would keep FD_CLOEXEC.
   const auto place = [](int from, int to) {
     from == to ? ::fcntl(to, F_SETFD, 0) : ::dup2(from, to);
@@ -123,17 +137,18 @@ bool is_alive(const ProcessIdentity& identity) {
          parse_int((*fields)[kStartField]) == static_cast<std::int64_t>(identity.start_ticks);
 }
 
+Result<Fd> open_process(pid_t pid) {
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0U)));
+  if (!process) return fail_errno("process " + std::to_string(pid), errno);
+  return process;
+}
+
 Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
   Pipe gate = TRY(make_pipe());
   Pipe report = TRY(make_pipe());
   const std::vector<char*> argv = pointers(options.argv);
   const std::vector<char*> environment = pointers(options.environment);
-  // Held over the fork: whoever looks at the children sees none that is not known yet.
-  const pid_t pid = started().with([](auto& pids) {
-    const pid_t child = ::fork();
-    if (child > 0) pids.insert(child);
-    return child;
-  });
+  const pid_t pid = fork_known();
   if (pid < 0) return fail_errno("fork", errno);
   if (pid == 0) {
     gate.write.reset();
@@ -241,6 +256,14 @@ Result<fs::path> find_in_path(const std::string& command, std::string_view path_
     if (found.error().code == Code::kPermission) best = std::move(found);
   }
   return best;
+}
+
+Result<pid_t> fork_here(const std::function<void()>& body) {
+  const pid_t pid = fork_known();
+  if (pid < 0) return fail_errno("fork", errno);
+  if (pid > 0) return pid;
+  body();
+  ::_exit(0);
 }
 
 bool started_here(pid_t pid) {

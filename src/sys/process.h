@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ Result<ProcessIdentity> identity_of(pid_t pid);
 bool is_alive(const ProcessIdentity& identity);
 // 32 hex digits of /proc/sys/kernel/random/boot_id; empty when the kernel does not say.
 std::string boot_id();
+// A pidfd: readable once the process has ended. This libc's own function cannot be linked from C++.
+Result<Fd> open_process(pid_t pid);
 
 struct SpawnOptions {
   std::vector<std::string> argv;         // argv[0] is executed as a path; no PATH search
@@ -38,6 +41,9 @@ struct SpawnOptions {
   int standard_error = 2;
   bool new_session = true;
   bool new_group = false;  // a process group of its own in this session
+  // Standard input becomes its controlling terminal (with new_session). The hangup of that ends
+  // nothing: SIGHUP is ignored, as by nohup.
+  bool own_terminal = false;
   // Sent to it when the thread that started it ends, however that comes; 0: none.
   int death_signal = 0;
 };
@@ -80,6 +86,10 @@ std::vector<std::string> own_environment();
 // Where a command that is not a path is found in $PATH, as execvp would; kNotFound, or kPermission
 // when it is there but not executable.
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable);
+
+// Forks a process that runs `body`, which never comes back and makes async-signal-safe calls only.
+// A child of this process that started_here() knows.
+Result<pid_t> fork_here(const std::function<void()>& body);
 
 // True for a process that this one started itself (by the functions above), from its fork on.
 bool started_here(pid_t pid);

@@ -20,6 +20,8 @@ struct Finisher::Adopted {
   spool::RunDirectory directory;
   std::optional<spool::Journal> journal;
   std::vector<spool::OutputFile> outputs;
+  bool terminal = false;  // its output comes through a holder, which may write after its end
+  bool seen_dead = false;
   bool ended = false;
   Uploader uploader;
   std::unique_ptr<Successor> successor;  // nullptr: none; last: its threads use the rest
@@ -56,7 +58,11 @@ void Finisher::adopt(const spool::fs::path& path) {
   run->journal.emplace(std::move(*journal));
   spool::repair_client_logs(run->directory.path());
   run->journal->describe(spool::session_body(run->directory.manifest()));
-  for (const auto stream : {codec::LogStream::kStdout, codec::LogStream::kStderr}) {
+  std::error_code error;
+  run->terminal = spool::fs::exists(run->directory.output(codec::LogStream::kTty), error);
+  for (const auto stream :
+       {codec::LogStream::kStdout, codec::LogStream::kStderr, codec::LogStream::kTty}) {
+    if ((stream == codec::LogStream::kTty) != run->terminal) continue;
     auto output = spool::OutputFile::open(run->directory, stream);
     if (output) run->outputs.push_back(std::move(*output));
   }
@@ -67,7 +73,15 @@ void Finisher::adopt(const spool::fs::path& path) {
 void Finisher::adopt_new() {
   supervised_ = 0;
   for (const spool::fs::path& path : spool::find_runs(roots_)) {
-    if (!runs_.contains(path.string())) adopt(path);
+    const auto known = runs_.find(path.string());
+    if (known != runs_.end() && known->second->ended) continue;
+    // A supervisor wants it back: it samples, too.
+    if (spool::RunDirectory::wanted(path)) {
+      if (known != runs_.end()) runs_.erase(known);
+      ++supervised_;
+    } else if (known == runs_.end()) {
+      adopt(path);
+    }
   }
 }
 
@@ -112,7 +126,8 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
     output.tidy(output.stored());
   }
   if (alive && run.successor != nullptr) run.successor->serve();
-  if (!alive && !more && !run.ended) end(run);
+  const bool all = !more && (!run.terminal || std::exchange(run.seen_dead, !alive));
+  if (!alive && all && !run.ended) end(run);
   StepReport report;
   do {
     report = TRY(run.uploader.step(server));

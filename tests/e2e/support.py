@@ -141,6 +141,7 @@ class Corral:
             "XDG_RUNTIME_DIR": str(self.runtime),
             "CORRAL_STORE": str(self.store),
             "CORRAL_SPOOL": str(self.spool),
+            "CORRAL_LOCKS": str(self.home / "locks"),
         }
 
     # Programs

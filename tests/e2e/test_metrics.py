@@ -127,7 +127,7 @@ def test_what_python_logs(corral: Corral) -> None:
     run = corral.show()
     assert done.stdout.decode().strip() == run["id"]
     assert run["params"] == {"batch": "32", "lr": "0.1", "layers": "[1, 2]"}
-    assert run["tags"] == {"stage": "test"}
+    assert run["tags"] == {"stage": "test", "corral.outcome": "finished"}
     assert run["loss"] == {"metric": "loss", "value": 0.25, "step": 3}
     values = [(p.step, str(p.value)) for p in corral.points(metric="loss")]
     assert values == [(0, "0.5"), (1, "nan"), (2, "-inf"), (3, "0.25")]

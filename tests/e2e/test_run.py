@@ -162,7 +162,7 @@ def test_what_the_user_says_is_recorded(corral: Corral) -> None:
     run = corral.show()
     assert (run["experiment"], run["workload"], run["name"]) == ("digits größer", "3", "baseline")
     assert run["params"] == {"lr": "0.1", "note": "a=b, c"}
-    assert run["tags"] == {"team": "x", "empty": ""}
+    assert run["tags"] == {"team": "x", "empty": "", "corral.outcome": "finished"}
     assert [e["name"] for e in corral.json("ls", "experiments")] == ["digits größer"]
     assert [w["name"] for w in corral.json("ls", "workloads")] == ["3"]
 

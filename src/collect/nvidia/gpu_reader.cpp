@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "collect/nvidia/gpu_settings.h"
 #include "sys/file.h"
 
 namespace corral::collect::nvidia {
@@ -155,6 +156,7 @@ void GpuReader::describe(const Parts& parts, const FoundGpu& gpu, SeriesTable& t
   table.describe(source + ".uuid", gpu.uuid);
   table.describe(source + ".name", text_of(parts.nvml.call().name, gpu.device));
   table.describe(source + ".mig", gpu.mig ? "on" : "off");
+  describe_settings(parts.nvml, gpu.device, source, table);
   PciAddress pci{};
   if (parts.nvml.call().pci(gpu.device, &pci) != Status::kSuccess) return;
   const std::string address =

@@ -54,6 +54,18 @@ TEST(NvidiaListener, SaysWhatTheDeviceIs) {
   EXPECT_EQ(gpu.described("gpu0.mig"), "off");
 }
 
+TEST(NvidiaListener, SaysHowTheDeviceIsSetAndHowItStands) {
+  FakeDriver driver(timeline("one"));
+  const Opened gpu(driver, {.root = fixture_root("nvml/root")});
+  EXPECT_EQ(gpu.described("gpu0.persistence"), "on");
+  EXPECT_EQ(gpu.described("gpu0.ecc"), "on");
+  EXPECT_EQ(gpu.described("gpu0.compute_mode"), "exclusive process");
+  EXPECT_EQ(gpu.described("gpu0.power_limit_watts"), "700");
+  EXPECT_EQ(gpu.described("at_start.gpu0.temperature_celsius"), "31");
+  EXPECT_NE(gpu.described("at_start.gpu0.sm_mhz"), "");
+  EXPECT_NE(gpu.described("at_start.gpu0.processes"), "");
+}
+
 TEST(NvidiaListener, FillsAllThatItDeclares) {
   FakeDriver driver(timeline("one"));
   Opened gpu(driver);

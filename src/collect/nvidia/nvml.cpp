@@ -77,6 +77,10 @@ void Nvml::bind_device_functions() {
       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}));
   f.temperature.bind(find({"nvmlDeviceGetTemperature"}));
   f.performance_state.bind(find({"nvmlDeviceGetPerformanceState"}));
+  f.persistence.bind(find({"nvmlDeviceGetPersistenceMode"}));
+  f.ecc.bind(find({"nvmlDeviceGetEccMode"}));
+  f.compute_mode.bind(find({"nvmlDeviceGetComputeMode"}));
+  f.power_limit.bind(find({"nvmlDeviceGetPowerManagementLimit"}));
   f.encoder.bind(find({"nvmlDeviceGetEncoderUtilization"}));
   f.decoder.bind(find({"nvmlDeviceGetDecoderUtilization"}));
   f.mig_mode.bind(find({"nvmlDeviceGetMigMode"}));

@@ -48,6 +48,10 @@ struct NvmlFunctions {
   Function<Device, unsigned long long*> throttle_reasons;
   Function<Device, Sensor, unsigned*> temperature;
   Function<Device, unsigned*> performance_state;
+  Function<Device, unsigned*> persistence;
+  Function<Device, unsigned*, unsigned*> ecc;  // now, after the next reset
+  Function<Device, unsigned*> compute_mode;
+  Function<Device, unsigned*> power_limit;         // mW
   Function<Device, unsigned*, unsigned*> encoder;  // %, sampling period in us
   Function<Device, unsigned*, unsigned*> decoder;
   Function<Device, unsigned*, ProcessV2*> processes;

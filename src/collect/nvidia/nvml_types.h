@@ -24,7 +24,9 @@ enum class Status : std::int32_t {
   kFunctionNotFound = 13,
   kGpuIsLost = 15,
   kResetRequired = 16,
+  kInUse = 19,
   kNoData = 21,
+  kInsufficientResources = 23,
   kVersionMismatch = 25,
   kUnknown = 999,
 };

@@ -22,9 +22,10 @@ Response post_frames(const Request& request, Context& context);
 Response session(const Request& request, Context& context);
 // runs.cpp
 Response experiments(const Request& request, Context& context);
-Response workloads(const Request& request, Context& context);
 Response runs(const Request& request, Context& context);
 Response run(const Request& request, Context& context);
+// workloads.cpp
+Response workloads(const Request& request, Context& context);
 // run_search.cpp
 Response search_runs(const Request& request, Context& context);
 // sparklines.cpp
@@ -55,6 +56,13 @@ Response view(const Request& request, Context& context);
 Response boards(const Request& request, Context& context);
 Response save_board(const Request& request, Context& context);
 Response delete_board(const Request& request, Context& context);
+// plans.cpp
+Response plans(const Request& request, Context& context);
+Response plan(const Request& request, Context& context);
+Response save_plan(const Request& request, Context& context);
+Response delete_plan(const Request& request, Context& context);
+// sharing.cpp
+Response sharing(const Request& request, Context& context);
 // notes.cpp
 Response notes(const Request& request, Context& context);
 Response add_note(const Request& request, Context& context);

@@ -55,6 +55,8 @@ void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss)
   json.member("workload_id", run.workload.hex());
   write_optional_text(json, "workload", run.workload_name);
   json.member("status", store::status_name(run.status));
+  const std::string* outcome = find_fact(run.tags, "corral.outcome");
+  write_optional_text(json, "outcome", outcome != nullptr ? *outcome : "");
   json.key("start_ns");
   write_time(json, run.start);
   json.key("end_ns");

@@ -1,4 +1,4 @@
-// Experiments, workloads and runs.
+// Experiments and runs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::int64_t kMaxRunsPerPage = 1000;
 constexpr std::size_t kMaxNeighbours = 1000;
-
-std::string experiment_text(ExperimentId id) { return std::to_string(id.value); }
 
 std::string cursor_of(const store::Run& run) {
   return fmt::format("{}-{}", ns_of(run.start), run.id.hex());
@@ -168,27 +166,6 @@ Response experiments(const Request&, Context& context) {
   JsonWriter json(body);
   json.begin_object().key("experiments").begin_array();
   for (const store::Experiment& experiment : *found) write_experiment(json, experiment);
-  json.end_array().end_object();
-  return json_response(std::move(body));
-}
-
-Response workloads(const Request& request, Context& context) {
-  const auto filter = parse_filter(request);
-  if (!filter) return filter.error();
-  const auto found = context.store.workloads(filter->experiment);
-  if (!found) return error_response(found.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("workloads").begin_array();
-  for (const store::Workload& workload : *found) {
-    json.begin_object().member("id", workload.id.hex());
-    write_optional_text(json, "name", workload.name);
-    json.member("experiment_id", experiment_text(workload.experiment)).key("created_ns");
-    write_time(json, workload.created);
-    json.key("runs").begin_array();
-    for (const RunId& run : workload.runs) json.value(run.hex());
-    json.end_array().end_object();
-  }
   json.end_array().end_object();
   return json_response(std::move(body));
 }

@@ -328,6 +328,8 @@ TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
         "3, '')",
         "INSERT INTO views VALUES ('abcdefgh', 1, '{}')",
         "INSERT INTO boards VALUES ('b', 1, '{}')",
+        "INSERT INTO plans (id, updated, summary, document) SELECT 'p', 1, '{}', id FROM runs "
+        "LIMIT 1",
         "INSERT INTO notes (run, time, created, text) SELECT key, NULL, 2, 'of all' FROM runs"}) {
     const auto done = from->exec(sql);
     ASSERT_TRUE(done) << done.error().message;

@@ -69,6 +69,7 @@ constexpr std::array kTables = {
     Table{"spans", "trace$ id$ content#", 2, false, 64},
     Table{"views", "id$ created state$", 1, false, 16},
     Table{"boards", "name$ updated state$", 1, false, 16},
+    Table{"plans", "id$ updated summary$ document#", 1, false, 16},
     Table{"notes", "id run time created text$", 1, true, 200},
 };
 

@@ -8,6 +8,8 @@
 #include "store/page/logs.h"
 #include "store/page/notes.h"
 #include "store/page/phases.h"
+#include "store/page/plans.h"
+#include "store/page/sharing.h"
 #include "store/page/views.h"
 #include "store/test_frames.h"
 #include "store/tracking/search_test_support.h"
@@ -307,6 +309,100 @@ TEST_P(Page, PhasesOfEpochsAndTheFirstStep) {
   EXPECT_EQ(found(9)[1].name, "Epoch 2");
   EXPECT_EQ(found(1).size(), 1U);
   EXPECT_EQ(steps(), frames::utc(1200));
+}
+
+TEST_P(Page, TheNewestDocumentOfAPlanCounts) {
+  const auto save = [&](std::string id, std::string document, std::int64_t now) {
+    write([&](sql::Connection& db) {
+      return save_plan(db, {.id = id, .summary = "s" + document, .document = document},
+                       utc_time(now));
+    });
+  };
+  const auto document = [&](std::string_view id) {
+    return read([&](sql::Reading& reading) { return plan_document(reading.db, id); });
+  };
+  const auto all = [&] { return read([&](sql::Reading& reading) { return plans(reading.db); }); };
+  EXPECT_FALSE(document("a"));
+  save("a", "one", 5);
+  save("b", std::string(3 << 20, 'x') + "\xC3\xA4", 6);
+  save("a", "", 7);
+  EXPECT_EQ(document("a"), "");
+  EXPECT_EQ(document("b")->size(), (3U << 20) + 2);
+  ASSERT_EQ(all().size(), 2U);
+  EXPECT_EQ(all()[0].id, "a");
+  EXPECT_EQ(all()[0].summary, "s");
+  EXPECT_EQ(all()[0].received, utc_time(7));
+  const auto drop = [&] {
+    return write([&](sql::Connection& db) { return delete_plan(db, "b"); });
+  };
+  EXPECT_TRUE(drop());
+  EXPECT_FALSE(drop());
+  write(
+      [&](sql::Connection& db) { return db.exec("UPDATE plans SET document = ?1", sql::Blob()); });
+  const auto damaged = store_->inspect([&](sql::Reading& reading) -> Result<> {
+    TRY(plan_document(reading.db, "a"));
+    return {};
+  });
+  ASSERT_FALSE(damaged);
+  EXPECT_EQ(damaged.error().code, Code::kCorruption);
+}
+
+TEST_P(Page, OfTooManyPlansTheOldestGo) {
+  write([&](sql::Connection& db) -> Result<> {
+    for (std::int64_t i = 0; i < kMostPlans + 3; ++i)
+      TRY(save_plan(db, {.id = std::to_string(i), .summary = "{}", .document = "{}"},
+                    utc_time(i == 1 ? 5000 : i)));
+    return {};
+  });
+  const auto left = read([&](sql::Reading& reading) { return plans(reading.db); });
+  ASSERT_EQ(left.size(), static_cast<std::size_t>(kMostPlans));
+  EXPECT_EQ(left.front().id, "1");
+  EXPECT_EQ(left.back().id, "4");
+}
+
+TEST_P(Page, RunsAreReadWithWhatTheyUsedAndWhoWasBesideThem) {
+  const auto add = [&](std::string name, std::int64_t begin, std::int64_t end, std::string host) {
+    frames::SessionWriter writer;
+    auto body = frames::session_body(RunId::random(), "supervisor");
+    body.run_name = name;
+    body.host = std::move(host);
+    body.started = boot_time(begin);
+    codec::FactsBody facts;
+    facts.facts = {{codec::FactKind::kTag, "corral.letter", name},
+                   {codec::FactKind::kTag, "corralled", "no"},
+                   {codec::FactKind::kInfo, "device.gpu0.uuid", "\"GPU-a\""},
+                   {codec::FactKind::kInfo, "device.gpu0.name", "\"H100\""}};
+    append(writer.frame(body));
+    append(writer.frame(facts));
+    append(
+        writer.frame(codec::RunEndBody{.time = boot_time(end), .exit_code = 0, .exit_signal = {}}));
+    return body.workload;
+  };
+  const WorkloadId mine = add("mine", 5000, 9000, "node8");
+  add("before", 3000, 5000, "node8");
+  add("beside", 3000, 5001, "node8");
+  add("after", 9000, 9500, "node8");
+  add("elsewhere", 5000, 9000, "node9");
+  const auto runs = read([&](sql::Reading& reading) { return runs_of_workload(reading.db, mine); });
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(tag_of(runs[0], "corral.letter"), "mine");
+  EXPECT_EQ(runs[0].tags.size(), 1U);
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(runs[0].uuids, (Pairs{{"gpu0", "GPU-a"}}));
+  EXPECT_EQ(runs[0].end - runs[0].start, Nanos(4000));
+  const auto beside =
+      read([&](sql::Reading& reading) { return neighbours_of(reading.db, mine, runs); });
+  ASSERT_EQ(beside.size(), 1U);
+  EXPECT_EQ(beside[0].name, "beside");
+  const auto all =
+      read([&](sql::Reading& reading) { return runs_of_experiment(reading.db, std::nullopt); });
+  ASSERT_EQ(all.size(), 6U) << "that of the fixture, too";
+  for (const SharingRun& run : all) {
+    EXPECT_EQ(tag_of(run, "corral.letter"), run.name == "calm-otter" ? "" : run.name);
+  }
+  EXPECT_TRUE(read([&](sql::Reading& reading) {
+                return runs_of_experiment(reading.db, ExperimentId{77});
+              }).empty());
 }
 
 }  // namespace

@@ -89,6 +89,20 @@ Result<Statement> bind_keys(Result<Statement> query, std::span<const std::int64_
   return row;
 }
 
+// How runs ended in words, which a list shows.
+Result<> read_outcomes(Connection& db, std::span<const std::int64_t> keys,
+                       std::unordered_map<std::int64_t, Run>& found) {
+  static const std::string sql =
+      for_keys("SELECT run, value FROM facts WHERE kind = 1 AND key = 'corral.outcome' AND run IN");
+  static_assert(static_cast<int>(codec::FactKind::kTag) == 1);
+  Statement row = TRY(bind_keys(db.query(sql), keys));
+  while (TRY(row.step())) {
+    const auto run = found.find(row.integer(0));
+    if (run != found.end()) run->second.tags.emplace_back("corral.outcome", row.text(1));
+  }
+  return {};
+}
+
 Result<std::vector<RunId>> ids_of(Result<Statement> query) {
   Statement row = TRY(std::move(query));
   std::vector<RunId> ids;
@@ -186,6 +200,7 @@ Result<std::vector<Run>> read_listed_runs(Connection& db, std::span<const std::i
       Statement row = TRY(bind_keys(db.query(runs_sql), some));
       while (TRY(row.step())) found.emplace(row.integer(0), run_of_row(row));
     }
+    TRY(read_outcomes(db, some, found));
     static const std::string commands_sql =
         for_keys("SELECT run, value FROM facts WHERE kind = 2 AND key = 'command' AND run IN");
     static_assert(static_cast<int>(codec::FactKind::kInfo) == 2);

@@ -396,7 +396,18 @@ CREATE TABLE notes (
 CREATE INDEX notes_by_run ON notes (run, id);
 )sql";
 
-constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage};
+// What schedulers say about their plans; the documents are compressed already.
+constexpr const char* kPlans = R"sql(
+CREATE TABLE plans (
+  id       TEXT NOT NULL PRIMARY KEY,
+  updated  INTEGER NOT NULL,
+  summary  TEXT NOT NULL,
+  document BLOB NOT NULL
+);
+--postgresql ALTER TABLE plans ALTER COLUMN document SET STORAGE EXTERNAL;
+)sql";
+
+constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

@@ -403,6 +403,27 @@ Status nvmlDeviceGetTemperature(Device device, Sensor sensor, unsigned* out) {
 Status nvmlDeviceGetPerformanceState(Device device, unsigned* out) {
   return give(__func__, device, "state", out);
 }
+Status nvmlDeviceGetPersistenceMode(Device device, unsigned* out) {
+  CORRAL_FAKE_ENTER(device);
+  *out = 1;
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetEccMode(Device device, unsigned* now, unsigned* pending) {
+  CORRAL_FAKE_ENTER(device);
+  *now = 1;
+  *pending = 0;
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetComputeMode(Device device, unsigned* out) {
+  CORRAL_FAKE_ENTER(device);
+  *out = 3;
+  return Status::kSuccess;
+}
+Status nvmlDeviceGetPowerManagementLimit(Device device, unsigned* out) {
+  CORRAL_FAKE_ENTER(device);
+  *out = 700'000;
+  return Status::kSuccess;
+}
 Status nvmlDeviceGetEncoderUtilization(Device device, unsigned* out, unsigned* period) {
   *period = 167000;
   return give(__func__, device, "encoder", out);

@@ -1,0 +1,159 @@
+#include "cli/ls_plans.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "cli/answers.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+const Json::Array& items(const Json& answer, const char* name) {
+  static const Json::Array none;
+  const auto* array = member(answer, name).as_array();
+  return array != nullptr ? *array : none;
+}
+
+// Each once, in the order of their first.
+void add_once(std::vector<std::string>& all, std::string text) {
+  if (!text.empty() && std::ranges::find(all, text) == all.end()) all.push_back(std::move(text));
+}
+
+std::string or_dash(std::string text) { return text.empty() ? "–" : std::move(text); }
+
+// What people call a run within its workload.
+std::string short_name(const Json& run) {
+  const std::string letter = run.get_string("letter");
+  return letter.empty() ? run.get_string("name") : letter;
+}
+
+std::string collocations(const Json& workload) {
+  std::vector<std::string> all;
+  for (const Json& run : items(workload, "members")) add_once(all, run.get_string("collocation"));
+  return join(all, ", ");
+}
+
+// "0:3g.20gb", "GPU-…", "cpus 0-3"
+std::vector<std::string> devices_of(const Json& run) {
+  std::vector<std::string> all;
+  for (const Json& device : items(run, "devices")) {
+    const std::string profile = device.get_string("profile");
+    add_once(all, device.get_string("device") + (profile.empty() ? "" : ":" + profile));
+  }
+  if (const std::string cpus = run.get_string("cpus"); !cpus.empty()) all.push_back("cpus " + cpus);
+  return all;
+}
+
+std::string devices(const Json& workload) {
+  std::vector<std::string> all;
+  for (const Json& run : items(workload, "members")) {
+    for (std::string& device : devices_of(run)) add_once(all, std::move(device));
+  }
+  return join(all, ", ");
+}
+
+// "gpu0: 0_A + 0_B; cpus 2-3: …"; instances are named by their device already.
+std::string shared(const Json& workload) {
+  std::vector<std::string> all;
+  for (const Json& place : items(workload, "shared")) {
+    std::vector<std::string> names;
+    for (const Json& run : items(workload, "members")) {
+      const Json id(run.get_string("id"));
+      const auto& runs = items(place, "runs");
+      if (std::ranges::any_of(runs, [&](const Json& one) { return one.dump() == id.dump(); }))
+        names.push_back(short_name(run));
+    }
+    const std::string kind = place.get_string("kind") == "cpus" ? "cpus " : "";
+    all.push_back(kind + place.get_string("name") + ": " + join(names, " + "));
+  }
+  return join(all, "; ");
+}
+
+// "2 finished, 1 out-of-memory"
+std::string outcomes(const Json& workload) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const Json& run : items(workload, "members")) {
+    const std::string outcome = outcome_of(run);
+    const auto known = std::ranges::find(counts, outcome, &std::pair<std::string, int>::first);
+    if (known != counts.end()) {
+      ++known->second;
+    } else {
+      counts.emplace_back(outcome, 1);
+    }
+  }
+  std::vector<std::string> words;
+  words.reserve(counts.size());
+  for (const auto& [outcome, count] : counts) words.push_back(fmt::format("{} {}", count, outcome));
+  return join(words, ", ");
+}
+
+}  // namespace
+
+std::string outcome_of(const Json& run) {
+  std::string status = run.get_string("status");
+  std::string outcome = run.get_string("outcome");
+  return outcome.empty() || status == "running" ? status : outcome;
+}
+
+Table workloads_table(const Json& answer) {
+  Table table({{"id", "ID"},
+               {"experiment", "EXPERIMENT"},
+               {"name", "NAME"},
+               {"runs", "RUNS", true},
+               {"collocation", "COLLOCATION"},
+               {"devices", "DEVICES"},
+               {"shared", "SHARED"},
+               {"outcomes", "OUTCOME"},
+               {"experiment_id", "EXPERIMENT ID", true},
+               {"created_ns", "CREATED"}});
+  for (const Json& w : items(answer, "workloads")) {
+    const auto runs = static_cast<std::int64_t>(items(w, "runs").size());
+    table.add({{member(w, "id"), w.get_string("id").substr(0, 8)},
+               plain(member(w, "experiment")),
+               plain(member(w, "name")),
+               {member(w, "runs"), std::to_string(runs)},
+               {collocations(w), or_dash(collocations(w))},
+               {devices(w), or_dash(devices(w))},
+               {shared(w), or_dash(shared(w))},
+               {outcomes(w), or_dash(outcomes(w))},
+               plain(member(w, "experiment_id")),
+               {member(w, "created_ns"), time_text(member(w, "created_ns"))}});
+  }
+  return table;
+}
+
+Table plans_table(const Json& answer) {
+  Table table({{"id", "ID"},
+               {"file", "FILE"},
+               {"host", "HOST"},
+               {"state", "STATE"},
+               {"runs", "RUNS", true},
+               {"workloads", "WORKLOADS", true},
+               {"counts", "BY STATE"},
+               {"message", "MESSAGE"},
+               {"updated_ns", "UPDATED"}});
+  for (const Json& p : items(answer, "plans")) {
+    std::vector<std::string> counts;
+    if (const auto* states = member(p, "counts").as_object()) {
+      for (const auto& [state, count] : *states)
+        counts.push_back(fmt::format("{} {}", plain(count).text, state));
+    }
+    const Json& message = member(p, "message");
+    table.add({{member(p, "id"), p.get_string("id").substr(0, 8)},
+               plain(member(p, "file")),
+               plain(member(p, "host")),
+               plain(member(p, "state")),
+               plain(member(p, "runs")),
+               plain(member(p, "workloads")),
+               {member(p, "counts"), or_dash(join(counts, ", "))},
+               {message, or_dash(p.get_string("message"))},
+               {member(p, "updated_ns"), time_text(member(p, "updated_ns"))}});
+  }
+  return table;
+}
+
+}  // namespace corral::cli

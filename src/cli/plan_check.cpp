@@ -1,0 +1,86 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/plan_known.h"
+#include "cli/plan_verbs.h"
+#include "cli/table.h"
+#include "plan/plan_file.h"
+
+namespace corral::cli {
+namespace {
+
+constexpr const char* kVerb = "plan check";
+constexpr const char* kExamples =
+    "  corral plan check plan.csv\n"
+    "  corral plan check plan.csv --format json     for programs\n"
+    "  corral plan check plan.csv --no-devices      a plan for another machine\n";
+
+Table table_of(const std::vector<plan::Problem>& problems) {
+  Table table({{"severity", "SEVERITY"},
+               {"line", "LINE", true},
+               {"column", "COLUMN", true},
+               {"field", "FIELD"},
+               {"value", "VALUE"},
+               {"reason", "REASON"},
+               {"advice", "ADVICE"}});
+  for (const plan::Problem& problem : problems) {
+    const bool error = problem.severity == plan::Severity::kError;
+    table.add({plain(error ? "error" : "warning"), plain(problem.line), plain(problem.column),
+               plain(problem.field), plain(problem.value), plain(problem.reason),
+               plain(problem.advice)});
+  }
+  return table;
+}
+
+std::string counted(std::size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+void print_lines(const plan::Plan& plan, const std::string& file) {
+  for (const plan::Problem& problem : plan.problems) {
+    const bool error = problem.severity == plan::Severity::kError;
+    fmt::print("{}{}\n", error ? "" : "warning: ", printable(plan::to_line(problem, file)));
+  }
+  const auto errors = static_cast<std::size_t>(
+      std::ranges::count(plan.problems, plan::Severity::kError, &plan::Problem::severity));
+  std::size_t runs = 0;
+  const auto workloads = plan::workloads_of(plan.rows);
+  for (const plan::Workload& workload : workloads) runs += workload.rows.size();
+  fmt::print("{}: {} in {}; {}, {}\n", file, counted(runs, "run"),
+             counted(workloads.size(), "workload"), counted(errors, "error"),
+             counted(plan.problems.size() - errors, "warning"));
+}
+
+}  // namespace
+
+int plan_check(std::span<char* const> args) {
+  std::string file;
+  std::string format = "table";
+  bool no_devices = false;
+  Arguments arguments(kVerb,
+                      "Names everything that is wrong with an experiment file, with line, column, "
+                      "value and the nearest right spelling (docs/plans.md). Changes nothing. Exit "
+                      "status 0: it can be run; 1: it cannot.",
+                      kExamples);
+  arguments.positional("file", file, "FILE, CSV or YAML", true);
+  arguments.choice("format", format, {"table", "json", "csv"},
+                   "table, json or csv (default: table)");
+  arguments.flag("no-devices", no_devices, "do not compare with the GPUs of this machine");
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto plan = plan::read_plan(file, known_here(!no_devices));
+  if (!plan) return report(kVerb, plan.error());
+  if (format == "table") {
+    print_lines(*plan, file);
+  } else {
+    fmt::print("{}", table_of(plan->problems).print(format));
+  }
+  return plan->usable() ? kDone : kFailed;
+}
+
+}  // namespace corral::cli

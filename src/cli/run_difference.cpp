@@ -1,0 +1,134 @@
+#include "cli/run_difference.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "cli/answers.h"
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+// In the order in which they are shown.
+constexpr std::array kParts = std::to_array<std::string_view>(
+    {"run", "param", "tag", "code", "package", "variable", "environment", "set-up", "at start"});
+
+using Key = std::pair<std::size_t, std::string>;  // part, name
+using SetUp = std::map<Key, std::string>;
+
+std::size_t part_of(std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(kParts, name) - kParts.begin());
+}
+
+class Reader {
+ public:
+  explicit Reader(const Json& run) : run_(run) {}
+  SetUp read() {
+    for (const char* key : {"experiment", "workload", "host"}) put("run", key, run_.find(key));
+    put("run", "command", run_.find("command"));
+    each("params",
+         [this](const std::string& key, const Json& value) { put("param", key, &value); });
+    each("tags", [this](const std::string& key, const Json& value) {
+      if (!is_result(key)) put("tag", key, &value);
+    });
+    each("info", [this](const std::string& key, const Json& value) { take_info(key, value); });
+    if (const auto* missing = member(run_, "unavailable").as_array()) {
+      for (const Json& one : *missing) take_missing(one);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  template <class Take>
+  void each(const char* name, const Take& take) {
+    if (const auto* object = member(run_, name).as_object())
+      for (const auto& [key, value] : *object) take(key, value);
+  }
+
+  // Tags that say how a run went, not what it was asked for.
+  static bool is_result(std::string_view tag) {
+    return tag.starts_with("corral.outcome") || tag == "corral.start_skew_ms" ||
+           tag == "mlflow.parentRunId";
+  }
+
+  void put(std::string_view part, std::string key, const Json* value) {
+    if (value == nullptr || value->is_null()) return;
+    std::string text;
+    if (const auto* words = value->as_array()) {
+      for (const Json& word : *words) text += (text.empty() ? "" : " ") + plain(word).text;
+    } else {
+      text = plain(*value).text;
+    }
+    if (!text.empty()) found_[{part_of(part), std::move(key)}] = std::move(text);
+  }
+
+  // A list of lines: "numpy==1.26.4" (`sign` "==") or "OMP_NUM_THREADS=4" ("=").
+  void put_lines(std::string_view part, std::string_view sign, const Json& value) {
+    const std::string* lines = value.as_string();
+    if (lines == nullptr) return;
+    for (const std::string_view line : split(*lines, '\n')) {
+      const std::size_t at = line.find(sign);
+      const bool bare = at == std::string_view::npos;
+      if (!line.empty())
+        found_[{part_of(part), std::string(line.substr(0, at))}] =
+            bare ? "there" : line.substr(at + sign.size());
+    }
+  }
+
+  void take_info(const std::string& key, const Json& value) {
+    constexpr std::string_view kSetUp = "set_up.", kAtStart = "at_start.",
+                               kEnvironment = "environment.";
+    if (key.starts_with("collecting_") || key == "command") return;
+    if (key == "environment.packages" || key == "environment.conda") {
+      put_lines("package", "==", value);
+    } else if (key == "environment.variables") {
+      put_lines("variable", "=", value);
+    } else if (key.starts_with("git_")) {
+      put("code", key, &value);
+    } else if (key.starts_with(kSetUp)) {
+      put("set-up", key.substr(kSetUp.size()), &value);
+    } else if (key.starts_with(kAtStart)) {
+      put("at start", key.substr(kAtStart.size()), &value);
+    } else {
+      put("environment", key.starts_with(kEnvironment) ? key.substr(kEnvironment.size()) : key,
+          &value);
+    }
+  }
+
+  // A sensor that was not there is part of the set-up, too.
+  void take_missing(const Json& one) {
+    const std::string source = one.get_string("source");
+    if (source == "environment.packages" || source == "environment.variables") return;
+    const Json text("not available: " + one.get_string("reason"));
+    take_info(source == "git" ? "git_commit" : source, text);
+  }
+
+  const Json& run_;
+  SetUp found_;
+};
+
+std::optional<std::string> value_of(const SetUp& set_up, const Key& key) {
+  const auto found = set_up.find(key);
+  return found != set_up.end() ? std::optional(found->second) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<Difference> difference_of(const Json& a, const Json& b) {
+  const SetUp of_a = Reader(a).read(), of_b = Reader(b).read();
+  SetUp all = of_a;
+  all.insert(of_b.begin(), of_b.end());
+  std::vector<Difference> differences;
+  for (const auto& [key, unused] : all) {
+    std::optional<std::string> text_a = value_of(of_a, key), text_b = value_of(of_b, key);
+    if (text_a == text_b) continue;
+    differences.push_back(
+        {std::string(kParts.at(key.first)), key.second, std::move(text_a), std::move(text_b)});
+  }
+  return differences;
+}
+
+}  // namespace corral::cli

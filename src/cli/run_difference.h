@@ -1,0 +1,23 @@
+// What differs between the set-ups of two runs, from the server's answers about them. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace corral::cli {
+
+struct Difference {
+  std::string part;  // "run", "param", "tag", "code", "package", "variable", "environment",
+                     // "set-up", "at start"
+  std::string key;
+  std::optional<std::string> a, b;  // nothing: that run has none
+  bool operator==(const Difference&) const = default;
+};
+
+// By part, then by key. What a run came to (its end, its cost, its outcome) is no set-up.
+std::vector<Difference> difference_of(const Json& a, const Json& b);
+
+}  // namespace corral::cli

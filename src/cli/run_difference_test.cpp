@@ -1,0 +1,63 @@
+#include "cli/run_difference.h"
+
+#include <gtest/gtest.h>
+
+namespace corral::cli {
+namespace {
+
+Json run(std::string_view text) { return Json::parse(text).value(); }
+
+TEST(RunDifference, EqualSetUpsDifferInNothing) {
+  const Json a = run(R"({"id": "1", "name": "a", "start_ns": "1", "host": "h", "command": ["x"],
+      "exit_code": 0, "params": {"lr": "1"}, "tags": {"corral.outcome": "finished"},
+      "info": {"collecting_ticks": 7}})");
+  const Json b = run(R"({"id": "2", "name": "b", "start_ns": "2", "host": "h", "command": ["x"],
+      "exit_code": 1, "params": {"lr": "1"}, "tags": {"corral.outcome": "failed"},
+      "info": {"collecting_ticks": 9}})");
+  EXPECT_EQ(difference_of(a, b), std::vector<Difference>{});
+}
+
+TEST(RunDifference, EachPartByKeyWhatIsMissingOnOneSideToo) {
+  const Json a = run(R"({"host": "one", "command": ["train.py", "--lr", "1"],
+      "params": {"lr": "0.1", "seed": "1"}, "tags": {"who": "me"},
+      "info": {"git_commit": "c1", "cpu": "x", "set_up.aslr": "full", "at_start.load": 0.5,
+               "environment.packages": "numpy==1.26.4\nsix==1.0\ntorch==2.0\n",
+               "environment.variables": "OMP_NUM_THREADS=1\nXLA_FLAGS=a=b\n",
+               "environment.image_digest": "sha256:1"}})");
+  const Json b = run(R"({"host": "two", "command": ["train.py", "--lr", "1"],
+      "params": {"lr": "0.2", "seed": "1"}, "tags": {},
+      "info": {"cpu": "y", "set_up.aslr": "off", "at_start.load": 2,
+               "environment.packages": "numpy==2.0\nsix==1.0\nhere\n",
+               "environment.variables": "OMP_NUM_THREADS=4\nXLA_FLAGS=a=c\n",
+               "environment.image_digest": "sha256:2"},
+      "unavailable": [{"source": "git", "reason": "not in a git repository"},
+                      {"source": "set_up.governor", "reason": "no cpufreq"}]})");
+  const std::vector<Difference> expected{
+      {"run", "host", "one", "two"},
+      {"param", "lr", "0.1", "0.2"},
+      {"tag", "who", "me", std::nullopt},
+      {"code", "git_commit", "c1", "not available: not in a git repository"},
+      {"package", "here", std::nullopt, "there"},
+      {"package", "numpy", "1.26.4", "2.0"},
+      {"package", "torch", "2.0", std::nullopt},
+      {"variable", "OMP_NUM_THREADS", "1", "4"},
+      {"variable", "XLA_FLAGS", "a=b", "a=c"},
+      {"environment", "cpu", "x", "y"},
+      {"environment", "image_digest", "sha256:1", "sha256:2"},
+      {"set-up", "aslr", "full", "off"},
+      {"set-up", "governor", std::nullopt, "not available: no cpufreq"},
+      {"at start", "load", "0.5", "2"},
+  };
+  const auto found = difference_of(a, b);
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(found[i], expected[i]) << found[i].key;
+}
+
+TEST(RunDifference, AnswersWithoutPartsAreNoDifference) {
+  EXPECT_EQ(difference_of(run("{}"), run(R"({"params": null, "info": []})")),
+            std::vector<Difference>{});
+}
+
+}  // namespace
+}  // namespace corral::cli

@@ -1,0 +1,210 @@
+#include "cli/run_plan.h"
+
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "cli/command.h"
+#include "cli/plan_known.h"
+#include "collocate/undo.h"
+#include "core/text.h"
+#include "environment/environment.h"
+#include "plan/plan_file.h"
+#include "run/schedule/scheduler.h"
+#include "run/schedule/supervisor_launcher.h"
+#include "run/schedule/until.h"
+#include "sys/clock.h"
+#include "sys/socket.h"
+
+namespace corral::cli {
+namespace {
+
+namespace schedule = run::schedule;
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Result<schedule::QuietCheck> quiet_check_of(const std::string& text) {
+  using schedule::QuietCheck;
+  if (text == "wait") return QuietCheck::kWait;
+  if (text == "warn") return QuietCheck::kWarn;
+  return text == "refuse" ? QuietCheck::kRefuse : QuietCheck::kOff;
+}
+
+Result<schedule::Selection> selection_of(const PlanFlags& flags) {
+  schedule::Selection selection{
+      .rerun = flags.rerun, .only = flags.only, .skip = flags.skip, .shuffle = {}};
+  if (!flags.shuffle.empty()) {
+    const auto seed = parse_int(flags.shuffle);
+    if (!seed || *seed < 0)
+      return fail(Code::kInvalidArgument,
+                  "--shuffle " + flags.shuffle + ": a seed is wanted, as 7");
+    selection.shuffle = static_cast<std::uint64_t>(*seed);
+  }
+  return selection;
+}
+
+// What all its runs have in common.
+schedule::PlanFacts facts_of(const PlanCommand& command, const fs::path& file) {
+  const run::Options& o = command.options;
+  schedule::PlanFacts facts{.id = plan::plan_id(sys::host_name(), file),
+                            .file = file.filename().string(),
+                            .directory = file.parent_path()};
+  for (const auto& [key, value] : o.params)
+    facts.arguments.insert(facts.arguments.end(), {"--param", fmt::format("{}={}", key, value)});
+  for (const auto& [key, value] : o.tags)
+    facts.arguments.insert(facts.arguments.end(), {"--tag", fmt::format("{}={}", key, value)});
+  for (const auto& [name, value] : command.variables)
+    facts.environment.push_back(fmt::format("{}={}", name, value));
+  std::error_code error;
+  if (!command.config.empty())
+    facts.environment.push_back("CORRAL_CONFIG=" + fs::absolute(command.config, error).string());
+  return facts;
+}
+
+Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
+  const run::Options& o = command.options;
+  const PlanFlags& flags = command.flags;
+  std::error_code error;
+  const fs::path given = fs::absolute(o.command[0], error);
+  if (!fs::exists(given, error))
+    return fail(Code::kNotFound, o.command[0] + ": there is no such file");
+  const fs::path file = given.lexically_normal();
+  schedule::ScheduleOptions options;
+  options.file = file;
+  options.plan = facts_of(command, file);
+  options.state = collocate::default_state() / "plans" / options.plan.id;
+  options.known = known_here();
+  options.places = {.spool_roots = spool::spool_roots(o.spool),
+                    .last_words = options.state / "ends"};
+  options.selection = TRY(selection_of(flags));
+  options.fail_fast = flags.fail_fast;
+  options.dry_run = flags.dry_run;
+  options.quiet = o.quiet;
+  options.cool_down = flags.cool_down;
+  options.quiet_check = TRY(quiet_check_of(flags.quiet_check));
+  options.nvml = o.device_library;
+  options.notify = flags.notify;
+  if (!flags.until.empty()) {
+    options.until = schedule::parse_until(flags.until, sys::utc_now());
+    if (!options.until)
+      return fail(
+          Code::kInvalidArgument,
+          "--until " + flags.until + ": a time is wanted, as 18:30, '2026-11-23 08:00' or 3h");
+  }
+  return options;
+}
+
+void tell_server(schedule::ScheduleOptions& options, const run::Options& o) {
+  upload::LinkOptions link{.destination = o.destination,
+                           .token = o.token,
+                           .serve_command = {},
+                           .environment = {},
+                           .server_log = options.state / "server.log"};
+  upload::start_when_needed(link, o.program.string(), o.spool.string());
+  options.server = std::move(link);
+}
+
+// Each environment of the workload once; what is there already costs a look.
+Result<> prepare_environments(const fs::path& directory, const plan::Workload& workload,
+                              const std::function<void(const std::string&)>& say,
+                              const std::function<bool()>& cancelled) {
+  std::set<std::string> done;
+  for (const plan::Row& row : workload.rows) {
+    if (row.environment.empty() || !done.insert(row.environment).second) continue;
+    const auto spec = TRY(environment::parse(row.environment));
+    const auto prepared = environment::prepare(
+        spec, {.directory = directory,
+               .cache = environment::default_cache(),
+               .progress = [&](std::string_view line) { say(std::string(line)); },
+               .cancelled = cancelled});
+    if (!prepared)
+      return tl::unexpected(prepared.error().with_context("environment " + row.environment));
+  }
+  return {};
+}
+
+void undo_leftovers(const run::Options& o, const std::function<void(const std::string&)>& warn) {
+  const auto report = collocate::undo_all({.state = collocate::default_state(),
+                                           .nvml = o.device_library,
+                                           .mps_control = variable("CORRAL_MPS_CONTROL")});
+  for (const collocate::UndoLine& line : report.lines) {
+    if (line.state == collocate::UndoState::kPutBack) warn("put back: " + line.words);
+    if (line.state == collocate::UndoState::kInUse || line.state == collocate::UndoState::kFailed)
+      warn("not put back: " + line.words + ": " + line.reason);
+  }
+  if (report.permissions > 0) warn(collocate::permission_advice(collocate::default_state()));
+}
+
+Result<int> run_plan_checked(const PlanCommand& command) {
+  const run::Options& o = command.options;
+  if (o.watched > 0)
+    return fail(Code::kInvalidArgument, "--watch samples one process; an experiment file has many");
+  schedule::ScheduleOptions options = TRY(schedule_options(command));
+  if (!options.dry_run) {
+    tell_server(options, o);
+    TRY(sys::make_directories(options.places.last_words, 0700));
+  }
+  // First: it blocks the signals for the threads that come after it.
+  const auto launcher = schedule::supervisor_launcher(
+      {.program = o.program, .last_words = options.places.last_words});
+  const auto machine = schedule::this_machine({.state = collocate::default_state(),
+                                               .directory = options.plan.directory,
+                                               .nvml = o.device_library,
+                                               .mps_control = variable("CORRAL_MPS_CONTROL"),
+                                               .holder = options.plan.file,
+                                               .cancelled = {}});
+  const schedule::ScheduleParts parts{
+      .launcher = *launcher,
+      .machine = *machine,
+      .prepare =
+          [&](const auto& workload, const auto& say, const auto& cancelled) {
+            return prepare_environments(options.plan.directory, workload, say, cancelled);
+          },
+      .undo = [&](const auto& warn) { undo_leftovers(o, warn); }};
+  return schedule::run_schedule(options, parts);
+}
+
+}  // namespace
+
+bool is_plan_file(std::string_view word) {
+  return word.ends_with(".csv") || word.ends_with(".yaml") || word.ends_with(".yml");
+}
+
+void declare_plan(Arguments& a, PlanFlags& f) {
+  a.flag("rerun", f.rerun, "of an experiment file: run again what failed");
+  a.flag("dry-run", f.dry_run,
+         "of an experiment file: say what would be run and changed on this machine, do nothing");
+  a.texts("only", f.only,
+          "of an experiment file: workloads of this name, with * and ?, or experiment/name; may be "
+          "repeated");
+  a.texts("skip", f.skip, "of an experiment file: all but these; may be repeated");
+  a.text("shuffle", f.shuffle, "of an experiment file: in a random order, by this seed");
+  a.text("until", f.until,
+         "of an experiment file: begin no workload after this time: 18:30, '2026-11-23 08:00' or "
+         "3h");
+  a.flag("fail-fast", f.fail_fast,
+         "of an experiment file: begin no workload after a run has failed");
+  for (const char* name : {"rerun", "dry-run", "only", "skip", "shuffle", "until", "fail-fast"})
+    a.as_flag_only(name);
+  a.duration("cool-down", f.cool_down, "of an experiment file: pause between two workloads");
+  a.choice("quiet-check", f.quiet_check, {"off", "wait", "warn", "refuse"},
+           "of an experiment file: what to do before a workload while other processes use CPUs or "
+           "GPUs or a GPU is hot (default: off)");
+  a.text("notify", f.notify,
+         "of an experiment file: command or web address that is told, in JSON, of failures and of "
+         "the end");
+}
+
+int run_plan(const PlanCommand& command) {
+  const auto status = run_plan_checked(command);
+  if (status) return *status;
+  fmt::print(stderr, "corral run: {}\n", status.error().message);
+  return status.error().code == Code::kInvalidArgument ? kMisuse : kFailed;
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,39 @@
+// `corral run plan.csv`: the options of an experiment file's scheduler, and its parts wired.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "run/options.h"
+
+namespace corral::cli {
+
+struct PlanFlags {
+  bool rerun = false;
+  bool dry_run = false;
+  bool fail_fast = false;
+  std::vector<std::string> only;
+  std::vector<std::string> skip;
+  std::string shuffle;
+  std::string until;
+  std::string quiet_check = "off";
+  std::string notify;
+  Nanos cool_down{0};
+};
+void declare_plan(Arguments& arguments, PlanFlags& flags);
+bool is_plan_file(std::string_view word);
+
+struct PlanCommand {
+  const PlanFlags& flags;
+  const run::Options& options;   // completed
+  std::filesystem::path config;  // the file that counted; empty: none
+  // CORRAL_… variables that say to the supervisors what this command was told by flags.
+  std::vector<std::pair<std::string, std::string>> variables;
+};
+// The exit status.
+int run_plan(const PlanCommand& command);
+
+}  // namespace corral::cli

@@ -1,0 +1,199 @@
+#include "collocate/cpu_sets.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "collocate/cpu_list.h"
+#include "core/text.h"
+
+namespace corral::collocate {
+namespace {
+
+// What a core is used for so far.
+struct CoreUse {
+  std::set<int> used;  // threads that a run has
+  bool kept = false;   // a run has it alone
+  bool split = false;  // runs that split siblings have threads of it
+};
+
+class Allocation {
+ public:
+  Allocation(const Topology& topology, std::span<const CpuWish> wishes)
+      : topology_(topology), wishes_(wishes), uses_(topology.cores.size()) {
+    sets_.of_run.resize(wishes.size());
+  }
+
+  Result<CpuSets> run() {
+    if (std::ranges::none_of(wishes_, &CpuWish::any)) return sets_;
+    for (std::size_t i = 0; i < wishes_.size(); ++i) take_exact(i);
+    for (const std::size_t i : by_constraint()) take_count(i);
+    for (std::size_t i = 0; i < wishes_.size(); ++i) take_rest(i);
+    if (!problems_.empty()) return fail(Code::kUnprocessable, join(problems_, "\n"));
+    keep_house();
+    return std::move(sets_);
+  }
+
+ private:
+  void problem(std::size_t run, const std::string& text) {
+    problems_.push_back(fmt::format("run {}: {}", run, text));
+  }
+
+  void take_exact(std::size_t run) {
+    const CpuWish& wish = wishes_[run];
+    for (const int cpu : wish.exact) {
+      if (topology_.has(cpu)) continue;
+      return problem(run, fmt::format("CPU {} cannot be used here: there are {}", cpu,
+                                      format_cpus(topology_.cpus)));
+    }
+    if (wish.node && !topology_.has_node(*wish.node)) {
+      return problem(run, fmt::format("no NUMA node {}: there are {}", *wish.node,
+                                      format_cpus(topology_.nodes)));
+    }
+    sets_.of_run[run] = wish.exact;
+    for (std::size_t c = 0; c < uses_.size(); ++c) {
+      for (const int cpu : topology_.cores[c].cpus) {
+        if (std::ranges::find(wish.exact, cpu) != wish.exact.end()) uses_[c].used.insert(cpu);
+      }
+    }
+  }
+
+  // Who can be served in fewer places comes first.
+  [[nodiscard]] std::vector<std::size_t> by_constraint() const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < wishes_.size(); ++i) {
+      if (wishes_[i].count && wishes_[i].exact.empty()) order.push_back(i);
+    }
+    const auto rank = [&](std::size_t i) {
+      return wishes_[i].node ? 0 : wishes_[i].near.empty() ? 2 : 1;
+    };
+    std::ranges::stable_sort(order, std::less<>(), rank);
+    return order;
+  }
+
+  [[nodiscard]] bool is_free(std::size_t core) const {
+    return uses_[core].used.empty() && !uses_[core].kept;
+  }
+
+  [[nodiscard]] bool is_near(const CpuWish& wish, std::size_t core) const {
+    return std::ranges::any_of(topology_.cores[core].cpus, [&](int cpu) {
+      return std::ranges::find(wish.near, cpu) != wish.near.end();
+    });
+  }
+
+  // Free cores that the wish may have, the best first: near the devices, then all on one node (the
+  // one that they fill best), the core of CPU 0 last.
+  [[nodiscard]] std::vector<std::size_t> candidates(const CpuWish& wish) const {
+    std::vector<std::size_t> found;
+    std::map<int, int> room;  // of a node, in CPUs
+    for (std::size_t c = 0; c < uses_.size(); ++c) {
+      const Core& core = topology_.cores[c];
+      if (!is_free(c) || (wish.node && core.node != *wish.node)) continue;
+      found.push_back(c);
+      room[core.node] += wish.split ? 1 : static_cast<int>(core.cpus.size());
+    }
+    const auto rank = [&](std::size_t c) {
+      const int here = room[topology_.cores[c].node];
+      const bool fits = here >= *wish.count;
+      const bool near = !wish.near.empty() && is_near(wish, c);
+      return std::tuple(!near, !fits, fits ? here : -here, topology_.cores[c].node,
+                        topology_.cores[c].cpus.front() == 0, c);
+    };
+    std::ranges::sort(found, std::less<>(), rank);
+    return found;
+  }
+
+  void take_count(std::size_t run) {
+    const CpuWish& wish = wishes_[run];
+    std::vector<int>& set = sets_.of_run[run];
+    const auto wanted = static_cast<std::size_t>(*wish.count);
+    for (const std::size_t c : candidates(wish)) {
+      if (set.size() == wanted) break;
+      const std::vector<int>& threads = topology_.cores[c].cpus;
+      const std::size_t some = wish.split ? 1 : std::min(wanted - set.size(), threads.size());
+      set.insert(set.end(), threads.begin(), threads.begin() + static_cast<std::ptrdiff_t>(some));
+      uses_[c].used.insert(threads.begin(), threads.begin() + static_cast<std::ptrdiff_t>(some));
+      uses_[c].kept = !wish.split;
+      uses_[c].split = wish.split;
+    }
+    if (wish.split && set.size() < wanted) share_cores(run);
+    std::ranges::sort(set);
+    if (set.size() == wanted) return;
+    problem(run, fmt::format("{} CPUs asked for, {} left{}{}", wanted, set.size(),
+                             wish.node ? fmt::format(" on NUMA node {}", *wish.node) : "",
+                             wish.split ? ", one thread of a core" : ", by whole cores"));
+  }
+
+  // The other threads of cores that runs have split.
+  void share_cores(std::size_t run) {
+    const CpuWish& wish = wishes_[run];
+    std::vector<int>& set = sets_.of_run[run];
+    for (std::size_t c = 0; c < uses_.size(); ++c) {
+      const Core& core = topology_.cores[c];
+      if (set.size() == static_cast<std::size_t>(*wish.count)) break;
+      const bool own = std::ranges::any_of(
+          core.cpus, [&](int cpu) { return std::ranges::find(set, cpu) != set.end(); });
+      if (!uses_[c].split || own || (wish.node && core.node != *wish.node)) continue;
+      for (const int cpu : core.cpus) {
+        if (!uses_[c].used.insert(cpu).second) continue;
+        set.push_back(cpu);
+        shared_.insert(run);
+        break;
+      }
+    }
+  }
+
+  // Runs that leave it open: what no run has for itself.
+  void take_rest(std::size_t run) {
+    const CpuWish& wish = wishes_[run];
+    if (!wish.exact.empty() || wish.count) return;
+    for (std::size_t c = 0; c < uses_.size(); ++c) {
+      const Core& core = topology_.cores[c];
+      if (uses_[c].kept || uses_[c].split || (wish.node && core.node != *wish.node)) continue;
+      sets_.of_run[run].insert(sets_.of_run[run].end(), core.cpus.begin(), core.cpus.end());
+    }
+    std::ranges::sort(sets_.of_run[run]);
+    if (sets_.of_run[run].empty()) problem(run, "no CPU is left: the others have them all");
+  }
+
+  void keep_house() {
+    std::vector<int> whole;
+    std::vector<int> siblings;
+    for (std::size_t c = 0; c < uses_.size(); ++c) {
+      for (const int cpu : topology_.cores[c].cpus) {
+        if (is_free(c)) whole.push_back(cpu);
+        if (!uses_[c].used.contains(cpu)) siblings.push_back(cpu);
+      }
+    }
+    sets_.housekeeping = whole.empty() ? siblings : whole;
+    std::ranges::sort(sets_.housekeeping);
+    if (sets_.housekeeping.empty()) {
+      sets_.notes.emplace_back(
+          "no CPU is left for Corral's own processes: they run on those of the runs");
+    } else if (whole.empty()) {
+      sets_.notes.push_back(
+          fmt::format("Corral's own processes run on CPU {}, threads of cores that the runs use",
+                      format_cpus(sets_.housekeeping)));
+    }
+    for (const std::size_t run : shared_)
+      sets_.notes.push_back(fmt::format("run {} shares cores with another: one thread each", run));
+  }
+
+  const Topology& topology_;
+  std::span<const CpuWish> wishes_;
+  std::vector<CoreUse> uses_;
+  std::set<std::size_t> shared_;
+  std::vector<std::string> problems_;
+  CpuSets sets_;
+};
+
+}  // namespace
+
+Result<CpuSets> allocate_cpus(const Topology& topology, std::span<const CpuWish> wishes) {
+  return Allocation(topology, wishes).run();
+}
+
+}  // namespace corral::collocate

@@ -1,0 +1,40 @@
+// DeviceLocks: who of this machine's schedulers works with a device: a flock on one file each, for
+// all users.
+//
+//   <directory>/corral-<device>.lock   flock: held while its holder works; the text says who that
+//   is
+//
+// "cpus" is the lock of the host's CPU sets. A lock ends with its holder; the file stays.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "sys/fd.h"
+#include "sys/file.h"
+
+namespace corral::collocate {
+
+namespace fs = std::filesystem;
+
+class DeviceLocks {
+ public:
+  // /run/lock, else /tmp: the same for all users of this machine. $CORRAL_LOCKS for tests, which
+  // are not to wait for each other.
+  static fs::path machine_directory();
+
+  // All of them or none; in an order of its own, so that two who want the same never wait for each
+  // other. kUnavailable names each device that another has, and the other. `holder` is what others
+  // read: "plan.csv, workload 7".
+  static Result<DeviceLocks> take(const fs::path& directory, std::vector<std::string> devices,
+                                  const std::string& holder);
+
+  DeviceLocks() = default;
+  void release() { files_.clear(); }
+
+ private:
+  std::vector<sys::Fd> files_;
+};
+
+}  // namespace corral::collocate

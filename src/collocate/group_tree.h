@@ -1,0 +1,62 @@
+// GroupTree: where on this machine groups of ours can be made: the hierarchies of v1, the unified
+// one of v2, or both (hybrid), as seen from this process. Reads only.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "sys/file.h"
+
+namespace corral::collocate {
+
+namespace fs = std::filesystem;
+
+// A directory below which groups of ours are made, in one hierarchy.
+struct GroupParent {
+  fs::path directory;
+  bool unified = false;
+  // v1: all that are mounted together ("cpu", "cpuacct"); v2: those that a group below has.
+  std::vector<std::string> controllers;
+  // v2: those that have to be enabled in `directory` first.
+  std::vector<std::string> to_enable;
+
+  [[nodiscard]] bool has(std::string_view controller) const;
+};
+
+class GroupTree {
+ public:
+  // Of the calling process; an error says why there are no control groups at all.
+  static Result<GroupTree> read(const fs::path& root);
+
+  // Where a controller of v1 has its groups: below the process's own group.
+  [[nodiscard]] std::optional<GroupParent> legacy(std::string_view controller) const;
+  // v2: the nearest place whose groups have all of `required`, without changing a group of others;
+  // if there is none, the top one with `to_enable`, where that may be changed.
+  [[nodiscard]] std::optional<GroupParent> unified(std::span<const std::string> required) const;
+  // v2: where a group counts and changes nothing: no controller that shares out time (cpu, io), no
+  // limit of the process's own group left behind.
+  [[nodiscard]] std::optional<GroupParent> unified_to_count() const;
+  // Whether v2 has this controller, here or anywhere above.
+  [[nodiscard]] bool has_unified(std::string_view controller) const;
+  // The process's own group for it: where limits above apply. Empty: none.
+  [[nodiscard]] fs::path own(std::string_view controller) const;
+
+ private:
+  struct Legacy {
+    std::vector<std::string> controllers;
+    fs::path own;
+  };
+  std::vector<Legacy> legacy_;
+  std::vector<fs::path> chain_;  // v2: own group first, the mount point last
+};
+
+// Whether a group of v2 has no limit of its own.
+bool is_unlimited(const fs::path& group);
+// May a group be made there by this user?
+bool may_make_group(const fs::path& parent);
+
+}  // namespace corral::collocate

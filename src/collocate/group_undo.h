@@ -1,0 +1,17 @@
+// Puts back what run_group.h made: kinds "cgroup" (directories joined by ':') and
+// "subtree-control" (controllers enabled in a group of others). For the table of undo.cpp.
+#pragma once
+
+#include <string>
+
+#include "collocate/undo.h"
+
+namespace corral::collocate {
+
+// Ends what is left in the group (freeze, SIGTERM, SIGKILL) and removes it.
+Result<bool> put_back_group(const Standing& entry, const UndoOptions& options);
+// The run's processes in it.
+std::string users_of_group(const Standing& entry, const UndoOptions& options);
+Result<bool> put_back_controllers(const Standing& entry, const UndoOptions& options);
+
+}  // namespace corral::collocate

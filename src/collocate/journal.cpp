@@ -1,0 +1,235 @@
+#include "collocate/journal.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "core/failpoint.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+namespace corral::collocate {
+namespace {
+
+constexpr std::string_view kSuffix = ".undo";
+
+std::string owner_line() {
+  std::string line;
+  JsonWriter json(line);
+  json.begin_object().member("corral_undo", 1).member("pid", std::int64_t{::getpid()});
+  json.member("boot_id", sys::boot_id()).key("started_ns").value_string(ns_of(sys::utc_now()));
+  json.end_object();
+  return line;
+}
+
+std::string note_line(std::uint64_t entry, const Change& change) {
+  std::string line;
+  JsonWriter json(line);
+  json.begin_object().member("entry", static_cast<std::int64_t>(entry));
+  json.member("kind", change.kind).member("target", change.target);
+  json.member("before", change.before).member("after", change.after);
+  json.member("words", change.words).member("outlives_reboot", change.outlives_reboot);
+  json.end_object();
+  return line;
+}
+
+Standing* find_entry(JournalContent& content, std::int64_t entry) {
+  const auto found =
+      std::ranges::find(content.standing, static_cast<std::uint64_t>(entry), &Standing::entry);
+  return found == content.standing.end() ? nullptr : &*found;
+}
+
+void forget(JournalContent& content, std::int64_t entry) {
+  std::erase_if(content.standing, [&](const Standing& standing) {
+    return standing.entry == static_cast<std::uint64_t>(entry);
+  });
+}
+
+void take_note(const Json& line, JournalContent& content) {
+  Standing standing;
+  standing.entry = static_cast<std::uint64_t>(line.get_int("entry"));
+  standing.change = {.kind = line.get_string("kind"),
+                     .target = line.get_string("target"),
+                     .before = line.get_string("before"),
+                     .after = line.get_string("after"),
+                     .words = line.get_string("words"),
+                     .outlives_reboot = false};
+  if (const Json* outlives = line.find("outlives_reboot")) {
+    standing.change.outlives_reboot = outlives->as_bool() != nullptr && *outlives->as_bool();
+  }
+  content.next = std::max(content.next, standing.entry + 1);
+  content.standing.push_back(std::move(standing));
+}
+
+// False for a line that says nothing that this version knows.
+bool take_line(std::string_view text, JournalContent& content) {
+  const auto line = Json::parse(text);
+  if (!line || line->as_object() == nullptr) return false;
+  if (line->find("corral_undo") != nullptr) {
+    content.pid = line->get_int("pid");
+    content.boot_id = line->get_string("boot_id");
+    content.started = utc_time(line->get_int("started_ns"));
+  } else if (line->find("kind") != nullptr) {
+    take_note(*line, content);
+  } else if (line->find("done") != nullptr) {
+    Standing* standing = find_entry(content, line->get_int("done"));
+    if (standing == nullptr) return false;
+    standing->complete = true;
+    standing->particulars = line->get_string("particulars");
+  } else if (line->find("undone") != nullptr) {
+    forget(content, line->get_int("undone"));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// All whole ones.
+void take_lines(std::string_view text, JournalContent& content) {
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+    if (!take_line(text.substr(0, end), content)) ++content.unreadable;
+    content.readable += static_cast<std::int64_t>(end) + 1;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Result<> sync_directory(const fs::path& directory) {
+  const sys::Fd fd = TRY(sys::open_file(directory, O_RDONLY | O_DIRECTORY));
+  if (::fsync(fd.get()) != 0) return fail_errno(directory.string(), errno);
+  return {};
+}
+
+// Whether the name still leads to this file: another may have put it back and deleted it between
+// our open and our lock.
+bool is_at(const sys::Fd& file, const fs::path& path) {
+  struct stat open {};
+  struct stat named {};
+  return ::fstat(file.get(), &open) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+}
+
+Result<sys::Fd> open_locked(const fs::path& path, int flags) {
+  sys::Fd file = TRY(sys::open_file(path, flags, 0600));
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EWOULDBLOCK) return fail(Code::kUnavailable, path.string() + ": its owner lives");
+    return fail_errno(path.string(), errno);
+  }
+  if (!is_at(file, path)) return fail(Code::kNotFound, path.string() + ": just put back");
+  return file;
+}
+
+bool is_race(Code code) {
+  return code == Code::kNotFound || code == Code::kUnavailable || code == Code::kAlreadyExists;
+}
+
+}  // namespace
+
+JournalContent parse_journal(std::string_view text) {
+  JournalContent content;
+  take_lines(text, content);
+  return content;
+}
+
+Result<Journal> Journal::open(const fs::path& state, bool sync) {
+  const fs::path directory = state / "undo";
+  TRY(sys::make_directories(directory, 0700));
+  // A name that sorts by age. One that was deleted before it was locked is made again.
+  for (int attempt = 0;; ++attempt) {
+    const fs::path path =
+        directory / fmt::format("{:020}-{}{}", ns_of(sys::utc_now()), ::getpid(), kSuffix);
+    auto file = open_locked(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+    if (!file && attempt < 100 && is_race(file.error().code)) continue;
+    Journal journal(path, TRY(std::move(file)));
+    journal.sync_ = sync;
+    journal.owner_ = true;
+    // On the disk with the first change; its name must be there before.
+    TRY(journal.append(owner_line() + "\n", false));
+    if (sync) TRY(sync_directory(directory));
+    return journal;
+  }
+}
+
+Result<Journal> Journal::adopt(const fs::path& path) {
+  Journal journal(path, TRY(open_locked(path, O_RDWR | O_APPEND)));
+  journal.content_ = parse_journal(TRY(sys::read_file(path)));
+  // A torn last line would swallow what is written next.
+  if (::ftruncate(journal.file_.get(), journal.content_.readable) != 0)
+    return fail_errno(path.string(), errno);
+  return journal;
+}
+
+std::vector<fs::path> Journal::files(const fs::path& state) {
+  std::vector<fs::path> found;
+  for (const std::string& name : sys::list_directory(state / "undo")) {
+    if (name.ends_with(kSuffix)) found.push_back(state / "undo" / name);
+  }
+  return found;
+}
+
+Journal::~Journal() {
+  if (owner_ && file_ && content_.standing.empty()) ::unlink(path_.c_str());
+}
+
+Result<> Journal::append(const std::string& lines, bool sync) {
+  Result<> written = sys::write_all(file_.get(), lines);
+  failpoint::reach("journal.written");
+  if (written && sync && sync_ && ::fdatasync(file_.get()) != 0)
+    written = fail_errno(path_.string(), errno);
+  if (!written) {
+    // What is there in part would swallow the next line.
+    if (::ftruncate(file_.get(), content_.readable) != 0)
+      return fail_errno("cut " + path_.string(), errno);
+    return written;
+  }
+  // Kept as a reader of the file would have it.
+  take_lines(lines, content_);
+  failpoint::reach("journal.durable");
+  return {};
+}
+
+Result<std::uint64_t> Journal::note(const Change& change) { return note_all({change}); }
+
+Result<std::uint64_t> Journal::note_all(const std::vector<Change>& changes) {
+  const std::uint64_t first = content_.next;
+  std::string lines;
+  for (std::size_t i = 0; i < changes.size(); ++i) lines += note_line(first + i, changes[i]) + "\n";
+  const Result<> written = append(lines, true);
+  if (!written)
+    return tl::unexpected(
+        written.error().with_context("nothing is changed unless it is written down first"));
+  return first;
+}
+
+Result<> Journal::complete(std::uint64_t entry, const std::string& particulars) {
+  std::string line;
+  JsonWriter json(line);
+  json.begin_object().member("done", static_cast<std::int64_t>(entry));
+  json.member("particulars", particulars).end_object();
+  return append(line + "\n", true);
+}
+
+Result<> Journal::undone(std::uint64_t entry) {
+  std::string line;
+  JsonWriter(line).begin_object().member("undone", static_cast<std::int64_t>(entry)).end_object();
+  return append(line + "\n", false);
+}
+
+Result<> Journal::close() {
+  if (!content_.standing.empty()) {
+    return fail(Code::kConflict, fmt::format("{}: {} change(s) not put back", path_.string(),
+                                             content_.standing.size()));
+  }
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return fail_errno(path_.string(), errno);
+  file_.reset();
+  return {};
+}
+
+}  // namespace corral::collocate

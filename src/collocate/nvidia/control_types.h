@@ -1,0 +1,114 @@
+// What Corral uses of NVML's binary interface to change a device, beside collect's reading part:
+// declared here, so that no header of the vendor's is needed. The assertions hold the layouts.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "collect/nvidia/nvml_types.h"
+
+namespace corral::collocate::nvidia {
+
+using collect::nvidia::Device;
+using collect::nvidia::MemoryV1;
+using collect::nvidia::PciAddress;
+using collect::nvidia::ProcessV1;
+using collect::nvidia::ProcessV2;
+using collect::nvidia::Status;
+using collect::nvidia::version_word;
+
+struct GpuInstanceObject;  // the driver's own
+struct ComputeInstanceObject;
+using GpuInstance = GpuInstanceObject*;
+using ComputeInstance = ComputeInstanceObject*;
+
+enum class ComputeMode : std::uint32_t {
+  kDefault = 0,
+  kExclusiveThread = 1,
+  kProhibited = 2,
+  kExclusiveProcess = 3,
+};
+
+// Of a GPU instance in memory slices, of a compute instance in compute slices of its GPU instance.
+struct Placement {
+  std::uint32_t start;
+  std::uint32_t size;
+  bool operator==(const Placement&) const = default;
+};
+static_assert(sizeof(Placement) == 8);
+
+inline constexpr std::size_t kProfileNameSize = 96;
+
+// The oldest form has no name; the others are told apart by their version words alone.
+struct ProfileInfoV1 {
+  std::uint32_t id;
+  std::uint32_t peer_to_peer;
+  std::uint32_t slices;  // of compute
+  std::uint32_t most;    // instances of it on a device
+  std::uint32_t multiprocessors;
+  std::uint32_t engines[5];
+  std::uint64_t memory_mib;
+};
+static_assert(sizeof(ProfileInfoV1) == 48 && offsetof(ProfileInfoV1, memory_mib) == 40);
+
+struct ProfileInfoV2 {
+  std::uint32_t version;
+  std::uint32_t id;
+  std::uint32_t peer_to_peer;
+  std::uint32_t slices;
+  std::uint32_t most;
+  std::uint32_t multiprocessors;
+  std::uint32_t engines[5];
+  std::uint64_t memory_mib;
+  char name[kProfileNameSize];
+};
+static_assert(sizeof(ProfileInfoV2) == 152 && offsetof(ProfileInfoV2, memory_mib) == 48);
+inline constexpr std::uint32_t kProfileInfoV2Version = version_word(sizeof(ProfileInfoV2), 2);
+
+struct ProfileInfoV3 {
+  std::uint32_t version;
+  std::uint32_t id;
+  std::uint32_t slices;
+  std::uint32_t most;
+  std::uint32_t multiprocessors;
+  std::uint32_t engines[5];
+  std::uint64_t memory_mib;
+  char name[kProfileNameSize];
+  std::uint32_t capabilities;
+};
+static_assert(sizeof(ProfileInfoV3) == 152 && offsetof(ProfileInfoV3, memory_mib) == 40 &&
+              offsetof(ProfileInfoV3, capabilities) == 144);
+inline constexpr std::uint32_t kProfileInfoV3Version = version_word(sizeof(ProfileInfoV3), 3);
+
+struct GpuInstanceInfo {
+  Device device;
+  std::uint32_t id;
+  std::uint32_t profile;
+  Placement placement;
+};
+static_assert(sizeof(GpuInstanceInfo) == 24);
+
+struct ComputeProfileInfo {
+  std::uint32_t id;
+  std::uint32_t slices;
+  std::uint32_t most;
+  std::uint32_t multiprocessors;
+  std::uint32_t engines[5];
+};
+static_assert(sizeof(ComputeProfileInfo) == 36);
+
+struct ComputeInstanceInfo {
+  Device device;
+  GpuInstance gpu_instance;
+  std::uint32_t id;
+  std::uint32_t profile;
+  Placement placement;
+};
+static_assert(sizeof(ComputeInstanceInfo) == 32);
+
+// Drivers number profiles upwards from 0 and refuse the first number that they do not know; today's
+// know 18 of GPU instances and 9 of compute instances.
+inline constexpr std::uint32_t kMostProfiles = 64;
+inline constexpr std::uint32_t kSharedEngines = 0;
+
+}  // namespace corral::collocate::nvidia

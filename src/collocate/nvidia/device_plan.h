@@ -1,0 +1,72 @@
+// DevicePlan: what a workload's runs need of the GPUs: what is to be changed for them, and what
+// each starts with.
+//
+//   plan   reads the driver, changes nothing; says everything that does not fit
+//   set    makes the changes, each journalled before; what it made is put back by
+//          collocate::put_back, in which nvidia/undo.h takes part
+//
+// Without a driver, shares that only name devices work: they are passed on as written. Not
+// thread-safe. The driver is kept open as long as this lives, so that settings that end with its
+// last user hold.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collocate/journal.h"
+#include "core/result.h"
+#include "plan/share.h"
+
+namespace corral::collocate::nvidia {
+
+struct DeviceOptions {
+  std::string nvml;         // library in place of the system's; for tests
+  std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
+  fs::path state;           // pipe directories are made below it
+  // Where a daemon of the machine's operator would be found.
+  fs::path operator_pipe = "/tmp/nvidia-mps";
+};
+
+// A device that a run sees.
+struct SeatDevice {
+  std::string device;    // UUID of the GPU; without a driver as written
+  std::string instance;  // UUID of the MIG device, "MIG-…"; empty: the whole GPU
+  std::string profile;   // "3g.20gb" where there is an instance
+};
+
+struct DeviceSeat {
+  std::vector<std::string> environment;  // "NAME=value"
+  std::vector<SeatDevice> devices;
+  std::vector<std::string> notes;  // what a person should know, "GPU 0: pid 4711 uses it, too"
+};
+
+class DevicePlan {
+ public:
+  // The error names the runs (by number, from 0) and everything that does not fit, a line each.
+  static Result<DevicePlan> plan(const std::vector<plan::Share>& shares,
+                                 const DeviceOptions& options);
+  DevicePlan(DevicePlan&&) noexcept;
+  DevicePlan& operator=(DevicePlan&&) noexcept;
+  ~DevicePlan();
+
+  // UUIDs of the GPUs that the shares name, each once, in order of first appearance; without a
+  // driver as written. What is to be locked.
+  [[nodiscard]] const std::vector<std::string>& gpus() const;
+  // PCI addresses of one run's GPUs, "0000:65:00.0", for what lies near them; empty without a
+  // driver.
+  [[nodiscard]] std::vector<std::string> addresses(std::size_t run) const;
+  // What set() would change, in order.
+  [[nodiscard]] std::vector<std::string> changes() const;
+  // On an error what was made so far stands in the journal: the caller puts it back.
+  Result<> set(Journal& journal);
+  // One for each share; MIG devices have their UUIDs after set().
+  [[nodiscard]] const std::vector<DeviceSeat>& seats() const;
+
+ private:
+  struct Impl;
+  explicit DevicePlan(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,40 @@
+// MIG on a GPU: what is there, and what the driver offers.
+//
+// Listing MIG devices needs no privilege; placements and instances need root.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collocate/nvidia/control.h"
+#include "collocate/nvidia/gpu.h"
+#include "collocate/nvidia/mig_plan.h"
+#include "core/result.h"
+
+namespace corral::collocate::nvidia {
+
+// A compute instance that programs can use.
+struct MigDevice {
+  Device handle = nullptr;
+  std::string uuid;     // "MIG-…"
+  std::string profile;  // "3g.20gb"; "1c.3g.20gb" when it has a part of its GPU instance
+  unsigned gpu_instance = 0;
+  unsigned compute_instance = 0;
+  std::vector<unsigned> processes;
+};
+std::vector<MigDevice> mig_devices(const Control& control, const Gpu& gpu);
+
+// With their placements. kUnsupported where the GPU has no MIG, or the driver tells only while MIG
+// mode is on.
+Result<std::vector<Profile>> profiles_of(const Control& control, const Gpu& gpu);
+
+struct Instance {
+  GpuInstance handle = nullptr;
+  unsigned id = 0;
+  Occupied at;
+};
+// GPU instances, whoever made them; empty while MIG mode is off.
+Result<std::vector<Instance>> instances_of(const Control& control, const Gpu& gpu,
+                                           const std::vector<Profile>& profiles);
+
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,60 @@
+// Where MIG instances go on one GPU: profiles that runs want, and the driver's own profiles and
+// placements -> an order of creation with a placement each, or what does not fit and why.
+//
+// Pure. What fits depends on the placements (3g + 2g + 2g fits only with 3g at the end), so all of
+// them are tried; a GPU has at most 8 slices of memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collocate/nvidia/control_types.h"
+#include "core/result.h"
+
+namespace corral::collocate::nvidia {
+
+// As this driver has it on this GPU.
+struct Profile {
+  std::uint32_t id = 0;
+  std::string name;          // "3g.20gb"
+  std::uint32_t slices = 0;  // of compute
+  std::uint32_t most = 0;    // instances of it on a GPU
+  std::uint64_t memory_mib = 0;
+  std::vector<Placement> placements;  // in memory slices; all, whatever is there already
+};
+
+// An instance that is there and stays.
+struct Occupied {
+  std::uint32_t profile = 0;
+  Placement placement{};
+};
+
+struct Wanted {
+  std::size_t run = 0;
+  std::string profile;
+};
+
+struct Placed {
+  std::size_t run = 0;
+  std::uint32_t profile = 0;  // id
+  Placement placement{};
+  bool operator==(const Placed&) const = default;
+};
+
+// In order of creation: largest first, equal ones from the left. The error has a line for each
+// profile that this GPU does not have, or names the first run that does not fit beside those before
+// it, and the slices. `gpu` is "GPU 0 (NVIDIA A100-SXM4-40GB)".
+Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
+                                  const std::vector<Occupied>& there,
+                                  const std::vector<Wanted>& wanted, std::string_view gpu);
+
+// "3g.20gb" of "MIG 3g.20gb" and of "NVIDIA A100-SXM4-40GB MIG 3g.20gb".
+std::string profile_name(std::string_view driver_name);
+// What a driver that gives no names would call it: from compute slices and memory, and which of
+// NVML's profiles it is.
+std::string profile_name(const ProfileInfoV1& info, std::uint32_t profile,
+                         std::uint64_t gpu_memory_mib);
+
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,230 @@
+#include "collocate/nvidia/mps.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "collocate/nvidia/mps_control.h"
+#include "core/failpoint.h"
+#include "core/text.h"
+#include "sys/clock.h"
+#include "sys/process.h"
+
+namespace corral::collocate::nvidia {
+namespace {
+
+// The daemon's own socket names are added to it; the system takes 107 bytes.
+constexpr std::size_t kLongestPipe = 80;
+constexpr int kQuitSeconds = 5;  // that clients have before the daemon ends them
+constexpr Nanos kQuitLimit{std::chrono::seconds(kQuitSeconds + 10)};
+constexpr Nanos kSignalWait{std::chrono::seconds(1)};
+constexpr Nanos kStartWait{std::chrono::seconds(10)};
+constexpr Nanos kPause{std::chrono::milliseconds(5)};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : ",") + word;
+  return all;
+}
+
+template <class Condition>
+bool wait_until(Nanos limit, Condition condition) {
+  const BootTime deadline = sys::boot_now() + limit;
+  while (!condition()) {
+    if (sys::boot_now() >= deadline) return false;
+    sys::system_clock().sleep_until(sys::boot_now() + kPause);
+  }
+  return true;
+}
+
+// Neither gone nor a zombie that nobody has reaped.
+bool is_running(pid_t pid) {
+  const auto identity = sys::identity_of(pid);
+  return identity && sys::is_alive(*identity);
+}
+
+// Whether that process was started for this pipe directory: pids are used again.
+bool serves(pid_t pid, const fs::path& pipe) {
+  const auto environment = sys::read_file(fmt::format("/proc/{}/environ", pid));
+  if (!environment) return false;
+  for (const std::string_view variable : split(*environment, '\0'))
+    if (variable == "CUDA_MPS_PIPE_DIRECTORY=" + pipe.string()) return true;
+  return false;
+}
+
+std::optional<pid_t> own_daemon_in(const fs::path& pipe) {
+  const auto pid = mps_daemon_in(pipe);
+  return pid && serves(*pid, pipe) ? pid : std::nullopt;
+}
+
+// Every process that was started for it: while it starts its number is not written yet.
+std::vector<pid_t> processes_of(const fs::path& pipe) {
+  std::vector<pid_t> found;
+  for (const std::string& name : sys::list_directory("/proc")) {
+    const auto pid = parse_int(name);
+    if (!pid || *pid == ::getpid()) continue;
+    const auto comm = sys::read_file(fs::path("/proc") / name / "comm");
+    if (comm && comm->starts_with("nvidia-cuda-mps") && serves(static_cast<pid_t>(*pid), pipe))
+      found.push_back(static_cast<pid_t>(*pid));
+  }
+  return found;
+}
+
+bool end_with(int signal, const fs::path& pipe) {
+  for (const pid_t pid : processes_of(pipe)) ::kill(pid, signal);
+  return wait_until(kSignalWait, [&] {
+    for (const pid_t pid : processes_of(pipe))
+      if (is_running(pid)) return false;
+    return true;
+  });
+}
+
+MpsCommand command_to(const MpsDaemon& daemon, const std::string& program, std::string input) {
+  return {.program = program,
+          .pipe = daemon.pipe(),
+          .log = daemon.log(),
+          .environment = {},
+          .arguments = {},
+          .input = std::move(input)};
+}
+
+Result<> end_daemon(const MpsDaemon& daemon, const std::string& program) {
+  if (const auto pid = own_daemon_in(daemon.pipe())) {
+    MpsCommand quit = command_to(daemon, program, fmt::format("quit -t {}\n", kQuitSeconds));
+    quit.limit = kQuitLimit;
+    const auto said = run_mps_control(quit);
+    if (said && wait_until(kSignalWait, [&] { return !is_running(*pid); })) return {};
+  }
+  if (end_with(SIGTERM, daemon.pipe()) || end_with(SIGKILL, daemon.pipe())) return {};
+  return fail(Code::kUnavailable, "the MPS daemon in " + daemon.pipe().string() + " does not end");
+}
+
+// Only what was made: the directory stays if somebody put something else into it.
+Result<> remove_directories(const MpsDaemon& daemon) {
+  std::error_code error;
+  for (const fs::path& path : {daemon.pipe(), daemon.log()}) {
+    fs::remove_all(path, error);
+    if (error) return fail_errno(path.string(), error.value());
+  }
+  fs::remove(daemon.directory, error);
+  if (error) return fail_errno(daemon.directory.string(), error.value());
+  return {};
+}
+
+Result<> launch(const MpsDaemon& daemon, const std::string& program) {
+  TRY(sys::make_directories(daemon.directory.parent_path(), 0700));
+  TRY(sys::make_directories(daemon.directory, 0700));
+  TRY(sys::make_directories(daemon.pipe(), 0700));
+  TRY(sys::make_directories(daemon.log(), 0700));
+  MpsCommand start = command_to(daemon, program, "");
+  start.environment = {"CUDA_VISIBLE_DEVICES=" + joined(daemon.uuids),
+                       "CUDA_DEVICE_ORDER=PCI_BUS_ID"};
+  start.arguments = {"-d"};
+  TRY(run_mps_control(start));
+  failpoint::reach("nvidia.made");
+  if (!wait_until(kStartWait, [&] { return own_daemon_in(daemon.pipe()).has_value(); }))
+    return fail(Code::kUnavailable, "the MPS daemon is not there after its start");
+  TRY(run_mps_control(command_to(daemon, program, "get_server_list\n")));
+  return {};
+}
+
+MpsDaemon daemon_of(const Standing& entry) {
+  MpsDaemon daemon;
+  daemon.directory = entry.change.target;
+  for (const std::string_view uuid : split(entry.change.after, ','))
+    daemon.uuids.emplace_back(uuid);
+  return daemon;
+}
+
+}  // namespace
+
+MpsDaemon mps_daemon(const fs::path& state, const std::vector<std::string>& uuids) {
+  const auto now = static_cast<std::uint64_t>(ns_of(sys::boot_now()));
+  const std::string name =
+      fmt::format("{}-{:x}", uuids.empty() ? "none" : uuids.front().substr(4, 8), now);
+  MpsDaemon daemon{.uuids = uuids, .directory = state / "mps" / name};
+  if (daemon.pipe().string().size() > kLongestPipe)
+    daemon.directory = fmt::format("/tmp/corral-mps-{}-{}", ::getuid(), name);
+  return daemon;
+}
+
+Result<> start_mps(Journal& journal, const MpsDaemon& daemon, const std::string& program) {
+  const std::uint64_t entry =
+      TRY(journal.note({.kind = "mps",
+                        .target = daemon.directory.string(),
+                        .before = "",
+                        .after = joined(daemon.uuids),
+                        .words = "MPS daemon for " + joined(daemon.uuids) + ": started",
+                        .outlives_reboot = false}));
+  if (const auto started = launch(daemon, program); !started) {
+    if (end_daemon(daemon, program) && remove_directories(daemon)) TRY(journal.undone(entry));
+    return tl::unexpected(started.error().with_context("MPS"));
+  }
+  const auto pid = own_daemon_in(daemon.pipe());
+  return journal.complete(entry, fmt::format("{}", pid.value_or(0)));
+}
+
+std::vector<std::string> mps_environment(const MpsDaemon& daemon, const plan::Share& share) {
+  std::vector<std::string> variables{"CUDA_MPS_PIPE_DIRECTORY=" + daemon.pipe().string(),
+                                     "CUDA_MPS_LOG_DIRECTORY=" + daemon.log().string()};
+  if (share.mps_threads_percent) {
+    variables.push_back(
+        fmt::format("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={}", *share.mps_threads_percent));
+  }
+  if (share.mps_memory_bytes) {
+    // By the client's own numbers of its devices, in whole MiB.
+    std::string limits;
+    for (std::size_t i = 0; i < share.devices.size(); ++i)
+      limits += fmt::format("{}{}={}M", i == 0 ? "" : ",", i, *share.mps_memory_bytes >> 20);
+    variables.push_back("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=" + limits);
+  }
+  if (share.mps_priority)
+    variables.push_back(fmt::format("CUDA_MPS_CLIENT_PRIORITY={}", *share.mps_priority));
+  return variables;
+}
+
+Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options) {
+  const MpsDaemon daemon = daemon_of(entry);
+  std::error_code error;
+  if (!fs::exists(daemon.directory, error)) return false;
+  if (options.dry_run) return true;
+  TRY(end_daemon(daemon, options.mps_control));
+  TRY(remove_directories(daemon));
+  return true;
+}
+
+std::string mps_clients(const Standing& entry, const UndoOptions& options) {
+  const MpsDaemon daemon = daemon_of(entry);
+  if (!own_daemon_in(daemon.pipe())) return "";
+  const auto servers =
+      run_mps_control(command_to(daemon, options.mps_control, "get_server_list\n"));
+  if (!servers) return "";
+  std::string clients;
+  for (const std::string_view server : split(*servers, '\n')) {
+    if (!parse_int(trim(server))) continue;
+    const auto list = run_mps_control(
+        command_to(daemon, options.mps_control, fmt::format("get_client_list {}\n", trim(server))));
+    if (!list) continue;
+    for (const std::string_view client : split(*list, '\n')) {
+      if (parse_int(trim(client)))
+        clients += fmt::format("{}{}", clients.empty() ? "" : ", ", trim(client));
+    }
+  }
+  return clients;
+}
+
+std::optional<pid_t> mps_daemon_in(const fs::path& pipe) {
+  const auto text = sys::read_file(pipe / "nvidia-cuda-mps-control.pid");
+  if (!text) return std::nullopt;
+  const auto pid = parse_int(trim(*text));
+  if (!pid || *pid <= 0) return std::nullopt;
+  const auto comm = sys::read_file(fmt::format("/proc/{}/comm", *pid));
+  if (!comm || !comm->starts_with("nvidia-cuda-mps")) return std::nullopt;
+  if (!is_running(static_cast<pid_t>(*pid))) return std::nullopt;
+  return static_cast<pid_t>(*pid);
+}
+
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,44 @@
+// MPS: a daemon of the workload's own for the GPUs whose runs share it, with private directories
+// for its pipe and its log, which nobody else's programs find.
+//
+// A daemon of the machine's operator is left alone and not joined.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collocate/journal.h"
+#include "collocate/undo.h"
+#include "core/result.h"
+#include "plan/share.h"
+
+namespace corral::collocate::nvidia {
+
+struct MpsDaemon {
+  std::vector<std::string> uuids;  // of its GPUs
+  fs::path directory;              // private, with pipe/ and log/ in it
+
+  [[nodiscard]] fs::path pipe() const { return directory / "pipe"; }
+  [[nodiscard]] fs::path log() const { return directory / "log"; }
+};
+// With a directory of its own below `state`, or below /tmp where a socket's name would be too long.
+MpsDaemon mps_daemon(const fs::path& state, const std::vector<std::string>& uuids);
+
+// One entry in the journal. Returns when the daemon answers; an error means that there is none.
+// `program`: in place of nvidia-cuda-mps-control.
+Result<> start_mps(Journal& journal, const MpsDaemon& daemon, const std::string& program);
+// What a client starts with besides its CUDA_VISIBLE_DEVICES; `devices` is how many it has.
+std::vector<std::string> mps_environment(const MpsDaemon& daemon, const plan::Share& share);
+
+// Of kind "mps": quits the daemon, at last with signals, and removes its directories.
+Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options);
+// Pids of a daemon's clients, "4711, 4712".
+std::string mps_clients(const Standing& entry, const UndoOptions& options);
+
+// The daemon that listens in that pipe directory, whoever's it is.
+std::optional<pid_t> mps_daemon_in(const fs::path& pipe);
+
+}  // namespace corral::collocate::nvidia

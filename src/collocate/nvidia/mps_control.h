@@ -1,0 +1,29 @@
+// Talking to nvidia-cuda-mps-control: one process per command, found in PATH, with a time limit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "sys/file.h"
+
+namespace corral::collocate::nvidia {
+
+namespace fs = std::filesystem;
+
+struct MpsCommand {
+  std::string program;  // empty: nvidia-cuda-mps-control
+  fs::path pipe;        // CUDA_MPS_PIPE_DIRECTORY
+  fs::path log;         // CUDA_MPS_LOG_DIRECTORY
+  // What else the program sees, "NAME=value"; the environment's own CUDA_ variables it does not.
+  std::vector<std::string> environment;
+  std::vector<std::string> arguments;
+  std::string input;  // its standard input
+  Nanos limit{std::chrono::seconds(10)};
+};
+// Its output. kNotFound when there is no such program, kUnavailable after the limit, when it is
+// killed, kIo with its output when it fails.
+Result<std::string> run_mps_control(const MpsCommand& command);
+
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,56 @@
+// What the runs of a workload want of each GPU, together; and where they contradict each other.
+//
+// Pure: the GPUs of the machine and what is on them come as they were read.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collocate/nvidia/gpu.h"
+#include "collocate/nvidia/mig.h"
+#include "collocate/nvidia/mig_plan.h"
+#include "plan/share.h"
+
+namespace corral::collocate::nvidia {
+
+// A GPU as it was found.
+struct Found {
+  Gpu gpu;
+  std::vector<MigDevice> instances;
+};
+
+// One device of one run.
+struct Target {
+  std::size_t gpu = 0;   // into Needs::gpus
+  std::string instance;  // UUID of a MIG device that is there; empty: the whole GPU, or a new one
+  std::string profile;
+};
+
+struct Need {
+  Found found;
+  std::vector<std::size_t> whole;  // runs that have all of it, MPS clients among them
+  std::vector<std::size_t> mps;    // of these the MPS clients
+  std::vector<Wanted> mig;         // instances to be had
+  std::vector<std::size_t> there;  // runs on a MIG device that they name
+  std::optional<int> gpu_clock_mhz;
+  std::optional<int> memory_clock_mhz;
+  std::optional<unsigned> power_mw;
+
+  [[nodiscard]] bool changes_settings() const {
+    return gpu_clock_mhz || memory_clock_mhz || power_mw;
+  }
+};
+
+struct Needs {
+  std::vector<Need> gpus;                     // in order of first appearance
+  std::vector<std::vector<Target>> targets;   // of each run
+  std::vector<std::vector<std::size_t>> mps;  // GPUs that one daemon serves, into gpus
+  std::vector<std::string> problems;
+};
+
+// True when a share wants more of its devices than to be named.
+bool wants_changes(const plan::Share& share);
+Needs collect_needs(const std::vector<plan::Share>& shares, const std::vector<Found>& machine);
+
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,14 @@
+// How each kind of change on a GPU is put back; rows of undo.cpp's table.
+#pragma once
+
+#include <span>
+
+#include "collocate/undo.h"
+
+namespace corral::collocate::nvidia {
+
+// "persistence", "mig-mode", "compute-mode", "clocks", "power", "mig-instance", "compute-instance",
+// "mps".
+std::span<const KindHandler> handlers();
+
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,140 @@
+#include "collocate/nvidia/undo.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "collocate/nvidia/fake_machine.h"
+#include "collocate/nvidia/mps.h"
+#include "core/failpoint.h"
+
+namespace corral::collocate::nvidia {
+namespace {
+
+class UndoTest : public FakeMachine {
+ protected:
+  // All that can be changed: two GPUs, one divided, one shared by MPS, with clocks and power.
+  [[nodiscard]] static std::vector<plan::Share> everything() {
+    plan::Share tuned = mps({"1"});
+    tuned.sm_clock_mhz = 1200;
+    tuned.power_watts = 300;
+    return {mig("3g.20gb"), mig("2g.10gb"), tuned, on({"1"})};
+  }
+  static constexpr const char* kBefore = "gpu1.compute_mode 3\ngpu1.power 350000\ngpus 2\n";
+
+  // Does it all in a process that ends at that place; true when it was reached.
+  bool killed_at(const std::string& failpoint) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      failpoint::arm(failpoint);
+      auto planned = plan(everything());
+      if (!planned) ::_exit(1);
+      Journal log = journal();
+      ::_exit(planned->set(log) ? 0 : 2);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_TRUE(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == failpoint::kExitStatus)
+        << "exit status " << WEXITSTATUS(status);
+    return WEXITSTATUS(status) == failpoint::kExitStatus;
+  }
+
+  [[nodiscard]] bool directories_left() const {
+    return fs::exists(path() / "mps") && !fs::is_empty(path() / "mps");
+  }
+};
+
+class KilledAt : public UndoTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(KilledAt, TheFormerStateIsReachedFromEveryPlace) {
+  int places = 0;
+  for (bool reached = true; reached && !HasFailure(); ++places) {
+    state(kBefore);
+    reached = killed_at(std::string(GetParam()) + ":" + std::to_string(places));
+    const UndoReport report = undo_all(undo_options());
+    EXPECT_TRUE(report.complete()) << places;
+    EXPECT_EQ(state_now(), kBefore) << places;
+    EXPECT_FALSE(directories_left()) << places;
+    EXPECT_TRUE(Journal::files(path()).empty()) << places;
+    // Nothing is left to do, and doing it again does nothing.
+    EXPECT_TRUE(undo_all(undo_options()).lines.empty());
+  }
+  EXPECT_GT(places, 8);
+}
+INSTANTIATE_TEST_SUITE_P(Places, KilledAt,
+                         ::testing::Values("journal.written", "journal.durable", "nvidia.made"),
+                         [](const auto& place) {
+                           std::string name = place.param;
+                           std::ranges::replace(name, '.', '_');
+                           return name;
+                         });
+
+// A second kill, while the first is put back.
+TEST_F(UndoTest, AKilledUndoIsFinishedByTheNext) {
+  for (int places = 0;; ++places) {
+    state(kBefore);
+    ASSERT_FALSE(killed_at("none"));
+    const pid_t child = ::fork();
+    if (child == 0) {
+      failpoint::arm("undo.put_back:" + std::to_string(places));
+      undo_all(undo_options());
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    EXPECT_TRUE(undo_all(undo_options()).complete());
+    ASSERT_EQ(state_now(), kBefore) << places;
+    ASSERT_FALSE(directories_left());
+    if (WEXITSTATUS(status) == 0) break;
+  }
+}
+
+TEST_F(UndoTest, AnInstanceThatIsNotOursAnyMoreIsLeft) {
+  state("gpu0.mig 1\n");
+  auto planned = plan({mig("3g.20gb")});
+  ASSERT_TRUE(planned);
+  Journal log = journal();
+  ASSERT_TRUE(planned->set(log));
+  // Somebody removed it and made another at its place, which has another number.
+  state("gpu0.mig 1\ngpu0.gi.5 9 0 4\ngpu0.ci.5.0 3\n");
+  const std::string theirs = state_now();
+  ASSERT_TRUE(put_back(log, 0, undo_options()));
+  EXPECT_EQ(state_now(), theirs);
+}
+
+TEST_F(UndoTest, AnInstanceInUseIsKeptAndNamed) {
+  auto planned = plan({mig("3g.20gb")});
+  ASSERT_TRUE(planned);
+  Journal log = journal();
+  ASSERT_TRUE(planned->set(log));
+  add_state("gpu0.process.1 1.0\n");
+  const auto kept = put_back(log, 0, undo_options());
+  ASSERT_FALSE(kept);
+  EXPECT_NE(kept.error().message.find("1 ("), std::string::npos) << kept.error().message;
+  EXPECT_EQ(log.standing().size(), 3U);
+}
+
+TEST_F(UndoTest, ADryRunSaysAndChangesNothing) {
+  state(kBefore);
+  ASSERT_FALSE(killed_at("none"));
+  const std::string changed = state_now();
+  UndoOptions dry = undo_options();
+  dry.dry_run = true;
+  const UndoReport report = undo_all(dry);
+  EXPECT_GE(report.lines.size(), 9U);
+  EXPECT_EQ(state_now(), changed);
+  EXPECT_TRUE(undo_all(undo_options()).complete());
+  EXPECT_EQ(state_now(), kBefore);
+}
+
+TEST_F(UndoTest, EveryKindThatIsWrittenHasAHandler) {
+  for (const std::string_view kind : {"persistence", "mig-mode", "compute-mode", "power", "clocks",
+                                      "mig-instance", "compute-instance", "mps"}) {
+    EXPECT_NE(handler_of(kind), nullptr) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace corral::collocate::nvidia

@@ -1,0 +1,53 @@
+#include "collocate/offers.h"
+
+#include <fmt/core.h>
+
+#include "collocate/cpu_list.h"
+#include "collocate/page_cache.h"
+#include "collocate/run_group.h"
+#include "collocate/topology.h"
+#include "core/text.h"
+
+namespace corral::collocate {
+namespace {
+
+// Where its group would be made, or the plain reason.
+Offer offer_of(const std::string& what, const Result<GroupTree>& tree, const GroupLimits& limits) {
+  const auto plan =
+      tree ? plan_group(*tree, "offer", limits) : Result<GroupPlan>(tl::unexpected(tree.error()));
+  if (!plan) return {.what = what, .there = false, .detail = plan.error().message};
+  const GroupParent& parent = plan->parents.front();
+  return {.what = what,
+          .there = true,
+          .detail =
+              fmt::format("{} below {}", parent.unified ? "v2" : "v1", parent.directory.string())};
+}
+
+Offer cpu_sets(const fs::path& root, const Result<GroupTree>& tree) {
+  const auto topology = Topology::read(root);
+  if (!topology) return {.what = "CPU sets", .there = false, .detail = topology.error().message};
+  Offer offer = offer_of("CPU sets", tree, {.cpus = topology->cpus});
+  const std::string of =
+      fmt::format("CPUs {}, {} cores, NUMA nodes {}", format_cpus(topology->cpus),
+                  topology->cores.size(), format_cpus(topology->nodes));
+  offer.detail =
+      offer.there ? of + ", " + offer.detail : of + ", by affinity only: " + offer.detail;
+  return offer;
+}
+
+}  // namespace
+
+std::vector<Offer> offers(const fs::path& root) {
+  const auto tree = GroupTree::read(root);
+  const bool may_drop = may_drop_page_cache(root);
+  return {cpu_sets(root, tree),
+          offer_of("CPU quotas", tree, {.cpu_quota = 1.0}),
+          offer_of("memory limits", tree, {.memory_bytes = 1 << 30}),
+          offer_of("IO weights", tree, {.io_weight = 100}),
+          offer_of("control groups that count", tree, {}),
+          {.what = "cold page cache",
+           .there = may_drop,
+           .detail = may_drop ? "dropped before a workload" : "dropping it needs root"}};
+}
+
+}  // namespace corral::collocate

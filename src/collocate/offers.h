@@ -1,0 +1,21 @@
+// What this machine offers a plan's runs: sets of CPUs, limits, a group that counts, the page
+// cache; for `corral doctor`. Reads only.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sys/file.h"
+
+namespace corral::collocate {
+
+namespace fs = std::filesystem;
+
+struct Offer {
+  std::string what;    // "CPU sets"
+  bool there = false;  // by the means that hold any program
+  std::string detail;  // how, "v1: cpuset"; or why not
+};
+std::vector<Offer> offers(const fs::path& root);
+
+}  // namespace corral::collocate

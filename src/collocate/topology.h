@@ -1,0 +1,34 @@
+// Topology: this machine's CPUs as cores with their threads (SMT siblings) and NUMA nodes, from
+// /sys under an injected root. Only CPUs that are online and, where a cpuset says so, allowed here.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "sys/file.h"
+
+namespace corral::collocate {
+
+namespace fs = std::filesystem;
+
+struct Core {
+  int node = 0;
+  std::vector<int> cpus;  // its threads, ascending, at least one
+};
+
+struct Topology {
+  std::vector<Core> cores;  // by their first CPU
+  std::vector<int> cpus;    // all of them, ascending
+  std::vector<int> nodes;   // that have CPUs or memory, ascending
+
+  static Result<Topology> read(const fs::path& root);
+  [[nodiscard]] bool has(int cpu) const;
+  [[nodiscard]] bool has_node(int node) const;
+};
+
+// CPUs that a PCI device ("0000:65:00.0") is attached to; empty where that is not known.
+std::vector<int> cpus_near(const fs::path& root, const std::string& address);
+
+}  // namespace corral::collocate

@@ -1,0 +1,183 @@
+#include "collocate/undo.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <iterator>
+
+#include "collocate/group_undo.h"
+#include "collocate/nvidia/undo.h"
+#include "core/failpoint.h"
+#include "core/text.h"
+#include "sys/process.h"
+
+namespace corral::collocate {
+namespace {
+
+constexpr std::array kHostHandlers = {
+    KindHandler{.kind = "cgroup", .put_back = put_back_group, .in_use = users_of_group},
+    KindHandler{.kind = "subtree-control", .put_back = put_back_controllers},
+};
+
+UndoLine line_of(const Standing& standing, UndoState state, std::string reason = {}) {
+  return {.words = standing.change.words, .state = state, .reason = std::move(reason)};
+}
+
+// Of one journal, in reverse.
+class Replay {
+ public:
+  Replay(Journal& journal, const UndoOptions& options, UndoReport& report)
+      : journal_(journal), options_(options), report_(report) {}
+
+  // Nothing of a journal is put back while a run still runs on what it names: a clock or an
+  // instance taken away under it would spoil or end it.
+  void all(std::uint64_t first) {
+    std::vector<Standing> entries;
+    std::ranges::copy_if(journal_.standing(), std::back_inserter(entries),
+                         [&](const Standing& standing) { return standing.entry >= first; });
+    const std::string user = options_.end_runs ? "" : user_of(entries);
+    for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
+      if (is_void(*entry)) {
+        settle(*entry, UndoState::kVoid);
+      } else if (!user.empty()) {
+        report_.lines.push_back(line_of(*entry, UndoState::kInUse, user));
+      } else {
+        one(*entry);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_void(const Standing& standing) const {
+    const std::string boot = sys::boot_id();
+    const std::string& then = journal_.content().boot_id;
+    return !standing.change.outlives_reboot && !boot.empty() && !then.empty() && boot != then;
+  }
+
+  [[nodiscard]] std::string user_of(const std::vector<Standing>& entries) const {
+    for (const Standing& entry : entries) {
+      const KindHandler* handler = handler_of(entry.change.kind);
+      if (handler == nullptr || handler->in_use == nullptr || is_void(entry)) continue;
+      if (std::string user = handler->in_use(entry, options_); !user.empty()) return user;
+    }
+    return {};
+  }
+
+  void one(const Standing& standing) {
+    const KindHandler* handler = handler_of(standing.change.kind);
+    if (handler == nullptr) {
+      report_.lines.push_back(
+          line_of(standing, UndoState::kFailed,
+                  fmt::format("'{}' is of another version of Corral: undo with that",
+                              standing.change.kind)));
+      return;
+    }
+    const Result<bool> put = handler->put_back(standing, options_);
+    failpoint::reach("undo.put_back");
+    if (put) return settle(standing, *put ? UndoState::kPutBack : UndoState::kNothingLeft);
+    if (put.error().code == Code::kPermission) ++report_.permissions;
+    report_.lines.push_back(line_of(standing, UndoState::kFailed, put.error().message));
+  }
+
+  void settle(const Standing& standing, UndoState state) {
+    if (!options_.dry_run) {
+      const Result<> noted = journal_.undone(standing.entry);
+      if (!noted) report_.notes.push_back(noted.error().message);
+    }
+    report_.lines.push_back(line_of(standing, state));
+  }
+
+  Journal& journal_;
+  const UndoOptions& options_;
+  UndoReport& report_;
+};
+
+std::string owner_text(const fs::path& path) {
+  const auto text = sys::read_file(path);
+  return text ? fmt::format("process {}", parse_journal(*text).pid) : path.string();
+}
+
+// Put back but for lines that nobody understood: kept for a person to look at.
+void set_aside(Journal& journal, UndoReport& report) {
+  fs::path aside = journal.path();
+  aside += ".damaged";
+  std::error_code error;
+  fs::rename(journal.path(), aside, error);
+  report.notes.push_back(
+      fmt::format("{}: {} line(s) cannot be read; what they changed is not "
+                  "known",
+                  aside.string(), journal.content().unreadable));
+}
+
+void undo_file(const fs::path& path, const UndoOptions& options, UndoReport& report) {
+  auto journal = Journal::adopt(path);
+  if (!journal) {
+    if (journal.error().code == Code::kNotFound) return;
+    report.notes.push_back(journal.error().code == Code::kUnavailable
+                               ? owner_text(path) + " still works with what it changed"
+                               : journal.error().message);
+    return;
+  }
+  Replay(*journal, options, report).all(0);
+  if (options.dry_run || !journal->standing().empty()) return;
+  if (journal->content().unreadable > 0) return set_aside(*journal, report);
+  if (const auto closed = journal->close(); !closed) report.notes.push_back(closed.error().message);
+}
+
+}  // namespace
+
+bool UndoReport::complete() const {
+  return std::ranges::none_of(lines, [](const UndoLine& line) {
+    return line.state == UndoState::kInUse || line.state == UndoState::kFailed;
+  });
+}
+
+const KindHandler* handler_of(std::string_view kind) {
+  const auto* found = std::ranges::find(kHostHandlers, kind, &KindHandler::kind);
+  if (found != kHostHandlers.end()) return found;
+  for (const KindHandler& handler : nvidia::handlers()) {
+    if (handler.kind == kind) return &handler;
+  }
+  return nullptr;
+}
+
+UndoReport undo_all(const UndoOptions& options) {
+  UndoReport report;
+  // What was changed last is put back first.
+  std::vector<fs::path> files = Journal::files(options.state);
+  std::ranges::reverse(files);
+  for (const fs::path& path : files) undo_file(path, options, report);
+  return report;
+}
+
+Result<> put_back(Journal& journal, std::uint64_t first, const UndoOptions& options) {
+  UndoReport report;
+  Replay(journal, options, report).all(first);
+  std::vector<std::string> failures;
+  for (const UndoLine& line : report.lines) {
+    if (line.state == UndoState::kFailed || line.state == UndoState::kInUse)
+      failures.push_back(line.words + ": " + line.reason);
+  }
+  failures.insert(failures.end(), report.notes.begin(), report.notes.end());
+  if (failures.empty()) return {};
+  return fail(report.permissions > 0 ? Code::kPermission : Code::kUnavailable,
+              "not put back (`corral undo` tries again): " + join(failures, "; "));
+}
+
+std::string permission_advice(const fs::path& state) {
+  return fmt::format("this needs root (CAP_SYS_ADMIN): sudo corral undo --state {}",
+                     state.string());
+}
+
+fs::path default_state() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') return fs::path(state) / "corral";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return fs::path(home) / ".local" / "state" / "corral";
+  return fs::path("/var/tmp") / fmt::format("corral-{}", ::geteuid());
+}
+
+}  // namespace corral::collocate

@@ -1,0 +1,77 @@
+// Undo: what journals name is put back, in reverse: by the owner itself at the end (put_back), or
+// by whoever comes after an owner that was killed (undo_all).
+//
+// One table says how each kind of change is put back. A handler is idempotent and looks first
+// whether the thing is still ours: an entry may stand for a change that was never made, was made in
+// part, or has been put back already. Nothing here ends a run that still runs, but for `end_runs`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collocate/journal.h"
+#include "core/result.h"
+
+namespace corral::collocate {
+
+struct UndoOptions {
+  fs::path state;           // where the journals are: <state>/undo
+  fs::path root = "/";      // /proc, /sys; for tests
+  std::string nvml;         // library in place of the system's; for tests
+  std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
+  bool dry_run = false;     // says what would be put back
+  bool end_runs = false;    // processes that are still in a group of ours, or use a device of ours,
+                            // are ended; else the whole journal waits for them
+};
+
+struct KindHandler {
+  std::string_view kind;
+  // Puts it back, or with options.dry_run only looks. True: something was (would be) changed;
+  // false: there was nothing (left) of ours.
+  // kPermission: names what is needed; any other error: the entry stays for the next time.
+  Result<bool> (*put_back)(const Standing& entry, const UndoOptions& options);
+  // What still uses it, "run 3 (pid 4711)"; empty: nothing, or it cannot be seen. May be null.
+  std::string (*in_use)(const Standing& entry, const UndoOptions& options) = nullptr;
+};
+
+enum class UndoState {
+  kPutBack,      // is, or with dry_run would be
+  kNothingLeft,  // was not there any more
+  kVoid,         // the machine was started anew since
+  kInUse,        // waits for a run that still runs
+  kFailed,
+};
+
+struct UndoLine {
+  std::string words;  // the entry's
+  UndoState state = UndoState::kPutBack;
+  std::string reason;  // of kInUse, kFailed
+};
+
+struct UndoReport {
+  std::vector<UndoLine> lines;
+  std::vector<std::string> notes;  // owners that still live, files that are damaged
+  int permissions = 0;             // failures for want of permission
+  [[nodiscard]] bool complete() const;
+};
+
+// Puts back what the journals of dead owners name. Those of living owners are left alone. Several
+// callers at once share the work file by file.
+UndoReport undo_all(const UndoOptions& options);
+
+// The owner's own: entries from `first` on, in reverse. The error names all that could not be put
+// back and stays in the journal.
+Result<> put_back(Journal& journal, std::uint64_t first, const UndoOptions& options);
+
+// The handlers of this host's kinds and of nvidia/.
+const KindHandler* handler_of(std::string_view kind);
+
+// "changing CPU sets needs root; …": once, for all failures of kPermission.
+std::string permission_advice(const fs::path& state);
+
+// $XDG_STATE_HOME/corral, else ~/.local/state/corral, else /var/tmp/corral-UID: of this user.
+fs::path default_state();
+
+}  // namespace corral::collocate

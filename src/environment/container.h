@@ -1,0 +1,70 @@
+// Containers of docker, podman and apptainer. What a run of one is made of is decided here, without
+// asking anyone; prepare_container.cpp asks the tool, container_life.cpp drives it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "environment/environment.h"
+
+namespace corral::environment {
+
+struct Container {
+  std::string tool;                    // docker, podman, apptainer (singularity is the same)
+  std::vector<std::string> program;    // its path, with global flags (global=)
+  std::vector<std::string> flags;      // mounts, devices, user, entry point; before `inside`
+  std::vector<std::string> arguments;  // arg=, the last before the image
+  std::vector<std::string> targets;    // where mount= mounts: not mounted a second time
+  std::string gpus;                    // "", "all", "none" or ids joined by ","
+  std::string workdir;                 // empty: the run's own
+  std::string image;                   // what is started: an image's id, a .sif file
+  std::string python = "python3";      // for .py files
+};
+
+// What `image inspect` says (docker's and podman's JSON).
+struct ImageFacts {
+  std::string id;
+  std::string digest;    // "sha256:…", empty for an image that no registry has
+  std::string platform;  // "linux/amd64"
+  std::string user;      // as the image names it, may be empty
+};
+Result<ImageFacts> parse_image(std::string_view json);
+
+// The tool with its global flags, then these.
+std::vector<std::string> tool_words(const Container& container,
+                                    const std::vector<std::string>& more);
+bool is_apptainer(const Container& container);
+
+// Who runs corral, for the choice of the user inside.
+struct Person {
+  unsigned uid = 0;
+  unsigned gid = 0;
+  bool rootless = false;  // the tool maps root inside to this user
+};
+// Flags by which the command may write the run's spool: it runs as whoever runs corral.
+std::vector<std::string> user_flags(const Container& container, const std::string& image_user,
+                                    const Person& person);
+
+// Mount flag of a directory at the same path.
+std::string bind_flag(const Container& container, const fs::path& path, bool writable);
+// Flags of mount=, device=, env=, user=, entrypoint=.
+void add_option_flags(Container& container, const Spec& spec, const PrepareOptions& options);
+
+// Directories of groups as the host mounts them ("/sys/fs/cgroup/memory/a/b:…"), or a name, as the
+// tools want it: "/a/b".
+std::string group_name(const std::string& group);
+
+// Takes away containers that were made for a start which never came, because their supervisor was
+// killed. Of the tool's answer only lines "NAME PID.START.BOOT" of dead processes count.
+void sweep(const Container& container);
+// Who makes a container, as its label says; the process is gone.
+std::string maker_label();
+bool is_gone(std::string_view maker);
+
+// Everything behind `run` or `create`: flags, image, command.
+std::vector<std::string> run_words(const Container& container,
+                                   const std::vector<std::string>& command, const Inside& inside);
+
+}  // namespace corral::environment

@@ -1,0 +1,33 @@
+// What the kinds of environment share; private to this folder.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "environment/environment.h"
+
+namespace corral::environment {
+
+Result<Prepared> prepare_venv(const Spec& spec, const PrepareOptions& options);
+Result<Prepared> prepare_requirements(const Spec& spec, const PrepareOptions& options);
+Result<Prepared> prepare_conda(const Spec& spec, const PrepareOptions& options);
+Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& options);
+Result<Prepared> prepare_mlproject(const Spec& spec, const PrepareOptions& options);
+
+// The first value of an option, else the fallback; all values of one.
+std::string option_of(const Spec& spec, std::string_view name, std::string_view fallback = "");
+std::vector<std::string> options_of(const Spec& spec, std::string_view name);
+
+// `name` below the plan's folder, "~/" as the home; "." and ".." taken out.
+fs::path resolved(std::string_view name, const PrepareOptions& options);
+
+// First 32 hex digits of the SHA-256.
+std::string content_hash(std::string_view text);
+// All 64.
+std::string sha256_hex(std::string_view text);
+
+void note(Prepared& prepared, std::string_view key, std::string value);
+
+}  // namespace corral::environment

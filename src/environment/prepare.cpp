@@ -1,0 +1,134 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "core/sha256.h"
+#include "environment/mlproject.h"
+#include "environment/parts.h"
+#include "environment/tool.h"
+
+namespace corral::environment {
+namespace {
+
+Result<Prepared> prepare_kind(const Spec& spec, const PrepareOptions& options) {
+  switch (spec.kind) {
+    case Kind::kLocal:
+      return Prepared{};
+    case Kind::kVenv:
+      return prepare_venv(spec, options);
+    case Kind::kConda:
+      return prepare_conda(spec, options);
+    case Kind::kUv:
+    case Kind::kPip:
+      return prepare_requirements(spec, options);
+    case Kind::kContainer:
+      return prepare_container(spec, options);
+    case Kind::kMlproject:
+      return prepare_mlproject(spec, options);
+  }
+  return fail(Code::kInternal, "unknown kind of environment");
+}
+
+std::string_view kind_name(const Spec& spec) {
+  switch (spec.kind) {
+    case Kind::kLocal:
+      return "local";
+    case Kind::kVenv:
+      return spec.tool == "python" ? "python" : "venv";
+    case Kind::kConda:
+      return "conda";
+    case Kind::kUv:
+      return "uv";
+    case Kind::kPip:
+      return "pip";
+    case Kind::kContainer:
+      return spec.tool;
+    case Kind::kMlproject:
+      return "mlproject";
+  }
+  return "";
+}
+
+}  // namespace
+
+fs::path default_cache() {
+  const std::string cache = own_variable("XDG_CACHE_HOME");
+  const std::string home = own_variable("HOME");
+  fs::path root = fmt::format("/var/tmp/corral-{}", ::geteuid());
+  if (cache.starts_with('/')) {
+    root = fs::path(cache) / "corral";
+  } else if (home.starts_with('/')) {
+    root = fs::path(home) / ".cache" / "corral";
+  }
+  return root / "environments";
+}
+
+Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options) {
+  const std::string text = without_credentials(text_of(spec));
+  bool interrupted = false;
+  PrepareOptions watched = options;
+  watched.cancelled = [&] { return interrupted = interrupted || is_cancelled(options); };
+  auto prepared = prepare_kind(spec, watched);
+  if (!prepared) {
+    // No fault of the environment.
+    if (interrupted) return fail(Code::kUnavailable, "interrupted");
+    return tl::unexpected(prepared.error());
+  }
+  prepared->record.insert(
+      prepared->record.begin(),
+      {{"environment.kind", std::string(kind_name(spec))}, {"environment.spec", text}});
+  return prepared;
+}
+
+Result<std::vector<std::string>> entry_command(const Prepared& prepared,
+                                               const std::vector<std::string>& command) {
+  if (prepared.project == nullptr) return command;
+  return command_of(*prepared.project, command);
+}
+
+std::vector<std::string> environment_with(std::vector<std::string> environment,
+                                          const std::vector<std::string>& added) {
+  for (const std::string& entry : added) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(environment, [&](const std::string& e) { return e.starts_with(name); });
+    environment.push_back(entry);
+  }
+  return environment;
+}
+
+std::string option_of(const Spec& spec, std::string_view name, std::string_view fallback) {
+  for (const auto& [key, value] : spec.options)
+    if (key == name) return value;
+  return std::string(fallback);
+}
+
+std::vector<std::string> options_of(const Spec& spec, std::string_view name) {
+  std::vector<std::string> values;
+  for (const auto& [key, value] : spec.options)
+    if (key == name) values.push_back(value);
+  return values;
+}
+
+fs::path resolved(std::string_view name, const PrepareOptions& options) {
+  fs::path path(name);
+  if (name.starts_with("~/")) path = fs::path(own_variable("HOME", "/")) / name.substr(2);
+  std::error_code error;
+  const fs::path base =
+      options.directory.empty() ? fs::current_path(error) : fs::absolute(options.directory, error);
+  return (base / path).lexically_normal();
+}
+
+std::string sha256_hex(std::string_view text) {
+  std::string hex;
+  for (const std::uint8_t byte : sha256(text)) hex += fmt::format("{:02x}", byte);
+  return hex;
+}
+
+std::string content_hash(std::string_view text) { return sha256_hex(text).substr(0, 32); }
+
+void note(Prepared& prepared, std::string_view key, std::string value) {
+  prepared.record.emplace_back("environment." + std::string(key), std::move(value));
+}
+
+}  // namespace corral::environment

@@ -1,0 +1,158 @@
+#include "environment/python.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "environment/parts.h"
+#include "environment/tool.h"
+#include "sys/process.h"
+
+namespace corral::environment {
+namespace {
+
+constexpr Nanos kAnswerLimit{std::chrono::seconds(60)};
+// A container may have to be unpacked first.
+constexpr Nanos kContainerLimit{std::chrono::minutes(10)};
+
+// Python 3.8 and newer; of packages that are there twice the one that is imported counts.
+constexpr std::string_view kQuestion = R"(
+import json, os, platform, sys
+packages = {}
+try:
+    from importlib.metadata import distributions
+    for d in distributions():
+        name = d.metadata["Name"]
+        if name:
+            packages.setdefault(name.lower().replace("_", "-"), "%s==%s" % (name, d.version))
+except ImportError:
+    pass
+print(json.dumps({
+    "version": platform.python_version(),
+    "executable": sys.executable,
+    "packages": "\n".join(packages[k] for k in sorted(packages)),
+    "directories": [p for p in sys.path if os.path.isdir(p)],
+}))
+)";
+
+// When a file or directory was changed, as text; empty when it is not there.
+std::string change_of(const fs::path& path) {
+  std::error_code error;
+  const auto time = fs::last_write_time(path, error);
+  return error ? "" : std::to_string(time.time_since_epoch().count());
+}
+
+fs::path answer_path(const PythonQuestion& question, const PrepareOptions& options) {
+  const std::string asked = question.content.empty()
+                                ? question.python + "\n" + own_variable("PYTHONPATH")
+                                : question.content + "\n" + question.python;
+  return options.cache / "python" / (content_hash(asked) + ".json");
+}
+
+PythonFacts facts_of(const Json& answer) {
+  return {.version = answer.get_string("version"),
+          .executable = answer.get_string("executable"),
+          .packages = answer.get_string("packages")};
+}
+
+// A kept answer holds as long as nothing that it came from has changed.
+std::optional<PythonFacts> kept_answer(const fs::path& path, const std::string& python) {
+  const auto text = sys::read_file(path);
+  if (!text) return std::nullopt;
+  const auto answer = Json::parse(*text);
+  const Json* stamps = answer ? answer->find("stamps") : nullptr;
+  if (stamps == nullptr || stamps->as_object() == nullptr) return std::nullopt;
+  if (answer->get_string("python") != python) return std::nullopt;
+  for (const auto& [directory, stamp] : *stamps->as_object()) {
+    if (stamp.as_string() == nullptr || change_of(directory) != *stamp.as_string())
+      return std::nullopt;
+  }
+  return facts_of(*answer);
+}
+
+void keep_answer(const fs::path& path, const PythonQuestion& question, Json answer) {
+  Json stamps{Json::Object{}};
+  if (question.content.empty()) {
+    stamps.set(question.python, change_of(question.python));
+    const Json* directories = answer.find("directories");
+    if (directories != nullptr && directories->as_array() != nullptr) {
+      for (const Json& directory : *directories->as_array())
+        if (directory.as_string() != nullptr)
+          stamps.set(*directory.as_string(), change_of(*directory.as_string()));
+    }
+  }
+  answer.set("python", question.python);
+  answer.set("stamps", std::move(stamps));
+  // Kept for speed alone.
+  [[maybe_unused]] const auto made = sys::make_directories(path.parent_path(), 0700);
+  [[maybe_unused]] const auto kept = sys::replace_file(path, answer.dump(), 0600, false);
+}
+
+}  // namespace
+
+Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOptions& options) {
+  const fs::path path = answer_path(question, options);
+  if (auto kept = kept_answer(path, question.python)) return *std::move(kept);
+  Tool tool{.argv = question.prefix, .directory = "/"};
+  for (const std::string_view word :
+       {std::string_view(question.python), std::string_view("-c"), kQuestion})
+    tool.argv.emplace_back(word);
+  tool.limit = question.prefix.empty() ? kAnswerLimit : kContainerLimit;
+  const ToolOutput output = TRY(run_checked(tool, options));
+  const auto answer = Json::parse(trim(output.out));
+  if (!answer || answer->get_string("version").empty())
+    return fail(Code::kUnprocessable,
+                fmt::format("{} does not answer as Python 3.8 or newer does", question.python));
+  keep_answer(path, question, *answer);
+  return facts_of(*answer);
+}
+
+void note_python(Prepared& prepared, const std::string& python, const PythonFacts& facts) {
+  note(prepared, "python", python);
+  note(prepared, "python_version", facts.version);
+  note(prepared, "packages", facts.packages);
+  note(prepared, "packages_sha256", sha256_hex(facts.packages));
+}
+
+Result<> use_venv(Prepared& prepared, const fs::path& directory, const PrepareOptions& options) {
+  const std::string python = (directory / "bin" / "python").string();
+  std::error_code error;
+  if (!fs::exists(python, error))
+    return fail(Code::kNotFound,
+                fmt::format("{}: no virtual environment: it has no bin/python; make it by "
+                            "`python3 -m venv {}`",
+                            directory.string(), directory.string()));
+  const PythonFacts facts = TRY(ask_python({.python = python}, options));
+  prepared.python = python;
+  prepared.environment = {
+      "VIRTUAL_ENV=" + directory.string(),
+      "PATH=" + (directory / "bin").string() + ":" + own_variable("PATH", "/usr/bin:/bin")};
+  // Where it is set, an interpreter looks for its library there and not in the environment.
+  if (!own_variable("PYTHONHOME").empty()) prepared.environment.emplace_back("PYTHONHOME=");
+  note_python(prepared, python, facts);
+  return {};
+}
+
+Result<Prepared> prepare_venv(const Spec& spec, const PrepareOptions& options) {
+  Prepared prepared;
+  if (spec.tool != "python") {
+    TRY(use_venv(prepared, resolved(spec.target, options), options));
+    return prepared;
+  }
+  const bool path = spec.target.find('/') != std::string::npos;
+  const std::string given = path ? resolved(spec.target, options).string() : spec.target;
+  const fs::path python = TRY(sys::find_in_path(given, own_variable("PATH", "/usr/bin:/bin")));
+  std::error_code error;
+  const fs::path directory = python.parent_path().parent_path();
+  if (fs::exists(directory / "pyvenv.cfg", error) && python.filename() == "python") {
+    TRY(use_venv(prepared, directory, options));
+    return prepared;
+  }
+  prepared.python = python.string();
+  note_python(prepared, prepared.python, TRY(ask_python({.python = prepared.python}, options)));
+  return prepared;
+}
+
+}  // namespace corral::environment

@@ -1,0 +1,24 @@
+// Requirement files of pip and uv: what they are made of, what went wrong with them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "environment/environment.h"
+
+namespace corral::environment {
+
+// Everything that a requirements file stands for, as a text to be hashed: its own content, that of
+// the files it includes (-r, -c), size and time of the local archives and projects that it names.
+Result<std::string> requirements_content(const fs::path& file);
+
+// The package that a tool's output blames, as the tool writes it ("numpy==9.9"); empty when it
+// names none. For pip, uv, conda, mamba and micromamba.
+std::string blamed_package(std::string_view output);
+
+// "PACKAGE cannot be installed: …" or, when none is named, the tool's last lines.
+std::string blame(std::string_view output);
+
+}  // namespace corral::environment

@@ -1,0 +1,157 @@
+#include "plan/csv_plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+#include "plan/finish.h"
+#include "plan/plan_file.h"
+
+namespace corral::plan {
+namespace {
+
+// Ten times the largest plan that was thought of.
+constexpr std::size_t kMostRows = 100'000;
+
+Problem at_line(int line, std::string reason, std::string advice = "",
+                Severity severity = Severity::kError) {
+  return {severity, line, 0, "", "", std::move(reason), std::move(advice)};
+}
+
+int line_of(std::string_view text, std::size_t offset) {
+  return 1 + static_cast<int>(std::ranges::count(text.substr(0, offset), '\n'));
+}
+
+void check_header(const CsvPlan& plan, ProblemList& problems) {
+  const int line = plan.table.records.front().line;
+  const auto has = [&](Field field) { return plan.header.at(field).has_value(); };
+  const auto& cells = plan.header.cell_of;
+  const auto known = std::ranges::count_if(cells, [](const auto& c) { return c.has_value(); });
+  if (known < 2) {
+    problems.add(at_line(line, "this line is no header of a plan",
+                         "such as Experiment,Workload,Name,Status,Run,Devices,Collocation,"
+                         "Listeners,File,Params"));
+    return;
+  }
+  for (const Field field : {Field::kExperiment, Field::kWorkload}) {
+    if (!has(field))
+      problems.add(at_line(line, fmt::format("the header has no column {}", name_of(field))));
+  }
+  if (!has(Field::kModel) && !has(Field::kFile))
+    problems.add(at_line(line, "the header has no column Model and no File",
+                         "one of them names the script"));
+}
+
+const char* separator_name(char separator) {
+  return separator == ';' ? "semicolons" : separator == '\t' ? "tabs" : "bars";
+}
+
+class RowTaker {
+ public:
+  RowTaker(CsvPlan& plan, ProblemList& problems) : plan_(plan), problems_(problems) {}
+
+  void take(std::size_t index) {
+    const CsvRecord& record = plan_.table.records[index];
+    const auto filled = [](const CsvCell& cell) { return !cell.value.empty(); };
+    // Spreadsheets leave rows of nothing but separators.
+    if (std::ranges::none_of(record.cells, filled)) return;
+    if (plan_.raws.size() == kMostRows) {
+      if (!full_)
+        problems_.add(at_line(record.line, fmt::format("a plan has at most {} rows", kMostRows)));
+      full_ = true;
+      return;
+    }
+    RawRow raw;
+    raw.line = record.line;
+    for (const Column& column : kColumns) {
+      const auto at = plan_.header.at(column.field);
+      if (at && *at < record.cells.size())
+        raw.set(column.field, record.cells[*at].value, beginning_of(record.cells[*at]));
+    }
+    check_width(record);
+    plan_.raws.push_back(raw);
+    plan_.record_of.push_back(index);
+  }
+
+ private:
+  // Behind the spaces before it.
+  [[nodiscard]] std::size_t beginning_of(const CsvCell& cell) const {
+    const std::size_t at = problems_.text().find_first_not_of(" \t", cell.begin);
+    return at < cell.end ? at : cell.begin;
+  }
+  void check_width(const CsvRecord& record) {
+    const std::size_t width = plan_.table.records.front().cells.size();
+    for (std::size_t i = width; i < record.cells.size(); ++i) {
+      if (record.cells[i].value.empty()) continue;
+      problems_.add({Severity::kError, record.line,
+                     column_of(problems_.text(), record.cells[i].begin), "", record.cells[i].value,
+                     fmt::format("a cell more than the header has ({})", width),
+                     "a value that holds the separator stands in double quotes"});
+      return;
+    }
+    if (record.cells.size() < plan_.header.width)
+      problems_.add(at_line(record.line,
+                            fmt::format("{} cells, the header has {}: the last ones are empty",
+                                        record.cells.size(), plan_.header.width),
+                            "", Severity::kWarning));
+  }
+
+  CsvPlan& plan_;
+  ProblemList& problems_;
+  bool full_ = false;
+};
+
+}  // namespace
+
+bool check_text(std::string_view text, ProblemList& problems) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    problems.add(at_line(1, "the file is UTF-16", "save it as UTF-8"));
+    return false;
+  }
+  const std::size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) {
+    problems.add(at_line(line_of(text, nul), "holds a NUL byte: this is no text"));
+    return false;
+  }
+  const std::size_t good = utf8_prefix(text);
+  if (good == text.size()) return true;
+  problems.add({Severity::kError, line_of(text, good), column_of(text, good), "", "",
+                "a byte that is not UTF-8", "save the file as UTF-8"});
+  return false;
+}
+
+CsvPlan read_csv_plan(std::string_view text, ProblemList& problems) {
+  CsvPlan plan;
+  plan.table = read_csv(text);
+  for (const CsvFault& fault : plan.table.faults)
+    problems.add({Severity::kError, fault.line, fault.column, "", fault.value, fault.reason, ""});
+  if (plan.table.records.empty()) {
+    problems.add(at_line(0, "the file has no header and no rows"));
+    return plan;
+  }
+  const CsvRecord& first = plan.table.records.front();
+  plan.header = read_header(text, first, problems.all());
+  check_header(plan, problems);
+  if (plan.table.separator != ',')
+    problems.add(at_line(
+        first.line,
+        fmt::format("cells are separated by {} and read so", separator_name(plan.table.separator)),
+        "", Severity::kWarning));
+  plan.raws.reserve(std::min(plan.table.records.size(), kMostRows));
+  plan.record_of.reserve(plan.raws.capacity());
+  RowTaker taker(plan, problems);
+  for (std::size_t i = 1; i < plan.table.records.size(); ++i) taker.take(i);
+  if (plan.raws.empty()) problems.add(at_line(0, "the file has no rows"));
+  return plan;
+}
+
+Plan parse_csv_plan(std::string_view text, const fs::path& directory, const Known& known) {
+  ProblemList problems(text);
+  if (!check_text(text, problems)) return {{}, problems.take()};
+  const CsvPlan csv = read_csv_plan(text, problems);
+  RowReader reader(directory, known, problems);
+  return finish_plan(csv.raws, false, reader, known, problems);
+}
+
+}  // namespace corral::plan

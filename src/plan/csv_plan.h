@@ -1,0 +1,26 @@
+// A CSV file as rows of cells, for reading a plan and for marking one: both see the same rows.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "plan/columns.h"
+#include "plan/csv.h"
+#include "plan/row.h"
+
+namespace corral::plan {
+
+struct CsvPlan {
+  CsvTable table;
+  Header header;
+  std::vector<RawRow> raws;            // rows that say anything; the views are of `table`
+  std::vector<std::size_t> record_of;  // of each
+};
+
+// Everything that is wrong with the form is added to `problems`.
+CsvPlan read_csv_plan(std::string_view text, ProblemList& problems);
+
+// What makes a text unreadable as a whole, of CSV and sweeps alike; false: there is such a thing.
+bool check_text(std::string_view text, ProblemList& problems);
+
+}  // namespace corral::plan

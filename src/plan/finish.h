@@ -1,0 +1,33 @@
+// What rows are together: keys, letters, and whether they can be run as they stand.
+#pragma once
+
+#include <vector>
+
+#include "plan/known.h"
+#include "plan/row.h"
+
+namespace corral::plan {
+
+// 16 hex digits for each row: its content and, of equal ones, which it is.
+std::vector<std::string> keys_of(const std::vector<RawRow>& raws, bool with_workload);
+
+// radT's: "0", "0_A" and "0_B" where rows share a device, "0_A_mps". Recorded as a param, too.
+void give_letters(std::vector<Row>& rows, const std::vector<RawRow>& raws);
+
+// Index of the rows of each workload, in order of first appearance.
+std::vector<std::vector<std::size_t>> groups_of(const std::vector<Row>& rows);
+
+// Everything that concerns several rows or the machine. `raws` are the same rows.
+void check_rows(const std::vector<Row>& rows, const std::vector<RawRow>& raws, const Known& known,
+                ProblemList& problems);
+// Its parts, a file each: devices and MIG; order and ends of workloads.
+void check_devices(const std::vector<Row>& rows, const std::vector<RawRow>& raws,
+                   const Known& known, ProblemList& problems);
+void check_workloads(const std::vector<Row>& rows, const std::vector<RawRow>& raws,
+                     ProblemList& problems);
+
+// Reads the rows, gives keys and letters, checks.
+Plan finish_plan(const std::vector<RawRow>& raws, bool sweep, RowReader& reader, const Known& known,
+                 ProblemList& problems);
+
+}  // namespace corral::plan

@@ -1,0 +1,75 @@
+// A matrix of training runs, as a person writes it (docs/plan-generate.md): YAML -> Spec.
+//
+// Keys that begin with a capital are columns of the plan and hold templates ("--model {model}"),
+// the others are values for the templates. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace corral::plan {
+
+// Of the specification, 1-based.
+struct Place {
+  int line = 0;
+  int column = 0;
+};
+
+// A column or a value. Several values are an axis of the matrix.
+struct SpecField {
+  std::string key;
+  std::vector<std::string> values;
+  Place place;
+  [[nodiscard]] bool is_column() const { return key[0] >= 'A' && key[0] <= 'Z'; }
+};
+using SpecFields = std::vector<SpecField>;
+
+// A training (`jobs`) or a way of sharing (`sharing`).
+struct SpecPart {
+  std::string name;
+  SpecFields fields;
+  Place place;
+};
+
+// What runs together: "2S+M" is two of job S and one of M.
+struct SpecMix {
+  std::string name;
+  std::vector<std::size_t> jobs;  // of Spec::jobs, one for each run
+};
+
+struct SpecCell {
+  std::vector<int> copies{1};        // `k`: how many of the mix run together
+  std::vector<std::size_t> sharing;  // of Spec::sharing
+  SpecFields fields;
+};
+
+struct SpecExperiment {
+  std::string name;
+  std::vector<SpecMix> mixes;
+  std::vector<SpecCell> cells;
+  SpecFields fields;
+  std::optional<std::size_t> baselines;  // of Spec::sharing: each job alone, too
+  bool slices = false;                   // each MIG instance's job alone on such an instance, too
+  Place place;
+};
+
+struct Spec {
+  std::vector<std::string> columns;  // empty: those that are used
+  bool random = false;               // blocks in random order
+  std::optional<std::uint64_t> seed;
+  int repeats = 1;
+  SpecFields row;  // of every row
+  std::vector<SpecPart> jobs;
+  std::vector<SpecPart> sharing;
+  std::vector<SpecExperiment> experiments;
+};
+
+// What is wrong is added to `problems`, all of it; the Spec is of use only when nothing was.
+Spec read_spec(std::string_view yaml, std::vector<Problem>& problems);
+
+}  // namespace corral::plan

@@ -1,0 +1,42 @@
+// Known: what the machine and the rest of Corral know, for checking a plan against. This layer
+// knows no listener, no environment and no device itself.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/mig.h"
+
+namespace corral::plan {
+
+namespace fs = std::filesystem;
+
+struct KnownDevice {
+  std::string index;  // "0"
+  std::string uuid;   // "GPU-…"
+  std::string pci;    // "00000000:65:00.0"
+  std::string model;  // for messages
+  // As the driver lists them; empty: the published tables by model.
+  std::vector<MigProfile> profiles;
+};
+
+// Each function may be empty: then nothing is checked.
+struct Known {
+  // Why a listener's name or an environment is none; empty: it is one. Called once for each
+  // spelling.
+  std::function<std::string(std::string_view word)> listener_problem;
+  std::function<std::string(std::string_view text)> environment_problem;
+  // Of an absolute path; a directory exists, too.
+  std::function<bool(const fs::path& path)> exists;
+  // Names in a directory, for "did you mean".
+  std::function<std::vector<std::string>(const fs::path& directory)> names_in;
+  std::string path;                                 // $PATH: where a program without a / is
+  std::optional<std::vector<KnownDevice>> devices;  // nullopt: nobody looked; empty: none here
+  std::optional<int> cpus;                          // how many this machine has
+};
+
+}  // namespace corral::plan

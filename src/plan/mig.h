@@ -1,0 +1,38 @@
+// MIG profiles: their sizes, and whether several fit on one device at once. Pure; what a driver
+// says of its own device comes first, the published tables are for machines without that GPU.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corral::plan {
+
+struct MigProfile {
+  std::string name;             // "3g.20gb"
+  int slices = 0;               // of compute
+  int memory_slices = 0;        // how far an instance reaches from where it is placed
+  std::vector<int> placements;  // where it may begin, in memory slices
+  int most = 7;                 // instances of it at once
+};
+
+struct MigTable {
+  std::string device;  // "A100 40GB"
+  int slices = 7;
+  int memory_slices = 8;
+  std::vector<MigProfile> profiles;
+};
+
+// What the documentation of the driver lists.
+const std::vector<MigTable>& published_tables();
+
+const MigProfile* find_profile(const MigTable& table, std::string_view name);
+// "3g.20gb", "1g.5gb+me", "1c.3g.20gb": looks like a profile, whether there is one or not.
+bool looks_like_profile(std::string_view word);
+
+// Nothing: they fit together, in some order. Otherwise why not, for people.
+std::optional<std::string> cannot_fit(const MigTable& table, std::span<const std::string> profiles);
+
+}  // namespace corral::plan

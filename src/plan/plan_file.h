@@ -1,0 +1,56 @@
+// Plan files on disk: read as a whole, and marked with what became of their rows.
+//
+// Reading never changes a file. Marking changes the cells Status and Run (of a sweep: the map
+// `status`) and nothing else, byte for byte, and replaces the file at once: whoever reads it sees
+// the old or the new one whole.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "plan/known.h"
+#include "plan/plan.h"
+
+namespace corral::plan {
+
+// ".yaml", ".yml": a sweep. Everything else is CSV.
+bool is_sweep(const fs::path& file);
+
+// Fails only where there is no text to read (missing, too large, a directory); what is wrong in it
+// are problems of the plan.
+Result<Plan> read_plan(const fs::path& file, const Known& known);
+// The same of a text; `directory` is where relative names start.
+Plan parse_csv_plan(std::string_view text, const fs::path& directory, const Known& known);
+Plan parse_sweep(std::string_view text, const fs::path& directory, const Known& known);
+
+// What became of a row. Of a sweep `run` and the row's params make the entry.
+struct Mark {
+  std::string key;     // Row::key
+  std::string status;  // "FINISHED (7 0_A) name (0_A)"; line breaks become spaces
+  std::string run;
+};
+struct Marked {
+  std::vector<std::string> lost;  // keys that no row has any more: edited or removed meanwhile
+  bool added_columns = false;     // there was no Status or no Run
+};
+// Reads the file again, so rows may have been edited, moved, added: they are found by their keys.
+// Keeps mode, owner and a symbolic link; writes nothing when nothing differs. kConflict when the
+// file changes faster than it can be written.
+Result<Marked> mark_rows(const fs::path& file, const std::vector<Mark>& marks);
+
+// The same of a text: kInvalidArgument when it cannot be read as a plan.
+Result<std::string> mark_csv(std::string_view text, const std::vector<Mark>& marks, Marked& marked);
+Result<std::string> mark_sweep(std::string_view text, const std::vector<Mark>& marks,
+                               Marked& marked);
+
+// Of the plan on this host: 32 hex digits, a hash of host and absolute path.
+std::string plan_id(std::string_view host, const fs::path& file);
+
+// What a Status cell says, as radT reads it: a word anywhere in it.
+enum class RowState { kNew, kRunning, kFinished, kFailed };
+RowState state_of(std::string_view status);
+
+}  // namespace corral::plan

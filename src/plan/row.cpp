@@ -1,0 +1,274 @@
+#include "plan/row.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "core/limits.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "plan/params.h"
+#include "plan/spelling.h"
+
+namespace corral::plan {
+namespace {
+
+// More than anyone reads; the rest is counted.
+constexpr std::size_t kMostProblems = 500;
+
+bool in_container(std::string_view environment) {
+  return environment.starts_with("docker=") || environment.starts_with("podman=") ||
+         environment.starts_with("apptainer=");
+}
+
+bool has_control(std::string_view text) {
+  return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+}
+
+void add_param(Pairs& params, std::string_view key, std::string_view value) {
+  const bool there = std::ranges::find(params, key, &Pairs::value_type::first) != params.end();
+  if (!there && !value.empty()) params.emplace_back(key, value);
+}
+
+}  // namespace
+
+std::string content_hash(const RawRow& row, bool with_workload) {
+  std::string content;
+  for (const Column& column : kColumns) {
+    if (column.field == Field::kStatus || column.field == Field::kRun) continue;
+    if (column.field == Field::kWorkload && !with_workload) continue;
+    const std::string_view value = row[column.field];
+    if (value.empty()) continue;
+    content += column.name;
+    content += '\0';
+    content += value;
+    content += '\0';
+  }
+  const Sha256 hash = sha256(content);
+  return {reinterpret_cast<const char*>(hash.data()), hash.size()};
+}
+
+void ProblemList::add(const RawRow& row, Field field, const Refusal& refusal, Severity severity) {
+  const auto i = static_cast<std::size_t>(field);
+  const int line = row.lines[i] > 0 ? row.lines[i] : row.line;
+  if (row.line == 0 &&
+      !said_.insert(fmt::format("{} {} {}", i, row.offsets[i], refusal.reason)).second)
+    return;
+  // The place costs a walk over the line: not for what nobody will read.
+  const bool placed = row.offsets[i] != RawRow::kNowhere && problems_.size() < kMostProblems;
+  problems_.push_back({severity, line, placed ? column_of(text_, row.offsets[i]) : 0,
+                       std::string(name_of(field)), std::string(row[field]), refusal.reason,
+                       refusal.advice});
+}
+
+void ProblemList::add_once(const RawRow& row, Field field, const Refusal& refusal) {
+  const auto key = fmt::format("{} {} {}", name_of(field), row[field], refusal.reason);
+  const auto [entry, first] = repeated_.try_emplace(key, Repeated{problems_.size(), 0});
+  ++entry->second.rows;
+  if (first) add(row, field, refusal);
+}
+
+std::vector<Problem> ProblemList::take() {
+  for (const auto& [key, repeated] : repeated_) {
+    if (repeated.rows > 1)
+      problems_[repeated.problem].reason += fmt::format(" ({} rows)", repeated.rows);
+  }
+  std::ranges::stable_sort(problems_, [](const Problem& a, const Problem& b) {
+    return a.line != b.line ? a.line < b.line : a.column < b.column;
+  });
+  if (problems_.size() > kMostProblems) {
+    // An error must not hide behind warnings.
+    std::stable_partition(problems_.begin(), problems_.end(),
+                          [](const Problem& p) { return p.severity == Severity::kError; });
+    const std::size_t more = problems_.size() - kMostProblems;
+    problems_.resize(kMostProblems);
+    problems_.push_back({Severity::kWarning, 0, 0, "", "", fmt::format("{} more problems", more),
+                         "mend these first"});
+  }
+  return std::move(problems_);
+}
+
+Row RowReader::read(const RawRow& raw) {
+  Row row;
+  row.line = raw.line;
+  read_names(raw, row);
+  read_environment(raw, row);
+  read_command(raw, row);
+  read_listeners(raw, row);
+  read_share(raw, row);
+  read_course(raw, row);
+  return row;
+}
+
+void RowReader::read_names(const RawRow& raw, Row& row) {
+  row.experiment = raw[Field::kExperiment];
+  row.workload = raw[Field::kWorkload];
+  row.name = raw[Field::kName];
+  row.status = raw[Field::kStatus];
+  row.run = raw[Field::kRun];
+  for (const Field field : {Field::kExperiment, Field::kWorkload}) {
+    if (raw[field].empty())
+      problems_.add(raw, field, {"is empty", "rows of one experiment and workload start together"});
+  }
+  for (const Field field : {Field::kExperiment, Field::kWorkload, Field::kName}) {
+    if (raw[field].size() > limits::kNameBytes)
+      problems_.add(raw, field, {fmt::format("longer than {} bytes", limits::kNameBytes)});
+    if (has_control(raw[field])) problems_.add(raw, field, {"holds a control character"});
+  }
+}
+
+void RowReader::read_environment(const RawRow& raw, Row& row) {
+  const std::string_view text = raw[Field::kEnvironment];
+  row.environment = text;
+  if (text.empty() || !known_.environment_problem) return;
+  auto known = environments_.find(text);
+  if (known == environments_.end())
+    known = environments_.emplace(text, known_.environment_problem(text)).first;
+  if (!known->second.empty()) problems_.add_once(raw, Field::kEnvironment, {known->second});
+}
+
+void RowReader::read_command(const RawRow& raw, Row& row) {
+  const bool model = !raw[Field::kModel].empty();
+  const bool has_file = raw.offsets[static_cast<std::size_t>(Field::kFile)] != RawRow::kNowhere;
+  const Field field = model || !has_file ? Field::kModel : Field::kFile;
+  if (model && !raw[Field::kFile].empty())
+    problems_.add(raw, Field::kFile, {"Model names a script already", "empty one of them"});
+  const std::string script(raw[field]);
+  if (script.empty() || script == "-") {
+    problems_.add(raw, field, {"names no script", "Model or File: a script, program or project"});
+    return;
+  }
+  // A name with spaces, where there is such a file, is one word.
+  const bool whole = script.find(' ') == std::string::npos || exists(script);
+  auto words = whole ? std::vector{script} : shell_words(script);
+  if (!words || words->empty()) {
+    problems_.add(raw, field, {"a quote is not closed"});
+    return;
+  }
+  row.command = *std::move(words);
+  check_program(raw, field, row);
+  if (exists(row.command.front() + "/MLproject")) {
+    if (row.environment.empty()) row.environment = "mlproject=" + row.command.front();
+    row.command.front() = "main";  // its entry point
+  }
+  read_params(raw, row);
+  add_param(row.params, model ? "model" : "file", script);
+}
+
+void RowReader::check_program(const RawRow& raw, Field field, const Row& row) {
+  const std::string& word = row.command.front();
+  if (!known_.exists || in_container(row.environment) || exists(word)) return;
+  const bool path = word.find('/') != std::string::npos || fs::path(word).has_extension();
+  if (!path) {
+    const bool local = row.environment.empty() || row.environment == "-" ||
+                       row.environment == "local" || row.environment == "none";
+    if (!local || known_.path.empty()) return;
+    for (const std::string_view directory : split(known_.path, ':')) {
+      if (!directory.empty() && exists(fmt::format("{}/{}", directory, word))) return;
+    }
+  }
+  problems_.add_once(raw, field,
+                     {path ? "there is no such file, seen from the plan's folder"
+                           : "neither a file in the plan's folder nor a program in PATH",
+                      nearest_file(word)});
+}
+
+bool RowReader::exists(const std::string& name) {
+  if (!known_.exists) return false;
+  const auto [entry, first] = exists_.try_emplace(name, false);
+  if (first) entry->second = known_.exists(directory_ / name);
+  return entry->second;
+}
+
+std::string RowReader::nearest_file(const std::string& word) const {
+  if (!known_.names_in) return "";
+  const fs::path given(word);
+  const auto names = known_.names_in(directory_ / given.parent_path());
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string_view near = nearest_word(given.filename().string(), views);
+  return near.empty() ? "" : fmt::format("did you mean {}?", (given.parent_path() / near).string());
+}
+
+void RowReader::read_params(const RawRow& raw, Row& row) {
+  const std::string_view text = raw[Field::kParams];
+  std::vector<std::string> words;
+  if (!text.empty() && text != "-") {
+    // The paper's form goes with the paper's column: elsewhere a=b is what the script is to see.
+    const bool paper = !raw[Field::kModel].empty() && raw[Field::kFile].empty();
+    auto read = paper ? paper_words(text) : std::nullopt;
+    if (!read) read = shell_words(text);
+    if (!read) {
+      problems_.add(raw, Field::kParams, {"a quote is not closed"});
+      return;
+    }
+    words = *std::move(read);
+  }
+  const std::string_view data = raw[Field::kData];
+  if (!data.empty() && data != "-") {
+    if (std::ranges::find(words, "--data") != words.end())
+      problems_.add(raw, Field::kData, {"Params say --data, too", "empty one of them"});
+    words.insert(words.begin(), {"--data", std::string(data)});
+  }
+  row.params = params_of(words);
+  add_param(row.params, "params", text == "-" ? "" : text);
+  row.command.insert(row.command.end(), words.begin(), words.end());
+}
+
+void RowReader::read_listeners(const RawRow& raw, Row& row) {
+  const std::string_view text = raw[Field::kListeners];
+  if (text.empty() || text == "-") return;
+  std::string joined = lower_ascii(text);
+  std::ranges::replace(joined, ',', '+');
+  std::string reason;
+  for (const std::string_view part : split(joined, '+')) {
+    const std::string_view word = trim(part);
+    if (word.empty()) continue;
+    if (!row.listeners.empty()) row.listeners += '+';
+    row.listeners += word;
+    if (!known_.listener_problem) continue;
+    auto known = listeners_.find(word);
+    if (known == listeners_.end())
+      known = listeners_.emplace(word, known_.listener_problem(word)).first;
+    if (!known->second.empty()) problems_.add_once(raw, Field::kListeners, {known->second});
+  }
+  add_param(row.params, "listeners", row.listeners);
+}
+
+void RowReader::read_share(const RawRow& raw, Row& row) {
+  Share& share = row.share;
+  row.collocation = raw[Field::kCollocation];
+  const Verdict devices = read_devices(raw[Field::kDevices], share);
+  note(raw, Field::kDevices, devices);
+  note(raw, Field::kCollocation, read_collocation(raw[Field::kCollocation], share));
+  note(raw, Field::kCpus, read_cpus(raw[Field::kCpus], share));
+  note(raw, Field::kMemory, read_memory(raw[Field::kMemory], share));
+  note(raw, Field::kClocks, read_clocks(raw[Field::kClocks], share));
+  note(raw, Field::kPower, read_power(raw[Field::kPower], share));
+  note(raw, Field::kCache, read_cache(raw[Field::kCache], share));
+  if (devices || !share.devices.empty()) return;
+  const auto needs_device = [&](Field field, bool asked) {
+    if (asked) problems_.add(raw, field, {"needs a device", "name one in Devices"});
+  };
+  needs_device(Field::kCollocation,
+               share.sharing == Sharing::kMps || share.sharing == Sharing::kMig);
+  needs_device(Field::kClocks, share.sm_clock_mhz || share.memory_clock_mhz);
+  needs_device(Field::kPower, share.power_watts.has_value());
+}
+
+void RowReader::read_course(const RawRow& raw, Row& row) {
+  note(raw, Field::kLimits, read_limits(raw[Field::kLimits], row));
+  note(raw, Field::kRepeat, read_repeat(raw[Field::kRepeat], row.repeat));
+  note(raw, Field::kBaseline, read_flag(raw[Field::kBaseline], row.baseline));
+  note(raw, Field::kTags, read_pairs(raw[Field::kTags], row.tags));
+  note(raw, Field::kEnv, read_env(raw[Field::kEnv], row.env));
+  note(raw, Field::kEnd, read_end(raw[Field::kEnd], row.end));
+  note(raw, Field::kLoop, read_flag(raw[Field::kLoop], row.loop));
+  row.ends_workload = row.end == WorkloadEnd::kNamed;
+  row.after = read_after(raw[Field::kAfter]);
+  if (row.loop && row.end != WorkloadEnd::kAll)
+    problems_.add(raw, Field::kLoop,
+                  {"starts again until the workload ends, so it cannot end the workload"});
+}
+
+}  // namespace corral::plan

@@ -1,0 +1,101 @@
+// Rows: from the cells of one row to what it asks for. What concerns several rows is check.h.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/cells.h"
+#include "plan/columns.h"
+#include "plan/known.h"
+#include "plan/plan.h"
+
+namespace corral::plan {
+
+// A row as it stands in the file. The views are of text that outlives it.
+struct RawRow {
+  static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+  int line = 0;
+  std::array<std::string_view, kFields> values;
+  std::array<std::size_t, kFields> offsets;  // where the cell begins, or kNowhere
+  std::array<int, kFields> lines{};          // its line, where that is another than the row's; or 0
+
+  RawRow() { offsets.fill(kNowhere); }
+  [[nodiscard]] std::string_view operator[](Field field) const {
+    return values[static_cast<std::size_t>(field)];
+  }
+  void set(Field field, std::string_view value, std::size_t offset, int at_line = 0) {
+    values[static_cast<std::size_t>(field)] = value;
+    offsets[static_cast<std::size_t>(field)] = offset;
+    lines[static_cast<std::size_t>(field)] = at_line;
+  }
+};
+
+// Hash of what the row asks for: all known columns but Status and Run, and of a sweep without its
+// number. Not yet which one of equal rows it is.
+std::string content_hash(const RawRow& row, bool with_workload);
+
+class ProblemList {
+ public:
+  // `text`: the whole file, for columns.
+  explicit ProblemList(std::string_view text) : text_(text) {}
+  void add(const RawRow& row, Field field, const Refusal& refusal,
+           Severity severity = Severity::kError);
+  void warn(const RawRow& row, Field field, const Refusal& refusal) {
+    add(row, field, refusal, Severity::kWarning);
+  }
+  void add(Problem problem) { problems_.push_back(std::move(problem)); }
+  // What is wrong in many rows for one reason is said of the first, with their number.
+  void add_once(const RawRow& row, Field field, const Refusal& refusal);
+  [[nodiscard]] std::string_view text() const { return text_; }
+  std::vector<Problem>& all() { return problems_; }
+  // By line and column; beyond some hundreds their number.
+  std::vector<Problem> take();
+
+ private:
+  std::string_view text_;
+  std::vector<Problem> problems_;
+  std::set<std::string> said_;  // of sweeps, all of whose rows stand in the same place
+  struct Repeated {
+    std::size_t problem = 0;  // its index
+    std::size_t rows = 0;
+  };
+  std::map<std::string, Repeated> repeated_;
+};
+
+class RowReader {
+ public:
+  RowReader(fs::path directory, const Known& known, ProblemList& problems)
+      : directory_(std::move(directory)), known_(known), problems_(problems) {}
+  // Without key and letter, which depend on other rows.
+  Row read(const RawRow& raw);
+
+ private:
+  void read_names(const RawRow& raw, Row& row);
+  void read_command(const RawRow& raw, Row& row);
+  void read_params(const RawRow& raw, Row& row);
+  void read_listeners(const RawRow& raw, Row& row);
+  void read_environment(const RawRow& raw, Row& row);
+  void read_share(const RawRow& raw, Row& row);
+  void read_course(const RawRow& raw, Row& row);
+  void check_program(const RawRow& raw, Field field, const Row& row);
+  void note(const RawRow& raw, Field field, const Verdict& verdict) {
+    if (verdict) problems_.add(raw, field, *verdict);
+  }
+  // Seen from the plan's folder.
+  bool exists(const std::string& name);
+  [[nodiscard]] std::string nearest_file(const std::string& word) const;
+
+  fs::path directory_;
+  const Known& known_;
+  ProblemList& problems_;
+  // What was asked already.
+  std::map<std::string, std::string, std::less<>> listeners_, environments_;
+  std::map<std::string, bool> exists_;
+};
+
+}  // namespace corral::plan

@@ -1,0 +1,350 @@
+#include "plan/sweep.h"
+
+#include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/text.h"
+#include "plan/csv_plan.h"
+#include "plan/finish.h"
+#include "plan/params.h"
+#include "plan/plan_file.h"
+#include "plan/spelling.h"
+
+namespace corral::plan {
+namespace {
+
+constexpr std::size_t kMostBytes = 4u << 20;
+constexpr std::size_t kMostRuns = 100'000;
+
+struct Parameter {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+// As Python prints it into a command line, which is how radT makes one: True, False, None.
+// Numbers stay as they are written.
+std::string python_text(const YAML::Node& node) {
+  const std::string& text = node.Scalar();
+  if (node.Tag() == "!") return text;  // in quotes
+  const std::string word = lower_ascii(text);
+  for (const char* yes : {"true", "yes", "on"})
+    if (word == yes) return "True";
+  for (const char* no : {"false", "no", "off"})
+    if (word == no) return "False";
+  return word == "null" || word == "~" ? "None" : text;
+}
+
+// splitmix64: the same order everywhere for one seed.
+class Shuffler {
+ public:
+  explicit Shuffler(std::uint64_t seed) : state_(seed) {}
+  void shuffle(std::vector<std::size_t>& order) {
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[next() % i]);
+  }
+
+ private:
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30u)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27u)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31u);
+  }
+  std::uint64_t state_;
+};
+
+// "--lr 0.10" and "--lr 0.1" are the same combination: radT writes numbers as Python does.
+std::string comparable(std::string_view params) {
+  std::string text;
+  for (const std::string& word : shell_words(params).value_or(std::vector<std::string>{})) {
+    const auto number = parse_double(word);
+    text += number ? fmt::format("{} ", *number) : word + " ";
+  }
+  return text;
+}
+
+class SweepReader {
+ public:
+  SweepReader(std::string_view text, ProblemList& problems) : text_(text), problems_(problems) {
+    std::size_t at = 0;
+    while (at != std::string_view::npos) {
+      lines_.push_back(at);
+      at = text.find('\n', at);
+      if (at != std::string_view::npos) ++at;
+    }
+  }
+
+  Sweep read() {
+    const YAML::Node root = load();
+    if (!root.IsDefined()) return std::move(sweep_);
+    if (!root.IsMap()) {
+      say(root, "", "a sweep is a map of keys: name, experiment, file, parameters …");
+      return std::move(sweep_);
+    }
+    for (const auto& entry : root) take(entry.first, entry.second);
+    check_required();
+    if (valid_) expand();
+    return std::move(sweep_);
+  }
+
+ private:
+  YAML::Node load() {
+    if (text_.size() > kMostBytes) {
+      problems_.add(Problem{.line = 0,
+                            .field = "",
+                            .value = "",
+                            .reason = "a sweep of more than 4 MiB",
+                            .advice = ""});
+      return YAML::Node(YAML::NodeType::Undefined);
+    }
+    const auto documents = YAML::LoadAll(std::string(text_));
+    if (documents.size() == 1) return documents.front();
+    problems_.add(Problem{.line = 0,
+                          .field = "",
+                          .value = "",
+                          .reason = "one sweep is one YAML document",
+                          .advice = ""});
+    return YAML::Node(YAML::NodeType::Undefined);
+  }
+
+  [[nodiscard]] std::size_t offset_of(const YAML::Mark& mark) const {
+    if (mark.line < 0 || static_cast<std::size_t>(mark.line) >= lines_.size())
+      return RawRow::kNowhere;
+    const std::size_t line = lines_[static_cast<std::size_t>(mark.line)];
+    return std::min(line + static_cast<std::size_t>(std::max(mark.column, 0)), text_.size());
+  }
+  void say(const YAML::Node& node, std::string field, std::string reason, std::string advice = "",
+           Severity severity = Severity::kError) {
+    const YAML::Mark mark = node.Mark();
+    const std::size_t offset = offset_of(mark);
+    const bool known = offset != RawRow::kNowhere;
+    problems_.add({severity, known ? mark.line + 1 : 0, known ? column_of(text_, offset) : 0,
+                   std::move(field), node.IsScalar() ? node.Scalar().substr(0, 80) : "",
+                   std::move(reason), std::move(advice)});
+    if (severity == Severity::kError) valid_ = false;
+  }
+
+  void take(const YAML::Node& key_node, const YAML::Node& value) {
+    if (!key_node.IsScalar()) return say(key_node, "", "this key is no word");
+    const std::string key = lower_ascii(key_node.Scalar());
+    if (!seen_.insert(key).second) return say(key_node, key, "is there twice");
+    if (key == "parameters") return take_parameters(key_node, value);
+    if (key == "status") return take_status(value);
+    if (!value.IsScalar() && !value.IsNull()) return say(value, key, "must be one value");
+    const std::string text = value.IsNull() ? "" : value.Scalar();
+    if (key == "method") return take_method(value, text);
+    if (key == "parent") return void(sweep_.parent = text);
+    if (key == "seed" || key == "count") return take_number(value, key, text);
+    const auto field = field_of(key);
+    if (!field || *field == Field::kStatus || *field == Field::kRun || *field == Field::kWorkload)
+      return say_unknown(key_node, key);
+    if (*field == Field::kName) sweep_.name = text;
+    common_.set(*field, keep(text), offset_of(value.Mark()), value.Mark().line + 1);
+  }
+  void say_unknown(const YAML::Node& node, const std::string& key) {
+    std::vector<std::string> names = {"parameters", "method", "parent", "seed", "count"};
+    for (const Column& column : kColumns) names.push_back(lower_ascii(column.name));
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    say(node, "key", "no key of a sweep; it is kept and not read", suggest(key, views, ""),
+        Severity::kWarning);
+  }
+  void take_method(const YAML::Node& node, const std::string& text) {
+    constexpr std::array<std::string_view, 2> kMethods = {"grid", "random"};
+    random_ = text == "random";
+    if (!random_ && text != "grid") say(node, "method", "no method", suggest(text, kMethods));
+  }
+  void take_number(const YAML::Node& node, const std::string& key, const std::string& text) {
+    const auto number = parse_int(text);
+    if (!number || *number < (key == "count" ? 1 : 0)) return say(node, key, "is no number");
+    (key == "count" ? count_ : seed_) = static_cast<std::uint64_t>(*number);
+  }
+
+  void take_parameters(const YAML::Node& key_node, const YAML::Node& map) {
+    if (!map.IsMap() || map.size() == 0)
+      return say(key_node, "parameters", "must map each parameter to its values",
+                 "such as lr: {values: [0.1, 0.01]}");
+    for (const auto& entry : map) {
+      if (!entry.first.IsScalar()) return say(entry.first, "parameters", "this key is no word");
+      take_parameter(entry.first, entry.second);
+    }
+  }
+  void take_parameter(const YAML::Node& key_node, const YAML::Node& body) {
+    const std::string& key = key_node.Scalar();
+    const bool known = std::ranges::find(parameters_, key, &Parameter::key) != parameters_.end();
+    if (known) return say(key_node, "parameters", "is there twice");
+    const YAML::Node values = body.IsMap() ? body["values"] : YAML::Node(YAML::NodeType::Undefined);
+    if (!values.IsDefined() || !values.IsSequence() || values.size() == 0)
+      return say(key_node, "parameters", "has no list of values", "such as {values: [0.1, 0.01]}");
+    Parameter parameter{key, {}};
+    for (const YAML::Node& value : values) {
+      if (!value.IsScalar() && !value.IsNull())
+        return say(value, "parameters", fmt::format("a value of {} is no single value", key));
+      parameter.values.push_back(value.IsNull() ? "None" : python_text(value));
+    }
+    parameters_.push_back(std::move(parameter));
+  }
+
+  void take_status(const YAML::Node& map) {
+    if (map.IsNull()) return;
+    if (!map.IsMap())
+      return say(map, "status", "must map workloads to what became of them", "",
+                 Severity::kWarning);
+    for (const auto& entry : map) {
+      const auto number = entry.first.IsScalar() ? parse_int(entry.first.Scalar()) : std::nullopt;
+      if (!number || *number < 0 || *number > std::int64_t{1'000'000'000} ||
+          !entry.second.IsScalar()) {
+        say(entry.first, "status", "is no workload's number with its status", "",
+            Severity::kWarning);
+        continue;
+      }
+      sweep_.status[*number] = entry_of(entry.second.Scalar());
+    }
+  }
+  // "FINISHED <run> (--lr 0.1)"
+  static SweepEntry entry_of(std::string_view text) {
+    SweepEntry entry;
+    const std::size_t open = text.find('(');
+    const std::vector<std::string_view> words = split(trim(text.substr(0, open)), ' ');
+    entry.status = words[0];
+    if (words.size() > 1) entry.run = words[1] == "-" ? "" : words[1];
+    if (open == std::string_view::npos) return entry;
+    std::string_view rest = trim(text.substr(open + 1));
+    if (rest.ends_with(')')) rest.remove_suffix(1);
+    entry.params = rest;
+    return entry;
+  }
+
+  void check_required() {
+    const auto require = [&](bool there, const char* what) {
+      if (there) return;
+      problems_.add(Problem{.line = 0,
+                            .field = "",
+                            .value = "",
+                            .reason = fmt::format("the sweep has no key {}", what),
+                            .advice = ""});
+      valid_ = false;
+    };
+    require(seen_.contains("experiment"), "experiment");
+    require(seen_.contains("file") || seen_.contains("model"), "file");
+    require(seen_.contains("parameters"), "parameters");
+  }
+
+  // Every combination's params, in the order of running.
+  std::vector<std::string> combinations() {
+    std::size_t total = 1;
+    for (const Parameter& parameter : parameters_) {
+      total *= parameter.values.size();
+      if (total > kMostRuns) {
+        problems_.add(Problem{.line = 0,
+                              .field = "parameters",
+                              .value = "",
+                              .reason = fmt::format("more than {} combinations", kMostRuns),
+                              .advice = ""});
+        return {};
+      }
+    }
+    std::vector<std::size_t> order(total);
+    for (std::size_t i = 0; i < total; ++i) order[i] = i;
+    if (random_) Shuffler(seed_.value_or(0)).shuffle(order);
+    if (count_) order.resize(std::min<std::size_t>(order.size(), *count_));
+    std::vector<std::string> all;
+    all.reserve(order.size());
+    for (const std::size_t i : order) all.push_back(combination(i));
+    return all;
+  }
+  [[nodiscard]] std::string combination(std::size_t number) const {
+    std::vector<std::string> words(parameters_.size());
+    for (std::size_t p = parameters_.size(); p-- > 0;) {
+      const auto& values = parameters_[p].values;
+      words[p] = fmt::format("--{} {}", parameters_[p].key, values[number % values.size()]);
+      number /= values.size();
+    }
+    return join(words, " ");
+  }
+
+  // A combination that the file has a status of keeps its number; the others have their own place,
+  // or one behind all where that is taken.
+  void expand() {
+    std::multimap<std::string, std::int64_t> known;
+    std::int64_t behind = 0;
+    for (const auto& [number, entry] : sweep_.status) {
+      known.emplace(comparable(entry.params), number);
+      behind = std::max(behind, number + 1);
+    }
+    const auto all = combinations();
+    behind = std::max(behind, static_cast<std::int64_t>(all.size()));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto same = known.find(comparable(all[i]));
+      auto number = static_cast<std::int64_t>(i);
+      if (same != known.end()) {
+        number = same->second;
+        known.erase(same);
+      } else if (sweep_.status.contains(number)) {
+        number = behind++;
+      }
+      add(all[i], number);
+    }
+  }
+  void add(const std::string& params, std::int64_t number) {
+    RawRow raw = common_;
+    const std::string_view before = common_[Field::kParams];
+    const std::string all = before.empty() ? params : fmt::format("{} {}", before, params);
+    raw.set(Field::kParams, keep(all), RawRow::kNowhere);
+    raw.set(Field::kWorkload, keep(fmt::format("{:03}", number)), RawRow::kNowhere);
+    const auto entry = sweep_.status.find(number);
+    if (entry != sweep_.status.end()) {
+      raw.set(Field::kStatus, entry->second.status, RawRow::kNowhere);
+      raw.set(Field::kRun, entry->second.run, RawRow::kNowhere);
+    }
+    sweep_.raws.push_back(raw);
+    sweep_.numbers.push_back(number);
+    sweep_.params.push_back(params);
+  }
+  std::string_view keep(std::string text) {
+    sweep_.texts.push_back(std::make_unique<std::string>(std::move(text)));
+    return *sweep_.texts.back();
+  }
+
+  std::string_view text_;
+  ProblemList& problems_;
+  std::vector<std::size_t> lines_;  // where each begins
+  Sweep sweep_;
+  RawRow common_;
+  std::set<std::string> seen_;
+  std::vector<Parameter> parameters_;
+  bool random_ = false;
+  bool valid_ = true;
+  std::optional<std::uint64_t> seed_, count_;
+};
+
+}  // namespace
+
+Sweep read_sweep(std::string_view text, ProblemList& problems) {
+  // yaml-cpp throws, and where it does is its own affair: the seam is here.
+  try {
+    return SweepReader(text, problems).read();
+  } catch (const YAML::Exception& error) {
+    const int line = error.mark.line < 0 ? 0 : error.mark.line + 1;
+    problems.add({Severity::kError, line, line > 0 ? error.mark.column + 1 : 0, "", "",
+                  "not YAML: " + error.msg, ""});
+    return {};
+  }
+}
+
+Plan parse_sweep(std::string_view text, const fs::path& directory, const Known& known) {
+  ProblemList problems(text);
+  if (!check_text(text, problems)) return {{}, problems.take()};
+  const Sweep sweep = read_sweep(text, problems);
+  RowReader reader(directory, known, problems);
+  Plan plan = finish_plan(sweep.raws, true, reader, known, problems);
+  for (Row& row : plan.rows) {
+    if (!sweep.name.empty()) row.tags.emplace_back("corral.sweep", sweep.name);
+    if (!sweep.parent.empty()) row.tags.emplace_back("mlflow.parentRunId", sweep.parent);
+  }
+  return plan;
+}
+
+}  // namespace corral::plan

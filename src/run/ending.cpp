@@ -1,0 +1,103 @@
+// Supervision, once the command has ended.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "run/supervision.h"
+#include "sys/clock.h"
+
+namespace corral::run {
+namespace {
+
+constexpr Nanos kUploadPatience{std::chrono::seconds(15)};
+// Of the end of the output, where a reason for a failure is looked for.
+constexpr std::size_t kTailBytes = 8u << 10;
+constexpr std::size_t kTailLines = 5;
+// A shell's status for what it cannot know.
+constexpr int kNobodyKnows = 125;
+
+}  // namespace
+
+codec::RunEndBody Supervision::end_body() const {
+  codec::RunEndBody end{.time = sys::boot_now(),
+                        .reason = codec::EndReason::kUnknown,
+                        .exit_code = {},
+                        .exit_signal = {}};
+  if (!adopted_ && WIFEXITED(status_)) {
+    end.reason = codec::EndReason::kExit;
+    end.exit_code = WEXITSTATUS(status_);
+  } else if (!adopted_) {
+    end.reason = codec::EndReason::kSignal;
+    end.exit_signal = WTERMSIG(status_);
+  }
+  if (stopper_.reason()) end.reason = *stopper_.reason();
+  return end;
+}
+
+int Supervision::end() {
+  setting_.end();
+  const codec::RunEndBody end = end_body();
+  const int code = end.exit_code     ? *end.exit_code
+                   : end.exit_signal ? 128 + *end.exit_signal
+                                     : kNobodyKnows;
+  if (terminal_ != nullptr) terminal_->drain();
+  const std::string tail =
+      recording_ != nullptr ? recording_->relay().tail(kTailBytes) : std::string();
+  const Outcome how = outcome(end, tail);
+  const std::vector<std::string> last = last_lines(tail, kTailLines);
+  if (recording_ != nullptr) {
+    recording_->note_outcome(how);
+    recording_->finish(end, [&] { profile(end.time); });
+  }
+  gate_.ended(how, last);
+  if (recording_ == nullptr) return code;
+  finish_output();
+  if (terminal_ != nullptr) terminal_->leave();
+  wait_uploaded();
+  return code;
+}
+
+void Supervision::wait_uploaded() {
+  const BootTime deadline = sys::boot_now() + kUploadPatience;
+  const bool all = recording_->wait_uploaded([&] {
+    const int signal = next_signal(sys::boot_now());
+    return sys::boot_now() > deadline || signal == SIGINT || signal == SIGTERM;
+  });
+  if (!all)
+    notices_.warn("not all data has reached the server; the rest waits in " +
+                  recording_->directory().path().string() + " for the next corral run or serve");
+  if (!recording_->summary().empty()) notices_.say(recording_->summary());
+}
+
+Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) const {
+  Ending ending{.seen = !adopted_, .exit_code = end.exit_code, .exit_signal = end.exit_signal};
+  if (end.reason == codec::EndReason::kMaxTime) ending.asked = Asked::kLimit;
+  if (end.reason == codec::EndReason::kInterrupt) ending.asked = Asked::kInterrupt;
+  if (end_rule_) {
+    ending.asked = Asked::kStop;
+    ending.stop_reason = *end_rule_;
+  }
+  ending.group_oom_kills = oom_kills_of(options_.placement.groups) - group_oom_kills_;
+  ending.host_oom_kills = host_oom_kills() - host_oom_kills_;
+  ending.tail = std::move(tail);
+  return outcome_of(ending);
+}
+
+void Supervision::profile(BootTime ended) {
+  if (options_.profile) finish_output();
+  if (!profiling_) return;
+  profiling_->end(recording_->journal(), ended, notices_, [&] {
+    const int signal = next_signal(sys::boot_now() + Nanos(std::chrono::milliseconds(50)));
+    return signal == SIGINT || signal == SIGTERM;
+  });
+}
+
+// What the command printed last must come out, however slowly its reader reads; Ctrl-C ends the
+// wait.
+void Supervision::finish_output() {
+  while (!recording_->relay().pass_on()) {
+    const int signal = next_signal(sys::boot_now() + Nanos(std::chrono::milliseconds(10)));
+    if (signal == SIGINT || signal == SIGTERM) return;
+  }
+}
+
+}  // namespace corral::run

@@ -1,0 +1,118 @@
+#include "run/gate.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <tuple>
+
+#include "core/json.h"
+
+namespace corral::run {
+namespace {
+
+// The descriptors of a process that ends are closed one after the other; this is enough for it.
+constexpr Nanos kConfirm{std::chrono::milliseconds(20)};
+
+// Of a line that has not ended.
+constexpr std::size_t kMostUnread = 1u << 20;
+
+Wish wish_of(const Json& line) {
+  Wish wish;
+  if (const Json* stop = line.find("stop"); stop != nullptr && stop->as_string() != nullptr)
+    wish.stop = *stop->as_string();
+  if (const Json* tags = line.find("tags"); tags != nullptr && tags->as_object() != nullptr) {
+    for (const auto& [key, value] : *tags->as_object()) {
+      if (value.as_string() != nullptr) wish.tags.emplace_back(key, *value.as_string());
+    }
+  }
+  return wish;
+}
+
+sys::Fd own(int descriptor) {
+  if (descriptor >= 0) ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return sys::Fd(descriptor);
+}
+
+}  // namespace
+
+Gate::Gate(const GateOptions& options)
+    : release_(own(options.release)),
+      reports_(own(options.reports)),
+      last_word_(options.last_word) {
+  // Of the pipe's reading end, which supervisors share: each of them polls before it reads, and who
+  // comes too late for a byte must not wait for it.
+  if (release_) ::fcntl(release_.get(), F_SETFL, O_NONBLOCK);
+}
+
+bool Gate::scheduler_gone() const {
+  if (!reports_) return false;
+  pollfd end{.fd = reports_.get(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+Gate::Word Gate::look(BootTime now) {
+  if (!release_) return Word::kGo;
+  char byte = 0;
+  const ssize_t n = ::read(release_.get(), &byte, 1);
+  if (n == 1) return Word::kGo;
+  if (scheduler_gone()) return Word::kGone;
+  if (n < 0) return Word::kWait;
+  if (!confirm_at_) confirm_at_ = now + kConfirm;
+  return now >= *confirm_at_ ? Word::kGo : Word::kWait;
+}
+
+std::vector<Wish> Gate::wishes() {
+  std::array<char, 4096> piece;
+  ssize_t n = 0;
+  while (reports_ && (n = ::recv(reports_.get(), piece.data(), piece.size(), MSG_DONTWAIT)) > 0)
+    unread_.append(piece.data(), static_cast<std::size_t>(n));
+  if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) reports_.reset();  // it is gone
+  std::vector<Wish> wishes;
+  for (std::size_t end = 0; (end = unread_.find('\n')) != std::string::npos;) {
+    if (const auto line = Json::parse(std::string_view(unread_).substr(0, end)))
+      wishes.push_back(wish_of(*line));
+    unread_.erase(0, end + 1);
+  }
+  if (unread_.size() > kMostUnread) reports_.reset();  // it speaks another language
+  return wishes;
+}
+
+void Gate::report(const std::string& line) {
+  if (!reports_) return;
+  const std::string text = line + "\n";
+  // A scheduler that does not read loses the line; its socket takes far more than a run has to say.
+  // One that is gone is seen by look() and wishes(), which need the descriptor for that.
+  std::ignore = ::send(reports_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void Gate::ready() {
+  Json line;
+  line.set("ready", true);
+  report(line.dump());
+}
+
+void Gate::started(BootTime at) {
+  Json line;
+  line.set("started_ns", ns_of(at));
+  report(line.dump());
+}
+
+void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail) {
+  Json line;
+  line.set("outcome", std::string(outcome_name(outcome.kind)));
+  line.set("reason", outcome.reason);
+  if (outcome.exit_code) line.set("exit_code", *outcome.exit_code);
+  if (outcome.exit_signal) line.set("exit_signal", *outcome.exit_signal);
+  line.set("tail", Json::Array(tail.begin(), tail.end()));
+  const std::string text = line.dump();
+  // Before it is said: who hears nothing any more looks there.
+  if (!last_word_.empty()) [[maybe_unused]]
+    const auto kept = sys::replace_file(last_word_, text + "\n", 0600);
+  report(text);
+}
+
+}  // namespace corral::run

@@ -1,0 +1,78 @@
+// Gate: how a scheduler starts the commands of several supervisors at one instant, and hears of
+// them.
+//
+// Two descriptors, inherited from the scheduler:
+//   release   read end of a pipe that all supervisors of a workload share. The scheduler writes one
+//             byte for each of them, in one write, and closes it: each takes a byte and goes.
+//             Its end alone means go, too, but only after a moment in which `reports` stays open:
+//             a scheduler that is killed closes both.
+//   reports   this supervisor's own stream socket. JSON lines:
+//               {"ready": true}         all is prepared, the command waits before its exec
+//               {"started_ns": N}       boot time right after the exec
+//               {"outcome": "finished", "reason": "…", "exit_code": 0, "tail": ["…"]}   or
+//             "exit_signal"; the last line, written once the command has ended and before data is
+//             uploaded; it may be the first ("not-started", "interrupted"). `tail`: the last lines
+//             of its output.
+//             And back, after the release:
+//               {"stop": "why"}         as SIGINT, with the outcome `stopped`
+//               {"tags": {"K": "V"}}    facts of the run that are known only now
+// The last report is written to a file, too, for a scheduler that comes later.
+// A scheduler that is gone before the release ends the supervisor without a start; afterwards the
+// supervisor goes on alone. One thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/time.h"
+#include "run/outcome.h"
+#include "sys/fd.h"
+#include "sys/file.h"
+
+namespace corral::run {
+
+struct GateOptions {
+  int release = -1;  // -1: the command starts at once
+  int reports = -1;
+  sys::fs::path last_word;  // file of the last report; empty: none
+};
+
+// What a scheduler wants of a run.
+struct Wish {
+  std::optional<std::string> stop;
+  std::vector<std::pair<std::string, std::string>> tags;
+};
+
+class Gate {
+ public:
+  // Owns the options' descriptors from here on; the command does not inherit them.
+  explicit Gate(const GateOptions& options);
+
+  enum class Word { kWait, kGo, kGone };
+  // Never waits. kWait: ask again when one of the descriptors is readable, or at wake_at().
+  Word look(BootTime now);
+  [[nodiscard]] std::optional<BootTime> wake_at() const { return confirm_at_; }
+  // What to poll for reading; -1: nothing.
+  [[nodiscard]] int release_descriptor() const { return confirm_at_ ? -1 : release_.get(); }
+  [[nodiscard]] int reports_descriptor() const { return reports_.get(); }
+
+  // After the release, when `reports` is readable.
+  std::vector<Wish> wishes();
+
+  void ready();
+  void started(BootTime at);
+  void ended(const Outcome& outcome, const std::vector<std::string>& tail = {});
+
+ private:
+  void report(const std::string& line);
+  [[nodiscard]] bool scheduler_gone() const;
+  sys::Fd release_;
+  sys::Fd reports_;
+  sys::fs::path last_word_;
+  std::string unread_;
+  std::optional<BootTime> confirm_at_;  // the release's end was seen without a byte
+};
+
+}  // namespace corral::run

@@ -1,0 +1,221 @@
+// Supervision, until the command runs.
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "run/command.h"
+#include "run/supervision.h"
+#include "sys/clock.h"
+
+namespace corral::run {
+namespace {
+
+// A scheduler that is gone before the start.
+constexpr int kGaveUp = 125;
+
+std::string cpu_words(const std::vector<int>& cpus) {
+  std::string words;
+  for (const int cpu : cpus) words += (words.empty() ? "" : ",") + std::to_string(cpu);
+  return words;
+}
+
+// As environment::Inside takes the groups.
+std::string group_words(const Placement& placement) {
+  std::string words;
+  for (const auto& group : placement.groups) words += (words.empty() ? "" : ":") + group.string();
+  return words;
+}
+
+}  // namespace
+
+Supervision::Supervision(const Options& options)
+    : options_(options), notices_(options.quiet), stopper_(options.grace), gate_(options.gate) {}
+
+int Supervision::run() {
+  auto command = prepare();
+  if (!command) return refuse(command.error());
+  record(*command);
+  if (const int status = start(*command); status != 0) return status;
+  watch();
+  leftovers();
+  return end();
+}
+
+// What takes time and what may be missing, before anything of the run is there.
+Result<Command> Supervision::prepare() {
+  int interrupt = 0;
+  const auto cancelled = [&] {
+    const int signal = signals_.next(sys::boot_now());
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGQUIT) interrupt = signal;
+    return interrupt != 0;
+  };
+  setting_ = TRY(Setting::prepare(options_, notices_, cancelled));
+  Command command = TRY(setting_.resolve(options_));
+  profiling_.emplace(TRY(Profiling::prepare(options_)));
+  return command;
+}
+
+void Supervision::record(Command& command) {
+  if (options_.pty && options_.watched == 0) terminal_ = Terminal::open();
+  auto recording = Recording::open(options_, notices_, terminal_ != nullptr);
+  if (recording) {
+    recording_ = std::move(*recording);
+    profiling_->join(recording_->directory(), command);
+  } else {
+    terminal_.reset();
+    notices_.warn("this run is not recorded: " + recording.error().message);
+  }
+}
+
+// Nothing was started: the exit status is a shell's.
+int Supervision::refuse(const Error& error) {
+  notices_.warn(error.message);
+  const int status = error.code == Code::kNotFound ? kNotFound : kNotExecutable;
+  return abandon({.kind = OutcomeKind::kNotStarted, .reason = error.message, .exit_code = status},
+                 status);
+}
+
+int Supervision::abandon(const Outcome& outcome, int status) {
+  setting_.end();
+  if (recording_ != nullptr) recording_->discard();
+  gate_.ended(outcome);
+  return status;
+}
+
+std::vector<std::string> Supervision::environment_of_command() const {
+  std::vector<std::string> inherited = setting_.inherited();
+  if (recording_ == nullptr) return inherited;
+  return child_environment({.run_id = recording_->run().hex(),
+                            .segments = recording_->directory().segments().string(),
+                            .spool_limit = options_.spool_limit / 2,
+                            .python_path = options_.python_path.string(),
+                            .tracking_uri = recording_->tracking_uri(),
+                            .statsd = recording_->statsd_address(),
+                            .otlp = recording_->otlp_url(),
+                            .capture = options_.capture,
+                            .max_epochs = options_.max_epochs,
+                            .max_steps = options_.max_steps,
+                            .profile_steps = profiling_->steps()},
+                           inherited);
+}
+
+Result<Setting::Start> Supervision::set_scene(const Command& command,
+                                              std::vector<std::string> environment) {
+  if (setting_.in_container() && recording_ == nullptr)
+    return fail(Code::kUnavailable, "a container is only started for a run that is recorded");
+  std::error_code error;
+  return setting_.start(
+      command, {.spool = recording_ != nullptr ? recording_->directory().path() : sys::fs::path(),
+                .python_package = options_.python_path,
+                .working_directory = sys::fs::current_path(error),
+                .cgroup_parent = group_words(options_.placement),
+                .environment = std::move(environment),
+                .devices = {},
+                .cpus = cpu_words(options_.placement.cpus),
+                .terminal = terminal_ != nullptr});
+}
+
+Result<sys::GatedChild> Supervision::spawn(const Command& command) {
+  std::vector<std::string> environment = environment_of_command();
+  Setting::Start start = TRY(set_scene(command, environment));
+  first_ = start.first;
+  sys::Fd out;
+  sys::Fd err;
+  const int slave = terminal_ != nullptr ? terminal_->slave() : -1;
+  if (recording_ != nullptr && slave < 0) {
+    out = TRY(recording_->relay().standard_output());
+    err = TRY(recording_->relay().standard_error());
+  }
+  return sys::GatedChild::spawn({.argv = std::move(start.argv),
+                                 .environment = std::move(environment),
+                                 .directory = {},
+                                 .standard_input = slave >= 0 ? slave : STDIN_FILENO,
+                                 .standard_output = slave >= 0 ? slave
+                                                    : out      ? out.get()
+                                                               : STDOUT_FILENO,
+                                 .standard_error = slave >= 0 ? slave
+                                                   : err      ? err.get()
+                                                              : STDERR_FILENO,
+                                 .new_session = true,
+                                 .own_terminal = slave >= 0});
+}
+
+// From here on somebody reads what the command prints at its terminal.
+Result<> Supervision::hold_terminal() {
+  if (terminal_ == nullptr) return {};
+  signals_.add_terminal();
+  return terminal_->hold(child_, TRY(recording_->relay().standard_output()));
+}
+
+// Everything that looks at the run is opened; before its exec, where that can be.
+void Supervision::observe(pid_t process) {
+  group_oom_kills_ = oom_kills_of(options_.placement.groups);
+  host_oom_kills_ = host_oom_kills();
+  if (recording_ == nullptr) return;
+  const pid_t pid = options_.watched > 0 ? static_cast<pid_t>(options_.watched) : process;
+  // Perf counts from an exec on: that of a process that runs already is over.
+  const bool runs = options_.watched > 0 || adopted_;
+  const auto watched =
+      recording_->watch(pid, runs ? collect::PerfCounters() : collect::PerfCounters::open(pid));
+  if (!watched) notices_.warn("no metrics are sampled: " + watched.error().message);
+}
+
+// 0: go on.
+int Supervision::wait_for_release() {
+  gate_.ready();
+  for (;;) {
+    const Gate::Word word = gate_.look(sys::boot_now());
+    if (word == Gate::Word::kGo) return 0;
+    if (word == Gate::Word::kGone) {
+      notices_.warn("the scheduler is gone: the command was not started");
+      return abandon({.kind = OutcomeKind::kNotStarted, .reason = "the scheduler is gone"},
+                     kGaveUp);
+    }
+    std::array<pollfd, 2> waiting{
+        pollfd{.fd = gate_.release_descriptor(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = gate_.reports_descriptor(), .events = POLLRDHUP, .revents = 0}};
+    const int signal = signals_.next(gate_.wake_at(), waiting);
+    if (signal == SIGINT || signal == SIGTERM || signal == SIGQUIT)
+      return abandon({.kind = OutcomeKind::kInterrupted, .reason = "before its start"},
+                     128 + signal);
+  }
+}
+
+int Supervision::start(const Command& command) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  auto child = spawn(command);
+  if (!child) return refuse(child.error());
+  child_ = child->pid();
+  Placement placement = options_.placement;
+  // A container is made in its group; the tool that starts it stays outside.
+  if (setting_.in_container()) placement.groups.clear();
+  if (const auto placed = place(child_, placement); !placed)
+    return refuse({.code = Code::kUnavailable, .message = placed.error().message});
+  if (const auto held = hold_terminal(); !held) return refuse(held.error());
+  const bool late = setting_.in_container() && !first_;
+  if (!late) observe(first_.value_or(child_));
+  if (const int status = wait_for_release(); status != 0) return status;
+  const auto released = child->release();
+  if (!released) return refuse(released.error().with_context(command.argv[0]));
+  started(command);
+  return 0;
+}
+
+void Supervision::started(const Command& command) {
+  const BootTime now = sys::boot_now();
+  gate_.started(now);
+  if (terminal_ != nullptr) terminal_->enter();
+  if (options_.max_time) limit_ = now + *options_.max_time;
+  if (setting_.in_container() && !first_) {
+    first_ = setting_.locate();
+    observe(first_.value_or(child_));
+  }
+  if (recording_ == nullptr) return;
+  recording_->start(command);
+  profiling_->begin(recording_->journal(), child_);
+}
+
+}  // namespace corral::run

@@ -1,0 +1,63 @@
+// Outcome: how a run ended, in one word of a closed set, with the reason in a line.
+//
+// Pure: what was seen -> what it means. The word is the run's tag `corral.outcome`, the line its
+// tag `corral.outcome.reason`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corral::run {
+
+enum class OutcomeKind {
+  kFinished,
+  kFailed,       // an exit status other than 0
+  kKilled,       // by a signal that was not Corral's
+  kOutOfMemory,  // of the host, its group or a device
+  kNeighbour,    // by another client of the same MPS daemon
+  kLimit,        // --max-time, --max-epochs, --max-steps
+  kStopped,      // by the end rule of its workload
+  kInterrupted,  // Ctrl-C, SIGTERM
+  kNotStarted,
+  kUnknown,  // nobody saw the end
+};
+inline constexpr std::array<std::string_view, 10> kOutcomeNames = {
+    "finished", "failed",  "killed",      "out-of-memory", "neighbour",
+    "limit",    "stopped", "interrupted", "not-started",   "unknown"};
+
+constexpr std::string_view outcome_name(OutcomeKind kind) {
+  return kOutcomeNames[static_cast<std::size_t>(kind)];
+}
+std::optional<OutcomeKind> outcome_of_name(std::string_view name);
+
+struct Outcome {
+  OutcomeKind kind = OutcomeKind::kUnknown;
+  std::string reason{};  // one line; empty: the word says it all
+  std::optional<std::int32_t> exit_code{};
+  std::optional<std::int32_t> exit_signal{};
+};
+
+// Why Corral itself asked the run to end, if it did.
+enum class Asked { kNo, kLimit, kStop, kInterrupt };
+
+// What was seen of an end.
+struct Ending {
+  bool seen = true;  // false: nobody could reap it
+  std::optional<std::int32_t> exit_code{};
+  std::optional<std::int32_t> exit_signal{};
+  Asked asked = Asked::kNo;
+  std::string stop_reason{};          // of kStop
+  std::uint64_t group_oom_kills = 0;  // of the run's cgroup, during the run
+  std::uint64_t host_oom_kills = 0;   // of the whole machine, during the run
+  std::string tail{};                 // the end of the command's output
+};
+Outcome outcome_of(const Ending& ending);
+
+// The last lines of output that say something, at most so many, as a person may read them.
+std::vector<std::string> last_lines(std::string_view output, std::size_t most);
+
+}  // namespace corral::run

@@ -1,0 +1,32 @@
+// Placement: where the command runs on this host, settled while it waits before its exec.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "sys/file.h"
+
+namespace corral::run {
+
+struct Placement {
+  std::vector<sys::fs::path> groups;  // cgroups: one, or one of each v1 hierarchy
+  std::vector<int> cpus;              // ascending; empty: as inherited
+};
+
+// "0-3,8"; the error names what is wrong.
+Result<std::vector<int>> parse_cpus(std::string_view text);
+// "/sys/fs/cgroup/a", or several separated by ":".
+Result<std::vector<sys::fs::path>> parse_groups(std::string_view text);
+
+// Groups first: a cpuset would widen an affinity that was set before.
+Result<> place(pid_t pid, const Placement& placement);
+
+// Processes that the kernel has killed in these groups for lack of memory; 0 where it does not say.
+std::uint64_t oom_kills_of(const std::vector<sys::fs::path>& groups);
+// The same for the whole machine.
+std::uint64_t host_oom_kills();
+
+}  // namespace corral::run

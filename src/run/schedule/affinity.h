@@ -1,0 +1,33 @@
+// Affinity: the calling thread, and the processes that it starts, on some CPUs as long as this
+// lives.
+#pragma once
+
+#include <sched.h>
+
+#include <vector>
+
+namespace corral::run::schedule {
+
+class Affinity {
+ public:
+  // Empty: nothing changes. CPUs that may not be had change nothing either.
+  explicit Affinity(const std::vector<int>& cpus) {
+    if (cpus.empty() || ::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int cpu : cpus)
+      if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<unsigned>(cpu), &set);
+    changed_ = ::sched_setaffinity(0, sizeof set, &set) == 0;
+  }
+  ~Affinity() {
+    if (changed_) ::sched_setaffinity(0, sizeof before_, &before_);
+  }
+  Affinity(const Affinity&) = delete;
+  Affinity& operator=(const Affinity&) = delete;
+
+ private:
+  cpu_set_t before_{};
+  bool changed_ = false;
+};
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,141 @@
+#include "run/schedule/choose.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "core/sha256.h"
+#include "core/text.h"
+
+namespace corral::run::schedule {
+namespace {
+
+bool matches(const std::vector<std::string>& patterns, const plan::Workload& workload) {
+  const std::string full = workload.experiment + "/" + workload.name;
+  return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+    return glob_match(pattern, workload.name) || glob_match(pattern, full);
+  });
+}
+
+bool selected(const plan::Workload& workload, const Selection& selection) {
+  return (selection.only.empty() || matches(selection.only, workload)) &&
+         !matches(selection.skip, workload);
+}
+
+// Of the workload alone, whatever it waits for.
+Verdict own_verdict(const plan::Workload& workload, const Book& book, const Selection& selection,
+                    const Begun& begun) {
+  bool finished = true;
+  bool ended = true;
+  bool was_begun = true;
+  for (const plan::Row& row : workload.rows) {
+    const Standing standing = book.standing(row, workload.repetition);
+    finished = finished && standing == Standing::kFinished;
+    ended = ended && standing != Standing::kOpen;
+    was_begun = was_begun && begun.contains({row.key, workload.repetition});
+  }
+  if (finished) return Verdict::kFinished;
+  if (was_begun) return Verdict::kFailed;
+  if (!selected(workload, selection)) return Verdict::kNotSelected;
+  return ended && !selection.rerun ? Verdict::kFailed : Verdict::kRun;
+}
+
+// The same for everybody who has the seed, and for a workload whatever else the file holds.
+std::uint64_t place_of(const plan::Workload& workload, std::uint64_t seed) {
+  const Sha256 hash = sha256(fmt::format("{}\n{}", seed, workload_label(workload)));
+  return std::accumulate(hash.begin(), hash.begin() + 8, std::uint64_t{0},
+                         [](std::uint64_t sum, std::uint8_t byte) { return sum << 8 | byte; });
+}
+
+class Judge {
+ public:
+  Judge(const std::vector<plan::Workload>& workloads, std::vector<Verdict> own)
+      : workloads_(workloads), verdicts_(std::move(own)) {
+    for (std::size_t i = 0; i < workloads.size(); ++i)
+      by_name_[{workloads[i].experiment, workloads[i].name, workloads[i].repetition}] = i;
+  }
+
+  Choice judge(std::size_t index) {
+    Choice choice{.workload = index, .verdict = verdicts_[index], .reason = {}};
+    if (choice.verdict != Verdict::kRun) return choice;
+    for (const std::string& name : workloads_[index].after) {
+      const auto before = dependency(index, name);
+      if (!before) continue;  // the plan's check names it
+      const Verdict verdict = settled(*before);
+      if (verdict == Verdict::kFinished) continue;
+      const bool comes = verdict == Verdict::kRun || verdict == Verdict::kWaits;
+      choice.verdict = comes ? Verdict::kWaits : Verdict::kBlocked;
+      choice.reason = fmt::format("after {}, which {}", name, words(verdict));
+      if (!comes) break;
+    }
+    return choice;
+  }
+
+ private:
+  static std::string_view words(Verdict verdict) {
+    switch (verdict) {
+      case Verdict::kFailed:
+        return "failed";
+      case Verdict::kNotSelected:
+        return "is not selected";
+      case Verdict::kBlocked:
+        return "will not run";
+      default:
+        return "has not finished";
+    }
+  }
+  // The same repetition of it, or its last.
+  [[nodiscard]] std::optional<std::size_t> dependency(std::size_t of,
+                                                      const std::string& name) const {
+    const plan::Workload& workload = workloads_[of];
+    for (int repetition = workload.repetition; repetition >= 1; --repetition) {
+      const auto found = by_name_.find({workload.experiment, name, repetition});
+      if (found != by_name_.end()) return found->second;
+    }
+    return std::nullopt;
+  }
+  // Through chains; a workload that waits for itself is blocked.
+  Verdict settled(std::size_t index) {
+    const auto known = settled_.find(index);
+    if (known != settled_.end()) return known->second;
+    settled_[index] = Verdict::kBlocked;
+    return settled_[index] = judge(index).verdict;
+  }
+
+  const std::vector<plan::Workload>& workloads_;
+  std::vector<Verdict> verdicts_;
+  std::map<std::tuple<std::string, std::string, int>, std::size_t> by_name_;
+  std::map<std::size_t, Verdict> settled_;
+};
+
+}  // namespace
+
+std::string workload_label(const plan::Workload& workload) {
+  return workload.experiment + "/" + workload.recorded_name();
+}
+
+std::vector<Choice> judge(const std::vector<plan::Workload>& workloads, const Book& book,
+                          const Selection& selection, const Begun& begun) {
+  std::vector<Verdict> own;
+  own.reserve(workloads.size());
+  for (const plan::Workload& workload : workloads)
+    own.push_back(own_verdict(workload, book, selection, begun));
+  std::vector<std::size_t> order(workloads.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (selection.shuffle) {
+    std::vector<std::uint64_t> places;
+    places.reserve(workloads.size());
+    for (const plan::Workload& workload : workloads)
+      places.push_back(place_of(workload, *selection.shuffle));
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return places[i]; });
+  }
+  Judge judge(workloads, std::move(own));
+  std::vector<Choice> choices;
+  choices.reserve(order.size());
+  for (const std::size_t index : order) choices.push_back(judge.judge(index));
+  return choices;
+}
+
+}  // namespace corral::run::schedule

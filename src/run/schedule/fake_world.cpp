@@ -1,0 +1,190 @@
+#include "run/schedule/fake_world.h"
+
+#include <signal.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+
+namespace corral::run::schedule {
+namespace {
+
+Nanos seconds_of(const std::vector<std::string>& command, std::size_t word) {
+  const auto value = word < command.size() ? parse_int(command[word]) : std::nullopt;
+  return std::chrono::seconds(value.value_or(1));
+}
+
+std::string value_of(const std::vector<std::string>& arguments, const std::string& flag) {
+  const auto found = std::ranges::find(arguments, flag);
+  return found == arguments.end() ? std::string() : *(found + 1);
+}
+
+Event event_of(News news, const std::string& run) {
+  Event event;
+  event.news = news;
+  event.run = run;
+  return event;
+}
+
+}  // namespace
+
+void FakeWorld::at(Nanos when, std::function<void(std::vector<Event>&)> act) {
+  due_.emplace(now_ + when, std::move(act));
+}
+
+void FakeWorld::put(Nanos delay, Event event) {
+  at(delay, [event = std::move(event)](std::vector<Event>& events) { events.push_back(event); });
+}
+
+void FakeWorld::press_ctrl_c(Nanos when) {
+  Event event;
+  event.news = News::kSignal;
+  event.signal = SIGINT;
+  put(when, event);
+}
+
+FakeRun* FakeWorld::find(const std::string& id) {
+  const auto found = std::ranges::find(runs_, id, &FakeRun::id);
+  return found == runs_.end() ? nullptr : &*found;
+}
+
+int FakeWorld::starts_of(const std::string& name) const {
+  return static_cast<int>(std::ranges::count_if(
+      runs_, [&](const FakeRun& run) { return run.name == name && run.started; }));
+}
+
+Result<> FakeWorld::launch(const Order& order) {
+  const std::string adopted = value_of(order.arguments, "--adopt");
+  if (!adopted.empty()) {
+    FakeRun* run = find(adopted);
+    if (run == nullptr || run->end) return fail(Code::kNotFound, "it has ended");
+    run->adopted = true;
+    leave(run->id, {.outcome = "finished"}, seconds_of(run->command, 2));
+    return {};
+  }
+  const auto command = std::ranges::find(order.arguments, "--");
+  runs_.push_back({.id = order.run,
+                   .name = value_of(order.arguments, "--name"),
+                   .workload = value_of(order.arguments, "--workload"),
+                   .command = {command + 1, order.arguments.end()},
+                   .arguments = order.arguments,
+                   .told = {},
+                   .started_at = {},
+                   .end = {}});
+  const std::string& what = runs_.back().command[0];
+  if (what == "refuse") {
+    Event gone = event_of(News::kGone, order.run);
+    gone.exit_status = 127;
+    gone.words = "no such script";
+    put(std::chrono::milliseconds(20), gone);
+  } else if (!order.gated) {
+    gated_.push_back(order.run);
+    release();
+  } else if (what != "late") {
+    gated_.push_back(order.run);
+    put(std::chrono::milliseconds(50), event_of(News::kReady, order.run));
+  }
+  return {};
+}
+
+void FakeWorld::release() {
+  Nanos skew{0};
+  for (const std::string& id : gated_) {
+    FakeRun* run = find(id);
+    run->started = true;
+    run->started_at = now_ + skew;
+    Event started = event_of(News::kStarted, id);
+    started.started = run->started_at;
+    put(std::chrono::milliseconds(1), started);
+    plan_end(*run);
+    skew += std::chrono::milliseconds(1);
+  }
+  gated_.clear();
+}
+
+void FakeWorld::leave(const std::string& run, const End& end, Nanos delay) {
+  at(delay, [this, run, end](std::vector<Event>& events) {
+    FakeRun* known = find(run);
+    if (known->end) return;
+    known->end = end;
+    Event ended = event_of(News::kEnded, run);
+    ended.end = end;
+    events.push_back(ended);
+    events.push_back(event_of(News::kGone, run));
+  });
+}
+
+void FakeWorld::plan_end(FakeRun& run) {
+  const std::string& what = run.command[0];
+  const Nanos time = seconds_of(run.command, 1);
+  if (what == "finish") leave(run.id, {.outcome = "finished"}, time);
+  if (what == "fail")
+    leave(run.id, {.outcome = "failed", .reason = "exit status 1", .tail = {"Traceback", "Error"}},
+          time);
+  if (what == "oom") leave(run.id, {.outcome = "out-of-memory"}, time);
+  if (what == "vanish") {
+    Event gone = event_of(News::kGone, run.id);
+    gone.exit_status = 137;
+    put(time, gone);
+  }
+}
+
+void FakeWorld::abandon() {
+  for (const std::string& id : gated_) put(Nanos(1000), event_of(News::kGone, id));
+  gated_.clear();
+}
+
+void FakeWorld::signal(const std::string& run, int) {
+  FakeRun* known = find(run);
+  if (known->started) leave(run, {.outcome = "interrupted"}, std::chrono::milliseconds(100));
+  if (!known->started && !std::ranges::count(gated_, run))
+    put(std::chrono::milliseconds(1), event_of(News::kGone, run));
+}
+
+void FakeWorld::stop(const std::string& run, const std::string& reason) {
+  leave(run, {.outcome = "stopped", .reason = reason}, std::chrono::milliseconds(100));
+}
+
+void FakeWorld::tell(const std::string& run, const plan::Pairs& tags) {
+  FakeRun* known = find(run);
+  known->told.insert(known->told.end(), tags.begin(), tags.end());
+}
+
+std::vector<Event> FakeWorld::wait(std::optional<BootTime> deadline) {
+  std::vector<Event> events;
+  while (events.empty() && !due_.empty() && (!deadline || due_.begin()->first <= *deadline)) {
+    const auto first = due_.begin();
+    now_ = std::max(now_, first->first);
+    const auto act = first->second;
+    due_.erase(first);
+    act(events);
+  }
+  if (events.empty() && deadline) now_ = std::max(now_, *deadline);
+  if (events.empty() && !deadline) throw std::logic_error("it would sleep for ever");
+  if (crash_after_ >= 0 && --crash_after_ < 0) throw Crash();
+  return events;
+}
+
+void FakeWorld::outlive() {
+  for (const std::string& id : gated_) {
+    const Json word = Json::Object{{"outcome", "not-started"}, {"reason", "the scheduler is gone"}};
+    std::ignore = sys::replace_file(last_words_ / (id + ".json"), word.dump());
+  }
+  gated_.clear();
+  crash_after_ = -1;
+  std::vector<Event> nobody_hears;
+  while (!due_.empty()) {
+    const auto first = due_.begin();
+    now_ = std::max(now_, first->first);
+    const auto act = first->second;
+    due_.erase(first);
+    act(nobody_hears);
+  }
+  for (const FakeRun& run : runs_) {
+    if (!run.started || !run.end) continue;
+    const Json word = Json::Object{{"outcome", run.end->outcome}, {"reason", run.end->reason}};
+    std::ignore = sys::replace_file(last_words_ / (run.id + ".json"), word.dump());
+  }
+}
+
+}  // namespace corral::run::schedule

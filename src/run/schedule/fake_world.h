@@ -1,0 +1,93 @@
+// FakeWorld: a machine on which a scheduler runs its plan without processes and without waiting.
+//
+// A run's command says what it does: "finish 5", "fail 3", "oom 3", "refuse" (cannot start), "late"
+// (never ready), "vanish 3 10" (its supervisor is killed after 3 s, the command ends after 10).
+// Runs outlive a scheduler that crashes, as supervisors do.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "run/schedule/launcher.h"
+#include "run/schedule/machine.h"
+#include "run/schedule/recovery.h"
+
+namespace corral::run::schedule {
+
+struct Crash {};  // thrown where a scheduler is killed
+
+struct FakeRun {
+  std::string id, name, workload;
+  std::vector<std::string> command;
+  std::vector<std::string> arguments;
+  plan::Pairs told;
+  bool started = false;
+  bool adopted = false;
+  BootTime started_at;
+  std::optional<End> end;
+};
+
+class FakeWorld : public Launcher {
+ public:
+  explicit FakeWorld(std::filesystem::path last_words) : last_words_(std::move(last_words)) {}
+
+  Result<> launch(const Order& order) override;
+  void release() override;
+  void abandon() override;
+  Result<> follow(const std::string&, const sys::ProcessIdentity&) override {
+    return fail(Code::kNotFound, "nobody there");
+  }
+  void signal(const std::string& run, int) override;
+  void stop(const std::string& run, const std::string& reason) override;
+  void tell(const std::string& run, const plan::Pairs& tags) override;
+  std::vector<Event> wait(std::optional<BootTime> deadline) override;
+  BootTime now() override { return now_; }
+
+  // Something that a person or another program does at that time.
+  void at(Nanos when, std::function<void(std::vector<Event>&)> act);
+  void press_ctrl_c(Nanos when);
+  // The scheduler is killed once so many events were handed over; runs that have started go on to
+  // their end and leave their last words, the others give up.
+  void crash_after(int events) { crash_after_ = events; }
+  void outlive();
+
+  [[nodiscard]] const std::vector<FakeRun>& runs() const { return runs_; }
+  [[nodiscard]] int starts_of(const std::string& name) const;
+
+ private:
+  FakeRun* find(const std::string& id);
+  void plan_end(FakeRun& run);
+  void put(Nanos delay, Event event);
+  void leave(const std::string& run, const End& end, Nanos delay);
+  std::filesystem::path last_words_;
+  BootTime now_{std::chrono::hours(1)};
+  std::multimap<BootTime, std::function<void(std::vector<Event>&)>> due_;
+  std::vector<FakeRun> runs_;
+  std::vector<std::string> gated_;
+  int crash_after_ = -1;
+};
+
+class FakeMachine : public Machine {
+ public:
+  Result<std::vector<std::string>> changes(const plan::Workload& workload) override {
+    return std::vector<std::string>{"group for " + workload.name};
+  }
+  Result<std::vector<collocate::Seat>> set(const plan::Workload& workload) override {
+    if (workload.name == refused) return fail(Code::kUnprocessable, "GPU 0 is too small");
+    if (taken-- > 0) return fail(Code::kUnavailable, "GPU 0 is taken by other.csv");
+    ++sets;
+    return std::vector<collocate::Seat>(workload.rows.size());
+  }
+  Result<> clear() override {
+    ++clears;
+    return {};
+  }
+  std::string refused;
+  int taken = 0;  // so often another scheduler has a device
+  int sets = 0;
+  int clears = 0;
+};
+
+}  // namespace corral::run::schedule

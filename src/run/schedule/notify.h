@@ -1,0 +1,41 @@
+// Notifier: tells a command or a web address of failures and of a plan's end. A thread of its own;
+// nothing it meets fails or holds up the plan.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/result.h"
+#include "core/time.h"
+
+namespace corral::run::schedule {
+
+// "http://…" or "https://…" takes the text as the body of a POST; everything else is a command for
+// /bin/sh, which takes it as standard input. Ends after `limit`.
+Result<> send_notice(const std::string& target, const std::string& text, Nanos limit);
+
+class Notifier {
+ public:
+  // `say` is called from the notifier's thread.
+  Notifier(std::string target, std::function<void(const std::string&)> say);
+  // Waits for what is on its way, a limit each.
+  ~Notifier();
+  Notifier(const Notifier&) = delete;
+  Notifier& operator=(const Notifier&) = delete;
+  void send(std::string text);
+
+ private:
+  void loop(const std::stop_token& stop);
+  std::string target_;
+  std::function<void(const std::string&)> say_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<std::string> waiting_;
+  std::jthread thread_;
+};
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,296 @@
+// The scheduler's pure parts, and its small ones.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+
+#include "run/schedule/choose.h"
+#include "run/schedule/dry_run.h"
+#include "run/schedule/notice_text.h"
+#include "run/schedule/notify.h"
+#include "run/schedule/plan_journal.h"
+#include "run/schedule/progress.h"
+#include "run/schedule/quiet.h"
+#include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/until.h"
+
+namespace corral::run::schedule {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+plan::Row row_of(const std::string& key, const std::string& status = "") {
+  plan::Row row;
+  row.key = key;
+  row.status = status;
+  row.command = {"train.py", "--epochs", "3"};
+  return row;
+}
+
+plan::Workload workload_of(const std::string& name, std::vector<plan::Row> rows) {
+  return {.experiment = "E", .name = name, .rows = std::move(rows), .after = {}};
+}
+
+std::vector<Verdict> verdicts(const std::vector<Choice>& choices) {
+  std::vector<Verdict> found;
+  for (const Choice& choice : choices) found.push_back(choice.verdict);
+  return found;
+}
+
+TEST(Choose, SkipsAsRadtDoes) {
+  const std::vector<plan::Workload> workloads = {
+      workload_of("1", {row_of("a", "FINISHED x"), row_of("b", "FINISHED y")}),
+      workload_of("2", {row_of("c", "FINISHED x"), row_of("d", "FAILED y")}),
+      workload_of("3", {row_of("e", "FINISHED x"), row_of("f")}),
+      workload_of("4", {row_of("g", "RUNNING")}),
+  };
+  using enum Verdict;
+  EXPECT_EQ(verdicts(judge(workloads, {}, {}, {})),
+            (std::vector<Verdict>{kFinished, kFailed, kRun, kRun}));
+  EXPECT_EQ(
+      verdicts(judge(workloads, {}, {.rerun = true, .only = {}, .skip = {}, .shuffle = {}}, {})),
+      (std::vector<Verdict>{kFinished, kRun, kRun, kRun}));
+}
+
+TEST(Choose, WaitsForWhatComesBeforeAndSaysWhatWillNot) {
+  auto train = workload_of("train", {row_of("t")});
+  train.after = {"prepare"};
+  auto infer = workload_of("infer", {row_of("i")});
+  infer.after = {"train"};
+  auto prepare = workload_of("prepare", {row_of("p")});
+  using enum Verdict;
+  EXPECT_EQ(verdicts(judge({train, infer, prepare}, {}, {}, {})),
+            (std::vector<Verdict>{kWaits, kWaits, kRun}));
+  prepare.rows[0].status = "FAILED";
+  const auto choices = judge({train, infer, prepare}, {}, {}, {});
+  EXPECT_EQ(verdicts(choices), (std::vector<Verdict>{kBlocked, kBlocked, kFailed}));
+  EXPECT_EQ(choices[0].reason, "after prepare, which failed");
+  EXPECT_EQ(choices[1].reason, "after train, which will not run");
+  const Selection only{.rerun = false, .only = {"train"}, .skip = {}, .shuffle = {}};
+  prepare.rows[0].status = "";
+  EXPECT_EQ(judge({train, prepare}, {}, only, {})[0].reason,
+            "after prepare, which is not selected");
+}
+
+TEST(Choose, WhoWaitsForItselfNeverRuns) {
+  auto a = workload_of("a", {row_of("a")});
+  auto b = workload_of("b", {row_of("b")});
+  a.after = {"b"};
+  b.after = {"a"};
+  EXPECT_EQ(verdicts(judge({a, b}, {}, {}, {})),
+            (std::vector<Verdict>{Verdict::kBlocked, Verdict::kBlocked}));
+}
+
+// Any plan: every workload is chosen once, each after those that it waits for, in a shuffle's order
+// that does not depend on what else is there.
+TEST(Choose, RunsEveryWorkloadOnceAndInOrder) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<plan::Workload> workloads;
+    for (int i = 0; i < 15; ++i) {
+      workloads.push_back(workload_of(std::to_string(i), {row_of("k" + std::to_string(i))}));
+      // Earlier and later ones, never in a circle: by a rank of its own.
+      for (int j = 0; j < 15; ++j)
+        if ((j * 7) % 15 < (i * 7) % 15 && random() % 8 == 0)
+          workloads.back().after.push_back(std::to_string(j));
+    }
+    Selection selection;
+    if (seed % 2 == 1) selection.shuffle = seed;
+    Book book;
+    Begun begun;
+    std::vector<std::string> order;
+    for (;;) {
+      const auto choices = judge(workloads, book, selection, begun);
+      const auto next = std::ranges::find(choices, Verdict::kRun, &Choice::verdict);
+      if (next == choices.end()) break;
+      const plan::Workload& workload = workloads[next->workload];
+      for (const std::string& before : workload.after)
+        EXPECT_NE(std::ranges::find(order, before), order.end());
+      order.push_back(workload.name);
+      const std::string& key = workload.rows[0].key;
+      book.apply(Json::Object{
+          {"begin", Json::Array{Json::Object{{"key", key}, {"run", "r" + key}, {"name", "n"}}}}});
+      book.apply(Json::Object{{"end", "r" + key}, {"outcome", "finished"}});
+      begun.insert({key, 1});
+    }
+    EXPECT_EQ(order.size(), workloads.size());
+    std::ranges::sort(order);
+    EXPECT_EQ(std::ranges::unique(order).begin(), order.end());
+  }
+}
+
+TEST(Book, AClearedStatusCountsOnlyOnceItWasWritten) {
+  Book book;
+  book.apply(*Json::parse(R"({"begin":[{"key":"a","repetition":1,"run":"1","name":"n"}]})"));
+  book.apply(*Json::parse(R"({"end":"1","outcome":"finished"})"));
+  EXPECT_EQ(book.standing(row_of("a"), 1), Standing::kFinished) << "killed before the file had it";
+  book.apply(*Json::parse(R"({"write":"a","status":"FINISHED n"})"));
+  EXPECT_EQ(book.standing(row_of("a"), 1), Standing::kFinished);
+  book.apply(*Json::parse(R"({"written":"a"})"));
+  EXPECT_EQ(book.standing(row_of("a"), 1), Standing::kOpen);
+  EXPECT_TRUE(book.overruled(row_of("a")));
+  EXPECT_EQ(book.standing(row_of("a", "FINISHED n"), 1), Standing::kFinished);
+}
+
+TEST(Book, SeveralRepetitionsAreFinishedTogether) {
+  Book book;
+  book.apply(*Json::parse(R"({"begin":[{"key":"a","repetition":1,"run":"1","name":"n"}]})"));
+  EXPECT_EQ(book.cells(row_of("a"), 2)->status, "RUNNING");
+  book.apply(*Json::parse(R"({"end":"1","outcome":"finished"})"));
+  EXPECT_EQ(book.cells(row_of("a"), 2)->status, "RUNNING 1 of 2 done");
+  book.apply(*Json::parse(R"({"begin":[{"key":"a","repetition":2,"run":"2","name":"n"}]})"));
+  book.apply(*Json::parse(R"({"end":"2","outcome":"failed","reason":"exit\nstatus 1"})"));
+  EXPECT_EQ(book.cells(row_of("a"), 2)->status, "FAILED failed n: exit status 1");
+  EXPECT_EQ(book.cells(row_of("a"), 2)->run, "2");
+}
+
+TEST(PlanJournal, ATornLastLineCountsForNothing) {
+  std::string pattern = testing::TempDir() + "corral-journal-XXXXXX";
+  const std::filesystem::path home = ::mkdtemp(pattern.data());
+  {
+    auto journal = PlanJournal::open(home);
+    ASSERT_TRUE(journal->begin({{.key = "a", .run = "1", .name = "n", .end = {}}}).has_value());
+    ASSERT_TRUE(journal->ended("1", {.outcome = "failed", .tail = {"x"}}).has_value());
+  }
+  std::ofstream(home / "journal", std::ios::app) << R"({"begin":[{"key":"b","ru)";
+  {
+    auto journal = PlanJournal::open(home);
+    EXPECT_EQ(journal->book().latest("b", 1), nullptr);
+    EXPECT_EQ(journal->book().latest("a", 1)->end->tail, std::vector<std::string>{"x"});
+    ASSERT_TRUE(journal->begin({{.key = "c", .run = "2", .name = "n", .end = {}}}).has_value());
+  }
+  EXPECT_NE(PlanJournal::read(home)->latest("c", 1), nullptr);
+  std::filesystem::remove_all(home);
+}
+
+TEST(SupervisorArguments, ARowsWishes) {
+  plan::Row row = row_of("key");
+  row.letter = "0_A";
+  row.collocation = "3g.20gb";
+  row.share.devices = {"0"};
+  row.share.sharing = plan::Sharing::kMig;
+  row.share.profile = "3g.20gb";
+  row.limits = {.max_time = seconds(90), .max_epochs = 5, .max_steps = {}};
+  row.env = {{"A", "row"}};
+  row.environment = "venv=env";
+  plan::Workload workload = workload_of("7", {row});
+  workload.repetition = 2;
+  workload.repetitions = 3;
+  collocate::Seat seat;
+  seat.environment = {"A=seat"};
+  seat.cpus = {0, 1, 2, 5};
+  seat.cgroup = "/g";
+  seat.places = {{.device = "GPU-1", .instance = "MIG-2", .profile = "3g.20gb"}};
+  const PlanFacts plan{.id = "p", .file = "plan.csv", .directory = "/plans"};
+  const Order order = order_of(plan, {workload, row, seat, "id", "parent"});
+  const std::string words = shell_words(order.arguments);
+  for (const char* part :
+       {"--workload '7#2'", "--name '(7#2 0_A) train'", "--environment venv=env",
+        "--affinity 0-2,5", "--cgroup /g", "--max-time 90000ms", "--max-epochs 5",
+        "--tag mlflow.parentRunId=parent", "--tag corral.cpus=0-2,5",
+        R"(--tag 'corral.devices=[{"device":"GPU-1","instance":"MIG-2","profile":"3g.20gb"}]')",
+        "-- train.py --epochs 3"})
+    EXPECT_NE(words.find(part), std::string::npos) << part << " in " << words;
+  EXPECT_EQ(order.environment,
+            (std::vector<std::string>{"A=seat", "RADT_PRESENT=True", "RADT_RUN_ID=id", "A=row"}));
+}
+
+TEST(DryRun, WordsAsAShellReadsThem) {
+  EXPECT_EQ(shell_words({"a", "b c", "it's", ""}), "a 'b c' 'it'\\''s' ''");
+}
+
+TEST(Progress, FitsTheTerminal) {
+  ProgressView view{
+      .counts = {.waiting = 2, .running = 1, .finished = 3, .failed = 1},
+      .now = "E/7",
+      .remaining = minutes(90),
+      .runs = {{.name = "(7 0_A) träin", .state = "running", .elapsed = seconds(75)}}};
+  EXPECT_EQ(progress_lines(view, 99),
+            (std::vector<std::string>{"4 of 7 runs done, 1 failed · E/7 · about 1:30:00 left",
+                                      "  running      (7 0_A) träin  1:15"}));
+  for (const std::string& line : progress_lines(view, 24)) EXPECT_LE(line.size(), 26U);
+  EXPECT_EQ(progress_lines(view, 25)[1], "  running      (7 0_A) tr");
+  view.runs.resize(40);
+  EXPECT_EQ(progress_lines(view, 99).size(), 14U);
+}
+
+TEST(Progress, EstimatesFromWhatItHasSeen) {
+  EXPECT_FALSE(estimate(Nanos(0), 0, 5).has_value());
+  EXPECT_EQ(estimate(seconds(30), 3, 4), Nanos(seconds(40)));
+}
+
+TEST(Until, TimesAndDurations) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  const UtcTime now(hours(24 * 20000) + hours(12));  // noon of 2024-10-04
+  EXPECT_EQ(parse_until("18:30", now), now + hours(6) + minutes(30));
+  EXPECT_EQ(parse_until("09:00", now), now + hours(21));
+  EXPECT_EQ(parse_until("2024-10-05 13:00", now), now + hours(25));
+  EXPECT_EQ(parse_until("2024-10-05T13:00:01", now), now + hours(25) + seconds(1));
+  EXPECT_EQ(parse_until("90m", now), now + minutes(90));
+  EXPECT_FALSE(parse_until("yesterday", now).has_value());
+  EXPECT_FALSE(parse_until("25:99", now).has_value());
+}
+
+TEST(Quiet, SaysWhatDisturbs) {
+  EXPECT_TRUE(disturbances({.busy_cpus = 0.3, .cpus = 8, .devices = {}}).empty());
+  const auto found = disturbances({.busy_cpus = 2.5,
+                                   .cpus = 8,
+                                   .devices = {{.name = "GPU 0", .celsius = 84, .processes = 1},
+                                               {.name = "GPU 1", .celsius = 40}}});
+  EXPECT_EQ(found, (std::vector<std::string>{"other processes use 2.5 of 8 CPUs", "GPU 0 is 84 C",
+                                             "1 other process on GPU 0"}));
+}
+
+TEST(Quiet, CountsBusyTime) {
+  EXPECT_EQ(busy_ticks("cpu  100 50 30 9000 10 2 3 0 0 0\ncpu0 1 1 1 1 1 1 1\n"), 135);
+  EXPECT_EQ(busy_ticks(""), 0);
+}
+
+TEST(Notify, ACommandGetsTheTextAndIsEndedInTime) {
+  std::string pattern = testing::TempDir() + "corral-notify-XXXXXX";
+  const std::filesystem::path home = ::mkdtemp(pattern.data());
+  EXPECT_TRUE(
+      send_notice("cat > '" + (home / "told").string() + "'", "{}", seconds(10)).has_value());
+  std::string told;
+  std::getline(std::ifstream(home / "told"), told);
+  EXPECT_EQ(told, "{}");
+  EXPECT_EQ(send_notice("exit 3", "", seconds(10)).error().message, "exit status 3");
+  EXPECT_EQ(send_notice("sleep 60", "", std::chrono::milliseconds(50)).error().message,
+            "it took too long and was ended");
+  EXPECT_FALSE(send_notice("http://127.0.0.1:9/x", "", seconds(1)).has_value());
+  std::filesystem::remove_all(home);
+}
+
+TEST(Notify, SendsWhatWaitsBeforeItEnds) {
+  std::string pattern = testing::TempDir() + "corral-notify-XXXXXX";
+  const std::filesystem::path home = ::mkdtemp(pattern.data());
+  {
+    Notifier notifier("cat >> '" + (home / "told").string() + "'", [](const std::string&) {});
+    for (const char* text : {"1", "2", "3"}) notifier.send(text);
+  }
+  std::string told;
+  std::getline(std::ifstream(home / "told"), told);
+  EXPECT_EQ(told, "123");
+  std::filesystem::remove_all(home);
+}
+
+TEST(Notices, SayWhatFailed) {
+  const PlanFacts plan{.id = "p", .file = "plan.csv", .directory = "/"};
+  const PlanDocument document("plan.csv", "h");
+  Member member{.row = row_of("a"), .run = "1", .name = "n"};
+  member.end = End{.outcome = "failed", .reason = "exit status 1", .tail = {"x"}};
+  const auto text = failure_notice({plan, "http://h:1", document}, workload_of("7", {}), {member});
+  EXPECT_EQ(
+      text,
+      R"x({"event":"failed","plan":"p","file":"plan.csv","url":"http://h:1/plans/p",)x"
+      R"x("workload":"E/7","runs":[{"name":"n","run":"1","outcome":"failed",)x"
+      R"x("reason":"exit status 1","tail":["x"]}],"text":"plan.csv: n: failed (exit status 1)"})x");
+}
+
+}  // namespace
+}  // namespace corral::run::schedule

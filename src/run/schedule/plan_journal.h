@@ -1,0 +1,52 @@
+// PlanJournal: what happened to a plan's runs, durable before anybody relies on it.
+//
+//   <state>/plans/<plan id>/journal   a JSON line each, appended and synced:
+//     {"begin": [{"key", "repetition", "run", "name"}]}   the runs of a workload, before they start
+//     {"started": run}
+//     {"end": run, "outcome", "reason", "tail"}
+//     {"write": key, "status"}, {"written": key}   a row's Status in the file, before and after
+//     {"forget": key}   a person has changed the row's Status: what was before no longer counts
+//   <state>/plans/<plan id>/lock      flock: held by the plan's scheduler, and says who that is
+//
+// A last line that is torn counts for nothing. One thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "run/schedule/book.h"
+#include "sys/fd.h"
+#include "sys/file.h"
+
+namespace corral::run::schedule {
+
+namespace fs = std::filesystem;
+
+class PlanJournal {
+ public:
+  // Reads what is there; makes the directory when missing. The lock is the caller's (plan_lock.h).
+  static Result<PlanJournal> open(const fs::path& directory);
+
+  // The same without making or locking anything.
+  static Result<Book> read(const fs::path& directory);
+
+  [[nodiscard]] const Book& book() const { return book_; }
+
+  // Durable before they return.
+  Result<> begin(const std::vector<Attempt>& attempts);
+  Result<> ended(const std::string& run, const End& end);
+  Result<> forget(const std::string& key);
+  Result<> writing(const std::vector<std::pair<std::string, std::string>>& key_and_status);
+  // Not synced: what is lost of these is found out again.
+  Result<> started(const std::string& run);
+  Result<> written(const std::vector<std::string>& keys);
+
+ private:
+  explicit PlanJournal(sys::Fd file) : file_(std::move(file)) {}
+  Result<> append(std::span<const Json> lines, bool sync);
+  sys::Fd file_;
+  Book book_;
+};
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,36 @@
+#include "run/schedule/plan_lock.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "sys/socket.h"
+
+namespace corral::run::schedule {
+namespace {
+
+std::string holder_of(const std::filesystem::path& path) {
+  const auto text = sys::read_file(path, 4096);
+  const auto json = text ? Json::parse(*text) : Result<Json>(Json());
+  if (!json || json->as_object() == nullptr) return "another scheduler";
+  return fmt::format("process {} on {}, since {}", json->get_int("pid"), json->get_string("host"),
+                     json->get_string("since"));
+}
+
+}  // namespace
+
+Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime now) {
+  TRY(sys::make_directories(directory, 0700));
+  const std::filesystem::path path = directory / "lock";
+  auto file = sys::try_lock_file(path);
+  if (!file && file.error().code == Code::kUnavailable)
+    return fail(Code::kUnavailable, "the plan is being run by " + holder_of(path));
+  if (!file) return tl::unexpected(file.error());
+  const Json holder = Json::Object{
+      {"pid", std::int64_t{::getpid()}}, {"host", sys::host_name()}, {"since", iso_utc(now)}};
+  const std::string text = holder.dump() + "\n";
+  if (::ftruncate(file->get(), 0) == 0) TRY(sys::write_all(file->get(), text));
+  return PlanLock(std::move(*file));
+}
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,22 @@
+// PlanLock: one scheduler per plan. The kernel lets go of it when its holder is gone, however that
+// came; the file says who holds it.
+#pragma once
+
+#include "core/result.h"
+#include "core/time.h"
+#include "sys/fd.h"
+#include "sys/file.h"
+
+namespace corral::run::schedule {
+
+class PlanLock {
+ public:
+  // kUnavailable names the scheduler that runs the plan: process, host, since when.
+  static Result<PlanLock> take(const std::filesystem::path& directory, UtcTime now);
+
+ private:
+  explicit PlanLock(sys::Fd file) : file_(std::move(file)) {}
+  sys::Fd file_;
+};
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,83 @@
+#include "run/schedule/plan_reporter.h"
+
+#include <pthread.h>
+
+#include <chrono>
+
+namespace corral::run::schedule {
+namespace {
+
+constexpr Nanos kStart{std::chrono::seconds(2)};  // of a server that has to be started
+constexpr Nanos kAnswer{std::chrono::seconds(10)};
+constexpr auto kPause = std::chrono::milliseconds(500);  // between two documents
+constexpr auto kRetry = std::chrono::seconds(5);
+constexpr auto kLast = std::chrono::seconds(3);  // for the last one, at the end
+
+}  // namespace
+
+PlanReporter::PlanReporter(upload::LinkOptions link, std::string plan_id)
+    : link_(std::move(link)), path_("/api/corral/v1/plans/" + std::move(plan_id)) {
+  thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+}
+
+PlanReporter::~PlanReporter() {
+  {
+    std::unique_lock lock(mutex_);
+    closing_ = true;
+    wake_.notify_all();
+    wake_.wait_for(lock, kLast, [this] { return !next_ && !busy_; });
+  }
+  thread_.request_stop();
+}
+
+void PlanReporter::submit(std::string document) {
+  {
+    const std::scoped_lock lock(mutex_);
+    next_ = std::move(document);
+  }
+  wake_.notify_all();
+}
+
+std::string PlanReporter::url() {
+  const std::scoped_lock lock(mutex_);
+  return url_;
+}
+
+bool PlanReporter::send(const std::string& document) {
+  const auto server = link_.connect(kStart);
+  if (!server || (*server)->http() == nullptr) return false;
+  {
+    const std::scoped_lock lock(mutex_);
+    url_ = link_.url();
+  }
+  const auto reply = (*server)->http()->send(
+      {.method = "PUT", .path = path_, .body = document, .timeout = kAnswer});
+  if (!reply) link_.drop();
+  // What a server refuses it will refuse again.
+  return reply && reply->status < 500;
+}
+
+void PlanReporter::loop(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "corral-plan");
+  std::unique_lock lock(mutex_);
+  while (wake_.wait(lock, stop, [this] { return next_.has_value(); })) {
+    const std::string document = std::move(*next_);
+    next_.reset();
+    busy_ = true;
+    lock.unlock();
+    const bool sent = send(document);
+    lock.lock();
+    busy_ = false;
+    if (!sent && !next_) next_ = document;
+    wake_.notify_all();
+    const auto closing = [this] { return closing_; };
+    if (sent) {
+      wake_.wait_for(lock, stop, kPause, closing);
+    } else {
+      wake_.wait_for(lock, stop, kRetry, closing);
+    }
+    if (stop.stop_requested()) return;
+  }
+}
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,42 @@
+// PlanReporter: brings the plan's document to the server. A thread of its own, so that a server
+// that is slow or away never holds the plan up; the newest document counts, older ones are skipped.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "core/time.h"
+#include "upload/server_link.h"
+
+namespace corral::run::schedule {
+
+class PlanReporter {
+ public:
+  PlanReporter(upload::LinkOptions link, std::string plan_id);
+  // Waits a little for the last document to arrive.
+  ~PlanReporter();
+  PlanReporter(const PlanReporter&) = delete;
+  PlanReporter& operator=(const PlanReporter&) = delete;
+  void submit(std::string document);
+  // Base URL of the server, once it has answered.
+  [[nodiscard]] std::string url();
+
+ private:
+  void loop(const std::stop_token& stop);
+  bool send(const std::string& document);
+  upload::ServerLink link_;
+  std::string path_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::optional<std::string> next_;
+  std::string url_;
+  bool busy_ = false;
+  bool closing_ = false;  // pauses end
+  std::jthread thread_;
+};
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,144 @@
+#include "run/schedule/plan_view.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "run/schedule/progress.h"
+#include "sys/clock.h"
+#include "sys/socket.h"
+
+namespace corral::run::schedule {
+namespace {
+
+constexpr Nanos kRedraw{std::chrono::seconds(1)};
+constexpr Nanos kReport{std::chrono::milliseconds(500)};
+
+}  // namespace
+
+PlanView::PlanView(const ScheduleOptions& options, Launcher& launcher, PlanJournal& journal)
+    : launcher_(launcher),
+      console_(options.quiet),
+      document_(options.plan.file, sys::host_name()),
+      projection_(options.file, journal, [this](const std::string& line) { warn(line); }),
+      plan_id_(options.plan.id) {
+  if (options.server) reporter_ = std::make_unique<PlanReporter>(*options.server, options.plan.id);
+}
+
+void PlanView::fill(const std::vector<plan::Workload>& workloads,
+                    const std::vector<Choice>& choices) {
+  document_.fill(workloads, projection_.journal().book(), choices);
+  unreported_ = true;
+}
+
+void PlanView::set_message(const std::string& message) {
+  if (message == document_.message()) return;
+  document_.set_message(message);
+  if (!message.empty() && !console_.live()) console_.say(message);
+  unreported_ = true;
+}
+
+void PlanView::set_end(const std::string& state, const std::string& words) {
+  document_.set_state(state);
+  document_.set_message(words);
+  console_.draw({});
+  console_.say(words);
+  unreported_ = true;
+}
+
+void PlanView::begin_workload(const plan::Workload& workload) {
+  running_ = workload_label(workload);
+  members_.clear();
+  workload_began_ = launcher_.now();
+}
+
+void PlanView::end_workload() {
+  running_.clear();
+  members_.clear();
+  workload_began_.reset();
+}
+
+void PlanView::changed(const Member& member) {
+  document_.update(member);
+  projection_.touch(member.row.key);
+  unreported_ = true;
+  const auto same = std::ranges::find_if(members_, [&](const Member& m) {
+    return m.row.key == member.row.key && m.repetition == member.repetition;
+  });
+  if (same != members_.end()) {
+    *same = member;
+  } else {
+    members_.push_back(member);
+  }
+  announce(member);
+}
+
+// A line that stays: starts where nothing is drawn, and what went wrong everywhere.
+void PlanView::announce(const Member& member) {
+  const auto counts = document_.counts();
+  const std::string place =
+      fmt::format("[{}/{}] ", counts.finished + counts.failed,
+                  counts.waiting + counts.running + counts.finished + counts.failed);
+  if (member.over()) {
+    const bool failed = standing_of(member.end->outcome) == Standing::kFailed;
+    std::string line = place + member.name + ": " + member.end->outcome;
+    if (!member.end->reason.empty()) line += " (" + member.end->reason + ")";
+    if (member.started && member.ended)
+      line += " after " + human_duration(*member.ended - *member.started);
+    if (failed) {
+      console_.warn(line);
+      for (const std::string& text : member.end->tail) console_.warn("    " + text);
+    } else {
+      console_.say(line);
+    }
+  } else if (member.stage == Member::Stage::kRunning && !console_.live()) {
+    console_.say(place + member.name + ": running");
+  }
+}
+
+void PlanView::draw(BootTime now) {
+  if (!console_.live()) return;
+  ProgressView view{.counts = document_.counts(),
+                    .now = document_.message(),
+                    .remaining = remaining_,
+                    .runs = {}};
+  if (!running_.empty()) view.now = running_;
+  for (const Member& member : members_) {
+    ProgressRun run{.name = member.name, .state = member.state(), .elapsed = {}};
+    if (member.started) run.elapsed = member.ended.value_or(now) - *member.started;
+    view.runs.push_back(std::move(run));
+  }
+  console_.draw(progress_lines(view, Console::width()));
+}
+
+void PlanView::report(BootTime now) {
+  if (reporter_ == nullptr || !unreported_ || now < next_report_) return;
+  unreported_ = false;
+  next_report_ = now + kReport;
+  reporter_->submit(document_.json(sys::utc_now()));
+  if (announced_) return;
+  const std::string url = reporter_->url();
+  announced_ = !url.empty();
+  if (announced_) console_.say(url + "/plans/" + plan_id_);
+}
+
+void PlanView::tick(BootTime now) {
+  projection_.flush();
+  report(now);
+  draw(now);
+}
+
+std::optional<BootTime> PlanView::wake_at() {
+  std::optional<BootTime> at;
+  if (console_.live() && workload_began_) at = launcher_.now() + kRedraw;
+  if (reporter_ != nullptr && unreported_ && (!at || next_report_ < *at)) at = next_report_;
+  return at;
+}
+
+void PlanView::flush() {
+  projection_.flush();
+  next_report_ = {};
+  report(launcher_.now());
+}
+
+}  // namespace corral::run::schedule

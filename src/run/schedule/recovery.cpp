@@ -1,0 +1,53 @@
+#include "run/schedule/recovery.h"
+
+#include "run/schedule/supervisor_launcher.h"
+#include "spool/run_directory.h"
+
+namespace corral::run::schedule {
+namespace {
+
+constexpr std::string_view kSchedulerGone =
+    "the scheduler is gone";  // as run/supervisor.cpp says it
+
+std::optional<spool::Manifest> manifest_of(const std::string& run, const RecoveryPlaces& places) {
+  for (const auto& root : places.spool_roots) {
+    const auto text = sys::read_file(root / run / "manifest.json");
+    auto manifest =
+        text ? spool::parse_manifest(*text) : Result<spool::Manifest>(fail(Code::kNotFound, ""));
+    if (manifest) return std::move(*manifest);
+  }
+  return std::nullopt;
+}
+
+Remains ended(std::string outcome, std::string reason) {
+  return {.kind = Remains::Kind::kEnded,
+          .end = {.outcome = std::move(outcome), .reason = std::move(reason)}};
+}
+
+}  // namespace
+
+Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {
+  // Looked for first and last: a supervisor leaves its word before it goes.
+  const auto word = [&]() -> std::optional<Remains> {
+    const auto end = last_word_of(places.last_words, attempt.run);
+    if (!end) return std::nullopt;
+    return Remains{
+        .kind = Remains::Kind::kEnded, .end = *end, .own_fault = end->reason != kSchedulerGone};
+  };
+  if (auto end = word()) return *end;
+  const auto manifest = manifest_of(attempt.run, places);
+  const bool started = attempt.started || (manifest && manifest->child);
+  if (manifest && sys::is_alive(manifest->supervisor)) {
+    return {
+        .kind = Remains::Kind::kSupervised, .supervisor = manifest->supervisor, .started = started};
+  }
+  if (manifest && manifest->child && sys::is_alive(*manifest->child))
+    return {.kind = Remains::Kind::kOrphaned};
+  if (auto end = word()) return *end;
+  if (!started) return {.kind = Remains::Kind::kNotStarted};
+  if (manifest && manifest->supervisor.boot_id != sys::boot_id())
+    return ended("interrupted", "the machine was restarted");
+  return ended("unknown", "nobody saw its end");
+}
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,432 @@
+#include "run/schedule/scheduler.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "core/ids.h"
+#include "core/text.h"
+#include "plan/plan_file.h"
+#include "run/schedule/affinity.h"
+#include "run/schedule/dry_run.h"
+#include "run/schedule/notice_text.h"
+#include "run/schedule/notify.h"
+#include "run/schedule/plan_lock.h"
+#include "run/schedule/plan_view.h"
+#include "run/schedule/progress.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+
+namespace corral::run::schedule {
+namespace {
+
+constexpr int kDone = 0;
+constexpr int kFailed = 1;
+constexpr int kMisuse = 2;
+constexpr int kInterrupted = 130;
+constexpr Nanos kLookAgain{std::chrono::seconds(10)};  // while something disturbs
+
+// This process and the supervisors leave the CPUs of runs that all have sets of their own.
+std::vector<int> affinity_for(const Machine& machine, const std::vector<collocate::Seat>& seats) {
+  const bool all =
+      std::ranges::none_of(seats, [](const collocate::Seat& seat) { return seat.cpus.empty(); });
+  return all ? machine.housekeeping() : std::vector<int>();
+}
+
+class Scheduler {
+ public:
+  Scheduler(const ScheduleOptions& options, const ScheduleParts& parts, PlanJournal& journal)
+      : options_(options),
+        parts_(parts),
+        journal_(journal),
+        view_(options, parts.launcher, journal),
+        notifier_(options.notify, [this](const std::string& line) { view_.warn(line); }),
+        probe_("/", options.nvml) {}
+
+  int run(const plan::Plan& plan);
+
+ private:
+  void take(const plan::Plan& plan);
+  void reload();
+  void yield_to_person();
+  void recover();
+  void forget_word(const std::string& run);
+  void recover_workload(const plan::Workload& workload);
+  bool settle(const Attempt& attempt, const Remains& remains);
+  std::optional<std::size_t> next();
+  [[nodiscard]] bool may_begin();
+  bool wait_quiet();
+  bool pause(Nanos time);
+  void run_workload(const plan::Workload& workload);
+  Result<std::vector<collocate::Seat>> take_seats(const plan::Workload& workload);
+  bool prepare(const plan::Workload& workload, std::string& reason);
+  void fail_workload(const plan::Workload& workload, const std::string& reason);
+  void conclude(const plan::Workload& workload, const std::vector<Member>& members, Nanos took);
+  int finish();
+
+  const ScheduleOptions& options_;
+  const ScheduleParts& parts_;
+  PlanJournal& journal_;
+  PlanView view_;
+  Notifier notifier_;
+  QuietProbe probe_;
+  std::vector<plan::Workload> workloads_;
+  std::vector<Choice> choices_;
+  Begun begun_;
+  bool interrupted_ = false;
+  bool failed_ = false;          // a run, in this session
+  bool ran_ = false;             // a workload, in this session
+  std::set<std::string> noted_;  // each note is said once
+  std::string ended_by_;         // why not all was begun; empty: all was
+  Nanos spent_{0};
+  std::size_t done_ = 0;
+};
+
+void Scheduler::take(const plan::Plan& plan) {
+  workloads_ = plan::workloads_of(plan.rows);
+  view_.projection().set_rows(workloads_);
+}
+
+// Before each workload: a person may have edited what has not started.
+void Scheduler::reload() {
+  auto plan = plan::read_plan(options_.file, options_.known);
+  if (!plan) {
+    view_.warn(plan.error().message + "; the plan goes on as it was");
+  } else if (!plan->usable()) {
+    view_.warn(options_.plan.file + " has errors now; the plan goes on as it was");
+    for (const plan::Problem& problem : plan->problems)
+      if (problem.severity == plan::Severity::kError)
+        view_.warn(plan::to_line(problem, options_.plan.file));
+  } else {
+    take(*plan);
+    yield_to_person();
+  }
+}
+
+// What a person says in Status counts for more than what is known.
+void Scheduler::yield_to_person() {
+  for (const plan::Workload& workload : workloads_) {
+    for (const plan::Row& row : workload.rows) {
+      if (workload.repetition != 1 || !journal_.book().overruled(row)) continue;
+      if (const auto noted = journal_.forget(row.key); !noted) view_.warn(noted.error().message);
+      for (int repetition = 1; repetition <= workload.repetitions; ++repetition)
+        begun_.erase({row.key, repetition});
+    }
+  }
+}
+
+std::optional<std::size_t> Scheduler::next() {
+  view_.projection().refresh(workloads_);
+  choices_ = judge(workloads_, journal_.book(), options_.selection, begun_);
+  view_.fill(workloads_, choices_);
+  const auto runs = [](const Choice& c) { return c.verdict == Verdict::kRun; };
+  const auto left = std::ranges::count_if(
+      choices_, [&](const Choice& c) { return runs(c) || c.verdict == Verdict::kWaits; });
+  view_.set_remaining(estimate(spent_, done_, static_cast<std::size_t>(left)));
+  const auto found = std::ranges::find_if(choices_, runs);
+  if (found == choices_.end()) return std::nullopt;
+  return found->workload;
+}
+
+bool Scheduler::settle(const Attempt& attempt, const Remains& remains) {
+  if (remains.kind == Remains::Kind::kSupervised || remains.kind == Remains::Kind::kOrphaned)
+    return false;
+  End end = remains.end;
+  // Its supervisor's own word, when it found its scheduler gone, means the same.
+  const bool gave_up = end.outcome == "not-started" && !attempt.started && !remains.own_fault;
+  if (remains.kind == Remains::Kind::kNotStarted || gave_up)
+    end = {.outcome = "interrupted", .reason = "its scheduler ended before it started"};
+  if (const auto noted = journal_.ended(attempt.run, end); !noted)
+    view_.warn(noted.error().message);
+  return true;
+}
+
+// A run's last word has done its work once its end is in the journal.
+void Scheduler::forget_word(const std::string& run) {
+  const Attempt* attempt = journal_.book().find(run);
+  std::error_code error;
+  if (attempt != nullptr && attempt->end)
+    fs::remove(options_.places.last_words / (run + ".json"), error);
+}
+
+// Runs of this workload that the last scheduler began and that still live are waited for.
+void Scheduler::recover_workload(const plan::Workload& workload) {
+  std::vector<Resumed> runs;
+  bool live = false;
+  for (const plan::Row& row : workload.rows) {
+    const Attempt* known = journal_.book().latest(row.key, workload.repetition);
+    if (known == nullptr) continue;
+    Resumed resumed{.row = row, .attempt = *known};
+    if (!known->end) {
+      const Remains remains = remains_of(*known, options_.places);
+      live = !settle(*known, remains) || live;
+      resumed.attempt = *journal_.book().find(resumed.attempt.run);
+      resumed.started = remains.started;
+      resumed.supervisor = remains.supervisor;
+    }
+    runs.push_back(std::move(resumed));
+  }
+  if (!live) return;
+  view_.say(workload_label(workload) + ": its runs are still there; waiting for them");
+  view_.begin_workload(workload);
+  WorkloadRunner runner({parts_.launcher, journal_, view_, options_.plan});
+  if (const auto resumed = runner.resume(workload, runs); !resumed)
+    view_.warn(resumed.error().message);
+  interrupted_ = runner.interrupted();
+  for (const Member& member : runner.members())
+    failed_ = failed_ || standing_of(member.end->outcome) == Standing::kFailed;
+  view_.end_workload();
+}
+
+void Scheduler::recover() {
+  std::set<std::pair<std::string, int>> open;
+  for (const Attempt* attempt : journal_.book().open())
+    open.insert({attempt->key, attempt->repetition});
+  for (const plan::Workload& workload : workloads_) {
+    const bool began = std::ranges::any_of(workload.rows, [&](const plan::Row& row) {
+      return open.contains({row.key, workload.repetition});
+    });
+    if (began && !interrupted_) recover_workload(workload);
+  }
+  // Rows that a person has removed from the file since: what their runs do is theirs.
+  for (const Attempt* attempt : journal_.book().open()) {
+    if (interrupted_) break;
+    settle(Attempt(*attempt), remains_of(*attempt, options_.places));
+  }
+  for (const std::string& name : sys::list_directory(options_.places.last_words))
+    forget_word(fs::path(name).stem().string());
+  view_.projection().touch_all();
+  view_.flush();
+}
+
+// Sleeps; false when a person wants the plan to end.
+bool Scheduler::pause(Nanos time) {
+  const BootTime until = parts_.launcher.now() + time;
+  while (!interrupted_ && parts_.launcher.now() < until) {
+    const auto wake = view_.wake_at();
+    for (const Event& event : parts_.launcher.wait(std::min(until, wake.value_or(until))))
+      interrupted_ = interrupted_ || event.news == News::kSignal;
+    view_.tick(parts_.launcher.now());
+  }
+  return !interrupted_;
+}
+
+bool Scheduler::wait_quiet() {
+  while (options_.quiet_check != QuietCheck::kOff) {
+    probe_.begin(parts_.launcher.now());
+    if (!pause(QuietProbe::kLook)) return false;
+    const auto found = disturbances(probe_.end(parts_.launcher.now()));
+    if (found.empty()) break;
+    const std::string words = join(found, "; ");
+    if (options_.quiet_check == QuietCheck::kWarn) {
+      view_.warn("not quiet: " + words);
+      break;
+    }
+    if (options_.quiet_check == QuietCheck::kRefuse) {
+      ended_by_ = "not quiet: " + words;
+      failed_ = true;
+      return false;
+    }
+    view_.set_message("waiting: " + words);
+    if (!pause(kLookAgain)) return false;
+  }
+  view_.set_message("");
+  return true;
+}
+
+bool Scheduler::may_begin() {
+  if (interrupted_) return false;
+  if (options_.fail_fast && failed_) {
+    ended_by_ = "--fail-fast: a run has failed";
+    return false;
+  }
+  if (options_.until && sys::utc_now() >= *options_.until) {
+    ended_by_ = "--until is reached";
+    return false;
+  }
+  if (ran_ && options_.cool_down > Nanos(0)) {
+    view_.set_message("cooling down for " + human_duration(options_.cool_down));
+    if (!pause(options_.cool_down)) return false;
+    view_.set_message("");
+  }
+  return wait_quiet();
+}
+
+bool Scheduler::prepare(const plan::Workload& workload, std::string& reason) {
+  if (!parts_.prepare) return true;
+  const auto cancelled = [&] {
+    for (const Event& event : parts_.launcher.wait(parts_.launcher.now()))
+      interrupted_ = interrupted_ || event.news == News::kSignal;
+    return interrupted_;
+  };
+  const auto prepared = parts_.prepare(
+      workload, [&](const std::string& line) { view_.say(line); }, cancelled);
+  if (!prepared) reason = prepared.error().message;
+  return prepared.has_value();
+}
+
+// It cannot start; the plan goes on.
+void Scheduler::fail_workload(const plan::Workload& workload, const std::string& reason) {
+  std::vector<Attempt> attempts;
+  for (const plan::Row& row : workload.rows) {
+    attempts.push_back({.key = row.key,
+                        .repetition = workload.repetition,
+                        .run = RunId::random().hex(),
+                        .name = run_name_of(workload, row),
+                        .started = false,
+                        .end = {}});
+  }
+  auto noted = journal_.begin(attempts);
+  std::vector<Member> members;
+  for (std::size_t i = 0; noted && i < attempts.size(); ++i) {
+    Member member{.row = workload.rows[i],
+                  .repetition = workload.repetition,
+                  .run = attempts[i].run,
+                  .name = attempts[i].name,
+                  .stage = Member::Stage::kGone};
+    member.end = End{.outcome = "not-started", .reason = reason};
+    noted = journal_.ended(member.run, *member.end);
+    view_.changed(member);
+    members.push_back(std::move(member));
+  }
+  if (!noted) view_.warn(noted.error().message);
+  conclude(workload, members, Nanos(0));
+}
+
+void Scheduler::conclude(const plan::Workload& workload, const std::vector<Member>& members,
+                         Nanos took) {
+  for (const plan::Row& row : workload.rows) begun_.insert({row.key, workload.repetition});
+  const bool failed = std::ranges::any_of(members, [](const Member& m) {
+    return m.end && standing_of(m.end->outcome) == Standing::kFailed;
+  });
+  failed_ = failed_ || failed;
+  if (took > Nanos(0)) {
+    spent_ += took;
+    ++done_;
+  }
+  view_.flush();
+  for (const Member& member : members) forget_word(member.run);
+  if (failed)
+    notifier_.send(
+        failure_notice({options_.plan, view_.url(), view_.document()}, workload, members));
+}
+
+// Waits for devices that another scheduler works with.
+Result<std::vector<collocate::Seat>> Scheduler::take_seats(const plan::Workload& workload) {
+  for (;;) {
+    auto seats = parts_.machine.set(workload);
+    const bool taken = !seats && seats.error().code == Code::kUnavailable;
+    if (!taken || options_.fail_fast) return seats;
+    view_.set_message("waiting: " + seats.error().message);
+    const bool go_on = pause(kLookAgain);
+    view_.set_message("");
+    if (!go_on) return seats;
+  }
+}
+
+void Scheduler::run_workload(const plan::Workload& workload) {
+  std::string reason;
+  if (!prepare(workload, reason)) {
+    if (!interrupted_) fail_workload(workload, reason);
+    return;
+  }
+  const auto seats = take_seats(workload);
+  if (!seats && interrupted_) return;
+  if (!seats) return fail_workload(workload, seats.error().message);
+  for (const collocate::Seat& seat : *seats)
+    for (const std::string& note : seat.notes)
+      if (noted_.insert(note).second) view_.say(note);
+  view_.begin_workload(workload);
+  const BootTime began = parts_.launcher.now();
+  const Affinity away(affinity_for(parts_.machine, *seats));
+  WorkloadRunner runner({parts_.launcher, journal_, view_, options_.plan});
+  const auto done = runner.run(workload, *seats);
+  interrupted_ = interrupted_ || runner.interrupted();
+  if (const auto cleared = parts_.machine.clear(); !cleared) view_.warn(cleared.error().message);
+  view_.end_workload();
+  ran_ = true;
+  // Without a journal nothing may be started: what ran would be run again.
+  if (!done) {
+    ended_by_ = done.error().message;
+    failed_ = true;
+    interrupted_ = true;
+  }
+  conclude(workload, runner.members(), parts_.launcher.now() - began);
+}
+
+int Scheduler::finish() {
+  const auto unfinished = std::ranges::count_if(choices_, [](const Choice& c) {
+    return c.verdict != Verdict::kFinished && c.verdict != Verdict::kNotSelected;
+  });
+  const bool stopped_early = interrupted_ || !ended_by_.empty();
+  const bool failed = failed_ || std::ranges::any_of(choices_, [](const Choice& c) {
+                        return c.verdict == Verdict::kFailed || c.verdict == Verdict::kBlocked;
+                      });
+  const auto counts = view_.document().counts();
+  std::string words =
+      fmt::format("{} of {} runs finished", counts.finished, view_.document().runs().size());
+  if (counts.failed > 0)
+    words +=
+        fmt::format(", {} {}", counts.failed, interrupted_ ? "failed or interrupted" : "failed");
+  if (!ended_by_.empty()) words = ended_by_ + "; " + words;
+  if (unfinished > 0 && stopped_early)
+    words += "; the same command goes on";
+  else if (failed && !options_.selection.rerun)
+    words += "; --rerun runs again what failed";
+  view_.set_end(interrupted_ ? "interrupted" : failed ? "failed" : "finished", words);
+  view_.flush();
+  notifier_.send(end_notice({options_.plan, view_.url(), view_.document()}));
+  if (interrupted_ && ended_by_.empty()) return kInterrupted;
+  return failed ? kFailed : kDone;
+}
+
+int Scheduler::run(const plan::Plan& plan) {
+  take(plan);
+  recover();
+  reload();
+  if (!interrupted_ && parts_.undo)
+    parts_.undo([this](const std::string& line) { view_.warn(line); });
+  for (auto workload = next(); workload && may_begin(); workload = next()) {
+    // It may be edited while others were waited for.
+    run_workload(plan::Workload(workloads_[*workload]));
+    if (interrupted_) break;
+    reload();
+  }
+  if (!interrupted_) next();
+  return finish();
+}
+
+void print_problems(const plan::Plan& plan, const std::string& file) {
+  for (const plan::Problem& problem : plan.problems)
+    fmt::print(stderr, "{}\n", plan::to_line(problem, file));
+}
+
+int refuse(const Error& error) {
+  fmt::print(stderr, "corral: {}\n", error.message);
+  return kFailed;
+}
+
+}  // namespace
+
+int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
+  auto plan = plan::read_plan(options.file, options.known);
+  if (!plan) return refuse(plan.error());
+  print_problems(*plan, options.plan.file);
+  if (!plan->usable()) {
+    fmt::print(stderr, "corral: {} has errors; nothing was run\n", options.plan.file);
+    return kMisuse;
+  }
+  if (options.dry_run) {
+    const auto book = PlanJournal::read(options.state);
+    return book ? dry_run(options, parts, *book, *plan) : refuse(book.error());
+  }
+  const auto lock = PlanLock::take(options.state, sys::utc_now());
+  if (!lock) return refuse(lock.error());
+  auto journal = PlanJournal::open(options.state);
+  if (!journal) return refuse(journal.error());
+  return Scheduler(options, parts, *journal).run(*plan);
+}
+
+}  // namespace corral::run::schedule

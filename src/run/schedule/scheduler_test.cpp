@@ -1,0 +1,389 @@
+// The scheduler on a fake machine: real plan files and journals, no processes, no waiting.
+#include "run/schedule/scheduler.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "core/text.h"
+#include "plan/plan_file.h"
+#include "run/schedule/fake_world.h"
+#include "run/schedule/plan_journal.h"
+#include "run/schedule/plan_lock.h"
+#include "sys/clock.h"
+
+namespace corral::run::schedule {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr const char* kHeader =
+    "Experiment,Workload,Name,Status,Run,File,Params,Repeat,After,End,Loop\n";
+
+class SchedulerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // In memory where there is such a place: every step is synced.
+    const bool memory = std::filesystem::is_directory("/dev/shm");
+    std::string pattern = (memory ? "/dev/shm/" : testing::TempDir()) + "corral-schedule-XXXXXX";
+    home_ = ::mkdtemp(pattern.data());
+    options_.file = home_ / "plan.csv";
+    options_.state = home_ / "state";
+    options_.plan = {.id = "0123", .file = "plan.csv", .directory = home_};
+    options_.places = {.spool_roots = {home_ / "spool"}, .last_words = home_ / "state" / "ends"};
+    options_.quiet = true;
+    std::filesystem::create_directories(options_.places.last_words);
+    new_world();
+  }
+  void TearDown() override { std::filesystem::remove_all(home_); }
+
+  // "7,left,,finish,5": workload, name, status, command and params.
+  static std::string row(const std::string& text) {
+    const auto words = split(text, ',');
+    const auto word = [&](std::size_t i) {
+      return i < words.size() ? std::string(words[i]) : std::string();
+    };
+    std::string line = "E," + word(0) + "," + word(1) + "," + word(2) + ",," + word(3);
+    for (std::size_t i = 4; i < 9; ++i) line += "," + word(i);
+    return line + "\n";
+  }
+  void write(const std::vector<std::string>& rows) {
+    std::string text = kHeader;
+    for (const std::string& r : rows) text += row(r);
+    write_text(text);
+  }
+  void write_text(const std::string& text) { std::ofstream(options_.file) << text; }
+  [[nodiscard]] std::string text() const {
+    std::stringstream text;
+    text << std::ifstream(options_.file).rdbuf();
+    return text.str();
+  }
+  int run() {
+    return run_schedule(options_,
+                        {.launcher = world_, .machine = machine_, .prepare = {}, .undo = {}});
+  }
+  // Until it is killed; true when it was.
+  bool crashes() {
+    try {
+      run();
+      return false;
+    } catch (const Crash&) {
+      world_.outlive();
+      return true;
+    }
+  }
+  std::string status_of(const std::string& name) {
+    const auto plan = plan::read_plan(options_.file, {});
+    for (const plan::Row& r : plan->rows)
+      if (r.name == name) return r.status;
+    return "no such row";
+  }
+  void expect_status(const std::string& name, const std::string& begin) {
+    EXPECT_EQ(status_of(name).substr(0, begin.size()), begin) << text();
+  }
+  const FakeRun& run_named(const std::string& name) {
+    return *std::ranges::find(world_.runs(), name, &FakeRun::name);
+  }
+
+  std::filesystem::path home_;
+  ScheduleOptions options_;
+  FakeMachine machine_;
+  FakeWorld world_{testing::TempDir()};
+  void new_world() { world_ = FakeWorld(options_.places.last_words); }
+};
+
+TEST_F(SchedulerTest, RunsAllWorkloadsInOrderAndWritesThemBack) {
+  write({"1,a,,finish,5", "2,b,,finish,3", "2,c,,finish,4"});
+  EXPECT_EQ(run(), 0);
+  ASSERT_EQ(world_.runs().size(), 3U);
+  EXPECT_EQ(world_.runs()[0].name, "a");
+  expect_status("a", "FINISHED a");
+  expect_status("c", "FINISHED c");
+  EXPECT_EQ(machine_.sets, 2);
+  EXPECT_EQ(machine_.clears, 2);
+  EXPECT_NE(text().find(world_.runs()[0].id), std::string::npos);
+}
+
+TEST_F(SchedulerTest, RunsOfAWorkloadStartTogetherAndKnowTheirSkew) {
+  write({"1,a,,finish,5", "1,b,,finish,5"});
+  EXPECT_EQ(run(), 0);
+  const auto& runs = world_.runs();
+  EXPECT_EQ(runs[1].started_at - runs[0].started_at, std::chrono::milliseconds(1));
+  ASSERT_EQ(runs[0].told.size(), 1U);
+  EXPECT_EQ(runs[0].told[0].second, "1.000");
+  const auto& words = runs[1].arguments;
+  EXPECT_NE(std::ranges::find(words, "mlflow.parentRunId=" + runs[0].id), words.end());
+}
+
+TEST_F(SchedulerTest, GoesOnAfterFailuresAndSaysSo) {
+  write({"1,a,,fail,2", "2,b,,oom,2", "3,c,,finish,2"});
+  EXPECT_EQ(run(), 1);
+  expect_status("a", "FAILED failed a");
+  expect_status("b", "FAILED out-of-memory b");
+  expect_status("c", "FINISHED");
+  new_world();
+  EXPECT_EQ(run(), 1) << "what failed is not run again";
+  EXPECT_TRUE(world_.runs().empty());
+  options_.selection.rerun = true;
+  EXPECT_EQ(run(), 1);
+  EXPECT_EQ(world_.runs().size(), 2U);
+}
+
+TEST_F(SchedulerTest, FailFastBeginsNoMore) {
+  write({"1,a,,fail,2", "2,b,,finish,2"});
+  options_.fail_fast = true;
+  EXPECT_EQ(run(), 1);
+  EXPECT_EQ(world_.runs().size(), 1U);
+}
+
+TEST_F(SchedulerTest, OneThatCannotStartKeepsItsNeighboursFromStarting) {
+  write({"1,a,,finish,2", "1,b,,refuse", "2,c,,finish,2"});
+  EXPECT_EQ(run(), 1);
+  EXPECT_EQ(world_.starts_of("a"), 0);
+  expect_status("a", "FAILED not-started a (cpu_A): a run beside it could not start");
+  expect_status("b", "FAILED not-started b (cpu_B): no such script");
+  expect_status("c", "FINISHED");
+}
+
+TEST_F(SchedulerTest, OneThatIsNeverReadyIsGivenUp) {
+  write({"1,a,,late", "2,b,,finish,2"});
+  EXPECT_EQ(crashes(), false);
+  expect_status("a", "FAILED not-started a (cpu): it was not ready in time");
+  expect_status("b", "FINISHED");
+}
+
+TEST_F(SchedulerTest, MachineThatRefusesFailsTheWorkloadAlone) {
+  write({"1,a,,finish,2", "2,b,,finish,2"});
+  machine_.refused = "1";
+  EXPECT_EQ(run(), 1);
+  expect_status("a", "FAILED not-started a (cpu): GPU 0 is too small");
+  expect_status("b", "FINISHED");
+}
+
+TEST_F(SchedulerTest, WaitsForADeviceThatAnotherSchedulerHas) {
+  write({"1,a,,finish,2"});
+  machine_.taken = 3;
+  EXPECT_EQ(run(), 0);
+  EXPECT_GE(world_.now(), BootTime(std::chrono::hours(1)) + seconds(30));
+  machine_.taken = 1'000'000;
+  write({"2,b,,finish,2"});
+  world_.press_ctrl_c(seconds(60));
+  EXPECT_EQ(run(), 130);
+  EXPECT_EQ(status_of("b"), "");
+}
+
+TEST_F(SchedulerTest, EndsWithTheFirst) {
+  write({"1,a,,finish,3,,,first", "1,b,,forever"});
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(run_named("b").end->outcome, "stopped");
+  expect_status("b", "FINISHED b");
+}
+
+TEST_F(SchedulerTest, EndsWithTheNamed) {
+  write({"1,a,,finish,3", "1,b,,finish,6,,,this", "1,c,,forever"});
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(run_named("b").end->outcome, "finished");
+  EXPECT_EQ(run_named("c").end->outcome, "stopped");
+}
+
+TEST_F(SchedulerTest, NeighbourStartsAgainUntilTheMeasuredRunEnds) {
+  write({"1,a,,finish,10", "1,b,,finish,3,,,,yes"});
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("b"), 4);
+  EXPECT_EQ(world_.runs().back().end->outcome, "stopped");
+  expect_status("b", "FINISHED b");
+}
+
+TEST_F(SchedulerTest, RepetitionsRunOneAfterTheOther) {
+  write({"1,a,,finish,2,3", "2,b,,finish,2"});
+  EXPECT_EQ(run(), 0);
+  std::vector<std::string> workloads;
+  for (const FakeRun& r : world_.runs()) workloads.push_back(r.workload);
+  EXPECT_EQ(workloads, (std::vector<std::string>{"1#1", "2", "1#2", "1#3"}));
+  expect_status("a", "FINISHED a");
+}
+
+TEST_F(SchedulerTest, CtrlCInterruptsAndTheNextOneGoesOn) {
+  write({"1,a,,finish,2", "2,b,,finish,10", "3,c,,finish,2"});
+  world_.press_ctrl_c(seconds(6));
+  EXPECT_EQ(run(), 130);
+  expect_status("a", "FINISHED");
+  expect_status("b", "INTERRUPTED b");
+  EXPECT_EQ(status_of("c"), "");
+  EXPECT_EQ(machine_.clears, 2);
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("a"), 1);
+  EXPECT_EQ(world_.starts_of("b"), 2);
+  expect_status("b", "FINISHED");
+  expect_status("c", "FINISHED");
+}
+
+TEST_F(SchedulerTest, CtrlCBehindTheGateStartsNothing) {
+  write({"1,a,,late", "1,b,,finish,2"});
+  world_.press_ctrl_c(seconds(1));
+  EXPECT_EQ(run(), 130);
+  EXPECT_EQ(world_.starts_of("b"), 0);
+  expect_status("b", "INTERRUPTED b");
+}
+
+TEST_F(SchedulerTest, KilledSupervisorIsReplaced) {
+  write({"1,a,,vanish,3 10"});
+  EXPECT_EQ(run(), 0);
+  EXPECT_TRUE(world_.runs()[0].adopted);
+  EXPECT_EQ(world_.starts_of("a"), 1);
+}
+
+TEST_F(SchedulerTest, EditsWhileItRunsCount) {
+  write({"1,a,,finish,5", "2,b,,finish,2", "3,c,,finish,2"});
+  world_.at(seconds(2), [&](std::vector<Event>&) {
+    std::string now = text();
+    const std::size_t b = now.find("E,2,b");
+    now.replace(b, now.find('\n', b) - b, "E,2,b2,,,finish,2,,,,");
+    now.erase(now.find("E,3,c"));
+    write_text(now + row("4,d,,finish,1"));
+  });
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("a"), 1);
+  EXPECT_EQ(world_.starts_of("b"), 0);
+  EXPECT_EQ(world_.starts_of("c"), 0);
+  expect_status("a", "FINISHED");
+  expect_status("b2", "FINISHED");
+  expect_status("d", "FINISHED");
+}
+
+TEST_F(SchedulerTest, FileThatIsBrokenMeanwhileDoesNotStopThePlan) {
+  write({"1,a,,finish,5", "2,b,,finish,2"});
+  world_.at(seconds(2), [&](std::vector<Event>&) {
+    std::string now = text();
+    now.replace(now.find("E,2,b"), 5, ",,b,\"");
+    write_text(now);
+  });
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("b"), 1);
+}
+
+TEST_F(SchedulerTest, ClearedStatusRunsTheRowAgain) {
+  write({"1,a,,finish,2", "2,b,,finish,2"});
+  EXPECT_EQ(run(), 0);
+  std::string now = text();
+  const std::size_t at = now.find("FINISHED a");
+  now.erase(at, now.find(',', at) - at);
+  write_text(now);
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("a"), 2);
+  EXPECT_EQ(world_.starts_of("b"), 1);
+  expect_status("a", "FINISHED a");
+}
+
+TEST_F(SchedulerTest, PlanWithResultsOfAnotherHostSkipsThem) {
+  write({"1,a,FINISHED by radT,finish,2", "2,b,FAILED,finish,2", "3,c,RUNNING,finish,2"});
+  EXPECT_EQ(run(), 1);
+  ASSERT_EQ(world_.runs().size(), 1U);
+  EXPECT_EQ(world_.runs()[0].name, "c");
+}
+
+TEST_F(SchedulerTest, UntilBeginsNothingAfterThatTime) {
+  write({"1,a,,finish,2"});
+  options_.until = sys::utc_now() - seconds(1);
+  EXPECT_EQ(run(), 0);
+  EXPECT_TRUE(world_.runs().empty());
+}
+
+TEST_F(SchedulerTest, CoolsDownBetweenWorkloads) {
+  write({"1,a,,finish,2", "2,b,,finish,2"});
+  options_.cool_down = seconds(30);
+  EXPECT_EQ(run(), 0);
+  EXPECT_GE(world_.runs()[1].started_at - world_.runs()[0].started_at, seconds(32));
+}
+
+TEST_F(SchedulerTest, OnePlanHasOneScheduler) {
+  write({"1,a,,finish,2"});
+  const auto held = PlanLock::take(options_.state, sys::utc_now());
+  ASSERT_TRUE(held.has_value());
+  EXPECT_EQ(run(), 1);
+  EXPECT_TRUE(world_.runs().empty());
+  const auto again = PlanLock::take(options_.state, sys::utc_now());
+  EXPECT_NE(again.error().message.find("process " + std::to_string(::getpid())), std::string::npos);
+}
+
+TEST_F(SchedulerTest, DryRunChangesNothing) {
+  write({"1,a,,finish,2", "2,b,,finish,2"});
+  const std::string before = text();
+  options_.dry_run = true;
+  options_.state = home_ / "other";
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(run(), 0);
+  const std::string said = testing::internal::GetCapturedStdout();
+  EXPECT_NE(said.find("change: group for 2"), std::string::npos) << said;
+  EXPECT_EQ(text(), before);
+  EXPECT_FALSE(std::filesystem::exists(options_.state));
+}
+
+TEST_F(SchedulerTest, WithErrorsNothingRuns) {
+  write_text("Experiment,Workload,File\nE,1,\nE,,train\n");
+  EXPECT_EQ(run(), 2);
+  EXPECT_TRUE(world_.runs().empty());
+}
+
+// Wherever the scheduler is killed, the next one goes on and the table ends the same.
+TEST_F(SchedulerTest, KilledAnywhereItEndsTheSame) {
+  for (int events = 0; events < 16; ++events) {
+    new_world();
+    std::filesystem::remove_all(options_.state);
+    std::filesystem::create_directories(options_.places.last_words);
+    write({"1,a,,finish,2", "1,b,,fail,4", "2,c,,finish,2,2", "3,d,,finish,2,,1",
+           "4,e,,finish,2,,2"});
+    world_.crash_after(events);
+    const bool crashed = crashes();
+    if (crashed) run();
+    SCOPED_TRACE(testing::Message() << "killed after " << events << "\n" << text());
+    expect_status("a", "FINISHED a");
+    expect_status("b", "FAILED failed b");
+    expect_status("c", "FINISHED c");
+    EXPECT_EQ(status_of("d"), "") << "workload 1 has failed";
+    expect_status("e", "FINISHED e");
+    EXPECT_EQ(world_.starts_of("a"), 1);
+    EXPECT_EQ(world_.starts_of("b"), 1);
+    EXPECT_EQ(world_.starts_of("c"), 2);
+    EXPECT_EQ(world_.starts_of("e"), 1);
+    EXPECT_TRUE(std::filesystem::is_empty(options_.places.last_words));
+  }
+}
+
+// Any plan, any number of kills and interrupts: every run that can finish has finished once.
+TEST_F(SchedulerTest, RandomPlansWithKillsEndRight) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](unsigned n) { return random() % n; };
+    new_world();
+    std::filesystem::remove_all(options_.state);
+    std::filesystem::create_directories(options_.places.last_words);
+    std::vector<std::string> rows;
+    std::vector<bool> fails;
+    for (unsigned i = 0; i < 12; ++i) {
+      fails.push_back(pick(4) == 0);
+      rows.push_back(std::to_string(i * 2 / 3) + ",r" + std::to_string(i) + ",," +
+                     (fails.back() ? "fail," : "finish,") + std::to_string(1 + pick(4)));
+    }
+    write(rows);
+    for (int kills = 0; kills < 6; ++kills) {
+      world_.crash_after(static_cast<int>(pick(40)));
+      if (!crashes()) break;
+    }
+    world_.crash_after(-1);
+    run();
+    SCOPED_TRACE(testing::Message() << "seed " << seed << "\n" << text());
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      const std::string name = "r" + std::to_string(i);
+      expect_status(name, (fails[i] ? "FAILED failed " : "FINISHED ") + name);
+      EXPECT_EQ(world_.starts_of(name), 1);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace corral::run::schedule

@@ -1,0 +1,44 @@
+// A row of a plan -> what its supervisor is told.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collocate/stage.h"
+#include "plan/plan.h"
+#include "run/schedule/launcher.h"
+
+namespace corral::run::schedule {
+
+// What all runs of a plan have in common.
+struct PlanFacts {
+  std::string id;                   // plan::plan_id
+  std::string file;                 // its name
+  std::filesystem::path directory;  // where its runs work: the file's folder
+  // What the scheduler was told itself, for all its runs: options of `corral run` that may be
+  // repeated, and the others as variables, which a row's own options outdo.
+  std::vector<std::string> arguments{};
+  std::vector<std::string> environment{};
+};
+
+struct RunPlace {
+  const plan::Workload& workload;
+  const plan::Row& row;
+  const collocate::Seat& seat;
+  std::string run;       // its id
+  std::string parent;    // first run of the workload; empty for that one itself
+  bool restart = false;  // of a loop: starts at once
+};
+
+// The row's own name, else one of workload, letter and script: "(7 0_A) train".
+std::string run_name_of(const plan::Workload& workload, const plan::Row& row);
+// Everything that the store is to know of the run's place in its plan.
+plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place);
+Order order_of(const PlanFacts& plan, const RunPlace& place);
+// A supervisor that takes over a run whose own was killed.
+Order adoption_of(const PlanFacts& plan, const std::string& run);
+
+// "0-3,8" of ascending numbers.
+std::string cpu_list(const std::vector<int>& cpus);
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,346 @@
+#include "run/schedule/supervisor_launcher.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+
+#include "core/text.h"
+#include "run/schedule/pidfd.h"
+#include "sys/clock.h"
+
+namespace corral::run::schedule {
+namespace {
+
+constexpr std::size_t kWordsBytes = 4096;
+
+struct Descriptors {
+  sys::Fd ours;
+  sys::Fd theirs;
+};
+
+// One supervisor that lives, or whose last event was not told yet.
+struct Child {
+  pid_t pid = 0;
+  bool own = false;  // started here: it is reaped
+  bool ready = false;
+  bool waiting = false;  // behind the gate
+  sys::Fd process;       // pidfd
+  sys::Fd reports;
+  sys::Fd words;  // what it prints, an unnamed file
+  std::string unread;
+};
+
+Result<Descriptors> socket_pair() {
+  std::array<int, 2> fds{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds.data()) != 0)
+    return fail_errno("a socket for a supervisor", errno);
+  return Descriptors{.ours = sys::Fd(fds[0]), .theirs = sys::Fd(fds[1])};
+}
+
+Result<Descriptors> gate_pipe() {
+  std::array<int, 2> fds{};
+  if (::pipe2(fds.data(), O_CLOEXEC) != 0) return fail_errno("the gate of a workload", errno);
+  return Descriptors{.ours = sys::Fd(fds[1]), .theirs = sys::Fd(fds[0])};
+}
+
+// posix_spawn's two lists, freed.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawnattr_init(&attributes);
+    sigset_t none;
+    sigset_t all;
+    ::sigemptyset(&none);
+    ::sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes, &none);
+    ::posix_spawnattr_setsigdefault(&attributes, &all);
+    ::posix_spawnattr_setflags(&attributes,
+                               POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions);
+    ::posix_spawnattr_destroy(&attributes);
+  }
+  // Stays open over exec, as the same number.
+  void pass(int fd) { ::posix_spawn_file_actions_adddup2(&actions, fd, fd); }
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+};
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  list.reserve(texts.size() + 1);
+  for (const std::string& text : texts) list.push_back(const_cast<char*>(text.c_str()));
+  list.push_back(nullptr);
+  return list;
+}
+
+// A later value of a name replaces an earlier one.
+std::vector<std::string> with_environment(const std::vector<std::string>& more) {
+  std::vector<std::string> all = sys::own_environment();
+  for (const std::string& entry : more) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(all, [&](const std::string& e) { return e.starts_with(name); });
+    all.push_back(entry);
+  }
+  return all;
+}
+
+std::string last_line(int fd) {
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  std::string text(kWordsBytes, '\0');
+  const off_t from = std::max<off_t>(0, size - static_cast<off_t>(kWordsBytes));
+  const ssize_t n = ::pread(fd, text.data(), text.size(), from);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  std::string_view words = trim(text);
+  words = trim(words.substr(words.rfind('\n') + 1));
+  for (const std::string_view prefix : {"corral run: ", "corral: "})
+    if (words.starts_with(prefix)) words.remove_prefix(prefix.size());
+  return to_utf8(words);
+}
+
+class Supervisors : public Launcher {
+ public:
+  explicit Supervisors(SupervisorOptions options) : options_(std::move(options)) {
+    sigset_t set;
+    ::sigemptyset(&set);
+    for (const int s : {SIGINT, SIGTERM, SIGQUIT, SIGHUP}) ::sigaddset(&set, s);
+    ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    ::signal(SIGPIPE, SIG_IGN);
+    signals_ = sys::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+
+  Result<> launch(const Order& order) override;
+  void release() override;
+  void abandon() override;
+  Result<> follow(const std::string& run, const sys::ProcessIdentity& supervisor) override;
+  void signal(const std::string& run, int signal) override;
+  void stop(const std::string& run, const std::string& reason) override;
+  void tell(const std::string& run, const plan::Pairs& tags) override;
+  std::vector<Event> wait(std::optional<BootTime> deadline) override;
+  BootTime now() override { return sys::boot_now(); }
+
+ private:
+  Result<Child> spawn(const Order& order, const std::vector<std::string>& arguments,
+                      SpawnPlan& plan);
+  bool say(const std::string& run, const Json& line);
+  void take_signals(std::vector<Event>& events);
+  static void take_reports(const std::string& run, Child& child, std::vector<Event>& events);
+  Event farewell(const std::string& run, Child& child) const;
+  SupervisorOptions options_;
+  sys::Fd signals_;
+  Descriptors gate_;
+  std::map<std::string, Child> children_;
+};
+
+Result<Child> Supervisors::spawn(const Order& order, const std::vector<std::string>& arguments,
+                                 SpawnPlan& plan) {
+  Child child;
+  child.own = true;
+  child.words = sys::Fd(::open(options_.last_words.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!child.words) child.words = TRY(sys::open_file("/dev/null", O_RDWR));
+  ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, child.words.get(), 1);
+  ::posix_spawn_file_actions_adddup2(&plan.actions, child.words.get(), 2);
+  ::posix_spawn_file_actions_addchdir_np(&plan.actions, order.directory.c_str());
+  const std::vector<std::string> environment = with_environment(order.environment);
+  const int error =
+      ::posix_spawn(&child.pid, options_.program.c_str(), &plan.actions, &plan.attributes,
+                    pointers(arguments).data(), pointers(environment).data());
+  if (error != 0) return fail_errno("a supervisor cannot be started", error);
+  child.process = open_process(child.pid);
+  if (!child.process) return fail_errno("a supervisor cannot be watched", errno);
+  return child;
+}
+
+Result<> Supervisors::launch(const Order& order) {
+  Descriptors socket = TRY(socket_pair());
+  if (order.gated && !gate_.ours) gate_ = TRY(gate_pipe());
+  std::vector<std::string> arguments = {options_.program.string(), "run"};
+  SpawnPlan plan;
+  plan.pass(socket.theirs.get());
+  if (order.gated) plan.pass(gate_.theirs.get());
+  arguments.emplace_back("--gate");
+  arguments.push_back(
+      fmt::format("{},{}", order.gated ? gate_.theirs.get() : -1, socket.theirs.get()));
+  arguments.emplace_back("--last-word");
+  arguments.push_back((options_.last_words / (order.run + ".json")).string());
+  arguments.insert(arguments.end(), order.arguments.begin(), order.arguments.end());
+  Child child = TRY(spawn(order, arguments, plan));
+  child.waiting = order.gated;
+  child.reports = std::move(socket.ours);
+  children_[order.run] = std::move(child);
+  return {};
+}
+
+// One write of a byte for each: none of them waits for another's.
+void Supervisors::release() {
+  std::string bytes;
+  for (auto& [run, child] : children_) {
+    if (child.waiting) bytes += '.';
+    child.waiting = false;
+  }
+  if (gate_.ours) std::ignore = sys::write_all(gate_.ours.get(), bytes);
+  gate_ = {};
+}
+
+void Supervisors::abandon() {
+  for (auto& [run, child] : children_)
+    if (child.waiting) child.reports.reset();
+  gate_ = {};
+}
+
+Result<> Supervisors::follow(const std::string& run, const sys::ProcessIdentity& supervisor) {
+  Child child;
+  child.pid = supervisor.pid;
+  child.process = open_process(supervisor.pid);
+  // After the descriptor is there: the pid may have been used again before.
+  if (!child.process || !sys::is_alive(supervisor))
+    return fail(Code::kNotFound, "its supervisor is gone");
+  child.ready = true;
+  children_[run] = std::move(child);
+  return {};
+}
+
+void Supervisors::signal(const std::string& run, int signal) {
+  const auto found = children_.find(run);
+  if (found != children_.end()) signal_process(found->second.process, signal);
+}
+
+bool Supervisors::say(const std::string& run, const Json& line) {
+  const auto found = children_.find(run);
+  if (found == children_.end() || !found->second.reports) return false;
+  const std::string text = line.dump() + "\n";
+  return ::send(found->second.reports.get(), text.data(), text.size(),
+                MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(text.size());
+}
+
+void Supervisors::stop(const std::string& run, const std::string& reason) {
+  // One that another scheduler started has no socket of ours.
+  if (!say(run, Json::Object{{"stop", reason}})) signal(run, SIGINT);
+}
+
+void Supervisors::tell(const std::string& run, const plan::Pairs& tags) {
+  Json::Object object;
+  for (const auto& [key, value] : tags) object.emplace_back(key, value);
+  say(run, Json::Object{{"tags", std::move(object)}});
+}
+
+void Supervisors::take_signals(std::vector<Event>& events) {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    // The terminal is gone; the plan is not.
+    if (info.ssi_signo == SIGHUP) continue;
+    Event event;
+    event.news = News::kSignal;
+    event.signal = static_cast<int>(info.ssi_signo);
+    events.push_back(std::move(event));
+  }
+}
+
+void Supervisors::take_reports(const std::string& run, Child& child, std::vector<Event>& events) {
+  std::array<char, 4096> piece{};
+  while (child.reports) {
+    const ssize_t n = ::recv(child.reports.get(), piece.data(), piece.size(), MSG_DONTWAIT);
+    if (n > 0) child.unread.append(piece.data(), static_cast<std::size_t>(n));
+    if (n == 0) child.reports.reset();
+    if (n <= 0) break;
+  }
+  for (std::size_t end = child.unread.find('\n'); end != std::string::npos;
+       end = child.unread.find('\n')) {
+    const auto report = Json::parse(std::string_view(child.unread).substr(0, end));
+    child.unread.erase(0, end + 1);
+    if (!report) continue;
+    Event event;
+    event.run = run;
+    if (report->find("ready") != nullptr) {
+      child.ready = true;
+      event.news = News::kReady;
+    } else if (report->find("started_ns") != nullptr) {
+      event.news = News::kStarted;
+      event.started = boot_time(report->get_int("started_ns"));
+    } else if (report->find("outcome") != nullptr) {
+      event.news = News::kEnded;
+      event.end = end_of_report(*report);
+    } else {
+      continue;
+    }
+    events.push_back(std::move(event));
+  }
+}
+
+Event Supervisors::farewell(const std::string& run, Child& child) const {
+  Event event;
+  event.news = News::kGone;
+  event.run = run;
+  int status = 0;
+  if (child.own && ::waitpid(child.pid, &status, 0) == child.pid)
+    event.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (child.words) event.words = last_line(child.words.get());
+  if (const auto word = last_word_of(options_.last_words, run)) event.end = *word;
+  return event;
+}
+
+std::vector<Event> Supervisors::wait(std::optional<BootTime> deadline) {
+  std::vector<pollfd> polled = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
+  for (const auto& [run, child] : children_) {
+    polled.push_back({.fd = child.process.get(), .events = POLLIN, .revents = 0});
+    polled.push_back({.fd = child.reports.get(), .events = POLLIN, .revents = 0});
+  }
+  int milliseconds = -1;
+  if (deadline) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - now()).count();
+    milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, 24 * 3600 * 1000));
+  }
+  ::poll(polled.data(), polled.size(), milliseconds);
+  std::vector<Event> events;
+  take_signals(events);
+  std::size_t at = 1;
+  for (auto child = children_.begin(); child != children_.end(); at += 2) {
+    // What it said before it left comes first.
+    const bool gone = (polled[at].revents & POLLIN) != 0;
+    take_reports(child->first, child->second, events);
+    if (gone) events.push_back(farewell(child->first, child->second));
+    child = gone ? children_.erase(child) : std::next(child);
+  }
+  return events;
+}
+
+}  // namespace
+
+std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options) {
+  return std::make_unique<Supervisors>(options);
+}
+
+End end_of_report(const Json& report) {
+  End end{.outcome = report.get_string("outcome", "unknown"),
+          .reason = report.get_string("reason")};
+  if (const Json* tail = report.find("tail"); tail != nullptr && tail->as_array() != nullptr) {
+    for (const Json& line : *tail->as_array())
+      if (line.as_string() != nullptr) end.tail.push_back(*line.as_string());
+  }
+  return end;
+}
+
+std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run) {
+  const auto text = sys::read_file(directory / (run + ".json"));
+  const auto json = text ? Json::parse(*text) : Result<Json>(Json());
+  if (!json || json->find("outcome") == nullptr) return std::nullopt;
+  return end_of_report(*json);
+}
+
+}  // namespace corral::run::schedule

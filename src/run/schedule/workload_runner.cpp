@@ -1,0 +1,300 @@
+#include "run/schedule/workload_runner.h"
+
+#include <fmt/core.h>
+#include <signal.h>
+
+#include <algorithm>
+
+#include "core/ids.h"
+
+namespace corral::run::schedule {
+namespace {
+
+// A supervisor that is not ready by then never will be: what takes long, environments, is done.
+constexpr Nanos kReadyLimit{std::chrono::minutes(10)};
+constexpr std::string_view kBesideFailed = "a run beside it could not start";
+
+bool counts(const Member& member) { return !member.row.loop; }
+
+}  // namespace
+
+Member* WorkloadRunner::member_of(const std::string& run) {
+  const auto found = std::ranges::find(members_, run, &Member::run);
+  return found == members_.end() ? nullptr : &*found;
+}
+
+Result<> WorkloadRunner::run(const plan::Workload& workload,
+                             const std::vector<collocate::Seat>& seats) {
+  workload_ = &workload;
+  seats_ = seats;
+  seats_.resize(workload.rows.size());
+  std::vector<Attempt> attempts;
+  for (const plan::Row& row : workload.rows) {
+    members_.push_back({.row = row,
+                        .repetition = workload.repetition,
+                        .run = RunId::random().hex(),
+                        .name = run_name_of(workload, row)});
+    const Member& member = members_.back();
+    attempts.push_back({.key = row.key,
+                        .repetition = workload.repetition,
+                        .run = member.run,
+                        .name = member.name,
+                        .started = false,
+                        .end = {}});
+  }
+  TRY(parts_.journal.begin(attempts));
+  gate_shut_ = true;
+  ready_by_ = parts_.launcher.now() + kReadyLimit;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const std::string parent = i == 0 ? std::string() : members_[0].run;
+    const auto launched = parts_.launcher.launch(
+        order_of(parts_.plan, {workload, members_[i].row, seats_[i], members_[i].run, parent}));
+    parts_.audience.changed(members_[i]);
+    if (!launched) {
+      members_[i].stage = Member::Stage::kGone;
+      end(members_[i], {.outcome = "not-started", .reason = launched.error().message});
+    }
+  }
+  watch();
+  return {};
+}
+
+Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vector<Resumed>& runs) {
+  workload_ = &workload;
+  seats_.resize(runs.size());
+  for (const Resumed& resumed : runs) {
+    Member member{.row = resumed.row,
+                  .repetition = workload.repetition,
+                  .run = resumed.attempt.run,
+                  .name = resumed.attempt.name,
+                  .stage = resumed.started ? Member::Stage::kRunning : Member::Stage::kPreparing};
+    // It gives up because its scheduler ended.
+    member.interrupted = !resumed.started;
+    member.may_adopt = resumed.started;
+    member.end = resumed.attempt.end;
+    if (member.end) member.stage = Member::Stage::kGone;
+    members_.push_back(std::move(member));
+    Member& added = members_.back();
+    if (added.over()) continue;
+    const bool followed =
+        resumed.supervisor && parts_.launcher.follow(added.run, *resumed.supervisor).has_value();
+    if (!followed && !adopt(added)) {
+      added.stage = Member::Stage::kGone;
+      end(added, {.outcome = "unknown", .reason = "nobody saw its end"});
+    }
+    parts_.audience.changed(added);
+  }
+  watch();
+  return {};
+}
+
+bool WorkloadRunner::adopt(Member& member) {
+  if (!member.may_adopt) return false;
+  member.may_adopt = false;
+  return parts_.launcher.launch(adoption_of(parts_.plan, member.run)).has_value();
+}
+
+void WorkloadRunner::watch() {
+  settle_gate();
+  settle_end_rule();
+  while (!done()) {
+    for (const Event& event : parts_.launcher.wait(deadline())) take(event);
+    settle_gate();
+    settle_skew();
+    settle_end_rule();
+    restart_loops();
+    parts_.audience.tick(parts_.launcher.now());
+  }
+}
+
+std::optional<BootTime> WorkloadRunner::deadline() const {
+  std::optional<BootTime> at = parts_.audience.wake_at();
+  if (gate_shut_ && ready_by_ && (!at || *ready_by_ < *at)) at = ready_by_;
+  return at;
+}
+
+void WorkloadRunner::take(const Event& event) {
+  if (event.news == News::kSignal) return interrupt(event.signal);
+  Member* member = member_of(event.run);
+  if (member == nullptr) return;
+  if (event.news == News::kReady && member->stage == Member::Stage::kPreparing)
+    member->stage = Member::Stage::kReady;
+  if (event.news == News::kStarted) {
+    member->stage = Member::Stage::kRunning;
+    member->started = event.started;
+    if (const auto noted = parts_.journal.started(member->run); !noted)
+      parts_.audience.say(noted.error().message);
+    parts_.audience.changed(*member);
+  }
+  if (event.news == News::kEnded && !member->over()) {
+    member->stage = Member::Stage::kEnding;
+    end(*member, event.end);
+  }
+  if (event.news == News::kGone) take_gone(*member, event);
+}
+
+void WorkloadRunner::take_gone(Member& member, const Event& event) {
+  if (member.over()) {
+    member.stage = Member::Stage::kGone;
+    return;
+  }
+  if (event.end.outcome.empty() && member.stage == Member::Stage::kRunning && adopt(member)) {
+    parts_.audience.say("the supervisor of " + member.name + " was killed; the run goes on");
+    return;
+  }
+  End last = event.end;
+  if (last.outcome.empty()) {
+    const bool ran = member.stage == Member::Stage::kRunning;
+    last.outcome = ran ? "unknown" : "not-started";
+    last.reason = ran ? "nobody saw its end" : event.words;
+  }
+  member.stage = Member::Stage::kGone;
+  end(member, std::move(last));
+}
+
+void WorkloadRunner::end(Member& member, End last) {
+  // Who has no socket of ours takes SIGINT for a person's.
+  if (!member.stop_reason.empty() && !member.interrupted && last.outcome == "interrupted")
+    last = {.outcome = "stopped", .reason = member.stop_reason};
+  if (member.interrupted && last.outcome == "not-started") last = {.outcome = "interrupted"};
+  if (standing_of(last.outcome) != Standing::kFailed) last.tail.clear();
+  member.end = std::move(last);
+  member.ended = parts_.launcher.now();
+  if (const auto noted = parts_.journal.ended(member.run, *member.end); !noted)
+    parts_.audience.say(noted.error().message);
+  parts_.audience.changed(member);
+}
+
+void WorkloadRunner::interrupt(int signal) {
+  ++interrupts_;
+  parts_.audience.say(interrupts_ == 1 ? "stopping the runs; Ctrl-C again to hurry"
+                                       : "stopping them faster");
+  if (gate_shut_) {
+    gate_shut_ = false;
+    for (Member& member : members_)
+      if (!member.over()) member.interrupted = true;
+    parts_.launcher.abandon();
+  }
+  for (Member& member : members_) {
+    if (member.over()) {
+      // It waits for its data to be taken in: that may be cut short.
+      if (member.stage == Member::Stage::kEnding && interrupts_ > 1)
+        parts_.launcher.signal(member.run, SIGTERM);
+      continue;
+    }
+    member.interrupted = true;
+    parts_.launcher.signal(member.run, signal == SIGQUIT ? SIGINT : signal);
+  }
+}
+
+// Opens the gate when all are ready; gives up when one never will be.
+void WorkloadRunner::settle_gate() {
+  if (!gate_shut_) return;
+  const auto failed = std::ranges::find_if(members_, &Member::over);
+  const bool late = parts_.launcher.now() >= *ready_by_;
+  if (failed == members_.end() && !late) {
+    const bool ready = std::ranges::all_of(
+        members_, [](const Member& m) { return m.stage == Member::Stage::kReady; });
+    if (!ready) return;
+    gate_shut_ = false;
+    skew_told_ = false;
+    parts_.launcher.release();
+    return;
+  }
+  gate_shut_ = false;
+  for (Member& member : members_) {
+    if (member.over()) continue;
+    const bool guilty = late && member.stage == Member::Stage::kPreparing;
+    end(member, {.outcome = "not-started",
+                 .reason = guilty ? "it was not ready in time" : std::string(kBesideFailed)});
+    if (guilty) parts_.launcher.signal(member.run, SIGKILL);
+  }
+  parts_.launcher.abandon();
+}
+
+void WorkloadRunner::settle_skew() {
+  if (skew_told_) return;
+  std::optional<BootTime> first;
+  std::optional<BootTime> last;
+  for (const Member& member : members_) {
+    if (!member.started && !member.over()) return;
+    if (!member.started) continue;
+    first = std::min(first.value_or(*member.started), *member.started);
+    last = std::max(last.value_or(*member.started), *member.started);
+  }
+  skew_told_ = true;
+  if (!first || members_.size() < 2) return;
+  const std::string skew = fmt::format("{:.3f}", seconds(*last - *first) * 1e3);
+  for (const Member& member : members_)
+    parts_.launcher.tell(member.run, {{"corral.start_skew_ms", skew}});
+}
+
+bool WorkloadRunner::workload_over() const {
+  const auto over = [](const Member& m) { return m.over(); };
+  const bool others =
+      std::ranges::all_of(members_, [&](const Member& m) { return !counts(m) || m.over(); });
+  // Neighbours alone have nobody to wait for.
+  if (std::ranges::none_of(members_, counts)) return std::ranges::all_of(members_, over);
+  if (others) return true;
+  if (workload_->end == plan::WorkloadEnd::kFirst)
+    return std::ranges::any_of(members_, [](const Member& m) { return counts(m) && m.over(); });
+  if (workload_->end == plan::WorkloadEnd::kNamed) {
+    const auto named = [](const Member& m) { return m.row.ends_workload; };
+    return std::ranges::any_of(members_, named) &&
+           std::ranges::all_of(members_, [&](const Member& m) { return !named(m) || m.over(); });
+  }
+  return false;
+}
+
+void WorkloadRunner::settle_end_rule() {
+  if (stopping_ || gate_shut_ || !workload_over()) return;
+  stopping_ = true;
+  stop_all("its workload ended");
+}
+
+void WorkloadRunner::stop_all(const std::string& reason) {
+  for (Member& member : members_) {
+    if (member.over() || !member.stop_reason.empty()) continue;
+    member.stop_reason = reason;
+    parts_.launcher.stop(member.run, reason);
+  }
+}
+
+// A neighbour starts again as long as its workload runs and it does not fail.
+void WorkloadRunner::restart_loops() {
+  if (stopping_ || interrupts_ > 0 || std::ranges::none_of(members_, counts)) return;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    Member& member = members_[i];
+    if (!member.row.loop || member.stage != Member::Stage::kGone || !member.over()) continue;
+    if (member.end->outcome != "finished") continue;
+    Member next{.row = member.row,
+                .repetition = member.repetition,
+                .run = RunId::random().hex(),
+                .name = member.name};
+    const Attempt attempt{.key = next.row.key,
+                          .repetition = next.repetition,
+                          .run = next.run,
+                          .name = next.name,
+                          .started = false,
+                          .end = {}};
+    const std::string parent = i == 0 ? std::string() : members_[0].run;
+    if (!parts_.journal.begin({attempt})) return;
+    const auto launched = parts_.launcher.launch(
+        order_of(parts_.plan, {*workload_, next.row, seats_[i], next.run, parent, true}));
+    if (!launched) {
+      member = std::move(next);
+      member.stage = Member::Stage::kGone;
+      end(member, {.outcome = "not-started", .reason = launched.error().message});
+      return;
+    }
+    member = std::move(next);
+    parts_.audience.changed(member);
+  }
+}
+
+bool WorkloadRunner::done() const {
+  return std::ranges::all_of(members_,
+                             [](const Member& m) { return m.stage == Member::Stage::kGone; });
+}
+
+}  // namespace corral::run::schedule

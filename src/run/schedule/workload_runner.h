@@ -1,0 +1,87 @@
+// WorkloadRunner: one workload from the start of its supervisors to the end of the last one.
+//
+// All runs start together or none does. What happens is in the journal before anybody is told.
+// Ctrl-C and SIGTERM interrupt the runs, a second one hurries them. One thread, asleep between
+// events.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "run/schedule/machine.h"
+#include "run/schedule/member.h"
+#include "run/schedule/plan_journal.h"
+#include "run/schedule/supervisor_arguments.h"
+
+namespace corral::run::schedule {
+
+// Who is told; the runner's thread.
+class Audience {
+ public:
+  virtual ~Audience() = default;
+  virtual void changed(const Member& member) = 0;
+  virtual void say(const std::string& line) = 0;
+  // After every wait, and at wake_at() at the latest.
+  virtual void tick(BootTime now) = 0;
+  virtual std::optional<BootTime> wake_at() = 0;
+};
+
+// A run of a workload that another scheduler began.
+struct Resumed {
+  plan::Row row;
+  Attempt attempt;
+  bool started = true;  // its command; else its supervisor is about to give up
+  // Its supervisor, when it lives; else its command does, and is adopted.
+  std::optional<sys::ProcessIdentity> supervisor{};
+};
+
+class WorkloadRunner {
+ public:
+  struct Parts {
+    Launcher& launcher;
+    PlanJournal& journal;
+    Audience& audience;
+    const PlanFacts& plan;
+  };
+  explicit WorkloadRunner(Parts parts) : parts_(parts) {}
+
+  // Starts all and waits for the end. The error is one of the journal: then nothing was started.
+  Result<> run(const plan::Workload& workload, const std::vector<collocate::Seat>& seats);
+  // Goes on with what lives.
+  Result<> resume(const plan::Workload& workload, const std::vector<Resumed>& runs);
+
+  [[nodiscard]] const std::vector<Member>& members() const { return members_; }
+  // A person wants the plan to end.
+  [[nodiscard]] bool interrupted() const { return interrupts_ > 0; }
+
+ private:
+  void watch();
+  void take(const Event& event);
+  void take_gone(Member& member, const Event& event);
+  void interrupt(int signal);
+  void settle_gate();
+  void settle_end_rule();
+  void settle_skew();
+  void restart_loops();
+  bool adopt(Member& member);
+  void end(Member& member, End end);
+  void stop_all(const std::string& reason);
+  [[nodiscard]] bool workload_over() const;
+  [[nodiscard]] bool done() const;
+  [[nodiscard]] std::optional<BootTime> deadline() const;
+  Member* member_of(const std::string& run);
+
+  Parts parts_;
+  const plan::Workload* workload_ = nullptr;
+  std::vector<collocate::Seat> seats_;
+  std::vector<Member> members_;
+  bool gate_shut_ = false;
+  bool skew_told_ = true;
+  bool stopping_ = false;  // the end rule has decided
+  int interrupts_ = 0;
+  std::optional<BootTime> ready_by_;
+};
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,45 @@
+#include "run/signals.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "sys/clock.h"
+
+namespace corral::run {
+
+Signals::Signals() {
+  ::sigemptyset(&set_);
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::sigaddset(&set_, s);
+  ::sigprocmask(SIG_BLOCK, &set_, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  fd_ = sys::Fd(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+void Signals::add_terminal() {
+  for (const int s : {SIGTSTP, SIGCONT, SIGWINCH}) ::sigaddset(&set_, s);
+  ::sigprocmask(SIG_BLOCK, &set_, nullptr);
+  ::signalfd(fd_.get(), &set_, 0);
+}
+
+int Signals::next(std::optional<BootTime> deadline, std::span<pollfd> others) {
+  std::vector<pollfd> waiting(others.begin(), others.end());
+  waiting.push_back({.fd = fd_.get(), .events = POLLIN, .revents = 0});
+  int milliseconds = 1000;
+  if (deadline) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*deadline - sys::boot_now()).count();
+    milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, milliseconds));
+  }
+  if (::poll(waiting.data(), waiting.size(), milliseconds) <= 0) {
+    for (pollfd& one : waiting) one.revents = 0;
+  }
+  std::copy_n(waiting.begin(), others.size(), others.begin());
+  signalfd_siginfo info{};
+  return ::read(fd_.get(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo)
+                                                              : 0;
+}
+
+}  // namespace corral::run

@@ -1,0 +1,101 @@
+// Supervision: what one supervisor does for one run, from its options to its exit status.
+//
+// Launching prepares everything and starts the command (launching.cpp) or takes over one that runs
+// (adoption.cpp); then it is watched (watching.cpp) until its end is recorded (ending.cpp). One
+// thread, and those of Recording.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/gate.h"
+#include "run/notices.h"
+#include "run/options.h"
+#include "run/outcome.h"
+#include "run/profiling.h"
+#include "run/recording.h"
+#include "run/setting.h"
+#include "run/signals.h"
+#include "run/stopper.h"
+#include "run/terminal/terminal.h"
+#include "sys/process.h"
+
+namespace corral::run {
+
+class Supervision {
+ public:
+  // `options` outlives it.
+  explicit Supervision(const Options& options);
+  // The exit status for the shell.
+  int run();
+  // The same for a run whose supervisor is gone (options.adopt).
+  int adopt();
+  // A driver did not come back: nobody's destructors may be run.
+  [[nodiscard]] bool left_thread_behind() const {
+    return recording_ != nullptr && recording_->left_thread_behind();
+  }
+
+ private:
+  // Launching.
+  Result<Command> prepare();
+  void record(Command& command);
+  int refuse(const Error& error);
+  int abandon(const Outcome& outcome, int status);
+  std::vector<std::string> environment_of_command() const;
+  Result<Setting::Start> set_scene(const Command& command, std::vector<std::string> environment);
+  Result<sys::GatedChild> spawn(const Command& command);
+  Result<> hold_terminal();
+  void observe(pid_t process);
+  int wait_for_release();
+  int start(const Command& command);
+  void started(const Command& command);
+
+  // Watching.
+  void watch();
+  bool reap();
+  bool reap_adopted();
+  int next_signal(std::optional<BootTime> deadline);
+  bool heed_terminal(int signal);
+  void look_at_gate();
+  void handle(int signal);
+  void send(int signal);
+  [[nodiscard]] std::vector<pid_t> left_over() const;
+  void leftovers();
+
+  // Ending.
+  int end();
+  [[nodiscard]] codec::RunEndBody end_body() const;
+  [[nodiscard]] Outcome outcome(const codec::RunEndBody& end, std::string tail) const;
+  void profile(BootTime ended);
+  void finish_output();
+  void wait_uploaded();
+
+  const Options& options_;
+  Notices notices_;
+  Signals signals_;
+  Stopper stopper_;
+  Gate gate_;
+  Setting setting_;
+  std::unique_ptr<Terminal> terminal_;  // the command's own; nullptr: none
+  std::vector<int> typed_;              // signals that keys stand for
+  std::unique_ptr<Recording> recording_;
+  std::optional<Profiling> profiling_;
+  pid_t child_ = 0;
+  std::optional<pid_t> first_;  // the run's first process, where it is not the child
+  sys::Fd adopted_;             // pidfd of a command that another supervisor has started
+  int status_ = 0;              // of wait(2)
+  bool ended_ = false;          // the command itself
+  std::optional<BootTime> limit_;
+  std::optional<std::string> end_rule_;  // why the scheduler stopped it
+  std::uint64_t group_oom_kills_ = 0;    // before the start
+  std::uint64_t host_oom_kills_ = 0;
+};
+
+// The earlier of two deadlines that may be missing.
+std::optional<BootTime> earliest(std::optional<BootTime> a, std::optional<BootTime> b);
+
+}  // namespace corral::run

@@ -1,0 +1,18 @@
+// The body of PUT /plans/{id}: what a scheduler says about its plan. Pure; any bytes
+// (fuzz/fuzz_request.cpp).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "server/api/request_fields.h"
+
+namespace corral::server::api {
+
+inline constexpr std::size_t kMostPlanRuns = 100'000;
+
+// What lists tell of a plan, as JSON; members that are not known here stay in the document and are
+// no error.
+Parsed<std::string> parse_plan(std::string_view text);
+
+}  // namespace corral::server::api

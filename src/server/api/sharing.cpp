@@ -1,0 +1,270 @@
+// Who shared what: lanes of devices, MIG instances, CPUs and hosts of a workload's runs, and a
+// metric alone and shared.
+#include "query/sharing.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/json.h"
+#include "core/text.h"
+#include "query/chart.h"
+#include "query/interval_mean.h"
+#include "server/api/handlers.h"
+#include "server/api/run_json.h"
+#include "server/api/sharing_words.h"
+#include "server/api/write.h"
+#include "store/tracking/run_summaries.h"
+
+namespace corral::server::api {
+namespace {
+
+using query::IntervalMean;
+using query::SharedPlace;
+using query::Sharing;
+using query::TimeSpan;
+using store::page::SharingRun;
+using store::page::tag_of;
+
+constexpr std::size_t kMostMeasured = 200;  // runs, places; the rest has no means
+
+// A metric while alone and while shared.
+struct Means {
+  IntervalMean alone, shared;
+};
+
+struct Shares {
+  std::vector<SharingRun> runs;  // the workload's own first
+  std::size_t own = 0;
+  Sharing sharing;
+  std::string metric, unit;
+  std::vector<Means> run_means;    // of the own runs; empty without a metric
+  std::vector<Means> place_means;  // beside the places; likewise
+};
+
+Result<> read_runs(store::Store& store, WorkloadId id, Shares& shares) {
+  const auto read = [&](store::sql::Reading& reading) -> Result<> {
+    shares.runs = TRY(store::page::runs_of_workload(reading.db, id));
+    shares.own = shares.runs.size();
+    auto others = TRY(store::page::neighbours_of(reading.db, id, shares.runs));
+    std::ranges::move(others, std::back_inserter(shares.runs));
+    return {};
+  };
+  return store.inspect(read);
+}
+
+std::vector<TimeSpan> spans_of(const std::vector<query::Overlap>& overlaps) {
+  std::vector<TimeSpan> spans;
+  spans.reserve(overlaps.size());
+  for (const query::Overlap& overlap : overlaps) spans.push_back(overlap.time);
+  return spans;
+}
+
+struct Moments {
+  std::span<const TimeSpan> alone, shared;
+};
+Result<Means> means_over(store::Store& store, const std::vector<store::Series>& series,
+                         const Moments& moments) {
+  Means means;
+  std::vector<SeriesId> ids;
+  ids.reserve(series.size());
+  for (const store::Series& one : series) ids.push_back(one.id);
+  const auto read = [&](store::PointView& view) -> Result<> {
+    for (const store::Series& one : series) {
+      const bool rate = query::as_rate(query::ChartMode::kAuto, one.kind);
+      const query::SeriesInput input{
+          .series = one.id, .channel = rate ? store::Channel::kRate : store::Channel::kValue};
+      means.alone.add(TRY(query::interval_mean(view, input, moments.alone)));
+      means.shared.add(TRY(query::interval_mean(view, input, moments.shared)));
+    }
+    return {};
+  };
+  if (!ids.empty()) TRY(store.view(ids, read));
+  return means;
+}
+
+// A run's own series, else the workload's of the devices it was on, else the workload's of no
+// source.
+std::vector<store::Series> series_of_run(const Shares& shares, std::size_t run,
+                                         const std::vector<store::Series>& all) {
+  const auto on_it = [&](const std::string& source) {
+    return std::ranges::any_of(shares.sharing.places, [&](const SharedPlace& place) {
+      return place.name == source &&
+             std::ranges::find(place.stays, run, &query::Stay::run) != place.stays.end();
+    });
+  };
+  std::vector<store::Series> own, device, host;
+  for (const store::Series& one : all) {
+    if (one.name != shares.metric) continue;
+    if (one.owner == metric::Owner::kRun) {
+      own.push_back(one);
+    } else if (one.source.empty()) {
+      host.push_back(one);
+    } else if (on_it(one.source)) {
+      device.push_back(one);
+    }
+  }
+  return !own.empty() ? own : !device.empty() ? device : host;
+}
+
+Result<> measure_places(store::Store& store, Shares& shares,
+                        const std::vector<store::Series>& all) {
+  for (const SharedPlace& place : shares.sharing.places) {
+    std::vector<store::Series> here;
+    for (const store::Series& one : all) {
+      if (one.name == shares.metric && one.owner == metric::Owner::kWorkload &&
+          one.source == place.name && shares.place_means.size() < kMostMeasured)
+        here.push_back(one);
+    }
+    const std::vector<TimeSpan> shared = spans_of(place.overlaps);
+    shares.place_means.push_back(
+        TRY(means_over(store, here, {.alone = place.alone, .shared = shared})));
+  }
+  return {};
+}
+
+Result<> measure(store::Store& store, Shares& shares) {
+  if (shares.metric.empty()) return {};
+  std::vector<store::Series> all;
+  for (std::size_t run = 0; run < shares.own; ++run) {
+    std::vector<store::Series> mine;
+    if (run < kMostMeasured) {
+      all = TRY(store.series_of(shares.runs[run].id));
+      mine = series_of_run(shares, run, all);
+    }
+    if (!mine.empty()) shares.unit = store::tracking::summary_of(mine.front()).unit;
+    const query::RunShare& share = shares.sharing.runs[run];
+    shares.run_means.push_back(
+        TRY(means_over(store, mine, {.alone = share.alone, .shared = share.shared})));
+  }
+  return measure_places(store, shares, all);
+}
+
+// ---- JSON
+double total(const std::vector<TimeSpan>& spans) {
+  Nanos sum{0};
+  for (const TimeSpan& span : spans) sum += span.length();
+  return seconds(sum);
+}
+
+void write_span(JsonWriter& json, const TimeSpan& span) {
+  json.key("start_ns");
+  write_time(json, span.start);
+  json.key("end_ns");
+  write_time(json, span.end);
+}
+
+void write_numbers(JsonWriter& json, std::string_view name, const std::vector<std::size_t>& all) {
+  json.key(name).begin_array();
+  for (const std::size_t one : all) json.value(static_cast<std::int64_t>(one));
+  json.end_array();
+}
+
+void write_mean(JsonWriter& json, std::string_view name, const IntervalMean& mean) {
+  json.key(name).begin_object().key("mean");
+  write_number(json, mean.mean());
+  json.member("covered_s", mean.covered).end_object();
+}
+
+void write_means(JsonWriter& json, const std::vector<Means>& all, std::size_t at) {
+  const Means means = at < all.size() ? all[at] : Means{};
+  write_mean(json, "alone", means.alone);
+  write_mean(json, "shared", means.shared);
+}
+
+void write_sharing_run(JsonWriter& json, const Shares& shares, std::size_t at) {
+  const SharingRun& run = shares.runs[at];
+  const query::RunShare& share = shares.sharing.runs[at];
+  json.begin_object().member("id", run.id.hex()).member("name", run.name);
+  json.member("own", at < shares.own).member("workload_id", run.workload.hex());
+  write_optional_text(json, "workload", run.workload_name);
+  json.member("status", store::status_name(run.status));
+  for (const auto& [name, key] :
+       {std::pair("outcome", "corral.outcome"), std::pair("collocation", "corral.collocation"),
+        std::pair("letter", "corral.letter")})
+    write_optional_text(json, name, std::string(tag_of(run, key)));
+  json.member("host", run.host);
+  write_span(json, {run.start, run.end});
+  json.member("alone_s", total(share.alone)).member("shared_s", total(share.shared));
+  write_numbers(json, "with", share.with);
+  write_means(json, shares.run_means, at);
+  json.end_object();
+}
+
+void write_place(JsonWriter& json, const Shares& shares, std::size_t at) {
+  const SharedPlace& place = shares.sharing.places[at];
+  json.begin_object().member("kind", place_kind_name(place.kind)).member("name", place.name);
+  json.member("host", place.host);
+  write_optional_text(json, "device", place.device);
+  write_optional_text(json, "profile", place.profile);
+  json.key("stays").begin_array();
+  for (const query::Stay& stay : place.stays) {
+    json.begin_object().member("run", static_cast<std::int64_t>(stay.run));
+    write_span(json, stay.time);
+    json.end_object();
+  }
+  json.end_array().key("overlaps").begin_array();
+  for (const query::Overlap& overlap : place.overlaps) {
+    json.begin_object();
+    write_span(json, overlap.time);
+    write_numbers(json, "runs", overlap.runs);
+    json.end_object();
+  }
+  json.end_array().member("alone_s", total(place.alone));
+  json.member("shared_s", seconds(place.shared)).member("idle_s", seconds(place.idle));
+  write_means(json, shares.place_means, at);
+  json.end_object();
+}
+
+std::string sharing_json(WorkloadId id, const Shares& shares) {
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().member("workload_id", id.hex());
+  write_optional_text(json, "workload", shares.runs.front().workload_name);
+  json.key("from_ns");
+  write_time(json, shares.sharing.time.start);
+  json.key("to_ns");
+  write_time(json, shares.sharing.time.end);
+  write_optional_text(json, "metric", shares.metric);
+  json.member("unit", shares.unit).key("runs").begin_array();
+  for (std::size_t run = 0; run < shares.runs.size(); ++run) write_sharing_run(json, shares, run);
+  json.end_array().key("lanes").begin_array();
+  for (std::size_t place = 0; place < shares.sharing.places.size(); ++place)
+    write_place(json, shares, place);
+  json.end_array().end_object();
+  return body;
+}
+
+// Runs of others that met none of the workload's places are of no interest.
+void drop_strangers(Shares& shares) {
+  std::vector<bool> met(shares.runs.size(), false);
+  std::fill_n(met.begin(), shares.own, true);
+  for (const SharedPlace& place : shares.sharing.places) {
+    for (const query::Stay& stay : place.stays) met[stay.run] = true;
+  }
+  std::vector<SharingRun> kept;
+  for (std::size_t run = 0; run < shares.runs.size(); ++run) {
+    if (met[run]) kept.push_back(std::move(shares.runs[run]));
+  }
+  shares.runs = std::move(kept);
+  shares.sharing = query::sharing_of(shares.runs, shares.own);
+}
+
+}  // namespace
+
+Response sharing(const Request& request, Context& context) {
+  const Result<WorkloadId> id = WorkloadId::parse(request.param("workload"));
+  if (!id) return error_response(id.error(), {.field = "workload", .position = std::nullopt});
+  Shares shares;
+  shares.metric = request.query_value("metric").value_or("");
+  if (const auto read = read_runs(context.store, *id, shares); !read)
+    return error_response(read.error());
+  if (shares.runs.empty())
+    return error_response({Code::kNotFound, fmt::format("no workload {}", id->hex())});
+  shares.sharing = query::sharing_of(shares.runs, shares.own);
+  drop_strangers(shares);
+  if (const auto done = measure(context.store, shares); !done) return error_response(done.error());
+  return json_response(sharing_json(*id, shares));
+}
+
+}  // namespace corral::server::api

@@ -1,0 +1,231 @@
+"""`corral run plan.csv`: workloads in turn, their runs together; what interrupts it, and going on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+
+import pytest
+from plan_support import HEADER, Plan, groups, interrupt
+from support import Corral, alive, until, until_said
+
+
+def test_runs_of_a_workload_start_together(corral: Corral) -> None:
+    plan = Plan(
+        corral, ["E,7,left,,,0,-,work.sh,left 0.3", "E,7,right,,,0,-,work.sh,right 0.3", "E,8,,,,,-,work.sh,alone"]
+    )
+    before = groups()
+    said = plan.run()
+    assert "3 of 3 runs finished" in said
+    rows = plan.rows()
+    assert rows["left"]["Status"] == "FINISHED left (0_A)"
+    runs = {run["name"]: run for run in corral.runs()}
+    assert set(runs) == {"left", "right", "(8 cpu) work"}
+    left, right = corral.show(rows["left"]["Run"]), corral.show(rows["right"]["Run"])
+    assert left["workload"] == right["workload"]
+    tags = left["tags"]
+    assert tags["corral.outcome"] == "finished"
+    assert tags["corral.plan.file"] == "plan.csv"
+    assert tags["corral.plan.row"] != right["tags"]["corral.plan.row"]
+    assert tags["corral.letter"] == "0_A"
+    assert json.loads(tags["corral.devices"]) == [{"device": "0"}]
+    assert right["tags"]["mlflow.parentRunId"] == rows["left"]["Run"]
+    assert float(tags["corral.start_skew_ms"]) == float(right["tags"]["corral.start_skew_ms"])
+    document = plan.document()
+    assert document["state"] == "finished"
+    assert [run["state"] for run in document["runs"]] == ["finished"] * 3
+    assert groups() == before
+
+
+def test_failures_are_told_and_the_plan_goes_on(corral: Corral) -> None:
+    notices = corral.home / "notices"
+    plan = Plan(
+        corral,
+        ["E,1,bad,,,,-,work.sh,bad 0 3", "E,2,none,,,,-,/nowhere/work,", "E,3,good,,,,-,work.sh,good"],
+    )
+    notify = f"cat >> {notices}; echo >> {notices}"
+    # A program that is not there is the plan's error: nothing runs.
+    assert "/nowhere/work" in plan.run(status=2)
+    plan.write(["E,1,bad,,,,-,work.sh,bad 0 3", "E,2,killed,,,,-,kill.sh,", "E,3,good,,,,-,work.sh,good"])
+    kill = plan.folder / "kill.sh"
+    kill.write_text("#!/bin/sh\nkill -9 $$\n")
+    kill.chmod(0o755)
+    said = plan.run("--notify", notify, status=1)
+    assert "last words of bad" in said
+    assert plan.rows()["bad"]["Status"].startswith("FAILED failed bad")
+    assert plan.rows()["killed"]["Status"].startswith("FAILED killed killed")
+    assert plan.status("good") == "FINISHED"
+    document = plan.document()
+    assert document["state"] == "failed"
+    assert document["runs"][0]["tail"] == ["last words of bad"]
+    told = [json.loads(line) for line in notices.read_text().splitlines()]
+    assert [t["event"] for t in told] == ["failed", "failed", "end"]
+    assert told[0]["runs"][0]["name"] == "bad"
+    # What failed stays as it is, until it is asked for.
+    plan.run(status=1)
+    assert plan.starts() == ["bad", "good"]
+    plan.run("--rerun", "--only", "1", status=1)
+    assert plan.starts() == ["bad", "good", "bad"]
+
+
+def test_a_choice_of_workloads(corral: Corral) -> None:
+    plan = Plan(corral, [f"E,{n},w{n},,,,-,work.sh,w{n}" for n in (1, 2, 11)])
+    before = plan.path.read_bytes()
+    assert "$ " in plan.run("--dry-run")
+    assert plan.path.read_bytes() == before
+    assert not plan.starts()
+    plan.run("--only", "1*", "--skip", "E/11")
+    assert plan.starts() == ["w1"]
+    plan.run("--shuffle", "5")
+    order = plan.starts()
+    plan.write([f"E,{n},w{n},,,,-,work.sh,w{n}" for n in (1, 2, 11)])
+    plan.run("--shuffle", "5")
+    again = plan.starts()[len(order) :]
+    assert [w for w in again if w != "w1"] == order[1:]
+    assert "--until" in plan.run("--until", "yesterday", status=2)
+
+
+def test_ctrl_c_stops_the_runs_and_the_next_scheduler_goes_on(corral: Corral) -> None:
+    before = groups()
+    plan = Plan(
+        corral,
+        ["E,1,a,,,,-,work.sh,a", "E,2,b,,,,-,work.sh,b ./go", "E,2,c,,,,-,work.sh,c ./go", "E,3,d,,,,-,work.sh,d"],
+    )
+    scheduler = plan.start()
+    plan.until_started("b", "c")
+    interrupt(scheduler)
+    plan.end(scheduler, 130)
+    assert (plan.status("a"), plan.status("b"), plan.status("d")) == ("FINISHED", "INTERRUPTED", "")
+    assert not plan.processes()
+    assert not plan.supervisors()
+    assert groups() == before
+    assert plan.document()["state"] == "interrupted"
+    plan.allow()
+    plan.run()
+    assert sorted(plan.starts()) == ["a", "b", "b", "c", "c", "d"]
+    assert {row["Status"].split(" ")[0] for row in plan.rows().values()} == {"FINISHED"}
+
+
+def test_sigterm_before_the_start_and_sighup_at_any_time(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go", "E,2,b,,,,-,work.sh,b"])
+    scheduler = plan.start()
+    plan.until_started("a")
+    os.kill(scheduler.pid, signal.SIGHUP)
+    plan.allow()
+    plan.until_started("b")
+    plan.end(scheduler)
+    assert plan.status("b") == "FINISHED"
+
+
+@pytest.mark.parametrize("also", ["scheduler alone", "supervisor, too"])
+def test_a_killed_schedulers_runs_are_waited_for(corral: Corral, also: str) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go", "E,1,b,,,,-,work.sh,b", "E,2,c,,,,-,work.sh,c"])
+    scheduler = plan.start()
+    plan.until_started("a", "b")
+    until(lambda: plan.status("b") == "FINISHED", "b is written back")
+    plan.kill(scheduler)
+    if also == "supervisor, too":
+        for pid in plan.supervisors():
+            os.kill(pid, signal.SIGKILL)
+    run = plan.rows()["a"]["Run"]
+    assert alive(plan.pid_of("a"))
+    scheduler = plan.start()
+    until_said(scheduler, b"waiting for them")
+    plan.allow()
+    said = plan.end(scheduler, None)
+    assert plan.starts() == ["a", "b", "c"] or plan.starts() == ["b", "a", "c"], said
+    assert plan.rows()["a"]["Run"] == run
+    assert plan.status("a") == ("FINISHED" if also == "scheduler alone" else "FAILED")
+    assert plan.status("c") == "FINISHED"
+
+
+def test_the_end_of_a_run_that_nobody_waited_for_is_known(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go 3", "E,2,c,,,,-,work.sh,c"])
+    scheduler = plan.start()
+    plan.until_started("a")
+    plan.kill(scheduler)
+    plan.allow()
+    until(lambda: not plan.supervisors(), "the run has ended alone")
+    plan.run(status=1)
+    assert plan.starts() == ["a", "c"]
+    assert plan.rows()["a"]["Status"].startswith("FAILED failed a")
+    assert corral.show(plan.rows()["a"]["Run"])["tags"]["corral.outcome"] == "failed"
+
+
+def test_one_scheduler_for_a_plan(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go"])
+    scheduler = plan.start()
+    plan.until_started("a")
+    said = plan.run(status=1)
+    assert f"process {scheduler.pid} " in said
+    plan.allow()
+    plan.end(scheduler)
+    assert plan.starts() == ["a"]
+
+
+def test_rows_that_have_not_started_may_be_edited(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go", "E,2,b,,,,-,work.sh,b", "# kept", "E,3,c,,,,-,work.sh,c"], HEADER)
+    scheduler = plan.start()
+    plan.until_started("a")
+    until(lambda: plan.status("a") == "RUNNING", "RUNNING is written")
+    lines = plan.path.read_text().splitlines()
+    lines = [line.replace("work.sh,b", "work.sh,B") for line in lines if ",c," not in line]
+    plan.write([*lines[1:], "E,4,d,,,,-,work.sh,d"])
+    plan.allow()
+    plan.end(scheduler)
+    assert plan.starts() == ["a", "B", "d"]
+    assert "# kept" in plan.path.read_text()
+    assert {row["Status"].split(" ")[0] for row in plan.rows().values() if row["Name"]} == {"FINISHED"}
+
+
+def test_a_run_that_cannot_start_keeps_its_workload_from_starting(corral: Corral) -> None:
+    plan = Plan(
+        corral,
+        ["E,1,rm,,,,-,rm.sh,", "E,2,a,,,,-,work.sh,a", "E,2,b,,,,-,rm.sh,", "E,3,c,,,,-,work.sh,c"],
+    )
+    removes = plan.folder / "rm.sh"
+    removes.write_text("#!/bin/sh\nrm rm.sh\n")
+    removes.chmod(0o755)
+    plan.run(status=1)
+    assert plan.starts() == ["c"]
+    assert plan.rows()["b"]["Status"].startswith("FAILED not-started b (cpu_B): rm.sh: command not found")
+    assert "a run beside it could not start" in plan.rows()["a"]["Status"]
+
+
+RUNS = int(os.environ.get("CORRAL_SOAK", "40"))
+KILLS = RUNS // 8
+
+
+def test_a_plan_that_is_killed_and_edited_ends_right(corral: Corral, rng: random.Random) -> None:
+    """Of 200 runs with CORRAL_SOAK=200."""
+    fails = {f"r{n}": rng.random() < 0.25 for n in range(RUNS)}
+
+    def row(n: int) -> str:
+        seconds = 0.05 if RUNS < 100 else 1
+        return f"E,{n * 2 // 3},r{n},,,,-,work.sh,r{n} {seconds * rng.random():.3f} {3 if fails[f'r{n}'] else 0}"
+
+    first = RUNS * 3 // 4
+    plan = Plan(corral, [row(n) for n in range(first)])
+    before = groups()
+    for kill in range(KILLS):
+        scheduler = plan.start()
+        wanted = len(plan.starts()) + rng.randrange(4)
+        until(lambda: scheduler.poll() is not None or len(plan.starts()) > wanted, "it goes on")  # noqa: B023
+        time.sleep(0.2 * rng.random())  # anywhere in a workload's life
+        plan.kill(scheduler)
+        if kill == KILLS // 2:
+            lines = plan.path.read_text().splitlines()
+            plan.write([*lines[1:], *(row(n) for n in range(first, RUNS))])
+    plan.run(status=None, seconds=600)
+    statuses = {name: row["Status"].split(" ")[0] for name, row in plan.rows().items()}
+    assert statuses == {name: "FAILED" if fail else "FINISHED" for name, fail in fails.items()}
+    starts = plan.starts()
+    assert sorted(starts) == sorted(set(starts)), "a run was started twice"
+    assert set(starts) == set(fails)
+    stored = {run["id"]: run["outcome"] for run in corral.runs()}
+    assert {stored[row["Run"]] for row in plan.rows().values()} <= {"finished", "failed"}
+    assert not plan.supervisors()
+    assert groups() == before

@@ -13,6 +13,7 @@
 #include "cli/table.h"
 #include "collect/listener.h"
 #include "collect/sampler.h"
+#include "collocate/offers.h"
 #include "core/text.h"
 #include "run/profiler.h"
 #include "store/postgres/database.h"
@@ -191,6 +192,8 @@ int doctor_command(std::span<char* const> args) {
                check_device("/sys/class/powercap/intel-rapl:0",
                             "no /sys/class/powercap/intel-rapl:0: the CPU or the virtual machine "
                             "offers no energy counter"));
+  for (const collocate::Offer& offer : collocate::offers("/"))
+    row(table, offer.what, offer.there, offer.detail);
   const ClockAnchor anchor = sys::read_anchor();
   row(table, "clock", true, fmt::format("UTC is known to {} ns", anchor.error.count()));
   fmt::print("{}", table.print(format));

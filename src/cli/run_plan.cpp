@@ -10,6 +10,7 @@
 #include "collocate/undo.h"
 #include "core/text.h"
 #include "environment/environment.h"
+#include "environment/tool.h"
 #include "plan/plan_file.h"
 #include "run/schedule/scheduler.h"
 #include "run/schedule/supervisor_launcher.h"
@@ -123,7 +124,8 @@ Result<> prepare_environments(const fs::path& directory, const plan::Workload& w
                .progress = [&](std::string_view line) { say(std::string(line)); },
                .cancelled = cancelled});
     if (!prepared)
-      return tl::unexpected(prepared.error().with_context("environment " + row.environment));
+      return tl::unexpected(prepared.error().with_context(
+          "environment " + environment::without_credentials(row.environment)));
   }
   return {};
 }

@@ -74,7 +74,10 @@ Result<sys::Fd> take_one(const fs::path& directory, const std::string& device,
 fs::path DeviceLocks::machine_directory() {
   const char* chosen = std::getenv("CORRAL_LOCKS");
   if (chosen != nullptr && *chosen == '/') return chosen;
-  return ::access("/run/lock", W_OK | X_OK) == 0 ? "/run/lock" : "/tmp";
+  // Not what this user may write: all users must meet in the same place.
+  struct stat info {};
+  const bool for_all = ::stat("/run/lock", &info) == 0 && (info.st_mode & S_IWOTH) != 0;
+  return for_all ? "/run/lock" : "/tmp";
 }
 
 Result<DeviceLocks> DeviceLocks::take(const fs::path& directory, std::vector<std::string> devices,

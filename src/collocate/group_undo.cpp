@@ -34,7 +34,7 @@ bool enables(const fs::path& group, std::string_view controller) {
 
 bool enabled_below(const fs::path& group, std::string_view controller) {
   return std::ranges::any_of(sys::list_directory(group), [&](const std::string& name) {
-    return enables(group / name, controller);
+    return name.starts_with(kGroupPrefix) || enables(group / name, controller);
   });
 }
 
@@ -58,7 +58,7 @@ std::string users_of_group(const Standing& entry, const UndoOptions& options) {
   return {};
 }
 
-// What a group below has enabled in turn others use by now: it stays.
+// What a group below has enabled in turn others use by now, and groups of another owner: it stays.
 Result<bool> put_back_controllers(const Standing& entry, const UndoOptions& options) {
   const fs::path group(entry.change.target);
   bool changed = false;

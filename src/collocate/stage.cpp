@@ -175,7 +175,10 @@ Result<> Stage::Impl::make(Journal& journal) {
       options.locks.empty() ? DeviceLocks::machine_directory() : options.locks;
   locks = TRY(DeviceLocks::take(directory, wanted,
                                 options.holder.empty() ? options.label : options.holder));
-  TRY(devices.set(journal));
+  // Only a lock that somebody holds is worth waiting for.
+  if (const auto set = devices.set(journal); !set)
+    return fail(set.error().code == Code::kUnavailable ? Code::kConflict : set.error().code,
+                set.error().message);
   failpoint::reach("stage.devices");
   std::vector<const GroupPlan*> planned;
   for (const auto& group : groups) {

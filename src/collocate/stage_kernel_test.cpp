@@ -21,10 +21,14 @@ namespace {
 // A process that sleeps until it is ended; with `stubborn` not by SIGTERM. Ended with the test.
 class Sleeper {
  public:
-  explicit Sleeper(bool stubborn = false) : pid_(::fork()) {
-    if (pid_ != 0) return;
-    if (stubborn) std::signal(SIGTERM, SIG_IGN);
-    for (;;) ::pause();
+  // It ignores the signal from its first moment.
+  explicit Sleeper(bool stubborn = false) {
+    const auto before = std::signal(SIGTERM, stubborn ? SIG_IGN : SIG_DFL);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      for (;;) ::pause();
+    }
+    std::signal(SIGTERM, before);
   }
   ~Sleeper() {
     ::kill(pid_, SIGKILL);
@@ -41,7 +45,7 @@ class Sleeper {
   }
 
  private:
-  pid_t pid_;
+  pid_t pid_ = -1;
 };
 
 class StageKernelTest : public ::testing::Test {

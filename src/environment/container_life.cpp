@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "core/text.h"
 #include "environment/container.h"
@@ -15,6 +16,8 @@ namespace corral::environment {
 namespace {
 
 constexpr int kPollMs = 50;
+constexpr int kGroupTries = 400;
+constexpr int kGroupPauseMs = 5;
 constexpr const char* kGroups = "/sys/fs/cgroup";
 constexpr const char* kMaker = "corral.supervisor";
 constexpr Nanos kAnswerLimit{std::chrono::seconds(30)};
@@ -47,6 +50,12 @@ Result<ContainerPlace> place_of(std::int64_t pid) {
   return place;
 }
 
+// Podman's monitor may still be about to leave it.
+void remove_empty(const std::string& group) {
+  for (int i = 0; i < kGroupTries && ::rmdir(group.c_str()) != 0 && errno == EBUSY; ++i)
+    ::poll(nullptr, 0, kGroupPauseMs);
+}
+
 // Podman makes the parent in every hierarchy, and a group for its monitor in it. Those go when they
 // are empty; the directories that `cgroup_parent` names are their maker's.
 void remove_groups(const std::string& cgroup_parent) {
@@ -55,10 +64,10 @@ void remove_groups(const std::string& cgroup_parent) {
   const std::vector<std::string_view> kept = split(cgroup_parent, ':');
   for (const std::string& hierarchy : sys::list_directory(kGroups)) {
     const std::string parent = fmt::format("{}/{}{}", kGroups, hierarchy, group);
-    ::rmdir((parent + "/conmon").c_str());
-    if (std::ranges::count(kept, parent) == 0) ::rmdir(parent.c_str());
+    remove_empty(parent + "/conmon");
+    if (std::ranges::count(kept, parent) == 0) remove_empty(parent);
   }
-  ::rmdir((kGroups + group + "/conmon").c_str());
+  remove_empty(kGroups + group + "/conmon");
 }
 
 Result<Staged> staged(const Container& container, const std::string& name) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@
 namespace corral::plan {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// Cell of Listeners, as radT has it: nothing is sampled.
+inline constexpr std::string_view kNoListeners = "none";
 
 // When a run ends other than by itself, and its workload with it.
 struct Limits {

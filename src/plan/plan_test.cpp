@@ -278,6 +278,7 @@ TEST(PlanKnown, WhatThisMachineHasNot) {
             (Words{"p:2:9: Environment 'podman=image': no such environment"}));
   EXPECT_EQ(complaints_here("File,Listeners", "train.py,smi+tpo"),
             Words{"p:2:14: Listeners 'smi+tpo': listener 'tpo' is unknown, did you mean smi?"});
+  EXPECT_EQ(complaints_here("File,Listeners", "train.py,none"), Words{});
   EXPECT_EQ(complaints_here("File,Devices", "train.py,GPU-33333333-4444"), Words{});
   EXPECT_EQ(complaints_here("File,Devices", "train.py,65:00.0"), Words{});
   EXPECT_EQ(

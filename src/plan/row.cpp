@@ -226,7 +226,7 @@ void RowReader::read_listeners(const RawRow& raw, Row& row) {
     if (word.empty()) continue;
     if (!row.listeners.empty()) row.listeners += '+';
     row.listeners += word;
-    if (!known_.listener_problem) continue;
+    if (!known_.listener_problem || joined == kNoListeners) continue;
     auto known = listeners_.find(word);
     if (known == listeners_.end())
       known = listeners_.emplace(word, known_.listener_problem(word)).first;

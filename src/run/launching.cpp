@@ -157,7 +157,7 @@ void Supervision::observe(pid_t process) {
   if (recording_ == nullptr) return;
   const pid_t pid = options_.watched > 0 ? static_cast<pid_t>(options_.watched) : process;
   // Perf counts from an exec on: that of a process that runs already is over.
-  const bool runs = options_.watched > 0 || adopted_;
+  const bool runs = options_.watched > 0 || adopted_ || located_;
   const auto watched =
       recording_->watch(pid, runs ? collect::PerfCounters() : collect::PerfCounters::open(pid));
   if (!watched) notices_.warn("no metrics are sampled: " + watched.error().message);
@@ -211,6 +211,7 @@ void Supervision::started(const Command& command) {
   if (options_.max_time) limit_ = now + *options_.max_time;
   if (setting_.in_container() && !first_) {
     first_ = setting_.locate();
+    located_ = first_.has_value();
     observe(first_.value_or(child_));
   }
   if (recording_ == nullptr) return;

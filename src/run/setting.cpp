@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "environment/tool.h"
 #include "sys/process.h"
 
 namespace corral::run {
@@ -30,7 +31,8 @@ Result<Setting> Setting::prepare(const Options& options, Notices& notices,
                                   .progress = [&](std::string_view line) { notices.say(line); },
                                   .cancelled = cancelled});
   if (!prepared)
-    return tl::unexpected(prepared.error().with_context("environment " + options.environment));
+    return tl::unexpected(prepared.error().with_context(
+        "environment " + environment::without_credentials(options.environment)));
   setting.prepared_ = std::move(*prepared);
   if (setting.in_container() && options.profile)
     return fail(Code::kUnsupported, "--profile does not reach into containers");

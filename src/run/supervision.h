@@ -86,6 +86,7 @@ class Supervision {
   std::optional<Profiling> profiling_;
   pid_t child_ = 0;
   std::optional<pid_t> first_;  // the run's first process, where it is not the child
+  bool located_ = false;        // first_ ran already when it was found
   sys::Fd adopted_;             // pidfd of a command that another supervisor has started
   int status_ = 0;              // of wait(2)
   bool ended_ = false;          // the command itself

@@ -105,7 +105,11 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
   if (waiting[0].revents != 0) look_at_gate();
   if (terminal_ != nullptr) {
     const std::vector<int> keys = terminal_->take_keys({waiting[2], waiting[3]});
-    typed_.insert(typed_.end(), keys.begin(), keys.end());
+    for (const int key : keys) {
+      // As the terminal would: a script around this command hears Ctrl-C, too.
+      if (key == SIGTSTP) typed_.push_back(key);
+      if (key != SIGTSTP) ::kill(0, key);
+    }
   }
   if (signal == 0 && !typed_.empty()) {
     signal = typed_.front();

@@ -6,11 +6,13 @@ import csv
 import os
 import signal
 import subprocess
+import uuid
 from pathlib import Path
 from typing import Any
 
 from support import Corral, alive, until
 
+PLAN_S = 180  # for a whole plan on a busy machine
 HEADER = "Experiment,Workload,Name,Status,Run,Devices,Collocation,File,Params"
 # Says that it has started, waits for a file where one is named, and ends as it is told:
 # work.sh NAME [SECONDS|FILE [STATUS]]
@@ -50,11 +52,12 @@ class Plan:
 
     def run(self, *options: str, status: int | None = 0, **more: Any) -> str:
         """To its end; what it said."""
+        more.setdefault("seconds", PLAN_S)
         done = self.corral("run", self.path, "--no-listeners", *options, status=status, **more)
         return (done.stdout + done.stderr).decode()
 
     def end(self, scheduler: subprocess.Popen[bytes], status: int | None = 0) -> str:
-        _, said = scheduler.communicate(timeout=60)
+        _, said = scheduler.communicate(timeout=PLAN_S)
         assert status is None or scheduler.returncode == status, said.decode()
         return said.decode()
 
@@ -110,9 +113,14 @@ def interrupt(scheduler: subprocess.Popen[bytes]) -> None:
     os.kill(scheduler.pid, signal.SIGINT)
 
 
-def groups() -> set[str]:
-    """Control groups of Corral's on this machine."""
+def own_name() -> str:
+    """For workloads whose control groups are looked for: tests run beside each other."""
+    return "w" + uuid.uuid4().hex[:8]
+
+
+def groups(name: str) -> set[str]:
+    """Control groups on this machine of workloads whose names begin with `name`."""
     found = set()
     for folder, names, _ in os.walk("/sys/fs/cgroup"):
-        found |= {f"{folder}/{name}" for name in names if name.startswith("corral")}
+        found |= {f"{folder}/{group}" for group in names if group.startswith(f"corral-{name}")}
     return found

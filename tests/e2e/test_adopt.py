@@ -123,6 +123,8 @@ def test_one_that_has_ended_meanwhile_is_ended(corral: Corral) -> None:
 def test_what_cannot_be_adopted_says_why(corral: Corral) -> None:
     run = corral.start("run", "--no-listeners", corral.script("train.py", TICKS))
     (spooled,) = until(corral.spooled, "it is spooled")
+    manifest = spooled / "manifest.json"
+    until(manifest.exists, "its manifest is there")
     until(lambda: '"child"' in (spooled / "manifest.json").read_text(), "it runs")
     done = corral("run", "--adopt", spooled.name, status=1)
     assert f"supervisor that lives: process {run.pid}".encode() in done.stderr

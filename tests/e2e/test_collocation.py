@@ -57,7 +57,7 @@ class Plan:
         return self.corral.start("run", "--no-listeners", self.file)
 
     def finish(self, status: int = 0) -> bytes:
-        return self.corral("run", "--no-listeners", self.file, status=status).stderr
+        return self.corral("run", "--no-listeners", self.file, status=status, seconds=180).stderr
 
     def place(self, name: str) -> Json:
         path = self.corral.home / f"{name}.json"
@@ -68,7 +68,9 @@ class Plan:
         (self.corral.home / "go").touch()
 
     def groups(self) -> list[Path]:
-        return sorted(path for path in GROUPS.glob(f"**/corral-{self.workload}-*") if path.is_dir())
+        # os.walk() passes over what goes meanwhile.
+        found = [Path(folder) / name for folder, names, _ in os.walk(GROUPS) for name in names]
+        return sorted(path for path in found if path.name.startswith(f"corral-{self.workload}-"))
 
     def journals(self) -> list[Path]:
         return list((self.corral.home / "state/corral/undo").glob("*"))
@@ -99,7 +101,7 @@ def test_runs_stay_on_their_cpus_and_leave_no_group(plan: Plan) -> None:
     # A group of "cpu" would give it another share of the time.
     assert ":cpu:/corral-" not in b["groups"]
     plan.go()
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=180)
     assert process.returncode == 0, said
     assert plan.groups() == []
     assert plan.journals() == []
@@ -166,6 +168,7 @@ def test_a_run_over_its_memory_dies_alone(plan: Plan) -> None:
     )
     plan.write(("a", "64MiB"), ("b", "64MiB"), columns="Memory")
     plan.finish(status=1)
+    plan.corral.wait_spool_empty()
     outcomes = {run["name"]: run["outcome"] for run in plan.corral.runs()}
     assert sorted(outcomes.values()) == ["finished", "out-of-memory"], outcomes
     assert plan.groups() == []

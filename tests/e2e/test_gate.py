@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plan_support import command_line
 from support import PYTHON, Corral, Json, alive
 
 QUICK = ("run", "--no-listeners", "--quiet")
@@ -75,6 +76,7 @@ def scheduler(corral: Corral) -> Iterator[Scheduler]:
 
 
 def tags(corral: Corral, run: str = "@1") -> dict[str, str]:
+    corral.wait_spool_empty()
     return dict(corral.show(run)["tags"])
 
 
@@ -108,7 +110,9 @@ def test_a_closed_pipe_alone_releases_too(corral: Corral, scheduler: Scheduler) 
 def test_without_its_scheduler_nothing_starts(corral: Corral, scheduler: Scheduler) -> None:
     run = scheduler.start("touch", corral.home / "ran")
     assert scheduler.line() == {"ready": True}
-    scheduler.close()  # in the order in which a killed process would: the release first
+    for own in scheduler.sockets:  # so that the release is never alone
+        own.close()
+    scheduler.close()
     assert run.wait(60) == 125
     assert not (corral.home / "ran").exists()
     assert not corral.spooled()
@@ -230,4 +234,4 @@ def test_ends_are_told_apart(corral: Corral, code: str, outcome: str, reason: st
 def test_a_time_limit_is_an_end_of_its_own(corral: Corral) -> None:
     corral(*QUICK, "--max-time", "200ms", "sleep", "600", status=128 + signal.SIGINT)
     assert tags(corral)["corral.outcome"] == "limit"
-    assert not [pid for pid in corral.processes() if "sleep" in Path(f"/proc/{pid}/cmdline").read_text() and alive(pid)]
+    assert not [pid for pid in corral.processes() if b"sleep" in command_line(pid) and alive(pid)]

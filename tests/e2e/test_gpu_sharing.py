@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support import BUILD, PATIENCE, Corral, Json, alive, until, until_said
+from support import BUILD, Corral, Json, alive, until, until_said
 
 PROGRAM = Path(__file__).parent / "programs" / "gpu_user.py"
 FAKES = BUILD / "fakes" / "gpu"
@@ -82,7 +82,7 @@ def test_each_run_sees_its_share_and_nothing_is_left(corral: Corral, machine: Ma
         row(3, "0", "3g.20gb", "large"),
         row(3, "1", "naive", "beside", "sm=1200,250W"),
     )
-    corral("run", plan)
+    corral("run", plan, seconds=180)
     assert machine.seen("alone")["CUDA_VISIBLE_DEVICES"] == GPU1
     first, second = machine.seen("first"), machine.seen("second")
     assert first["CUDA_VISIBLE_DEVICES"] == second["CUDA_VISIBLE_DEVICES"] == GPU0
@@ -147,7 +147,7 @@ def test_the_next_scheduler_takes_over_runs_and_puts_back_what_they_had(corral: 
     until_said(heir, b"its runs are still there")
     assert alive(daemon)
     (corral.home / "go").touch()
-    _, said = heir.communicate(timeout=PATIENCE)
+    _, said = heir.communicate(timeout=180)
     assert heir.returncode == 0, said
     assert machine.seen("next")["CUDA_VISIBLE_DEVICES"].startswith("MIG-")
     assert machine.is_as_before()
@@ -156,7 +156,7 @@ def test_the_next_scheduler_takes_over_runs_and_puts_back_what_they_had(corral: 
 def test_what_others_have_on_a_gpu_is_left_and_named(corral: Corral, machine: Machine) -> None:
     machine.reset("gpu0.mig 1", "gpu0.gi.1 9 0 4", "gpu0.ci.1.0 3", "gpu0.process.1 1.0", "gpu1.process.1 -")
     plan = machine.plan(row(1, "0", "4g.20gb", "a"), row(2, "1", "7g.40gb", "b"), row(3, "0", "-", "c"))
-    done = corral("run", plan, status=None)
+    done = corral("run", plan, status=None, seconds=180)
     said = (done.stdout + done.stderr).decode()
     assert done.returncode != 0
     assert "MIG 4g.20gb does not fit on GPU 0 (NVIDIA A100-SXM4-40GB) beside 1 instance that is there already" in said
@@ -169,7 +169,7 @@ def test_what_others_have_on_a_gpu_is_left_and_named(corral: Corral, machine: Ma
 def test_without_permission_one_line_names_the_changes(corral: Corral, machine: Machine) -> None:
     machine.reset("refuse.nvmlDeviceSetMigMode 4")
     plan = machine.plan(row(1, "0", "3g.20gb", "a"), row(1, "0", "2g.10gb", "b"))
-    done = corral("run", plan, status=None)
+    done = corral("run", plan, status=None, seconds=180)
     lines = [line for line in (done.stdout + done.stderr).decode().splitlines() if "needs root" in line]
     assert len({line[line.index("changing GPUs") :] for line in lines}) == 1
     assert "MIG 2g.10gb on GPU 0" in lines[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -9,21 +10,26 @@ import signal
 import time
 
 import pytest
-from plan_support import HEADER, Plan, groups, interrupt
+from plan_support import HEADER, Plan, groups, interrupt, own_name
 from support import Corral, alive, until, until_said
 
 
 def test_runs_of_a_workload_start_together(corral: Corral) -> None:
+    own = own_name()
     plan = Plan(
-        corral, ["E,7,left,,,0,-,work.sh,left 0.3", "E,7,right,,,0,-,work.sh,right 0.3", "E,8,,,,,-,work.sh,alone"]
+        corral,
+        [
+            f"E,{own}7,left,,,0,-,work.sh,left 0.3",
+            f"E,{own}7,right,,,0,-,work.sh,right 0.3",
+            f"E,{own}8,,,,,-,work.sh,alone",
+        ],
     )
-    before = groups()
     said = plan.run()
     assert "3 of 3 runs finished" in said
     rows = plan.rows()
     assert rows["left"]["Status"] == "FINISHED left (0_A)"
     runs = {run["name"]: run for run in corral.runs()}
-    assert set(runs) == {"left", "right", "(8 cpu) work"}
+    assert set(runs) == {"left", "right", f"({own}8 cpu) work"}
     left, right = corral.show(rows["left"]["Run"]), corral.show(rows["right"]["Run"])
     assert left["workload"] == right["workload"]
     tags = left["tags"]
@@ -37,7 +43,7 @@ def test_runs_of_a_workload_start_together(corral: Corral) -> None:
     document = plan.document()
     assert document["state"] == "finished"
     assert [run["state"] for run in document["runs"]] == ["finished"] * 3
-    assert groups() == before
+    assert groups(own) == set()
 
 
 def test_failures_are_told_and_the_plan_goes_on(corral: Corral) -> None:
@@ -51,7 +57,8 @@ def test_failures_are_told_and_the_plan_goes_on(corral: Corral) -> None:
     assert "/nowhere/work" in plan.run(status=2)
     plan.write(["E,1,bad,,,,-,work.sh,bad 0 3", "E,2,killed,,,,-,kill.sh,", "E,3,good,,,,-,work.sh,good"])
     kill = plan.folder / "kill.sh"
-    kill.write_text("#!/bin/sh\nkill -9 $$\n")
+    # Not -9: that may be the kernel's, for want of memory anywhere on the machine.
+    kill.write_text("#!/bin/sh\nulimit -c 0\nkill -SEGV $$\n")
     kill.chmod(0o755)
     said = plan.run("--notify", notify, status=1)
     assert "last words of bad" in said
@@ -89,10 +96,15 @@ def test_a_choice_of_workloads(corral: Corral) -> None:
 
 
 def test_ctrl_c_stops_the_runs_and_the_next_scheduler_goes_on(corral: Corral) -> None:
-    before = groups()
+    own = own_name()
     plan = Plan(
         corral,
-        ["E,1,a,,,,-,work.sh,a", "E,2,b,,,,-,work.sh,b ./go", "E,2,c,,,,-,work.sh,c ./go", "E,3,d,,,,-,work.sh,d"],
+        [
+            f"E,{own}1,a,,,,-,work.sh,a",
+            f"E,{own}2,b,,,,-,work.sh,b ./go",
+            f"E,{own}2,c,,,,-,work.sh,c ./go",
+            f"E,{own}3,d,,,,-,work.sh,d",
+        ],
     )
     scheduler = plan.start()
     plan.until_started("b", "c")
@@ -101,7 +113,7 @@ def test_ctrl_c_stops_the_runs_and_the_next_scheduler_goes_on(corral: Corral) ->
     assert (plan.status("a"), plan.status("b"), plan.status("d")) == ("FINISHED", "INTERRUPTED", "")
     assert not plan.processes()
     assert not plan.supervisors()
-    assert groups() == before
+    assert groups(own) == set()
     assert plan.document()["state"] == "interrupted"
     plan.allow()
     plan.run()
@@ -129,7 +141,8 @@ def test_a_killed_schedulers_runs_are_waited_for(corral: Corral, also: str) -> N
     plan.kill(scheduler)
     if also == "supervisor, too":
         for pid in plan.supervisors():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # b's may be about to leave
+                os.kill(pid, signal.SIGKILL)
     run = plan.rows()["a"]["Run"]
     assert alive(plan.pid_of("a"))
     scheduler = plan.start()
@@ -150,6 +163,7 @@ def test_the_end_of_a_run_that_nobody_waited_for_is_known(corral: Corral) -> Non
     plan.allow()
     until(lambda: not plan.supervisors(), "the run has ended alone")
     plan.run(status=1)
+    corral.wait_spool_empty()
     assert plan.starts() == ["a", "c"]
     assert plan.rows()["a"]["Status"].startswith("FAILED failed a")
     assert corral.show(plan.rows()["a"]["Run"])["tags"]["corral.outcome"] == "failed"
@@ -195,21 +209,22 @@ def test_a_run_that_cannot_start_keeps_its_workload_from_starting(corral: Corral
     assert "a run beside it could not start" in plan.rows()["a"]["Status"]
 
 
-RUNS = int(os.environ.get("CORRAL_SOAK", "40"))
+RUNS = int(os.environ.get("CORRAL_SOAK", "32"))
 KILLS = RUNS // 8
 
 
+@pytest.mark.timeout(900)
 def test_a_plan_that_is_killed_and_edited_ends_right(corral: Corral, rng: random.Random) -> None:
     """Of 200 runs with CORRAL_SOAK=200."""
+    own = own_name()
     fails = {f"r{n}": rng.random() < 0.25 for n in range(RUNS)}
 
     def row(n: int) -> str:
         seconds = 0.05 if RUNS < 100 else 1
-        return f"E,{n * 2 // 3},r{n},,,,-,work.sh,r{n} {seconds * rng.random():.3f} {3 if fails[f'r{n}'] else 0}"
+        return f"E,{own}{n * 2 // 3},r{n},,,,-,work.sh,r{n} {seconds * rng.random():.3f} {3 if fails[f'r{n}'] else 0}"
 
     first = RUNS * 3 // 4
     plan = Plan(corral, [row(n) for n in range(first)])
-    before = groups()
     for kill in range(KILLS):
         scheduler = plan.start()
         wanted = len(plan.starts()) + rng.randrange(4)
@@ -220,6 +235,7 @@ def test_a_plan_that_is_killed_and_edited_ends_right(corral: Corral, rng: random
             lines = plan.path.read_text().splitlines()
             plan.write([*lines[1:], *(row(n) for n in range(first, RUNS))])
     plan.run(status=None, seconds=600)
+    corral.wait_spool_empty()
     statuses = {name: row["Status"].split(" ")[0] for name, row in plan.rows().items()}
     assert statuses == {name: "FAILED" if fail else "FINISHED" for name, fail in fails.items()}
     starts = plan.starts()
@@ -228,4 +244,4 @@ def test_a_plan_that_is_killed_and_edited_ends_right(corral: Corral, rng: random
     stored = {run["id"]: run["outcome"] for run in corral.runs()}
     assert {stored[row["Run"]] for row in plan.rows().values()} <= {"finished", "failed"}
     assert not plan.supervisors()
-    assert groups() == before
+    assert groups(own) == set()

@@ -3,6 +3,7 @@ the training goes on. Through real ptys."""
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -11,6 +12,7 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,11 +110,18 @@ def number(path: Path) -> int:
     return int(path.read_text())
 
 
+def stands_still(file: Path) -> bool:
+    before = file.stat().st_size
+    time.sleep(0.3)
+    return file.stat().st_size == before
+
+
 def holder_of(corral: Corral) -> int:
     def found() -> int | None:
         for pid in corral.processes():
-            if Path(f"/proc/{pid}/comm").read_text() == "corral-holder\n":
-                return pid
+            with contextlib.suppress(OSError):  # others come and go
+                if Path(f"/proc/{pid}/comm").read_text() == "pty-holder\n":
+                    return pid
         return None
 
     return int(until(found, "a holder is there"))
@@ -286,10 +295,17 @@ def test_kill_9_of_the_supervisor_leaves_the_training_and_the_terminal(corral: C
 def test_kill_9_of_the_holder_is_not_noticed(corral: Corral, person: Person) -> None:
     run = person.start(corral.script("train.py", TICKS))
     person.until_seen(b"tick 5\r\n")
+    command = number(corral.home / "pid")
+    output = corral.spooled()[0] / "tty.log"
     for _ in range(3):
         holder = holder_of(corral)
+        # Not while it has something in its hands: what it has read and not yet written goes with it.
+        os.kill(command, signal.SIGSTOP)
+        until(lambda: stands_still(output), "all that was printed is stored")
         os.kill(holder, signal.SIGKILL)
         until(lambda holder=holder: not alive(holder), "it is gone")  # type: ignore[misc]
+        until(lambda holder=holder: holder_of(corral) != holder, "another has taken its place")  # type: ignore[misc]
+        os.kill(command, signal.SIGCONT)
         before = person.look().count(b"tick")
         until(lambda before=before: person.look().count(b"tick") > before + 5, "it prints")  # type: ignore[misc]
     (corral.home / "stop").touch()

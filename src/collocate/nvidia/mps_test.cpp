@@ -137,7 +137,7 @@ TEST_F(MpsTest, AnOperatorsDaemonIsNeitherJoinedNorDisturbed) {
                                .environment = {},
                                .arguments = {"-d"},
                                .input = ""}));
-  for (int i = 0; i < 1000 && !mps_daemon_in(pipe); ++i) ::usleep(1000);
+  for (int i = 0; i < 10'000 && !mps_daemon_in(pipe); ++i) ::usleep(1000);
   daemon_ = mps_daemon_in(pipe).value_or(0);
   ASSERT_GT(daemon_, 0);
   const std::string text = refusal({mps()});

@@ -87,7 +87,7 @@ void Book::apply(const Json& line) {
     projections_.erase(key);
   }
   if (const std::string key = line.get_string("write"); !key.empty())
-    projections_[key] = {.status = line.get_string("status"), .written = false};
+    projections_[key] = {.status = line.get_string("status"), .written = false, .recent = live_};
   if (const std::string key = line.get_string("written"); !key.empty())
     projections_[key].written = true;
 }
@@ -118,6 +118,10 @@ bool Book::overruled(const plan::Row& row) const {
   const auto projection = projections_.find(row.key);
   if (projection == projections_.end()) return false;
   if (row.status == projection->second.status) return false;
+  // An older state of the file, saved again by an editor that had it open.
+  const bool before = (row.status.empty() && row.run.empty()) ||
+                      (row.status == "RUNNING" && find(row.run) != nullptr);
+  if (before && projection->second.recent) return false;
   // Not yet in the file when the scheduler died: the cell is what it was before.
   return projection->second.written;
 }

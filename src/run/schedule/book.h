@@ -43,6 +43,8 @@ class Book {
  public:
   // A line of the journal (journal.h). What cannot be understood changes nothing.
   void apply(const Json& line);
+  // What is applied from now on happens now; before, it was read from the journal.
+  void go_live() { live_ = true; }
 
   // The newest attempt; nullptr: none.
   [[nodiscard]] const Attempt* latest(const std::string& key, int repetition) const;
@@ -53,7 +55,8 @@ class Book {
   // Of one repetition of a row as the file has it. An attempt that is under way is open.
   [[nodiscard]] Standing standing(const plan::Row& row, int repetition) const;
   // The row's Status was cleared or changed by a person after it had been written: what is known
-  // of it no longer counts.
+  // of it no longer counts. Both cells as they were before, of a row that was
+  // written since go_live(), are no word of a person: an editor that had the file open saved it.
   [[nodiscard]] bool overruled(const plan::Row& row) const;
 
   struct Cells {
@@ -68,6 +71,7 @@ class Book {
   struct Projection {
     std::string status;    // what was to be written last
     bool written = false;  // and surely was
+    bool recent = false;   // since go_live()
   };
   void begin(const Json& line);
   void note_end(const Json& line);
@@ -76,6 +80,7 @@ class Book {
   std::map<std::string, std::vector<Attempt>> rows_;
   std::map<std::string, std::string> row_of_run_;
   std::map<std::string, Projection> projections_;
+  bool live_ = false;
 };
 
 }  // namespace corral::run::schedule

@@ -1,6 +1,7 @@
 #include "run/schedule/console.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -14,6 +15,12 @@ namespace {
 bool is_live_terminal() {
   const char* term = std::getenv("TERM");
   return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+// A terminal that stands still, or a reader that does, holds nothing up.
+bool takes_text() {
+  pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
 }
 
 }  // namespace
@@ -40,6 +47,7 @@ void Console::paint() {
 
 void Console::put(const std::string& line) {
   const std::scoped_lock lock(mutex_);
+  if (!takes_text()) return;
   erase();
   fmt::print(stderr, "corral: {}\n", line);
   paint();
@@ -54,7 +62,7 @@ void Console::warn(const std::string& line) { put(line); }
 void Console::draw(std::vector<std::string> lines) {
   if (!live_) return;
   const std::scoped_lock lock(mutex_);
-  if (lines == drawn_) return;
+  if (lines == drawn_ || !takes_text()) return;
   erase();
   drawn_ = std::move(lines);
   paint();

@@ -22,7 +22,7 @@ struct Member {
   std::string run;
   std::string name;
   Stage stage = Stage::kPreparing;
-  bool may_adopt = true;      // a supervisor that is killed is replaced once
+  bool may_adopt = true;      // a supervisor that is killed is replaced
   std::string stop_reason{};  // why it was asked to stop; empty: it was not
   bool interrupted = false;   // asked to by a person
   std::optional<BootTime> started{};

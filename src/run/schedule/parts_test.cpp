@@ -136,6 +136,21 @@ TEST(Book, AClearedStatusCountsOnlyOnceItWasWritten) {
   EXPECT_EQ(book.standing(row_of("a", "FINISHED n"), 1), Standing::kFinished);
 }
 
+TEST(Book, AnOldStateOfTheFileThatAnEditorSavesAgainIsNoWordOfAPerson) {
+  Book book;
+  book.go_live();
+  book.apply(*Json::parse(R"({"begin":[{"key":"a","repetition":1,"run":"1","name":"n"}]})"));
+  book.apply(*Json::parse(R"({"end":"1","outcome":"finished"})"));
+  book.apply(*Json::parse(R"({"write":"a","status":"FINISHED n"})"));
+  book.apply(*Json::parse(R"({"written":"a"})"));
+  plan::Row row = row_of("a");
+  EXPECT_FALSE(book.overruled(row));
+  row.run = "1";
+  EXPECT_TRUE(book.overruled(row)) << "Status alone was cleared";
+  row.status = "RUNNING";
+  EXPECT_FALSE(book.overruled(row));
+}
+
 TEST(Book, SeveralRepetitionsAreFinishedTogether) {
   Book book;
   book.apply(*Json::parse(R"({"begin":[{"key":"a","repetition":1,"run":"1","name":"n"}]})"));
@@ -197,6 +212,18 @@ TEST(SupervisorArguments, ARowsWishes) {
     EXPECT_NE(words.find(part), std::string::npos) << part << " in " << words;
   EXPECT_EQ(order.environment,
             (std::vector<std::string>{"A=seat", "RADT_PRESENT=True", "RADT_RUN_ID=id", "A=row"}));
+}
+
+TEST(SupervisorArguments, Listeners) {
+  const auto words_for = [](const std::string& listeners) {
+    plan::Row row = row_of("key");
+    row.listeners = listeners;
+    const plan::Workload workload = workload_of("7", {row});
+    return shell_words(order_of({}, {workload, row, {}, "id", ""}).arguments);
+  };
+  EXPECT_NE(words_for("smi+top").find("--listeners smi+top"), std::string::npos);
+  EXPECT_NE(words_for("none").find("--no-listeners"), std::string::npos);
+  EXPECT_EQ(words_for("").find("listeners"), std::string::npos);
 }
 
 TEST(DryRun, WordsAsAShellReadsThem) {

@@ -43,6 +43,7 @@ Result<PlanJournal> PlanJournal::open(const fs::path& directory) {
   PlanJournal journal(TRY(sys::open_file(path, O_RDWR | O_CREAT | O_APPEND, 0600)));
   const std::string text = TRY(sys::read_file(path, kJournalBytes));
   journal.book_ = book_of(text);
+  journal.book_.go_live();
   // After a torn line the next one starts on a line of its own.
   if (!text.empty() && text.back() != '\n') TRY(sys::write_all(journal.file_.get(), {"\n", 1}));
   return journal;
@@ -51,9 +52,12 @@ Result<PlanJournal> PlanJournal::open(const fs::path& directory) {
 Result<> PlanJournal::append(std::span<const Json> lines, bool sync) {
   std::string text;
   for (const Json& line : lines) text += line.dump() + "\n";
-  TRY(sys::write_all(file_.get(), text).map_error([](const Error& e) {
-    return e.with_context("the plan's journal");
-  }));
+  const off_t end = ::lseek(file_.get(), 0, SEEK_END);
+  if (const auto written = sys::write_all(file_.get(), text); !written) {
+    // Half a line would take the next one with it.
+    [[maybe_unused]] const int cut = end >= 0 ? ::ftruncate(file_.get(), end) : 0;
+    return tl::unexpected(written.error().with_context("the plan's journal"));
+  }
   failpoint::reach("plan_journal.before_sync");
   if (sync && ::fdatasync(file_.get()) != 0) return fail_errno("the plan's journal", errno);
   for (const Json& line : lines) book_.apply(line);

@@ -11,7 +11,7 @@ constexpr Nanos kStart{std::chrono::seconds(2)};  // of a server that has to be 
 constexpr Nanos kAnswer{std::chrono::seconds(10)};
 constexpr auto kPause = std::chrono::milliseconds(500);  // between two documents
 constexpr auto kRetry = std::chrono::seconds(5);
-constexpr auto kLast = std::chrono::seconds(3);  // for the last one, at the end
+constexpr auto kLast = std::chrono::seconds(15);  // for the last one, at the end
 
 }  // namespace
 

@@ -76,13 +76,15 @@ void PlanView::changed(const Member& member) {
 // A line that stays: starts where nothing is drawn, and what went wrong everywhere.
 void PlanView::announce(const Member& member) {
   const auto counts = document_.counts();
+  const auto all = counts.waiting + counts.running + counts.finished + counts.failed;
+  // None are known yet while a former scheduler's runs are waited for.
   const std::string place =
-      fmt::format("[{}/{}] ", counts.finished + counts.failed,
-                  counts.waiting + counts.running + counts.finished + counts.failed);
+      all > 0 ? fmt::format("[{}/{}] ", counts.finished + counts.failed, all) : std::string();
   if (member.over()) {
     const bool failed = standing_of(member.end->outcome) == Standing::kFailed;
     std::string line = place + member.name + ": " + member.end->outcome;
-    if (!member.end->reason.empty()) line += " (" + member.end->reason + ")";
+    if (!member.end->reason.empty() && member.end->reason != member.end->outcome)
+      line += " (" + member.end->reason + ")";
     if (member.started && member.ended)
       line += " after " + human_duration(*member.ended - *member.started);
     if (failed) {

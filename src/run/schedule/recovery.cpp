@@ -6,9 +6,6 @@
 namespace corral::run::schedule {
 namespace {
 
-constexpr std::string_view kSchedulerGone =
-    "the scheduler is gone";  // as run/supervisor.cpp says it
-
 std::optional<spool::Manifest> manifest_of(const std::string& run, const RecoveryPlaces& places) {
   for (const auto& root : places.spool_roots) {
     const auto text = sys::read_file(root / run / "manifest.json");
@@ -25,6 +22,13 @@ Remains ended(std::string outcome, std::string reason) {
 }
 
 }  // namespace
+
+std::optional<sys::ProcessIdentity> command_of(const std::string& run,
+                                               const RecoveryPlaces& places) {
+  const auto manifest = manifest_of(run, places);
+  if (!manifest || !manifest->child || !sys::is_alive(*manifest->child)) return std::nullopt;
+  return manifest->child;
+}
 
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {
   // Looked for first and last: a supervisor leaves its word before it goes.

@@ -3,12 +3,17 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "run/schedule/book.h"
 #include "sys/process.h"
 
 namespace corral::run::schedule {
+
+// What a supervisor says that found its scheduler gone before the start.
+inline constexpr std::string_view kSchedulerGone = "the scheduler is gone";
 
 struct Remains {
   enum class Kind {
@@ -28,6 +33,9 @@ struct RecoveryPlaces {
   std::vector<std::filesystem::path> spool_roots;
   std::filesystem::path last_words;
 };
+// The run's command, while it lives.
+std::optional<sys::ProcessIdentity> command_of(const std::string& run,
+                                               const RecoveryPlaces& places);
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places);
 
 }  // namespace corral::run::schedule

@@ -55,6 +55,7 @@ class Scheduler {
   void forget_word(const std::string& run);
   void recover_workload(const plan::Workload& workload);
   bool settle(const Attempt& attempt, const Remains& remains);
+  WorkloadRunner::Parts runner_parts();
   std::optional<std::size_t> next();
   [[nodiscard]] bool may_begin();
   bool wait_quiet();
@@ -103,6 +104,11 @@ void Scheduler::reload() {
     take(*plan);
     yield_to_person();
   }
+}
+
+WorkloadRunner::Parts Scheduler::runner_parts() {
+  return {parts_.launcher, journal_, view_, options_.plan,
+          [this](const std::string& run) { return command_of(run, options_.places); }};
 }
 
 // What a person says in Status counts for more than what is known.
@@ -171,7 +177,7 @@ void Scheduler::recover_workload(const plan::Workload& workload) {
   if (!live) return;
   view_.say(workload_label(workload) + ": its runs are still there; waiting for them");
   view_.begin_workload(workload);
-  WorkloadRunner runner({parts_.launcher, journal_, view_, options_.plan});
+  WorkloadRunner runner(runner_parts());
   if (const auto resumed = runner.resume(workload, runs); !resumed)
     view_.warn(resumed.error().message);
   interrupted_ = runner.interrupted();
@@ -341,7 +347,7 @@ void Scheduler::run_workload(const plan::Workload& workload) {
   view_.begin_workload(workload);
   const BootTime began = parts_.launcher.now();
   const Affinity away(affinity_for(parts_.machine, *seats));
-  WorkloadRunner runner({parts_.launcher, journal_, view_, options_.plan});
+  WorkloadRunner runner(runner_parts());
   const auto done = runner.run(workload, *seats);
   interrupted_ = interrupted_ || runner.interrupted();
   if (const auto cleared = parts_.machine.clear(); !cleared) view_.warn(cleared.error().message);

@@ -38,7 +38,11 @@ void add_place(std::vector<std::string>& words, const RunPlace& place) {
   const plan::Row& row = place.row;
   if (!row.environment.empty() && row.environment != "-")
     words.insert(words.end(), {"--environment", row.environment});
-  if (!row.listeners.empty()) words.insert(words.end(), {"--listeners", row.listeners});
+  if (row.listeners == plan::kNoListeners) {
+    words.emplace_back("--no-listeners");
+  } else if (!row.listeners.empty()) {
+    words.insert(words.end(), {"--listeners", row.listeners});
+  }
   if (!place.seat.cgroup.empty()) words.insert(words.end(), {"--cgroup", place.seat.cgroup});
   if (!place.seat.cpus.empty())
     words.insert(words.end(), {"--affinity", cpu_list(place.seat.cpus)});
@@ -129,12 +133,14 @@ Order order_of(const PlanFacts& plan, const RunPlace& place) {
   return order;
 }
 
-Order adoption_of(const PlanFacts& plan, const std::string& run) {
-  return {.run = run,
-          .arguments = {"--quiet", "--adopt", run},
-          .environment = plan.environment,
-          .directory = plan.directory,
-          .gated = false};
+Order adoption_of(const PlanFacts& plan, const std::string& run, const plan::Limits& limits) {
+  Order order{.run = run,
+              .arguments = {"--quiet", "--adopt", run},
+              .environment = plan.environment,
+              .directory = plan.directory,
+              .gated = false};
+  add_limits(order.arguments, limits);
+  return order;
 }
 
 }  // namespace corral::run::schedule

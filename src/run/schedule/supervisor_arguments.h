@@ -36,7 +36,7 @@ std::string run_name_of(const plan::Workload& workload, const plan::Row& row);
 plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place);
 Order order_of(const PlanFacts& plan, const RunPlace& place);
 // A supervisor that takes over a run whose own was killed.
-Order adoption_of(const PlanFacts& plan, const std::string& run);
+Order adoption_of(const PlanFacts& plan, const std::string& run, const plan::Limits& limits);
 
 // "0-3,8" of ascending numbers.
 std::string cpu_list(const std::vector<int>& cpus);

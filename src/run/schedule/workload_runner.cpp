@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/ids.h"
+#include "run/schedule/recovery.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -61,6 +62,7 @@ Result<> WorkloadRunner::run(const plan::Workload& workload,
 
 Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vector<Resumed>& runs) {
   workload_ = &workload;
+  resumed_ = true;
   seats_.resize(runs.size());
   for (const Resumed& resumed : runs) {
     Member member{.row = resumed.row,
@@ -78,7 +80,7 @@ Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vecto
     if (added.over()) continue;
     const bool followed =
         resumed.supervisor && parts_.launcher.follow(added.run, *resumed.supervisor).has_value();
-    if (!followed && !adopt(added)) {
+    if (!followed && !adopt(added) && !(resumed.started && follow_command(added))) {
       added.stage = Member::Stage::kGone;
       end(added, {.outcome = "unknown", .reason = "nobody saw its end"});
     }
@@ -91,7 +93,16 @@ Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vecto
 bool WorkloadRunner::adopt(Member& member) {
   if (!member.may_adopt) return false;
   member.may_adopt = false;
-  return parts_.launcher.launch(adoption_of(parts_.plan, member.run)).has_value();
+  return parts_.launcher.launch(adoption_of(parts_.plan, member.run, member.row.limits))
+      .has_value();
+}
+
+// Nobody takes it over: its end is waited for all the same, so that nothing is put back or started
+// under it.
+bool WorkloadRunner::follow_command(const Member& member) {
+  if (!parts_.command_of) return false;
+  const auto command = parts_.command_of(member.run);
+  return command && parts_.launcher.follow(member.run, *command).has_value();
 }
 
 void WorkloadRunner::watch() {
@@ -122,6 +133,7 @@ void WorkloadRunner::take(const Event& event) {
   if (event.news == News::kStarted) {
     member->stage = Member::Stage::kRunning;
     member->started = event.started;
+    member->may_adopt = true;
     if (const auto noted = parts_.journal.started(member->run); !noted)
       parts_.audience.say(noted.error().message);
     parts_.audience.changed(*member);
@@ -142,6 +154,11 @@ void WorkloadRunner::take_gone(Member& member, const Event& event) {
     parts_.audience.say("the supervisor of " + member.name + " was killed; the run goes on");
     return;
   }
+  if (event.end.outcome.empty() && member.stage == Member::Stage::kRunning &&
+      follow_command(member)) {
+    parts_.audience.say(member.name + " goes on, but nobody records it any more");
+    return;
+  }
   End last = event.end;
   if (last.outcome.empty()) {
     const bool ran = member.stage == Member::Stage::kRunning;
@@ -156,7 +173,8 @@ void WorkloadRunner::end(Member& member, End last) {
   // Who has no socket of ours takes SIGINT for a person's.
   if (!member.stop_reason.empty() && !member.interrupted && last.outcome == "interrupted")
     last = {.outcome = "stopped", .reason = member.stop_reason};
-  if (member.interrupted && last.outcome == "not-started") last = {.outcome = "interrupted"};
+  const bool left_alone = member.interrupted || last.reason == kSchedulerGone;
+  if (left_alone && last.outcome == "not-started") last = {.outcome = "interrupted"};
   if (standing_of(last.outcome) != Standing::kFailed) last.tail.clear();
   member.end = std::move(last);
   member.ended = parts_.launcher.now();
@@ -262,7 +280,7 @@ void WorkloadRunner::stop_all(const std::string& reason) {
 
 // A neighbour starts again as long as its workload runs and it does not fail.
 void WorkloadRunner::restart_loops() {
-  if (stopping_ || interrupts_ > 0 || std::ranges::none_of(members_, counts)) return;
+  if (resumed_ || stopping_ || interrupts_ > 0 || std::ranges::none_of(members_, counts)) return;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     if (!member.row.loop || member.stage != Member::Stage::kGone || !member.over()) continue;

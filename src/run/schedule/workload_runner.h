@@ -44,6 +44,8 @@ class WorkloadRunner {
     PlanJournal& journal;
     Audience& audience;
     const PlanFacts& plan;
+    // The live command of a run that nobody supervises; empty: none is looked for.
+    std::function<std::optional<sys::ProcessIdentity>(const std::string& run)> command_of{};
   };
   explicit WorkloadRunner(Parts parts) : parts_(parts) {}
 
@@ -66,6 +68,7 @@ class WorkloadRunner {
   void settle_skew();
   void restart_loops();
   bool adopt(Member& member);
+  bool follow_command(const Member& member);
   void end(Member& member, End end);
   void stop_all(const std::string& reason);
   [[nodiscard]] bool workload_over() const;
@@ -79,6 +82,7 @@ class WorkloadRunner {
   std::vector<Member> members_;
   bool gate_shut_ = false;
   bool skew_told_ = true;
+  bool resumed_ = false;   // seats are not known
   bool stopping_ = false;  // the end rule has decided
   int interrupts_ = 0;
   std::optional<BootTime> ready_by_;

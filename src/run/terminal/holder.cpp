@@ -62,7 +62,7 @@ class Loop {
     ::setsid();
     for (const int s : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGPIPE, SIGTTIN, SIGTTOU})
       ::signal(s, SIG_IGN);
-    ::prctl(PR_SET_NAME, "corral-holder");
+    ::prctl(PR_SET_NAME, "pty-holder");
     [[maybe_unused]] const int moved = ::chdir("/");
     close_all_but({job_.master, job_.file, job_.command, job_.terminal, control_});
     for (;;) {

@@ -38,6 +38,8 @@ std::unique_ptr<Terminal> Terminal::open() {
   termios modes{};
   winsize size{};
   if (!is_one_terminal() || ::tcgetattr(STDIN_FILENO, &modes) != 0) return nullptr;
+  // Another command has it in raw mode already, and an old kernel cannot hold it.
+  if ((modes.c_lflag & ISIG) == 0 || !sys::open_process(::getpid())) return nullptr;
   ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
   int master = -1;
   int slave = -1;
@@ -85,8 +87,10 @@ bool Terminal::in_foreground() const {
 
 void Terminal::enter() {
   if (entered_ || left_ || closed_ || !in_foreground()) return;
-  // What another job has set meanwhile is what it is given back as.
-  ::tcgetattr(STDIN_FILENO, &former_);
+  // What another job has set meanwhile is what it is given back as; but not raw, which a command
+  // beside this one has set for itself.
+  termios now{};
+  if (::tcgetattr(STDIN_FILENO, &now) == 0 && (now.c_lflag & ISIG) != 0) former_ = now;
   if (::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw_) != 0) return;
   entered_ = true;
   Notices::set_raw(true);
@@ -126,8 +130,11 @@ std::vector<int> Terminal::take_keys(const std::array<pollfd, 2>& ready) {
 std::vector<int> Terminal::split_keys(std::string_view typed) {
   std::vector<int> signals;
   termios inner{};
-  const bool ours = ::tcgetattr(master_.get(), &inner) == 0 && (inner.c_lflag & ISIG) != 0 &&
-                    ::tcgetpgrp(master_.get()) == child_;
+  // Once the command is over its terminal has no foreground: the keys mean this process.
+  pollfd command{.fd = command_.get(), .events = POLLIN, .revents = 0};
+  const bool over = ::poll(&command, 1, 0) == 1;
+  const bool ours = ::tcgetattr(master_.get(), &inner) == 0 &&
+                    (over || ((inner.c_lflag & ISIG) != 0 && ::tcgetpgrp(master_.get()) == child_));
   for (const char c : typed) {
     const auto is = [&](std::size_t key) {
       const cc_t set = inner.c_cc[key];

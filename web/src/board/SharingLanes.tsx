@@ -330,7 +330,7 @@ function FigureRow({ run, sharing }: { run: SharingRun; sharing: Sharing }) {
       <th scope="row" className="name">
         {middleEllipsis(run.name, 32)}
       </th>
-      <td className="left">{run.collocation === "-" ? "alone" : (run.collocation ?? "–")}</td>
+      <td className="left">{run.collocation === "-" ? "none" : (run.collocation ?? "–")}</td>
       <td>{formatDuration(run.alone_s)}</td>
       <td>{formatDuration(run.shared_s)}</td>
       <td>{formatValue(alone, sharing.unit)}</td>

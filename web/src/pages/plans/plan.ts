@@ -148,8 +148,8 @@ export function facetsOf(plan: Pick<Plan, "runs">): PlanFacets {
   };
 }
 
-// "-" is radT's word for it.
-export const collocationWords = (value: string): string => (value === "-" ? "alone" : value);
+// "-" is radT's word for it; runs of one workload may share the host all the same.
+export const collocationWords = (value: string): string => (value === "-" ? "none" : value);
 
 // ---- how far it is
 // Runs by what their state comes to, for where the words of all states have no room.

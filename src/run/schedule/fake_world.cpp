@@ -57,6 +57,8 @@ Result<> FakeWorld::launch(const Order& order) {
   const std::string adopted = value_of(order.arguments, "--adopt");
   if (!adopted.empty()) {
     FakeRun* run = find(adopted);
+    if (run != nullptr && run->command[0] == "forsake")
+      return fail(Code::kUnavailable, "its data is in other hands");
     if (run == nullptr || run->end) return fail(Code::kNotFound, "it has ended");
     run->adopted = true;
     leave(run->id, {.outcome = "finished"}, seconds_of(run->command, 2));
@@ -84,6 +86,16 @@ Result<> FakeWorld::launch(const Order& order) {
     gated_.push_back(order.run);
     put(std::chrono::milliseconds(50), event_of(News::kReady, order.run));
   }
+  return {};
+}
+
+// Of a run that nobody takes over its command can be followed.
+Result<> FakeWorld::follow(const std::string& run, const sys::ProcessIdentity&) {
+  const FakeRun* known = find(run);
+  if (known == nullptr || known->command[0] != "forsake")
+    return fail(Code::kNotFound, "nobody there");
+  const Nanos left = known->started_at + seconds_of(known->command, 2) - now_;
+  put(left, event_of(News::kGone, run));
   return {};
 }
 
@@ -122,7 +134,7 @@ void FakeWorld::plan_end(FakeRun& run) {
     leave(run.id, {.outcome = "failed", .reason = "exit status 1", .tail = {"Traceback", "Error"}},
           time);
   if (what == "oom") leave(run.id, {.outcome = "out-of-memory"}, time);
-  if (what == "vanish") {
+  if (what == "vanish" || what == "forsake") {
     Event gone = event_of(News::kGone, run.id);
     gone.exit_status = 137;
     put(time, gone);

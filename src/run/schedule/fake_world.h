@@ -2,6 +2,7 @@
 //
 // A run's command says what it does: "finish 5", "fail 3", "oom 3", "refuse" (cannot start), "late"
 // (never ready), "vanish 3 10" (its supervisor is killed after 3 s, the command ends after 10).
+// "forsake 3 10" (as "vanish", but nobody can take it over).
 // Runs outlive a scheduler that crashes, as supervisors do.
 #pragma once
 
@@ -36,9 +37,7 @@ class FakeWorld : public Launcher {
   Result<> launch(const Order& order) override;
   void release() override;
   void abandon() override;
-  Result<> follow(const std::string&, const sys::ProcessIdentity&) override {
-    return fail(Code::kNotFound, "nobody there");
-  }
+  Result<> follow(const std::string& run, const sys::ProcessIdentity&) override;
   void signal(const std::string& run, int) override;
   void stop(const std::string& run, const std::string& reason) override;
   void tell(const std::string& run, const plan::Pairs& tags) override;

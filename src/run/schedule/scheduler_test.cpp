@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "run/schedule/fake_world.h"
 #include "run/schedule/plan_journal.h"
 #include "run/schedule/plan_lock.h"
+#include "spool/spool_test_support.h"
 #include "sys/clock.h"
 
 namespace corral::run::schedule {
@@ -235,6 +237,27 @@ TEST_F(SchedulerTest, KilledSupervisorIsReplaced) {
   EXPECT_EQ(run(), 0);
   EXPECT_TRUE(world_.runs()[0].adopted);
   EXPECT_EQ(world_.starts_of("a"), 1);
+}
+
+// What is put back after a workload would be taken from under it.
+TEST_F(SchedulerTest, RunThatNobodyTakesOverIsWaitedFor) {
+  write({"1,a,,forsake,3 10", "2,b,,finish,1"});
+  world_.at(seconds(2), [&](std::vector<Event>&) {
+    spool::Manifest manifest = spool::test_manifest();
+    manifest.run = *RunId::parse(world_.runs()[0].id);
+    manifest.child = *sys::identity_of(::getpid());
+    const auto directory = home_ / "spool" / world_.runs()[0].id;
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / "manifest.json") << spool::to_json(manifest);
+  });
+  world_.at(seconds(9), [&](std::vector<Event>&) {
+    EXPECT_EQ(world_.starts_of("b"), 0);
+    EXPECT_EQ(machine_.clears, 0);
+    std::filesystem::remove_all(home_ / "spool");
+  });
+  EXPECT_EQ(run(), 1);
+  expect_status("a", "FAILED unknown");
+  EXPECT_EQ(world_.starts_of("b"), 1);
 }
 
 TEST_F(SchedulerTest, EditsWhileItRunsCount) {

@@ -48,6 +48,7 @@ __all__ = [
     "params",
     "phase",
     "read",
+    "ready",
     "run_id",
     "steps",
     "tag",
@@ -92,6 +93,22 @@ def event(name: str, /, **attributes: object) -> None:
     """Records that something happened now. Attributes are str, numbers, bool or None; others become their str."""
     if _impl.enabled():
         _impl.event(name, _attributes_json(attributes))
+
+
+def ready(timeout: float = 600.0) -> bool:
+    """Waits until the other runs of a plan's workload are ready, too, or have ended: call it when everything is loaded.
+
+    At most `timeout` seconds, then a RuntimeWarning and False. The wait is an event of the run. Elsewhere it returns
+    True at once.
+    """
+    if not _impl.enabled() or not _os.environ.get("CORRAL_READY"):
+        return True
+    from corral import _ready
+
+    waited = _ready.wait(_os.environ["CORRAL_RUN_ID"], timeout)
+    if waited is not None:
+        event("ready", waited_seconds=waited)
+    return waited is not None
 
 
 def init(

@@ -79,6 +79,7 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   options.file = file;
   options.plan = facts_of(command, file);
   options.state = collocate::default_state() / "plans" / options.plan.id;
+  options.plan.ready = options.state / "ready";
   options.known = known_here();
   options.places = {.spool_roots = spool::spool_roots(o.spool),
                     .last_words = options.state / "ends"};

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/magic.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -13,6 +12,8 @@
 
 #include "core/text.h"
 #include "sys/clock.h"
+#include "sys/pidfd.h"
+#include "sys/process.h"
 
 namespace corral::collocate {
 namespace {
@@ -76,13 +77,12 @@ void freeze(std::span<const fs::path> directories, bool frozen) {
 void signal_members(std::span<const fs::path> directories, int signal) {
   std::vector<std::pair<pid_t, sys::Fd>> handles;
   for (const pid_t pid : members_of_all(directories)) {
-    sys::Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (handle) handles.emplace_back(pid, std::move(handle));
+    auto handle = sys::open_process(pid);
+    if (handle) handles.emplace_back(pid, std::move(*handle));
   }
   const std::vector<pid_t> still = members_of_all(directories);
   for (const auto& [pid, handle] : handles) {
-    if (std::ranges::binary_search(still, pid))
-      ::syscall(SYS_pidfd_send_signal, handle.get(), signal, nullptr, 0);
+    if (std::ranges::binary_search(still, pid)) sys::signal_process(handle, signal);
   }
 }
 

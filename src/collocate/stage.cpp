@@ -8,6 +8,8 @@
 #include "collocate/cpu_list.h"
 #include "collocate/cpu_sets.h"
 #include "collocate/device_locks.h"
+#include "collocate/nvidia/control.h"
+#include "collocate/nvidia/gpu.h"
 #include "collocate/page_cache.h"
 #include "collocate/run_group.h"
 #include "collocate/undo.h"
@@ -77,6 +79,33 @@ Result<GroupPlan> plan_or_soften(const GroupTree& tree, const std::string& label
   if (!rest && limits.any()) return whole;
   notes.push_back("CPUs by affinity, which a program may change, and memory of any node: " + why);
   return rest;
+}
+
+fs::path lock_directory(const StageOptions& options) {
+  return options.locks.empty() ? DeviceLocks::machine_directory() : options.locks;
+}
+
+std::string holder_of(const StageOptions& options) {
+  return options.holder.empty() ? options.label : options.holder;
+}
+
+// A device that another scheduler holds may look full or divided only because of that: kUnavailable
+// names the holder, and it is waited for.
+Result<> check_held(const std::vector<plan::Share>& shares, const StageOptions& options) {
+  const auto control = nvidia::Control::open(options.nvml);
+  if (!control) return {};
+  const auto gpus = nvidia::find_gpus(**control);
+  if (!gpus) return {};
+  std::vector<std::string> wanted;
+  for (const plan::Share& share : shares) {
+    for (const std::string& written : share.devices) {
+      const nvidia::Gpu* gpu = nvidia::find_gpu(*gpus, written);
+      if (gpu != nullptr) wanted.push_back(gpu->uuid);
+    }
+  }
+  const auto locks = DeviceLocks::take(lock_directory(options), wanted, holder_of(options));
+  if (!locks && locks.error().code == Code::kUnavailable) return tl::unexpected(locks.error());
+  return {};
 }
 
 }  // namespace
@@ -171,10 +200,7 @@ UndoOptions Stage::Impl::undo_options() const {
 Result<> Stage::Impl::make(Journal& journal) {
   std::vector<std::string> wanted = devices.gpus();
   if (sets_cpus) wanted.emplace_back("cpus");
-  const fs::path directory =
-      options.locks.empty() ? DeviceLocks::machine_directory() : options.locks;
-  locks = TRY(DeviceLocks::take(directory, wanted,
-                                options.holder.empty() ? options.label : options.holder));
+  locks = TRY(DeviceLocks::take(lock_directory(options), wanted, holder_of(options)));
   // Only a lock that somebody holds is worth waiting for.
   if (const auto set = devices.set(journal); !set)
     return fail(set.error().code == Code::kUnavailable ? Code::kConflict : set.error().code,
@@ -206,13 +232,17 @@ Result<Stage> Stage::plan(const std::vector<plan::Share>& shares, const StageOpt
   std::vector<std::string> problems;
   Code code = Code::kUnprocessable;
   const auto keep = [&](const Error& error) {
-    if (problems.empty()) code = error.code;
+    // Only a lock that somebody holds is worth waiting for.
+    if (problems.empty()) code = error.code == Code::kUnavailable ? Code::kConflict : error.code;
     problems.push_back(error.message);
   };
-  if (!devices) keep(devices.error());
+  if (!devices) {
+    TRY(check_held(shares, options));
+    keep(devices.error());
+  }
   // The host's part is looked at all the same: everything that does not fit is said at once.
   auto none = nvidia::DevicePlan::plan({}, for_devices);
-  if (!devices && !none) return tl::unexpected(devices.error());
+  if (!devices && !none) return fail(code, devices.error().message);
   auto impl = std::make_unique<Impl>(options, std::move(devices ? *devices : *none));
   impl->seats.resize(shares.size());
   if (devices) {

@@ -131,7 +131,9 @@ def test_a_process_that_begins_its_run_itself(corral: Corral, ending: str, statu
     assert run["id"] == out.stdout.decode().strip()
     assert (run["experiment"], run["status"], run["exit_code"]) == ("joined", status, exit_code)
     assert run["params"] == {"lr": "0.1"}
-    assert run["tags"] == {"who": "me", "again": "1", "corral.outcome": "finished"}
+    reason = run["tags"].pop("corral.outcome.reason", None)
+    assert reason == (None if status == "finished" else f"exit status {exit_code}")
+    assert run["tags"] == {"who": "me", "again": "1", "corral.outcome": status}
     assert [point.step for point in corral.points("mine", "loss")] == 2 * list(range(50))
     assert "lost" not in {metric["name"] for metric in run["metrics"]}
     assert types(corral, "mine") == {"epoch": 2, "epoch/step": 100, "epoch/step/data wait": 100}

@@ -131,6 +131,21 @@ def test_a_killed_scheduler_leaves_what_its_runs_use_until_they_end(corral: Corr
     assert machine.is_as_before()
 
 
+def test_a_gpu_that_another_plan_has_divided_is_waited_for(corral: Corral, machine: Machine) -> None:
+    first = machine.plan(row(1, "0", "3g.20gb", "part", waits=True)).rename(corral.home / "first.csv")
+    holder = corral.start("run", first)
+    until(lambda: machine.seen("part"), "the first plan has divided it")
+    heir = corral.start("run", machine.plan(row(1, "0", "mps", "whole")))
+    until_said(heir, b"used by first.csv")
+    assert machine.seen("whole") is None
+    (corral.home / "go").touch()
+    for scheduler in (holder, heir):
+        _, said = scheduler.communicate(timeout=180)
+        assert scheduler.returncode == 0, said
+    assert machine.seen("whole")["CUDA_VISIBLE_DEVICES"] == GPU0
+    assert machine.is_as_before()
+
+
 def test_the_next_scheduler_takes_over_runs_and_puts_back_what_they_had(corral: Corral, machine: Machine) -> None:
     plan = machine.plan(
         row(1, "0", "3g.20gb", "part", waits=True),

@@ -169,6 +169,31 @@ def test_the_end_of_a_run_that_nobody_waited_for_is_known(corral: Corral) -> Non
     assert corral.show(plan.rows()["a"]["Run"])["tags"]["corral.outcome"] == "failed"
 
 
+LOADS = """
+import sys, time
+import corral
+name, seconds = sys.argv[1], float(sys.argv[2])
+time.sleep(seconds)
+corral.param("loaded", time.time())
+if name != "short":
+    corral.ready(60)
+corral.param("began", time.time())
+"""
+
+
+def test_runs_that_say_when_they_are_ready_begin_together(corral: Corral) -> None:
+    plan = Plan(corral, [f"E,1,{n},,,,-,load.py,{n} {s}" for n, s in (("quick", 0), ("slow", 1), ("short", 0))])
+    (plan.folder / "load.py").write_text(LOADS)
+    plan.run()
+    corral.wait_spool_empty()
+    params = {name: corral.show(row["Run"])["params"] for name, row in plan.rows().items()}
+    for name in ("quick", "slow"):
+        assert float(params[name]["began"]) >= float(params["slow"]["loaded"])
+        (event,) = [e for e in corral.events(plan.rows()[name]["Run"]) if e["name"] == "ready"]
+        assert event["attributes"]["waited_seconds"] >= 0
+    assert not list((corral.home / "state/corral/plans").glob("*/ready/*"))
+
+
 def test_one_scheduler_for_a_plan(corral: Corral) -> None:
     plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go"])
     scheduler = plan.start()

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,7 +47,7 @@ std::vector<std::string> environment_of(const MpsCommand& command) {
 // Exit status, or nothing when it is still running at the limit.
 Result<int> wait_for(pid_t pid, Nanos limit) {
   const BootTime deadline = sys::boot_now() + limit;
-  const sys::Fd handle(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  const sys::Fd handle = sys::open_process(pid).value_or(sys::Fd());
   bool late = false;
   for (;;) {
     const auto left =

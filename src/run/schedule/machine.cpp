@@ -61,7 +61,10 @@ Result<collocate::Stage> StagedMachine::plan_stage(const plan::Workload& workloa
 
 Result<std::vector<collocate::Seat>> StagedMachine::set(const plan::Workload& workload) {
   auto planned = plan_stage(workload);
-  if (!planned) return fail(Code::kUnprocessable, planned.error().message);
+  if (!planned) {
+    const bool held = planned.error().code == Code::kUnavailable;
+    return fail(held ? Code::kUnavailable : Code::kUnprocessable, planned.error().message);
+  }
   collocate::Stage stage = std::move(*planned);
   if (!journal_) journal_ = TRY(collocate::Journal::open(options_.state));
   TRY(stage.set(*journal_));

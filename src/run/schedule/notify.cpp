@@ -11,7 +11,6 @@
 
 #include <algorithm>
 
-#include "run/schedule/pidfd.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
 #include "sys/process.h"
@@ -52,7 +51,7 @@ Result<> call(const std::string& command, const std::string& text, Nanos limit) 
                                                       .standard_input = input.get(),
                                                       .standard_output = nowhere.get(),
                                                       .standard_error = nowhere.get()}));
-  const sys::Fd process = open_process(child.pid());
+  const sys::Fd process = sys::open_process(child.pid()).value_or(sys::Fd());
   TRY(child.release());
   pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(limit).count();

@@ -226,6 +226,20 @@ TEST(SupervisorArguments, Listeners) {
   EXPECT_EQ(words_for("").find("listeners"), std::string::npos);
 }
 
+TEST(SupervisorArguments, RunsOfAWorkloadWaitForEachOtherInOnePlace) {
+  const PlanFacts plan{.id = {}, .file = {}, .directory = {}, .ready = "/state/ready"};
+  const auto ready = [&](const std::vector<plan::Row>& rows, const std::string& parent) {
+    const plan::Workload workload = workload_of("7", rows);
+    for (const std::string& entry :
+         order_of(plan, {workload, workload.rows[0], {}, "id", parent}).environment)
+      if (entry.starts_with("CORRAL_READY=")) return entry.substr(13);
+    return std::string("nobody");
+  };
+  EXPECT_EQ(ready({row_of("a"), row_of("b")}, ""), "/state/ready/id:2");
+  EXPECT_EQ(ready({row_of("a"), row_of("b")}, "first"), "/state/ready/first:2");
+  EXPECT_EQ(ready({row_of("a")}, ""), "nobody");
+}
+
 TEST(DryRun, WordsAsAShellReadsThem) {
   EXPECT_EQ(shell_words({"a", "b c", "it's", ""}), "a 'b c' 'it'\\''s' ''");
 }

@@ -102,6 +102,10 @@ plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place) {
   return tags;
 }
 
+std::filesystem::path ready_place(const PlanFacts& plan, const std::string& first) {
+  return plan.ready.empty() ? plan.ready : plan.ready / first;
+}
+
 Order order_of(const PlanFacts& plan, const RunPlace& place) {
   const plan::Row& row = place.row;
   Order order{.run = place.run,
@@ -126,6 +130,11 @@ Order order_of(const PlanFacts& plan, const RunPlace& place) {
   // radT's client logs only where radT has started it, and into this run.
   order.environment.insert(order.environment.end(),
                            {"RADT_PRESENT=True", "RADT_RUN_ID=" + place.run});
+  const std::size_t runs = place.workload.rows.size();
+  if (runs > 1 && !plan.ready.empty()) {
+    const auto ready = ready_place(plan, place.parent.empty() ? place.run : place.parent);
+    order.environment.push_back(fmt::format("CORRAL_READY={}:{}", ready.string(), runs));
+  }
   const std::vector<std::string> command = command_of(plan, row);
   words.insert(words.end(), command.begin(), command.end());
   for (const auto& [name, value] : row.env)

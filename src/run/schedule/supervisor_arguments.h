@@ -19,6 +19,7 @@ struct PlanFacts {
   // repeated, and the others as variables, which a row's own options outdo.
   std::vector<std::string> arguments{};
   std::vector<std::string> environment{};
+  std::filesystem::path ready{};  // below it runs of a workload wait for each other; empty: nowhere
 };
 
 struct RunPlace {
@@ -32,6 +33,8 @@ struct RunPlace {
 
 // The row's own name, else one of workload, letter and script: "(7 0_A) train".
 std::string run_name_of(const plan::Workload& workload, const plan::Row& row);
+// Where the runs of the workload whose first is `first` say that they are ready (corral.ready()).
+std::filesystem::path ready_place(const PlanFacts& plan, const std::string& first);
 // Everything that the store is to know of the run's place in its plan.
 plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place);
 Order order_of(const PlanFacts& plan, const RunPlace& place);

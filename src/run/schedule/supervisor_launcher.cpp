@@ -16,8 +16,9 @@
 #include <map>
 
 #include "core/text.h"
-#include "run/schedule/pidfd.h"
 #include "sys/clock.h"
+#include "sys/pidfd.h"
+#include "sys/process.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -162,7 +163,7 @@ Result<Child> Supervisors::spawn(const Order& order, const std::vector<std::stri
       ::posix_spawn(&child.pid, options_.program.c_str(), &plan.actions, &plan.attributes,
                     pointers(arguments).data(), pointers(environment).data());
   if (error != 0) return fail_errno("a supervisor cannot be started", error);
-  child.process = open_process(child.pid);
+  child.process = sys::open_process(child.pid).value_or(sys::Fd());
   if (!child.process) return fail_errno("a supervisor cannot be watched", errno);
   return child;
 }
@@ -207,7 +208,7 @@ void Supervisors::abandon() {
 Result<> Supervisors::follow(const std::string& run, const sys::ProcessIdentity& supervisor) {
   Child child;
   child.pid = supervisor.pid;
-  child.process = open_process(supervisor.pid);
+  child.process = sys::open_process(supervisor.pid).value_or(sys::Fd());
   // After the descriptor is there: the pid may have been used again before.
   if (!child.process || !sys::is_alive(supervisor))
     return fail(Code::kNotFound, "its supervisor is gone");
@@ -218,7 +219,7 @@ Result<> Supervisors::follow(const std::string& run, const sys::ProcessIdentity&
 
 void Supervisors::signal(const std::string& run, int signal) {
   const auto found = children_.find(run);
-  if (found != children_.end()) signal_process(found->second.process, signal);
+  if (found != children_.end()) sys::signal_process(found->second.process, signal);
 }
 
 bool Supervisors::say(const std::string& run, const Json& line) {

@@ -1,12 +1,15 @@
 #include "run/schedule/workload_runner.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/ids.h"
 #include "run/schedule/recovery.h"
+#include "sys/file.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -44,6 +47,7 @@ Result<> WorkloadRunner::run(const plan::Workload& workload,
                         .end = {}});
   }
   TRY(parts_.journal.begin(attempts));
+  open_ready_place();
   gate_shut_ = true;
   ready_by_ = parts_.launcher.now() + kReadyLimit;
   for (std::size_t i = 0; i < members_.size(); ++i) {
@@ -105,6 +109,27 @@ bool WorkloadRunner::follow_command(const Member& member) {
   return command && parts_.launcher.follow(member.run, *command).has_value();
 }
 
+void WorkloadRunner::open_ready_place() const {
+  const auto place = ready_place(parts_.plan, members_[0].run);
+  // Where it cannot be made nobody waits.
+  if (!place.empty() && members_.size() > 1) [[maybe_unused]]
+    const auto made = sys::make_directories(place, 0700);
+}
+
+// Nobody waits for one that has ended.
+void WorkloadRunner::note_ready(const Member& member) const {
+  const auto place = ready_place(parts_.plan, members_[0].run);
+  std::error_code error;
+  if (!place.empty() && std::filesystem::is_directory(place, error)) [[maybe_unused]]
+    const auto noted = sys::open_file(place / member.run, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+}
+
+void WorkloadRunner::close_ready_place() const {
+  const auto place = ready_place(parts_.plan, members_[0].run);
+  std::error_code error;
+  if (!place.empty()) std::filesystem::remove_all(place, error);
+}
+
 void WorkloadRunner::watch() {
   settle_gate();
   settle_end_rule();
@@ -116,6 +141,7 @@ void WorkloadRunner::watch() {
     restart_loops();
     parts_.audience.tick(parts_.launcher.now());
   }
+  close_ready_place();
 }
 
 std::optional<BootTime> WorkloadRunner::deadline() const {
@@ -178,6 +204,7 @@ void WorkloadRunner::end(Member& member, End last) {
   if (standing_of(last.outcome) != Standing::kFailed) last.tail.clear();
   member.end = std::move(last);
   member.ended = parts_.launcher.now();
+  note_ready(member);
   if (const auto noted = parts_.journal.ended(member.run, *member.end); !noted)
     parts_.audience.say(noted.error().message);
   parts_.audience.changed(member);

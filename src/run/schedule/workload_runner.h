@@ -70,6 +70,9 @@ class WorkloadRunner {
   bool adopt(Member& member);
   bool follow_command(const Member& member);
   void end(Member& member, End end);
+  void open_ready_place() const;
+  void note_ready(const Member& member) const;
+  void close_ready_place() const;
   void stop_all(const std::string& reason);
   [[nodiscard]] bool workload_over() const;
   [[nodiscard]] bool done() const;

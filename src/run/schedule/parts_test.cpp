@@ -119,7 +119,7 @@ TEST(Choose, RunsEveryWorkloadOnceAndInOrder) {
     }
     EXPECT_EQ(order.size(), workloads.size());
     std::ranges::sort(order);
-    EXPECT_EQ(std::ranges::unique(order).begin(), order.end());
+    EXPECT_EQ(std::unique(order.begin(), order.end()), order.end());
   }
 }
 

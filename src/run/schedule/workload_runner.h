@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "run/schedule/machine.h"
@@ -47,7 +48,7 @@ class WorkloadRunner {
     // The live command of a run that nobody supervises; empty: none is looked for.
     std::function<std::optional<sys::ProcessIdentity>(const std::string& run)> command_of{};
   };
-  explicit WorkloadRunner(Parts parts) : parts_(parts) {}
+  explicit WorkloadRunner(Parts parts) : parts_(std::move(parts)) {}
 
   // Starts all and waits for the end. The error is one of the journal: then nothing was started.
   Result<> run(const plan::Workload& workload, const std::vector<collocate::Seat>& seats);

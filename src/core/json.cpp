@@ -55,6 +55,8 @@ Json from_element(const Element& e) {
 }  // namespace
 
 Result<Json> Json::parse(std::string_view text) {
+  // The parser copies even nothing, and not from nowhere.
+  if (text.empty()) text = "";
   simdjson::dom::parser parser;
   // The parser counts the document itself as a level.
   if (parser.allocate(text.size() + 1, kJsonDepth + 1) != simdjson::SUCCESS) {

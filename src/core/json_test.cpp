@@ -57,6 +57,11 @@ TEST(JsonParse, NamesTheByteOfTheFault) {
   }
 }
 
+TEST(JsonParse, NothingIsMalformed) {
+  EXPECT_FALSE(Json::parse(""));
+  EXPECT_FALSE(Json::parse(std::string_view()));
+}
+
 TEST(JsonParse, NestingHasALimit) {
   EXPECT_TRUE(Json::parse(nested(64)));
   EXPECT_NE(error_of(nested(65)).find("at byte 64:"), std::string::npos);

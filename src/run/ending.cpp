@@ -1,5 +1,7 @@
 // Supervision, once the command has ended.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include "run/supervision.h"
@@ -8,6 +10,9 @@
 namespace corral::run {
 namespace {
 
+// Of a holder that processes keep whom the command left behind.
+constexpr Nanos kHolderPatience{std::chrono::seconds(5)};
+constexpr Nanos kHolderPause{std::chrono::milliseconds(10)};
 constexpr Nanos kUploadPatience{std::chrono::seconds(15)};
 // Of the end of the output, where a reason for a failure is looked for.
 constexpr std::size_t kTailBytes = 8u << 10;
@@ -33,6 +38,16 @@ codec::RunEndBody Supervision::end_body() const {
   return end;
 }
 
+// What the command's terminal still holds is written by its former supervisor's holder, which has
+// the file locked.
+void Supervision::await_holder() const {
+  const auto file =
+      sys::open_file(recording_->directory().output(codec::LogStream::kTty), O_RDONLY);
+  const BootTime deadline = sys::boot_now() + kHolderPatience;
+  while (file && ::flock(file->get(), LOCK_SH | LOCK_NB) != 0 && sys::boot_now() < deadline)
+    sys::system_clock().sleep_until(sys::boot_now() + kHolderPause);
+}
+
 int Supervision::end() {
   setting_.end();
   const codec::RunEndBody end = end_body();
@@ -40,6 +55,7 @@ int Supervision::end() {
                    : end.exit_signal ? 128 + *end.exit_signal
                                      : kNobodyKnows;
   if (terminal_ != nullptr) terminal_->drain();
+  if (adopted_) await_holder();
   const std::string tail =
       recording_ != nullptr ? recording_->relay().tail(kTailBytes) : std::string();
   const Outcome how = outcome(end, tail);

@@ -68,6 +68,7 @@ class Supervision {
 
   // Ending.
   int end();
+  void await_holder() const;
   [[nodiscard]] codec::RunEndBody end_body() const;
   [[nodiscard]] Outcome outcome(const codec::RunEndBody& end, std::string tail) const;
   void profile(BootTime ended);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,6 +70,8 @@ Result<> Terminal::hold(pid_t child, sys::Fd file) {
   child_ = child;
   file_ = std::move(file);
   command_ = TRY(sys::open_process(child));
+  // Until this process and the holder are gone: who adopts the run sees when all is written.
+  [[maybe_unused]] const int locked = ::flock(file_.get(), LOCK_EX | LOCK_NB);
   slave_.reset();
   holder_ = TRY(Holder::start({.master = master_.get(),
                                .file = file_.get(),

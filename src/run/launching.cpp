@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "collocate/cpu_list.h"
 #include "run/command.h"
 #include "run/supervision.h"
 #include "sys/clock.h"
@@ -15,12 +16,6 @@ namespace {
 
 // A scheduler that is gone before the start.
 constexpr int kGaveUp = 125;
-
-std::string cpu_words(const std::vector<int>& cpus) {
-  std::string words;
-  for (const int cpu : cpus) words += (words.empty() ? "" : ",") + std::to_string(cpu);
-  return words;
-}
 
 // As environment::Inside takes the groups.
 std::string group_words(const Placement& placement) {
@@ -114,7 +109,7 @@ Result<Setting::Start> Supervision::set_scene(const Command& command,
                 .cgroup_parent = group_words(options_.placement),
                 .environment = std::move(environment),
                 .devices = {},
-                .cpus = cpu_words(options_.placement.cpus),
+                .cpus = collocate::format_cpus(options_.placement.cpus),
                 .terminal = terminal_ != nullptr});
 }
 

@@ -12,6 +12,7 @@
 #include "collocate/nvidia/needs.h"
 #include "collocate/nvidia/preflight.h"
 #include "collocate/nvidia/settings.h"
+#include "core/text.h"
 
 namespace corral::collocate::nvidia {
 namespace {
@@ -25,12 +26,6 @@ struct Step {
   bool privileged = true;  // needs root
   std::function<Result<>(Journal&)> make;
 };
-
-std::string joined(const std::vector<std::string>& lines, std::string_view separator) {
-  std::string all;
-  for (const std::string& line : lines) all += (all.empty() ? "" : std::string(separator)) + line;
-  return all;
-}
 
 bool names_devices(const std::vector<Share>& shares) {
   return std::ranges::any_of(shares, [](const Share& s) { return !s.devices.empty(); });
@@ -107,14 +102,14 @@ Result<> DevicePlan::Impl::without_driver(const Error& error) {
     if (wants_changes(share))
       problems.push_back(fmt::format("run {}: {}: {}", run, wish_of(share), error.message));
     if (share.devices.empty()) continue;
-    seats[run].environment = visible(joined(share.devices, ","));
+    seats[run].environment = visible(join(share.devices, ","));
     seats[run].notes.push_back("devices are passed on as written: " + error.message);
     for (const std::string& device : share.devices) {
       seats[run].devices.push_back({.device = device, .instance = "", .profile = ""});
       if (std::ranges::find(gpus, device) == gpus.end()) gpus.push_back(device);
     }
   }
-  if (!problems.empty()) return fail(error.code, joined(problems, "\n"));
+  if (!problems.empty()) return fail(error.code, join(problems, "\n"));
   return {};
 }
 
@@ -126,7 +121,7 @@ Result<> DevicePlan::Impl::check() {
     problems.insert(problems.end(), found.begin(), found.end());
   }
   refuse_foreign_daemon(problems);
-  if (!problems.empty()) return fail(Code::kUnprocessable, joined(problems, "\n"));
+  if (!problems.empty()) return fail(Code::kUnprocessable, join(problems, "\n"));
   return {};
 }
 
@@ -271,7 +266,7 @@ void DevicePlan::Impl::fill_seat(std::size_t run) {
   }
   // An instance that is to be made has its name later.
   if (targets.empty() || share.sharing == Sharing::kMig) return;
-  seat.environment = visible(joined(names, ","));
+  seat.environment = visible(join(names, ","));
   if (share.sharing != Sharing::kMps) return;
   if (const MpsDaemon* daemon = daemon_for(targets.front().gpu)) {
     for (std::string& variable : mps_environment(*daemon, share))
@@ -296,7 +291,7 @@ Error DevicePlan::Impl::with_advice(const Error& error) const {
       fmt::format("changing GPUs needs root (CAP_SYS_ADMIN), and this user may not: {}. Run the "
                   "plan as root, or have an administrator make the changes and ask for none "
                   "(Collocation '-', no clocks, no power limit)",
-                  joined(words, "; "))};
+                  join(words, "; "))};
 }
 
 Result<DevicePlan> DevicePlan::plan(const std::vector<Share>& shares,

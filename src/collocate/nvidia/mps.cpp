@@ -24,12 +24,6 @@ constexpr Nanos kSignalWait{std::chrono::seconds(1)};
 constexpr Nanos kStartWait{std::chrono::seconds(10)};
 constexpr Nanos kPause{std::chrono::milliseconds(5)};
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string all;
-  for (const std::string& word : words) all += (all.empty() ? "" : ",") + word;
-  return all;
-}
-
 template <class Condition>
 bool wait_until(Nanos limit, Condition condition) {
   const BootTime deadline = sys::boot_now() + limit;
@@ -120,7 +114,7 @@ Result<> launch(const MpsDaemon& daemon, const std::string& program) {
   TRY(sys::make_directories(daemon.pipe(), 0700));
   TRY(sys::make_directories(daemon.log(), 0700));
   MpsCommand start = command_to(daemon, program, "");
-  start.environment = {"CUDA_VISIBLE_DEVICES=" + joined(daemon.uuids),
+  start.environment = {"CUDA_VISIBLE_DEVICES=" + join(daemon.uuids, ","),
                        "CUDA_DEVICE_ORDER=PCI_BUS_ID"};
   start.arguments = {"-d"};
   TRY(run_mps_control(start));
@@ -156,8 +150,8 @@ Result<> start_mps(Journal& journal, const MpsDaemon& daemon, const std::string&
       TRY(journal.note({.kind = "mps",
                         .target = daemon.directory.string(),
                         .before = "",
-                        .after = joined(daemon.uuids),
-                        .words = "MPS daemon for " + joined(daemon.uuids) + ": started",
+                        .after = join(daemon.uuids, ","),
+                        .words = "MPS daemon for " + join(daemon.uuids, ",") + ": started",
                         .outlives_reboot = false}));
   if (const auto started = launch(daemon, program); !started) {
     if (end_daemon(daemon, program) && remove_directories(daemon)) TRY(journal.undone(entry));

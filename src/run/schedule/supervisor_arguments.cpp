@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "collocate/cpu_list.h"
 #include "core/json.h"
 
 namespace corral::run::schedule {
@@ -45,7 +46,7 @@ void add_place(std::vector<std::string>& words, const RunPlace& place) {
   }
   if (!place.seat.cgroup.empty()) words.insert(words.end(), {"--cgroup", place.seat.cgroup});
   if (!place.seat.cpus.empty())
-    words.insert(words.end(), {"--affinity", cpu_list(place.seat.cpus)});
+    words.insert(words.end(), {"--affinity", collocate::format_cpus(place.seat.cpus)});
 }
 
 // A program in the plan's folder is found there, though a shell would want "./" before it.
@@ -60,18 +61,6 @@ std::vector<std::string> command_of(const PlanFacts& plan, const plan::Row& row)
 }
 
 }  // namespace
-
-std::string cpu_list(const std::vector<int>& cpus) {
-  std::string text;
-  for (std::size_t i = 0; i < cpus.size();) {
-    std::size_t last = i;
-    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-    if (!text.empty()) text += ',';
-    text += last == i ? std::to_string(cpus[i]) : fmt::format("{}-{}", cpus[i], cpus[last]);
-    i = last + 1;
-  }
-  return text;
-}
 
 std::string run_name_of(const plan::Workload& workload, const plan::Row& row) {
   if (!row.name.empty()) return row.name;
@@ -94,7 +83,8 @@ plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place) {
   add("corral.plan.repetition", std::to_string(place.workload.repetition));
   add("corral.collocation", row.collocation);
   if (!row.share.devices.empty()) add("corral.devices", devices_json(row.share, place.seat));
-  add("corral.cpus", cpu_list(place.seat.cpus.empty() ? row.share.cpus : place.seat.cpus));
+  add("corral.cpus",
+      collocate::format_cpus(place.seat.cpus.empty() ? row.share.cpus : place.seat.cpus));
   add("corral.letter", row.letter);
   if (row.baseline) add("corral.baseline", "1");
   if (row.loop) add("corral.loop", "1");

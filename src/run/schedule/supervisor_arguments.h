@@ -41,7 +41,4 @@ Order order_of(const PlanFacts& plan, const RunPlace& place);
 // A supervisor that takes over a run whose own was killed.
 Order adoption_of(const PlanFacts& plan, const std::string& run, const plan::Limits& limits);
 
-// "0-3,8" of ascending numbers.
-std::string cpu_list(const std::vector<int>& cpus);
-
 }  // namespace corral::run::schedule

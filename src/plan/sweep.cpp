@@ -1,11 +1,14 @@
 #include "plan/sweep.h"
 
 #include <fmt/core.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/parser.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "core/text.h"
 #include "plan/csv_plan.h"
@@ -66,6 +69,31 @@ std::string comparable(std::string_view params) {
   return text;
 }
 
+// Hears a document and forgets it.
+class Silence : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {}
+  void OnSequenceStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {}
+  void OnMapEnd() override {}
+};
+
+// Not YAML::LoadAll: it never ends where a document cannot begin, such as at a comma.
+bool has_two_documents(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  YAML::Parser parser(stream);
+  Silence silence;
+  return parser.HandleNextDocument(silence) && parser.HandleNextDocument(silence);
+}
+
 class SweepReader {
  public:
   SweepReader(std::string_view text, ProblemList& problems) : text_(text), problems_(problems) {
@@ -100,8 +128,7 @@ class SweepReader {
                             .advice = ""});
       return YAML::Node(YAML::NodeType::Undefined);
     }
-    const auto documents = YAML::LoadAll(std::string(text_));
-    if (documents.size() == 1) return documents.front();
+    if (!has_two_documents(text_)) return YAML::Load(std::string(text_));
     problems_.add(Problem{.line = 0,
                           .field = "",
                           .value = "",

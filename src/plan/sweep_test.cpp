@@ -115,6 +115,15 @@ TEST(Sweep, EveryProblemWithItsPlace) {
   EXPECT_FALSE(read(head() + "parameters: {x: {values: []}}\n").usable());
 }
 
+TEST(Sweep, IsOneDocument) {
+  EXPECT_EQ(complaints(read("---\n" + head() + "...\n")), Words{});
+  EXPECT_EQ(complaints(read(head() + "---\n" + head())),
+            Words{"s: one sweep is one YAML document"});
+  // Where no document can begin yaml-cpp finds one after the other without end.
+  EXPECT_EQ(complaints(read(", a")), Words{"s: one sweep is one YAML document"});
+  EXPECT_EQ(complaints(read("")).size(), 1u);
+}
+
 TEST(Sweep, IsBounded) {
   std::string text = head() + "parameters:\n";
   for (int i = 0; i < 64; ++i) text += "  p" + std::to_string(i) + ": {values: [1, 2, 3, 4]}\n";

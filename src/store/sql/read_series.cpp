@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "metric/foreign.h"
@@ -59,8 +60,9 @@ Result<> fill(Connection& db, Caches& caches, std::vector<Series>& series) {
   return {};
 }
 
-// Owners of one statement.
-constexpr std::size_t kOwnersAtOnce = 64;
+// Owners times names of one statement. With many more PostgreSQL expects to find so much that it
+// reads all of session_series instead.
+constexpr std::size_t kSeriesAtOnce = 128;
 
 std::string places(std::size_t first, std::size_t count) {
   std::string text = "(";
@@ -78,19 +80,20 @@ void bind_list(Statement& row, std::size_t first, std::size_t count, std::span<c
 
 Result<> read_some_named(Connection& db, Caches& caches, const NamedSeries& wanted,
                          std::vector<OwnedSeries>& found) {
-  static const std::string sql =
+  const std::size_t names = std::bit_ceil(wanted.names.size());
+  const std::string sql =
       "SELECT x.id, x.owner_kind, x.kind, x.aggregation, x.name, x.source, x.unit, x.owner, "
       "m.session, m.local, m.slice, s.utc_minus_boot FROM series x JOIN session_series m ON "
       "m.series = x.id JOIN sessions s ON s.key = m.session WHERE x.owner_kind = ?1 AND x.name "
       "IN " +
-      places(2, kMostNames) + " AND x.owner IN " + places(2 + kMostNames, kOwnersAtOnce);
+      places(2, names) + " AND x.owner IN " + places(2 + names, kSeriesAtOnce / names);
   Feeds feeds;
   std::map<SeriesId, OwnedSeries> series;
   {
     Statement row = TRY(db.query(sql));
     row.set(1, wanted.owner);
-    bind_list(row, 2, kMostNames, wanted.names);
-    bind_list(row, 2 + kMostNames, kOwnersAtOnce, wanted.keys);
+    bind_list(row, 2, names, wanted.names);
+    bind_list(row, 2 + names, kSeriesAtOnce / names, wanted.keys);
     while (TRY(row.step())) {
       const SeriesId id{row.integer(0)};
       if (!series.contains(id))
@@ -118,7 +121,8 @@ Result<std::vector<OwnedSeries>> read_series_named(Connection& db, Caches& cache
   if (wanted.names.empty()) return found;
   for (NamedSeries left = wanted; !left.keys.empty();) {
     NamedSeries some = left;
-    some.keys = left.keys.first(std::min(kOwnersAtOnce, left.keys.size()));
+    const std::size_t owners = kSeriesAtOnce / std::bit_ceil(wanted.names.size());
+    some.keys = left.keys.first(std::min(owners, left.keys.size()));
     TRY(read_some_named(db, caches, some, found));
     left.keys = left.keys.subspan(some.keys.size());
   }

@@ -37,11 +37,15 @@ def figures(build: Path) -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="corral-build-") as name:
         folder = Path(name) / "build"
         floor = empty_program_s(Path(name))
-        configured = seconds(["cmake", "--preset", "release", "-B", folder, "-DCORRAL_CCACHE=OFF"])
-        whole = seconds(["ninja", "-C", folder, f"-j{jobs}", "all"])
+        together = Path(name) / "together"
+        configured = seconds(["cmake", "--preset", "release", "-B", together, "-DCORRAL_CCACHE=OFF"])
+        whole = seconds(["ninja", "-C", together, f"-j{jobs}", "all"])
+        seconds(["cmake", "--preset", "dev", "-B", folder, "-DCORRAL_CCACHE=OFF"])
+        alone = seconds(["ninja", "-C", folder, f"-j{jobs}", "all"])
         figures = [
             Figure(f"release build with all tests, {jobs} jobs", configured + whole, "s", 360),
             Figure("of it, configuring", configured, "s"),
+            Figure("the same, each source alone (preset dev)", alone, "s"),
         ]
         for source, made in ONE_FILE.items():
             (folder / made).unlink()

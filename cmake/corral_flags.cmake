@@ -11,19 +11,18 @@ target_compile_options(corral_flags INTERFACE -Wall -Wextra ${corral_strict_warn
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(corral_flags INTERFACE -Wno-restrict)  # false positives of gcc 12 on string concatenation
 endif()
+if(CORRAL_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Says of every source but the one on the command line that its unnamed namespaces are seen elsewhere.
+  target_compile_options(corral_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(CORRAL_SANITIZE STREQUAL "address")
   set(corral_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all)
 elseif(CORRAL_SANITIZE STREQUAL "thread")
   # gcc 12 says so of every std::atomic_thread_fence under TSan, used or not.
   set(corral_sanitize_flags -fsanitize=thread -Wno-tsan)
 endif()
-# clang inlines nothing at -O1.
-set(corral_sanitize_level -O2)
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  set(corral_sanitize_level -O1)
-endif()
 if(CORRAL_SANITIZE)
-  target_compile_options(corral_flags INTERFACE ${corral_sanitize_flags} -g1 ${corral_sanitize_level})
+  target_compile_options(corral_flags INTERFACE ${corral_sanitize_flags})
   target_link_options(corral_flags INTERFACE ${corral_sanitize_flags})
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")

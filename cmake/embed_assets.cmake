@@ -1,7 +1,6 @@
 # corral_embed_assets(TARGET DIST) adds the files of DIST to the target (tools/embed.py). They may come, change and go between builds:
 # the folder is looked at in every build. An empty DIST embeds nothing.
 function(corral_embed_assets target dist)
-  find_package(Python3 REQUIRED COMPONENTS Interpreter)
   set(out ${CMAKE_CURRENT_BINARY_DIR}/assets)
   set(files)
   if(dist)

@@ -31,6 +31,7 @@ JOBS = max(2, os.cpu_count() or 2)
 TAIL_LINES = 60  # of one failed test or command
 NAMES = 40  # of failed tests in the list at the end
 RUNNING: set[int] = set()  # process groups that Ctrl-C ends
+FUZZ_LOOK_S = 12
 LIMIT_S = 1800  # of one command; the longest is the build with sanitizers from nothing
 
 
@@ -57,7 +58,7 @@ class Outcome:
 @dataclass
 class Options:
     filter: str = ""
-    fuzz_seconds: int = 30
+    fuzz_seconds: int = 0  # 0: a short look that finds the same every time
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
@@ -164,13 +165,13 @@ def is_test(path: Path) -> bool:
 
 
 def clang_tidy() -> Outcome:
-    """Every source that is no test, against the release build's commands."""
-    configured = build("release", "help")
-    if configured.failed:
-        return configured
-    commands = json.loads((ROOT / "build/release/compile_commands.json").read_text())
+    """Every source that is no test, with the commands of a build that compiles each alone."""
+    status, output = run(["cmake", "--preset", "dev", "-DCORRAL_TESTS=OFF", "-B", "build/lint"])
+    if status != 0:
+        return failure("configure lint", output)
+    commands = json.loads((ROOT / "build/lint/compile_commands.json").read_text())
     wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not is_test(Path(path))}
-    folder = ROOT / "build/release/tidy"
+    folder = ROOT / "build/lint/tidy"
     folder.mkdir(exist_ok=True)
 
     def read(file: Path, flags: tuple[str, ...]) -> Outcome:
@@ -395,8 +396,9 @@ def fuzz(options: Options) -> Outcome:
             seeds: list[str | Path] = [corpus] if corpus.is_dir() else []
             command: list[str | Path] = [
                 target,
-                f"-max_total_time={options.fuzz_seconds}",
-                "-timeout=5",
+                f"-max_total_time={options.fuzz_seconds or FUZZ_LOOK_S}",
+                f"-seed={0 if options.fuzz_seconds else 1}",  # 0: another every time
+                "-timeout=20",
                 "-rss_limit_mb=2048",
                 "-print_final_stats=0",
                 f"-artifact_prefix={found}/{target.name}-",
@@ -423,7 +425,7 @@ WITH_FILTER = ["unit", "python", "page", "e2e", "mlflow", "browser"]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="", help=f"a stage ({', '.join(STAGES)}) or part of a test's name")
-    parser.add_argument("--fuzz-seconds", type=int, default=15)
+    parser.add_argument("--fuzz-seconds", type=int, default=0)
     arguments = parser.parse_args()
     options = Options(fuzz_seconds=arguments.fuzz_seconds)
     chosen = list(STAGES)

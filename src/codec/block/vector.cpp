@@ -120,7 +120,7 @@ std::uint64_t common_divisor(std::span<const std::uint64_t> numbers) {
   return divisor;
 }
 
-struct Frame {
+struct FrameOfReference {
   std::uint64_t least = 0;
   std::uint64_t factor = 1;  // odd
   unsigned width = 0;
@@ -128,12 +128,12 @@ struct Frame {
 };
 
 // The numbers become (number - least) / (factor << shift), below 2^width; skipped ones become 0.
-Frame make_frame(std::span<std::uint64_t> numbers, std::size_t skipped) {
+FrameOfReference make_frame(std::span<std::uint64_t> numbers, std::size_t skipped) {
   skipped = std::min(skipped, numbers.size());
   std::fill_n(numbers.begin(), skipped, 0);
   const auto rest = numbers.subspan(skipped);
   if (rest.empty()) return {};
-  Frame frame;
+  FrameOfReference frame;
   frame.least = static_cast<std::uint64_t>(
       run<least_of>(static_cast<const std::uint64_t*>(rest.data()), rest.size()));
   const std::uint64_t bits = run<subtract_all>(rest.data(), rest.size(), frame.least);
@@ -343,7 +343,7 @@ void append_numbers(std::string& out, std::span<const std::uint64_t> numbers, Or
   const auto left = std::span(buffer).first(numbers.size());
   const Differences taken = differences(numbers, order, buffer);
   for (std::size_t i = 0; i < taken.heads; ++i) put_varint(out, taken.head[i]);
-  const Frame frame = make_frame(left, taken.skipped);
+  const FrameOfReference frame = make_frame(left, taken.skipped);
   put_varint(out, frame.least);
   put(out, static_cast<std::uint8_t>(frame.shift | (frame.factor > 1 ? kFactor : 0)));
   if (frame.factor > 1) put_varint(out, frame.factor);

@@ -3,6 +3,7 @@
 // events, and single files for comparison. CPU time is what counts; goals in docs/benchmarks.md.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,7 @@
 #include "collect/sampler.h"
 #include "collect/tree/process_table.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 
 namespace corral::collect {
 namespace {
@@ -204,8 +207,8 @@ void tick_of_eight_gpus(benchmark::State& state) {
   if (set_time == nullptr) return state.SkipWithError("no fake driver");
   TickingClock clock;
   SeriesTable table;
-  const auto listener =
-      nvidia::open_listener({.library_path = CORRAL_FAKE_NVML_LIBRARY}, table, clock);
+  const auto listener = nvidia::open_listener({.library_path = CORRAL_FAKE_NVML_LIBRARY}, table,
+                                              nvidia::clocks_on(clock));
   std::filesystem::remove(timeline);
   if (listener == nullptr) return state.SkipWithError("the fake driver has no device");
   std::vector<double> values(table.series(kFastGroup).size());
@@ -254,6 +257,37 @@ void sampler_thread(benchmark::State& state, std::vector<std::string> names) {
     state.counters["missed"] = static_cast<double>(sampler->missed_ticks());
   }
 }
+// The least that any tick takes here: a thread that wakes ten times a second and asks the kernel
+// for the files that listener "proc" reads at every tick, one bare pread each, nothing parsed.
+void bare_thread(benchmark::State& state, const std::vector<const char*>& paths) {
+  constexpr int kTicks = 50;
+  std::vector<sys::Fd> files;
+  for (const char* path : paths) {
+    if (auto file = sys::open_file(path, O_RDONLY)) files.push_back(std::move(*file));
+  }
+  std::vector<char> buffer(64u << 10);
+  for (auto _ : state) {
+    Nanos cpu{0};
+    std::thread([&] {
+      const Nanos before = sys::thread_cpu_time();
+      for (int i = 0; i < kTicks; ++i) {
+        sys::system_clock().sleep_until(sys::boot_now() + std::chrono::milliseconds(100));
+        for (const sys::Fd& file : files)
+          benchmark::DoNotOptimize(::pread(file.get(), buffer.data(), buffer.size(), 0));
+      }
+      cpu = sys::thread_cpu_time() - before;
+    }).join();
+    state.counters["cpu_us_per_tick"] = seconds(cpu) * 1e6 / kTicks;
+  }
+}
+BENCHMARK_CAPTURE(bare_thread, wake, {})->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bare_thread, wake_and_read,
+                  {"/proc/stat", "/proc/loadavg", "/proc/meminfo", "/proc/vmstat",
+                   "/proc/diskstats", "/proc/net/dev", "/proc/pressure/cpu",
+                   "/proc/pressure/memory", "/proc/pressure/io"})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
 std::vector<std::string> host_lane() {
   std::vector<std::string> names;
   for (const ListenerEntry& entry : listeners()) {

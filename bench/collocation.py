@@ -8,10 +8,12 @@ import io
 import json
 import os
 import statistics
+import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 
-from figures import Figure
+from figures import Figure, Peer
 from home import Home
 
 LOAD = Path(__file__).with_name("collocated_load.py")
@@ -45,6 +47,25 @@ def stored_rates(home: Home) -> Rates:
     return rates
 
 
+def bare_rates() -> Rates:
+    """The same without Corral, which is what this machine can do: its CPUs may share a core, or their host be busy."""
+    rates: Rates = defaultdict(list)
+    for _ in range(ROUNDS):
+        for workload, (cpus, kind) in WORKLOADS.items():
+            processes = [
+                subprocess.Popen(
+                    ["taskset", "--cpu-list", str(cpu), sys.executable, LOAD, "--kind", kind, "--bare"],
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+                for cpu in cpus
+            ]
+            for cpu, process in zip(cpus, processes, strict=True):
+                output, _ = process.communicate(timeout=60)
+                rates[workload, cpu].append(statistics.median(map(float, output.split())))
+    return rates
+
+
 def share_of_alone(rates: Rates, beside: str, alone: str) -> float:
     """Percent of the rate alone on the same CPU that the slower of the two has beside the other."""
     pairs = [(rates[beside, cpu], rates[f"{alone}-{cpu}", cpu]) for cpu in set(WORKLOADS[beside][0])]
@@ -61,17 +82,26 @@ def figures(build: Path) -> list[Figure]:
         home.environment["CORRAL_LOCKS"] = str(home.directory / "locks")
         home.corral("run", home.directory / "plan.csv")
         rates = stored_rates(home)
+    bare = bare_rates()
     return [
         Figure(
             "two CPU-bound runs, a CPU each: the slower's rate",
             share_of_alone(rates, "apart", "alone"),
             "% of alone",
             least=97,
+            peer=Peer("without Corral", share_of_alone(bare, "apart", "alone")),
         ),
-        Figure("the same on one CPU, planted", share_of_alone(rates, "same-core", "alone"), "% of alone", target=60),
+        Figure(
+            "the same on one CPU, planted",
+            share_of_alone(rates, "same-core", "alone"),
+            "% of alone",
+            target=60,
+            peer=Peer("without Corral", share_of_alone(bare, "same-core", "alone")),
+        ),
         Figure(
             "two memory-bound runs, a CPU each, planted",
             share_of_alone(rates, "memory-apart", "memory-alone"),
             "% of alone",
+            peer=Peer("without Corral", share_of_alone(bare, "memory-apart", "memory-alone")),
         ),
     ]

@@ -12,6 +12,7 @@ from home import Home
 
 SECONDS = 20
 SETTLE_S = 2
+MEMORY_MIB = round(20e6 / 2**20, 2)
 
 
 def top_cpu(seconds: float) -> float | None:
@@ -44,12 +45,13 @@ def figures(build: Path) -> list[Figure]:
     top = top_cpu(SECONDS)
     peer = Peer("top -b -i at 1 Hz", top)
     return [
-        Figure("supervisor, peak RSS", memory, "MiB", 40),
+        Figure("supervisor, peak RSS", memory, "MiB", MEMORY_MIB),
         Figure("server, peak RSS", server_memory, "MiB"),
         Figure(
             "supervisor, CPU of one core once it runs",
             steady * 100,
             "%",
+            0.5,
             peer=Peer("top -b -i at 1 Hz", None if top is None else top / SECONDS * 100),
         ),
         Figure(f"supervisor, CPU in {SECONDS} s with its start", supervisor, "s", peer=peer),

@@ -43,6 +43,10 @@ def figures(build: Path) -> list[Figure]:
     results = google_benchmark(build / "bench" / "corral_bench_collect")
     top = top_frame_us()
     peer = Peer("a frame of top -b -i", top)
+    bare = {
+        kind: next(r for name, r in results.items() if name.startswith(f"bare_thread/{kind}/"))["cpu_us_per_tick"]
+        for kind in ("wake", "wake_and_read")
+    }
     sampler = next(result for name, result in results.items() if name.startswith("sampler_thread/default_set"))
     return [
         Figure("tick of the host's files, warm", results["tick_of_the_host"]["cpu_time"], "us", 150, peer=peer),
@@ -54,5 +58,7 @@ def figures(build: Path) -> list[Figure]:
             "tick of 8 NVIDIA GPUs, fake driver's time included", results["tick_of_eight_gpus"]["cpu_time"], "us", 1000
         ),
         Figure("sampler thread at 10 Hz, all of it, per tick", sampler["cpu_us_per_tick"], "us", peer=peer),
+        Figure("the least here: a thread that only wakes at 10 Hz", bare["wake"], "us"),
+        Figure("the same with one bare pread of each of the host's files", bare["wake_and_read"], "us"),
         Figure("read of the host's files at 10 Hz, on the clock", sampler["proc_median_us"], "us", 150, peer=peer),
     ]

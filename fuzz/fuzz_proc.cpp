@@ -9,6 +9,7 @@
 
 #include "collect/amd/gpu_metrics.h"
 #include "collect/cgroup/parse.h"
+#include "collect/drm/usage.h"
 #include "collect/node/parse.h"
 #include "collect/proc/parse.h"
 #include "collect/scan.h"
@@ -128,6 +129,16 @@ void system_files(std::uint8_t which, std::string_view text) {
     case 3:
       corral::collect::amd::parse_gpu_metrics(text);
       break;
+    case 4: {
+      corral::collect::drm::Usage usage;
+      corral::collect::drm::parse_usage(text, usage);
+      require_within(text, usage.device);
+      for (const auto& engine : usage.engines()) {
+        require_within(text, engine.name);
+        if (engine.capacity == 0) std::abort();
+      }
+      break;
+    }
     default:
       break;
   }
@@ -144,7 +155,7 @@ void key_values(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const auto which = static_cast<std::uint8_t>(data[0] % 18);
+  const auto which = static_cast<std::uint8_t>(data[0] % 19);
   if (which < 5) {
     host(which, text);
   } else if (which < 10) {

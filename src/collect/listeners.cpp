@@ -6,6 +6,7 @@
 #include "collect/amd/amd_listener.h"
 #include "collect/cgroup/cgroup_listener.h"
 #include "collect/dcgm/dcgm_listener.h"
+#include "collect/drm/drm_process_listener.h"
 #include "collect/energy/energy_listener.h"
 #include "collect/intel/intel_listener.h"
 #include "collect/jetson/jetson_listener.h"
@@ -49,6 +50,8 @@ constexpr auto kListeners = std::to_array<ListenerEntry>({
      "What a host engine of NVIDIA's DCGM knows of the GPUs beside that: the activity of the units "
      "of those before Hopper.",
      metric::Owner::kWorkload, open_dcgm_listener, Lane::kDevice},
+    {"drm-processes", "What the run's own processes have of AMD's and Intel's GPUs, once a second.",
+     metric::Owner::kRun, open_drm_process_listener, Lane::kDevice},
     {"amd", "AMD's GPUs, from the files of the amdgpu driver.", metric::Owner::kWorkload,
      open_amd_listener, Lane::kDevice},
     {"intel", "Intel's GPUs, from the files of the drivers i915 and xe.", metric::Owner::kWorkload,
@@ -61,13 +64,24 @@ tl::unexpected<Error> unknown_listener(std::string_view name,
                                        std::span<const std::string_view> also) {
   std::vector<std::string> names;
   for (const ListenerEntry& entry : listeners()) names.emplace_back(entry.name);
+  std::vector<std::string> others;
+  for (const std::string_view word : also)
+    if (find_listener(word) == nullptr) others.emplace_back(word);
   std::vector<std::string> known = names;
-  known.insert(known.end(), also.begin(), also.end());
-  const auto nearest = std::ranges::min_element(
-      known, {}, [&](const std::string& other) { return edit_distance(name, other); });
-  return fail(Code::kInvalidArgument, "unknown listener '" + std::string(name) +
-                                          "', did you mean '" + *nearest +
-                                          "'? There are: " + join(names, ", "));
+  known.insert(known.end(), others.begin(), others.end());
+  std::string message = "unknown listener '" + std::string(name) + "'";
+  std::size_t least = std::min<std::size_t>(name.size(), 3);  // as far is another word
+  std::string nearest;
+  for (const std::string& other : known) {
+    const std::size_t distance = edit_distance(name, other);
+    if (distance >= least) continue;
+    nearest = other;
+    least = distance;
+  }
+  if (!nearest.empty()) message += ", did you mean '" + nearest + "'?";
+  message += (nearest.empty() ? "; there are: " : " There are: ") + join(names, ", ");
+  if (!others.empty()) message += "; and radT's " + join(others, ", ");
+  return fail(Code::kInvalidArgument, message);
 }
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "sys/file.h"
@@ -12,21 +13,36 @@ namespace {
 
 // Room for what may be plugged in or started later.
 constexpr std::size_t kHeadroom = 4096;
+// The kernel fills a page with whole records: one that has room for another of this size was not
+// filled because there are no more.
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kLongRecord = 1024;
+// Records may be longer still (a disk with all its partitions is one): a length that differs by
+// more than this from the known one is not taken for the whole.
+constexpr std::size_t kDrift = 64;
+
+std::ptrdiff_t read_at(int fd, std::span<char> buffer, std::size_t offset) {
+  for (;;) {
+    const ssize_t n =
+        ::pread(fd, buffer.data() + offset, buffer.size() - offset, static_cast<off_t>(offset));
+    if (n >= 0 || errno != EINTR) return n;
+  }
+}
 
 }  // namespace
 
 std::ptrdiff_t read_from_start(int fd, std::span<char> buffer) {
   std::size_t filled = 0;
   while (filled < buffer.size()) {
-    const ssize_t n =
-        ::pread(fd, buffer.data() + filled, buffer.size() - filled, static_cast<off_t>(filled));
-    if (n < 0 && errno == EINTR) continue;
+    const std::ptrdiff_t n = read_at(fd, buffer, filled);
     if (n < 0) return -1;
     if (n == 0) break;
     filled += static_cast<std::size_t>(n);
   }
   return static_cast<std::ptrdiff_t>(filled);
 }
+
+std::ptrdiff_t read_record(int fd, std::span<char> buffer) { return read_at(fd, buffer, 0); }
 
 Result<ProcFile> ProcFile::open(const std::filesystem::path& path) {
   ProcFile file;
@@ -37,6 +53,7 @@ Result<ProcFile> ProcFile::open(const std::filesystem::path& path) {
     if (n < 0) return fail_errno("cannot read " + path.string(), errno);
     const auto size = static_cast<std::size_t>(n);
     if (size < file.buffer_.size()) {
+      file.end_ = size;
       file.buffer_.resize(size + size / 2 + kHeadroom);
       return file;
     }
@@ -44,10 +61,30 @@ Result<ProcFile> ProcFile::open(const std::filesystem::path& path) {
   }
 }
 
-std::string_view ProcFile::read() {
-  const std::ptrdiff_t n = read_from_start(fd_.get(), buffer_);
+bool ProcFile::is_whole(std::size_t size) const {
+  return size + kLongRecord <= kPage && size + kDrift >= end_ && size <= end_ + kDrift;
+}
+
+std::string_view ProcFile::read_beginning(std::size_t bytes) {
+  const std::span<char> beginning(buffer_.data(), std::min(bytes, buffer_.size()));
+  const std::ptrdiff_t n = read_record(fd_.get(), beginning);
   if (n <= 0) return {};
   const std::string_view text(buffer_.data(), static_cast<std::size_t>(n));
+  return text.substr(0, text.rfind('\n') + 1);
+}
+
+std::string_view ProcFile::read() {
+  std::size_t filled = 0;
+  while (filled < buffer_.size() && (filled == 0 || !is_whole(filled))) {
+    const std::ptrdiff_t n = read_at(fd_.get(), buffer_, filled);
+    if (n < 0) return {};
+    if (n == 0) {
+      end_ = filled;
+      break;
+    }
+    filled += static_cast<std::size_t>(n);
+  }
+  const std::string_view text(buffer_.data(), filled);
   if (text.size() < buffer_.size()) return text;
   return text.substr(0, text.rfind('\n') + 1);
 }

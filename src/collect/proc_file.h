@@ -1,7 +1,9 @@
 // ProcFile: a file of /proc or /sys that stays open and is read again and again from its start.
 //
 // The buffer is sized at open with room to grow, never later: reading allocates nothing. What does
-// not fit is cut off at the end of a line. One thread at a time.
+// not fit is cut off at the end of a line. Each read(2) of such a file costs the kernel a new look
+// at what it tells, so there are as few as can be: the one that would only find the end is left out
+// where the end is known. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -24,14 +26,23 @@ class ProcFile {
 
   // The whole content, valid until the next read; empty when it is gone.
   std::string_view read();
+  // Its first whole lines, by one read(2) of at most so many bytes: the kernel writes no more of a
+  // list than is asked for.
+  std::string_view read_beginning(std::size_t bytes);
 
  private:
+  [[nodiscard]] bool is_whole(std::size_t size) const;
+
   sys::Fd fd_;
   std::vector<char> buffer_;
+  std::size_t end_ = 0;  // where a read last found nothing more
 };
 
 // Reads from offset 0 into `buffer` until the end; the bytes read, or -1 with errno. Allocates
 // nothing.
 std::ptrdiff_t read_from_start(int fd, std::span<char> buffer);
+// The same by one read(2), for files of one record that is smaller than `buffer`: the kernel hands
+// it over whole.
+std::ptrdiff_t read_record(int fd, std::span<char> buffer);
 
 }  // namespace corral::collect

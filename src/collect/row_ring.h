@@ -1,14 +1,16 @@
 // RowRing: rows from the sampler thread to the one consumer thread, without locks and without
 // waiting.
 //
-// All memory is taken at construction. A full ring refuses the new row; the sampler counts it. One
-// producer thread (begin, commit), one consumer thread (drain).
+// All memory is taken at construction, but only what rows ever waited in is touched: whenever the
+// consumer has taken all, the next row is the first again. A full ring refuses the new row; the
+// sampler counts it. One producer thread (begin, commit), one consumer thread (drain).
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -46,11 +48,16 @@ class RowRing {
     std::size_t columns = 0;
   };
 
+  [[nodiscard]] std::size_t place(std::uint64_t row) const { return (row - base_) % rows_; }
+
   std::size_t rows_;
   std::size_t columns_;
   std::vector<Head> heads_;
-  std::vector<double> values_;
-  std::vector<std::uint8_t> present_;
+  std::unique_ptr<double[]> values_;
+  std::unique_ptr<std::uint8_t[]> present_;
+  // The row that lies first. The producer's, who changes it only while no row waits; written_
+  // publishes it.
+  std::uint64_t base_ = 0;
   alignas(64) std::atomic<std::uint64_t> written_{0};
   alignas(64) std::atomic<std::uint64_t> taken_{0};
 };

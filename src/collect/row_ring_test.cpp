@@ -19,6 +19,20 @@ TEST(RowRing, StartsEveryRowAbsent) {
   }
 }
 
+TEST(RowRing, TouchesOnlyWhatRowsWaitIn) {
+  RowRing ring(8, 1);
+  RowRing::Slot first;
+  RowRing::Slot slot;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(ring.begin(1, i == 0 ? first : slot));
+    ring.commit(0, boot_time(i));
+    if (i > 0) {
+      EXPECT_EQ(slot.values.data(), first.values.data());
+    }
+    ring.drain([&](const RowView& row) { EXPECT_EQ(row.values.data(), first.values.data()); });
+  }
+}
+
 TEST(RowRing, ShowsNothingBeforeCommit) {
   RowRing ring(2, 1);
   RowRing::Slot slot;

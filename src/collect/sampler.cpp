@@ -63,7 +63,7 @@ Result<std::unique_ptr<Sampler>> Sampler::open(SamplerOptions options) {
 }
 
 std::span<const SeriesInfo> Sampler::series(int group) const {
-  CORRAL_ASSERT(group == kFastGroup || group == kSlowGroup);
+  CORRAL_ASSERT(group == kFastGroup || group == kSlowGroup || group == kTimedGroup);
   if (!opened()) return {};
   return work_->table().series(static_cast<Group>(group));
 }

@@ -40,7 +40,7 @@ class Sampler {
   static constexpr int group_count() { return kGroupCount; }  // 0: every tick, 1: slow
   // Whether the listeners are open. Until then there are no series, and no rows.
   [[nodiscard]] bool opened() const { return work_->opened(); }
-  // Column c of a row of that group; fixed once opened.
+  // Column c of a row of that group, or of a point of kTimedGroup; fixed once opened.
   [[nodiscard]] std::span<const SeriesInfo> series(int group) const;
   [[nodiscard]] std::span<const Unavailable> unavailable() const;
   [[nodiscard]] std::span<const Description> descriptions() const;
@@ -67,6 +67,8 @@ class Sampler {
   // One consumer thread: all rows since the last call, in order.
   using RowView = collect::RowView;
   void drain(const std::function<void(const RowView&)>& take) { work_->drain(take); }
+  // The same of the points of kTimedGroup; of one series in the order of their times.
+  void drain_timed(const std::function<void(const TimedPoint&)>& take) { work_->drain_timed(take); }
   // New since the last call: listeners that have become slow, do not answer or lost a device.
   std::vector<Problem> take_problems() { return work_->take_problems(); }
   // The listener that is being read right now; empty: none.

@@ -157,10 +157,16 @@ TEST(SamplerThread, NeitherAllocatesNorForksOnAMachineThatHasEverything) {
       {card + "gpu_busy_percent", "5\n"},
       {card + "power/runtime_status", "active\n"},
       {card + "gpu_metrics", std::string("\x20\0\1\3", 4) + std::string(28, '\1')},
+      {card + "uevent", "PCI_SLOT_NAME=0000:03:00.0\n"},
+      {"proc/7/stat", "7 (a) S 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 0 0 0\n"},
+      {"proc/7/fdinfo/3", "drm-client-id: 1\ndrm-pdev: 0000:03:00.0\ndrm-engine-gfx: 1 ns\n"},
+      {"proc/7/fd/0", ""},
       {"sys/class/drm/card1/device/vendor", "0x8086\n"},
       {"sys/class/drm/card1/gt_act_freq_mhz", "5\n"},
   };
-  expect_quiet({.listeners = {"cgroup", "energy", "node", "sensors", "amd", "intel", "jetson"},
+  std::filesystem::create_symlink("/dev/dri/renderD128", root.path() / "proc/7/fd/3");
+  expect_quiet({.listeners = {"cgroup", "energy", "node", "sensors", "drm-processes", "amd",
+                              "intel", "jetson"},
                 .root = root.path(),
                 .run_pid = 7});
 }

@@ -11,6 +11,10 @@ namespace corral::collect {
 namespace {
 
 constexpr std::size_t kRingBytes = 4u << 20;
+// Points with times of their own, of one series until they are drained and of all together: a
+// driver gives some 50 a second of each.
+constexpr std::size_t kTimedPoints = 512;
+constexpr std::size_t kMostTimedPoints = 32768;
 // A part of a listener is slow after this many reads in succession that were longer than the
 // interval: one may have been the machine's doing.
 constexpr int kSlowAfter = 3;
@@ -46,11 +50,13 @@ void Sampling::open(Source& source) {
                                 .device_uuids = options_.device_uuids,
                                 .news = news_,
                                 .library_path = options_.library_path};
-  const std::size_t slow_before = table_.series(kSlowGroup).size();
+  const auto slow = [&] {
+    return table_.series(kSlowGroup).size() + table_.series(kTimedGroup).size();
+  };
+  const std::size_t slow_before = slow();
   source.listener = source.entry->open(context, table_);
   source.pace[kFastGroup].there = source.listener != nullptr;
-  source.pace[kSlowGroup].there =
-      source.listener != nullptr && table_.series(kSlowGroup).size() > slow_before;
+  source.pace[kSlowGroup].there = source.listener != nullptr && slow() > slow_before;
 }
 
 void Sampling::open() {
@@ -66,6 +72,8 @@ void Sampling::open() {
   const std::size_t columns =
       std::max(table_.series(kFastGroup).size(), table_.series(kSlowGroup).size());
   ring_ = std::make_unique<RowRing>(ring_rows(options_.ring_rows, columns), columns);
+  if (const std::size_t timed = table_.series(kTimedGroup).size(); timed > 0)
+    timed_ = std::make_unique<TimedPoints>(std::min(timed * kTimedPoints, kMostTimedPoints));
   opened_.store(true, std::memory_order_release);
 }
 
@@ -115,10 +123,11 @@ void Sampling::sample(Group group, bool second) {
     dropped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  Row row(slot.values, slot.present);
+  Row row(slot.values, slot.present, timed_.get());
   const BootTime done = read_at_once(group, row);
   // After all others, whose time theirs would spoil.
   if (second) read_all(group, true, row);
+  if (timed_ != nullptr) dropped.fetch_add(timed_->take_lost(), std::memory_order_relaxed);
   if (group == kSlowGroup) {
     self_->sample_slow({.missed_ticks = missed.load(std::memory_order_relaxed),
                         .dropped_rows = dropped.load(std::memory_order_relaxed),
@@ -180,6 +189,10 @@ void Sampling::hold(std::size_t index, BootTime since) {
 
 void Sampling::drain(const std::function<void(const RowView&)>& take) {
   if (opened()) ring_->drain(take);
+}
+
+void Sampling::drain_timed(const std::function<void(const TimedPoint&)>& take) {
+  if (opened() && timed_ != nullptr) timed_->drain(take);
 }
 
 std::string Sampling::busy_listener() const {

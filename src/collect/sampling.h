@@ -23,6 +23,7 @@
 #include "collect/self_series.h"
 #include "collect/series.h"
 #include "collect/ticker.h"
+#include "collect/timed_points.h"
 #include "core/result.h"
 #include "core/time.h"
 
@@ -57,6 +58,7 @@ class Sampling {
 
   // The one consumer's.
   void drain(const std::function<void(const RowView&)>& take);
+  void drain_timed(const std::function<void(const TimedPoint&)>& take);
   std::vector<Problem> take_problems();
   // Listeners that are being opened or read right now.
   [[nodiscard]] std::string busy_listener() const;
@@ -96,6 +98,7 @@ class Sampling {
   std::deque<Source> sources_;
   std::optional<SelfSeries> self_;
   std::unique_ptr<RowRing> ring_;
+  std::unique_ptr<TimedPoints> timed_;  // null: no series has times of its own
   std::shared_ptr<News> news_ = std::make_shared<News>();
   Lateness lateness_;
   Nanos latest_lateness_{0};  // the greatest since the last slow row

@@ -38,10 +38,12 @@ constexpr auto kRadtNames = std::to_array<RadtName>({
     {"ncuattach", "", kProfiler},
 });
 
+// Those that are accepted, here or as --profile.
 std::span<const std::string_view> radt_words() {
   static const auto words = [] {
-    std::array<std::string_view, kRadtNames.size()> names{};
-    std::ranges::transform(kRadtNames, names.begin(), &RadtName::name);
+    std::vector<std::string_view> names;
+    for (const RadtName& radt : kRadtNames)
+      if (!radt.listeners.empty() || radt.instead == kProfiler) names.push_back(radt.name);
     return names;
   }();
   return words;

@@ -47,6 +47,9 @@ TEST(Selection, RefusesAnUnknownWordAndNamesTheNearest) {
       << refused.error().message;
   const std::string radts = select_listeners("smii").error().message;
   EXPECT_EQ(radts.find("unknown listener 'smii', did you mean 'smi'?"), 0u) << radts;
+  const std::string far = select_listeners("nosuch").error().message;
+  EXPECT_EQ(far.find("unknown listener 'nosuch'; there are: proc, tree"), 0u) << far;
+  EXPECT_NE(far.find("; and radT's smi, dcgmi, top, ps, "), std::string::npos) << far;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "collect/timed_points.h"
 #include "core/result.h"
 
 namespace corral::collect {
@@ -25,6 +26,10 @@ void SeriesTable::unavailable(std::string source, std::string reason) {
 
 void SeriesTable::describe(std::string key, std::string value) {
   descriptions_.push_back({.key = std::move(key), .value = std::move(value)});
+}
+
+void Row::add(Column column, BootTime time, double value) {
+  if (timed_ != nullptr) timed_->add({.column = column, .time = time, .value = value});
 }
 
 }  // namespace corral::collect

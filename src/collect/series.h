@@ -2,7 +2,8 @@
 //
 // Columns belong to one of two groups: fast ones are sampled at every tick, slow ones once a
 // second. Rows are borrowed memory of the sampler, all absent at the start of a tick; what a
-// listener does not set is missing, not 0.
+// listener does not set is missing, not 0. A third group has no rows: its points come with times of
+// their own, any number of them in a tick.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/time.h"
 #include "metric/catalogue.h"
 
 namespace corral::collect {
@@ -33,7 +35,8 @@ struct Description {
   std::string value;
 };
 
-enum Group : int { kFastGroup = 0, kSlowGroup = 1, kGroupCount = 2 };
+enum Group : int { kFastGroup = 0, kSlowGroup = 1, kTimedGroup = 2 };
+inline constexpr int kGroupCount = 2;  // that have rows
 
 using Column = std::uint32_t;
 // Row::set ignores it, so that a reader need not know which of its values are recorded.
@@ -52,25 +55,31 @@ class SeriesTable {
   [[nodiscard]] std::span<const Description> descriptions() const { return descriptions_; }
 
  private:
-  std::vector<SeriesInfo> series_[kGroupCount];
+  std::vector<SeriesInfo> series_[kGroupCount + 1];
   std::vector<Unavailable> missing_;
   std::vector<Description> descriptions_;
 };
 
+class TimedPoints;
+
 class Row {
  public:
-  Row(std::span<double> values, std::span<std::uint8_t> present)
-      : values_(values), present_(present) {}
+  // `timed` takes the points of the third group; null: nobody does.
+  Row(std::span<double> values, std::span<std::uint8_t> present, TimedPoints* timed = nullptr)
+      : values_(values), present_(present), timed_(timed) {}
   void set(Column column, double value) {
     if (column >= values_.size()) return;
     values_[column] = value;
     present_[column] = 1;
   }
   void set(Column column, std::uint64_t value) { set(column, static_cast<double>(value)); }
+  // One point of a column of kTimedGroup; a column's points come in the order of their times.
+  void add(Column column, BootTime time, double value);
 
  private:
   std::span<double> values_;
   std::span<std::uint8_t> present_;
+  TimedPoints* timed_;
 };
 
 }  // namespace corral::collect

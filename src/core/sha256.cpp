@@ -20,4 +20,23 @@ Sha256 hmac_sha256(std::string_view key, std::string_view text) {
   return digest;
 }
 
+Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {
+  EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_.get()), EVP_sha256(), nullptr);
+}
+
+void Sha256Stream::Free::operator()(void* context) const {
+  EVP_MD_CTX_free(static_cast<EVP_MD_CTX*>(context));
+}
+
+void Sha256Stream::add(std::string_view piece) {
+  EVP_DigestUpdate(static_cast<EVP_MD_CTX*>(context_.get()), piece.data(), piece.size());
+}
+
+Sha256 Sha256Stream::finish() {
+  Sha256 digest{};
+  unsigned length = 0;
+  EVP_DigestFinal_ex(static_cast<EVP_MD_CTX*>(context_.get()), digest.data(), &length);
+  return digest;
+}
+
 }  // namespace corral

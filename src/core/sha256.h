@@ -1,8 +1,9 @@
-// SHA-256 of a short text, plain and keyed, by OpenSSL.
+// SHA-256 of a short text, plain and keyed, and of what comes in pieces, by OpenSSL.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 namespace corral {
@@ -11,5 +12,19 @@ using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::string_view text);
 // HMAC (RFC 2104).
 Sha256 hmac_sha256(std::string_view key, std::string_view text);
+
+class Sha256Stream {
+ public:
+  Sha256Stream();
+  void add(std::string_view piece);
+  // Once, at the end.
+  Sha256 finish();
+
+ private:
+  struct Free {
+    void operator()(void* context) const;
+  };
+  std::unique_ptr<void, Free> context_;
+};
 
 }  // namespace corral

@@ -313,15 +313,23 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "Bytes of page cache that the run made dirty for the block layer to write (write_bytes of "
      "/proc/PID/io); what is truncated before it is written (cancelled_write_bytes) is not "
      "subtracted."},
-    // What the run has of NVIDIA's GPUs.
+    // What the run has of GPUs.
     {"run.gpu.processes", "", "", kGauge, kSum, kRun, "gpu", kSlow,
      "Processes of the run that have a compute context on the device (the source), clients of MPS "
-     "included."},
+     "included; of AMD's and Intel's GPUs, that have it open."},
     {"run.gpu.memory.used", "B", "", kGauge, kSum, kRun, "gpu", kSlow,
-     "Memory of the device that the run's processes have allocated."},
+     "Memory of the device that the run's processes have allocated; of AMD's and Intel's GPUs what "
+     "is in it now (the machine's, where the GPU has none), buffers that several files share once "
+     "for each."},
     {"run.gpu.busy", "share", "", kGauge, kSum, kRun, "gpu", kSlow,
      "Share of the SMs' time that the driver's samples give to the run's processes, summed over "
-     "them. Sampled: an estimate, not a count."},
+     "them. Sampled: an estimate, not a count. Of AMD's and Intel's GPUs the busiest kind of "
+     "engine's share of the last second, as run.gpu.engine.busy."},
+    {"run.gpu.engine.busy", "s", "share", kCounter, kSum, kRun, "gpu", kSlow,
+     "Time that engines of one kind (\"amd0.gfx\", \"intel0.rcs\") worked for the run's processes, "
+     "of all engines of that kind, as the kernel counts it for each open file of the GPU (fdinfo); "
+     "not what ROCm gives to /dev/kfd. Where cycles are counted (xe), from when it was first "
+     "seen."},
     // The control group that the run's first process is in when it starts; whatever else is in it
     // counts too, so that runs that share one are counted once.
     {"cgroup.cpu.used", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,

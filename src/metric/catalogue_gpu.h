@@ -13,9 +13,15 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "Share of the driver's sample period (1/6 to 1 s) in which at least one kernel was resident "
      "on the GPU, be it on one SM: how often it was used, not how much of it. NVML's utilization; "
      "of AMD's GPUs gpu_busy_percent and of Jetson boards load, which say as much."},
+    {"host.gpu.busy.samples", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "As host.gpu.busy, each of the driver's own samples at the driver's own time (about six a "
+     "second); its ring of them is drained once a second."},
     {"host.gpu.memory.busy", "share", "", kGauge, kMean, kHost, "gpu", kFast,
      "Share of the driver's sample period in which the GPU's memory was read or written. NVML's "
      "memory utilization; of AMD's GPUs mem_busy_percent."},
+    {"host.gpu.memory.busy.samples", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "As host.gpu.memory.busy, each of the driver's own samples at the driver's own time; its ring "
+     "of them is drained once a second."},
     {"host.gpu.encoder.busy", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
      "Use of the video encoder, by the driver's own sampling."},
     {"host.gpu.decoder.busy", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
@@ -36,6 +42,9 @@ inline constexpr auto kGpus = std::to_array<Metric>({
     {"host.gpu.power.instant", "W", "", kGauge, kOnce, kHost, "gpu", kFast,
      "The power sensor's latest reading. Sampled: some sensors (A100, H100) see 25 ms of each 100 "
      "ms, so that a load with a steady beat is read wrong."},
+    {"host.gpu.power.samples", "W", "", kGauge, kOnce, kHost, "gpu", kSlow,
+     "Power of the whole device, each of the driver's own samples at the driver's own time (some "
+     "20 to 50 a second, as the device has it); its ring of them is drained once a second."},
     {"host.gpu.power.limit", "W", "", kGauge, kOnce, kHost, "gpu", kSlow,
      "Power limit that the driver holds the device to."},
     {"host.gpu.energy", "J", "W", kCounter, kOnce, kHost, "gpu", kFast,
@@ -43,6 +52,9 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "ms. NVIDIA's is compared with power over time, and told when they differ by more than 10 %."},
     {"host.gpu.clock.sm", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
      "Clock of the SMs; their activity is counted in its cycles, so the two belong together."},
+    {"host.gpu.clock.sm.samples", "Hz", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "Clock of the SMs, each of the driver's own samples at the driver's own time; its ring of "
+     "them is drained once a second."},
     {"host.gpu.clock.graphics", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
      "Clock of the GPU's engines, of vendors other than NVIDIA and of Jetson boards."},
     {"host.gpu.idle", "s", "share", kCounter, kMean, kHost, "gpu", kFast,
@@ -53,6 +65,9 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "compute, ccs compute, bcs copy, vcs video, vecs video enhancement."},
     {"host.gpu.clock.memory", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
      "Clock of the device's memory."},
+    {"host.gpu.clock.memory.samples", "Hz", "", kGauge, kMean, kHost, "gpu", kSlow,
+     "Clock of the device's memory, each of the driver's own samples at the driver's own time; its "
+     "ring of them is drained once a second."},
     {"host.gpu.temperature", "Cel", "", kGauge, kMean, kHost, "gpu", kSlow,
      "Temperature of the GPU's die."},
     {"host.gpu.memory.temperature", "Cel", "", kGauge, kMean, kHost, "gpu", kSlow,

@@ -6,8 +6,11 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <set>
 #include <string>
+
+#include "metric/range.h"
 
 namespace corral::metric {
 namespace {
@@ -34,10 +37,18 @@ constexpr std::string_view kIntroduction =
     "rate unit. The rate of seconds per second is cores for CPU time and a share of the time "
     "otherwise. \"Shared once\" marks a thing that several runs see: it is counted once for all of "
     "them. Slow metrics need a walk over single processes and are read once a second, all others "
-    "at the run's interval. What a machine does not offer is not available, never 0; `corral "
-    "doctor` says why.\n";
+    "at the run's interval. A value outside of what is possible (of a counter, the value and not "
+    "its rate) is stored as it was read and told once. What a machine does not offer is not "
+    "available, never 0; `corral doctor` says why.\n";
 
 std::string dash_if_empty(std::string_view text) { return text.empty() ? "-" : std::string(text); }
+
+// The unit has a column of its own.
+std::string limits(const Metric& metric) {
+  Metric bare = metric;
+  bare.unit = "";
+  return words(plausible_range(metric), bare);
+}
 
 std::string catalogue_page() {
   std::string page(kIntroduction);
@@ -50,8 +61,8 @@ std::string catalogue_page() {
       scope = its_scope;
       page.append("\n## ").append(scope).append(": ").append(group);
       page +=
-          "\n\n| metric | unit | rate | kind | of a | several of it | every | what it is "
-          "|\n|---|---|---|---|---|---|---|---|\n";
+          "\n\n| metric | unit | rate | kind | of a | several of it | every | possible | what it "
+          "is |\n|---|---|---|---|---|---|---|---|---|\n";
     }
     page.append("| `").append(m.name).append("` | ").append(dash_if_empty(m.unit)).append(" | ");
     page.append(dash_if_empty(m.rate_unit)).append(" | ").append(kind_name(m.kind)).append(" | ");
@@ -59,7 +70,8 @@ std::string catalogue_page() {
         .append(" | ")
         .append(aggregation_name(m.aggregation))
         .append(" | ");
-    page.append(m.slow ? "1 s" : "interval").append(" | ").append(m.describe).append(" |\n");
+    page.append(m.slow ? "1 s" : "interval").append(" | ");
+    page.append(limits(m)).append(" | ").append(m.describe).append(" |\n");
   }
   return page;
 }
@@ -89,6 +101,39 @@ TEST(Catalogue, UsesKnownGroupsAndDescribesInSentences) {
     EXPECT_TRUE(m.describe.ends_with(".")) << m.name;
     EXPECT_EQ(m.describe.find('|'), std::string_view::npos) << m.name << " breaks the page's table";
   }
+}
+
+bool possible(std::string_view metric, double value) {
+  return plausible_range(*find_metric(metric)).holds(value);
+}
+
+TEST(Range, HoldsWhatCanBeAndRefusesLies) {
+  EXPECT_TRUE(possible("host.gpu.sm.active", 1.0000005)) << "a driver's rounding";
+  EXPECT_FALSE(possible("host.gpu.sm.active", 1.01));
+  EXPECT_FALSE(possible("host.gpu.mig.sm.active", 1.4)) << "seen, kept and told";
+  EXPECT_TRUE(possible("host.temperature", -39));
+  EXPECT_FALSE(possible("host.temperature", 255));
+  EXPECT_FALSE(possible("host.gpu.memory.used", 18446744073709551615.0));
+  EXPECT_FALSE(possible("host.gpu.power", 6000));
+  EXPECT_TRUE(possible("host.power.sensor", 6000)) << "a whole machine's";
+  EXPECT_FALSE(possible("host.power.sensor", -1));
+  EXPECT_TRUE(possible("host.cpu.busy", 1e15)) << "a counter may be anything but negative";
+  EXPECT_FALSE(possible("host.cpu.busy", -1));
+  EXPECT_FALSE(possible("host.load.1m", std::numeric_limits<double>::quiet_NaN()));
+  EXPECT_FALSE(possible("host.load.1m", std::numeric_limits<double>::infinity()));
+}
+
+TEST(Range, EveryMetricHasOneWithZeroAndSaysIt) {
+  for (const Metric& m : catalogue()) EXPECT_TRUE(plausible_range(m).holds(0)) << m.name;
+  const Metric& heat = *find_metric("host.gpu.temperature");
+  EXPECT_EQ(words(plausible_range(heat), heat), "-40 to 150 Cel");
+  const Metric& threads = *find_metric("host.threads");
+  EXPECT_EQ(words(plausible_range(threads), threads), "at least 0");
+  // A name that the catalogue lost would leave its metric with its unit's range.
+  for (const std::string_view exception :
+       {"host.gpu.performance_state", "host.gpu.power", "host.gpu.power.instant",
+        "host.gpu.power.limit", "host.power.rail", "run.gpu.busy", "run.pmu.counted_share"})
+    EXPECT_NE(find_metric(exception), nullptr) << exception;
 }
 
 TEST(Catalogue, PageOfTheDocsIsUpToDate) {

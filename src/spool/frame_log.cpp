@@ -109,45 +109,70 @@ Result<> FrameLogWriter::append(const codec::Bytes& frame) {
   return {};
 }
 
-Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std::size_t max_bytes) {
-  std::vector<codec::Bytes> frames;
-  std::size_t total = 0;
-  const auto files = frame_files(directory_);
-  for (std::size_t f = 0; f < files.size(); ++f) {
-    const bool passed = f + 1 < files.size() && files[f + 1] <= after + 1;
-    if (passed) continue;
-    const fs::path path = frame_file(directory_, files[f]);
-    const auto fd = sys::open_file(path, O_RDONLY);
-    if (!fd) continue;  // acknowledged and deleted meanwhile
-    Position at{.sequence = files[f], .offset = 0};
-    if (file_first_ == files[f] && at_.sequence <= after + 1) at = at_;
-    while (total < max_bytes) {
-      auto found = read_frame(fd->get(), at.offset);
-      if (!found) return tl::unexpected(found.error().with_context(path.string()));
-      if (!*found) break;
-      const std::uint64_t last = (*found)->header.last;
-      const std::size_t bytes = (*found)->bytes.size();
-      if (last > after) {
-        total += bytes;
-        frames.push_back(std::move((*found)->bytes));
-      }
-      at = {.sequence = last + 1, .offset = at.offset + static_cast<std::int64_t>(bytes)};
-      // Remember where the first unread frame starts, so that the next read need not begin at the
-      // file's head.
-      if (last <= after) {
-        file_first_ = files[f];
-        at_ = at;
-      }
+// From `at` to the end of its file, which is `file_`.
+Result<> FrameLogReader::read_file(Position at, std::uint64_t after, std::size_t max_bytes,
+                                   Taken& out) {
+  while (out.bytes < max_bytes) {
+    auto found = read_frame(file_.get(), at.offset);
+    if (!found) {
+      const fs::path path = frame_file(directory_, at.file);
+      return tl::unexpected(found.error().with_context(path.string()));
     }
+    if (!*found) break;
+    const codec::FrameHeader header = (*found)->header;
+    at.sequence = header.last + 1;
+    at.offset += static_cast<std::int64_t>((*found)->bytes.size());
+    if (header.last <= after) {
+      passed_ = at;
+      continue;
+    }
+    if (out.frames.empty()) first_ = header.first;
+    out.bytes += (*found)->bytes.size();
+    out.frames.push_back(std::move((*found)->bytes));
   }
-  return frames;
+  read_ = at;
+  return {};
+}
+
+// More of the file that was read last; false: nothing, or it may be another by now.
+bool FrameLogReader::read_on(std::uint64_t after, std::size_t max_bytes, Taken& out) {
+  if (!file_ || !read_.serves(after)) return false;
+  passed_ = read_;
+  return read_file(read_, after, max_bytes, out) && !out.frames.empty();
+}
+
+bool FrameLogReader::is_next_there() const {
+  return read_.offset >= kSmallestFrameFileBytes &&
+         ::access(frame_file(directory_, read_.sequence).c_str(), F_OK) == 0;
+}
+
+Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std::size_t max_bytes) {
+  Taken taken;
+  // Mostly the file that was read last has grown: neither it nor its directory is looked for then.
+  const bool grown = read_on(after, max_bytes, taken);
+  if (grown && (taken.bytes >= max_bytes || !is_next_there())) return std::move(taken.frames);
+  if (!grown) taken = {};
+  const std::uint64_t done = grown ? read_.file : 0;
+  files_ = frame_files(directory_);
+  for (std::size_t f = 0; f < files_.size() && taken.bytes < max_bytes; ++f) {
+    const bool passed = f + 1 < files_.size() && files_[f + 1] <= after + 1;
+    if (passed || files_[f] <= done) continue;
+    auto fd = sys::open_file(frame_file(directory_, files_[f]), O_RDONLY);
+    if (!fd) continue;  // acknowledged and deleted meanwhile
+    file_ = std::move(*fd);
+    Position at{.file = files_[f], .sequence = files_[f], .offset = 0};
+    if (passed_.file == files_[f] && passed_.serves(after)) at = passed_;
+    TRY(read_file(at, after, max_bytes, taken));
+  }
+  return std::move(taken.frames);
 }
 
 void FrameLogReader::acknowledge(std::uint64_t durable) {
-  const auto files = frame_files(directory_);
-  for (std::size_t f = 0; f + 1 < files.size(); ++f) {
-    if (files[f + 1] <= durable + 1) ::unlink(frame_file(directory_, files[f]).c_str());
-  }
+  if (files_.empty()) files_ = frame_files(directory_);
+  std::size_t done = 0;
+  for (; done + 1 < files_.size() && files_[done + 1] <= durable + 1; ++done)
+    ::unlink(frame_file(directory_, files_[done]).c_str());
+  files_.erase(files_.begin(), files_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 Result<std::uint64_t> FrameLogReader::last() {

@@ -68,6 +68,8 @@ class FrameLogReader {
   // Frames with numbers above `after`, in order, until `max_bytes` (at least one when there is
   // one). A damaged file is an error that names it.
   Result<std::vector<codec::Bytes>> read(std::uint64_t after, std::size_t max_bytes);
+  // Number with which the frames of the last read() that gave any begin.
+  [[nodiscard]] std::uint64_t first() const { return first_; }
   // Deletes files in which every frame is at or below `durable`, but never the newest.
   void acknowledge(std::uint64_t durable);
   // Number of the last whole frame; 0 when there is none.
@@ -75,12 +77,28 @@ class FrameLogReader {
 
  private:
   struct Position {
+    std::uint64_t file = 0;      // its first number; 0: none
     std::uint64_t sequence = 0;  // of the frame that starts there
     std::int64_t offset = 0;
+    // Whether a read of what comes after that number may begin here.
+    [[nodiscard]] bool serves(std::uint64_t after) const {
+      return file != 0 && sequence <= after + 1;
+    }
   };
+  struct Taken {
+    std::vector<codec::Bytes> frames;
+    std::size_t bytes = 0;
+  };
+  bool read_on(std::uint64_t after, std::size_t max_bytes, Taken& out);
+  [[nodiscard]] bool is_next_there() const;
+  Result<> read_file(Position at, std::uint64_t after, std::size_t max_bytes, Taken& out);
+
   fs::path directory_;
-  std::uint64_t file_first_ = 0;  // where the last read ended
-  Position at_;
+  std::vector<std::uint64_t> files_;  // as they were last looked for
+  sys::Fd file_;                      // of read_
+  Position passed_;                   // all before it was asked for no more
+  Position read_;                     // where the last read ended
+  std::uint64_t first_ = 0;
 };
 
 // The first sequence numbers of the files present, ascending; a file is named by its first number.

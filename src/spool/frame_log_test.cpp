@@ -70,6 +70,43 @@ TEST(FrameLog, GivesBackWhatWasAppendedFromAnyNumberOn) {
   EXPECT_EQ(codec::decode_log(frame).value().bytes, "2");
 }
 
+TEST(FrameLog, IsReadOnAsItGrowsAndFromBeforeWhenAsked) {
+  const TestDirectory dir;
+  FrameLogWriter writer = open_log(dir.path(), 4 * kSmallestFrameFileBytes);
+  FrameLogReader reader(dir.path());
+  std::uint64_t durable = 0;
+  for (unsigned i = 0; i < 41; ++i) {  // several files
+    const std::uint64_t last = append(writer, noise(20'000, i));
+    EXPECT_EQ(numbers(reader.read(durable, kAll).value()), range(durable + 1, last));
+    EXPECT_EQ(reader.first(), durable + 1);
+    if (i % 3 == 0) continue;  // the server was away
+    durable = last;
+    reader.acknowledge(durable);
+    EXPECT_LE(frame_files(dir.path()).size(), 3u);
+  }
+  const std::uint64_t oldest = frame_files(dir.path()).front();
+  EXPECT_GT(oldest, 1u);
+  EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(oldest, durable)) << "a store was lost";
+}
+
+TEST(FrameLog, AReaderFollowsALogThatWasRepairedUnderIt) {
+  const TestDirectory dir;
+  FrameLogWriter writer = open_log(dir.path());
+  FrameLogReader reader(dir.path());
+  append(writer);
+  EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(1, 1));
+  append(writer);
+  const fs::path file = newest(dir.path());
+  const auto content = sys::read_file(file).value();
+  ASSERT_TRUE(sys::replace_file(file, content, 0600, false));  // another file of that name
+  FrameLogWriter other = open_log(dir.path());
+  append(other);
+  std::vector<std::uint64_t> all = numbers(reader.read(1, kAll).value());
+  for (const std::uint64_t more : numbers(reader.read(all.back(), kAll).value()))
+    all.push_back(more);
+  EXPECT_EQ(all, range(2, 3));
+}
+
 TEST(FrameLog, GoesOnWhereItStopped) {
   const TestDirectory dir;
   {

@@ -1,9 +1,11 @@
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/http_client.h"
 #include "sys/process.h"
 
 namespace corral::sys {
@@ -157,6 +159,14 @@ TEST(Clock, AnchorIsTightAndTrue) {
   EXPECT_LT(anchor.error, std::chrono::milliseconds(1));
   const auto difference = anchor.to_utc(boot_now()) - utc_now();
   EXPECT_LT(std::chrono::abs(difference), std::chrono::milliseconds(100));
+}
+
+// What the dynamic linker finds for libraries that look for it.
+TEST(HttpClient, LeavesOutWhatItsLibraryBringsInForOthers) {
+  const HttpClient client(HttpTarget{});
+  void* asked = ::dlsym(RTLD_DEFAULT, "_gnutls_global_init_skip");
+  if (asked == nullptr) GTEST_SKIP() << "no library here asks";
+  EXPECT_EQ(reinterpret_cast<int (*)()>(asked)(), 1);
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   std::vector<codec::Bytes> frames = TRY(reader_.read(after, max_bytes));
   if (frames.empty()) return frames;
   if (is_client_) frames = TRY(merge_frames(std::move(frames)));
-  const codec::Frame first = TRY(codec::decode_frame(frames.front()));
-  if (first.header.first == after + 1) return frames;
+  const std::uint64_t first = reader_.first();
+  if (first == after + 1) return frames;
   std::vector<codec::Bytes> mended;
   codec::FrameHeader header{
       .kind = {}, .session = session(), .first = after + 1, .last = after + 1};
@@ -18,7 +18,7 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
     mended.push_back(codec::encode(header, log_.description));
     ++header.first;
   }
-  header.last = first.header.first - 1;
+  header.last = first - 1;
   if (header.last >= header.first) {
     mended.push_back(codec::encode(
         header, codec::GapBody{.reason = codec::GapReason::kCorrupt,

@@ -134,6 +134,7 @@ Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t s
         records /= 2;
         continue;
       }
+      if (watch_) watch_(session_, batch.records);
       for (const spool::CorruptSlot& corrupt : batch.corrupt)
         lost = fmt::format("slot {}: {}", corrupt.sequence, corrupt.why);
       end = batch.next;

@@ -5,8 +5,11 @@
 // server's durable_seq cannot store a point twice.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "spool/run_directory.h"
@@ -18,12 +21,15 @@ namespace corral::upload {
 // Sessions that have segments in the directory.
 std::vector<SessionId> segment_sessions(const spool::fs::path& segments);
 
+using RecordWatch = std::function<void(const SessionId&, std::span<const spool::Record>)>;
+
 class SegmentSource final : public Source {
  public:
-  // `problems` collects what cannot be read; both references outlive this.
+  // `problems` collects what cannot be read; both references outlive this. `watch`, unless empty,
+  // is shown the records of each frame that is made.
   SegmentSource(const spool::RunDirectory& directory, SessionId session,
-                std::vector<std::string>& problems)
-      : directory_(directory), session_(session), problems_(problems) {}
+                std::vector<std::string>& problems, RecordWatch watch = {})
+      : directory_(directory), session_(session), problems_(problems), watch_(std::move(watch)) {}
 
   [[nodiscard]] SessionId session() const override { return session_; }
   Result<std::vector<codec::Bytes>> frames(std::uint64_t after, std::size_t max_bytes) override;
@@ -45,6 +51,7 @@ class SegmentSource final : public Source {
   const spool::RunDirectory& directory_;
   SessionId session_;
   std::vector<std::string>& problems_;
+  RecordWatch watch_;
   std::vector<spool::SegmentReader> segments_;  // by index
   bool unread_ = false;                         // a segment is there that cannot be read (yet)
   std::optional<std::uint64_t> exhausted_at_;   // durable number after which nothing will come

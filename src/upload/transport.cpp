@@ -53,6 +53,12 @@ Result<Posted> parse_posted(std::string_view body) {
     posted.acks.push_back({.session = TRY(SessionId::parse(ack.get_string("session"))),
                            .durable_seq = static_cast<std::uint64_t>(ack.get_int("durable_seq"))});
   }
+  if (const Json* profiles = json.find("profiles");
+      profiles != nullptr && profiles->as_array() != nullptr) {
+    for (const Json& profile : *profiles->as_array()) {
+      if (auto wish = parse_profile_wish(profile)) posted.wishes.push_back(*std::move(wish));
+    }
+  }
   if (refused == nullptr || refused->as_array() == nullptr) return posted;
   for (const Json& r : *refused->as_array()) {
     posted.refusals.push_back({.session = TRY(SessionId::parse(r.get_string("session"))),

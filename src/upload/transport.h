@@ -9,6 +9,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "sys/http_client.h"
+#include "upload/profile_wish.h"
 
 namespace corral::upload {
 
@@ -26,6 +27,7 @@ struct PostedRefusal {
 struct Posted {
   std::vector<PostedAck> acks;
   std::vector<PostedRefusal> refusals;
+  std::vector<ProfileWish> wishes{};  // of any run whose frames were posted
 };
 
 class Transport {

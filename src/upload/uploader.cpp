@@ -7,7 +7,6 @@
 
 #include "spool/call_spool.h"
 #include "upload/frame_log_source.h"
-#include "upload/segment_source.h"
 
 namespace corral::upload {
 namespace {
@@ -41,7 +40,7 @@ void Uploader::discover() {
   for (const SessionId session : segment_sessions(directory_.segments())) {
     Stream& stream = streams_[session];
     if (stream.source == nullptr)
-      stream.source = std::make_unique<SegmentSource>(directory_, session, problems_);
+      stream.source = std::make_unique<SegmentSource>(directory_, session, problems_, watch_);
   }
   for (const SessionId session : spool::client_logs(directory_.path())) {
     if (streams_.contains(session)) continue;
@@ -68,7 +67,8 @@ Result<StepReport> Uploader::step(Transport& server) {
     return report;
   }
   report.idle = report.bytes_sent < kPostBytes;
-  const Posted posted = TRY(server.post(frames));
+  Posted posted = TRY(server.post(frames));
+  report.wishes = std::move(posted.wishes);
   for (const PostedAck& ack : posted.acks) take(ack);
   for (const PostedRefusal& refusal : posted.refusals) TRY(take(server, refusal, frames));
   if (!posted.refusals.empty()) report.idle = false;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "spool/run_directory.h"
+#include "upload/segment_source.h"
 #include "upload/source.h"
 #include "upload/transport.h"
 
@@ -24,6 +25,7 @@ struct StepReport {
   std::size_t frames_sent = 0;
   std::size_t bytes_sent = 0;
   bool idle = true;  // nothing was left to send
+  std::vector<ProfileWish> wishes{};
 };
 
 class Uploader {
@@ -31,6 +33,10 @@ class Uploader {
   // `supervisor_open`: the supervisor's session may still grow (its process, or the caller, writes
   // it).
   Uploader(spool::RunDirectory& directory, std::function<bool()> supervisor_open);
+
+  // Is shown what processes of the run logged as it is read for sending, more than once when it has
+  // to be sent again; before the first step().
+  void show(RecordWatch watch) { watch_ = std::move(watch); }
 
   // An Error means that the server could not be asked or did not answer well; nothing is lost, try
   // again later.
@@ -64,6 +70,7 @@ class Uploader {
 
   spool::RunDirectory& directory_;
   std::function<bool()> supervisor_open_;
+  RecordWatch watch_;
   std::map<SessionId, Stream> streams_;
   std::size_t refused_ = 0;
   std::string last_refusal_;

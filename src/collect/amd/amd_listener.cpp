@@ -27,6 +27,14 @@ constexpr double kMilli = 1e-3;
 // amdsmi, looked for when the first GPU needs it.
 class Smi {
  public:
+  // What the library calls the GPU at that address; null with why there is none.
+  amd::AmdSmi::Processor find(const std::string& address, std::string& why) {
+    const amd::AmdSmi* library = get();
+    amd::AmdSmi::Processor processor = library != nullptr ? library->find(address) : nullptr;
+    if (library == nullptr) why = obstacle_;
+    if (library != nullptr && processor == nullptr) why = "amdsmi does not know this GPU";
+    return processor;
+  }
   // Null when it cannot be used; obstacle() says why.
   const amd::AmdSmi* get() {
     if (!smi_ && obstacle_.empty()) {
@@ -40,7 +48,6 @@ class Smi {
     }
     return smi_.get();
   }
-  [[nodiscard]] const std::string& obstacle() const { return obstacle_; }
 
  private:
   std::unique_ptr<const amd::AmdSmi> smi_;
@@ -50,7 +57,7 @@ class Smi {
 class Gpu {
  public:
   Gpu(const sysfs::Card& card, const std::string& source, Smi& smi, SeriesTable& table)
-      : status_(card.device) {
+      : source_(source), status_(card.device) {
     const auto add = [&](std::string_view metric, const fs::path& path, double scale) {
       const std::size_t before = declared(table);
       files_.add_if_there({.metric = metric, .source = source, .path = path, .scale = scale},
@@ -69,17 +76,30 @@ class Gpu {
       add("host.gpu.clock.memory", card.hwmon / "freq2_input", 1);
       add_temperatures(card.hwmon, add);
     }
-    const std::string obstacle = open_table(card.device / "gpu_metrics", source, table);
-    if (!obstacle.empty()) {
-      open_smi(obstacle, sysfs::pci_address(card), smi, source, table);
+    const std::string obstacle = open_table(card.device / "gpu_metrics", table);
+    if (!obstacle.empty()) open_smi(obstacle, sysfs::pci_address(card), smi, table);
+    if (table_ && !counted_) {
+      table.unavailable("host.gpu.throttle.* of " + source,
+                        "the driver's gpu_metrics has no count of it: GPUs from MI300 on have");
     }
+  }
+
+  [[nodiscard]] bool has_violations() const { return violations_ != nullptr; }
+  // Takes 100 ms.
+  void sample_violations(sys::Clock& clock, Row& row) {
+    amd::Residencies counts;
+    if (status_.is_asleep() || smi_->violations(violations_, counts) != amd::SmiStatus::kSuccess)
+      return;
+    counts.time_ns = static_cast<std::uint64_t>(ns_of(clock.now()));
+    times_.add(counts);
+    give_throttling(row);
   }
 
   void sample(Group group, Row& row) {
     if (status_.is_asleep()) return;
     files_.sample(group, row);
     if (table_) group == kFastGroup ? sample_table(row) : sample_throttling(row);
-    if (group == kFastGroup && processor_ != nullptr) sample_smi(row);
+    if (group == kFastGroup && counts_energy_ != nullptr) sample_smi(row);
   }
 
  private:
@@ -105,7 +125,7 @@ class Gpu {
 
   // The table has the energy; the rest where there is no file for it. Why there is no energy, or
   // nothing.
-  std::string open_table(const fs::path& path, const std::string& source, SeriesTable& table) {
+  std::string open_table(const fs::path& path, SeriesTable& table) {
     auto fd = sys::open_file(path, O_RDONLY);
     if (!fd) return fd.error().message;
     table_ = *std::move(fd);
@@ -114,42 +134,65 @@ class Gpu {
       table_.reset();
       return "the driver's gpu_metrics has a format without it";
     }
-    if (now->power && !has_.power) power_ = table.add("host.gpu.power", source);
-    if (now->busy && !has_.busy) busy_ = table.add("host.gpu.busy", source);
+    if (now->power && !has_.power) power_ = table.add("host.gpu.power", source_);
+    if (now->busy && !has_.busy) busy_ = table.add("host.gpu.busy", source_);
     if (now->memory_busy && !has_.memory_busy)
-      memory_busy_ = table.add("host.gpu.memory.busy", source);
-    if (now->residencies) declare_throttling(source, table);
+      memory_busy_ = table.add("host.gpu.memory.busy", source_);
+    if (now->residencies) declare_throttling(*now->residencies, table);
     if (!now->energy) return "the driver's gpu_metrics has no value of it";
-    energy_ = table.add("host.gpu.energy", source);
+    energy_ = table.add("host.gpu.energy", source_);
     return {};
   }
 
-  void declare_throttling(const std::string& source, SeriesTable& table) {
-    throttle_.power = table.add("host.gpu.throttle.power", source);
-    throttle_.socket_thermal = table.add("host.gpu.throttle.thermal", source);
-    throttle_.processor_hot = table.add("host.gpu.throttle.hardware_thermal", source);
-    throttle_.memory_thermal = table.add("host.gpu.throttle.memory_thermal", source);
-    throttle_.regulator_thermal = table.add("host.gpu.throttle.regulator_thermal", source);
+  void declare_throttling(const amd::Residencies& counts, SeriesTable& table) {
+    counted_ = true;
+    const auto add = [&](std::uint32_t count, std::string_view metric) {
+      return count != amd::kNotCounted ? table.add(metric, source_) : kNoColumn;
+    };
+    throttle_.power = add(counts.power, "host.gpu.throttle.power");
+    throttle_.socket_thermal = add(counts.socket_thermal, "host.gpu.throttle.thermal");
+    throttle_.processor_hot = add(counts.processor_hot, "host.gpu.throttle.hardware_thermal");
+    throttle_.memory_thermal = add(counts.memory_thermal, "host.gpu.throttle.memory_thermal");
+    throttle_.regulator_thermal =
+        add(counts.regulator_thermal, "host.gpu.throttle.regulator_thermal");
   }
 
+  // What the library has that the table does not.
   void open_smi(const std::string& obstacle, const std::string& address, Smi& smi,
-                const std::string& source, SeriesTable& table) {
+                SeriesTable& table) {
     std::string why;
-    double joules = 0;
-    if (const amd::AmdSmi* library = smi.get(); library == nullptr) {
-      why = smi.obstacle();
-    } else if (processor_ = library->find(address); processor_ == nullptr) {
-      why = "amdsmi does not know this GPU";
-    } else if (const auto status = library->energy(processor_, joules);
-               status != amd::SmiStatus::kSuccess) {
-      why = "amdsmi: " + library->words(status);
-    } else {
-      smi_ = library;
-      energy_ = table.add("host.gpu.energy", source);
-      return;
+    const amd::AmdSmi::Processor processor = smi.find(address, why);
+    if (processor != nullptr) smi_ = smi.get();
+    if (energy_ == kNoColumn) {
+      const std::string reason = processor != nullptr ? open_energy(processor, table) : why;
+      if (!reason.empty())
+        table.unavailable("host.gpu.energy of " + source_, obstacle + "; " + reason);
     }
-    processor_ = nullptr;
-    table.unavailable("host.gpu.energy of " + source, obstacle + "; " + why);
+    // It would read the same table, where that is known.
+    if (!table_) {
+      const std::string reason = processor != nullptr ? open_violations(processor, table) : why;
+      if (!reason.empty())
+        table.unavailable("host.gpu.throttle.* of " + source_, obstacle + "; " + reason);
+    }
+  }
+
+  // Why there is none, or nothing.
+  std::string open_energy(amd::AmdSmi::Processor processor, SeriesTable& table) {
+    double joules = 0;
+    const auto status = smi_->energy(processor, joules);
+    if (status != amd::SmiStatus::kSuccess) return "amdsmi: " + smi_->words(status);
+    counts_energy_ = processor;
+    energy_ = table.add("host.gpu.energy", source_);
+    return {};
+  }
+
+  std::string open_violations(amd::AmdSmi::Processor processor, SeriesTable& table) {
+    amd::Residencies counts;
+    const auto status = smi_->violations(processor, counts);
+    if (status != amd::SmiStatus::kSuccess) return "amdsmi: " + smi_->words(status);
+    violations_ = processor;
+    declare_throttling(counts, table);
+    return {};
   }
 
   [[nodiscard]] std::optional<amd::GpuMetrics> read_table() const {
@@ -169,10 +212,14 @@ class Gpu {
   }
 
   void sample_throttling(Row& row) {
-    if (throttle_.power == kNoColumn) return;
+    if (!counted_) return;
     const auto now = read_table();
     if (!now || !now->residencies) return;
     times_.add(*now->residencies);
+    give_throttling(row);
+  }
+
+  void give_throttling(Row& row) const {
     row.set(throttle_.power, times_.power);
     row.set(throttle_.socket_thermal, times_.socket_thermal);
     row.set(throttle_.processor_hot, times_.processor_hot);
@@ -182,7 +229,7 @@ class Gpu {
 
   void sample_smi(Row& row) const {
     double joules = 0;
-    if (smi_->energy(processor_, joules) == amd::SmiStatus::kSuccess) row.set(energy_, joules);
+    if (smi_->energy(counts_energy_, joules) == amd::SmiStatus::kSuccess) row.set(energy_, joules);
   }
 
   struct ThrottleColumns {
@@ -190,6 +237,7 @@ class Gpu {
            memory_thermal = kNoColumn, regulator_thermal = kNoColumn;
   };
 
+  std::string source_;
   sysfs::RuntimeStatus status_;
   sysfs::NumberFiles files_;
   Has has_;
@@ -197,28 +245,45 @@ class Gpu {
   Column energy_ = kNoColumn, power_ = kNoColumn, busy_ = kNoColumn, memory_busy_ = kNoColumn;
   ThrottleColumns throttle_;
   amd::ThrottleTimes times_;
-  const amd::AmdSmi* smi_ = nullptr;  // where the files have no energy
-  amd::AmdSmi::Processor processor_ = nullptr;
+  bool counted_ = false;              // what held the clocks down
+  const amd::AmdSmi* smi_ = nullptr;  // for what the files do not have:
+  amd::AmdSmi::Processor counts_energy_ = nullptr;
+  amd::AmdSmi::Processor violations_ = nullptr;
 };
 
 class AmdListener final : public Listener {
  public:
-  AmdListener(Smi smi, std::vector<Gpu> gpus) : smi_(std::move(smi)), gpus_(std::move(gpus)) {}
+  AmdListener(Smi smi, std::vector<Gpu> gpus, sys::Clock& clock)
+      : smi_(std::move(smi)), gpus_(std::move(gpus)), clock_(&clock) {}
   void sample_fast(Row& row) override {
     for (Gpu& gpu : gpus_) gpu.sample(kFastGroup, row);
   }
   void sample_slow(Row& row) override {
     for (Gpu& gpu : gpus_) gpu.sample(kSlowGroup, row);
+    sample_violations(row);
   }
 
  private:
+  // amdsmi's call for them takes 100 ms: one GPU in every second of these ticks, each in at most
+  // every kTurns-th. They are counters, so nothing is lost.
+  void sample_violations(Row& row) {
+    constexpr std::size_t kTurns = 10;
+    const std::size_t turn = turn_++ % std::max(kTurns, 2 * gpus_.size());
+    if (turn % 2 != 0 || turn / 2 >= gpus_.size()) return;
+    Gpu& gpu = gpus_[turn / 2];
+    if (gpu.has_violations()) gpu.sample_violations(*clock_, row);
+  }
+
   Smi smi_;  // first: outlives the GPUs
   std::vector<Gpu> gpus_;
+  sys::Clock* clock_;
+  std::size_t turn_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Listener> open_amd_listener(const ListenerContext& context, SeriesTable& table) {
+std::unique_ptr<Listener> amd::open_listener(const ListenerContext& context, SeriesTable& table,
+                                             sys::Clock& clock) {
   const auto cards = sysfs::cards_of(context.root, kVendor);
   if (cards.empty()) {
     table.unavailable("AMD's GPUs", "no card of the amdgpu driver in /sys/class/drm");
@@ -229,7 +294,11 @@ std::unique_ptr<Listener> open_amd_listener(const ListenerContext& context, Seri
   gpus.reserve(cards.size());
   for (const sysfs::Card& card : cards)
     gpus.emplace_back(card, "amd" + std::to_string(gpus.size()), smi, table);
-  return std::make_unique<AmdListener>(std::move(smi), std::move(gpus));
+  return std::make_unique<AmdListener>(std::move(smi), std::move(gpus), clock);
+}
+
+std::unique_ptr<Listener> open_amd_listener(const ListenerContext& context, SeriesTable& table) {
+  return amd::open_listener(context, table, sys::system_clock());
 }
 
 }  // namespace corral::collect

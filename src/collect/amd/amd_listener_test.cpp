@@ -179,6 +179,8 @@ TEST(AmdListener, SaysWhatIsNotThere) {
   const FakeRoot root;
   EXPECT_EQ(Machine(root).listener, nullptr);
   write_card(root);
+  EXPECT_NE(missing(Machine(root).series, "host.gpu.throttle.* of amd0").find("MI300"),
+            std::string::npos);
   root.write(kDevice + "gpu_metrics", table(3, 0, 200));
   EXPECT_NE(missing(Machine(root).series, "host.gpu.energy of amd0").find("format without it"),
             std::string::npos);

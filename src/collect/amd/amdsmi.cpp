@@ -25,6 +25,7 @@ AmdSmi::AmdSmi(const vendor::Library& library) {
   processors_.bind(library.find({"amdsmi_get_processor_handles"}));
   address_.bind(library.find({"amdsmi_get_gpu_device_bdf"}));
   energy_count_.bind(library.find({"amdsmi_get_energy_count"}));
+  violation_status_.bind(library.find({"amdsmi_get_violation_status"}));
   status_text_.bind(library.find({"amdsmi_status_code_to_string"}));
 }
 
@@ -83,6 +84,25 @@ SmiStatus AmdSmi::energy(Processor processor, double& joules) const {
   // A counter that stands at 0 is none.
   if (status == SmiStatus::kSuccess && steps == 0) return SmiStatus::kNotSupported;
   joules = static_cast<double>(steps) * static_cast<double>(microjoules) * kMicro;
+  return status;
+}
+
+// Since there is the call (ROCm 6.3) its struct begins with two times, the firmware's steps and the
+// five limits, each all ones where it is not counted.
+SmiStatus AmdSmi::violations(Processor processor, Residencies& counts) const {
+  constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::ranges::fill(*room_, kNone);
+  const SmiStatus status = violation_status_(processor, room_->data());
+  if (status != SmiStatus::kSuccess) return status;
+  const auto word = [&](std::size_t at) { return static_cast<std::uint32_t>((*room_)[at]); };
+  if ((*room_)[2] == kNone) return SmiStatus::kNotSupported;
+  counts = {.time_ns = 0,
+            .steps = word(2),
+            .processor_hot = word(3),
+            .power = word(4),
+            .socket_thermal = word(5),
+            .regulator_thermal = word(6),
+            .memory_thermal = word(7)};
   return status;
 }
 

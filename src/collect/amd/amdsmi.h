@@ -1,11 +1,12 @@
 // AmdSmi: AMD's management library, found at run time: for what the driver's files do not tell.
 //
 // Its structs change from version to version without a version word, so only calls are made whose
-// arguments are plain numbers and the same in all of them. Left out for that reason: its process
-// list and its violation status (which sleeps 100 ms besides); the driver's files have both. One
-// thread; calls read files of the driver and allocate nothing of ours.
+// arguments are plain numbers and the same in all of them, and one whose struct has only ever grown
+// at its end (the violation status). Left out for that reason: its process list, which the driver's
+// files have. One thread; calls read files of the driver and allocate nothing of ours.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collect/amd/gpu_metrics.h"
 #include "collect/vendor/library.h"
 #include "core/result.h"
 
@@ -41,6 +43,9 @@ class AmdSmi {
   [[nodiscard]] Processor find(std::string_view pci_address) const;
   // J since the driver was loaded.
   SmiStatus energy(Processor processor, double& joules) const;
+  // How long each limit held the clocks down, without the time of it; a limit that is not counted
+  // is kNotCounted. Sleeps 100 ms where it is supported.
+  SmiStatus violations(Processor processor, Residencies& counts) const;
   [[nodiscard]] std::string words(SmiStatus status) const;
 
  private:
@@ -53,7 +58,11 @@ class AmdSmi {
   SmiFunction<void*, std::uint32_t*, Processor*> processors_;
   SmiFunction<Processor, std::uint64_t*> address_;
   SmiFunction<Processor, std::uint64_t*, float*, std::uint64_t*> energy_count_;  // uJ of a step; ns
+  SmiFunction<Processor, std::uint64_t*> violation_status_;
   SmiFunction<SmiStatus, const char**> status_text_;
+  // Of that call's struct, which has some 6 KiB in ROCm 7.
+  using Room = std::array<std::uint64_t, 8192>;
+  std::unique_ptr<Room> room_ = std::make_unique<Room>();
   bool started_ = false;
   std::vector<Processor> known_;
 };

@@ -27,15 +27,26 @@ struct Machine {
         file(timeline) {
     ::setenv("CORRAL_FAKE_AMDSMI", file.path().c_str(), 1);
     ::setenv("CORRAL_AMDSMI_LIBRARY", library.c_str(), 1);
-    listener = open_amd_listener({.root = root.path()}, table);
+    listener = open_listener({.root = root.path()}, table, clock);
     ::unsetenv("CORRAL_AMDSMI_LIBRARY");
   }
   Values fast() { return sample_once(*listener, table, kFastGroup); }
+  // The next that has what held the clocks down: ten slow ticks, a second each, after the last.
+  Values throttling() {
+    Values v = sample_once(*listener, table, kSlowGroup);
+    for (int tick = 1; tick < 10; ++tick) {
+      EXPECT_FALSE(
+          sample_once(*listener, table, kSlowGroup).contains("host.gpu.throttle.power/amd0"));
+    }
+    clock.pass(10);
+    return v;
+  }
   [[nodiscard]] std::string why() const { return missing(table, "host.gpu.energy of amd0"); }
 
   FakeRoot root;
   ScratchFile file;
   SeriesTable table;
+  nvidia::TestClock clock;
   std::unique_ptr<Listener> listener;
 };
 
@@ -64,16 +75,47 @@ TEST(AmdSmi, SaysWhyThereIsNoEnergy) {
   EXPECT_TRUE(holds(why("", "0000:83:02.1", "/no/such/libamd_smi.so"), "not installed"));
 }
 
+TEST(AmdSmi, GivesWhatHeldTheClocksDownWhereTheFilesDoNot) {
+  // 1000 steps from one read to the next: half of them for power, all for memory over the wrap.
+  Machine machine(
+      "gpu1.energy 1\ngpu1.violations 4294967000+1000\ngpu1.hot 7\ngpu1.power 100+500\n"
+      "gpu1.socket 3+250\ngpu1.memory 4294967290+1000\n");
+  EXPECT_EQ(missing(machine.table, "host.gpu.throttle.* of amd0"), "");
+  EXPECT_EQ(machine.throttling().at("host.gpu.throttle.power/amd0"), 0);
+  const Values v = machine.throttling();
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.power/amd0"), 5);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.thermal/amd0"), 2.5);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.memory_thermal/amd0"), 10);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.hardware_thermal/amd0"), 0);
+  EXPECT_FALSE(v.contains("host.gpu.throttle.regulator_thermal/amd0")) << "it is not counted";
+}
+
+TEST(AmdSmi, SaysWhyItDoesNotTellWhatHeldTheClocksDown) {
+  const auto why = [](const std::string& timeline,
+                      const std::string& library = CORRAL_FAKE_AMDSMI_LIBRARY) {
+    Machine machine("gpu1.energy 1\n" + timeline, "0000:83:02.1", library);
+    EXPECT_EQ(machine.throttling(), Values{});
+    return missing(machine.table, "host.gpu.throttle.* of amd0");
+  };
+  EXPECT_TRUE(holds(why("gpu1.violations.status 2\n"), "amdsmi: Feature not supported"));
+  EXPECT_TRUE(holds(why(""), "amdsmi: Feature not supported")) << "all ones";
+  EXPECT_TRUE(
+      holds(why("gpu1.violations 5\n",
+                vendor::library_without("amdsmi_get_violation_status", CORRAL_FAKE_AMDSMI_LIBRARY)),
+            "amdsmi: "));
+}
+
 TEST(AmdSmi, AnyFunctionMayBeMissing) {
   constexpr auto kFunctions = std::to_array<std::string_view>(
       {"amdsmi_init", "amdsmi_shut_down", "amdsmi_get_socket_handles",
        "amdsmi_get_processor_handles", "amdsmi_get_gpu_device_bdf", "amdsmi_get_energy_count",
-       "amdsmi_status_code_to_string"});
+       "amdsmi_get_violation_status", "amdsmi_status_code_to_string"});
   for (const std::string_view function : kFunctions) {
     const std::string& lacking = vendor::library_without(function, CORRAL_FAKE_AMDSMI_LIBRARY);
     Machine machine("gpu1.energy 4000000\n", "0000:83:02.1", lacking);
-    const bool needless =
-        function == "amdsmi_shut_down" || function == "amdsmi_status_code_to_string";
+    const bool needless = function == "amdsmi_shut_down" ||
+                          function == "amdsmi_status_code_to_string" ||
+                          function == "amdsmi_get_violation_status";
     EXPECT_EQ(machine.fast().contains("host.gpu.energy/amd0"), needless) << function;
     EXPECT_EQ(machine.why().empty(), needless) << function;
   }

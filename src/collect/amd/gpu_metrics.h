@@ -11,6 +11,7 @@ namespace corral::collect::amd {
 
 // How long each limit held the clocks down, in steps of the firmware's that `steps` counts; all
 // wrap at 32 bits. MI300 and later.
+inline constexpr std::uint32_t kNotCounted = 0xFFFFFFFF;  // of a limit
 struct Residencies {
   std::uint64_t time_ns = 0;  // when the table was filled, on a clock of its own
   std::uint32_t steps = 0;

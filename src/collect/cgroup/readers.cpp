@@ -97,10 +97,15 @@ std::optional<Chain> Finder::find_or_tell(std::string_view controller, std::stri
 KeyFile::KeyFile(const fs::path& path, std::span<const Line> lines, const std::string& source,
                  SeriesTable& table) {
   file_ = open_if_there(path);
+  add(lines, source, table);
+}
+
+void KeyFile::add(std::span<const Line> lines, const std::string& source, SeriesTable& table) {
   if (!file_) return;
+  const std::size_t before = keys_.size();
   for (const Line& line : lines) keys_.push_back(line.key);
   values_.resize(keys_.size());
-  const std::uint32_t found = find_values(file_->read(), keys_, values_);
+  const std::uint32_t found = find_values(file_->read(), keys_, values_) >> before;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     columns_.push_back((found >> i & 1u) != 0 ? table.add(lines[i].metric, source) : kNoColumn);
     scales_.push_back(lines[i].scale);
@@ -134,7 +139,7 @@ std::optional<double> Quota::read() {
 }
 
 CpuReader::CpuReader(const Finder& finder, SeriesTable& table) {
-  open_usage(finder, table);
+  const fs::path used = open_usage(finder, table);
   const auto chain = finder.find_or_tell("cpu", "cgroup.cpu.limit, cgroup.cpu.throttled", table);
   if (!chain) return;
   std::optional<double> tightest;
@@ -158,22 +163,30 @@ CpuReader::CpuReader(const Finder& finder, SeriesTable& table) {
        {"nr_throttled", "cgroup.cpu.throttled_periods"},
        chain->unified ? KeyFile::Line{"throttled_usec", "cgroup.cpu.throttled", kMicro}
                       : KeyFile::Line{"throttled_time", "cgroup.cpu.throttled", kNano}}};
-  throttled_ = KeyFile(throttled / "cpu.stat", lines, source, table);
+  if (throttled / "cpu.stat" == used) {
+    used_v2_.add(lines, source, table);  // one read of the kernel's for both
+  } else {
+    throttled_ = KeyFile(throttled / "cpu.stat", lines, source, table);
+  }
 }
 
-void CpuReader::open_usage(const Finder& finder, SeriesTable& table) {
+fs::path CpuReader::open_usage(const Finder& finder, SeriesTable& table) {
   // The unified hierarchy counts CPU time for every group, with or without a controller.
   auto chain = finder.find("cpuacct");
   if (!chain) chain = finder.find("");
-  if (!chain) return table.unavailable("cgroup.cpu.used", chain.error().message);
+  if (!chain) {
+    table.unavailable("cgroup.cpu.used", chain.error().message);
+    return {};
+  }
   if (chain->unified) {
     constexpr auto kLines = std::to_array<KeyFile::Line>({
         {"usage_usec", "cgroup.cpu.used", kMicro},
         {"user_usec", "cgroup.cpu.user", kMicro},
         {"system_usec", "cgroup.cpu.system", kMicro},
     });
-    used_v2_ = KeyFile(chain->own() / "cpu.stat", kLines, source_of(*chain), table);
-    return;
+    fs::path file = chain->own() / "cpu.stat";
+    used_v2_ = KeyFile(file, kLines, source_of(*chain), table);
+    return file;
   }
   for (const auto& [metric, file] :
        {std::pair<std::string_view, const char*>{"cgroup.cpu.used", "cpuacct.usage"},
@@ -185,6 +198,7 @@ void CpuReader::open_usage(const Finder& finder, SeriesTable& table) {
                            .scale = kNano},
                           table);
   }
+  return {};
 }
 
 void CpuReader::sample_fast(Row& row) {

@@ -58,6 +58,8 @@ class KeyFile {
   // Declares what the file has; nothing when it cannot be read.
   KeyFile(const std::filesystem::path& path, std::span<const Line> lines, const std::string& source,
           SeriesTable& table);
+  // More columns of the same file.
+  void add(std::span<const Line> lines, const std::string& source, SeriesTable& table);
   void sample(Row& row);
 
  private:
@@ -86,7 +88,8 @@ class CpuReader {
   void sample_slow(Row& row);
 
  private:
-  void open_usage(const Finder& finder, SeriesTable& table);
+  // The file of used_v2_; empty: there is none.
+  std::filesystem::path open_usage(const Finder& finder, SeriesTable& table);
 
   sysfs::NumberFiles used_v1_;
   KeyFile used_v2_;

@@ -26,7 +26,7 @@ using SeriesNames = std::set<std::pair<std::string_view, std::string>>;
 SeriesNames series_of_driver(ListenerContext context, sys::Clock& clock) {
   context.news = nullptr;
   SeriesTable table;
-  const auto listener = nvidia::open_listener(context, table, clock);
+  const auto listener = nvidia::open_listener(context, table, nvidia::clocks_on(clock));
   SeriesNames names;
   for (const collect::Group group : {kFastGroup, kSlowGroup}) {
     for (const SeriesInfo& series : table.series(group))

@@ -91,7 +91,10 @@ const std::string kEngine =
     "gpu0.1011 3000\ngpu0.1012 4000\ngpu0.1013 0\ngpu0.1014 0.2\ngpu0.1015 0.1\ngpu0.1016 0.3\n"
     "gpu0.203 97\ngpu0.204 41\ngpu0.252 2048\ngpu0.251 1024\ngpu0.155 250.5\ngpu0.157 260\n"
     "gpu0.156 1000+250000\ngpu0.100 1410\ngpu0.101 1215\ngpu0.112 4\n"
-    "gpu0.250 40960\ngpu0.150 55\ngpu0.140 60\ngpu0.190 0\ngpu0.206 5\ngpu0.207 6\ngpu0.202 3\n";
+    "gpu0.250 40960\ngpu0.150 55\ngpu0.140 60\ngpu0.190 0\ngpu0.206 5\ngpu0.207 6\ngpu0.202 3\n"
+    "gpu0.240 0+500000000\ngpu0.241 2000000000\ngpu0.242 0\ngpu0.243 0\ngpu0.244 0\n"
+    "gpu0.245 3000000\ngpu0.246 0+750000000\ngpu0.247 0\n"
+    "gpu0.1422 1000000000\ngpu0.1423 0\ngpu0.1424 0\n";
 // An Ampere by the driver: no GPM.
 const std::string kAmpere =
     "gpus 2\ngpu0.uuid GPU-a\ngpu0.busy 1\ngpu0.memory_busy 1\n"
@@ -141,7 +144,24 @@ TEST(DcgmListener, GivesTheDevicesValuesInSiUnitsWithoutADriver) {
   EXPECT_DOUBLE_EQ(slow.at("host.gpu.encoder.busy/gpu1"), 0.05);
   EXPECT_DOUBLE_EQ(slow.at("host.gpu.decoder.busy/gpu1"), 0.06);
   EXPECT_EQ(slow.at("host.gpu.pcie.replays/gpu1"), 3);
-  EXPECT_EQ(slow.size(), 7U);
+  EXPECT_EQ(slow.size(), 7U + 11);
+}
+
+TEST(DcgmListener, GivesTheTimesThatClocksWereHeldDown) {
+  Opened gpu(kEngine + "gpu0.1423 blank:2\nrefuse.1424 -13\n");
+  const Values v = gpu.slow_at(4);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.power/gpu1"), 2);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.thermal/gpu1"), 2);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.reliability/gpu1"), 0.003);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.application_clocks/gpu1"), 3);
+  EXPECT_DOUBLE_EQ(v.at("host.gpu.throttle.software_thermal/gpu1"), 1);
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.throttle.hardware_thermal of gpu1"), "not support"));
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.throttle.power_brake of gpu1"), "DCGM: "))
+      << "a host engine that does not know the field";
+  Opened driver(kEngine, kAmpere + "gpu1.field.74 0\n");
+  const Values rest = driver.slow_at(4);
+  EXPECT_FALSE(rest.contains("host.gpu.throttle.power/gpu1")) << "the driver gives it";
+  EXPECT_TRUE(rest.contains("host.gpu.throttle.thermal/gpu1"));
 }
 
 TEST(DcgmListener, AsksOnceATickForAllOfIt) {

@@ -10,6 +10,9 @@ constexpr double kPercent = 0.01;
 constexpr double kMega = 1e6;
 constexpr double kMilli = 1e-3;
 constexpr double kMib = 1024.0 * 1024.0;
+// Of the times that clocks were held down: NVML's own ns, whatever headers of DCGM 3 and earlier
+// say.
+constexpr double kNano = 1e-9;
 
 constexpr auto kProfiling = std::to_array<Field>({
     {1001, "host.gpu.graphics.active"},
@@ -60,6 +63,17 @@ constexpr auto kSlowDevice = std::to_array<Field>({
     {206, "host.gpu.encoder.busy", kPercent},
     {207, "host.gpu.decoder.busy", kPercent},
     {202, "host.gpu.pcie.replays"},
+    {240, "host.gpu.throttle.power", kNano},
+    {241, "host.gpu.throttle.thermal", kNano},
+    {242, "host.gpu.throttle.sync_boost", kNano},
+    {243, "host.gpu.throttle.board_limit", kNano},
+    {244, "host.gpu.throttle.low_utilization", kNano},
+    {245, "host.gpu.throttle.reliability", kNano},
+    {246, "host.gpu.throttle.application_clocks", kNano},
+    {247, "host.gpu.throttle.base_clocks", kNano},
+    {1422, "host.gpu.throttle.software_thermal", kNano},  // these from DCGM 4 on
+    {1423, "host.gpu.throttle.hardware_thermal", kNano},
+    {1424, "host.gpu.throttle.power_brake", kNano},
 });
 
 Blank blank_of(std::int64_t code) {

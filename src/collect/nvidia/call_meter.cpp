@@ -29,6 +29,7 @@ constexpr auto kKinds = std::to_array<Kind>({
     {"performance_state", false},
     {"encoder", false},
     {"decoder", false},
+    {"samples", false},
     {"instance_memory"},
     {"gpm_sample"},
     {"gpm_metrics"},

@@ -34,11 +34,12 @@ enum class Call : std::uint8_t {
   kPerformanceState,
   kEncoder,
   kDecoder,
+  kSamples,
   kInstanceMemory,
   kGpmSample,
   kGpmMetrics,
 };
-inline constexpr std::size_t kCallCount = 17;
+inline constexpr std::size_t kCallCount = 18;
 std::string_view call_name(Call call);
 
 class CallMeter {

@@ -41,14 +41,24 @@ constexpr auto kSlow = std::to_array<Field>({
 });
 
 template <class T>
-double as(const FieldValue& value) {
+double as(std::span<const std::byte, 8> value) {
   T number;
-  std::memcpy(&number, value.value, sizeof number);
+  std::memcpy(&number, value.data(), sizeof number);
   return static_cast<double>(number);
 }
 
-double number_of(const FieldValue& value) {
-  switch (value.type) {
+FieldValue question(const Field::Number& number) {
+  FieldValue value{};
+  value.field = number.field;
+  value.scope = number.scope;
+  value.status = Status::kUnknown;  // of a driver that leaves it untouched
+  return value;
+}
+
+}  // namespace
+
+double number_of(ValueType type, std::span<const std::byte, 8> value) {
+  switch (type) {
     case ValueType::kDouble:
       return as<double>(value);
     case ValueType::kUint32:
@@ -66,16 +76,6 @@ double number_of(const FieldValue& value) {
   }
   return std::nan("");
 }
-
-FieldValue question(const Field::Number& number) {
-  FieldValue value{};
-  value.field = number.field;
-  value.scope = number.scope;
-  value.status = Status::kUnknown;  // of a driver that leaves it untouched
-  return value;
-}
-
-}  // namespace
 
 std::span<const Field> fast_fields() { return kFast; }
 std::span<const Field> slow_fields() { return kSlow; }
@@ -109,7 +109,8 @@ Status FieldBatch::probe(CallMeter& meter, const Field::Number& number) {
   const Status status =
       meter.measure(call_, [&] { return nvml_->call().fields(device_, 1, &value); });
   if (status != Status::kSuccess) return status;
-  if (value.status == Status::kSuccess && std::isnan(number_of(value))) return Status::kNoData;
+  if (value.status == Status::kSuccess && std::isnan(number_of(value.type, value.value)))
+    return Status::kNoData;
   return value.status;
 }
 
@@ -127,7 +128,7 @@ void FieldBatch::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
   if (!health.accept(call_, ask(meter))) return;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!health.accept(call_, values_[i].status)) continue;
-    const double number = number_of(values_[i]);
+    const double number = number_of(values_[i].type, values_[i].value);
     if (std::isnan(number)) continue;
     outputs_[i].latest = number * outputs_[i].number.scale;
     row.set(outputs_[i].column, outputs_[i].latest);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ struct Field {
   };
   std::array<Number, 2> numbers;
 };
+// The number in a value of that type; NaN for a type that is not known.
+double number_of(ValueType type, std::span<const std::byte, 8> value);
+
 std::span<const Field> fast_fields();
 std::span<const Field> slow_fields();
 

@@ -115,7 +115,8 @@ GpuReader::GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table
       fast_(parts.nvml, gpu.device),
       slow_(parts.nvml, gpu.device),
       fast_fields_(parts.nvml, gpu.device, Call::kFields),
-      slow_fields_(parts.nvml, gpu.device, Call::kSlowFields) {
+      slow_fields_(parts.nvml, gpu.device, Call::kSlowFields),
+      rings_(parts.nvml, gpu.device, parts.clocks) {
   const std::string& source = health_.source();
   describe(parts, gpu, table);
   const QueryList::Subject subject{.source = source,
@@ -123,6 +124,7 @@ GpuReader::GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table
   fast_.open(fast_queries(), parts.meter, subject, table);
   slow_.open(slow_queries(), parts.meter, subject, table);
   open_fields(parts, subject, table);
+  rings_.open(parts.meter, subject, table);
   gpm_ = GpmMeter::open(
       parts.nvml, {.device = gpu.device, .gpu_instance = std::nullopt, .columns = gpm_columns()},
       health_, table);
@@ -193,6 +195,7 @@ void GpuReader::sample_slow(CallMeter& meter, Row& row) {
   if (health_.lost() || asleep()) return;
   slow_.sample(meter, health_, row);
   slow_fields_.sample(meter, health_, row);
+  rings_.drain(meter, health_, row);
 }
 
 void GpuReader::check_energy(BootTime now) {

@@ -18,6 +18,7 @@
 #include "collect/nvidia/gpm.h"
 #include "collect/nvidia/nvml.h"
 #include "collect/nvidia/queries.h"
+#include "collect/nvidia/sample_rings.h"
 #include "collect/proc_file.h"
 
 namespace corral::collect::nvidia {
@@ -66,6 +67,7 @@ class GpuReader {
     std::shared_ptr<News> news;
     CallMeter& meter;
     const std::filesystem::path& root;
+    const Clocks& clocks;
   };
   GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
   void sample_fast(CallMeter& meter, Row& row);
@@ -83,6 +85,7 @@ class GpuReader {
   QueryList slow_;
   FieldBatch fast_fields_;
   FieldBatch slow_fields_;
+  SampleRings rings_;
   std::unique_ptr<GpmMeter> gpm_;
   std::vector<std::unique_ptr<InstanceReader>> instances_;
   std::optional<ProcFile> runtime_status_;

@@ -14,22 +14,24 @@ namespace {
 class NvidiaListener final : public Listener {
  public:
   NvidiaListener(std::shared_ptr<const Nvml> nvml, const ListenerContext& context,
-                 sys::Clock& clock)
-      : nvml_(std::move(nvml)), clock_(&clock), meter_(clock, context.news) {}
+                 const Clocks& clocks)
+      : nvml_(std::move(nvml)), clocks_(clocks), meter_(*clocks.boot, context.news) {}
 
   void open(const ListenerContext& context, SeriesTable& table) {
     for (const FoundGpu& gpu : find_gpus(*nvml_, context.device_uuids, table)) {
-      gpus_.push_back(std::make_unique<GpuReader>(
-          GpuReader::Parts{
-              .nvml = *nvml_, .news = context.news, .meter = meter_, .root = context.root},
-          gpu, table));
+      gpus_.push_back(std::make_unique<GpuReader>(GpuReader::Parts{.nvml = *nvml_,
+                                                                   .news = context.news,
+                                                                   .meter = meter_,
+                                                                   .root = context.root,
+                                                                   .clocks = clocks_},
+                                                  gpu, table));
     }
     meter_.declare(table);
   }
   [[nodiscard]] bool empty() const { return gpus_.empty(); }
 
   void sample_fast(Row& row) override {
-    meter_.begin(clock_->now());
+    meter_.begin(clocks_.boot->now());
     for (const auto& gpu : gpus_) gpu->sample_fast(meter_, row);
   }
   void sample_slow(Row& row) override {
@@ -39,7 +41,7 @@ class NvidiaListener final : public Listener {
 
  private:
   std::shared_ptr<const Nvml> nvml_;  // first: outlives the readers
-  sys::Clock* clock_;
+  Clocks clocks_;
   CallMeter meter_;
   std::vector<std::unique_ptr<GpuReader>> gpus_;
 };
@@ -47,14 +49,14 @@ class NvidiaListener final : public Listener {
 }  // namespace
 
 std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTable& table,
-                                        sys::Clock& clock) {
+                                        const Clocks& clocks) {
   auto nvml = Nvml::open(context.library_path);
   if (!nvml) {
     table.unavailable("host.gpu.*", nvml.error().message);
     return nullptr;
   }
   table.describe("nvidia.driver", text_of((*nvml)->call().driver_version));
-  auto listener = std::make_unique<NvidiaListener>(std::move(*nvml), context, clock);
+  auto listener = std::make_unique<NvidiaListener>(std::move(*nvml), context, clocks);
   listener->open(context, table);
   if (listener->empty()) return nullptr;
   return listener;
@@ -63,7 +65,7 @@ std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTa
 }  // namespace nvidia
 
 std::unique_ptr<Listener> open_nvidia_listener(const ListenerContext& context, SeriesTable& table) {
-  return nvidia::open_listener(context, table, sys::system_clock());
+  return nvidia::open_listener(context, table, nvidia::clocks_on(sys::system_clock()));
 }
 
 }  // namespace corral::collect

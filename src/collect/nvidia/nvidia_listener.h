@@ -9,16 +9,16 @@
 #include <memory>
 
 #include "collect/listener.h"
-#include "sys/clock.h"
+#include "collect/nvidia/sample_rings.h"
 
 namespace corral::collect {
 
 std::unique_ptr<Listener> open_nvidia_listener(const ListenerContext& context, SeriesTable& table);
 
 namespace nvidia {
-// With a clock of the test's. It lives longer than the listener.
+// With clocks of the test's, which live longer than the listener.
 std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTable& table,
-                                        sys::Clock& clock);
+                                        const Clocks& clocks);
 }  // namespace nvidia
 
 }  // namespace corral::collect

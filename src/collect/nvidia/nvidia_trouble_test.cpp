@@ -155,6 +155,7 @@ TEST(NvidiaTrouble, AnyFunctionMayBeMissing) {
                                "nvmlDeviceGetClockInfo",
                                "nvmlDeviceGetCurrentClocksEventReasons",
                                "nvmlDeviceGetTemperature",
+                               "nvmlDeviceGetSamples",
                                "nvmlDeviceGetPerformanceState",
                                "nvmlDeviceGetEncoderUtilization",
                                "nvmlDeviceGetDecoderUtilization",

@@ -76,6 +76,7 @@ void Nvml::bind_device_functions() {
   f.throttle_reasons.bind(find(
       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"}));
   f.temperature.bind(find({"nvmlDeviceGetTemperature"}));
+  f.samples.bind(find({"nvmlDeviceGetSamples"}));
   f.performance_state.bind(find({"nvmlDeviceGetPerformanceState"}));
   f.persistence.bind(find({"nvmlDeviceGetPersistenceMode"}));
   f.ecc.bind(find({"nvmlDeviceGetEccMode"}));

@@ -47,6 +47,9 @@ struct NvmlFunctions {
   Function<Device, Clock, unsigned*> clock;      // MHz
   Function<Device, unsigned long long*> throttle_reasons;
   Function<Device, Sensor, unsigned*> temperature;
+  // The samples after that time (us): their type, and room or number. Without room: how many there
+  // may be.
+  Function<Device, Sampled, unsigned long long, ValueType*, unsigned*, Sample*> samples;
   Function<Device, unsigned*> performance_state;
   Function<Device, unsigned*> persistence;
   Function<Device, unsigned*, unsigned*> ecc;  // now, after the next reset

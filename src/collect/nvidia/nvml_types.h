@@ -86,6 +86,21 @@ enum class ValueType : std::uint32_t {
   kUint16 = 6,
 };
 
+// What the driver samples by itself, in rings of its own. Utilization is not to be had of a device
+// in MIG mode.
+enum class Sampled : std::uint32_t {
+  kPower = 0,              // mW
+  kGpuUtilization = 1,     // %
+  kMemoryUtilization = 2,  // %
+  kProcessorClock = 5,     // MHz
+  kMemoryClock = 6,        // MHz
+};
+struct Sample {
+  std::uint64_t time_us;  // since 1970, by the machine's clock
+  std::byte value[8];
+};
+static_assert(sizeof(Sample) == 16);
+
 struct FieldValue {
   std::uint32_t field;
   std::uint32_t scope;

@@ -1,11 +1,14 @@
 #include "collect/proc/proc_listener.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 
 #include "collect/fixture_root.h"
+#include "collect/proc_file.h"
+#include "collect/sysfs/fake_root.h"
 
 namespace corral::collect {
 namespace {
@@ -78,6 +81,43 @@ TEST(ProcListener, SaysWhyAndLeavesOutWhatAKernelDoesNotReport) {
   EXPECT_DOUBLE_EQ(v.at("host.pressure.cpu.some"), 5.0);
   EXPECT_FALSE(v.contains("host.pressure.cpu.full"))
       << "the kernel writes 0 there, which means nothing";
+}
+
+TEST(ProcListener, FollowsLinesThatMoveOnInALongFile) {
+  const std::string rest = "\nnr_unstable 0\nnr_other 5\n" + std::string(2000, '\n');
+  const FakeRoot root{{"proc/vmstat", "pgfault 1\npgmajfault 2" + rest}};
+  SeriesTable table;
+  const auto listener = open_proc_listener({.root = root.path()}, table);
+  for (const std::size_t moved : {0u, 200u, 5000u, 10u}) {
+    std::string text(moved, '\n');
+    text.append("pgfault 3\npgmajfault 4").append(rest);
+    root.write("proc/vmstat", text);
+    const Values v = sample_once(*listener, table, kFastGroup);
+    EXPECT_EQ(v.at("host.paging.faults"), 3) << moved;
+    EXPECT_EQ(v.at("host.paging.major_faults"), 4) << moved;
+  }
+}
+
+// The kernel hands over a page of such a file at a time.
+TEST(ProcFile, IsReadToItsEndWhenItGrowsBeyondAPage) {
+  auto file = ProcFile::open("/proc/self/maps").value();
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  constexpr std::size_t kPages = 64;
+  void* memory = ::mmap(nullptr, kPages * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  for (std::size_t i = 0; i < kPages; i += 2)  // each a mapping of its own
+    ::mprotect(static_cast<char*>(memory) + i * page, page, PROT_NONE);
+  const std::string last = sys::read_file("/proc/self/maps").value();
+  for (int i = 0; i < 2; ++i) {
+    const std::string text(file.read());
+    EXPECT_EQ(std::ranges::count(text, '\n'), std::ranges::count(last, '\n'));
+    EXPECT_GT(text.size(), page);
+  }
+  const std::string beginning(file.read_beginning(300));
+  EXPECT_TRUE(last.starts_with(beginning));
+  EXPECT_TRUE(beginning.ends_with('\n'));
+  EXPECT_LE(beginning.size(), 300u);
+  ::munmap(memory, kPages * page);
 }
 
 TEST(ProcListener, HasNothingToSayAboutAnEmptyRoot) {

@@ -114,8 +114,10 @@ KeyValueReader::KeyValueReader(const std::filesystem::path& file, std::span<cons
     key_index(line.key);
     if (!line.less_of.empty()) key_index(line.less_of);
   }
-  const std::uint32_t found = find_values(file_->read(), keys_, values_);
-  for (const Line& line : lines) declare(line, found, table);
+  const std::string_view text = file_->read();
+  there_ = find_values(text, keys_, values_);
+  note_end(text);
+  for (const Line& line : lines) declare(line, there_, table);
 }
 
 // The index of `key`, which is added when it is new.
@@ -143,9 +145,30 @@ void KeyValueReader::declare(const Line& line, std::uint32_t found, SeriesTable&
   outputs_.push_back(out);
 }
 
+void KeyValueReader::note_end(std::string_view text) {
+  constexpr std::size_t kRoomToGrow = 256;  // a digit more in each of so many lines
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view line = Scanner(text.substr(at)).line();
+    at += line.size() + 1;
+    if (std::ranges::find(keys_, Scanner(line).word(':')) != keys_.end()) end = at;
+  }
+  enough_ = end + kRoomToGrow;
+}
+
+// The kernel writes line by line until it has what was asked for, and half of the lines are of no
+// interest.
+std::uint32_t KeyValueReader::find() {
+  const std::uint32_t found = find_values(file_->read_beginning(enough_), keys_, values_);
+  if ((found & there_) == there_) return found;
+  const std::string_view text = file_->read();
+  note_end(text);
+  return find_values(text, keys_, values_);
+}
+
 void KeyValueReader::sample(Row& row) {
   if (!file_) return;
-  const std::uint32_t found = find_values(file_->read(), keys_, values_);
+  const std::uint32_t found = find();
   for (const Output& out : outputs_) {
     if ((found >> out.key & 1u) == 0 || (found >> out.less_of & 1u) == 0) continue;
     const double value = number(values_[out.key]);

@@ -74,9 +74,14 @@ class KeyValueReader {
   void declare(const Line& line, std::uint32_t found, SeriesTable& table);
   std::size_t key_index(std::string_view key);
 
+  std::uint32_t find();
+  void note_end(std::string_view text);
+
   std::optional<ProcFile> file_;
   std::vector<std::string_view> keys_;
   std::vector<std::uint64_t> values_;
+  std::uint32_t there_ = 0;  // the keys that the file had at the start, a bit each
+  std::size_t enough_ = 0;   // bytes that hold all of these lines and some more
   std::vector<Output> outputs_;
 };
 KeyValueReader memory_reader(const std::filesystem::path& root, SeriesTable& table);

@@ -46,14 +46,14 @@ Result<NumberFile> NumberFile::open_limit(const std::filesystem::path& path) {
   NumberFile file;
   file.fd_ = TRY(sys::open_file(path, O_RDONLY));
   Buffer buffer;
-  if (read_from_start(file.fd_.get(), buffer) < 0)
+  if (read_record(file.fd_.get(), buffer) < 0)
     return fail_errno("cannot read " + path.string(), errno);
   return file;
 }
 
 std::optional<double> NumberFile::read() const {
   Buffer buffer;
-  const std::ptrdiff_t n = read_from_start(fd_.get(), buffer);
+  const std::ptrdiff_t n = read_record(fd_.get(), buffer);
   if (n <= 0) return std::nullopt;
   return parse_number({buffer.data(), static_cast<std::size_t>(n)});
 }

@@ -1,5 +1,6 @@
 #include "collect/tree/exit_records.h"
 
+#include <fmt/core.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
 #include <linux/taskstats.h>
@@ -13,6 +14,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <tuple>
 
 #include "core/text.h"
 #include "sys/file.h"
@@ -25,6 +27,7 @@ constexpr std::size_t kBufferBytes = 64u << 10;
 constexpr int kReceiveBytes = 4 << 20;  // some 5,000 records
 constexpr int kDatagramsPerDrain = 8192;
 constexpr int kAnswerMs = 1000;
+constexpr std::size_t kReasonBytes = 200;
 
 constexpr std::size_t aligned(std::size_t size) { return (size + 3) & ~std::size_t{3}; }
 
@@ -55,10 +58,33 @@ void each_message(std::string_view bytes, Take&& take) {
   }
 }
 
-// A request of generic netlink with one attribute, a text.
+// The records of one message behind its netlink header; the last that could not be read.
+template <class Take>
+std::optional<UnreadRecord> read_message(std::string_view bytes, Take&& take) {
+  std::optional<UnreadRecord> unread;
+  const auto read_thread = [&](std::string_view nested) {
+    std::uint32_t thread = 0;
+    each_attribute(nested, [&](int type, std::string_view value) {
+      if (type == TASKSTATS_TYPE_PID) load(value, 0, thread);
+      if (type != TASKSTATS_TYPE_STATS) return;
+      std::uint16_t version = 0;
+      load(value, 0, version);
+      const auto record = parse_taskstats(value, static_cast<pid_t>(thread));
+      if (record) take(*record);
+      if (!record) unread = {.version = version, .bytes = value.size()};
+    });
+  };
+  if (bytes.size() < sizeof(genlmsghdr)) return unread;
+  each_attribute(bytes.substr(sizeof(genlmsghdr)), [&](int kind, std::string_view nested) {
+    if (kind == TASKSTATS_TYPE_AGGR_PID) read_thread(nested);
+  });
+  return unread;
+}
+
+// A request of generic netlink with one attribute.
 std::string request(std::uint16_t family, std::uint8_t command, std::uint16_t type,
-                    std::string_view text) {
-  const std::size_t attribute = sizeof(nlattr) + text.size() + 1;
+                    std::string_view value) {
+  const std::size_t attribute = sizeof(nlattr) + value.size();
   nlmsghdr head{};
   head.nlmsg_len =
       static_cast<std::uint32_t>(sizeof(nlmsghdr) + sizeof(genlmsghdr) + aligned(attribute));
@@ -70,7 +96,7 @@ std::string request(std::uint16_t family, std::uint8_t command, std::uint16_t ty
   std::memcpy(out.data(), &head, sizeof head);
   std::memcpy(out.data() + sizeof head, &generic, sizeof generic);
   std::memcpy(out.data() + sizeof head + sizeof generic, &attributes, sizeof attributes);
-  text.copy(out.data() + sizeof head + sizeof generic + sizeof attributes, text.size());
+  value.copy(out.data() + sizeof head + sizeof generic + sizeof attributes, value.size());
   return out;
 }
 
@@ -100,14 +126,15 @@ Result<> ask(const sys::Fd& socket, const std::string& message, Take&& take) {
 
 Result<std::uint16_t> find_family(const sys::Fd& socket) {
   std::uint16_t family = 0;
-  const auto found = ask(
-      socket, request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, TASKSTATS_GENL_NAME),
-      [&](std::string_view bytes) {
-        if (bytes.size() < sizeof(genlmsghdr)) return;
-        each_attribute(bytes.substr(sizeof(genlmsghdr)), [&](int type, std::string_view value) {
-          if (type == CTRL_ATTR_FAMILY_ID) load(value, 0, family);
-        });
-      });
+  constexpr std::string_view kName(TASKSTATS_GENL_NAME, sizeof TASKSTATS_GENL_NAME);  // with its 0
+  const auto found =
+      ask(socket, request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME, kName),
+          [&](std::string_view bytes) {
+            if (bytes.size() < sizeof(genlmsghdr)) return;
+            each_attribute(bytes.substr(sizeof(genlmsghdr)), [&](int type, std::string_view value) {
+              if (type == CTRL_ATTR_FAMILY_ID) load(value, 0, family);
+            });
+          });
   if (!found || family == 0)
     return fail(Code::kUnsupported, "this kernel has no taskstats (CONFIG_TASKSTATS)");
   return family;
@@ -115,7 +142,7 @@ Result<std::uint16_t> find_family(const sys::Fd& socket) {
 
 Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
   const auto cpus = sys::read_file("/sys/devices/system/cpu/possible");
-  const std::string mask(cpus ? trim(*cpus) : "0");
+  const std::string mask = std::string(cpus ? trim(*cpus) : "0") + '\0';
   const std::string message =
       request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_REGISTER_CPUMASK, mask);
   auto done = ask(socket, message, [](std::string_view) {});
@@ -125,6 +152,21 @@ Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
   return fail(Code::kUnsupported,
               "exit records are not told in a container with PID numbers or users of its own (" +
                   done.error().message + ")");
+}
+
+// A kernel's answers about a thread have the layout of its exit records. What fails here fails at
+// subscribe(), which says why.
+std::optional<UnreadRecord> look_at_own(const sys::Fd& socket, std::uint16_t family) {
+  const auto thread = static_cast<std::uint32_t>(::gettid());
+  std::optional<UnreadRecord> unread;
+  std::ignore = ask(socket,
+                    request(family, TASKSTATS_CMD_GET, TASKSTATS_CMD_ATTR_PID,
+                            {reinterpret_cast<const char*>(&thread), sizeof thread}),
+                    [&](std::string_view bytes) {
+                      if (const auto one = read_message(bytes, [](const ExitRecord&) {}))
+                        unread = one;
+                    });
+  return unread;
 }
 
 struct CpuTime {
@@ -168,28 +210,24 @@ std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) 
                     .write_block_bytes = stats.write_bytes};
 }
 
-int read_exit_records(std::string_view datagram,
-                      const std::function<void(const ExitRecord&)>& take) {
-  int unread = 0;
-  const auto read_thread = [&](std::string_view nested) {
-    std::uint32_t thread = 0;
-    each_attribute(nested, [&](int type, std::string_view value) {
-      if (type == TASKSTATS_TYPE_PID) load(value, 0, thread);
-      if (type != TASKSTATS_TYPE_STATS) return;
-      std::uint16_t version = 0;
-      load(value, 0, version);
-      const auto record = parse_taskstats(value, static_cast<pid_t>(thread));
-      if (record) take(*record);
-      if (!record) unread = std::max<int>(version, 1);
-    });
-  };
+std::optional<UnreadRecord> read_exit_records(std::string_view datagram,
+                                              const std::function<void(const ExitRecord&)>& take) {
+  std::optional<UnreadRecord> unread;
   each_message(datagram, [&](std::uint16_t type, std::string_view bytes) {
-    if (type < NLMSG_MIN_TYPE || bytes.size() < sizeof(genlmsghdr)) return;
-    each_attribute(bytes.substr(sizeof(genlmsghdr)), [&](int kind, std::string_view nested) {
-      if (kind == TASKSTATS_TYPE_AGGR_PID) read_thread(nested);
-    });
+    if (type < NLMSG_MIN_TYPE) return;
+    if (const auto one = read_message(bytes, take)) unread = one;
   });
   return unread;
+}
+
+std::string_view reason_of(const UnreadRecord& record, std::span<char> room) {
+  const auto end = fmt::format_to_n(
+      room.data(), room.size(),
+      "the kernel's exit records are of taskstats version {} ({} bytes); {}", record.version,
+      record.bytes,
+      record.version < kFirstVersion ? "version 12 (Linux 5.19) is the first that names the process"
+                                     : "it is laid out otherwise than this reads");
+  return {room.data(), std::min(end.size, room.size())};
 }
 
 ExitRecords::ExitRecords(sys::Fd socket) : socket_(std::move(socket)), buffer_(kBufferBytes) {}
@@ -202,6 +240,10 @@ Result<ExitRecords> ExitRecords::open() {
   if (::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
     ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   const std::uint16_t family = TRY(find_family(socket));
+  if (const auto unread = look_at_own(socket, family)) {
+    std::array<char, kReasonBytes> room;
+    return fail(Code::kUnsupported, std::string(reason_of(*unread, room)));
+  }
   TRY(subscribe(socket, family));
   return ExitRecords(std::move(socket));
 }
@@ -215,7 +257,8 @@ void ExitRecords::drain(const std::function<void(const ExitRecord&)>& take) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return;
-    read_exit_records({buffer_.data(), static_cast<std::size_t>(n)}, take);
+    const auto unread = read_exit_records({buffer_.data(), static_cast<std::size_t>(n)}, take);
+    if (unread) unread_ = unread;
   }
 }
 

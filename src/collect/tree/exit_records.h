@@ -36,25 +36,36 @@ struct ExitRecord {
 // names the process. Nothing for an older one, a shorter one, and one that does not hold the
 // thread's number where this layout has it.
 std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread);
-// Each record of one datagram; others of its messages are passed over. Returns the version of one
-// that could not be read, else 0.
-int read_exit_records(std::string_view datagram,
-                      const std::function<void(const ExitRecord&)>& take);
+// A record that cannot be read.
+struct UnreadRecord {
+  unsigned version = 0;
+  std::size_t bytes = 0;
+};
+// Why not, written into `room`.
+std::string_view reason_of(const UnreadRecord& record, std::span<char> room);
+// Each record of one datagram; others of its messages are passed over. Returns the last that could
+// not be read.
+std::optional<UnreadRecord> read_exit_records(std::string_view datagram,
+                                              const std::function<void(const ExitRecord&)>& take);
 
 class ExitRecords {
  public:
-  // Registers for all CPUs. kPermission, kUnsupported or kUnavailable say why there are none.
+  // Registers for all CPUs. kPermission, kUnsupported or kUnavailable say why there are none; a
+  // kernel whose records cannot be read is found out by asking for this thread's own.
   static Result<ExitRecords> open();
 
   void drain(const std::function<void(const ExitRecord&)>& take);
   // Whether some were lost since the last call.
   [[nodiscard]] bool lost() { return std::exchange(lost_, false); }
+  // One that could not be read since the last call.
+  [[nodiscard]] std::optional<UnreadRecord> unread() { return std::exchange(unread_, {}); }
 
  private:
   explicit ExitRecords(sys::Fd socket);
   sys::Fd socket_;
   std::vector<char> buffer_;
   bool lost_ = false;
+  std::optional<UnreadRecord> unread_;
 };
 
 }  // namespace corral::collect::tree

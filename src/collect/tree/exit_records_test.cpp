@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <ctime>
@@ -66,7 +67,7 @@ TEST(ExitRecords, OfARecordedDatagram) {
   const auto datagram =
       sys::read_file(std::string(CORRAL_SOURCE_DIR) + "/tests/fixtures/taskstats-v16.bin").value();
   std::vector<ExitRecord> records;
-  EXPECT_EQ(read_exit_records(datagram, [&](const ExitRecord& r) { records.push_back(r); }), 0);
+  EXPECT_FALSE(read_exit_records(datagram, [&](const ExitRecord& r) { records.push_back(r); }));
   ASSERT_EQ(records.size(), 1u);
   EXPECT_EQ(records[0].process, 31252);
   EXPECT_EQ(records[0].user_us, 1260u) << "too short for a tick of the clock to see it";
@@ -79,6 +80,33 @@ TEST(ExitRecords, OfARecordedDatagram) {
   }
 }
 
+// The recorded one with another version, and cut short within the struct.
+TEST(ExitRecords, WhatCannotBeReadHasAReason) {
+  auto datagram =
+      sys::read_file(std::string(CORRAL_SOURCE_DIR) + "/tests/fixtures/taskstats-v16.bin").value();
+  const auto reason = [&] {
+    std::size_t read = 0;
+    const auto unread = read_exit_records(datagram, [&](const ExitRecord&) { ++read; });
+    EXPECT_EQ(read, 0u);
+    std::array<char, 200> room;
+    return unread ? std::string(reason_of(*unread, room)) : std::string();
+  };
+  // The struct begins with its version, behind the headers of two messages, an attribute with the
+  // thread's number and its own.
+  constexpr std::size_t kVersion = 16 + 4 + 4 + 8 + 4;
+  std::uint16_t version = 0;
+  std::memcpy(&version, datagram.data() + kVersion, sizeof version);
+  ASSERT_EQ(version, 16);
+  datagram[kVersion] = 11;
+  EXPECT_TRUE(reason().ends_with("version 12 (Linux 5.19) is the first that names the process"))
+      << reason();
+  datagram[kVersion] = 17;
+  datagram[kVersion + offsetof(taskstats, ac_pid)] ^= 1;
+  EXPECT_TRUE(reason().starts_with("the kernel's exit records are of taskstats version 17 ("))
+      << reason();
+  EXPECT_TRUE(reason().ends_with("it is laid out otherwise than this reads")) << reason();
+}
+
 // Processes 1 (the supervisor), 10 and 11 (of the run; 11 ignores SIGCHLD), 5 (a helper).
 struct Fixed final : ShortLived::Family {
   [[nodiscard]] bool is_known(pid_t p) const override { return p == 10 || p == 11; }
@@ -86,6 +114,15 @@ struct Fixed final : ShortLived::Family {
   [[nodiscard]] bool is_helper(pid_t p) const override { return p == 5; }
   [[nodiscard]] bool ignores_children(pid_t p) override { return p == 11; }
 };
+
+TEST(ShortLived, SaysOnceThatSomeWereLeftOut) {
+  ShortLived exits;
+  for (std::size_t i = 0; i < ShortLived::kMost; ++i) exits.add({});
+  EXPECT_FALSE(exits.left_out());
+  exits.add({});
+  EXPECT_TRUE(exits.left_out());
+  EXPECT_FALSE(exits.left_out());
+}
 
 TEST(ShortLived, CountsWhatNobodyOfTheRunWaitedFor) {
   const auto total = [](std::initializer_list<ExitRecord> records) {

@@ -54,12 +54,14 @@ ProcessFiles::ProcessFiles(const std::filesystem::path& root) : buffer_(kBufferB
   if (auto proc = sys::open_file(root / "proc", O_RDONLY | O_DIRECTORY)) proc_ = *std::move(proc);
 }
 
-std::optional<std::string_view> ProcessFiles::read_path(const char* path, sys::Fd* kept) {
+std::optional<std::string_view> ProcessFiles::read_path(const char* path, sys::Fd* kept,
+                                                        bool list) {
   sys::Fd own;
   sys::Fd& fd = kept != nullptr ? *kept : own;
   if (!fd) fd.reset(::openat(proc_.get(), path, O_RDONLY | O_CLOEXEC));
   if (!fd) return std::nullopt;
-  const std::ptrdiff_t n = read_from_start(fd.get(), buffer_);
+  const std::ptrdiff_t n =
+      list ? read_from_start(fd.get(), buffer_) : read_record(fd.get(), buffer_);
   if (n < 0) return std::nullopt;
   return std::string_view(buffer_.data(), static_cast<std::size_t>(n));
 }
@@ -67,19 +69,21 @@ std::optional<std::string_view> ProcessFiles::read_path(const char* path, sys::F
 std::optional<std::string_view> ProcessFiles::read(pid_t pid, ProcessFile file, Kept* kept) {
   const auto at = static_cast<std::size_t>(file);
   sys::Fd* fd = kept != nullptr ? &(*kept)[at] : nullptr;
-  if (fd != nullptr && *fd) return read_path("", fd);
+  const bool list = file == ProcessFile::kChildren;
+  if (fd != nullptr && *fd) return read_path("", fd, list);
   Path path;
   path.add(pid);
-  if (file == ProcessFile::kChildren) {
+  if (list) {
     path.add("/task/").add(pid).add("/children");
   } else {
     path.add(kNames[at]);
   }
-  return read_path(path.c_str(), fd);
+  return read_path(path.c_str(), fd, list);
 }
 
 std::optional<std::string_view> ProcessFiles::read_children(pid_t pid, pid_t thread) {
-  return read_path(Path().add(pid).add("/task/").add(thread).add("/children").c_str(), nullptr);
+  return read_path(Path().add(pid).add("/task/").add(thread).add("/children").c_str(), nullptr,
+                   true);
 }
 
 std::size_t ProcessFiles::list_threads(pid_t pid, std::span<pid_t> out) {

@@ -37,7 +37,8 @@ class ProcessFiles {
   std::size_t list_threads(pid_t pid, std::span<pid_t> out);
 
  private:
-  std::optional<std::string_view> read_path(const char* path, sys::Fd* kept);
+  // `list`: of many records, not one.
+  std::optional<std::string_view> read_path(const char* path, sys::Fd* kept, bool list);
 
   sys::Fd proc_;
   std::vector<char> buffer_;

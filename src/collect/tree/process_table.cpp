@@ -94,7 +94,7 @@ ProcessTable::ProcessTable(const Options& options)
       files_(options.root),
       children_(kMaxProcesses),
       thread_ids_(kMaxThreads),
-      max_kept_(max_kept()),
+      max_kept_(options.keeps_files ? max_kept() : 0),
       ticks_per_us_(static_cast<double>(::sysconf(_SC_CLK_TCK)) * 1e-6) {
   pids_.reserve(kMaxProcesses);
   retired_.reserve(kMaxProcesses);
@@ -123,20 +123,19 @@ void ProcessTable::add(pid_t pid, pid_t parent) {
 }
 
 // The supervisor's children that are the run's. Its helpers either stay in its session (git, ...)
-// or bear its name (the server that it started, which leads its own session).
+// or bear its name (the server that it started, which leads its own session). The kernel gives
+// orphans to the first thread of a subreaper, which lives as long as that: the lists of the others
+// hold helpers only.
 void ProcessTable::add_orphans() {
-  const std::size_t threads = files_.list_threads(supervisor_, thread_ids_);
-  for (std::size_t t = 0; t < threads; ++t) {
-    const auto list = files_.read_children(supervisor_, thread_ids_[t]);
-    const std::size_t count = list ? parse_children(*list, children_) : 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (find(children_[i]) != pids_.size()) continue;
-      ProcessStat stat;
-      const auto text = files_.read(children_[i], ProcessFile::kStat, nullptr);
-      if (!text || !parse_process_stat(*text, stat)) continue;
-      if (stat.session != supervisor_session_ && stat.comm != supervisor_comm_) {
-        add(children_[i], supervisor_);
-      }
+  const auto list = files_.read(supervisor_, ProcessFile::kChildren, &supervisor_files_);
+  const std::size_t count = list ? parse_children(*list, children_) : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (find(children_[i]) != pids_.size()) continue;
+    ProcessStat stat;
+    const auto text = files_.read(children_[i], ProcessFile::kStat, nullptr);
+    if (!text || !parse_process_stat(*text, stat)) continue;
+    if (stat.session != supervisor_session_ && stat.comm != supervisor_comm_) {
+      add(children_[i], supervisor_);
     }
   }
 }

@@ -63,15 +63,25 @@ class ProcessTable {
     std::filesystem::path root = "/";
     pid_t run_pid = 0;
     pid_t supervisor_pid = 0;
+    bool keeps_files = true;  // false: three times dearer, for who walks seldom
   };
   explicit ProcessTable(const Options& options);
 
   // From now on they are counted in.
   void use(ExitRecords records) { exits_.emplace(std::move(records)); }
   // Whether records of exits came faster than they were read, since the last call.
-  [[nodiscard]] bool lost_exits() { return exits_ && exits_->lost(); }
+  [[nodiscard]] bool lost_exits() {
+    const bool left_out = short_lived_.left_out();
+    return (exits_ && exits_->lost()) || left_out;
+  }
+  // One that could not be read, since the last call.
+  [[nodiscard]] std::optional<UnreadRecord> unread_exit() {
+    return exits_ ? exits_->unread() : std::nullopt;
+  }
 
   const TreeSums& walk();
+  // Those of the latest walk, zombies included.
+  [[nodiscard]] std::span<const pid_t> pids() const { return pids_; }
 
  private:
   class Family;
@@ -103,6 +113,7 @@ class ProcessTable {
   pid_t supervisor_session_ = 0;
   std::string supervisor_comm_;
   ProcessFiles files_;
+  ProcessFiles::Kept supervisor_files_;
   std::vector<pid_t> pids_;  // pids_[i] is that of processes_[i]; parents before their children
   std::vector<Process> processes_;
   std::vector<pid_t> children_;    // scratch

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "collect/tree/exit_records.h"
@@ -35,8 +36,11 @@ class ShortLived {
 
   ShortLived() { records_.reserve(kMost); }
   void add(const ExitRecord& record) {
+    left_out_ = left_out_ || records_.size() == kMost;
     if (records_.size() < kMost) records_.push_back(record);
   }
+  // Whether there were more than kMost since the last call.
+  [[nodiscard]] bool left_out() { return std::exchange(left_out_, false); }
   // Adds the run's to the totals and forgets all.
   void resolve(Family& family);
   // So far; `process` and `parent` mean nothing.
@@ -48,6 +52,7 @@ class ShortLived {
 
   std::vector<ExitRecord> records_;  // of threads, by process once resolved
   ExitRecord totals_;
+  bool left_out_ = false;
 };
 
 }  // namespace corral::collect::tree

@@ -55,10 +55,7 @@ class TreeListener final : public Listener {
 
   void sample_slow(Row& row) override {
     const TreeSums& sums = table_.walk();
-    if (table_.lost_exits() && !std::exchange(told_lost_, true) && news_ != nullptr)
-      news_->tell(
-          "run.* of short-lived processes",
-          "processes end faster than the kernel's records of it are read: some are missing");
+    tell_of_exits();
     for (const CounterColumn& c : counter_columns_) {
       row.set(c.column, static_cast<double>(sums.counters[c.counter]) * c.scale);
     }
@@ -80,6 +77,7 @@ class TreeListener final : public Listener {
     double scale;
   };
 
+  void tell_of_exits();
   void declare_perf(SeriesTable& table);
   void declare_hardware(SeriesTable& table);
   void sample_hardware(Row& row);
@@ -95,6 +93,7 @@ class TreeListener final : public Listener {
   ProcessTable table_;
   std::shared_ptr<News> news_;
   bool told_lost_ = false;
+  bool told_unread_ = false;
   double tick_seconds_;
   double page_bytes_;
   std::array<Column, kPerfMetrics.size()> perf_columns_{};
@@ -104,6 +103,18 @@ class TreeListener final : public Listener {
   Column used_ = kNoColumn, processes_ = kNoColumn, threads_ = kNoColumn, rss_ = kNoColumn,
          rss_peak_ = kNoColumn;
 };
+
+void TreeListener::tell_of_exits() {
+  constexpr std::string_view kMissing = "run.* of short-lived processes";
+  if (table_.lost_exits() && !std::exchange(told_lost_, true) && news_ != nullptr)
+    news_->tell(kMissing,
+                "processes end faster than the kernel's records of it are read: some are missing");
+  const auto unread = table_.unread_exit();
+  if (unread && !std::exchange(told_unread_, true) && news_ != nullptr) {
+    std::array<char, 200> room;
+    news_->tell(kMissing, tree::reason_of(*unread, room));
+  }
+}
 
 void TreeListener::declare_perf(SeriesTable& table) {
   for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {

@@ -1,9 +1,13 @@
 // A libamd_smi.so for tests: two sockets, one GPU each, answers from the timeline file that
 // CORRAL_FAKE_AMDSMI names. Never installed.
 //
-// Keys: gpuN.address, gpuN.energy (steps) and gpuN.energy.status; call.FUNCTION.status.
+// Keys: gpuN.energy (steps) and gpuN.energy.status; gpuN.violations (steps), gpuN.hot, .power,
+// .socket, .regulator and .memory (of them; grow with each read as "100+10" says, and are not
+// counted unless said) and gpuN.violations.status; call.FUNCTION.status.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 
 #include "collect/amd/amdsmi.h"
@@ -22,6 +26,7 @@ struct Library {
   int users = 0;
   int gpus[2] = {0, 1};
   std::uint64_t reads = 0;
+  int violation_reads[2] = {0, 0};
 };
 Library& library() {
   static Library one;
@@ -85,6 +90,30 @@ SmiStatus amdsmi_get_energy_count(void* processor, std::uint64_t* steps, float* 
   *resolution = 15.25F;
   *time_ns = ++library().reads;
   return static_cast<SmiStatus>(number(gpu + ".energy.status", 0));
+}
+// Fills more than the driver's first version of the struct had.
+SmiStatus amdsmi_get_violation_status(void* processor, std::uint64_t* status) {
+  if (const auto s = enter("amdsmi_get_violation_status"); s != SmiStatus::kSuccess) return s;
+  const int index = *static_cast<int*>(processor);
+  const std::string gpu = "gpu" + std::to_string(index);
+  if (const double refused = number(gpu + ".violations.status", 0); refused != 0)
+    return static_cast<SmiStatus>(refused);
+  const int reads = library().violation_reads[index]++;
+  const auto count = [&](const char* key) {
+    const auto* value = library().timeline.find(gpu + key, 0);
+    return value != nullptr ? static_cast<std::uint64_t>(value->at(reads)) : ~std::uint64_t{0};
+  };
+  const std::uint64_t words[] = {1,
+                                 2,
+                                 count(".violations"),
+                                 count(".hot"),
+                                 count(".power"),
+                                 count(".socket"),
+                                 count(".regulator"),
+                                 count(".memory")};
+  std::copy(std::begin(words), std::end(words), status);
+  std::fill_n(status + std::size(words), 800, 7);
+  return SmiStatus::kSuccess;
 }
 SmiStatus amdsmi_status_code_to_string(SmiStatus status, const char** text) {
   *text = status == SmiStatus::kNoPermission   ? "Permission Denied"

@@ -87,7 +87,8 @@ const Watched* watch_of(const Entity& entity, FieldId field) {
 
 bool is_text(FieldId field) { return field == 54; }
 bool is_real(FieldId field) {
-  return field == 155 || field == 157 || (field >= 1001 && field <= 1008) || field >= 1013;
+  return field == 155 || field == 157 || (field >= 1001 && field <= 1008) ||
+         (field >= 1013 && field <= 1016);
 }
 
 template <class T>

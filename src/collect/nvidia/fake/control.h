@@ -6,6 +6,8 @@ extern "C" {
 void corral_fake_set_time(double seconds);
 // Called with a call's latency in seconds, in place of sleeping for it.
 void corral_fake_on_latency(void (*pass)(double seconds));
+// Where UTC stands for it, in s.
+double corral_fake_utc();
 // How often that function was called since its initialisation.
 unsigned long corral_fake_calls(const char* function);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -84,6 +85,13 @@ class FakeDriver {
   }
   [[nodiscard]] const std::string& library() const { return library_; }
 
+  // The fake's UTC: what its samples have for times.
+  static Nanos utc_minus_boot() {
+    const double utc = current()->symbol<decltype(corral_fake_utc)>("corral_fake_utc")();
+    return Nanos(std::llround(utc * 1e6) * 1000) - current()->clock.now().time_since_epoch();
+  }
+  Clocks clocks() { return {.boot = &clock, .utc_minus_boot = utc_minus_boot}; }
+
   TestClock clock;
 
  private:
@@ -119,7 +127,7 @@ struct Opened {
   explicit Opened(FakeDriver& its_driver, ListenerContext context = {}) : driver(its_driver) {
     if (context.library_path.empty()) context.library_path = driver.library();
     context.news = news;
-    listener = open_listener(context, table, driver.clock);
+    listener = open_listener(context, table, driver.clocks());
   }
   Values fast_at(double s) {
     driver.set_time(s);

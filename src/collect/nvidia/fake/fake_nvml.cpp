@@ -5,8 +5,9 @@
 // Keys: gpus; driver.version; driver.gone; gpuN.KEY with uuid, name, bus, busy, memory_busy,
 // memory.total|reserved|used, field.ID or field.ID.SCOPE, power, energy, clock.sm|memory, reasons,
 // temperature, state, encoder, decoder, gpm, gpm.ID, mig, lost, process.PID (bytes),
-// process.PID.sm (%); gpuN.migM.KEY with uuid, gi, memory.*, gpm.ID; call.FUNCTION.latency (s),
-// .status and .version (the version word that it asks for).
+// process.PID.sm (%), ring.TYPE (ring.h); gpuN.migM.KEY with uuid, gi, memory.*, gpm.ID;
+// call.FUNCTION.latency (s), .status, .version (the version word that it asks for) and .strict (no
+// room is an error).
 #include <time.h>
 
 #include <array>
@@ -19,6 +20,7 @@
 #include <string>
 
 #include "collect/nvidia/fake/control.h"
+#include "collect/nvidia/fake/ring.h"
 #include "collect/nvidia/fake/timeline.h"
 #include "collect/nvidia/nvml_types.h"
 
@@ -40,16 +42,18 @@ namespace {
 constexpr unsigned kMostGpus = 16;
 constexpr int kMostInstances = 7;
 
-double monotonic() {
+double read_clock(clockid_t clock) {
   timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  ::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
+double monotonic() { return read_clock(CLOCK_MONOTONIC); }
 
 struct Driver {
   Timeline timeline;
   std::atomic<int> users = 0;
   double begun = 0;
+  double begun_utc = 0;
   std::atomic<bool> steered = false;
   std::atomic<double> steered_time = 0;
   void (*pass)(double) = nullptr;
@@ -71,6 +75,9 @@ struct Driver {
     return counts[at];
   }
   [[nodiscard]] double now() const { return steered ? steered_time.load() : monotonic() - begun; }
+  [[nodiscard]] Ring ring(std::string_view key) const {
+    return {timeline, key, steered ? 1.7e9 : begun_utc};
+  }
 };
 
 Driver& driver() {
@@ -265,6 +272,7 @@ void corral_fake_set_time(double seconds) {
   driver().steered = true;
 }
 void corral_fake_on_latency(void (*pass)(double)) { driver().pass = pass; }
+double corral_fake_utc() { return driver().ring("").utc(driver().now()); }
 unsigned long corral_fake_calls(const char* function) {
   const std::scoped_lock lock(driver().mutex);
   for (const auto& count : driver().counts) {
@@ -282,6 +290,7 @@ Status nvmlInit_v2() {
     d.counts = {};
     if (path == nullptr || !d.timeline.load(path)) return Status::kDriverNotLoaded;
     d.begun = monotonic();
+    d.begun_utc = read_clock(CLOCK_REALTIME);
   }
   const Value* refused = find("call.nvmlInit_v2.status");
   if (refused != nullptr) return refused->status;
@@ -399,6 +408,25 @@ Status nvmlDeviceGetCurrentClocksThrottleReasons(Device device, unsigned long lo
 Status nvmlDeviceGetTemperature(Device device, Sensor sensor, unsigned* out) {
   if (sensor != Sensor::kGpu) return Status::kInvalidArgument;
   return give(__func__, device, "temperature", out);
+}
+Status nvmlDeviceGetSamples(Device device, Sampled type, unsigned long long since_us,
+                            ValueType* value_type, unsigned* count, Sample* samples) {
+  CORRAL_FAKE_ENTER(device);
+  const Key key("%sring.%u", device->prefix.c_str(), static_cast<unsigned>(type));
+  const Value* value = find(key);
+  const bool utilization = type != Sampled::kPower && type < Sampled::kProcessorClock;
+  if (value == nullptr || (utilization && is_set(Key("gpu%u.mig", device->gpu))))
+    return Status::kNotSupported;
+  if (value->status != Status::kSuccess) return value->status;
+  const Ring ring = driver().ring(key);
+  const double now = driver().now();
+  const unsigned room = samples != nullptr ? *count : 0;
+  *value_type = ring.type(now);
+  *count = samples != nullptr ? ring.copy(now, since_us, {samples, room}) : ring.room(now);
+  if (samples == nullptr || *count <= room)
+    return *count > 0 ? Status::kSuccess : Status::kNotFound;
+  *count = room;
+  return is_set("call.nvmlDeviceGetSamples.strict") ? Status::kInsufficientSize : Status::kSuccess;
 }
 Status nvmlDeviceGetPerformanceState(Device device, unsigned* out) {
   return give(__func__, device, "state", out);

@@ -1,0 +1,92 @@
+// ProcessGpus: the use that a run makes of GPUs, out of what the kernel says of each client (an
+// open file of a GPU, which several processes may share).
+//
+// A round begins, takes the text of every open file, and ends. Engines' time is added up as it
+// grows, so that a client that goes away leaves what it used. Allocates nothing after construction.
+// One thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collect/drm/usage.h"
+#include "core/time.h"
+
+namespace corral::collect::drm {
+
+// Engines of one kind: as their series is called, and as drivers call them.
+struct EngineKind {
+  std::string_view name;
+  std::string_view driver_names[2];
+};
+
+inline constexpr std::size_t kMostKinds = 8;
+
+struct Gpu {
+  std::string address;                // of PCI
+  std::span<const EngineKind> kinds;  // 1 to kMostKinds; what is none of them counts as the last
+};
+
+// What the run has of one GPU, after a round.
+struct GpuUse {
+  bool used = false;  // now or before
+  std::uint64_t processes = 0;
+  std::uint64_t memory_bytes = 0;
+  bool memory_known = false;
+  std::array<bool, kMostKinds> told{};            // kinds whose time a client has told
+  std::array<double, kMostKinds> busy_seconds{};  // so far
+  // Of the busiest kind, since the round before; nothing in the first round, and where no time is
+  // told.
+  std::optional<double> busy_share;
+};
+
+class ProcessGpus {
+ public:
+  static constexpr std::size_t kMostClients = 512;  // more are not counted
+
+  explicit ProcessGpus(std::vector<Gpu> gpus);
+
+  void begin(BootTime now);
+  // False when the text is not of one of these GPUs.
+  bool take(pid_t process, std::string_view text);
+  void end();
+  [[nodiscard]] std::span<const GpuUse> uses() const { return uses_; }
+
+ private:
+  // What a client's engines of one kind did so far.
+  struct Work {
+    double seconds = 0;
+    double cycles = 0, total_cycles = 0;
+    bool timed = false;
+  };
+  using Works = std::array<Work, kMostKinds>;
+  struct Client {
+    std::size_t gpu = 0;
+    std::uint64_t number = 0;
+    bool seen = false;  // in this round
+    bool fresh = true;  // in no round before
+    Works last{};
+  };
+  Client* client_of(std::size_t gpu, std::uint64_t number);
+  static Works works_of(const Usage& usage, const Gpu& gpu);
+  void add(const Works& works, Client& client);
+
+  std::vector<Gpu> gpus_;
+  std::vector<GpuUse> uses_;
+  std::vector<Client> clients_;
+  // Of the round, by GPU.
+  std::vector<pid_t> last_process_;
+  std::vector<std::array<double, kMostKinds>> grown_;
+  std::optional<BootTime> before_;
+  double passed_ = 0;  // seconds since the round before; 0: there was none
+};
+
+}  // namespace corral::collect::drm

@@ -1,0 +1,37 @@
+// ProfileRequest: asks the Python package of a run, through the run's spool, for a profile of the
+// next steps, and reads how far it is (python/corral/_profile.py, docs/spool.md).
+//
+// One request waits at a time, whoever asks: it is taken by the first process that ends a step. One
+// thread.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/json.h"
+#include "spool/run_directory.h"
+
+namespace corral::spool {
+
+class ProfileRequest {
+ public:
+  // `id`: is_profile_id(), never used before.
+  ProfileRequest(const fs::path& run_directory, std::string id)
+      : folder_(run_directory / "profile"), id_(std::move(id)) {}
+
+  [[nodiscard]] const std::string& id() const { return id_; }
+  // kUnsupported: the run's steps are not seen. kConflict: another request waits.
+  [[nodiscard]] Result<> ask(std::int64_t steps) const;
+  // True: nobody had taken it, and nobody will.
+  [[nodiscard]] bool take_back() const;
+  // The next line of the answer: {"state": "begun" | "saving" | "done" | "failed", "pid", "first",
+  // "last"}, with "artifact" or "reason" at its end. Nothing: not yet.
+  Result<std::optional<Json>> next();
+
+ private:
+  fs::path folder_;
+  std::string id_;
+  std::size_t read_ = 0;
+};
+
+}  // namespace corral::spool

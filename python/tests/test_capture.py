@@ -411,16 +411,17 @@ def test_the_helpers_write_the_phases_of_the_capture(training: Training) -> None
 
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize(
-    ("limits", "expected"),
+    ("limits", "expected", "said"),
     [
-        ({}, [(e, b) for e in range(3) for b in "abcd"]),
-        ({"CORRAL_MAX_EPOCHS": "2"}, [(e, b) for e in range(2) for b in "abcd"]),
-        ({"CORRAL_MAX_STEPS": "6"}, [(0, b) for b in "abcd"] + [(1, b) for b in "ab"]),
-        ({"CORRAL_MAX_STEPS": "5", "CORRAL_MAX_EPOCHS": "1"}, [(0, b) for b in "abcd"]),
+        ({}, [(e, b) for e in range(3) for b in "abcd"], ""),
+        ({"CORRAL_MAX_EPOCHS": "3"}, [(e, b) for e in range(3) for b in "abcd"], ""),
+        ({"CORRAL_MAX_EPOCHS": "2"}, [(e, b) for e in range(2) for b in "abcd"], "--max-epochs 2\n"),
+        ({"CORRAL_MAX_STEPS": "6"}, [(0, b) for b in "abcd"] + [(1, b) for b in "ab"], "--max-steps 6\n"),
+        ({"CORRAL_MAX_STEPS": "5", "CORRAL_MAX_EPOCHS": "1"}, [(0, b) for b in "abcd"], "--max-epochs 1\n"),
     ],
 )
 def test_the_helpers_end_at_the_limits(
-    training: Training, limits: dict[str, str], expected: list[tuple[int, str]], inside: bool
+    training: Training, limits: dict[str, str], expected: list[tuple[int, str]], said: str, inside: bool
 ) -> None:
     more = limits if inside else limits | {"CORRAL_SEGMENT_DIR": ""}
     out = training(
@@ -437,6 +438,8 @@ def test_the_helpers_end_at_the_limits(
         assert counts["epoch"] == len({epoch for epoch, _ in expected})
         assert counts["epoch/step"] == counts["epoch/step/data wait"] == len(expected)
         assert len(session.values("samples_per_second")) == len(expected)
+    told = training.folder / "limit"  # what the supervisor reads
+    assert (told.read_text() if told.exists() else "") == (said if inside else "")
 
 
 # A stand-in with the interfaces of PyTorch 2, where its own hooks are used.

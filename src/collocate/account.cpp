@@ -5,14 +5,16 @@
 
 #include <cstdlib>
 
+#include "collocate/group_files.h"
 #include "collocate/run_group.h"
-#include "core/text.h"
+#include "sys/clock.h"
 #include "sys/process.h"
 
 namespace corral::collocate {
 namespace {
 
-constexpr Nanos kPatience = std::chrono::seconds(3);
+constexpr Nanos kLook = std::chrono::milliseconds(1);  // between two looks at a membership
+constexpr int kReleases = 4;                           // rounds, for what forks meanwhile
 
 // One unit of the user's own systemd that holds the process; it goes when its last process ends.
 // Asked over the bus, because systemd-run would start the command itself.
@@ -27,8 +29,17 @@ std::vector<std::string> scope_call(const std::string& busctl, const std::string
           "0"};
 }
 
-Result<std::string> find_busctl(const std::string& chosen) {
-  if (!chosen.empty()) return chosen;
+// systemd answers before it has moved the process.
+void await_membership(const fs::path& file, const std::string& scope, BootTime deadline) {
+  while (sys::boot_now() < deadline) {
+    if (sys::read_file(file).value_or("").find("/" + scope) != std::string::npos) return;
+    sys::system_clock().sleep_until(sys::boot_now() + kLook);
+  }
+}
+
+}  // namespace
+
+Result<std::string> scope_tool() {
   if (std::getenv("DBUS_SESSION_BUS_ADDRESS") == nullptr &&
       std::getenv("XDG_RUNTIME_DIR") == nullptr)
     return fail(Code::kUnsupported, "no systemd of this user answers here");
@@ -38,17 +49,34 @@ Result<std::string> find_busctl(const std::string& chosen) {
   return found->string();
 }
 
-}  // namespace
+// This process to where it is already.
+void AccountGroup::await_grace() const {
+  if (!directories_.empty()) [[maybe_unused]]
+    const auto stays = enter_group(directories_.back().home.string(), ::getpid());
+}
 
 Result<> AccountGroup::enter(pid_t pid) {
   if (scope_.empty()) return enter_group(target_, pid);
+  const BootTime deadline = sys::boot_now() + patience_;
   int status = 0;
   const auto said = sys::capture_output(
-      {.argv = scope_call(busctl_, scope_, pid), .directory = {}, .limit = kPatience}, &status);
+      {.argv = scope_call(busctl_, scope_, pid), .directory = {}, .limit = patience_}, &status);
   if (!said) return tl::unexpected(said.error().with_context("systemd scope"));
   if (status != 0)
     return fail(Code::kUnavailable, fmt::format("systemd refuses a scope (busctl: {})", status));
+  await_membership(root_ / "proc" / std::to_string(pid) / "cgroup", scope_, deadline);
   return {};
+}
+
+void AccountGroup::release_members() const {
+  for (const Directory& directory : directories_) {
+    for (int round = 0; round < kReleases; ++round) {
+      const std::vector<pid_t> pids = own_members(directory.group);
+      for (const pid_t pid : pids)
+        [[maybe_unused]] const auto moved = enter_group(directory.home.string(), pid);
+      if (pids.empty()) break;
+    }
+  }
 }
 
 Result<AccountGroup> account_group(Journal& journal, const AccountOptions& options) {
@@ -59,12 +87,17 @@ Result<AccountGroup> account_group(Journal& journal, const AccountOptions& optio
     TRY(note_groups({&*plan}, journal));
     TRY(make_group(*plan));
     group.target_ = plan->target();
+    for (const GroupParent& parent : plan->parents)
+      group.directories_.push_back({.group = parent.directory / plan->name,
+                                    .home = parent.unified ? tree.own("") : parent.directory});
     return group;
   }
-  auto busctl = find_busctl(options.busctl);
+  auto busctl = options.busctl.empty() ? scope_tool() : options.busctl;
   if (!busctl) return fail(plan.error().code, plan.error().message + "; " + busctl.error().message);
   group.busctl_ = *std::move(busctl);
   group.scope_ = fmt::format("corral-{}.scope", options.label);
+  group.root_ = options.root;
+  group.patience_ = options.patience;
   return group;
 }
 

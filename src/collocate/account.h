@@ -7,33 +7,53 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "collocate/journal.h"
 #include "core/result.h"
+#include "core/time.h"
 
 namespace corral::collocate {
 
 struct AccountOptions {
-  fs::path root = "/";  // /proc, /sys; for tests
-  std::string label;    // of the group's name: the run's id
-  std::string busctl;   // program in place of PATH's; for tests
+  fs::path root = "/";                             // /proc, /sys; for tests
+  std::string label;                               // of the group's name: the run's id
+  std::string busctl;                              // program in place of PATH's; for tests
+  Nanos patience{std::chrono::milliseconds(250)};  // with systemd, before the run goes without
 };
 
 // The run's group. Removed by put_back of the journal it was noted in, or undo_all.
 class AccountGroup {
  public:
-  // Moves a process into it, before its exec, so that nothing of it is missed.
+  // Before a process is moved the kernel waits for a grace period of RCU, some milliseconds, and
+  // for a like time not again: has that behind it, before the run's process is there.
+  void await_grace() const;
+  // Moves a process into it, before its exec, so that nothing of it is missed. A scope has it when
+  // this returns, unless systemd takes longer than the patience.
   Result<> enter(pid_t pid);
+  // What outlived the run goes where it would be without the group, which can then be removed.
+  // Processes in groups that the run made below its own stay there.
+  void release_members() const;
   // Directories joined by ':'; empty for a scope, whose place is found by the process's
   // membership.
   [[nodiscard]] const std::string& target() const { return target_; }
 
  private:
   friend Result<AccountGroup> account_group(Journal& journal, const AccountOptions& options);
+  struct Directory {
+    fs::path group;
+    fs::path home;  // where its members come from
+  };
   std::string target_;
+  std::vector<Directory> directories_;
   std::string scope_;   // unit; empty: groups of our own
   std::string busctl_;  // program that is asked for it
+  fs::path root_;
+  Nanos patience_{0};
 };
+
+// The program that asks this user's systemd for scopes; the error says why none can be had.
+Result<std::string> scope_tool();
 
 // The error is what a person may read, why there is none. Groups end with the machine: a journal
 // that is not synced will do.

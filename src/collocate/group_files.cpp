@@ -109,13 +109,18 @@ std::string read_control(const fs::path& file) {
   return text ? std::string(text->substr(0, text->find('\n'))) : "";
 }
 
-std::vector<pid_t> members(const fs::path& group) {
+std::vector<pid_t> own_members(const fs::path& group) {
   std::vector<pid_t> found;
   const std::string text = sys::read_file(group / "cgroup.procs").value_or("");
   for (const std::string_view line : split(text, '\n')) {
     const auto pid = parse_int(line);
     if (pid && *pid > 0) found.push_back(static_cast<pid_t>(*pid));
   }
+  return found;
+}
+
+std::vector<pid_t> members(const fs::path& group) {
+  std::vector<pid_t> found = own_members(group);
   for (const fs::path& below : groups_below(group)) {
     const std::vector<pid_t> some = members(below);
     found.insert(found.end(), some.begin(), some.end());
@@ -135,6 +140,27 @@ Result<> end_members(std::span<const fs::path> directories, Nanos grace) {
   }
   return fail(Code::kUnavailable,
               fmt::format("process {} does not end", members_of_all(directories).front()));
+}
+
+void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace) {
+  const auto ended = [&] {
+    return std::ranges::none_of(commands, [](const auto& one) { return sys::is_alive(one); });
+  };
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    for (const sys::ProcessIdentity& command : commands) {
+      std::vector<pid_t> pids = sys::descendants_of(command.pid);
+      pids.push_back(command.pid);
+      std::vector<sys::Fd> handles;
+      handles.reserve(pids.size());
+      for (const pid_t pid : pids) handles.push_back(sys::open_process(pid).value_or(sys::Fd()));
+      // Asked when the descriptors are there: what was its number may be another's by now.
+      if (!sys::is_alive(command)) continue;
+      for (const sys::Fd& handle : handles) {
+        if (handle) sys::signal_process(handle, signal);
+      }
+    }
+    if (wait_for(grace, ended)) return;
+  }
 }
 
 Result<bool> remove_group(const fs::path& group) {

@@ -12,6 +12,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "sys/file.h"
+#include "sys/process.h"
 
 namespace corral::collocate {
 
@@ -28,13 +29,18 @@ Result<> write_control(const fs::path& file, std::string_view text);
 // The first line, without its end; empty when there is no such file.
 std::string read_control(const fs::path& file);
 
-// Processes in the group and in those below it.
+// Processes in the group itself.
+std::vector<pid_t> own_members(const fs::path& group);
+// Those and the ones in the groups below it.
 std::vector<pid_t> members(const fs::path& group);
 
 // Ends whoever is in these directories of one group: all stopped at once where that can be done, so
 // that nobody forks away, SIGTERM, after `grace` SIGKILL. kUnavailable when some are still there
 // after that (uninterruptible sleep).
 Result<> end_members(std::span<const fs::path> directories, Nanos grace);
+
+// The same for commands that no group holds, with what they have started.
+void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace);
 
 // Removes a group with those below it; waits a second for the last to leave. False: was not there.
 Result<bool> remove_group(const fs::path& group);

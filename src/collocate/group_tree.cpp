@@ -115,7 +115,9 @@ std::optional<GroupParent> GroupTree::unified(std::span<const std::string> requi
 
 std::optional<GroupParent> GroupTree::unified_to_count() const {
   if (chain_.empty()) return std::nullopt;
-  if (chain_.size() > 1 && is_unlimited(chain_.front()) && may_move_below(chain_[1])) {
+  // Inside of a run's group: below it, so that it counts this one, too.
+  const bool nested = chain_.front().filename().string().starts_with(kGroupPrefix);
+  if (!nested && chain_.size() > 1 && is_unlimited(chain_.front()) && may_move_below(chain_[1])) {
     GroupParent beside = unified_parent(chain_[1]);
     if (beside.has("memory") && !beside.has("cpu") && !beside.has("io")) return beside;
   }

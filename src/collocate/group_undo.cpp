@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "collect/cgroup/parse.h"
 #include "collocate/group_files.h"
 #include "collocate/run_group.h"
 #include "core/text.h"
@@ -27,6 +28,28 @@ std::vector<fs::path> own_directories(const Standing& entry, const UndoOptions& 
   return found;
 }
 
+// A tool that is given a group as its containers' parent makes the same path in the other
+// hierarchies (podman), and leaves it there when nobody tells it to go.
+std::vector<fs::path> copies_of(const std::vector<fs::path>& directories, const fs::path& root) {
+  const std::string text = sys::read_file(root / "proc/self/mountinfo").value_or("");
+  std::vector<fs::path> points;
+  for (const auto& mount : collect::cgroup::parse_mounts(text))
+    points.push_back(root / fs::path(mount.point).relative_path());
+  std::vector<fs::path> copies;
+  for (const fs::path& directory : directories) {
+    for (const fs::path& point : points) {
+      const fs::path relative = directory.lexically_relative(point);
+      if (relative.empty() || *relative.begin() == "..") continue;
+      for (const fs::path& other : points) copies.push_back(other / relative);
+    }
+  }
+  std::erase_if(copies, [&](const fs::path& copy) {
+    std::error_code error;
+    return std::ranges::count(directories, copy) > 0 || !fs::is_directory(copy, error);
+  });
+  return copies;
+}
+
 bool enables(const fs::path& group, std::string_view controller) {
   const std::string line = " " + read_control(group / "cgroup.subtree_control") + " ";
   return line.find(fmt::format(" {} ", controller)) != std::string::npos;
@@ -45,6 +68,9 @@ Result<bool> put_back_group(const Standing& entry, const UndoOptions& options) {
   if (options.dry_run) return !directories.empty();
   TRY(end_members(directories, kGrace));
   for (const fs::path& directory : directories) TRY(remove_group(directory));
+  // Best effort: whoever is in one of them has nothing to do with the run.
+  for (const fs::path& copy : copies_of(directories, options.root))
+    [[maybe_unused]] const auto removed = remove_group(copy);
   return !directories.empty();
 }
 

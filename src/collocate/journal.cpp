@@ -20,11 +20,16 @@ namespace {
 
 constexpr std::string_view kSuffix = ".undo";
 
-std::string owner_line() {
+std::string owner_line(const JournalOwner& owner) {
   std::string line;
   JsonWriter json(line);
   json.begin_object().member("corral_undo", 1).member("pid", std::int64_t{::getpid()});
   json.member("boot_id", sys::boot_id()).key("started_ns").value_string(ns_of(sys::utc_now()));
+  if (!owner.plan.empty()) {
+    json.member("plan", owner.plan.string()).key("spool").begin_array();
+    for (const fs::path& root : owner.spool) json.value(root.string());
+    json.end_array();
+  }
   json.end_object();
   return line;
 }
@@ -52,6 +57,16 @@ void forget(JournalContent& content, std::int64_t entry) {
   });
 }
 
+JournalOwner owner_of(const Json& line) {
+  JournalOwner owner{.plan = line.get_string("plan"), .spool = {}};
+  const Json* spool = line.find("spool");
+  if (spool == nullptr || spool->as_array() == nullptr) return owner;
+  for (const Json& root : *spool->as_array()) {
+    if (root.as_string() != nullptr) owner.spool.emplace_back(*root.as_string());
+  }
+  return owner;
+}
+
 void take_note(const Json& line, JournalContent& content) {
   Standing standing;
   standing.entry = static_cast<std::uint64_t>(line.get_int("entry"));
@@ -76,6 +91,7 @@ bool take_line(std::string_view text, JournalContent& content) {
     content.pid = line->get_int("pid");
     content.boot_id = line->get_string("boot_id");
     content.started = utc_time(line->get_int("started_ns"));
+    content.owner = owner_of(*line);
   } else if (line->find("kind") != nullptr) {
     take_note(*line, content);
   } else if (line->find("done") != nullptr) {
@@ -138,7 +154,7 @@ JournalContent parse_journal(std::string_view text) {
   return content;
 }
 
-Result<Journal> Journal::open(const fs::path& state, bool sync) {
+Result<Journal> Journal::open(const fs::path& state, bool sync, const JournalOwner& owner) {
   const fs::path directory = state / "undo";
   TRY(sys::make_directories(directory, 0700));
   // A name that sorts by age. One that was deleted before it was locked is made again.
@@ -151,7 +167,7 @@ Result<Journal> Journal::open(const fs::path& state, bool sync) {
     journal.sync_ = sync;
     journal.owner_ = true;
     // On the disk with the first change; its name must be there before.
-    TRY(journal.append(owner_line() + "\n", false));
+    TRY(journal.append(owner_line(owner) + "\n", false));
     if (sync) TRY(sync_directory(directory));
     return journal;
   }

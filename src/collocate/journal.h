@@ -47,11 +47,20 @@ struct Standing {
   std::string particulars;
 };
 
+// Whose runs the changes are for: while one of their commands lives nothing is put back, even where
+// no control group tells of it. A `corral run` of one command leaves it empty: its group is all
+// that it notes.
+struct JournalOwner {
+  fs::path plan;                // directory of the plan's state
+  std::vector<fs::path> spool;  // where its runs' directories are
+};
+
 // What a file says, whoever wrote it.
 struct JournalContent {
   std::int64_t pid = 0;  // of the owner
   std::string boot_id;
   UtcTime started;
+  JournalOwner owner;
   std::vector<Standing> standing;  // in the order they were noted
   std::uint64_t next = 1;
   int unreadable = 0;         // lines in the middle; a torn last one is no damage
@@ -63,7 +72,8 @@ class Journal {
  public:
   // Makes the owner's file in <state>/undo and locks it. Without `sync` nothing waits for the disk:
   // for changes that a restart of the machine undoes by itself. A kill loses nothing either way.
-  static Result<Journal> open(const fs::path& state, bool sync = true);
+  static Result<Journal> open(const fs::path& state, bool sync = true,
+                              const JournalOwner& owner = {});
   // Takes over the file of an owner that is gone: kUnavailable while it lives, kNotFound when
   // another has put it back and deleted it.
   static Result<Journal> adopt(const fs::path& path);

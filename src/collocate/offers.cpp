@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "collocate/account.h"
 #include "collocate/cpu_list.h"
 #include "collocate/page_cache.h"
 #include "collocate/run_group.h"
@@ -21,6 +22,18 @@ Offer offer_of(const std::string& what, const Result<GroupTree>& tree, const Gro
           .there = true,
           .detail =
               fmt::format("{} below {}", parent.unified ? "v2" : "v1", parent.directory.string())};
+}
+
+// A group that counts may also be a scope of systemd's.
+Offer counting(const Result<GroupTree>& tree) {
+  Offer offer = offer_of("control groups that count", tree, {});
+  if (offer.there) return offer;
+  const auto tool = scope_tool();
+  if (!tool)
+    return {
+        .what = offer.what, .there = false, .detail = offer.detail + "; " + tool.error().message};
+  return {
+      .what = offer.what, .there = true, .detail = "scopes of this user's systemd, by " + *tool};
 }
 
 Offer cpu_sets(const fs::path& root, const Result<GroupTree>& tree) {
@@ -44,7 +57,7 @@ std::vector<Offer> offers(const fs::path& root) {
           offer_of("CPU quotas", tree, {.cpu_quota = 1.0}),
           offer_of("memory limits", tree, {.memory_bytes = 1 << 30}),
           offer_of("IO weights", tree, {.io_weight = 100}),
-          offer_of("control groups that count", tree, {}),
+          counting(tree),
           {.what = "cold page cache",
            .there = may_drop,
            .detail = may_drop ? "dropped before a workload" : "dropping it needs root"}};

@@ -227,7 +227,7 @@ std::string GroupPlan::words() const {
   if (limits.memory_bytes)
     parts.push_back("memory " + human_bytes(static_cast<double>(*limits.memory_bytes)));
   if (limits.io_weight) parts.push_back(fmt::format("IO weight {}", *limits.io_weight));
-  const std::string what = parts.empty() ? "counts only" : join(parts, ", ");
+  const std::string what = parts.empty() ? "for accounting, without limits" : join(parts, ", ");
   return fmt::format("control group {}: {}", name, what);
 }
 

@@ -197,5 +197,31 @@ TEST_F(StageKernelTest, AnAccountingGroupCountsAProcessThatIsGone) {
   EXPECT_TRUE(journal.close());
 }
 
+TEST_F(StageKernelTest, WhatOutlivesARunLeavesItsAccountingGroup) {
+  Journal journal = Journal::open(state_.path(), false).value();
+  auto group = account_group(journal, {.root = "/", .label = "left", .busctl = "/bin/false"});
+  ASSERT_TRUE(group) << group.error().message;
+  Sleeper left;
+  ASSERT_TRUE(group->enter(left.pid()));
+  group->release_members();
+  EXPECT_TRUE(put_back(journal, 0, undo_options(false)));
+  EXPECT_FALSE(exists(group->target()));
+  EXPECT_TRUE(left.runs());
+  EXPECT_TRUE(journal.close());
+}
+
+// As podman makes them for a container below the run's group.
+TEST_F(StageKernelTest, PathsThatAToolHasCopiedToOtherHierarchiesGoToo) {
+  const fs::path devices = "/sys/fs/cgroup/devices";
+  if (!in_kernel(devices)) GTEST_SKIP() << "no control groups of v1";
+  const std::string group = abandoned();
+  const fs::path first(split(group, ':')[0]);
+  const fs::path hierarchy = fs::path("/sys/fs/cgroup") / *std::next(first.begin(), 4);
+  const fs::path copy = devices / first.lexically_relative(hierarchy);
+  ASSERT_TRUE(sys::make_directories(copy / "below"));
+  EXPECT_TRUE(undo_all(undo_options(false)).complete());
+  EXPECT_FALSE(fs::exists(copy)) << copy;
+}
+
 }  // namespace
 }  // namespace corral::collocate

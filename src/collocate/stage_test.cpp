@@ -470,10 +470,12 @@ TEST(AccountGroup, AScopeIsAskedForWhereNoGroupMayBeMade) {
   const collect::FakeRoot tools(
       {{"busctl", "#!/bin/sh\necho \"$@\" > " + (machine.state() / "said").string() + "\n"}});
   fs::permissions(tools.path() / "busctl", fs::perms::owner_all);
+  machine.root().write("proc/4711/cgroup", "0::/user.slice/app.slice/corral-run1.scope\n");
   Journal journal = Journal::open(machine.state()).value();
   auto group = account_group(journal, {.root = machine.root().path(),
                                        .label = "run1",
-                                       .busctl = (tools.path() / "busctl").string()});
+                                       .busctl = (tools.path() / "busctl").string(),
+                                       .patience = std::chrono::seconds(60)});
   ASSERT_TRUE(group) << group.error().message;
   EXPECT_TRUE(group->target().empty());
   ASSERT_TRUE(group->enter(4711));
@@ -497,6 +499,23 @@ TEST(AccountGroup, IsEnteredInEachHierarchy) {
       entered += content == "4711" ? 1 : 0;
   }
   EXPECT_EQ(entered, 4);  // memory, cpuacct, freezer, unified
+  group->release_members();
+  EXPECT_EQ(machine.groups().at("sys/fs/cgroup/memory/session/cgroup.procs"), "4711");
+  EXPECT_EQ(machine.groups().at("sys/fs/cgroup/unified/session/cgroup.procs"), "4711");
+}
+
+TEST(AccountGroup, OfARunInsideARunIsBelowThatOnes) {
+  const Machine machine(Layout::kV2);
+  const std::string outer = "sys/fs/cgroup/unified/session/corral-outer-00000000";
+  for (const char* file : {"cgroup.procs", "cgroup.controllers", "cgroup.subtree_control"})
+    machine.root().write(outer + "/" + file, "\n");
+  machine.root().write("proc/self/cgroup", "0::/session/corral-outer-00000000\n");
+  Journal journal = Journal::open(machine.state()).value();
+  const auto group = account_group(
+      journal, {.root = machine.root().path(), .label = "inner", .busctl = "/bin/false"});
+  ASSERT_TRUE(group) << group.error().message;
+  EXPECT_NE(group->target().find("corral-outer-00000000/corral-inner-"), std::string::npos)
+      << group->target();
 }
 
 }  // namespace

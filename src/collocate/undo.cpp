@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <iterator>
 
+#include "collocate/group_files.h"
 #include "collocate/group_undo.h"
 #include "collocate/nvidia/undo.h"
 #include "core/failpoint.h"
@@ -21,6 +22,8 @@ constexpr std::array kHostHandlers = {
     KindHandler{.kind = "cgroup", .put_back = put_back_group, .in_use = users_of_group},
     KindHandler{.kind = "subtree-control", .put_back = put_back_controllers},
 };
+
+constexpr Nanos kGrace = std::chrono::seconds(2);
 
 UndoLine line_of(const Standing& standing, UndoState state, std::string reason = {}) {
   return {.words = standing.change.words, .state = state, .reason = std::move(reason)};
@@ -38,6 +41,7 @@ class Replay {
     std::vector<Standing> entries;
     std::ranges::copy_if(journal_.standing(), std::back_inserter(entries),
                          [&](const Standing& standing) { return standing.entry >= first; });
+    if (options_.end_runs && !options_.dry_run) end_commands(commands(entries), kGrace);
     const std::string user = options_.end_runs ? "" : user_of(entries);
     for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
       if (is_void(*entry)) {
@@ -63,7 +67,19 @@ class Replay {
       if (handler == nullptr || handler->in_use == nullptr || is_void(entry)) continue;
       if (std::string user = handler->in_use(entry, options_); !user.empty()) return user;
     }
-    return {};
+    const std::vector<sys::ProcessIdentity> live = commands(entries);
+    if (live.empty()) return {};
+    return fmt::format("process {} of a run still runs", live.front().pid);
+  }
+
+  // Of the owner's runs; nobody cares for them once a restart has undone everything.
+  [[nodiscard]] std::vector<sys::ProcessIdentity> commands(
+      const std::vector<Standing>& entries) const {
+    const bool stands =
+        std::ranges::any_of(entries, [&](const Standing& entry) { return !is_void(entry); });
+    const JournalOwner& owner = journal_.content().owner;
+    if (!stands || owner.plan.empty() || !options_.commands_of) return {};
+    return options_.commands_of(owner);
   }
 
   void one(const Standing& standing) {

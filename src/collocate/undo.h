@@ -6,6 +6,7 @@
 // part, or has been put back already. Nothing here ends a run that still runs, but for `end_runs`.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "collocate/journal.h"
 #include "core/result.h"
+#include "sys/process.h"
 
 namespace corral::collocate {
 
@@ -24,6 +26,9 @@ struct UndoOptions {
   bool dry_run = false;     // says what would be put back
   bool end_runs = false;    // processes that are still in a group of ours, or use a device of ours,
                             // are ended; else the whole journal waits for them
+  // The commands of an owner's runs that still run: they count as users of all that its journal
+  // names. Empty: only who is in a group or on an instance counts.
+  std::function<std::vector<sys::ProcessIdentity>(const JournalOwner&)> commands_of{};
 };
 
 struct KindHandler {

@@ -265,12 +265,18 @@ std::vector<std::string> wrap(const Prepared& prepared, const std::vector<std::s
   return words;
 }
 
-std::vector<std::string> passed_in(const std::vector<std::string>& environment) {
+std::vector<std::string> passed_in(const std::vector<std::string>& environment,
+                                   const std::vector<std::string>& chosen) {
   std::vector<std::string> passed;
-  std::ranges::copy_if(environment, std::back_inserter(passed), [](const std::string& entry) {
-    return std::ranges::any_of(kPassed, [&](auto start) { return entry.starts_with(start); });
+  std::ranges::copy_if(environment, std::back_inserter(passed), [&](const std::string& entry) {
+    return std::ranges::any_of(kPassed, [&](auto start) { return entry.starts_with(start); }) ||
+           std::ranges::count(chosen, entry.substr(0, entry.find('='))) > 0;
   });
   return passed;
+}
+
+bool is_apart(const Prepared& prepared) {
+  return prepared.container != nullptr && !is_apptainer(*prepared.container);
 }
 
 std::string container_name(const fs::path& spool) { return "corral-" + spool.filename().string(); }

@@ -64,6 +64,8 @@ TEST(Container, OnlyVariablesThatMeanSomethingInsidePass) {
                        "CUDA_VISIBLE_DEVICES=GPU-1", "PYTHONPATH=/p"}),
             (std::vector<std::string>{"CORRAL_RUN_ID=1", "RANK=0", "CUDA_VISIBLE_DEVICES=GPU-1",
                                       "PYTHONPATH=/p"}));
+  EXPECT_EQ(passed_in({"TOKEN=x", "TOKENS=y", "RANK=0"}, {"TOKEN", "MISSING"}),
+            (std::vector<std::string>{"TOKEN=x", "RANK=0"}));
 }
 
 TEST(Container, WhatTheUserMountsIsMountedOnce) {

@@ -81,8 +81,10 @@ Result<std::vector<std::string>> entry_command(const Prepared& prepared,
 std::vector<std::string> environment_with(std::vector<std::string> environment,
                                           const std::vector<std::string>& added);
 // The entries of a command's environment that also mean something in a container, for
-// Inside::environment: Corral's, MLflow's, those of devices, ranks and threads. Others need env=.
-std::vector<std::string> passed_in(const std::vector<std::string>& environment);
+// Inside::environment: Corral's, MLflow's, those of devices, ranks and threads, and those whose
+// names are `chosen`. Others need env=.
+std::vector<std::string> passed_in(const std::vector<std::string>& environment,
+                                   const std::vector<std::string>& chosen = {});
 
 // What of this host a container must see so that the run is recorded, beside the command.
 struct Inside {
@@ -93,6 +95,7 @@ struct Inside {
   // "NAME=value", variables that the command needs. Only the names are on the command line (others
   // may read that): the tool is to be started with these in its own environment.
   std::vector<std::string> environment;
+  std::vector<std::string> chosen{};  // names of those that a person set for this run
   // GPUs by UUID; empty: those of CUDA_VISIBLE_DEVICES in `environment` that are UUIDs, else what
   // the spec's gpus= says.
   std::vector<std::string> devices;
@@ -103,6 +106,10 @@ struct Inside {
 // Without a container: the command after the prefix. In one, a .py file gets its interpreter.
 std::vector<std::string> wrap(const Prepared& prepared, const std::vector<std::string>& command,
                               const Inside& inside);
+
+// Whether the command is made by a tool's monitor or daemon (podman, docker), not by the process
+// that is started.
+bool is_apart(const Prepared& prepared);
 
 // "corral-<last part of the spool's path>": the run's id.
 std::string container_name(const fs::path& spool);

@@ -43,9 +43,10 @@ class HeaderReader {
     const auto field = field_of(name);
     if (!field) {
       const std::string near = nearest_column(name);
-      if (!near.empty())
-        say(i, "no column of a plan; its cells are kept and not read", "did you mean " + near + "?",
-            Severity::kWarning);
+      if (near.empty()) return;
+      header_.misspelt[static_cast<std::size_t>(*field_of(near))] = problems_.size();
+      say(i, "no column of a plan; its cells are kept and not read", "did you mean " + near + "?",
+          Severity::kWarning);
       return;
     }
     auto& cell = header_.cell_of[static_cast<std::size_t>(*field)];

@@ -95,6 +95,8 @@ std::string nearest_column(std::string_view name);
 struct Header {
   std::array<std::optional<std::size_t>, kFields> cell_of;
   std::size_t width = 0;  // columns up to the last one with a name
+  // Which problem says that a cell was probably meant to be this field.
+  std::array<std::optional<std::size_t>, kFields> misspelt;
   [[nodiscard]] std::optional<std::size_t> at(Field field) const {
     return cell_of[static_cast<std::size_t>(field)];
   }

@@ -23,9 +23,20 @@ int line_of(std::string_view text, std::size_t offset) {
   return 1 + static_cast<int>(std::ranges::count(text.substr(0, offset), '\n'));
 }
 
+// A column that has to be there and that a misspelt one was meant to be: that is the error.
+bool blame_spelling(const Header& header, Field field, ProblemList& problems) {
+  const auto misspelt = header.misspelt[static_cast<std::size_t>(field)];
+  if (!misspelt) return false;
+  Problem& problem = problems.all()[*misspelt];
+  problem.severity = Severity::kError;
+  problem.reason = fmt::format("no column of a plan, and the header has no {}", name_of(field));
+  return true;
+}
+
 void check_header(const CsvPlan& plan, ProblemList& problems) {
   const int line = plan.table.records.front().line;
   const auto has = [&](Field field) { return plan.header.at(field).has_value(); };
+  const auto meant = [&](Field field) { return blame_spelling(plan.header, field, problems); };
   const auto& cells = plan.header.cell_of;
   const auto known = std::ranges::count_if(cells, [](const auto& c) { return c.has_value(); });
   if (known < 2) {
@@ -35,10 +46,10 @@ void check_header(const CsvPlan& plan, ProblemList& problems) {
     return;
   }
   for (const Field field : {Field::kExperiment, Field::kWorkload}) {
-    if (!has(field))
+    if (!has(field) && !meant(field))
       problems.add(at_line(line, fmt::format("the header has no column {}", name_of(field))));
   }
-  if (!has(Field::kModel) && !has(Field::kFile))
+  if (!has(Field::kModel) && !has(Field::kFile) && !meant(Field::kFile) && !meant(Field::kModel))
     problems.add(at_line(line, "the header has no column Model and no File",
                          "one of them names the script"));
 }
@@ -151,6 +162,9 @@ Plan parse_csv_plan(std::string_view text, const fs::path& directory, const Know
   if (!check_text(text, problems)) return {{}, problems.take()};
   const CsvPlan csv = read_csv_plan(text, problems);
   RowReader reader(directory, known, problems);
+  reader.without({.experiment = !csv.header.at(Field::kExperiment),
+                  .workload = !csv.header.at(Field::kWorkload),
+                  .script = !csv.header.at(Field::kModel) && !csv.header.at(Field::kFile)});
   return finish_plan(csv.raws, false, reader, known, problems);
 }
 

@@ -93,7 +93,7 @@ Plan finish_plan(const std::vector<RawRow>& raws, bool sweep, RowReader& reader,
     plan.rows.back().key = keys[i];
   }
   give_letters(plan.rows, raws);
-  check_rows(plan.rows, raws, known, problems);
+  if (reader.has_groups()) check_rows(plan.rows, raws, known, problems);
   plan.problems = problems.take();
   return plan;
 }

@@ -32,6 +32,8 @@ struct Known {
   std::function<std::string(std::string_view text)> environment_problem;
   // Of an absolute path; a directory exists, too.
   std::function<bool(const fs::path& path)> exists;
+  // Whether the path is a file that may be executed.
+  std::function<bool(const fs::path& path)> executable;
   // Names in a directory, for "did you mean".
   std::function<std::vector<std::string>(const fs::path& directory)> names_in;
   std::string path;                                 // $PATH: where a program without a / is

@@ -93,6 +93,8 @@ struct Problem {
 };
 // "plan.csv:7:12: Collocation '3g.21gb': no such profile; did you mean 3g.20gb?"
 std::string to_line(const Problem& problem, const std::string& file);
+// The same, with "warning: " before a warning: as people are told.
+std::string to_message(const Problem& problem, const std::string& file);
 
 struct Plan {
   std::vector<Row> rows;          // in the order of the file; a sweep is expanded

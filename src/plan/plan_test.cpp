@@ -147,6 +147,12 @@ TEST(PlanHeaders, WhatIsNone) {
       complaints(read("Workload,Params\n")),
       (Words{"p: the file has no rows", "p:1: the header has no column Experiment",
              "p:1: the header has no column Model and no File; one of them names the script"}));
+  EXPECT_EQ(complaints(read("Experiment,Worklod,File,Devices\n1,1,a.py,0\n1,2,a.py,0\n")),
+            Words{"p:1:12: header 'Worklod': no column of a plan, and the header has no Workload; "
+                  "did you mean Workload?"})
+      << "and nothing of each row";
+  EXPECT_EQ(complaints(read("Experiment,Workload,Params\n1,1,a\n1,2,b\n")),
+            Words{"p:1: the header has no column Model and no File; one of them names the script"});
   EXPECT_TRUE(has(complaints(read("Experiment,Workload,File,Workload\n1,1,a.py,2\n")),
                   "p:1:26: header 'Workload': this column is there twice"));
   EXPECT_FALSE(read("\xff\xfe"
@@ -241,6 +247,13 @@ TEST(PlanCells, ParamsAsAShellWouldSplitThem) {
   EXPECT_EQ(param(row, "dry"), "true");
 }
 
+TEST(PlanProblems, WarningsAreMarkedForPeople) {
+  const Plan plan = read("Experiment,Workload,File,Parms\n,1,a.py,x\n");
+  ASSERT_EQ(plan.problems.size(), 2u);
+  EXPECT_TRUE(to_message(plan.problems[0], "p").starts_with("warning: p:1:26: header 'Parms'"));
+  EXPECT_TRUE(to_message(plan.problems[1], "p").starts_with("p:2:1: Experiment: is empty"));
+}
+
 // ---- what the caller knows
 Known known_machine() {
   Known known;
@@ -286,6 +299,31 @@ TEST(PlanKnown, WhatThisMachineHasNot) {
       Words{"p:2:14: Devices '2': this machine has no device 2; there are 0 (A100), 1 (A100)"});
   EXPECT_EQ(complaints_here("File,Cpus", "train.py,0-7"),
             Words{"p:2:14: Cpus '0-7': this machine has no CPU 7; there are 0 to 3"});
+}
+
+TEST(PlanKnown, WhatMayNotBeExecuted) {
+  Known known = known_machine();
+  known.exists = [](const fs::path& path) {
+    return path == "/plans/train.py" || path == "/plans/run.sh" || path == "/plans/tool" ||
+           path == "/plans/sh" || path == "/plans/sh/." || path == "/plans/data.d" ||
+           path == "/plans/data.d/." || path == "/bin/sh" || path == "/usr/bin/sh";
+  };
+  known.executable = [](const fs::path& path) { return path == "/bin/sh"; };
+  EXPECT_EQ(complaints_here("File", "train.py", known), Words{});
+  EXPECT_EQ(complaints_here("File", "run.sh --fast", known),
+            Words{"p:2:5: File 'run.sh --fast': is a file that may not be executed; chmod +x "
+                  "run.sh, or an interpreter before it: sh run.sh"});
+  EXPECT_EQ(complaints_here("Model", "tool", known),
+            Words{"p:2:5: Model 'tool': is a file that may not be executed; chmod +x tool, or an "
+                  "interpreter before it: INTERPRETER tool"});
+  EXPECT_EQ(complaints_here("File", "data.d", known),
+            Words{"p:2:5: File 'data.d': is a folder without an MLproject file; name a script or a "
+                  "program in it"});
+  EXPECT_EQ(complaints_here("File", "sh train.py", known), Words{})
+      << "the program, not the folder";
+  EXPECT_EQ(complaints_here("File,Environment", "run.sh,podman=image", known).size(), 1u);
+  known.executable = {};
+  EXPECT_EQ(complaints_here("File", "run.sh", known), Words{});
 }
 
 TEST(PlanKnown, WithoutAGpuDevicesAreAWarning) {

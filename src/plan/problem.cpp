@@ -15,4 +15,8 @@ std::string to_line(const Problem& problem, const std::string& file) {
   return where + ": " + what + problem.reason + advice;
 }
 
+std::string to_message(const Problem& problem, const std::string& file) {
+  return (problem.severity == Severity::kWarning ? "warning: " : "") + to_line(problem, file);
+}
+
 }  // namespace corral::plan

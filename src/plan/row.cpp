@@ -107,8 +107,9 @@ void RowReader::read_names(const RawRow& raw, Row& row) {
   row.name = raw[Field::kName];
   row.status = raw[Field::kStatus];
   row.run = raw[Field::kRun];
-  for (const Field field : {Field::kExperiment, Field::kWorkload}) {
-    if (raw[field].empty())
+  for (const auto& [field, missing] : {std::pair{Field::kExperiment, missing_.experiment},
+                                       {Field::kWorkload, missing_.workload}}) {
+    if (raw[field].empty() && !missing)
       problems_.add(raw, field, {"is empty", "rows of one experiment and workload start together"});
   }
   for (const Field field : {Field::kExperiment, Field::kWorkload, Field::kName}) {
@@ -136,6 +137,7 @@ void RowReader::read_command(const RawRow& raw, Row& row) {
     problems_.add(raw, Field::kFile, {"Model names a script already", "empty one of them"});
   const std::string script(raw[field]);
   if (script.empty() || script == "-") {
+    if (missing_.script) return;
     problems_.add(raw, field, {"names no script", "Model or File: a script, program or project"});
     return;
   }
@@ -158,20 +160,41 @@ void RowReader::read_command(const RawRow& raw, Row& row) {
 
 void RowReader::check_program(const RawRow& raw, Field field, const Row& row) {
   const std::string& word = row.command.front();
-  if (!known_.exists || in_container(row.environment) || exists(word)) return;
+  if (!known_.exists || in_container(row.environment) || exists(word + "/MLproject")) return;
   const bool path = word.find('/') != std::string::npos || fs::path(word).has_extension();
+  // A program of PATH may be called as a folder here is.
+  if (exists(word) && (path || !exists(word + "/."))) return check_executable(raw, field, word);
   if (!path) {
     const bool local = row.environment.empty() || row.environment == "-" ||
                        row.environment == "local" || row.environment == "none";
     if (!local || known_.path.empty()) return;
     for (const std::string_view directory : split(known_.path, ':')) {
-      if (!directory.empty() && exists(fmt::format("{}/{}", directory, word))) return;
+      const std::string program = fmt::format("{}/{}", directory, word);
+      if (!directory.empty() && exists(program) && executable(program)) return;
     }
   }
   problems_.add_once(raw, field,
                      {path ? "there is no such file, seen from the plan's folder"
                            : "neither a file in the plan's folder nor a program in PATH",
                       nearest_file(word)});
+}
+
+// A .py file is its interpreter's to read.
+void RowReader::check_executable(const RawRow& raw, Field field, const std::string& word) {
+  if (word.ends_with(".py") || executable(word)) return;
+  if (exists(word + "/.")) {
+    problems_.add_once(
+        raw, field, {"is a folder without an MLproject file", "name a script or a program in it"});
+    return;
+  }
+  problems_.add_once(raw, field,
+                     {"is a file that may not be executed",
+                      fmt::format("chmod +x {}, or an interpreter before it: {} {}", word,
+                                  word.ends_with(".sh") ? "sh" : "INTERPRETER", word)});
+}
+
+bool RowReader::executable(const std::string& name) const {
+  return !known_.executable || known_.executable(directory_ / name);
 }
 
 bool RowReader::exists(const std::string& name) {

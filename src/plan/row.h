@@ -67,10 +67,21 @@ class ProblemList {
   std::map<std::string, Repeated> repeated_;
 };
 
+// What the whole file has no column for, as was said already.
+struct MissingColumns {
+  bool experiment = false;
+  bool workload = false;
+  bool script = false;
+};
+
 class RowReader {
  public:
   RowReader(fs::path directory, const Known& known, ProblemList& problems)
       : directory_(std::move(directory)), known_(known), problems_(problems) {}
+  // Nothing is said of these in each row.
+  void without(MissingColumns missing) { missing_ = missing; }
+  // Which rows go together is known.
+  [[nodiscard]] bool has_groups() const { return !missing_.experiment && !missing_.workload; }
   // Without key and letter, which depend on other rows.
   Row read(const RawRow& raw);
 
@@ -88,11 +99,14 @@ class RowReader {
   }
   // Seen from the plan's folder.
   bool exists(const std::string& name);
+  [[nodiscard]] bool executable(const std::string& name) const;
+  void check_executable(const RawRow& raw, Field field, const std::string& word);
   [[nodiscard]] std::string nearest_file(const std::string& word) const;
 
   fs::path directory_;
   const Known& known_;
   ProblemList& problems_;
+  MissingColumns missing_;
   // What was asked already.
   std::map<std::string, std::string, std::less<>> listeners_, environments_;
   std::map<std::string, bool> exists_;

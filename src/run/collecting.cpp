@@ -33,10 +33,12 @@ Result<> Recording::open_lanes(pid_t child, collect::PerfCounters perf) {
   lanes_ = TRY(collect::Lanes::open(std::move(sampling)));
   told_unavailable_.resize(lanes_->all().size());
   feed_.emplace(lanes_->all(), series_ids_);
+  if (options_.gate.reports >= 0) feed_->show(progress_);
   return {};
 }
 
 void Recording::open_sources() {
+  if (options_.gate.reports >= 0) point_feed_.show(progress_);
   if (!options_.sources.otlp.empty())
     otlp_ = std::make_unique<OtlpSources>(options_.sources.otlp, points_);
   if (options_.sources.empty()) return;
@@ -109,9 +111,13 @@ void Recording::report_lanes() {
     told_unavailable_[i] = true;
     for (const auto& [source, reason] : lanes[i]->unavailable())
       facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = reason});
-    for (const auto& [key, value] : lanes[i]->descriptions())
+    for (const auto& [key, value] : lanes[i]->descriptions()) {
+      constexpr std::string_view kUuid = ".uuid";
+      if (key.ends_with(kUuid))
+        progress_.name_gpu(std::string_view(key).substr(0, key.size() - kUuid.size()), value);
       facts.push_back(
           {.kind = codec::FactKind::kInfo, .key = "device." + key, .value = Json(value).dump()});
+    }
   }
   for (const auto& [source, text, missing] : lanes_->take_problems()) {
     notices_.warn(fmt::format("listener {}: {}", source, text));
@@ -122,12 +128,31 @@ void Recording::report_lanes() {
   if (!facts.empty()) journal_.facts(std::move(facts));
 }
 
+// An event of each series; a person is told of each metric.
+void Recording::report_strays() {
+  for (const auto& [text, new_metric] : feed_->strays().take_new()) {
+    if (new_metric) notices_.warn(text);
+    journal_.event(text, {});
+  }
+}
+
+Progress Recording::progress() {
+  if (tracking_ != nullptr) {
+    // The newest last: its step is the run's.
+    std::vector<std::pair<std::string, mlflow::MetricPoint>> metrics = tracking_->newest_metrics();
+    std::ranges::sort(metrics, {}, [](const auto& m) { return m.second.time_ms; });
+    for (const auto& [name, point] : metrics) progress_.point(name, point.step, point.value);
+  }
+  return progress_.now();
+}
+
 void Recording::sample_duties() {
   if (lanes_ != nullptr) {
     lanes_->set_workload_sampling(workload_lock_.hold());
     lanes_->set_bytes_written(journal_.bytes_written());
     report_lanes();
     feed_->flush(journal_);
+    report_strays();
   }
   report_stalls();
   report_losses();
@@ -195,6 +220,7 @@ void Recording::note_cost(BootTime end) {
   const CollectingCost cost =
       measure_cost(*lanes_, end - directory_.manifest().started, journal_.bytes_written());
   journal_.facts(facts_of(cost));
+  if (auto outside = feed_->strays().facts(); !outside.empty()) journal_.facts(std::move(outside));
   if (cost.wall >= kCostSaidFrom) summary_ = summary_of(cost);
 }
 

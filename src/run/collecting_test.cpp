@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -57,13 +59,19 @@ class ManualTicker final : public collect::Ticker {
 };
 
 struct Fed {
-  Fed() {
-    collect::SamplerOptions options{.listeners = {"proc"},
+  explicit Fed(std::vector<const collect::ListenerEntry*> entries = {
+                   collect::find_listener("proc")}) {
+    collect::SamplerOptions options{.entries = std::move(entries),
                                     .root = fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/root_vm"};
     options.ticker = std::make_unique<ManualTicker>(ticks);
     samplers.push_back(collect::Sampler::open(std::move(options)).value());
     sampler = samplers[0].get();
     feed.emplace(samplers, ids);
+  }
+  // The first sample is taken without a tick.
+  void wait_until_sampled() {
+    std::unique_lock lock(ticks.mutex);
+    ticks.changed.wait(lock, [&] { return ticks.waiting > 0; });
   }
   // After each tick the sampler waits for the next: its rows are in the ring then.
   void tick() {
@@ -205,7 +213,6 @@ TEST(MetricsFeed, ALaneThatIsOpenedLateDeclaresItsSeriesThenWithIdsOfItsOwn) {
   EXPECT_EQ(sources, (std::set<std::string>{"", "late"}));
 }
 
-// ---- points of foreign sources
 struct Points {
   // "name/source@step" -> values in order; of all groups of all frames.
   static std::map<std::string, std::vector<double>> of(const std::vector<codec::Frame>& frames) {
@@ -226,6 +233,120 @@ struct Points {
   }
 };
 
+// A driver that samples by itself: three points in each slow tick.
+std::unique_ptr<collect::Listener> open_ring(const collect::ListenerContext&,
+                                             collect::SeriesTable& table) {
+  class Ring final : public collect::Listener {
+   public:
+    explicit Ring(collect::Column column) : column_(column) {}
+    void sample_fast(collect::Row&) override {}
+    void sample_slow(collect::Row& row) override {
+      for (int i = 0; i < 3; ++i, ++next_) row.add(column_, at(next_), next_ * 100);
+    }
+
+   private:
+    collect::Column column_;
+    int next_ = 1;
+  };
+  return std::make_unique<Ring>(
+      table.add_to(collect::kTimedGroup, "host.gpu.power.samples", "gpu0"));
+}
+
+TEST(MetricsFeed, PointsWithTimesOfTheirOwnKeepThem) {
+  constexpr collect::ListenerEntry kRing{"ring", "A driver.", metric::Owner::kWorkload, open_ring};
+  Fed fed({&kRing});
+  ASSERT_TRUE(fed.sampler->start());
+  fed.wait_until_sampled();
+  fed.feed->flush(fed.journal);
+  fed.sampler->stop();  // one more sample
+  fed.feed->flush(fed.journal);
+  const auto frames = fed.frames();
+  EXPECT_EQ(Points::of(frames).at("host.gpu.power.samples/gpu0"),
+            (std::vector<double>{100, 200, 300, 400, 500, 600}));
+  const auto series = declared(frames);
+  std::vector<BootTime> times;
+  for (const codec::Frame& frame : frames) {
+    if (frame.header.kind != codec::FrameKind::kSamples) continue;
+    const auto body = codec::decode_samples(frame).value();
+    for (const auto& group : body.groups) {
+      if (series.at(group.columns.front().series).name == "host.gpu.power.samples")
+        times.insert(times.end(), group.times.begin(), group.times.end());
+    }
+  }
+  EXPECT_EQ(times, (std::vector<BootTime>{at(1), at(2), at(3), at(4), at(5), at(6)}));
+}
+
+// ---- values that cannot be
+
+std::atomic<double> shown_by_a{21};
+
+// Sensor a shows what it is told, b lies, and a third does not.
+std::unique_ptr<collect::Listener> open_liar(const collect::ListenerContext&,
+                                             collect::SeriesTable& table) {
+  class Liar final : public collect::Listener {
+   public:
+    explicit Liar(collect::SeriesTable& table)
+        : a_(table.add_to(collect::kFastGroup, "host.temperature", "a")),
+          b_(table.add_to(collect::kFastGroup, "host.temperature", "b")),
+          share_(table.add("host.gpu.sm.active", "gpu0")) {}
+    void sample_fast(collect::Row& row) override {
+      row.set(a_, shown_by_a.load());
+      row.set(b_, -274.0);
+      row.set(share_, 1.0);
+    }
+
+   private:
+    collect::Column a_, b_, share_;
+  };
+  return std::make_unique<Liar>(table);
+}
+
+TEST(MetricsFeed, AValueThatCannotBeIsStoredAsReadAndToldOnce) {
+  constexpr collect::ListenerEntry kLiar{"liar", "A bad sensor.", metric::Owner::kRun, open_liar};
+  Fed fed({&kLiar});
+  const auto told = [&] {
+    std::vector<std::string> all;
+    fed.feed->flush(fed.journal);
+    for (const auto& [text, new_metric] : fed.feed->strays().take_new())
+      all.push_back((new_metric ? "! " : "") + text);
+    return all;
+  };
+  ASSERT_TRUE(fed.sampler->start());
+  fed.wait_until_sampled();
+  shown_by_a = 1000;
+  fed.tick();
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(told(), (Texts{"! host.temperature of b is -274, outside -40 to 150 Cel: such values "
+                           "are stored as read",
+                           "host.temperature of a is 1000, outside -40 to 150 Cel: such values are "
+                           "stored as read"}));
+  shown_by_a = 2000;
+  fed.tick();
+  fed.sampler->stop();  // one more sample
+  EXPECT_EQ(told(), Texts{});
+  std::map<std::string, std::string> facts;
+  for (const codec::Fact& fact : fed.feed->strays().facts()) facts[fact.key] = fact.value;
+  EXPECT_EQ(facts.size(), 2u);
+  EXPECT_EQ(facts.at("outside.host.temperature of a"),
+            R"("3 values outside -40 to 150 Cel, stored as read: 1000 to 2000")");
+  EXPECT_EQ(Points::of(fed.frames()).at("host.temperature/a"),
+            (std::vector<double>{21, 1000, 2000, 2000}));
+}
+
+TEST(Strays, ASeriesWithoutNumbersCountsAndTheListEnds) {
+  const metric::Metric& heat = *metric::find_metric("host.temperature");
+  std::vector<collect::SeriesInfo> all(Strays::kMost + 1, {.metric = &heat, .source = "s"});
+  Strays strays;
+  for (const auto& series : all) strays.add(series, std::nan(""));
+  strays.add(all[0], 500);
+  EXPECT_EQ(strays.take_new().size(), Strays::kMost);
+  const auto facts = strays.facts();
+  ASSERT_EQ(facts.size(), Strays::kMost + 1);
+  EXPECT_TRUE(facts[0].value.ends_with("500 to 500\"")) << facts[0].value;
+  EXPECT_EQ(facts.back().key, "outside.others");
+}
+
+// ---- points of foreign sources
 TEST(PointFeed, WritesEveryPointWithItsSeriesTimeAndStep) {
   using collect::foreign::PointQueue;
   Fed fed;

@@ -43,7 +43,7 @@ std::string nearest_script(const fs::path& script) {
 }
 
 Result<Command> python_command(const Options& options, const std::string& path) {
-  const fs::path script = options.command[0];
+  const fs::path script = options.directory / options.command[0];
   std::error_code error;
   if (fs::is_directory(script, error))
     return fail(Code::kPermission, script.string() + ": is a directory, not a script");
@@ -63,7 +63,9 @@ Result<Command> python_command(const Options& options, const std::string& path) 
     return fail(python.error().code, python.error().message + "; it is to run " + script.string() +
                                          ": install Python 3 or name one with CORRAL_PYTHON");
   }
-  Command command{.argv = {python->string()}, .interpreter = python->string()};
+  // Executed from there.
+  const fs::path program = options.directory.empty() ? *python : fs::absolute(*python, error);
+  Command command{.argv = {program.string()}, .interpreter = program.string()};
   command.argv.insert(command.argv.end(), options.command.begin(), options.command.end());
   return command;
 }
@@ -104,6 +106,17 @@ Result<Command> resolve_command(const Options& options, const std::string& path)
   Command command{.argv = options.command, .interpreter = {}};
   command.argv[0] = found->string();
   return command;
+}
+
+std::string interpreter_advice(const Options& options, std::string_view tail) {
+  const bool chosen = !options.python.empty() || !options.environment.empty() ||
+                      !variable("CORRAL_PYTHON", "").empty();
+  if (chosen || options.command.empty() || tail.find("ModuleNotFoundError:") == tail.npos)
+    return {};
+  const auto command = resolve_command(options);
+  if (!command || command->interpreter.empty()) return {};
+  return fmt::format("{} ran with {}; CORRAL_PYTHON=/path/to/python chooses another",
+                     options.command[0], command->interpreter);
 }
 
 std::vector<std::string> child_environment(const ChildEnvironment& run,

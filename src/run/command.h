@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,10 @@ inline constexpr int kNotFound = 127;
 // right spelling where there is one.
 // `path` is searched; empty: this process's PATH.
 Result<Command> resolve_command(const Options& options, const std::string& path = "");
+
+// What a person is told when a script's output ended so: that the interpreter was chosen for them.
+// Empty: nothing.
+std::string interpreter_advice(const Options& options, std::string_view tail);
 
 // The child's environment: this one's, with the variables of the run.
 struct ChildEnvironment {

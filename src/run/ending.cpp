@@ -17,6 +17,9 @@ constexpr Nanos kUploadPatience{std::chrono::seconds(15)};
 // Of the end of the output, where a reason for a failure is looked for.
 constexpr std::size_t kTailBytes = 8u << 10;
 constexpr std::size_t kTailLines = 5;
+// By the Python package's helpers, when they end a training early; one line, what ended it.
+constexpr const char* kLimitFile = "limit";
+constexpr std::size_t kLimitBytes = 4u << 10;
 // A shell's status for what it cannot know.
 constexpr int kNobodyKnows = 125;
 
@@ -65,9 +68,13 @@ int Supervision::end() {
     recording_->finish(end, [&] { profile(end.time); });
   }
   gate_.ended(how, last);
+  accounting_.end();
   if (recording_ == nullptr) return code;
   finish_output();
   if (terminal_ != nullptr) terminal_->leave();
+  const std::string advice =
+      code != 0 && !adopted_ ? interpreter_advice(options_, tail) : std::string();
+  if (!advice.empty()) notices_.say(advice);
   wait_uploaded();
   return code;
 }
@@ -92,9 +99,12 @@ Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) con
     ending.asked = Asked::kStop;
     ending.stop_reason = *end_rule_;
   }
-  ending.group_oom_kills = oom_kills_of(options_.placement.groups) - group_oom_kills_;
+  ending.group_oom_kills = oom_kills_of(groups_) - group_oom_kills_;
   ending.host_oom_kills = host_oom_kills() - host_oom_kills_;
   ending.tail = std::move(tail);
+  if (recording_ != nullptr)
+    ending.limit =
+        sys::read_file(recording_->directory().path() / kLimitFile, kLimitBytes).value_or("");
   return outcome_of(ending);
 }
 

@@ -10,6 +10,8 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
+#include "run/set_up/data_hash.h"
+#include "run/set_up/data_sets.h"
 #include "run/set_up/packages.h"
 #include "run/set_up/set_up.h"
 #include "sys/file.h"
@@ -94,13 +96,12 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
     facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
   for (const auto& [key, value] : options.tags)
     facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
-  std::error_code error;
   utsname kernel{};
   ::uname(&kernel);
   facts.push_back(info(
       "command", command_words(options.watched > 0 ? words_of(options.watched) : options.command)));
   facts.push_back(info("executable", to_utf8(command.argv[0])));
-  facts.push_back(info("directory", to_utf8(sys::fs::current_path(error).string())));
+  facts.push_back(info("directory", to_utf8(start_folder(options).string())));
   facts.push_back(info("user", user_name()));
   facts.push_back(
       info("kernel", fmt::format("{} {} {}", kernel.sysname, kernel.release, kernel.machine)));
@@ -113,9 +114,16 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   return facts;
 }
 
-std::vector<Fact> slow_facts(const Command& command) {
-  return set_up::facts(
-      {.interpreter = command.interpreter, .prepared = command.record, .command = command.argv});
+std::vector<Fact> slow_facts(const Options& options, const Command& command) {
+  return set_up::facts({.interpreter = command.interpreter,
+                        .prepared = command.record,
+                        .command = command.argv,
+                        .directory = options.directory});
+}
+
+std::vector<Fact> data_facts(const Options& options, const Command& command,
+                             const std::function<bool()>& stop) {
+  return set_up::data_hashes(set_up::data_options(command.argv), start_folder(options), stop);
 }
 
 }  // namespace corral::run

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 #include <atomic>
+#include <functional>
 #include <vector>
 
 #include "codec/frame.h"
@@ -18,6 +19,11 @@ std::vector<codec::Fact> quick_facts(const Options& options, const Command& comm
 // measurements differ. Other programs are asked at idle priority, each for at most ten seconds:
 // called on a thread of its own after the command has started. What cannot be had is an
 // "unavailable" fact with the reason.
-std::vector<codec::Fact> slow_facts(const Command& command);
+std::vector<codec::Fact> slow_facts(const Options& options, const Command& command);
+
+// Hashes of the data that the command was given by path (set_up/data_hash.h), as far as `stop`
+// leaves time for them.
+std::vector<codec::Fact> data_facts(const Options& options, const Command& command,
+                                    const std::function<bool()>& stop);
 
 }  // namespace corral::run

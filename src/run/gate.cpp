@@ -1,7 +1,9 @@
 #include "run/gate.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -99,6 +101,24 @@ void Gate::started(BootTime at) {
   Json line;
   line.set("started_ns", ns_of(at));
   report(line.dump());
+}
+
+bool Gate::progress(const Progress& progress) {
+  // The end must find room whatever the scheduler does.
+  int unread = 0;
+  if (!reports_ || ::ioctl(reports_.get(), SIOCOUTQ, &unread) != 0 || unread > 0) return false;
+  Json known;
+  if (!progress.phase.empty()) known.set("phase", progress.phase);
+  if (progress.step) known.set("step", *progress.step);
+  if (progress.loss) known.set("loss", *progress.loss);
+  if (progress.cores) known.set("cores", *progress.cores);
+  Json::Object gpus;
+  for (const auto& [device, busy] : progress.gpus) gpus.emplace_back(device, busy);
+  if (!gpus.empty()) known.set("gpus", std::move(gpus));
+  Json line;
+  line.set("progress", std::move(known));
+  report(line.dump());
+  return true;
 }
 
 void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail) {

@@ -12,7 +12,9 @@
 //               {"outcome": "finished", "reason": "…", "exit_code": 0, "tail": ["…"]}   or
 //             "exit_signal"; the last line, written once the command has ended and before data is
 //             uploaded; it may be the first ("not-started", "interrupted"). `tail`: the last lines
-//             of its output.
+//             of its output. In between, once a second at most:
+//               {"progress": {"phase": "epoch 3", "step": 1200, "loss": 0.31, "cores": 1.9,
+//                             "gpus": {"0": 0.97}}}   what is known; a loss of null is not finite
 //             And back, after the release:
 //               {"stop": "why"}         as SIGINT, with the outcome `stopped`
 //               {"tags": {"K": "V"}}    facts of the run that are known only now
@@ -23,15 +25,20 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/time.h"
 #include "run/outcome.h"
+#include "run/progress.h"
 #include "sys/fd.h"
 #include "sys/file.h"
 
 namespace corral::run {
+
+// The reason of a run whose scheduler was gone before the start: nobody's failure.
+inline constexpr std::string_view kSchedulerGone = "the scheduler is gone";
 
 struct GateOptions {
   int release = -1;  // -1: the command starts at once
@@ -63,6 +70,8 @@ class Gate {
 
   void ready();
   void started(BootTime at);
+  // False: it was left out, because the scheduler has not read what was said before.
+  bool progress(const Progress& progress);
   void ended(const Outcome& outcome, const std::vector<std::string>& tail = {});
 
  private:

@@ -32,8 +32,12 @@ Supervision::Supervision(const Options& options)
 int Supervision::run() {
   auto command = prepare();
   if (!command) return refuse(command.error());
+  begin_accounting();
   record(*command);
-  if (const int status = start(*command); status != 0) return status;
+  if (const int status = start(*command); status != 0) {
+    accounting_.discard();
+    return status;
+  }
   watch();
   leftovers();
   return end();
@@ -51,6 +55,13 @@ Result<Command> Supervision::prepare() {
   Command command = TRY(setting_.resolve(options_));
   profiling_.emplace(TRY(Profiling::prepare(options_)));
   return command;
+}
+
+// Of one's own, where no scheduler has decided and no container brings one.
+void Supervision::begin_accounting() {
+  groups_ = options_.placement.groups;
+  if (groups_.empty() && options_.watched == 0 && !setting_.is_apart())
+    accounting_.begin(options_.run_id->hex());
 }
 
 void Supervision::record(Command& command) {
@@ -101,13 +112,13 @@ Result<Setting::Start> Supervision::set_scene(const Command& command,
                                               std::vector<std::string> environment) {
   if (setting_.in_container() && recording_ == nullptr)
     return fail(Code::kUnavailable, "a container is only started for a run that is recorded");
-  std::error_code error;
   return setting_.start(
       command, {.spool = recording_ != nullptr ? recording_->directory().path() : sys::fs::path(),
                 .python_package = options_.python_path,
-                .working_directory = sys::fs::current_path(error),
+                .working_directory = start_folder(options_),
                 .cgroup_parent = group_words(options_.placement),
                 .environment = std::move(environment),
+                .chosen = options_.passed,
                 .devices = {},
                 .cpus = collocate::format_cpus(options_.placement.cpus),
                 .terminal = terminal_ != nullptr});
@@ -126,7 +137,7 @@ Result<sys::GatedChild> Supervision::spawn(const Command& command) {
   }
   return sys::GatedChild::spawn({.argv = std::move(start.argv),
                                  .environment = std::move(environment),
-                                 .directory = {},
+                                 .directory = options_.directory,
                                  .standard_input = slave >= 0 ? slave : STDIN_FILENO,
                                  .standard_output = slave >= 0 ? slave
                                                     : out      ? out.get()
@@ -147,14 +158,17 @@ Result<> Supervision::hold_terminal() {
 
 // Everything that looks at the run is opened; before its exec, where that can be.
 void Supervision::observe(pid_t process) {
-  group_oom_kills_ = oom_kills_of(options_.placement.groups);
   host_oom_kills_ = host_oom_kills();
-  if (recording_ == nullptr) return;
   const pid_t pid = options_.watched > 0 ? static_cast<pid_t>(options_.watched) : process;
   // Perf counts from an exec on: that of a process that runs already is over.
-  const bool runs = options_.watched > 0 || adopted_ || located_;
-  const auto watched =
-      recording_->watch(pid, runs ? collect::PerfCounters() : collect::PerfCounters::open(pid));
+  const bool runs = recording_ == nullptr || options_.watched > 0 || adopted_ || located_;
+  collect::PerfCounters perf = runs ? collect::PerfCounters() : collect::PerfCounters::open(pid);
+  // Listeners look for its group.
+  accounting_.settle();
+  if (groups_.empty()) groups_ = accounting_.groups();
+  group_oom_kills_ = oom_kills_of(groups_);
+  if (recording_ == nullptr) return;
+  const auto watched = recording_->watch(pid, std::move(perf));
   if (!watched) notices_.warn("no metrics are sampled: " + watched.error().message);
 }
 
@@ -165,8 +179,8 @@ int Supervision::wait_for_release() {
     const Gate::Word word = gate_.look(sys::boot_now());
     if (word == Gate::Word::kGo) return 0;
     if (word == Gate::Word::kGone) {
-      notices_.warn("the scheduler is gone: the command was not started");
-      return abandon({.kind = OutcomeKind::kNotStarted, .reason = "the scheduler is gone"},
+      notices_.warn(std::string(kSchedulerGone) + ": the command was not started");
+      return abandon({.kind = OutcomeKind::kNotStarted, .reason = std::string(kSchedulerGone)},
                      kGaveUp);
     }
     std::array<pollfd, 2> waiting{
@@ -184,13 +198,14 @@ int Supervision::start(const Command& command) {
   auto child = spawn(command);
   if (!child) return refuse(child.error());
   child_ = child->pid();
+  accounting_.enter(child_);
   Placement placement = options_.placement;
   // A container is made in its group; the tool that starts it stays outside.
-  if (setting_.in_container()) placement.groups.clear();
+  if (setting_.is_apart()) placement.groups.clear();
   if (const auto placed = place(child_, placement); !placed)
     return refuse({.code = Code::kUnavailable, .message = placed.error().message});
   if (const auto held = hold_terminal(); !held) return refuse(held.error());
-  const bool late = setting_.in_container() && !first_;
+  const bool late = setting_.is_apart() && !first_;
   if (!late) observe(first_.value_or(child_));
   if (const int status = wait_for_release(); status != 0) return status;
   const auto released = child->release();
@@ -204,13 +219,14 @@ void Supervision::started(const Command& command) {
   gate_.started(now);
   if (terminal_ != nullptr) terminal_->enter();
   if (options_.max_time) limit_ = now + *options_.max_time;
-  if (setting_.in_container() && !first_) {
+  if (setting_.is_apart() && !first_) {
     first_ = setting_.locate();
     located_ = first_.has_value();
     observe(first_.value_or(child_));
   }
   if (recording_ == nullptr) return;
   recording_->start(command);
+  recording_->note_unavailable("control group of the run", accounting_.reason());
   profiling_->begin(recording_->journal(), child_);
 }
 

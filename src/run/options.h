@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -30,6 +31,8 @@ enum class Mlflow {
 
 struct Options {
   std::vector<std::string> command;  // as typed: train.py with arguments, or any command
+  // Where the command starts, from where its words are seen; empty: here.
+  spool::fs::path directory;
   std::string python;  // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
   spool::Destination destination;
   std::string token;
@@ -47,6 +50,7 @@ struct Options {
   Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
   Leftovers leftovers = Leftovers::kLeave;
   Mlflow mlflow = Mlflow::kUnlessSet;
+  bool hash_data = false;  // the files behind options with "data" in their name
   bool capture = true;     // of training loops, by the Python package
   std::string max_epochs;  // of the Python package's helpers; a whole number; empty: no limit
   std::string max_steps;
@@ -60,12 +64,20 @@ struct Options {
   std::optional<RunId> run_id;  // nothing: one is made
   GateOptions gate;
   Placement placement;
-  bool pty = true;  // at a terminal the command gets one of its own
+  std::vector<std::string> passed;  // names of variables that a container's command gets, too
+  bool pty = true;                  // at a terminal the command gets one of its own
   bool quiet = false;
   std::int64_t spool_limit = limits::kSpoolBytes;
   spool::fs::path spool;        // empty: chosen (spool_roots)
   spool::fs::path program;      // this binary: starts the store's server
   spool::fs::path python_path;  // directory that holds the Python package; empty: none was found
 };
+
+// Absolute.
+inline spool::fs::path start_folder(const Options& options) {
+  std::error_code error;
+  const spool::fs::path here = spool::fs::current_path(error);
+  return options.directory.empty() ? here : (here / options.directory).lexically_normal();
+}
 
 }  // namespace corral::run

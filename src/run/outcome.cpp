@@ -134,6 +134,8 @@ Outcome classify(const Ending& e) {
   }
   if (!e.seen)
     return {.kind = OutcomeKind::kUnknown, .reason = "nobody could ask for its exit status"};
+  if (e.exit_code == 0 && !e.limit.empty())
+    return {.kind = OutcomeKind::kLimit, .reason = readable(e.limit) + " was reached"};
   if (e.exit_code == 0) return {.kind = OutcomeKind::kFinished};
   if (auto kernel = by_kernel(e)) return *kernel;
   if (auto told = by_tail(e.tail)) return *told;

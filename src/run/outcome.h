@@ -51,6 +51,7 @@ struct Ending {
   std::optional<std::int32_t> exit_signal{};
   Asked asked = Asked::kNo;
   std::string stop_reason{};          // of kStop
+  std::string limit{};                // option that the script ended by, as it says; empty: none
   std::uint64_t group_oom_kills = 0;  // of the run's cgroup, during the run
   std::uint64_t host_oom_kills = 0;   // of the whole machine, during the run
   std::string tail{};                 // the end of the command's output

@@ -52,6 +52,18 @@ TEST(Outcome, WhatCorralAskedForComesBeforeHowTheCommandTookIt) {
   EXPECT_EQ(stopped.exit_signal, SIGINT);
 }
 
+TEST(Outcome, AScriptThatEndsByALimitOfItsOwnAccord) {
+  const Outcome limited = outcome_of({.exit_code = 0, .limit = "--max-epochs 3\n"});
+  EXPECT_EQ(limited.kind, OutcomeKind::kLimit);
+  EXPECT_EQ(limited.reason, "--max-epochs 3 was reached");
+  EXPECT_EQ(limited.exit_code, 0);
+  // What came after it, or was asked for, counts more.
+  EXPECT_EQ(kind_of({.exit_code = 1, .limit = "--max-epochs 3"}), OutcomeKind::kFailed);
+  EXPECT_EQ(kind_of({.exit_code = 0, .asked = Asked::kStop, .limit = "--max-steps 1"}),
+            OutcomeKind::kStopped);
+  EXPECT_EQ(kind_of({.seen = false, .limit = "--max-steps 1"}), OutcomeKind::kUnknown);
+}
+
 TEST(Outcome, MemoryThatTheKernelTookBack) {
   EXPECT_EQ(kind_of({.exit_signal = SIGKILL, .group_oom_kills = 1}), OutcomeKind::kOutOfMemory);
   // A worker was killed; the command noticed and gave up.

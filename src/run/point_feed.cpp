@@ -110,9 +110,12 @@ void PointFeed::flush(spool::Journal& journal, bool workload) {
     const auto begin = drained.points.begin() +
                        static_cast<std::ptrdiff_t>(std::min(first, drained.points.size()));
     const auto count = std::min<std::ptrdiff_t>(drained.points.end() - begin, kPointsPerFrame);
+    const codec::SchemaBody fresh = std::exchange(schema, {});
+    const codec::SamplesBody points = samples({begin, begin + count});
+    if (watch_ != nullptr) watch_->samples(fresh, points);
     codec::Bundle bundle;
-    bundle.add(std::exchange(schema, {}));
-    bundle.add(samples({begin, begin + count}));
+    bundle.add(fresh);
+    bundle.add(points);
     journal.bundle(bundle);
   }
 }

@@ -16,6 +16,8 @@ class PointFeed {
  public:
   // Both outlive it.
   PointFeed(collect::foreign::PointQueue& queue, SeriesIds& ids) : queue_(queue), ids_(ids) {}
+  // Is shown what is written; outlives this.
+  void show(ProgressWatch& watch) { watch_ = &watch; }
   // Writes all points since the last call; nothing when there are none. Those of the workload's
   // series are left out unless this run is the one of its workload and host that records them.
   void flush(spool::Journal& journal, bool workload = true);
@@ -27,6 +29,7 @@ class PointFeed {
 
   collect::foreign::PointQueue& queue_;
   SeriesIds& ids_;
+  ProgressWatch* watch_ = nullptr;
   std::vector<std::uint32_t> id_of_;          // by the queue's number
   std::vector<metric::Owner> owner_of_;       // likewise
   std::vector<codec::SeriesDef> undeclared_;  // the workload's, until they are recorded here

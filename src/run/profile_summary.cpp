@@ -15,6 +15,7 @@ using Row = std::vector<std::string>;
 
 constexpr std::size_t kMostTop = 30;
 constexpr std::size_t kNameBytes = 500;
+constexpr double kMostAmount = 1e18;
 constexpr auto kKinds =
     std::to_array<std::string_view>({"kernel", "communication", "memory copy", "memory set"});
 
@@ -50,10 +51,12 @@ std::optional<std::size_t> column(const Row& header, std::string_view name) {
   return column(header, std::span(&name, 1));
 }
 
+// An amount: of time in any unit, or of calls.
 std::optional<double> number(std::string_view text) {
   std::string digits;
   std::ranges::copy_if(trim(text), std::back_inserter(digits), [](char c) { return c != ','; });
-  return parse_double(digits);
+  const auto value = parse_double(digits);
+  return value && *value >= 0 && *value <= kMostAmount ? value : std::nullopt;
 }
 
 // ms of one; nothing for a word that is no unit of time.

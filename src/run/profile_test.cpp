@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include "core/json.h"
+#include "core/profile_id.h"
 #include "run/profile_summary.h"
 #include "run/profiler.h"
+#include "spool/profile_request.h"
 #include "spool/spool_test_support.h"
 #include "sys/file.h"
+#include "upload/profile_wish.h"
 
 namespace corral::run {
 namespace {
@@ -126,6 +130,45 @@ TEST(Profiler, StandsInFrontOfTheCommand) {
   EXPECT_EQ(command("ncuattach")[1], "--mode=launch");
 }
 
+// ---- on demand
+
+TEST(ProfileOnDemand, OneRequestWaitsAtATime) {
+  const TestDirectory run;
+  spool::ProfileRequest one(run.path(), "torch-1");
+  EXPECT_EQ(one.ask(3).error().code, Code::kUnsupported) << "--no-capture";
+  fs::create_directory(run.path() / "profile");
+  ASSERT_TRUE(one.ask(3));
+  const spool::ProfileRequest other(run.path(), "torch-2");
+  EXPECT_EQ(other.ask(5).error().code, Code::kConflict);
+  const fs::path request = run.path() / "profile/request";
+  EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");
+  EXPECT_EQ(sys::list_directory(run.path() / "profile").size(), 1U);
+  EXPECT_TRUE(one.take_back());
+  EXPECT_FALSE(one.take_back()) << "somebody has taken it";
+  EXPECT_EQ(one.next().value(), std::nullopt);
+  std::ofstream answer(run.path() / "profile/torch-1.answer");
+  answer << "{\"state\":\"begun\"}\n{\"state\":" << std::flush;
+  EXPECT_EQ(one.next().value()->get_string("state"), "begun");
+  EXPECT_EQ(one.next().value(), std::nullopt) << "half a line";
+  answer << "\"done\"}\n" << std::flush;
+  EXPECT_EQ(one.next().value()->get_string("state"), "done");
+}
+
+TEST(ProfileOnDemand, OnlyAWishThatCanBeIsOne) {
+  const auto wish = [](const char* more) {
+    return upload::parse_profile_wish(
+        Json::parse(R"({"run":"00000000000000000000000000000001","tool":"torch",)" +
+                    std::string(more) + "}")
+            .value());
+  };
+  EXPECT_EQ(wish(R"("id":"torch-1.5Z","steps":3)")->steps, 3);
+  EXPECT_FALSE(wish(R"("id":"../x","steps":3)"));
+  EXPECT_FALSE(wish(R"("id":"","steps":3)"));
+  EXPECT_FALSE(wish(R"("id":"torch-1","steps":1001)"));
+  EXPECT_FALSE(wish(R"("id":"torch-1")"));
+  EXPECT_TRUE(is_profile_id(make_profile_id("torch", utc_time(1'763'710'530'123'999'999))));
+}
+
 // ---- tables
 
 std::string line_of(const DeviceTime& t) {
@@ -160,6 +203,10 @@ TEST(ProfileSummary, ReadsTablesOfNsysOldAndNew) {
                                 "80,800,4,200,[CUDA memcpy Host-to-Device]\n"
                                 "20,200,1,200,[CUDA memset]\n")),
       (Words{"[CUDA memcpy Host-to-Device]|memory copy|4|800", "[CUDA memset]|memory set|1|200"}));
+  EXPECT_EQ(lines_of(parse_nsys_table("Total Time (ns),Count,Name\n"
+                                      "nan,1,a\ninf,1,b\n-5,1,c\n5,1e300,d\n5,nan,e\n5,1,f\n")),
+            Words{"f|kernel|1|5"})
+      << "no amounts";
   EXPECT_TRUE(lines_of(parse_nsys_table("")).empty());
   EXPECT_FALSE(parse_nsys_table("something else\n"));
 }

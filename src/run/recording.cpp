@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/json.h"
@@ -21,12 +22,17 @@ namespace {
 constexpr Nanos kStorePause{
     std::chrono::milliseconds(100)};  // output is stored with this resolution in time
 constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};  // rows per frame: this much
-constexpr int kIdlePollMs = 100;
+constexpr int kIdlePollMs = 100;  // while output waits for its reader or to be stored
 // Of a session's series ids: what one supervisor may use, and how many of them have ids of their
 // own; one that comes later finds the same metrics at the same ids, or is refused.
 constexpr std::uint32_t kSeriesOfSupervisor = 1u << 15;
 constexpr std::uint32_t kSupervisors = limits::kSeriesPerSession / kSeriesOfSupervisor;
 constexpr int kBusyPollMs = 10;  // after a wake: a chatty command costs at most 100 wakes a second
+
+int milliseconds_until(BootTime time) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - sys::boot_now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -155,7 +161,8 @@ void Recording::start(const Command& command) {
   journal_.facts(quick_facts(options_, command));
   start_collecting();
   start_tracking();
-  describer_ = std::jthread([this, command] { describe(command); });
+  describer_ =
+      std::jthread([this, command](const std::stop_token& stop) { describe(command, stop); });
   start_threads();
 }
 
@@ -182,6 +189,11 @@ void Recording::start_threads() {
 
 void Recording::note_leftovers(std::size_t count) {
   journal_.event("processes outlived the command", {{"count", std::to_string(count)}});
+}
+
+void Recording::note_unavailable(const std::string& source, const std::string& reason) {
+  if (!reason.empty())
+    journal_.facts({{.kind = codec::FactKind::kUnavailable, .key = source, .value = reason}});
 }
 
 void Recording::note_tags(const std::vector<std::pair<std::string, std::string>>& tags) {
@@ -223,29 +235,40 @@ void Recording::report_losses() {
   }
 }
 
+// What the command has printed is passed on and shown, and stored when that is due. True: nothing
+// is left to do, and the kernel tells when it prints more.
+bool Recording::follow_output(BootTime& next_store) {
+  bool done = relay_.pass_on();
+  done = show_output() && done;
+  const BootTime now = sys::boot_now();
+  if (now < next_store) return false;
+  next_store = now + kStorePause;
+  done = relay_.store(journal_) && done;
+  relay_.tidy();
+  return done && relay_.wake_descriptor() >= 0;
+}
+
 void Recording::spool_loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-spooler");
   BootTime next_store = sys::boot_now();
   BootTime next_sample = next_store + kSamplePause;
   bool woken = false;
+  bool quiet = false;
   while (!stop.stop_requested()) {
     std::array<pollfd, 2> waiting{
         pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0},
         pollfd{.fd = woken ? -1 : relay_.wake_descriptor(), .events = POLLIN, .revents = 0}};
-    ::poll(waiting.data(), waiting.size(), woken ? kBusyPollMs : kIdlePollMs);
+    const int idle = quiet ? milliseconds_until(next_sample) : kIdlePollMs;
+    ::poll(waiting.data(), waiting.size(), woken ? kBusyPollMs : idle);
     woken = (waiting[1].revents & POLLIN) != 0;
     if (woken) relay_.consume_wakes();
-    relay_.pass_on();
-    show_output();
     const BootTime now = sys::boot_now();
-    if (now >= next_store) {
-      relay_.store(journal_);
-      relay_.tidy();
-      next_store = now + kStorePause;
-    }
-    if (now >= next_sample) {
+    const bool sample = now >= next_sample;
+    if (woken || sample || !quiet) quiet = follow_output(next_store);
+    if (sample) {
       source_duties();
       sample_duties();
+      delivery_.note_rows();
       next_sample = now + kSamplePause;
     }
   }
@@ -258,6 +281,7 @@ void Recording::stop_sampling() {
 void Recording::finish(const codec::RunEndBody& end, const std::function<void()>& before_end) {
   end_collecting();
   spooler_.request_stop();
+  describer_.request_stop();
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
   if (spooler_.joinable()) spooler_.join();

@@ -24,6 +24,7 @@
 #include "run/otlp/otlp_sources.h"
 #include "run/outcome.h"
 #include "run/point_feed.h"
+#include "run/progress_watch.h"
 #include "run/relay.h"
 #include "run/workload_lock.h"
 #include "spool/journal.h"
@@ -87,9 +88,12 @@ class Recording {
 
   // Processes that outlived the command and were left running.
   void note_leftovers(std::size_t count);
-  // Before finish().
+  // Before finish(). What is not there, and why; nothing is noted without a reason.
+  void note_unavailable(const std::string& source, const std::string& reason);
   void note_tags(const std::vector<std::pair<std::string, std::string>>& tags);
   void note_outcome(const Outcome& outcome);
+  // How the run goes; for its scheduler.
+  [[nodiscard]] Progress progress();
   // Where the run can be seen, once known.
   [[nodiscard]] std::string page() const {
     return page_.with([](const std::string& url) { return url; });
@@ -103,6 +107,7 @@ class Recording {
                                                  Result<Relay> relay);
   void start_tracking();
   void start_threads();
+  bool follow_output(BootTime& next_store);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
   void source_duties();
@@ -113,13 +118,14 @@ class Recording {
   void start_collecting();
   void start_sources();
   void report_stalls();
+  void report_strays();
   void report_problem(const collect::foreign::Problem& problem);
   // Of the run's output to who looks for values in it; true when all was shown.
   bool show_output();
   void end_collecting();
   void end_sources();
   void note_cost(BootTime end);
-  void describe(const Command& command);
+  void describe(const Command& command, const std::stop_token& stop);
   void upload_loop(const std::stop_token& stop);
   void announce(const std::string& server);
   void report_problems(upload::Uploader& uploader);
@@ -134,6 +140,7 @@ class Recording {
   Relay relay_;
   WorkloadLock workload_lock_;
   SeriesIds series_ids_;
+  ProgressWatch progress_;
   std::unique_ptr<collect::Lanes> lanes_;
   std::vector<bool> told_unavailable_;  // by lane
   std::optional<MetricsFeed> feed_;

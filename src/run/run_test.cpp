@@ -16,6 +16,7 @@
 #include "core/json.h"
 #include "run/command.h"
 #include "run/facts.h"
+#include "run/progress_watch.h"
 #include "run/stopper.h"
 #include "run/workload_lock.h"
 #include "spool/spool_test_support.h"
@@ -140,6 +141,23 @@ TEST_F(CommandTest, TheInterpreterIsTheOptionsElseTheVariablesElsePython3) {
   EXPECT_TRUE(holds(message, "nopython") && holds(message, "CORRAL_PYTHON") &&
               holds(message, "train.py"))
       << message;
+}
+
+TEST_F(CommandTest, WhoMissesAModuleIsToldWhichInterpreterItWas) {
+  ASSERT_TRUE(sys::replace_file("train.py", ""));
+  constexpr const char* kTail = "Traceback\nModuleNotFoundError: No module named 'torch'\n";
+  Options options;
+  options.command = {"train.py"};
+  const fs::path python = resolve({"train.py"})->interpreter;
+  EXPECT_EQ(
+      interpreter_advice(options, kTail),
+      "train.py ran with " + python.string() + "; CORRAL_PYTHON=/path/to/python chooses another");
+  EXPECT_EQ(interpreter_advice(options, "ValueError: 3\n"), "");
+  ::setenv("CORRAL_PYTHON", "mypython", 1);
+  EXPECT_EQ(interpreter_advice(options, kTail), "");
+  ::unsetenv("CORRAL_PYTHON");
+  options.environment = "venv=env";
+  EXPECT_EQ(interpreter_advice(options, kTail), "");
 }
 
 TEST_F(CommandTest, AMissingScriptNamesTheNearestOne) {
@@ -408,6 +426,100 @@ TEST(WorkloadLock, NeverTwoHoldersWhileProcessesComeAndGo) {
     ::waitpid(child, &status, 0);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
+}
+
+// ---- progress
+
+spool::Record record(spool::RecordBody body) {
+  return {.first = 1, .last = 1, .body = std::move(body)};
+}
+codec::SeriesDef series(std::uint32_t id, std::string name, std::string source = "") {
+  codec::SeriesDef def;
+  def.id = id;
+  def.name = std::move(name);
+  def.source = std::move(source);
+  return def;
+}
+spool::Record declared(std::uint32_t id, std::string name) {
+  return record(series(id, std::move(name)));
+}
+spool::Record logged(std::uint32_t id, std::int64_t step, double value) {
+  return record(spool::Point{.series = id, .time = {}, .step = step, .value = value});
+}
+spool::Record began(std::uint64_t id, std::string name, std::string type, std::string index = "") {
+  codec::PhaseRecord phase;
+  phase.id = id;
+  phase.begin = BootTime();
+  phase.name = std::move(name);
+  phase.type = std::move(type);
+  if (!index.empty()) phase.attributes = {{"index", std::move(index)}};
+  return record(std::move(phase));
+}
+spool::Record ended(std::uint64_t id) {
+  codec::PhaseRecord phase;
+  phase.id = id;
+  phase.end = BootTime();
+  return record(std::move(phase));
+}
+
+TEST(ProgressWatch, TheLossAndItsStepThenAnyStep) {
+  ProgressWatch watch;
+  const SessionId session = SessionId::random();
+  const auto show = [&](std::vector<spool::Record> records) {
+    watch.records(session, records);
+    return std::pair(watch.now().loss.value_or(-1), watch.now().step.value_or(-1));
+  };
+  EXPECT_EQ(show({declared(1, "speed"), logged(1, 4, 100)}), std::pair(-1.0, std::int64_t{4}));
+  EXPECT_EQ(show({declared(2, "val_loss"), logged(2, 1, 0.5)}), std::pair(0.5, std::int64_t{1}));
+  EXPECT_EQ(show({logged(1, 5, 100)}), std::pair(0.5, std::int64_t{1}));
+  EXPECT_EQ(show({declared(3, "loss"), logged(3, 5, 0.4), logged(2, 6, 0.9)}),
+            std::pair(0.4, std::int64_t{5}));
+  watch.records(SessionId::random(), std::vector{logged(3, 9, 7)});
+  EXPECT_EQ(watch.now().loss, 0.4) << "number 3 of another process";
+  watch.point("loss", 6, 0.3);
+  EXPECT_EQ(watch.now().loss, 0.3);
+}
+
+TEST(ProgressWatch, TheInnermostPhaseThatLasts) {
+  ProgressWatch watch;
+  const SessionId session = SessionId::random();
+  const auto show = [&](std::vector<spool::Record> records) {
+    watch.records(session, records);
+    return watch.now().phase;
+  };
+  EXPECT_EQ(show({began(1, "step", "step")}), "");
+  EXPECT_EQ(show({began(2, "fit", "fit")}), "fit");
+  EXPECT_EQ(show({began(3, "epoch", "fit/epoch", "3"), began(4, "step", "fit/epoch/step")}),
+            "epoch 3");
+  EXPECT_EQ(show({began(3, "epoch", "fit/epoch", "3")}), "epoch 3") << "sent again";
+  EXPECT_EQ(show({began(5, "evaluation", "fit/epoch/evaluation")}), "evaluation");
+  EXPECT_EQ(show({ended(5)}), "epoch 3");
+  EXPECT_EQ(show({ended(3)}), "fit");
+  EXPECT_EQ(show({ended(2)}), "fit") << "the last one, between two";
+}
+
+TEST(ProgressWatch, UseOfCpusAndGpus) {
+  ProgressWatch watch;
+  const codec::SchemaBody schema{.series = {series(1, "run.cpu.used"),
+                                            series(2, "host.gpu.busy", "gpu0"),
+                                            series(3, "host.gpu.busy", "gpu0.mig1")}};
+  const auto at = [](std::int64_t ms, double cpu, double gpu) {
+    return codec::SamplesBody{
+        .groups = {{.times = {boot_time(ms * 1'000'000)},
+                    .steps = {},
+                    .columns = {{.series = 1, .present = {}, .values = {cpu}},
+                                {.series = 2, .present = {}, .values = {gpu}},
+                                {.series = 3, .present = {}, .values = {1}}}}}};
+  };
+  watch.name_gpu("gpu0", "GPU-x");
+  watch.samples(schema, at(0, 10, 0.1));
+  EXPECT_FALSE(watch.now().cores.has_value());
+  watch.samples({}, at(500, 11, 0.2));
+  watch.samples({}, at(2000, 13, 0.3));
+  EXPECT_DOUBLE_EQ(watch.now().cores.value(), 1.5);
+  EXPECT_EQ(watch.now().gpus,
+            (std::vector<std::pair<std::string, double>>{{"0", 0.3}, {"GPU-x", 0.3}}));
+  EXPECT_FALSE(watch.now().step.has_value());
 }
 
 }  // namespace

@@ -57,7 +57,7 @@ Result<Command> Setting::resolve(const Options& options) const {
 
 Result<Setting::Start> Setting::start(const Command& command, environment::Inside inside) {
   if (in_container()) {
-    inside.environment = environment::passed_in(inside.environment);
+    inside.environment = environment::passed_in(inside.environment, inside.chosen);
     auto staged = environment::stage(prepared_, command.argv, inside);
     if (staged) {
       container_ = environment::container_name(inside.spool);

@@ -41,6 +41,8 @@ class Setting {
   // Takes the container away, whatever it does.
   void end() const;
   [[nodiscard]] bool in_container() const { return prepared_.in_container; }
+  // The command is another's child than the process that is started.
+  [[nodiscard]] bool is_apart() const { return environment::is_apart(prepared_); }
 
  private:
   environment::Prepared prepared_;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "run/accounting.h"
 #include "run/gate.h"
 #include "run/notices.h"
 #include "run/options.h"
@@ -45,6 +46,7 @@ class Supervision {
   void record(Command& command);
   int refuse(const Error& error);
   int abandon(const Outcome& outcome, int status);
+  void begin_accounting();
   std::vector<std::string> environment_of_command() const;
   Result<Setting::Start> set_scene(const Command& command, std::vector<std::string> environment);
   Result<sys::GatedChild> spawn(const Command& command);
@@ -61,6 +63,8 @@ class Supervision {
   int next_signal(std::optional<BootTime> deadline);
   bool heed_terminal(int signal);
   void look_at_gate();
+  [[nodiscard]] std::optional<BootTime> next_progress() const;
+  void tell_progress();
   void handle(int signal);
   void send(int signal);
   [[nodiscard]] std::vector<pid_t> left_over() const;
@@ -81,6 +85,7 @@ class Supervision {
   Stopper stopper_;
   Gate gate_;
   Setting setting_;
+  Accounting accounting_;
   std::unique_ptr<Terminal> terminal_;  // the command's own; nullptr: none
   std::vector<int> typed_;              // signals that keys stand for
   std::unique_ptr<Recording> recording_;
@@ -91,8 +96,11 @@ class Supervision {
   sys::Fd adopted_;             // pidfd of a command that another supervisor has started
   int status_ = 0;              // of wait(2)
   bool ended_ = false;          // the command itself
+  Progress told_;               // to the scheduler
+  BootTime tell_at_;
   std::optional<BootTime> limit_;
   std::optional<std::string> end_rule_;  // why the scheduler stopped it
+  std::vector<sys::fs::path> groups_;    // that the run is in, as far as they were made for it
   std::uint64_t group_oom_kills_ = 0;    // before the start
   std::uint64_t host_oom_kills_ = 0;
 };

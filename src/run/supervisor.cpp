@@ -22,7 +22,8 @@ Options options_of_adoption(const Options& options) {
 
 int supervise(const Options& options) {
   const bool adopt = !options.adopt.empty();
-  const Options own = adopt ? options_of_adoption(options) : options;
+  Options own = adopt ? options_of_adoption(options) : options;
+  if (!own.run_id) own.run_id = RunId::random();
   Supervision supervision(own);
   const int status = adopt ? supervision.adopt() : supervision.run();
   if (!supervision.left_thread_behind()) return status;

@@ -4,6 +4,7 @@
 
 #include "run/facts.h"
 #include "run/mlflow/takeover.h"
+#include "run/profile_wishes.h"
 #include "run/recording.h"
 #include "sys/clock.h"
 #include "upload/artifacts.h"
@@ -14,12 +15,14 @@
 namespace corral::run {
 namespace {
 
-constexpr Nanos kRound{std::chrono::milliseconds(250)};
+// The spooler asks for a round when it has spooled rows, twice a second; a pause that is longer
+// only follows when it stands still.
+constexpr Nanos kRound{std::chrono::seconds(1)};
 constexpr Nanos kFirstBackoff{std::chrono::milliseconds(250)};
 constexpr Nanos kLastBackoff{std::chrono::seconds(10)};
 constexpr Nanos kServerPatience{std::chrono::seconds(10)};
 constexpr Nanos kFinishPause{std::chrono::seconds(5)};
-constexpr Nanos kArtifactPause{std::chrono::milliseconds(250)};
+constexpr Nanos kArtifactPause{std::chrono::milliseconds(250)};  // between two tries
 constexpr int kFailedWaits =
     400;  // of 5 ms: how long an unreachable server is waited for at the end
 
@@ -37,9 +40,13 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
 
 // git and interpreters may take seconds on a busy machine: neither uploads nor calls of the command
 // that need the server wait for them.
-void Recording::describe(const Command& command) {
+void Recording::describe(const Command& command, const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-facts");
-  journal_.facts(slow_facts(command));
+  journal_.facts(slow_facts(options_, command));
+  if (options_.hash_data) {
+    auto hashes = data_facts(options_, command, [&] { return stop.stop_requested(); });
+    if (!hashes.empty()) journal_.facts(std::move(hashes));
+  }
   described_ = true;
   delivery_.wake();
 }
@@ -66,6 +73,12 @@ void Recording::upload_loop(const std::stop_token& stop) {
   upload::ServerLink link(link_options(options_, directory_));
   const auto may_grow = [this] { return journal_open_.load() || !described_.load(); };
   upload::Uploader uploader(directory_, may_grow);
+  if (options_.gate.reports >= 0) {
+    uploader.show([this](const SessionId& session, std::span<const spool::Record> records) {
+      progress_.records(session, records);
+    });
+  }
+  ProfileWishes wishes(directory_);
   // Runs that other supervisors left behind for a remote server; an embedded store's server sees to
   // its own.
   std::optional<upload::Finisher> finisher;
@@ -85,10 +98,13 @@ void Recording::upload_loop(const std::stop_token& stop) {
   Nanos backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
     if (delivery_.begin()) link.drop();
+    if (spool::anything_waits(directory_.path())) delivery_.note_files();
+    const bool ended = !journal_open_.load();
     const auto round = [&]() -> Result<bool> {
       upload::Transport* server = TRY(link.connect(kServerPatience));
       announce(link.url());
       const upload::StepReport report = TRY(uploader.step(*server));
+      wishes.step(report, server->http(), ended);
       if (finisher && (finisher->serving() || sys::boot_now() >= next_finish)) {
         TRY(finisher->step(*server));
         next_finish = sys::boot_now() + kFinishPause;
@@ -102,13 +118,13 @@ void Recording::upload_loop(const std::stop_token& stop) {
       notices_.warn(round.error().message + "; the run goes on and its data waits in " +
                     directory_.path().string());
       link.drop();
-      delivery_.pause(stop, backoff);
+      delivery_.back_off(stop, backoff);
       backoff = std::min(2 * backoff, kLastBackoff);
       continue;
     }
     backoff = kFirstBackoff;
     if (!*round) continue;
-    if (!may_grow() && uploader.finished()) {
+    if (!may_grow() && wishes.all_told(ended) && uploader.finished()) {
       uploader.close();
       uploaded_ = true;
       return;
@@ -121,21 +137,20 @@ void Recording::upload_loop(const std::stop_token& stop) {
 void Recording::artifact_loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-files");
   sys::HttpClient client(upload::target_of(options_.destination, options_.token));
-  while (!stop.stop_requested() && delivery_.sleep(stop, kArtifactPause)) {
-    if (spool::anything_waits(directory_.path())) {
-      const auto sent = [&]() -> Result<upload::ArtifactReport> {
-        // What was logged before them makes the run known to the server.
-        delivery_.note_written();
-        TRY(delivery_.flush(kServerPatience, cancel_artifacts_));
-        return upload::send_artifacts(directory_.path(), client, cancel_artifacts_);
-      }();
-      for (const std::string& refusal : sent ? sent->refused : std::vector<std::string>()) {
-        notices_.warn(refusal + "; it is kept in " + directory_.path().string() + "/refused");
-        journal_.event("spool: " + refusal, {});
-      }
-      if (sent && sent->stored > 0) delivery_.wake();
-      if (!sent && !cancel_artifacts_) notices_.warn(sent.error().message);
+  while (delivery_.wait_for_files(stop)) {
+    const auto sent = [&]() -> Result<upload::ArtifactReport> {
+      // What was logged before them makes the run known to the server.
+      delivery_.note_written();
+      TRY(delivery_.flush(kServerPatience, cancel_artifacts_));
+      return upload::send_artifacts(directory_.path(), client, cancel_artifacts_);
+    }();
+    for (const std::string& refusal : sent ? sent->refused : std::vector<std::string>()) {
+      notices_.warn(refusal + "; it is kept in " + directory_.path().string() + "/refused");
+      journal_.event("spool: " + refusal, {});
     }
+    if (sent && sent->stored > 0) delivery_.wake();
+    if (!sent && !cancel_artifacts_) notices_.warn(sent.error().message);
+    if (!delivery_.sleep(stop, kArtifactPause)) return;
   }
 }
 

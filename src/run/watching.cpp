@@ -17,6 +17,7 @@ namespace {
 
 // How often a supervisor in the background of its terminal asks whether it is in the foreground.
 constexpr Nanos kForegroundPause{std::chrono::milliseconds(250)};
+constexpr Nanos kProgressPause{std::chrono::seconds(1)};
 
 bool reap_orphan(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
 
@@ -101,8 +102,10 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
     std::ranges::copy(terminal_->waits(), waiting.begin() + 2);
     deadline = earliest(deadline, sys::boot_now() + kForegroundPause);
   }
+  deadline = earliest(deadline, next_progress());
   int signal = typed_.empty() ? signals_.next(deadline, waiting) : 0;
   if (waiting[0].revents != 0) look_at_gate();
+  tell_progress();
   if (terminal_ != nullptr) {
     const std::vector<int> keys = terminal_->take_keys({waiting[2], waiting[3]});
     for (const int key : keys) {
@@ -116,6 +119,21 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
     typed_.erase(typed_.begin());
   }
   return heed_terminal(signal) ? 0 : signal;
+}
+
+// Nothing: nobody wants to hear.
+std::optional<BootTime> Supervision::next_progress() const {
+  const bool heard = !ended_ && recording_ != nullptr && gate_.reports_descriptor() >= 0;
+  return heard ? std::optional(tell_at_) : std::nullopt;
+}
+
+void Supervision::tell_progress() {
+  const auto at = next_progress();
+  const BootTime now = sys::boot_now();
+  if (!at || now < *at) return;
+  tell_at_ = now + kProgressPause;
+  const Progress progress = recording_->progress();
+  if (progress != told_ && gate_.progress(progress)) told_ = progress;
 }
 
 void Supervision::look_at_gate() {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mps.h"
@@ -114,6 +115,47 @@ TEST_F(UndoTest, AnInstanceInUseIsKeptAndNamed) {
   ASSERT_FALSE(kept);
   EXPECT_NE(kept.error().message.find("1 ("), std::string::npos) << kept.error().message;
   EXPECT_EQ(log.standing().size(), 3U);
+}
+
+// Nothing tells who uses a clock, and a run may have no group: the journal names whose runs they
+// are.
+TEST_F(UndoTest, WhatNoGroupHoldsIsKeptWhileACommandOfItsOwnerLives) {
+  state("gpus 2\n");
+  {
+    plan::Share tuned = on({"1"});
+    tuned.sm_clock_mhz = 1200;
+    tuned.power_watts = 300;
+    auto planned = plan({tuned});
+    ASSERT_TRUE(planned) << planned.error().message;
+    Journal log =
+        Journal::open(path(), true, {.plan = "/state/plan", .spool = {"/a", "/b"}}).value();
+    ASSERT_TRUE(planned->set(log));
+  }
+  const std::string changed = state_now();
+  ASSERT_NE(changed, "gpus 2\n");
+  const pid_t command = ::fork();
+  if (command == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  const sys::ProcessIdentity identity = sys::identity_of(command).value();
+  UndoOptions options = undo_options();
+  options.commands_of = [&](const JournalOwner& owner) {
+    EXPECT_EQ(owner.plan, "/state/plan");
+    EXPECT_EQ(owner.spool, (std::vector<fs::path>{"/a", "/b"}));
+    return sys::is_alive(identity) ? std::vector{identity} : std::vector<sys::ProcessIdentity>();
+  };
+  const UndoReport waits = undo_all(options);
+  EXPECT_FALSE(waits.complete());
+  EXPECT_EQ(waits.lines.at(0).reason,
+            "process " + std::to_string(command) + " of a run still runs");
+  EXPECT_EQ(state_now(), changed);
+  options.end_runs = true;
+  EXPECT_TRUE(undo_all(options).complete());
+  EXPECT_EQ(state_now(), "gpus 2\n");
+  int status = 0;
+  EXPECT_EQ(::waitpid(command, &status, 0), command);
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
 }
 
 TEST_F(UndoTest, ADryRunSaysAndChangesNothing) {

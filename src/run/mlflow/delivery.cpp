@@ -39,13 +39,38 @@ void Delivery::end(const Result<bool>& idle) {
 
 void Delivery::pause(const std::stop_token& stop, Nanos length) {
   std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, stop, length, [&] { return woken_ || rows_ || asked_ > answered_; });
+  woken_ = rows_ = false;
+}
+
+void Delivery::back_off(const std::stop_token& stop, Nanos length) {
+  std::unique_lock lock(mutex_);
   changed_.wait_for(lock, stop, length, [&] { return woken_ || asked_ > answered_; });
-  woken_ = false;
+  woken_ = rows_ = false;
 }
 
 bool Delivery::sleep(const std::stop_token& stop, Nanos length) {
   std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, stop, length, [&] { return closed_; });
+  return !files_changed_.wait_for(lock, stop, length, [&] { return closed_; });
+}
+
+bool Delivery::wait_for_files(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const bool told = files_changed_.wait(lock, stop, [&] { return files_ || closed_; });
+  files_ = false;
+  return told && !closed_;
+}
+
+void Delivery::note_files() {
+  const std::scoped_lock lock(mutex_);
+  files_ = true;
+  files_changed_.notify_all();
+}
+
+void Delivery::note_rows() {
+  const std::scoped_lock lock(mutex_);
+  rows_ = true;
+  changed_.notify_all();
 }
 
 void Delivery::wake() {
@@ -58,6 +83,7 @@ void Delivery::close() {
   const std::scoped_lock lock(mutex_);
   closed_ = true;
   changed_.notify_all();
+  files_changed_.notify_all();
 }
 
 }  // namespace corral::run

@@ -30,9 +30,18 @@ class Delivery {
   // Upload thread, before and after a round. True: the connection that there is was found dead.
   [[nodiscard]] bool begin();
   void end(const Result<bool>& idle);
-  // Upload thread: a pause that ends early when somebody waits, on wake() and on a stop.
+  // Upload thread: a pause that ends early when somebody waits, on wake(), on note_rows() and on a
+  // stop.
   void pause(const std::stop_token& stop, Nanos length);
+  // The same after a failure: new rows do not end it.
+  void back_off(const std::stop_token& stop, Nanos length);
   void wake();
+  // Spooler: rows were spooled. A round now is worth more than one at another time.
+  void note_rows();
+  // Upload thread: files wait in the spool, which wakes who waits for them.
+  void note_files();
+  // The thread that sends files. False: a stop, or close() was called.
+  bool wait_for_files(const std::stop_token& stop);
   // Any other thread: a pause that ends early on a stop alone. False: close() was called.
   bool sleep(const std::stop_token& stop, Nanos length);
   // Nobody will upload any more.
@@ -43,11 +52,14 @@ class Delivery {
   std::atomic<std::uint64_t> stored_{0};  // what written_ was when the last good round began
   std::mutex mutex_;
   std::condition_variable_any changed_;
+  std::condition_variable_any files_changed_;
   std::uint64_t asked_ = 0;
   std::uint64_t answered_ = 0;  // questions that a finished round took into account
   std::uint64_t taken_ = 0;     // of the round that is under way
   std::uint64_t round_written_ = 0;
   bool woken_ = false;
+  bool rows_ = false;   // new ones since the last pause
+  bool files_ = false;  // nobody has gone to see yet
   bool doubted_ = false;
   bool closed_ = false;
   Result<> last_;

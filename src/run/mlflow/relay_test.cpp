@@ -12,6 +12,7 @@
 #include "run/mlflow/takeover.h"
 #include "run/mlflow/tracking_relay.h"
 #include "spool/spool_test_support.h"
+#include "sys/clock.h"
 #include "sys/socket.h"
 #include "upload/merge.h"
 
@@ -457,6 +458,28 @@ TEST(Delivery, AFlushGivesTheUploadersErrorAndEndsWithIt) {
   } while (flushed);
   EXPECT_EQ(flushed.error().message, "nobody there");
   EXPECT_FALSE(delivery.flush(std::chrono::seconds(30), kNever));
+}
+
+TEST(Delivery, NewRowsEndAPauseButNotTheOneAfterAFailure) {
+  Delivery delivery;
+  const std::stop_source stop;
+  delivery.note_rows();
+  delivery.pause(stop.get_token(), std::chrono::hours(1));
+  delivery.note_rows();
+  const BootTime before = sys::boot_now();
+  delivery.back_off(stop.get_token(), std::chrono::milliseconds(20));
+  EXPECT_GE(sys::boot_now() - before, Nanos(std::chrono::milliseconds(19)));
+  delivery.wake();
+  delivery.back_off(stop.get_token(), std::chrono::hours(1));
+}
+
+TEST(Delivery, WhoSendsFilesIsToldOnceAndWhenThereIsNoMore) {
+  Delivery delivery;
+  const std::stop_source stop;
+  delivery.note_files();
+  EXPECT_TRUE(delivery.wait_for_files(stop.get_token()));
+  std::jthread closer([&] { delivery.close(); });
+  EXPECT_FALSE(delivery.wait_for_files(stop.get_token()));
 }
 
 TEST(Answers, AnExperimentIdIsExchangedWithoutTouchingTheRest) {

@@ -299,6 +299,11 @@ void TrackedRun::learn(RunView view) {
   view_ = std::move(view);
 }
 
+std::vector<std::pair<std::string, mlflow::MetricPoint>> TrackedRun::newest_metrics() const {
+  const std::scoped_lock lock(mutex_);
+  return {view_.metrics.begin(), view_.metrics.end()};
+}
+
 RunView TrackedRun::view() const {
   const std::scoped_lock lock(mutex_);
   return view_;

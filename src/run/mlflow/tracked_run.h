@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/ids.h"
@@ -88,6 +89,7 @@ class TrackedRun {
   void learn(RunView view);
 
   [[nodiscard]] RunView view() const;
+  [[nodiscard]] std::vector<std::pair<std::string, mlflow::MetricPoint>> newest_metrics() const;
   [[nodiscard]] RunId id() const { return session_.run; }
   // Records of this run that the spool could not take, and why the latest.
   [[nodiscard]] std::uint64_t dropped() const;

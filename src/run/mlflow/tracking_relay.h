@@ -14,6 +14,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "http/server.h"
 #include "run/mlflow/run_book.h"
@@ -47,6 +49,10 @@ class TrackingRelay {
   void stop();
   // The same, and the command is gone: the runs that it left open end.
   void end();
+  // Of the run itself, of each metric that programs logged here.
+  [[nodiscard]] std::vector<std::pair<std::string, mlflow::MetricPoint>> newest_metrics() const {
+    return book_.own()->newest_metrics();
+  }
   // Why something that was logged is lost; empty: nothing is.
   [[nodiscard]] std::string loss() const { return book_.loss(); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "run/gate.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -108,6 +109,9 @@ void FakeWorld::release() {
     Event started = event_of(News::kStarted, id);
     started.started = run->started_at;
     put(std::chrono::milliseconds(1), started);
+    Event progress = event_of(News::kProgress, id);
+    progress.progress = {.phase = "epoch 3", .loss = 0.25};
+    if (run->command[0] == "tell") put(std::chrono::seconds(1), progress);
     plan_end(*run);
     skew += std::chrono::milliseconds(1);
   }
@@ -129,7 +133,7 @@ void FakeWorld::leave(const std::string& run, const End& end, Nanos delay) {
 void FakeWorld::plan_end(FakeRun& run) {
   const std::string& what = run.command[0];
   const Nanos time = seconds_of(run.command, 1);
-  if (what == "finish") leave(run.id, {.outcome = "finished"}, time);
+  if (what == "finish" || what == "tell") leave(run.id, {.outcome = "finished"}, time);
   if (what == "fail")
     leave(run.id, {.outcome = "failed", .reason = "exit status 1", .tail = {"Traceback", "Error"}},
           time);
@@ -179,7 +183,8 @@ std::vector<Event> FakeWorld::wait(std::optional<BootTime> deadline) {
 
 void FakeWorld::outlive() {
   for (const std::string& id : gated_) {
-    const Json word = Json::Object{{"outcome", "not-started"}, {"reason", "the scheduler is gone"}};
+    const Json word =
+        Json::Object{{"outcome", "not-started"}, {"reason", std::string(kSchedulerGone)}};
     std::ignore = sys::replace_file(last_words_ / (id + ".json"), word.dump());
   }
   gated_.clear();

@@ -14,6 +14,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
+#include "run/progress.h"
 #include "run/schedule/book.h"
 #include "sys/process.h"
 
@@ -28,11 +29,12 @@ struct Order {
 };
 
 enum class News {
-  kReady,    // waits behind the gate
-  kStarted,  // the command was executed, at `started`
-  kEnded,    // the command's end is known: `end`
-  kGone,     // the supervisor has left; `words` are its last, of one that was not ready
-  kSignal,   // this process was told to stop: `signal`
+  kReady,     // waits behind the gate
+  kStarted,   // the command was executed, at `started`
+  kProgress,  // how far it is: `progress`
+  kEnded,     // the command's end is known: `end`
+  kGone,      // the supervisor has left; `words` are its last, of one that was not ready
+  kSignal,    // this process was told to stop: `signal`
 };
 
 struct Event {
@@ -41,6 +43,7 @@ struct Event {
   BootTime started;
   std::optional<int> exit_status;  // kGone, of a supervisor that was started here
   End end;
+  Progress progress{};
   std::string words;
   int signal = 0;
 };

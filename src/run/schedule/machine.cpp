@@ -66,7 +66,9 @@ Result<std::vector<collocate::Seat>> StagedMachine::set(const plan::Workload& wo
     return fail(held ? Code::kUnavailable : Code::kUnprocessable, planned.error().message);
   }
   collocate::Stage stage = std::move(*planned);
-  if (!journal_) journal_ = TRY(collocate::Journal::open(options_.state));
+  if (!journal_)
+    journal_ = TRY(collocate::Journal::open(options_.state, true,
+                                            {.plan = options_.plan, .spool = options_.spool}));
   TRY(stage.set(*journal_));
   stage_ = std::move(stage);
   std::vector<collocate::Seat> seats = stage_->seats();

@@ -28,9 +28,11 @@ class Machine {
 };
 
 struct MachineOptions {
-  std::filesystem::path state;      // $XDG_STATE_HOME/corral: the undo journal
-  std::filesystem::path directory;  // where relative names of data start
-  std::string nvml;                 // in place of the system's; for tests
+  std::filesystem::path state;               // $XDG_STATE_HOME/corral: the undo journal
+  std::filesystem::path directory;           // where relative names of data start
+  std::filesystem::path plan;                // directory of the plan's state, for who undoes
+  std::vector<std::filesystem::path> spool;  // where the runs' directories are, for the same
+  std::string nvml;                          // in place of the system's; for tests
   std::string mps_control;
   std::string holder;  // what others read who want the same devices: "plan.csv"
   std::function<bool()> cancelled;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "plan/plan.h"
+#include "run/progress.h"
 #include "run/schedule/book.h"
 
 namespace corral::run::schedule {
@@ -28,6 +29,7 @@ struct Member {
   std::optional<BootTime> started{};
   std::optional<BootTime> ended{};
   std::optional<End> end{};
+  Progress progress{};  // as its supervisor says, while it runs
 
   [[nodiscard]] bool over() const { return end.has_value(); }
   // "preparing", "running" or an outcome.

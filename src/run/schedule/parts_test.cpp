@@ -1,10 +1,13 @@
 // The scheduler's pure parts, and its small ones.
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <random>
+#include <tuple>
 
 #include "run/schedule/choose.h"
 #include "run/schedule/dry_run.h"
@@ -13,8 +16,12 @@
 #include "run/schedule/plan_journal.h"
 #include "run/schedule/progress.h"
 #include "run/schedule/quiet.h"
+#include "run/schedule/recorded_end.h"
+#include "run/schedule/recovery.h"
 #include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/supervisor_launcher.h"
 #include "run/schedule/until.h"
+#include "spool/run_directory.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -204,7 +211,7 @@ TEST(SupervisorArguments, ARowsWishes) {
   const Order order = order_of(plan, {workload, row, seat, "id", "parent"});
   const std::string words = shell_words(order.arguments);
   for (const char* part :
-       {"--workload '7#2'", "--name '(7#2 0_A) train'", "--environment venv=env",
+       {"--workload '7#2'", "--name '(7#2 0_A) train'", "--environment venv=env --pass A",
         "--affinity 0-2,5", "--cgroup /g", "--max-time 90000ms", "--max-epochs 5",
         "--tag mlflow.parentRunId=parent", "--tag corral.cpus=0-2,5",
         R"(--tag 'corral.devices=[{"device":"GPU-1","instance":"MIG-2","profile":"3g.20gb"}]')",
@@ -240,6 +247,27 @@ TEST(SupervisorArguments, RunsOfAWorkloadWaitForEachOtherInOnePlace) {
   EXPECT_EQ(ready({row_of("a")}, ""), "nobody");
 }
 
+TEST(SupervisorArguments, AScriptStartsInItsOwnFolderAsWithRadt) {
+  const PlanFacts plan{.id = {}, .file = {}, .directory = "/plans", .ready = {}};
+  const auto started = [&](const std::vector<std::string>& command, std::string environment = "") {
+    plan::Row row = row_of("a");
+    row.command = command;
+    row.environment = std::move(environment);
+    const plan::Workload workload = workload_of("7", {row});
+    const Order order = order_of(plan, {workload, workload.rows[0], {}, "id", ""});
+    EXPECT_EQ(order.directory, "/plans");
+    const auto own = std::ranges::find(order.arguments, "--directory");
+    return (own == order.arguments.end() ? "" : *(own + 1)) + "|" + order.arguments.back();
+  };
+  EXPECT_EQ(started({"train.py"}), "|train.py");
+  EXPECT_EQ(started({"../nets/train.py"}), "/nets|train.py");
+  EXPECT_EQ(started({"/data/x/train.py"}, "venv=env"), "/data/x|train.py");
+  EXPECT_EQ(started({"nets/train.sh"}), "|nets/train.sh");
+  EXPECT_EQ(started({"python3", "nets/train.py"}), "|nets/train.py");
+  EXPECT_EQ(started({"nets/train.py"}, "mlproject=nets"), "|nets/train.py");
+  EXPECT_EQ(started({"nets/train.py"}, "podman=image"), "|nets/train.py");
+}
+
 TEST(DryRun, WordsAsAShellReadsThem) {
   EXPECT_EQ(shell_words({"a", "b c", "it's", ""}), "a 'b c' 'it'\\''s' ''");
 }
@@ -252,11 +280,89 @@ TEST(Progress, FitsTheTerminal) {
       .runs = {{.name = "(7 0_A) träin", .state = "running", .elapsed = seconds(75)}}};
   EXPECT_EQ(progress_lines(view, 99),
             (std::vector<std::string>{"4 of 7 runs done, 1 failed · E/7 · about 1:30:00 left",
-                                      "  running      (7 0_A) träin  1:15"}));
-  for (const std::string& line : progress_lines(view, 24)) EXPECT_LE(line.size(), 26U);
-  EXPECT_EQ(progress_lines(view, 25)[1], "  running      (7 0_A) tr");
+                                      "  running  (7 0_A) träin  1:15"}));
+  for (const std::string& line : progress_lines(view, 24)) EXPECT_LE(line.size(), 27U);
+  EXPECT_EQ(progress_lines(view, 24)[1], "  running  (7 0_A) trä…");
   view.runs.resize(40);
   EXPECT_EQ(progress_lines(view, 99).size(), 14U);
+}
+
+TEST(Progress, ValuesStandBelowEachOtherAndTheRightOnesGiveWay) {
+  const ProgressView view{.counts = {.running = 3},
+                          .now = "E/7",
+                          .remaining = {},
+                          .runs = {{.name = "(7 0_A_mps) train",
+                                    .state = "running",
+                                    .phase = "epoch 3",
+                                    .step = 1200,
+                                    .loss = 0.31415926,
+                                    .gpu = 0.97,
+                                    .cores = 1.9,
+                                    .elapsed = minutes(12)},
+                                   {.name = "(7 0_B_mps) a model with a long name",
+                                    .state = "running",
+                                    .phase = "evaluation",
+                                    .loss = std::nan(""),
+                                    .cores = 0.04,
+                                    .elapsed = seconds(3)},
+                                   {.name = "c", .state = "preparing"}}};
+  EXPECT_EQ(progress_lines(view, 120),
+            (std::vector<std::string>{
+                "0 of 3 runs done · E/7",
+                "  running    (7 0_A_mps) train                     epoch 3     step 1200  loss "
+                "0.3142  GPU 97 %   12:00",
+                "  running    (7 0_B_mps) a model with a long name  evaluation             loss "
+                "nan     0.0 cores  3.0 s",
+                "  preparing  c"}));
+  EXPECT_EQ(progress_lines(view, 79)[1],
+            "  running    (7 0_A_mps)…  epoch 3     step 1200  loss 0.3142  GPU 97 %   12:00");
+  EXPECT_EQ(progress_lines(view, 50)[1], "  running    (7 0_A_mps)…  epoch 3     step 1200");
+  EXPECT_EQ(progress_words(view.runs[0]), "epoch 3, step 1200, loss 0.3142, GPU 97 %, 12:00");
+  EXPECT_EQ(progress_words(view.runs[2]), "");
+}
+
+TEST(Progress, ARunsGpusAreThoseThatItWasGiven) {
+  Member a{.row = row_of("a"), .run = "1", .name = "a", .stage = Member::Stage::kRunning};
+  Member b = a;
+  a.row.share.devices = {"0", "GPU-x"};
+  b.row.share.devices = {"0"};
+  a.progress = {.phase = "epoch 1", .cores = 1.5, .gpus = {{"0", 0.5}, {"1", 0.1}, {"GPU-x", 0.7}}};
+  const std::vector<Member> all = {a, b};
+  EXPECT_DOUBLE_EQ(progress_run(a, all, {}).gpu.value(), 0.6);
+  EXPECT_DOUBLE_EQ(progress_run(b, all, {}).gpu.value(), 0.5) << "sampled by the other";
+  Member cpu = b;
+  cpu.row.share.devices = {};
+  EXPECT_FALSE(progress_run(cpu, all, {}).gpu.has_value());
+  a.end = End{.outcome = "finished"};
+  EXPECT_FALSE(progress_run(a, all, {}).cores.has_value());
+  EXPECT_EQ(progress_run(a, all, {}).phase, "epoch 1");
+}
+
+TEST(Progress, ComesAsASupervisorSaysIt) {
+  const auto report = Json::parse(
+      R"({"phase": "epoch 3", "step": 7, "loss": null, "cores": 1.5, "gpus": {"0": 0.9}})");
+  const Progress read = progress_of_report(*report);
+  EXPECT_TRUE(std::isnan(read.loss.value()));
+  EXPECT_EQ(std::tuple(read.phase, read.step.value(), read.cores.value()),
+            std::tuple("epoch 3", 7, 1.5));
+  EXPECT_EQ(read.gpus, (std::vector<std::pair<std::string, double>>{{"0", 0.9}}));
+  EXPECT_EQ(progress_of_report(Json("nonsense")), Progress{});
+}
+
+TEST(RecordedEnd, IsTheOutcomeElseTheExitStatus) {
+  const auto end = [](const char* run) { return end_of_run(*Json::parse(run)); };
+  EXPECT_EQ(end(R"({"status": "failed", "outcome": "out-of-memory",
+                    "tags": {"corral.outcome.reason": "the host"}, "exit_code": 1})"),
+            (End{.outcome = "out-of-memory", .reason = "the host"}));
+  EXPECT_EQ(end(R"({"status": "finished", "outcome": null, "exit_code": 0})"),
+            End{.outcome = "finished"});
+  EXPECT_EQ(end(R"({"status": "failed", "outcome": "unknown", "exit_code": 3})"),
+            (End{.outcome = "failed", .reason = "exit status 3"}));
+  EXPECT_EQ(end(R"({"status": "killed", "exit_code": null, "exit_signal": 9})"),
+            (End{.outcome = "killed", .reason = "signal 9"}));
+  EXPECT_FALSE(end(R"({"status": "running", "exit_code": null})").has_value());
+  EXPECT_FALSE(
+      end(R"({"status": "unknown", "outcome": "unknown", "exit_code": null})").has_value());
 }
 
 TEST(Progress, EstimatesFromWhatItHasSeen) {
@@ -304,6 +410,36 @@ TEST(Notify, ACommandGetsTheTextAndIsEndedInTime) {
   EXPECT_EQ(send_notice("sleep 60", "", std::chrono::milliseconds(50)).error().message,
             "it took too long and was ended");
   EXPECT_FALSE(send_notice("http://127.0.0.1:9/x", "", seconds(1)).has_value());
+  std::filesystem::remove_all(home);
+}
+
+// Who undoes asks for them: of a plan whose scheduler is gone.
+TEST(Recovery, FindsTheCommandsOfAPlanThatStillRun) {
+  std::string pattern = testing::TempDir() + "corral-recovery-XXXXXX";
+  const std::filesystem::path home = ::mkdtemp(pattern.data());
+  const sys::ProcessIdentity self = sys::identity_of(::getpid()).value();
+  sys::ProcessIdentity gone = self;
+  gone.start_ticks += 1;  // the number is another's by now
+  auto journal = PlanJournal::open(home / "plan").value();
+  std::vector<Attempt> attempts;
+  const auto add = [&](const std::string& key, const sys::ProcessIdentity& child) {
+    spool::Manifest manifest;
+    manifest.run = RunId::random();
+    manifest.child = child;
+    const std::filesystem::path directory = home / "spool" / manifest.run.hex();
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / "manifest.json") << spool::to_json(manifest);
+    attempts.push_back({.key = key, .run = manifest.run.hex(), .name = key, .end = {}});
+  };
+  add("lives", self);
+  add("gone", gone);
+  add("ended", self);
+  ASSERT_TRUE(journal.begin(attempts));
+  ASSERT_TRUE(journal.ended(attempts[2].run, {.outcome = "finished"}));
+  const auto live = commands_of({.plan = home / "plan", .spool = {home / "none", home / "spool"}});
+  ASSERT_EQ(live.size(), 1U);
+  EXPECT_EQ(live[0].pid, self.pid);
+  EXPECT_TRUE(commands_of({.plan = home / "other", .spool = {home / "spool"}}).empty());
   std::filesystem::remove_all(home);
 }
 

@@ -12,6 +12,7 @@ namespace corral::run::schedule {
 namespace {
 
 constexpr Nanos kRedraw{std::chrono::seconds(1)};
+constexpr Nanos kLines{std::chrono::minutes(10)};  // a log of weeks stays readable
 constexpr Nanos kReport{std::chrono::milliseconds(500)};
 
 }  // namespace
@@ -50,6 +51,7 @@ void PlanView::begin_workload(const plan::Workload& workload) {
   running_ = workload_label(workload);
   members_.clear();
   workload_began_ = launcher_.now();
+  next_lines_ = *workload_began_ + kLines;
 }
 
 void PlanView::end_workload() {
@@ -58,31 +60,47 @@ void PlanView::end_workload() {
   workload_began_.reset();
 }
 
+Member& PlanView::keep(const Member& member) {
+  const auto same = std::ranges::find_if(members_, [&](const Member& m) {
+    return m.row.key == member.row.key && m.repetition == member.repetition;
+  });
+  if (same == members_.end()) return members_.emplace_back(member);
+  return *same = member;
+}
+
 void PlanView::changed(const Member& member) {
   document_.update(member);
   projection_.touch(member.row.key);
   unreported_ = true;
-  const auto same = std::ranges::find_if(members_, [&](const Member& m) {
-    return m.row.key == member.row.key && m.repetition == member.repetition;
-  });
-  if (same != members_.end()) {
-    *same = member;
-  } else {
-    members_.push_back(member);
+  announce(keep(member));
+}
+
+// Not the server's business: it has the run's data.
+void PlanView::progressed(const Member& member) { keep(member); }
+
+// "[3/10] "; nothing while a former scheduler's runs are waited for: none are known yet.
+std::string PlanView::place() const {
+  const auto counts = document_.counts();
+  const auto all = counts.waiting + counts.running + counts.finished + counts.failed;
+  return all > 0 ? fmt::format("[{}/{}] ", counts.finished + counts.failed, all) : std::string();
+}
+
+// Where nothing is drawn, a line for each run now and then.
+void PlanView::say_progress(BootTime now) {
+  if (console_.live() || !workload_began_ || now < next_lines_) return;
+  next_lines_ = now + kLines;
+  for (const Member& member : members_) {
+    if (member.stage != Member::Stage::kRunning) continue;
+    const std::string words = progress_words(progress_run(member, members_, now));
+    console_.say(place() + member.name + ": " + (words.empty() ? "running" : words));
   }
-  announce(member);
 }
 
 // A line that stays: starts where nothing is drawn, and what went wrong everywhere.
 void PlanView::announce(const Member& member) {
-  const auto counts = document_.counts();
-  const auto all = counts.waiting + counts.running + counts.finished + counts.failed;
-  // None are known yet while a former scheduler's runs are waited for.
-  const std::string place =
-      all > 0 ? fmt::format("[{}/{}] ", counts.finished + counts.failed, all) : std::string();
   if (member.over()) {
     const bool failed = standing_of(member.end->outcome) == Standing::kFailed;
-    std::string line = place + member.name + ": " + member.end->outcome;
+    std::string line = place() + member.name + ": " + member.end->outcome;
     if (!member.end->reason.empty() && member.end->reason != member.end->outcome)
       line += " (" + member.end->reason + ")";
     if (member.started && member.ended)
@@ -94,7 +112,7 @@ void PlanView::announce(const Member& member) {
       console_.say(line);
     }
   } else if (member.stage == Member::Stage::kRunning && !console_.live()) {
-    console_.say(place + member.name + ": running");
+    console_.say(place() + member.name + ": running");
   }
 }
 
@@ -105,11 +123,7 @@ void PlanView::draw(BootTime now) {
                     .remaining = remaining_,
                     .runs = {}};
   if (!running_.empty()) view.now = running_;
-  for (const Member& member : members_) {
-    ProgressRun run{.name = member.name, .state = member.state(), .elapsed = {}};
-    if (member.started) run.elapsed = member.ended.value_or(now) - *member.started;
-    view.runs.push_back(std::move(run));
-  }
+  for (const Member& member : members_) view.runs.push_back(progress_run(member, members_, now));
   console_.draw(progress_lines(view, Console::width()));
 }
 
@@ -127,12 +141,13 @@ void PlanView::report(BootTime now) {
 void PlanView::tick(BootTime now) {
   projection_.flush();
   report(now);
+  say_progress(now);
   draw(now);
 }
 
 std::optional<BootTime> PlanView::wake_at() {
   std::optional<BootTime> at;
-  if (console_.live() && workload_began_) at = launcher_.now() + kRedraw;
+  if (workload_began_) at = console_.live() ? launcher_.now() + kRedraw : next_lines_;
   if (reporter_ != nullptr && unreported_ && (!at || next_report_ < *at)) at = next_report_;
   return at;
 }

@@ -30,6 +30,7 @@ class PlanView : public Audience {
   void set_remaining(std::optional<Nanos> remaining) { remaining_ = remaining; }
 
   void changed(const Member& member) override;
+  void progressed(const Member& member) override;
   void say(const std::string& line) override { console_.say(line); }
   void warn(const std::string& line) { console_.warn(line); }
   void tick(BootTime now) override;
@@ -42,9 +43,12 @@ class PlanView : public Audience {
   [[nodiscard]] Projection& projection() { return projection_; }
 
  private:
+  Member& keep(const Member& member);
   void draw(BootTime now);
+  void say_progress(BootTime now);
   void report(BootTime now);
   void announce(const Member& member);
+  [[nodiscard]] std::string place() const;
   Launcher& launcher_;
   Console console_;
   PlanDocument document_;
@@ -54,6 +58,7 @@ class PlanView : public Audience {
   std::string running_;
   std::vector<Member> members_;
   std::optional<BootTime> workload_began_;
+  BootTime next_lines_;  // of progress, where nothing is drawn
   std::optional<Nanos> remaining_;
   bool unreported_ = false;
   bool announced_ = false;

@@ -3,22 +3,107 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "core/text.h"
 
 namespace corral::run::schedule {
 namespace {
 
-constexpr std::size_t kShownRuns = 12;  // more would not fit a terminal
+constexpr std::size_t kShownRuns = 12;   // more would not fit a terminal
+constexpr std::size_t kLeastName = 12;   // of a name that is cut for the sake of values
+constexpr std::size_t kPhaseWidth = 20;  // a script may call them anything
+constexpr std::string_view kGap = "  ";
+
+// Phase, step, loss, use, time; empty where nothing is known.
+using Cells = std::array<std::string, 5>;
+
+bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
 
 // Characters, not bytes: a name is cut between two of them.
 std::string cut(const std::string& line, std::size_t width) {
   std::size_t characters = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const bool begins = (static_cast<unsigned char>(line[i]) & 0xC0U) != 0x80U;
-    if (begins && ++characters > width) return line.substr(0, i);
-  }
+  for (std::size_t i = 0; i < line.size(); ++i)
+    if (begins_character(line[i]) && ++characters > width) return line.substr(0, i);
   return line;
+}
+
+std::string shortened(const std::string& text, std::size_t width) {
+  return width_of(text) <= width ? text : cut(text, width - 1) + "…";
+}
+
+std::string padded(std::string text, std::size_t width) {
+  const std::size_t has = width_of(text);
+  return has < width ? std::move(text) + std::string(width - has, ' ') : text;
+}
+
+// Of GPUs where there are any.
+std::string use_of(const ProgressRun& run) {
+  if (run.gpu) return fmt::format("GPU {:.0f} %", *run.gpu * 100);
+  return run.cores ? fmt::format("{:.1f} cores", *run.cores) : std::string();
+}
+
+Cells cells_of(const ProgressRun& run) {
+  return {shortened(run.phase, kPhaseWidth), run.step ? fmt::format("step {}", *run.step) : "",
+          run.loss ? fmt::format("loss {:.4g}", *run.loss) : "", use_of(run),
+          run.elapsed ? human_duration(*run.elapsed) : ""};
+}
+
+// The runs' lines, as wide as their content asks for.
+std::vector<std::string> run_lines(std::span<const ProgressRun> runs, std::size_t width) {
+  std::vector<Cells> all;
+  std::array<std::size_t, std::tuple_size_v<Cells>> widths{};
+  std::size_t state = 0;
+  std::size_t name = 0;
+  for (const ProgressRun& run : runs) {
+    all.push_back(cells_of(run));
+    for (std::size_t c = 0; c < widths.size(); ++c)
+      widths[c] = std::max(widths[c], width_of(all.back()[c]));
+    state = std::max(state, width_of(run.state));
+    name = std::max(name, width_of(run.name));
+  }
+  std::size_t rest = 2 * kGap.size() + state;
+  for (const std::size_t w : widths) rest += w > 0 ? kGap.size() + w : 0;
+  name = std::min(name, std::max(kLeastName, width - std::min(width, rest)));
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    std::string line = std::string(kGap) + padded(runs[i].state, state);
+    line += kGap;
+    line += padded(shortened(runs[i].name, name), name);
+    for (std::size_t c = 0; c < widths.size(); ++c) {
+      if (widths[c] == 0) continue;
+      line += kGap;
+      line += padded(all[i][c], widths[c]);
+    }
+    line = cut(line, width);
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// Of the devices that the run was given, the mean; what it samples itself counts first.
+std::optional<double> gpu_of(const Member& member, std::span<const Member> beside) {
+  double sum = 0;
+  std::size_t found = 0;
+  const auto look = [&](const Progress& progress, const std::string& device) {
+    const auto gpu =
+        std::ranges::find(progress.gpus, device, &std::pair<std::string, double>::first);
+    if (gpu == progress.gpus.end()) return false;
+    sum += gpu->second;
+    ++found;
+    return true;
+  };
+  for (const std::string& device : member.row.share.devices) {
+    if (look(member.progress, device)) continue;
+    std::ignore = std::ranges::any_of(
+        beside, [&](const Member& m) { return !m.over() && look(m.progress, device); });
+  }
+  return found > 0 ? std::optional(sum / static_cast<double>(found)) : std::nullopt;
 }
 
 }  // namespace
@@ -26,6 +111,26 @@ std::string cut(const std::string& line, std::size_t width) {
 std::optional<Nanos> estimate(Nanos spent, std::size_t done, std::size_t left) {
   if (done == 0) return std::nullopt;
   return spent / static_cast<std::int64_t>(done) * static_cast<std::int64_t>(left);
+}
+
+ProgressRun progress_run(const Member& member, std::span<const Member> beside, BootTime now) {
+  ProgressRun run{.name = member.name, .state = member.state()};
+  if (member.started) run.elapsed = member.ended.value_or(now) - *member.started;
+  run.phase = member.progress.phase;
+  run.step = member.progress.step;
+  run.loss = member.progress.loss;
+  // What it used before it ended says nothing of now.
+  if (member.over()) return run;
+  run.cores = member.progress.cores;
+  run.gpu = gpu_of(member, beside);
+  return run;
+}
+
+std::string progress_words(const ProgressRun& run) {
+  std::vector<std::string> known;
+  for (std::string& cell : cells_of(run))
+    if (!cell.empty()) known.push_back(std::move(cell));
+  return join(known, ", ");
 }
 
 std::vector<std::string> progress_lines(const ProgressView& view, std::size_t width) {
@@ -36,14 +141,11 @@ std::vector<std::string> progress_lines(const ProgressView& view, std::size_t wi
   if (!view.now.empty()) head += " · " + view.now;
   if (view.remaining) head += " · about " + human_duration(*view.remaining) + " left";
   std::vector<std::string> lines = {cut(head, width)};
-  for (std::size_t i = 0; i < std::min(view.runs.size(), kShownRuns); ++i) {
-    const ProgressRun& run = view.runs[i];
-    std::string line = fmt::format("  {:<12} {}", run.state, run.name);
-    if (run.elapsed) line += "  " + human_duration(*run.elapsed);
-    lines.push_back(cut(line, width));
-  }
-  if (view.runs.size() > kShownRuns)
-    lines.push_back(cut(fmt::format("  and {} more", view.runs.size() - kShownRuns), width));
+  const std::size_t shown = std::min(view.runs.size(), kShownRuns);
+  for (std::string& line : run_lines(std::span(view.runs).first(shown), width))
+    lines.push_back(std::move(line));
+  if (view.runs.size() > shown)
+    lines.push_back(cut(fmt::format("  and {} more", view.runs.size() - shown), width));
   return lines;
 }
 

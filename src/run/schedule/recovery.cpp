@@ -1,5 +1,7 @@
 #include "run/schedule/recovery.h"
 
+#include "run/gate.h"
+#include "run/schedule/plan_journal.h"
 #include "run/schedule/supervisor_launcher.h"
 #include "spool/run_directory.h"
 
@@ -28,6 +30,17 @@ std::optional<sys::ProcessIdentity> command_of(const std::string& run,
   const auto manifest = manifest_of(run, places);
   if (!manifest || !manifest->child || !sys::is_alive(*manifest->child)) return std::nullopt;
   return manifest->child;
+}
+
+std::vector<sys::ProcessIdentity> commands_of(const collocate::JournalOwner& owner) {
+  std::vector<sys::ProcessIdentity> live;
+  const auto book = PlanJournal::read(owner.plan);
+  if (!book) return live;
+  for (const Attempt* attempt : book->open()) {
+    const auto command = command_of(attempt->run, {.spool_roots = owner.spool, .last_words = {}});
+    if (command) live.push_back(*command);
+  }
+  return live;
 }
 
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {

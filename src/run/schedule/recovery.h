@@ -4,16 +4,13 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "collocate/journal.h"
 #include "run/schedule/book.h"
 #include "sys/process.h"
 
 namespace corral::run::schedule {
-
-// What a supervisor says that found its scheduler gone before the start.
-inline constexpr std::string_view kSchedulerGone = "the scheduler is gone";
 
 struct Remains {
   enum class Kind {
@@ -36,6 +33,8 @@ struct RecoveryPlaces {
 // The run's command, while it lives.
 std::optional<sys::ProcessIdentity> command_of(const std::string& run,
                                                const RecoveryPlaces& places);
+// The commands of a plan's runs that still run, whoever supervises them; for UndoOptions.
+std::vector<sys::ProcessIdentity> commands_of(const collocate::JournalOwner& owner);
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places);
 
 }  // namespace corral::run::schedule

@@ -79,6 +79,7 @@ class Scheduler {
   bool interrupted_ = false;
   bool failed_ = false;          // a run, in this session
   bool ran_ = false;             // a workload, in this session
+  bool idle_ = true;             // nothing was begun or waited for, in this session
   std::set<std::string> noted_;  // each note is said once
   std::string ended_by_;         // why not all was begun; empty: all was
   Nanos spent_{0};
@@ -107,8 +108,12 @@ void Scheduler::reload() {
 }
 
 WorkloadRunner::Parts Scheduler::runner_parts() {
-  return {parts_.launcher, journal_, view_, options_.plan,
-          [this](const std::string& run) { return command_of(run, options_.places); }};
+  return {parts_.launcher,
+          journal_,
+          view_,
+          options_.plan,
+          [this](const std::string& run) { return command_of(run, options_.places); },
+          parts_.recorded_end};
 }
 
 // What a person says in Status counts for more than what is known.
@@ -142,8 +147,12 @@ bool Scheduler::settle(const Attempt& attempt, const Remains& remains) {
   End end = remains.end;
   // Its supervisor's own word, when it found its scheduler gone, means the same.
   const bool gave_up = end.outcome == "not-started" && !attempt.started && !remains.own_fault;
-  if (remains.kind == Remains::Kind::kNotStarted || gave_up)
+  const bool no_trace = remains.kind == Remains::Kind::kNotStarted;
+  if (no_trace || gave_up)
     end = {.outcome = "interrupted", .reason = "its scheduler ended before it started"};
+  // Also where nothing is left here: all of it may have been brought away.
+  if ((no_trace || end.outcome == "unknown") && parts_.recorded_end)
+    end = parts_.recorded_end(attempt.run).value_or(end);
   if (const auto noted = journal_.ended(attempt.run, end); !noted)
     view_.warn(noted.error().message);
   return true;
@@ -175,6 +184,7 @@ void Scheduler::recover_workload(const plan::Workload& workload) {
     runs.push_back(std::move(resumed));
   }
   if (!live) return;
+  idle_ = false;
   view_.say(workload_label(workload) + ": its runs are still there; waiting for them");
   view_.begin_workload(workload);
   WorkloadRunner runner(runner_parts());
@@ -303,6 +313,7 @@ void Scheduler::fail_workload(const plan::Workload& workload, const std::string&
 
 void Scheduler::conclude(const plan::Workload& workload, const std::vector<Member>& members,
                          Nanos took) {
+  idle_ = false;
   for (const plan::Row& row : workload.rows) begun_.insert({row.key, workload.repetition});
   const bool failed = std::ranges::any_of(members, [](const Member& m) {
     return m.end && standing_of(m.end->outcome) == Standing::kFailed;
@@ -362,6 +373,26 @@ void Scheduler::run_workload(const plan::Workload& workload) {
   conclude(workload, runner.members(), parts_.launcher.now() - began);
 }
 
+std::string end_words(const PlanDocument& document) {
+  const auto& runs = document.runs();
+  const auto counts = document.counts();
+  const int interrupted =
+      static_cast<int>(std::ranges::count(runs, std::string_view("interrupted"), &RunEntry::state));
+  std::string words = fmt::format("{} of {} runs finished", counts.finished, runs.size());
+  if (counts.failed > interrupted) words += fmt::format(", {} failed", counts.failed - interrupted);
+  if (interrupted > 0) words += fmt::format(", {} interrupted", interrupted);
+  return words;
+}
+
+// Of a plan in which nothing was left to do.
+std::string idle_words(const PlanDocument& document) {
+  const auto runs = static_cast<std::int64_t>(document.runs().size());
+  if (document.counts().finished < runs) return "nothing to run: " + end_words(document);
+  return fmt::format(
+      "nothing to run: {} finished; --rerun repeats failed ones, an emptied Status repeats a row",
+      runs == 1 ? "the run has" : fmt::format("all {} runs have", runs));
+}
+
 int Scheduler::finish() {
   const auto unfinished = std::ranges::count_if(choices_, [](const Choice& c) {
     return c.verdict != Verdict::kFinished && c.verdict != Verdict::kNotSelected;
@@ -370,12 +401,8 @@ int Scheduler::finish() {
   const bool failed = failed_ || std::ranges::any_of(choices_, [](const Choice& c) {
                         return c.verdict == Verdict::kFailed || c.verdict == Verdict::kBlocked;
                       });
-  const auto counts = view_.document().counts();
   std::string words =
-      fmt::format("{} of {} runs finished", counts.finished, view_.document().runs().size());
-  if (counts.failed > 0)
-    words +=
-        fmt::format(", {} {}", counts.failed, interrupted_ ? "failed or interrupted" : "failed");
+      idle_ && !stopped_early ? idle_words(view_.document()) : end_words(view_.document());
   if (!ended_by_.empty()) words = ended_by_ + "; " + words;
   if (unfinished > 0 && stopped_early)
     words += "; the same command goes on";
@@ -406,7 +433,7 @@ int Scheduler::run(const plan::Plan& plan) {
 
 void print_problems(const plan::Plan& plan, const std::string& file) {
   for (const plan::Problem& problem : plan.problems)
-    fmt::print(stderr, "{}\n", plan::to_line(problem, file));
+    fmt::print(stderr, "{}\n", plan::to_message(problem, file));
 }
 
 int refuse(const Error& error) {

@@ -47,6 +47,8 @@ struct ScheduleParts {
                          const std::function<void(const std::string&)>& say,
                          const std::function<bool()>& cancelled)>
       prepare;
+  // How a run ended of which nobody here knows; may be empty.
+  std::function<std::optional<End>(const std::string& run)> recorded_end{};
   // Puts back what schedulers that are gone have left changed; after their runs have ended.
   std::function<void(const std::function<void(const std::string&)>& warn)> undo;
 };

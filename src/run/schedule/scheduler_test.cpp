@@ -65,8 +65,11 @@ class SchedulerTest : public testing::Test {
     return text.str();
   }
   int run() {
-    return run_schedule(options_,
-                        {.launcher = world_, .machine = machine_, .prepare = {}, .undo = {}});
+    return run_schedule(options_, {.launcher = world_,
+                                   .machine = machine_,
+                                   .prepare = {},
+                                   .recorded_end = recorded_end_,
+                                   .undo = {}});
   }
   // Until it is killed; true when it was.
   bool crashes() {
@@ -94,9 +97,45 @@ class SchedulerTest : public testing::Test {
   std::filesystem::path home_;
   ScheduleOptions options_;
   FakeMachine machine_;
+  std::function<std::optional<End>(const std::string&)> recorded_end_;
   FakeWorld world_{testing::TempDir()};
   void new_world() { world_ = FakeWorld(options_.places.last_words); }
 };
+
+TEST_F(SchedulerTest, WhereNothingIsDrawnALineSaysNowAndThenHowFarARunIs) {
+  write({"1,a,,tell,1500"});
+  options_.quiet = false;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run(), 0);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("corral: [0/1] a: epoch 3, loss 0.25, 10:00\n"), std::string::npos) << said;
+  EXPECT_NE(said.find("corral: [0/1] a: epoch 3, loss 0.25, 20:00\n"), std::string::npos) << said;
+  EXPECT_EQ(said.find("30:00"), std::string::npos) << said;
+}
+
+TEST_F(SchedulerTest, AnEndThatNobodyHereSawIsTheServersToTell) {
+  // Killed once it had heard of the start, and before.
+  for (const int events : {2, 1}) {
+    std::filesystem::remove_all(options_.state);
+    std::filesystem::create_directories(options_.places.last_words);
+    new_world();
+    write({"1,a,,finish,5", "2,b,,finish,5"});
+    world_.crash_after(events);
+    ASSERT_TRUE(crashes());
+    ASSERT_EQ(world_.runs().size(), 1U);
+    std::filesystem::remove_all(options_.places.last_words);
+    std::string asked;
+    recorded_end_ = [&](const std::string& run) {
+      asked = run;
+      return std::optional(End{.outcome = "failed", .reason = "exit status 3"});
+    };
+    EXPECT_EQ(run(), 1);
+    EXPECT_EQ(asked, world_.runs()[0].id);
+    EXPECT_EQ(world_.starts_of("a"), 1);
+    expect_status("a", "FAILED failed a");
+    expect_status("b", "FINISHED");
+  }
+}
 
 TEST_F(SchedulerTest, RunsAllWorkloadsInOrderAndWritesThemBack) {
   write({"1,a,,finish,5", "2,b,,finish,3", "2,c,,finish,4"});
@@ -287,6 +326,30 @@ TEST_F(SchedulerTest, FileThatIsBrokenMeanwhileDoesNotStopThePlan) {
   });
   EXPECT_EQ(run(), 0);
   EXPECT_EQ(world_.starts_of("b"), 1);
+}
+
+TEST_F(SchedulerTest, TheLastWordCountsWhatHappened) {
+  options_.quiet = false;
+  const auto said = [&](int status) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(run(), status);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto holds = [](const std::string& text, std::string_view words) {
+    return text.find(words) != std::string::npos;
+  };
+  write({"1,a,,finish,1", "2,b,,finish,1"});
+  EXPECT_TRUE(holds(said(0), "corral: 2 of 2 runs finished\n"));
+  const std::string again = said(0);
+  EXPECT_TRUE(holds(again,
+                    "corral: nothing to run: all 2 runs have finished; --rerun repeats failed "
+                    "ones, an emptied Status repeats a row\n"))
+      << again;
+  write({"1,a,,finish,1", "3,c,,fail"});
+  EXPECT_TRUE(holds(said(1), "corral: 1 of 2 runs finished, 1 failed; --rerun runs again"));
+  const std::string failed = said(1);
+  EXPECT_TRUE(holds(failed, "corral: nothing to run: 1 of 2 runs finished, 1 failed; --rerun"))
+      << failed;
 }
 
 TEST_F(SchedulerTest, ClearedStatusRunsTheRowAgain) {

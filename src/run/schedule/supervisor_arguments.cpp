@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <string_view>
 
 #include "collocate/cpu_list.h"
 #include "core/json.h"
@@ -37,8 +40,11 @@ void add_limits(std::vector<std::string>& words, const plan::Limits& limits) {
 
 void add_place(std::vector<std::string>& words, const RunPlace& place) {
   const plan::Row& row = place.row;
-  if (!row.environment.empty() && row.environment != "-")
+  if (!row.environment.empty() && row.environment != "-") {
     words.insert(words.end(), {"--environment", row.environment});
+    // The values are in the supervisor's environment: others may read a command line.
+    for (const auto& [name, value] : row.env) words.insert(words.end(), {"--pass", name});
+  }
   if (row.listeners == plan::kNoListeners) {
     words.emplace_back("--no-listeners");
   } else if (!row.listeners.empty()) {
@@ -58,6 +64,20 @@ std::vector<std::string> command_of(const PlanFacts& plan, const plan::Row& row)
   const bool plain = word.find('/') == std::string::npos && !word.ends_with(".py");
   if (plain && std::filesystem::is_regular_file(plan.directory / word, error)) word = "./" + word;
   return command;
+}
+
+// Where a script starts that is not in the plan's folder: as with radT, in its own. Programs, and
+// what an MLproject or a container runs, start in the plan's: that is what is mounted. Empty:
+// there.
+std::filesystem::path directory_of(const PlanFacts& plan, const plan::Row& row) {
+  constexpr std::array kElsewhere =
+      std::to_array<std::string_view>({"mlproject=", "docker=", "podman=", "apptainer="});
+  const bool elsewhere = std::ranges::any_of(
+      kElsewhere, [&](std::string_view kind) { return row.environment.starts_with(kind); });
+  if (row.command.empty() || elsewhere) return {};
+  const std::filesystem::path script = row.command[0];
+  if (script.extension() != ".py" || !script.has_parent_path()) return {};
+  return (plan.directory / script.parent_path()).lexically_normal();
 }
 
 }  // namespace
@@ -114,6 +134,8 @@ Order order_of(const PlanFacts& plan, const RunPlace& place) {
     words.insert(words.end(), {"--tag", fmt::format("{}={}", key, value)});
   add_place(words, place);
   add_limits(words, row.limits);
+  const auto own = directory_of(plan, row);
+  if (!own.empty()) words.insert(words.end(), {"--directory", own.string()});
   words.emplace_back("--");
   order.environment.insert(order.environment.end(), place.seat.environment.begin(),
                            place.seat.environment.end());
@@ -125,7 +147,8 @@ Order order_of(const PlanFacts& plan, const RunPlace& place) {
     const auto ready = ready_place(plan, place.parent.empty() ? place.run : place.parent);
     order.environment.push_back(fmt::format("CORRAL_READY={}:{}", ready.string(), runs));
   }
-  const std::vector<std::string> command = command_of(plan, row);
+  std::vector<std::string> command = command_of(plan, row);
+  if (!own.empty()) command[0] = std::filesystem::path(command[0]).filename().string();
   words.insert(words.end(), command.begin(), command.end());
   for (const auto& [name, value] : row.env)
     order.environment.push_back(fmt::format("{}={}", name, value));

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <map>
 
 #include "core/text.h"
@@ -274,6 +275,9 @@ void Supervisors::take_reports(const std::string& run, Child& child, std::vector
     } else if (report->find("started_ns") != nullptr) {
       event.news = News::kStarted;
       event.started = boot_time(report->get_int("started_ns"));
+    } else if (const Json* progress = report->find("progress"); progress != nullptr) {
+      event.news = News::kProgress;
+      event.progress = progress_of_report(*progress);
     } else if (report->find("outcome") != nullptr) {
       event.news = News::kEnded;
       event.end = end_of_report(*report);
@@ -325,6 +329,22 @@ std::vector<Event> Supervisors::wait(std::optional<BootTime> deadline) {
 
 std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options) {
   return std::make_unique<Supervisors>(options);
+}
+
+Progress progress_of_report(const Json& report) {
+  Progress progress{.phase = report.get_string("phase")};
+  const auto number = [&](const char* name) {
+    const Json* value = report.find(name);
+    return value != nullptr ? std::optional(value->as_double(std::nan(""))) : std::nullopt;
+  };
+  if (report.find("step") != nullptr) progress.step = report.get_int("step");
+  progress.loss = number("loss");
+  progress.cores = number("cores");
+  if (const Json* gpus = report.find("gpus"); gpus != nullptr && gpus->as_object() != nullptr) {
+    for (const auto& [device, busy] : *gpus->as_object())
+      progress.gpus.emplace_back(device, busy.as_double(0));
+  }
+  return progress;
 }
 
 End end_of_report(const Json& report) {

@@ -21,6 +21,9 @@ std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options);
 // What a supervisor that is gone has left; nothing: it left none.
 std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run);
 
+// {"phase": …, "step": …, …}, likewise; what cannot be read is left out.
+Progress progress_of_report(const Json& report);
+
 // {"outcome": …, "reason": …, "tail": […]}, as a supervisor says it.
 End end_of_report(const Json& report);
 

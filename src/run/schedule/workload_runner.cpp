@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "core/ids.h"
+#include "run/gate.h"
 #include "run/schedule/recovery.h"
 #include "sys/file.h"
 
@@ -86,7 +87,7 @@ Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vecto
         resumed.supervisor && parts_.launcher.follow(added.run, *resumed.supervisor).has_value();
     if (!followed && !adopt(added) && !(resumed.started && follow_command(added))) {
       added.stage = Member::Stage::kGone;
-      end(added, {.outcome = "unknown", .reason = "nobody saw its end"});
+      end(added, unseen_end(added));
     }
     parts_.audience.changed(added);
   }
@@ -107,6 +108,12 @@ bool WorkloadRunner::follow_command(const Member& member) {
   if (!parts_.command_of) return false;
   const auto command = parts_.command_of(member.run);
   return command && parts_.launcher.follow(member.run, *command).has_value();
+}
+
+// Nobody here saw it; its data may have told the server.
+End WorkloadRunner::unseen_end(const Member& member) const {
+  const End unseen{.outcome = "unknown", .reason = "nobody saw its end"};
+  return parts_.recorded_end ? parts_.recorded_end(member.run).value_or(unseen) : unseen;
 }
 
 void WorkloadRunner::open_ready_place() const {
@@ -154,6 +161,10 @@ void WorkloadRunner::take(const Event& event) {
   if (event.news == News::kSignal) return interrupt(event.signal);
   Member* member = member_of(event.run);
   if (member == nullptr) return;
+  if (event.news == News::kProgress) {
+    member->progress = event.progress;
+    parts_.audience.progressed(*member);
+  }
   if (event.news == News::kReady && member->stage == Member::Stage::kPreparing)
     member->stage = Member::Stage::kReady;
   if (event.news == News::kStarted) {
@@ -186,10 +197,10 @@ void WorkloadRunner::take_gone(Member& member, const Event& event) {
     return;
   }
   End last = event.end;
-  if (last.outcome.empty()) {
-    const bool ran = member.stage == Member::Stage::kRunning;
-    last.outcome = ran ? "unknown" : "not-started";
-    last.reason = ran ? "nobody saw its end" : event.words;
+  if (last.outcome.empty() && member.stage == Member::Stage::kRunning) {
+    last = unseen_end(member);
+  } else if (last.outcome.empty()) {
+    last = {.outcome = "not-started", .reason = event.words};
   }
   member.stage = Member::Stage::kGone;
   end(member, std::move(last));

@@ -23,6 +23,7 @@ class Audience {
  public:
   virtual ~Audience() = default;
   virtual void changed(const Member& member) = 0;
+  virtual void progressed(const Member& member) = 0;
   virtual void say(const std::string& line) = 0;
   // After every wait, and at wake_at() at the latest.
   virtual void tick(BootTime now) = 0;
@@ -47,6 +48,8 @@ class WorkloadRunner {
     const PlanFacts& plan;
     // The live command of a run that nobody supervises; empty: none is looked for.
     std::function<std::optional<sys::ProcessIdentity>(const std::string& run)> command_of{};
+    // How a run ended of which nobody here knows; empty: nobody is asked.
+    std::function<std::optional<End>(const std::string& run)> recorded_end{};
   };
   explicit WorkloadRunner(Parts parts) : parts_(std::move(parts)) {}
 
@@ -69,6 +72,7 @@ class WorkloadRunner {
   void settle_skew();
   void restart_loops();
   bool adopt(Member& member);
+  [[nodiscard]] End unseen_end(const Member& member) const;
   bool follow_command(const Member& member);
   void end(Member& member, End end);
   void open_ready_place() const;

@@ -9,6 +9,7 @@
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
+#include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
 #include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
@@ -214,6 +215,31 @@ TEST(DataSets, ALargeOneIsNotCounted) {
   for (int i = 0; i < 5; ++i) here.put("set/" + std::to_string(i));
   EXPECT_EQ(by_key(data_sets({{"data", "set"}}, here.path(), {.files = 3})).at("data.data"),
             "!more than 3 files");
+}
+
+TEST(DataHash, IsWhatSha256sumSays) {
+  Folder here;
+  const auto never = [] { return false; };
+  here.put("set/b.bin", "two").put("set/a/z.bin", "one").put("set/a.bin", "");
+  // cd set; find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum | sha256sum
+  const std::string expected = "e1c6e44746785a7c6fff20e127b1a593936df477487bcaf13b9ee0275af45e8a";
+  EXPECT_EQ(data_hash(here.path() / "set", never).value(), expected);
+  EXPECT_EQ(data_hash(here.path() / "set/b.bin", never).value(),
+            "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3");
+  here.put("set/a/z.bin", "One");
+  EXPECT_NE(data_hash(here.path() / "set", never).value(), expected);
+}
+
+TEST(DataHash, EndsWithTheRunAndSaysWhatItLacks) {
+  Folder here;
+  here.put("set/a.bin", "one");
+  const std::vector<std::pair<std::string, std::string>> options{{"data", "set"},
+                                                                 {"data2", "none"}};
+  const auto found = by_key(data_hashes(options, here.path(), [] { return false; }));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found.at("data.data.hash").size(), 66U);
+  EXPECT_EQ(by_key(data_hashes(options, here.path(), [] { return true; })).at("data.data.hash"),
+            "!not finished");
 }
 
 // ---- all of it

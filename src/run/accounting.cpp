@@ -1,0 +1,81 @@
+#include "run/accounting.h"
+
+#include <pthread.h>
+
+#include "collocate/undo.h"
+#include "core/text.h"
+
+namespace corral::run {
+
+Accounting::Made Accounting::make(const std::string& run) {
+  ::pthread_setname_np(::pthread_self(), "corral-group");
+  Made made;
+  // Groups end with the machine: nothing has to wait for the disk.
+  auto journal = collocate::Journal::open(collocate::default_state(), false);
+  if (!journal) {
+    made.reason = journal.error().message;
+    return made;
+  }
+  made.journal = std::move(*journal);
+  auto group = collocate::account_group(*made.journal, {.root = "/", .label = run, .busctl = {}});
+  if (group) {
+    made.group = std::move(*group);
+    made.group->await_grace();
+  } else {
+    made.reason = group.error().message;
+  }
+  return made;
+}
+
+void Accounting::begin(const std::string& run) {
+  making_ = std::async(std::launch::async, [run] { return make(run); });
+}
+
+void Accounting::enter(pid_t pid) {
+  if (!making_.valid()) return;
+  making_ = std::async(std::launch::async, [pid, making = std::move(making_)]() mutable {
+    Made made = making.get();
+    if (!made.group) return made;
+    if (const auto entered = made.group->enter(pid); !entered) {
+      made.reason = entered.error().message;
+    }
+    return made;
+  });
+}
+
+void Accounting::settle() {
+  if (making_.valid()) made_ = making_.get();
+  reason_ = made_.reason;
+}
+
+std::vector<sys::fs::path> Accounting::groups() const {
+  std::vector<sys::fs::path> found;
+  if (!made_.group) return found;
+  for (const std::string_view directory : split(made_.group->target(), ':')) {
+    if (!directory.empty()) found.emplace_back(directory);
+  }
+  return found;
+}
+
+// What cannot be put back stays in the journal.
+void Accounting::put_back(bool end_runs) {
+  if (!made_.journal) return;
+  collocate::UndoOptions options;
+  options.end_runs = end_runs;
+  [[maybe_unused]] const auto back = collocate::put_back(*made_.journal, 0, options);
+  [[maybe_unused]] const auto closed = made_.journal->close();
+  made_ = {};
+}
+
+void Accounting::end() {
+  settle();
+  if (made_.group) made_.group->release_members();
+  put_back(false);
+}
+
+void Accounting::discard() {
+  settle();
+  put_back(true);
+}
+
+}  // namespace corral::run

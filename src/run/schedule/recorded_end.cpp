@@ -1,0 +1,62 @@
+#include "run/schedule/recorded_end.h"
+
+#include <fmt/core.h>
+
+#include "core/json.h"
+#include "run/outcome.h"
+#include "sys/clock.h"
+
+namespace corral::run::schedule {
+namespace {
+
+constexpr Nanos kServerStart{std::chrono::seconds(2)};  // of a server that has to be started
+constexpr Nanos kServerAnswer{std::chrono::seconds(5)};
+constexpr Nanos kAskAgain{std::chrono::milliseconds(100)};
+
+std::optional<std::int64_t> number_in(const Json& run, const char* name) {
+  const Json* value = run.find(name);
+  return value == nullptr || value->is_null() ? std::nullopt : std::optional(run.get_int(name));
+}
+
+}  // namespace
+
+std::optional<End> end_of_run(const Json& run) {
+  if (run.get_string("status") == "running") return std::nullopt;
+  const std::string outcome = run.get_string("outcome");
+  if (!outcome.empty() && outcome != outcome_name(OutcomeKind::kUnknown)) {
+    const Json* tags = run.find("tags");
+    const Json none;
+    return End{.outcome = outcome,
+               .reason = (tags != nullptr ? *tags : none).get_string("corral.outcome.reason")};
+  }
+  if (const auto code = number_in(run, "exit_code")) {
+    if (*code == 0) return End{.outcome = "finished"};
+    return End{.outcome = "failed", .reason = fmt::format("exit status {}", *code)};
+  }
+  if (const auto signal = number_in(run, "exit_signal"))
+    return End{.outcome = "killed", .reason = fmt::format("signal {}", *signal)};
+  return std::nullopt;
+}
+
+std::optional<End> RecordedEnds::of(const std::string& run) {
+  const BootTime began = sys::boot_now();
+  std::optional<End> end;
+  for (bool again = true; again;) {
+    const auto server = link_.connect(kServerStart);
+    const auto reply =
+        server && (*server)->http() != nullptr
+            ? (*server)->http()->send(
+                  {.path = "/api/corral/v1/runs/" + run, .body = {}, .timeout = kServerAnswer})
+            : tl::unexpected(Error{Code::kUnavailable, "no server"});
+    if (!reply) link_.drop();
+    const auto answer = reply && reply->status == 200 ? Json::parse(reply->body) : Result<Json>();
+    if (answer && answer->as_object() != nullptr) end = end_of_run(*answer);
+    again = !end && answer && answer->get_string("status") == "running" &&
+            sys::boot_now() - began < patience_;
+    if (again) sys::system_clock().sleep_until(sys::boot_now() + kAskAgain);
+  }
+  patience_ = std::max(Nanos(0), patience_ - (sys::boot_now() - began));
+  return end;
+}
+
+}  // namespace corral::run::schedule

@@ -1,0 +1,118 @@
+#include "run/set_up/data_hash.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/ioprio.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <thread>
+
+#include "core/sha256.h"
+#include "core/text.h"
+#include "run/set_up/fact.h"
+#include "sys/file.h"
+
+namespace corral::run::set_up {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPiece = 1u << 20;  // between two looks at `stop`
+constexpr std::size_t kMostFiles = 1'000'000;
+constexpr const char* kNotFinished = "not finished";
+
+std::string hex_digits(const Sha256& hash) {
+  std::string digits;
+  for (const std::uint8_t byte : hash) digits += fmt::format("{:02x}", byte);
+  return digits;
+}
+
+class Hasher {
+ public:
+  explicit Hasher(const std::function<bool()>& stop) : stop_(stop), piece_(kPiece, '\0') {}
+
+  Result<std::string> file(const fs::path& path) {
+    const sys::Fd file = TRY(sys::open_file(path, O_RDONLY | O_CLOEXEC));
+    ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+    Sha256Stream hash;
+    for (;;) {
+      if (stop_()) return fail(Code::kUnavailable, kNotFinished);
+      const ssize_t n = ::read(file.get(), piece_.data(), piece_.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return fail_errno(path.string(), errno);
+      if (n == 0) return hex_digits(hash.finish());
+      hash.add(std::string_view(piece_.data(), static_cast<std::size_t>(n)));
+    }
+  }
+
+  Result<std::string> folder(const fs::path& path) {
+    Sha256Stream hash;
+    for (const std::string& name : TRY(files_below(path)))
+      hash.add(fmt::format("{}  {}\n", TRY(file(path / name)), name));
+    return hex_digits(hash.finish());
+  }
+
+ private:
+  // Relative, sorted by byte.
+  Result<std::vector<std::string>> files_below(const fs::path& path) {
+    std::vector<std::string> names;
+    std::error_code error;
+    auto at = fs::recursive_directory_iterator(path, error);
+    for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+      if (stop_()) return fail(Code::kUnavailable, kNotFinished);
+      std::error_code unreadable;
+      if (!at->is_regular_file(unreadable)) continue;
+      names.push_back(at->path().lexically_relative(path).string());
+      if (names.size() > kMostFiles)
+        return fail(Code::kTooLarge, fmt::format("more than {} files", kMostFiles));
+    }
+    if (error) return fail(Code::kIo, path.string() + ": " + error.message());
+    std::ranges::sort(names);
+    return names;
+  }
+
+  const std::function<bool()>& stop_;
+  std::string piece_;
+};
+
+// Of this thread, which keeps it: nobody may raise it again.
+void become_idle() {
+  ::pthread_setname_np(::pthread_self(), "corral-hash");
+  const sched_param idle{};
+  ::sched_setscheduler(0, SCHED_IDLE, &idle);
+  ::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+}
+
+}  // namespace
+
+Result<std::string> data_hash(const fs::path& path, const std::function<bool()>& stop) {
+  std::error_code error;
+  Hasher hasher(stop);
+  return fs::is_directory(path, error) ? hasher.folder(path) : hasher.file(path);
+}
+
+std::vector<codec::Fact> data_hashes(
+    const std::vector<std::pair<std::string, std::string>>& options, const fs::path& directory,
+    const std::function<bool()>& stop) {
+  std::vector<codec::Fact> facts;
+  const auto hash_all = [&] {
+    become_idle();
+    for (const auto& [name, value] : options) {
+      std::error_code error;
+      const fs::path path = directory / value;
+      if (value.empty() || !fs::exists(path, error)) continue;
+      const std::string key = "data." + to_utf8(name) + ".hash";
+      const auto hash = data_hash(path, stop);
+      facts.push_back(hash ? info(key, *hash) : absent(key, to_utf8(hash.error().message)));
+    }
+  };
+  std::jthread(hash_all).join();
+  return facts;
+}
+
+}  // namespace corral::run::set_up

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <cmath>
 #include <cstdio>
 #include <ctime>
 
@@ -30,6 +31,24 @@ std::string time_text(const Json& ns) {
 std::string duration_text(const Json& seconds) {
   if (seconds.is_null()) return "–";
   return human_duration(Nanos(static_cast<std::int64_t>(seconds.as_double(0) * 1e9)));
+}
+
+std::string precise_time_text(const Json& ns) {
+  const auto value = ns.as_string() != nullptr ? parse_int(*ns.as_string()) : std::nullopt;
+  if (!value) return "–";
+  return fmt::format("{}.{:03}", time_text(ns), *value / 1'000'000 % 1000);
+}
+
+std::string precise_duration_text(const Json& seconds) {
+  if (seconds.is_null()) return "–";
+  const double value = seconds.as_double(0);
+  const double size = std::abs(value);
+  constexpr double kRounded = 0.9995;  // less has three digits
+  if (size >= 59.95 || value == 0) return value == 0 ? "0 s" : duration_text(seconds);
+  if (size >= kRounded) return fmt::format("{:.3g} s", value);
+  if (size >= kRounded * 1e-3) return fmt::format("{:.3g} ms", value * 1e3);
+  return size >= kRounded * 1e-6 ? fmt::format("{:.3g} µs", value * 1e6)
+                                 : fmt::format("{:.3g} ns", value * 1e9);
 }
 
 std::string ending_text(const Json& run) {

@@ -13,8 +13,12 @@ namespace corral::cli {
 const Json& member(const Json& object, const char* name);
 // Local time of a `…_ns` member; "–" for null.
 std::string time_text(const Json& ns);
+// The same with milliseconds.
+std::string precise_time_text(const Json& ns);
 // Duration of a number of seconds; "–" for null.
 std::string duration_text(const Json& seconds);
+// The same with three significant digits, as the page has it: "63 ms", "1.2 s", "2:05".
+std::string precise_duration_text(const Json& seconds);
 std::string ending_text(const Json& run);
 // A statistic of a metric with its unit; a dash when nothing was measured.
 Cell statistic(const Json& metric, const char* name);

@@ -191,6 +191,14 @@ void Arguments::text(const std::string& name, std::string& value, const std::str
   impl_->texts[name] = &value;
   impl_->named(name, impl_->app.add_option("--" + name, value, help));
 }
+void Arguments::never_empty(const std::string& name) {
+  impl_->app.get_option("--" + name)
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            return text.empty() ? std::string("an empty name (an unset variable?)") : std::string();
+          },
+          ""));
+}
 void Arguments::flag(const std::string& name, bool& value, const std::string& help) {
   impl_->named(name, impl_->app.add_flag("--" + name, value, help));
 }
@@ -206,19 +214,20 @@ void Arguments::texts(const std::string& name, std::vector<std::string>& values,
   impl_->lists[name] = &values;
 }
 void Arguments::duration(const std::string& name, Nanos& value, const std::string& help) {
-  const auto take = [&value](const std::string& text) {
+  const auto take = [&value, option = "--" + name](const std::string& text) {
     value = parse_duration(text);
     if (value == kNoDuration)
-      throw CLI::ValidationError("'" + text + "' is no duration: 100ms, 2s, 1.5m, 3h, 1d");
+      throw CLI::ValidationError(option, "'" + text + "' is no duration: 100ms, 2s, 1.5m, 3h, 1d");
   };
   impl_->named(
       name,
       impl_->app.add_option_function<std::string>("--" + name, take, help)->type_name("DURATION"));
 }
 void Arguments::bytes(const std::string& name, std::int64_t& value, const std::string& help) {
-  const auto take = [&value](const std::string& text) {
+  const auto take = [&value, option = "--" + name](const std::string& text) {
     const auto parsed = parse_bytes(text);
-    if (!parsed) throw CLI::ValidationError("'" + text + "' is no size: 512MiB, 2GiB, 1000");
+    if (!parsed)
+      throw CLI::ValidationError(option, "'" + text + "' is no size: 512MiB, 2GiB, 1000");
     value = *parsed;
   };
   impl_->named(

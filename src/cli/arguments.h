@@ -45,6 +45,8 @@ class Arguments {
   // one stays, the other becomes empty.
   void exclusive(const std::string& a, const std::string& b);
 
+  // An empty value of this text is misuse: it would mean the default. Call after its declaration.
+  void never_empty(const std::string& name);
   // An option that neither the environment nor the file may give. Call after its declaration.
   void as_flag_only(const std::string& name);
   // The same, and not shown by --help: what Corral's own processes tell each other. Call after its

@@ -326,6 +326,26 @@ TEST(Answers, WorkloadsAreListedWithWhoSharedWhat) {
             "cpus 0-1: 0_A + two,\"1 finished, 1 running\",1,0\n");
 }
 
+// ---- where the store is
+TEST(Destination, AFileIsNoStore) {
+  std::string pattern = ::testing::TempDir() + "corral-destination-XXXXXX";
+  const fs::path home = ::mkdtemp(pattern.data());
+  const std::string file = (home / "afile").string();
+  ASSERT_TRUE(sys::replace_file(file, "x"));
+  const auto refusal = [](const std::string& store) {
+    const auto place =
+        destination_of({.store = store, .server = {}, .token_file = {}, .spool = {}});
+    return place ? std::string() : place.error().message;
+  };
+  EXPECT_EQ(refusal(file), "--store " + file + ": is a file, a directory is wanted");
+  EXPECT_EQ(refusal(file + "/store"),
+            "--store " + file + "/store: " + file + " is a file, a directory is wanted");
+  EXPECT_EQ(refusal(home.string()), "");
+  EXPECT_EQ(refusal((home / "not" / "yet").string()), "");
+  EXPECT_EQ(refusal("postgresql://host/afile"), "");
+  fs::remove_all(home);
+}
+
 // ---- tables
 Table people() {
   Table table({{"name", "Name", false}, {"size", "Size", true}, {"note", "Note", false}});
@@ -397,6 +417,35 @@ TEST(Answers, WhatIsNotThereIsADash) {
   EXPECT_EQ(duration_text(Json()), "–");
   EXPECT_EQ(duration_text(Json(12.34)), "12.3 s");
   EXPECT_TRUE(member(Json(3), "x").is_null());
+}
+
+TEST(Answers, PhasesAreToldAsExactlyAsTheyAreShort) {
+  const auto told = [](double seconds) { return precise_duration_text(Json(seconds)); };
+  EXPECT_EQ(told(0.063), "63 ms");
+  EXPECT_EQ(told(1.2), "1.2 s");
+  EXPECT_EQ(told(125), "2:05");
+  EXPECT_EQ(told(0.9996), "1 s");
+  EXPECT_EQ(told(0.0000125), "12.5 µs");
+  EXPECT_EQ(told(4e-9), "4 ns");
+  EXPECT_EQ(told(0), "0 s");
+  EXPECT_EQ(precise_duration_text(Json()), "–");
+  EXPECT_TRUE(precise_time_text(Json("1700000000007900000")).ends_with(":20.007"));
+  EXPECT_EQ(precise_time_text(Json()), "–");
+}
+
+TEST(Answers, PhasesAreSummedByName) {
+  const auto answer = Json::parse(
+      R"({"runs":[{"run":"a","window_s":20.0,"left_out":0,"phases":[)"
+      R"({"lane":"m","path":["epoch","step"],"count":3,"open":1,"total_s":6.0,"mean_s":2.0,"share":0.3},)"
+      R"({"lane":"m","path":["epoch"],"count":1,"open":1,"total_s":8.0,"mean_s":null,"share":0.4},)"
+      R"({"lane":"w","path":["step"],"count":2,"open":0,"total_s":4.0,"mean_s":2.0,"share":0.2}]}]})");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(phase_summary(*answer).print("csv"),
+            "name,count,total_s,mean_s,share\nstep,5,10,2,0.5\nepoch,1,8,,0.4\n");
+  EXPECT_EQ(phase_summary(*answer).print("table"),
+            "NAME   COUNT  TOTAL  MEAN  OF THE RUN\n"
+            "step       5   10 s   2 s      50.0 %\n"
+            "epoch      1    8 s     –      40.0 %\n");
 }
 
 TEST(Answers, HowARunEnded) {

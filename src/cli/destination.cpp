@@ -14,6 +14,30 @@ namespace corral::cli {
 
 namespace fs = spool::fs;
 
+namespace {
+
+// What stands where a directory is to be; empty: nothing does.
+fs::path obstacle(const fs::path& directory) {
+  std::error_code error;
+  fs::path part = directory;
+  while (part.has_relative_path() && !fs::exists(part, error)) part = part.parent_path();
+  const fs::file_status found = fs::status(part, error);
+  return fs::exists(found) && !fs::is_directory(found) ? part : fs::path();
+}
+
+Result<spool::Destination> embedded_store(const std::string& store) {
+  const fs::path directory = fs::absolute(store).lexically_normal();
+  const fs::path file = obstacle(directory);
+  if (!file.empty()) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("--store {}: {}is a file, a directory is wanted", store,
+                            file == directory ? "" : file.string() + " "));
+  }
+  return spool::Destination{.store = directory, .server = {}};
+}
+
+}  // namespace
+
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
   arguments.text("store", flags.store,
                  "directory of the embedded store (default: $XDG_DATA_HOME/corral, else "
@@ -55,8 +79,7 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags) {
                 fmt::format("--store {}: a directory or postgresql://user@host/database is wanted",
                             sys::without_passwords(flags.store)));
   }
-  if (!flags.store.empty())
-    return spool::Destination{.store = fs::absolute(flags.store).lexically_normal(), .server = {}};
+  if (!flags.store.empty()) return embedded_store(flags.store);
   const char* data = std::getenv("XDG_DATA_HOME");
   const char* home = std::getenv("HOME");
   if (data != nullptr && *data == '/')

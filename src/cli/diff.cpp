@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -60,7 +61,7 @@ int diff_command(std::span<char* const> args) {
                       "packages, variables, settings of the host. RUN is an id, a unique prefix "
                       "of one, a name, or @1 for the newest.",
                       kExamples);
-  arguments.positionals("runs", flags.runs, "RUN RUN");
+  arguments.positionals("runs", flags.runs, "RUN RUN", false);
   arguments.choice("format", flags.format, {"table", "json", "csv"},
                    "table, json or csv (default: table)");
   arguments.choice(
@@ -69,8 +70,13 @@ int diff_command(std::span<char* const> args) {
       "of this part alone");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
-  if (flags.runs.size() != 2)
-    return report("diff", {.code = Code::kInvalidArgument, .message = "two runs are compared"});
+  if (flags.runs.size() != 2) {
+    constexpr std::array kWanted = {"two runs are wanted", "one more run is wanted"};
+    const std::size_t given = flags.runs.size();
+    return report("diff RUN RUN",
+                  {.code = Code::kInvalidArgument,
+                   .message = given < 2 ? kWanted.at(given) : "two runs are compared, no more"});
+  }
   const auto server = connect(flags.destination);
   if (!server) return report("diff", server.error());
   std::vector<Json> runs;

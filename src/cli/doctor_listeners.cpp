@@ -131,7 +131,7 @@ class Probe {
       return;
     }
     std::vector<std::vector<Seen>> seen;
-    for (const int g : {collect::kFastGroup, collect::kSlowGroup})
+    for (const int g : {collect::kFastGroup, collect::kSlowGroup, collect::kTimedGroup})
       seen.emplace_back(sampler_->series(g).size());
     sampler_->drain([&](const collect::RowView& row) {
       for (std::size_t c = 0; c < row.values.size(); ++c) {
@@ -139,7 +139,11 @@ class Probe {
           seen[static_cast<std::size_t>(row.group)][c].add(row.time, row.values[c]);
       }
     });
-    for (const int g : {collect::kFastGroup, collect::kSlowGroup}) report_group(g, seen, report);
+    sampler_->drain_timed([&](const collect::TimedPoint& point) {
+      seen[collect::kTimedGroup][point.column].add(point.time, point.value);
+    });
+    for (const int g : {collect::kFastGroup, collect::kSlowGroup, collect::kTimedGroup})
+      report_group(g, seen, report);
     for (const auto& [source, reason] : sampler_->unavailable())
       report.add({.part = part, .metric = source, .why = reason});
     for (const auto& problem : sampler_->take_problems())
@@ -161,7 +165,8 @@ class Probe {
   }
 
   void report_group(int group, const std::vector<std::vector<Seen>>& seen, Report& report) const {
-    const auto took = cost(group, seen);
+    // What has times of its own is read with what is slow.
+    const auto took = cost(group == collect::kTimedGroup ? collect::kSlowGroup : group, seen);
     const auto series = sampler_->series(group);
     for (std::size_t c = 0; c < series.size(); ++c) {
       const metric::Metric& m = *series[c].metric;

@@ -20,7 +20,8 @@ constexpr const char* kExamples =
     "  corral ls workloads                   what ran together, and who shared which device\n"
     "  corral ls plans                       how far each plan is\n"
     "  corral ls metrics @1 --format json    series of the newest run and of its workload\n"
-    "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n";
+    "  corral ls phases calm-otter-07        a run by name; a unique prefix of its id does too\n"
+    "  corral ls phases @1 --summary         what its time went into\n";
 
 struct Flags {
   DestinationFlags destination;
@@ -29,6 +30,7 @@ struct Flags {
   std::string experiment;
   std::string format = "table";
   std::string limit = "100";
+  bool summary = false;
 };
 
 using Query = Result<Table> (*)(const sys::HttpTarget&, const Flags&);
@@ -137,7 +139,21 @@ Result<Table> list_metrics(const sys::HttpTarget& server, const Flags& flags) {
   return table;
 }
 
+Result<Json> phase_statistics(const sys::HttpTarget& server, const Flags& flags) {
+  std::string body;
+  JsonWriter json(body);
+  json.begin_object().key("runs").begin_array().value(flags.run).end_array().end_object();
+  sys::HttpClient client(server);
+  const sys::HttpReply reply = TRY(client.send({.method = "POST",
+                                                .path = "/api/corral/v1/phases/statistics",
+                                                .body = body,
+                                                .timeout = std::chrono::minutes(1)}));
+  if (reply.status != 200) return tl::unexpected(error_of_reply(reply.status, reply.body));
+  return Json::parse(reply.body);
+}
+
 Result<Table> list_phases(const sys::HttpTarget& server, const Flags& flags) {
+  if (flags.summary) return phase_summary(TRY(phase_statistics(server, flags)));
   const Json answer = TRY(get_json(server, run_path(flags, "/phases")));
   Table table({{"id", "ID", true},
                {"parent", "PARENT", true},
@@ -159,9 +175,9 @@ Result<Table> list_phases(const sys::HttpTarget& server, const Flags& flags) {
                plain(member(p, "type")),
                plain(member(p, "kind")),
                plain(member(p, "lane")),
-               {member(p, "start_ns"), time_text(member(p, "start_ns"))},
-               {member(p, "end_ns"), time_text(member(p, "end_ns"))},
-               {duration, duration_text(duration)}});
+               {member(p, "start_ns"), precise_time_text(member(p, "start_ns"))},
+               {member(p, "end_ns"), precise_time_text(member(p, "end_ns"))},
+               {duration, precise_duration_text(duration)}});
   }
   return table;
 }
@@ -194,6 +210,8 @@ Result<const List*> find_list(const Flags& flags) {
                             flags.what, flags.what));
   if (!found->of_a_run && !flags.run.empty())
     return fail(Code::kInvalidArgument, fmt::format("'{}' is one word too many", flags.run));
+  if (flags.summary && found->query != list_phases)
+    return fail(Code::kInvalidArgument, "--summary is of phases: corral ls phases RUN --summary");
   return found;
 }
 
@@ -208,14 +226,24 @@ int ls_command(std::span<char* const> args) {
       "is an id, a unique prefix of one, a name, or @1 for the newest.",
       kExamples);
   arguments.positional("what", flags.what,
-                       "experiments | workloads | plans | runs | metrics | phases", true);
+                       "experiments | workloads | plans | runs | metrics | phases", false);
   arguments.positional("run", flags.run, "RUN, for metrics and phases", false);
   arguments.text("experiment", flags.experiment, "only of this experiment (name or id)");
   arguments.text("limit", flags.limit, "at most this many runs (default: 100)");
   arguments.choice("format", flags.format, {"table", "json", "csv"},
                    "table, json or csv (default: table)");
+  arguments.flag("summary", flags.summary,
+                 "of phases: for each name how many there are, how long they took and their share "
+                 "of the run");
+  arguments.as_flag_only("summary");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
+  if (flags.what.empty()) {
+    fmt::print(stderr,
+               "corral ls experiments|workloads|plans|runs|metrics RUN|phases RUN: one of them is "
+               "wanted\n");
+    return kMisuse;
+  }
   const auto list = find_list(flags);
   if (!list) return report("ls", list.error());
   const auto server = connect(flags.destination);

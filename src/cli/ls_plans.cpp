@@ -56,7 +56,13 @@ std::string devices(const Json& workload) {
   return join(all, ", ");
 }
 
-// "gpu0: 0_A + 0_B; cpus 2-3: …"; instances are named by their device already.
+// Of another workload: "8/0_A".
+std::string other_name(const Json& run) {
+  const std::string workload = run.get_string("workload");
+  return workload.empty() ? run.get_string("name") : workload + "/" + short_name(run);
+}
+
+// "gpu0: 0_A + 0_B + 8/0_A; cpus 2-3: …"; instances are named by their device already.
 std::string shared(const Json& workload) {
   std::vector<std::string> all;
   for (const Json& place : items(workload, "shared")) {
@@ -67,6 +73,7 @@ std::string shared(const Json& workload) {
       if (std::ranges::any_of(runs, [&](const Json& one) { return one.dump() == id.dump(); }))
         names.push_back(short_name(run));
     }
+    for (const Json& run : items(place, "others")) names.push_back(other_name(run));
     const std::string kind = place.get_string("kind") == "cpus" ? "cpus " : "";
     all.push_back(kind + place.get_string("name") + ": " + join(names, " + "));
   }
@@ -91,7 +98,56 @@ std::string outcomes(const Json& workload) {
   return join(words, ", ");
 }
 
+// Phases of one name.
+struct PhaseSum {
+  std::string name;
+  std::int64_t count = 0;
+  std::int64_t ended = 0;
+  double total_s = 0;    // within the run
+  double lengths_s = 0;  // of those that ended
+  double share = 0;
+};
+
+std::vector<PhaseSum> phase_sums(const Json& answer) {
+  std::vector<PhaseSum> sums;
+  for (const Json& run : items(answer, "runs")) {
+    for (const Json& phase : items(run, "phases")) {
+      const Json::Array& path = items(phase, "path");
+      const std::string* own = path.empty() ? nullptr : path.back().as_string();
+      const std::string name = own != nullptr ? *own : std::string();
+      auto sum = std::ranges::find(sums, name, &PhaseSum::name);
+      if (sum == sums.end()) sum = sums.insert(sum, PhaseSum{.name = name});
+      const std::int64_t ended = phase.get_int("count", 0) - phase.get_int("open", 0);
+      sum->count += phase.get_int("count", 0);
+      sum->ended += ended;
+      sum->total_s += member(phase, "total_s").as_double(0);
+      sum->lengths_s += member(phase, "mean_s").as_double(0) * static_cast<double>(ended);
+      sum->share += member(phase, "share").as_double(0);
+    }
+  }
+  std::ranges::stable_sort(sums, std::ranges::greater(), &PhaseSum::total_s);
+  return sums;
+}
+
 }  // namespace
+
+Table phase_summary(const Json& answer) {
+  Table table({{"name", "NAME"},
+               {"count", "COUNT", true},
+               {"total_s", "TOTAL", true},
+               {"mean_s", "MEAN", true},
+               {"share", "OF THE RUN", true}});
+  for (const PhaseSum& sum : phase_sums(answer)) {
+    const Json total(sum.total_s);
+    const Json mean = sum.ended > 0 ? Json(sum.lengths_s / static_cast<double>(sum.ended)) : Json();
+    table.add({plain(sum.name),
+               plain(Json(sum.count)),
+               {total, precise_duration_text(total)},
+               {mean, precise_duration_text(mean)},
+               {Json(sum.share), fmt::format("{:.1f} %", sum.share * 100)}});
+  }
+  return table;
+}
 
 std::string outcome_of(const Json& run) {
   std::string status = run.get_string("status");

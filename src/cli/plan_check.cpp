@@ -43,10 +43,8 @@ std::string counted(std::size_t count, std::string_view what) {
 }
 
 void print_lines(const plan::Plan& plan, const std::string& file) {
-  for (const plan::Problem& problem : plan.problems) {
-    const bool error = problem.severity == plan::Severity::kError;
-    fmt::print("{}{}\n", error ? "" : "warning: ", printable(plan::to_line(problem, file)));
-  }
+  for (const plan::Problem& problem : plan.problems)
+    fmt::print("{}\n", printable(plan::to_message(problem, file)));
   const auto errors = static_cast<std::size_t>(
       std::ranges::count(plan.problems, plan::Severity::kError, &plan::Problem::severity));
   std::size_t runs = 0;

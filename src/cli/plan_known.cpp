@@ -80,6 +80,10 @@ plan::Known known_here(bool devices) {
     std::error_code error;
     return plan::fs::exists(path, error);
   };
+  known.executable = [](const plan::fs::path& path) {
+    std::error_code error;
+    return plan::fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
+  };
   known.names_in = [](const plan::fs::path& path) { return sys::list_directory(path); };
   known.path = variable("PATH");
   known.cpus = cpus_here();

@@ -1,6 +1,5 @@
 #include <fmt/core.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <optional>
@@ -9,7 +8,9 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "core/profile_id.h"
 #include "core/text.h"
+#include "spool/profile_request.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 #include "sys/socket.h"
@@ -22,7 +23,6 @@ namespace fs = spool::fs;
 constexpr const char* kExamples =
     "  corral profile @1                the next 3 steps of the newest run\n"
     "  corral profile 3f2a --steps 10   ten\n";
-constexpr std::int64_t kMostSteps = 1000;
 constexpr Nanos kPoll{std::chrono::milliseconds(50)};
 
 struct Flags {
@@ -36,37 +36,10 @@ struct Flags {
 volatile sig_atomic_t interrupted = 0;
 void note_interrupt(int /*signal*/) { interrupted = 1; }
 
-// A request in the spool of a run, of which the run's Python package writes how far it is.
-class Request {
- public:
-  Request(fs::path folder, std::string id, sys::ProcessIdentity supervisor)
-      : folder_(std::move(folder)), id_(std::move(id)), supervisor_(std::move(supervisor)) {}
-
-  Result<> ask(std::int64_t steps) const {
-    std::error_code error;
-    if (fs::exists(folder_ / "request", error))
-      return fail(Code::kConflict, "another profile of this run has been asked for and waits");
-    const Json wanted = Json::Object{{"id", id_}, {"tool", "torch"}, {"steps", steps}};
-    return sys::replace_file(folder_ / "request", wanted.dump(), 0600, false);
-  }
-  // Nobody has taken it, and nobody will.
-  [[nodiscard]] bool take_back() const { return ::unlink((folder_ / "request").c_str()) == 0; }
-  // The next line of the answer.
-  Result<std::optional<Json>> next() {
-    const auto text = sys::read_file(folder_ / (id_ + ".answer"), 1u << 20);
-    const std::string_view rest = text ? std::string_view(*text).substr(read_) : "";
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) return std::nullopt;
-    read_ += end + 1;
-    return TRY(Json::parse(rest.substr(0, end)));
-  }
-  [[nodiscard]] bool run_lives() const { return sys::is_alive(supervisor_); }
-
- private:
-  fs::path folder_;
-  std::string id_;
-  sys::ProcessIdentity supervisor_;
-  std::size_t read_ = 0;
+// What was asked for, and the supervisor of the run.
+struct Asked {
+  spool::ProfileRequest request;
+  sys::ProcessIdentity supervisor;
 };
 
 std::string words(const Json& run) {
@@ -88,7 +61,7 @@ Result<std::pair<fs::path, spool::Manifest>> find_spool(const Json& run, const F
           "or in another container");
 }
 
-Result<Request> find_run(const Json& run, const Flags& flags) {
+Result<Asked> find_run(const Json& run, const Flags& flags) {
   if (run.get_string("status") != "running")
     return fail(Code::kConflict, fmt::format("{} has ended: {}", words(run), ending_text(run)));
   if (const std::string host = run.get_string("host"); host != sys::host_name())
@@ -97,13 +70,8 @@ Result<Request> find_run(const Json& run, const Flags& flags) {
   const auto [folder, manifest] = TRY(find_spool(run, flags));
   if (!sys::is_alive(manifest.supervisor))
     return fail(Code::kConflict, words(run) + " has lost its `corral run`");
-  std::error_code error;
-  if (!fs::is_directory(folder / "profile", error))
-    return fail(Code::kUnsupported,
-                words(run) + " was started with --no-capture: its steps are not seen");
-  std::string id = "torch-" + iso_utc(sys::utc_now());
-  for (char& c : id) c = c == ':' ? '.' : c;
-  return Request(folder / "profile", std::move(id), manifest.supervisor);
+  return Asked{.request = {folder, make_profile_id("torch", sys::utc_now())},
+               .supervisor = manifest.supervisor};
 }
 
 // One line of the answer, said; the exit status once it was the last.
@@ -139,13 +107,13 @@ Error untaken(const Flags& flags, bool lives) {
               seconds(flags.wait))};
 }
 
-int follow(Request& request, const Json& run, const sys::HttpTarget& server, const Flags& flags) {
+int follow(Asked& asked, const Json& run, const sys::HttpTarget& server, const Flags& flags) {
   const BootTime deadline = sys::boot_now() + flags.wait;
   bool taken = false;
   for (;;) {
     // Asked before the answer is read: what a run that is gone had to say is there.
-    const bool lives = request.run_lives();
-    const auto line = request.next();
+    const bool lives = sys::is_alive(asked.supervisor);
+    const auto line = asked.request.next();
     if (!line) return report("profile", line.error());
     if (*line) {
       taken = true;
@@ -154,7 +122,7 @@ int follow(Request& request, const Json& run, const sys::HttpTarget& server, con
     }
     const bool enough = interrupted != 0 || !lives;
     if (enough || (!taken && sys::boot_now() >= deadline)) {
-      const bool back = request.take_back();
+      const bool back = asked.request.take_back();
       if (back || enough) return report("profile", untaken(flags, lives));
       taken = true;  // just now
     }
@@ -167,16 +135,17 @@ int profile(const Flags& flags, std::int64_t steps) {
   if (!server) return report("profile", server.error());
   const auto run = get_json(*server, "/api/corral/v1/runs/" + sys::url_encode(flags.run));
   if (!run) return report("profile", run.error());
-  auto request = find_run(*run, flags);
-  if (!request) return report("profile", request.error());
+  auto asked = find_run(*run, flags);
+  if (!asked) return report("profile", asked.error());
   struct sigaction action {};
   action.sa_handler = note_interrupt;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
-  if (const auto asked = request->ask(steps); !asked) return report("profile", asked.error());
+  if (const auto put = asked->request.ask(steps); !put)
+    return report("profile", put.error().with_context(words(*run)));
   fmt::print("asked {}: it begins at the end of a step\n", words(*run));
   std::fflush(stdout);
-  return follow(*request, *run, *server, flags);
+  return follow(*asked, *run, *server, flags);
 }
 
 }  // namespace
@@ -197,8 +166,8 @@ int profile_command(std::span<char* const> args) {
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto steps = parse_int(flags.steps);
-  if (!steps || *steps < 1 || *steps > kMostSteps) {
-    fmt::print(stderr, "corral profile: --steps {}: 1 to {}\n", flags.steps, kMostSteps);
+  if (!steps || *steps < 1 || *steps > kMostProfileSteps) {
+    fmt::print(stderr, "corral profile: --steps {}: 1 to {}\n", flags.steps, kMostProfileSteps);
     return kMisuse;
   }
   return profile(flags, *steps);

@@ -45,6 +45,7 @@ struct Flags {
   std::string last_word;
   std::string cgroup;
   std::string affinity;
+  std::string directory;
   Nanos max_time = kNoDuration;
   PlanFlags plan;
 };
@@ -70,7 +71,11 @@ void declare_scheduled(Arguments& a, Flags& f) {
   a.text("last-word", f.last_word, "file that the outcome is written to");
   a.text("cgroup", f.cgroup, "groups that the command is put into, separated by colons");
   a.text("affinity", f.affinity, "CPUs of the command, as 0-3,8");
-  for (const char* name : {"run-id", "gate", "last-word", "cgroup", "affinity"}) a.hidden(name);
+  a.texts("pass", f.options.passed, "NAME, a variable that passes into a container");
+  a.text("directory", f.directory, "folder in which the command starts");
+  for (const char* name :
+       {"run-id", "gate", "last-word", "cgroup", "affinity", "pass", "directory"})
+    a.hidden(name);
 }
 
 void declare(Arguments& a, Flags& f) {
@@ -79,6 +84,7 @@ void declare(Arguments& a, Flags& f) {
   a.text("workload", f.options.workload,
          "runs that name the same workload of an experiment run together; default: one of its own");
   a.text("name", f.options.name, "name of the run (default: two words are made up)");
+  for (const char* name : {"experiment", "workload", "name"}) a.never_empty(name);
   a.texts("param", f.params, "K=V, a parameter of the run; may be repeated");
   a.texts("tag", f.tags, "K=V, a tag of the run; may be repeated");
   a.text("listeners", f.listeners,
@@ -103,6 +109,9 @@ void declare(Arguments& a, Flags& f) {
   a.flag("no-mlflow", f.no_mlflow, "leave MLflow alone: its calls are not recorded here");
   a.flag("no-capture", f.no_capture,
          "leave training loops alone: no epochs, steps and data waits of unchanged scripts");
+  a.flag("hash-data", f.options.hash_data,
+         "read all files behind options with \"data\" in their name and record their hash; at idle "
+         "priority, as far as the run leaves time for it");
   a.text("max-epochs", f.options.max_epochs,
          "corral.epochs() in the script ends after this many epochs");
   a.text("max-steps", f.options.max_steps,
@@ -125,12 +134,14 @@ void declare(Arguments& a, Flags& f) {
   a.rest("train.py|COMMAND|plan.csv [ARGS]", f.options.command);
 }
 
-Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view option) {
+Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view option,
+                       std::string_view example) {
   Pairs pairs;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos)
-      return fail(Code::kInvalidArgument, fmt::format("{} {}: K=V is wanted", option, text));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{} {}: K=V is wanted, as {}", option, text, example));
     std::string key = text.substr(0, equals);
     std::string value = text.substr(equals + 1);
     if (key.size() > limits::kNameBytes || value.size() > limits::kValueBytes || !is_utf8(text)) {
@@ -179,6 +190,7 @@ Result<> complete_scheduled(const Flags& f, run::Options& o) {
   if (!f.run_id.empty()) o.run_id = TRY(RunId::parse(f.run_id));
   if (!f.gate.empty()) o.gate = TRY(gate_of(f.gate));
   o.gate.last_word = f.last_word;
+  o.directory = f.directory;
   if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
   if (!f.affinity.empty()) o.placement.cpus = TRY(run::parse_cpus(f.affinity));
   return {};
@@ -240,15 +252,16 @@ Result<> complete(Flags& f, const std::filesystem::path& config) {
   TRY(complete_mlflow(f));
   TRY(complete_scheduled(f, o));
   if (o.interval < kShortest || o.interval > kLongest)
-    return fail(Code::kInvalidArgument, "--interval: 10ms to 1h");
+    return fail(Code::kInvalidArgument,
+                fmt::format("--interval {:g}s: 10ms to 1h is wanted", seconds(o.interval)));
   TRY(check_names(o));
   TRY(check_counts(o));
   o.capture = !f.no_capture;
   o.pty = !f.no_pty;
   TRY(complete_profile(f));
   if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
-  o.params = TRY(pairs_of(f.params, "--param"));
-  o.tags = TRY(pairs_of(f.tags, "--tag"));
+  o.params = TRY(pairs_of(f.params, "--param", "lr=0.1"));
+  o.tags = TRY(pairs_of(f.tags, "--tag", "team=vision"));
   o.destination = TRY(destination_of(f.destination));
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
@@ -295,6 +308,7 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
   for (const auto& [name, set] : {std::pair{"CORRAL_NO_LISTENERS", f.no_listeners},
                                   {"CORRAL_CAPTURE_MLFLOW", f.capture_mlflow},
                                   {"CORRAL_NO_MLFLOW", f.no_mlflow},
+                                  {"CORRAL_HASH_DATA", o.hash_data},
                                   {"CORRAL_NO_CAPTURE", f.no_capture}})
     if (set) variables.emplace_back(name, "true");
   std::erase_if(variables, [](const auto& v) {

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <set>
 
 #include "cli/command.h"
@@ -12,6 +14,8 @@
 #include "environment/environment.h"
 #include "environment/tool.h"
 #include "plan/plan_file.h"
+#include "run/schedule/recorded_end.h"
+#include "run/schedule/recovery.h"
 #include "run/schedule/scheduler.h"
 #include "run/schedule/supervisor_launcher.h"
 #include "run/schedule/until.h"
@@ -131,13 +135,29 @@ Result<> prepare_environments(const fs::path& directory, const plan::Workload& w
   return {};
 }
 
+// A container's tool leaves its run's group a moment after the run has ended.
+constexpr Nanos kLeaving{std::chrono::seconds(2)};
+constexpr Nanos kLook{std::chrono::milliseconds(50)};
+
 void undo_leftovers(const run::Options& o, const std::function<void(const std::string&)>& warn) {
-  const auto report = collocate::undo_all({.state = collocate::default_state(),
-                                           .nvml = o.device_library,
-                                           .mps_control = variable("CORRAL_MPS_CONTROL")});
+  using collocate::UndoState;
+  collocate::UndoReport report;
+  bool waits = true;
+  for (const BootTime deadline = sys::boot_now() + kLeaving; waits;) {
+    report = collocate::undo_all({.state = collocate::default_state(),
+                                  .nvml = o.device_library,
+                                  .mps_control = variable("CORRAL_MPS_CONTROL"),
+                                  .commands_of = schedule::commands_of});
+    for (const collocate::UndoLine& line : report.lines)
+      if (line.state == UndoState::kPutBack) warn("put back: " + line.words);
+    waits = std::ranges::any_of(
+                report.lines,
+                [](const collocate::UndoLine& line) { return line.state == UndoState::kInUse; }) &&
+            sys::boot_now() < deadline;
+    if (waits) sys::system_clock().sleep_until(sys::boot_now() + kLook);
+  }
   for (const collocate::UndoLine& line : report.lines) {
-    if (line.state == collocate::UndoState::kPutBack) warn("put back: " + line.words);
-    if (line.state == collocate::UndoState::kInUse || line.state == collocate::UndoState::kFailed)
+    if (line.state == UndoState::kInUse || line.state == UndoState::kFailed)
       warn("not put back: " + line.words + ": " + line.reason);
   }
   if (report.permissions > 0) warn(collocate::permission_advice(collocate::default_state()));
@@ -157,10 +177,14 @@ Result<int> run_plan_checked(const PlanCommand& command) {
       {.program = o.program, .last_words = options.places.last_words});
   const auto machine = schedule::this_machine({.state = collocate::default_state(),
                                                .directory = options.plan.directory,
+                                               .plan = options.state,
+                                               .spool = options.places.spool_roots,
                                                .nvml = o.device_library,
                                                .mps_control = variable("CORRAL_MPS_CONTROL"),
                                                .holder = options.plan.file,
                                                .cancelled = {}});
+  std::optional<schedule::RecordedEnds> recorded;
+  if (options.server) recorded.emplace(*options.server);
   const schedule::ScheduleParts parts{
       .launcher = *launcher,
       .machine = *machine,
@@ -168,6 +192,9 @@ Result<int> run_plan_checked(const PlanCommand& command) {
           [&](const auto& workload, const auto& say, const auto& cancelled) {
             return prepare_environments(options.plan.directory, workload, say, cancelled);
           },
+      .recorded_end = [&](const std::string& run) -> std::optional<schedule::End> {
+        return recorded ? recorded->of(run) : std::nullopt;
+      },
       .undo = [&](const auto& warn) { undo_leftovers(o, warn); }};
   return schedule::run_schedule(options, parts);
 }

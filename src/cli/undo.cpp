@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "run/schedule/recovery.h"
 
 namespace corral::cli {
 namespace {
@@ -107,7 +108,8 @@ int undo_command(std::span<char* const> args) {
                            .nvml = of_test("CORRAL_NVML_LIBRARY"),
                            .mps_control = of_test("CORRAL_MPS_CONTROL"),
                            .dry_run = flags.dry_run,
-                           .end_runs = flags.end_runs});
+                           .end_runs = flags.end_runs,
+                           .commands_of = run::schedule::commands_of});
   print(report, flags);
   for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", printable(note));
   if (report.permissions > 0)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "metric/loss_name.h"
 #include "query/chart.h"
 #include "query/resample.h"
 #include "query/summary.h"
@@ -25,7 +26,7 @@ const store::Series* named_series(std::span<const store::Series> series, const s
 }
 
 Result<Chosen> choose_series(store::Store& store, const SparklineRequest& request) {
-  const std::string_view suffix = request.metric.empty() ? kLossSuffix : request.metric;
+  const std::string_view suffix = request.metric.empty() ? metric::kLossSuffix : request.metric;
   std::unordered_map<RunId, std::vector<store::Series>> by_run;
   for (auto& [run, series] : TRY(store.series_ending(request.runs, suffix)))
     by_run[run].push_back(std::move(series));

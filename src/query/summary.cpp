@@ -1,27 +1,16 @@
 #include "query/summary.h"
 
-#include <algorithm>
-#include <array>
 #include <limits>
-#include <string_view>
-#include <tuple>
+#include <utility>
+
+#include "metric/loss_name.h"
 
 namespace corral::query {
 namespace {
 
-constexpr std::array<std::string_view, 4> kNames = {"loss", "train/loss", "train_loss",
-                                                    "training_loss"};
-
-std::size_t rank_of(const std::string& name) {
-  return static_cast<std::size_t>(std::ranges::find(kNames, name) - kNames.begin());
-}
-
 // The better of two series as a run's loss.
 bool better(const store::Series& a, const store::Series& b) {
-  const std::size_t rank_a = rank_of(a.name);
-  const std::size_t rank_b = rank_of(b.name);
-  if (rank_a != rank_b) return rank_a < rank_b;
-  if (a.name != b.name) return a.name < b.name;
+  if (a.name != b.name) return metric::better_loss(a.name, b.name);
   return std::pair(a.last.has_value(), a.last_time) > std::pair(b.last.has_value(), b.last_time);
 }
 
@@ -30,7 +19,7 @@ bool better(const store::Series& a, const store::Series& b) {
 const store::Series* loss_series(std::span<const store::Series> series) {
   const store::Series* best = nullptr;
   for (const store::Series& s : series) {
-    if (s.owner != metric::Owner::kRun || s.points == 0 || !s.name.ends_with(kLossSuffix)) continue;
+    if (s.owner != metric::Owner::kRun || s.points == 0 || !metric::is_loss(s.name)) continue;
     if (best == nullptr || better(s, *best)) best = &s;
   }
   return best;
@@ -47,7 +36,7 @@ std::optional<Loss> loss_of(std::span<const store::Series> series) {
 Result<std::unordered_map<RunId, Loss>> losses_of(store::Store& store,
                                                   std::span<const RunId> runs) {
   std::unordered_map<RunId, std::vector<store::Series>> by_run;
-  for (auto& [run, series] : TRY(store.series_ending(runs, kLossSuffix)))
+  for (auto& [run, series] : TRY(store.series_ending(runs, metric::kLossSuffix)))
     by_run[run].push_back(std::move(series));
   std::unordered_map<RunId, Loss> losses;
   for (const auto& [run, series] : by_run) {

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -13,9 +12,6 @@
 #include "store/store.h"
 
 namespace corral::query {
-
-// What the name of a loss ends in.
-inline constexpr std::string_view kLossSuffix = "loss";
 
 struct Loss {
   std::string metric;

@@ -13,6 +13,7 @@ namespace corral::server {
 
 class ArtifactRemoval;
 class Figures;
+class ProfileAsks;
 
 struct ServerFacts {
   std::string version;
@@ -33,6 +34,7 @@ struct Context {
   const Figures* figures = nullptr;  // of the transport, when there is one
   store::artifacts::ArtifactStore* artifacts = nullptr;
   ArtifactRemoval* artifact_removal = nullptr;
+  ProfileAsks* profiles = nullptr;  // null: none can be asked for
 };
 
 }  // namespace corral::server

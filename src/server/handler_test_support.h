@@ -12,6 +12,7 @@
 
 #include "core/json.h"
 #include "server/mlflow/metric_writer.h"
+#include "server/profile_asks.h"
 #include "server/router.h"
 #include "store/sqlite/sqlite_store.h"
 
@@ -84,10 +85,12 @@ class HandlerTest : public ::testing::Test {
   EventHub events_;
   const std::unique_ptr<mlflow::MetricWriter> writer_ =
       std::make_unique<mlflow::MetricWriter>(*store_);
+  ProfileAsks profiles_;
   const std::unique_ptr<Context> context_ = [this] {
     auto context =
         std::make_unique<Context>(Context{*store_, events_, {"1.2.3", utc_time(5)}, [] {}});
     context->metric_writer = writer_.get();
+    context->profiles = &profiles_;
     return context;
   }();
 };

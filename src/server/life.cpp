@@ -134,7 +134,8 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
                .facts = {.version = CORRAL_VERSION, .started = sys::utc_now()},
                .request_stop = [this] { ask_to_stop(); },
                .metric_writer = &metric_writer_,
-               .figures = &figures_},
+               .figures = &figures_,
+               .profiles = &profiles_},
       last_request_ns_(steady_ns()) {}
 
 RunningServer::~RunningServer() { stop(); }

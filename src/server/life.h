@@ -27,6 +27,7 @@
 #include "server/figures.h"
 #include "server/http_types.h"
 #include "server/mlflow/metric_writer.h"
+#include "server/profile_asks.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 #include "sys/socket.h"
@@ -114,6 +115,7 @@ class RunningServer {
   Figures figures_;
   std::unique_ptr<AccessLog> access_log_;  // null: none was asked for
   mlflow::MetricWriter metric_writer_;
+  ProfileAsks profiles_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop
   Context context_;

@@ -114,3 +114,10 @@ def remove_podman(podman: Podman) -> None:
         for group in (parent / "conmon", parent):
             with contextlib.suppress(OSError):
                 group.rmdir()
+    # A parent of containers is made in every hierarchy, with what is above it; this process's own stay, as it is there.
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        own = line.split(":", 2)[2].strip("/")
+        for group in (path for path in groups_called(own) if own):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+                group.parent.rmdir()

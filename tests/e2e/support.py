@@ -325,11 +325,23 @@ class Corral:
                 check=False,
             )
         until(lambda: not self._kill_all(), "everything that was started is gone", 10)
+        self._undo()
         for process in self._started:
             process.wait()
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream is not None:
                     stream.close()
+
+    def _undo(self) -> None:
+        """What killed supervisors have left on the machine: control groups."""
+        if any(Path(self.environment["XDG_STATE_HOME"]).glob("corral/undo/*.undo")):
+            subprocess.run(
+                [BINARY, "undo", "--end-runs"],
+                env=self.environment,
+                capture_output=True,
+                timeout=PATIENCE,
+                check=False,
+            )
 
     def _kill_all(self) -> list[int]:
         pids = list(self.processes())

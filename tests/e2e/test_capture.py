@@ -96,6 +96,8 @@ def test_the_helpers_end_where_the_options_say(corral: Corral, option: str) -> N
     )
     done = corral("run", "--quiet", option, "1", script)
     assert done.stdout == {"--max-epochs": b"[(0, 'a'), (0, 'b')]\n", "--max-steps": b"[(0, 'a')]\n"}[option]
+    tags = corral.wait_ended()["tags"]
+    assert (tags["corral.outcome"], tags["corral.outcome.reason"]) == ("limit", f"{option} 1 was reached")
     for wrong in ("0", "-1", "1.5", "two"):
         refused = corral("run", f"{option}={wrong}", script, status=2)
         assert b"a whole number above 0 is wanted" in refused.stderr

@@ -174,6 +174,43 @@ def test_a_run_over_its_memory_dies_alone(plan: Plan) -> None:
     assert plan.groups() == []
 
 
+def test_a_run_without_a_plan_has_a_group_that_counts(corral: Corral) -> None:
+    def groups(run: str) -> list[Path]:
+        return sorted(GROUPS.glob(f"**/corral-{run}-*"))
+
+    def undo(status: int = 0) -> set[str]:
+        lines = json.loads(corral("undo", "--format", "json", status=status).stdout)
+        return {line["state"] for line in lines}
+
+    ids = ["a" * 24 + uuid.uuid4().hex[:8] for _ in range(2)]
+    run = corral.start("run", "--listeners", "cgroup", "--run-id", ids[0], corral.script("train.py", TRAINING), "a")
+    until((corral.home / "a.json").exists, "it has begun")
+    place = json.loads((corral.home / "a.json").read_text())
+    assert f":memory:{own_group('memory')}/corral-{ids[0]}-" in place["groups"]
+    assert ":cpu:/corral-" not in place["groups"]
+    # Nobody takes it away under the training of a supervisor that was killed.
+    run.kill()
+    run.wait()
+    assert undo(status=1) == {"in_use"}
+    assert groups(ids[0])
+    (corral.home / "go").touch()
+    until(lambda: not alive(place["pid"]), "the training ends")
+    assert undo() == {"put_back"}
+    assert groups(ids[0]) == []
+    # What outlives a run is let out.
+    corral("run", "--no-listeners", "--run-id", ids[1], "sh", "-c", "sleep 600 & echo $! > left")
+    left = int((corral.home / "left").read_text())
+    assert f"corral-{ids[1]}" not in Path(f"/proc/{left}/cgroup").read_text()
+    os.kill(left, signal.SIGKILL)
+    assert groups(ids[1]) == []
+    assert list((corral.home / "state/corral/undo").glob("*")) == []
+
+
+def own_group(controller: str) -> str:
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    return next(path for _, names, path in (line.split(":", 2) for line in lines) if controller in names).rstrip("/")
+
+
 def test_another_schedulers_cpu_sets_are_waited_for_by_name(plan: Plan) -> None:
     locks = plan.corral.home / "locks"
     locks.mkdir()

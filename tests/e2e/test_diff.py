@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
-from support import PYTHON, Corral
+from support import PYTHON, Corral, until
 
 
 def run(corral: Corral, name: str, *options: str, env: dict[str, str] | None = None) -> dict[str, Any]:
@@ -15,6 +16,13 @@ def run(corral: Corral, name: str, *options: str, env: dict[str, str] | None = N
 
 def test_what_differs_between_two_runs(corral: Corral) -> None:
     secrets = {"TF_API_KEY": "hidden-value", "CUDA_TOKEN": "hidden-value"}
+    data = corral.home / "digits.csv"
+    data.write_text("1,2\n")
+    go = corral.home / "go"
+    reads = corral.script("reads.py", f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n")
+    common = ("run", "--quiet", "--no-listeners", "--hash-data", "--name", "hashed", reads, "--data", data)
+    hashing = corral.start(*common, env={"CORRAL_PYTHON": PYTHON})
+
     first = run(corral, "first", "--param", "lr=0.1", env={"OMP_NUM_THREADS": "1"} | secrets)
     second = run(corral, "second", "--param", "lr=0.2", env={"OMP_NUM_THREADS": "4", "NCCL_DEBUG": "INFO"})
     again = run(corral, "again", "--param", "lr=0.1", env={"OMP_NUM_THREADS": "1"})
@@ -42,3 +50,11 @@ def test_what_differs_between_two_runs(corral: Corral) -> None:
     assert corral("diff", "first", "second", "--format", "csv").stdout.startswith(b"part,key,a,b\n")
     corral("diff", "first", status=2)
     corral("diff", "first", "nobody", status=1)
+
+    # What --hash-data reads beside a run.
+    until(lambda: "data.data.hash" in corral.show("hashed")["info"], "the data is hashed")
+    go.touch()
+    assert hashing.wait() == 0
+    assert corral.show("hashed")["info"]["data.data.hash"] == hashlib.sha256(data.read_bytes()).hexdigest()
+    (hashed,) = (d for d in corral.json("diff", "hashed", "first") if d["key"] == "data.data.hash")
+    assert hashed["b"] is None

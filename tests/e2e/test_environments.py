@@ -5,6 +5,7 @@ The images are made from nothing: no registry is asked. conda is tried with a fa
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -116,11 +117,21 @@ def test_python_in_a_container_logs_to_the_run(contained: Corral) -> None:
         for step in range(200):
             corral.log("loss", step * 0.5, step=step)
         corral.param("where", os.getcwd())
+        token = os.environ["TOKEN"]
+        corral.param("token", token[::-1])
+        for process in filter(str.isdigit, os.listdir("/proc")):  # the host's
+            try:
+                assert token not in open(f"/proc/{process}/cmdline").read(), process
+            except OSError:
+                pass
         """,
     )
-    contained("run", "--environment", f"podman=corral-glibc{HOST_PYTHON}", script.name)
+    contained.environment["TOKEN"] = "a1b2c3d4e5"
+    # As a plan's column Env is told.
+    contained("run", "--pass", "TOKEN", "--environment", f"podman=corral-glibc{HOST_PYTHON}", script.name)
     shown = contained.wait_ended()
     assert shown["params"]["where"] == str(contained.home)
+    assert shown["params"]["token"] == "5e4d3c2b1a"
     assert [p.step for p in contained.points(metric="loss")] == list(range(200))
     assert facts(contained)["environment.python_version"].startswith("3.")
 
@@ -134,6 +145,34 @@ def test_ctrl_c_ends_the_container(contained: Corral, podman: Podman) -> None:
     assert run.wait(60) != 0
     assert podman.containers() == []
     assert contained.wait_ended()["status"] != "finished"
+
+
+def test_a_container_outlives_all_of_corral_and_is_taken_over(contained: Corral, podman: Podman) -> None:
+    (contained.home / "train.sh").write_text("echo on; while [ ! -e go ]; do sleep 0.05; done; echo off\n")
+    (contained.home / "plan.csv").write_text(
+        "Experiment,Workload,Status,Run,Environment,Model,Params\nc,outlives,,,podman=corral-musl,sh,train.sh\n"
+    )
+    scheduler = contained.start("run", "--no-listeners", "plan.csv")
+    (spooled,) = until(contained.spooled, "it is spooled")
+    until(lambda: (spooled / "out.log").exists() and b"on" in (spooled / "out.log").read_bytes(), "it runs")
+    manifest = json.loads((spooled / "manifest.json").read_text())
+    groups = [path for path in Path("/sys/fs/cgroup").glob("**/corral-outlives-*")]
+    for pid in (scheduler.pid, manifest["supervisor"]["pid"]):
+        os.kill(pid, signal.SIGKILL)
+    scheduler.wait()
+    assert podman.containers()
+    undone = contained("undo", status=None)
+    assert (undone.returncode, b"waits: " in undone.stdout) == ((1, True) if groups else (0, False))
+    assert podman.containers()
+    heir = contained.start("run", "--no-listeners", "plan.csv")
+    until(lambda: '"adoptions":1' in (spooled / "manifest.json").read_text(), "it is taken over")
+    (contained.home / "go").touch()
+    heir.communicate(timeout=120)
+    contained.wait_spool_empty()
+    assert contained.logs(spooled.name).text("stdout") == "on\noff\n"
+    assert contained.show(spooled.name)["tags"]["corral.outcome"] == "unknown"
+    until(lambda: not podman.containers(), "podman has removed it")
+    assert list(Path("/sys/fs/cgroup").glob("**/corral-outlives-*")) == []
 
 
 def test_an_image_that_is_not_there_is_named(contained: Corral) -> None:

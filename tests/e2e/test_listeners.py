@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from support import Corral, Json, until
+from support import BUILD, Corral, Json, until
 
 SUMMARY = re.compile(
     r"^corral: collecting cost \d+\.\d\d % of a core, [\d.]+ MiB of memory and [\d.]+ [KM]?i?B of data; "
@@ -113,6 +114,13 @@ def test_a_slip_in_a_source_is_named_with_its_line(corral: Corral, verb: tuple[s
 # ---- sources in a run
 
 
+def driver_that_samples(corral: Corral) -> dict[str, str]:
+    """One GPU whose driver keeps samples of its power, one every 20 ms, and lies about its temperature."""
+    says = "gpus 1\ngpu0.busy 1\ngpu0.memory_busy 1\ngpu0.ring.0 321000\ngpu0.temperature 512\n"
+    timeline = corral.script("driver.timeline", says)
+    return {"CORRAL_NVML_LIBRARY": str(BUILD / "fakes" / "libnvidia-ml.so.1"), "CORRAL_FAKE_NVML": str(timeline)}
+
+
 def test_a_run_records_what_its_sources_give(corral: Corral) -> None:
     corral.script(
         "corral.toml",
@@ -135,16 +143,29 @@ def test_a_run_records_what_its_sources_give(corral: Corral) -> None:
         """,
     )
     corral.serve()
+    corral.environment |= driver_that_samples(corral)
     run = corral.start("run", "--quiet", script)
-    until(lambda: corral.runs() and "room.temperature" in names(corral), "the room is measured")
+    wanted = {"room.temperature", "host.gpu.power.samples"}
+    until(lambda: corral.runs() and wanted <= names(corral), "the room is measured, and the driver's samples are")
     (corral.home / "end").touch()
     out, error = run.communicate(timeout=60)
-    assert (run.returncode, error) == (0, b"")
+    lie = "host.gpu.temperature of gpu0 is 512, outside -40 to 150 Cel: such values are stored as read"
+    assert (run.returncode, error.decode()) == (0, f"corral: {lie}\n"), "said once"
+    assert {p.value for p in corral.points(metric="host.gpu.temperature")} == {512}
+    assert (
+        "outside -40 to 150 Cel, stored as read: 512 to 512"
+        in corral.show()["info"]["outside.host.gpu.temperature of gpu0"]
+    )
     loss = corral.points(metric="loss")
     assert [(p.step, p.value) for p in loss] == [(s, 1 / (s + 1)) for s in range(100)] + [(100, 0.0)]
     assert {p.value for p in corral.points(metric="room.temperature")} == {21.5}
     assert {m["name"]: m["unit"] for m in corral.json("ls", "metrics", "@1")}["room.temperature"] == "C"
     assert out.count(b"loss") == 101
+    samples = corral.points(metric="host.gpu.power.samples")
+    assert {p.value for p in samples} == {321}
+    gaps = [(b.time_ns - a.time_ns) / 1e6 for a, b in itertools.pairwise(samples)]
+    assert gaps, "more than once a second"
+    assert all(round(gap / 20) >= 1 and abs(gap - round(gap / 20) * 20) < 1 for gap in gaps), "each at its own time"
 
 
 # ---- what it costs

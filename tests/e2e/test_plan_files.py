@@ -41,9 +41,10 @@ def test_what_radt_takes_can_be_run(corral: Corral, name: str) -> None:
 
 def test_every_problem_at_once(corral: Corral) -> None:
     script(corral, "train.py")
+    (corral.home / "run.sh").write_text("true\n")
     plan = copied(corral, "wrong.csv")
     said = corral(*CHECK, plan.name, status=1).stdout.decode().splitlines()
-    assert said[-1] == "wrong.csv: 8 runs in 8 workloads; 14 errors, 3 warnings"
+    assert said[-1] == "wrong.csv: 8 runs in 8 workloads; 15 errors, 3 warnings"
     for line in (
         "warning: wrong.csv:1:45: header 'Colocation': no column of a plan; its cells are kept and not read; "
         "did you mean Collocation?",
@@ -53,13 +54,15 @@ def test_every_problem_at_once(corral: Corral) -> None:
         "wrong.csv:4:23: Params '--note 'open': a quote is not closed",
         "wrong.csv:5:26: After '99': experiment 1 has no workload 99",
         "wrong.csv:6:17: Collocation 'naiv': no such way of sharing; did you mean naive?",
-        "wrong.csv:8:25: After '5': workloads wait for each other: 5 after 6 after 5",
+        "wrong.csv:8:13: File 'run.sh': is a file that may not be executed; chmod +x run.sh, or an interpreter "
+        "before it: sh run.sh",
+        "wrong.csv:8:23: After '5': workloads wait for each other: 5 after 6 after 5",
     ):
         assert line in said, (line, said)
     assert any("unknown listener 'tpo', did you mean 'top'?" in line for line in said)
 
     problems = json.loads(corral(*CHECK, plan, "--format", "json", status=1).stdout)
-    assert len(problems) == 17
+    assert len(problems) == 18
     mig = next(p for p in problems if p["value"] == "3g.21gb")
     assert (mig["line"], mig["column"], mig["field"], mig["severity"]) == (2, 11, "Collocation", "error")
     rows = list(csv.DictReader(io.StringIO(corral(*CHECK, plan, "--format", "csv", status=1).stdout.decode())))

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import select
 import signal
 import time
 
@@ -114,7 +115,9 @@ def test_ctrl_c_stops_the_runs_and_the_next_scheduler_goes_on(corral: Corral) ->
     assert not plan.processes()
     assert not plan.supervisors()
     assert groups(own) == set()
-    assert plan.document()["state"] == "interrupted"
+    document = plan.document()
+    assert document["state"] == "interrupted"
+    assert document["message"] == "1 of 4 runs finished, 2 interrupted; the same command goes on"
     plan.allow()
     plan.run()
     assert sorted(plan.starts()) == ["a", "b", "b", "c", "c", "d"]
@@ -156,37 +159,78 @@ def test_a_killed_schedulers_runs_are_waited_for(corral: Corral, also: str) -> N
 
 
 def test_the_end_of_a_run_that_nobody_waited_for_is_known(corral: Corral) -> None:
-    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go 3", "E,2,c,,,,-,work.sh,c"])
+    """Of one from its supervisor's last word, of the other, whose word is lost, from the server."""
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go 3", "E,1,b,,,,-,work.sh,b ./go 4", "E,2,c,,,,-,work.sh,c"])
     scheduler = plan.start()
-    plan.until_started("a")
+    plan.until_started("a", "b")
     plan.kill(scheduler)
     plan.allow()
-    until(lambda: not plan.supervisors(), "the run has ended alone")
+    until(lambda: not plan.supervisors(), "the runs have ended alone")
+    words = (corral.home / "state/corral/plans").glob("*/ends/*.json")
+    (lost,) = (word for word in words if "exit status 4" in word.read_text())
+    lost.unlink()
     plan.run(status=1)
     corral.wait_spool_empty()
-    assert plan.starts() == ["a", "c"]
+    assert sorted(plan.starts()) == ["a", "b", "c"]
     assert plan.rows()["a"]["Status"].startswith("FAILED failed a")
+    assert plan.rows()["b"]["Status"].startswith("FAILED failed b")
+    assert "exit status 4" in plan.rows()["b"]["Status"]
     assert corral.show(plan.rows()["a"]["Run"])["tags"]["corral.outcome"] == "failed"
 
 
 LOADS = """
-import sys, time
+import os, sys, time
 import corral
 name, seconds = sys.argv[1], float(sys.argv[2])
+corral.param("from", os.getcwd() + " " + sys.argv[0])
 time.sleep(seconds)
 corral.param("loaded", time.time())
 if name != "short":
     corral.ready(60)
 corral.param("began", time.time())
+if name == "slow":
+    corral.log("loss", 0.25, step=7)
+    while not os.path.exists("../go"):
+        time.sleep(0.02)
 """
 
 
+def drawn_until(terminal: int, text: str) -> str:
+    """What a scheduler draws on its terminal until `text` is in it."""
+    drawn = ""
+
+    def more() -> bool:
+        nonlocal drawn
+        if select.select([terminal], [], [], 0)[0]:
+            drawn += os.read(terminal, 65536).decode(errors="replace")
+        return text in drawn
+
+    until(more, f"{text!r} is drawn")
+    return drawn
+
+
 def test_runs_that_say_when_they_are_ready_begin_together(corral: Corral) -> None:
-    plan = Plan(corral, [f"E,1,{n},,,,-,load.py,{n} {s}" for n, s in (("quick", 0), ("slow", 1), ("short", 0))])
-    (plan.folder / "load.py").write_text(LOADS)
-    plan.run()
+    """They start in their script's folder, as radT's do, and a terminal shows how far they are."""
+    plan = Plan(corral, [f"E,1,{n},,,,-,nets/load.py,{n} {s}" for n, s in (("quick", 0), ("slow", 1), ("short", 0))])
+    nets = plan.folder / "nets"
+    nets.mkdir()
+    (nets / "load.py").write_text(LOADS)
+    terminal, other = os.openpty()
+    scheduler = plan.start(stderr=other, env={"TERM": "xterm"})
+    os.close(other)
+    drawn = drawn_until(terminal, "step 7  loss 0.25")
+    assert "0 of 3 runs done" in drawn or "of 3 runs done · E/1" in drawn
+    plan.allow()
+    try:
+        while os.read(terminal, 65536):
+            pass
+    except OSError:  # the scheduler's end of it is closed
+        pass
+    assert scheduler.wait() == 0
+    os.close(terminal)
     corral.wait_spool_empty()
     params = {name: corral.show(row["Run"])["params"] for name, row in plan.rows().items()}
+    assert {p["from"] for p in params.values()} == {f"{nets} load.py"}
     for name in ("quick", "slow"):
         assert float(params[name]["began"]) >= float(params["slow"]["loaded"])
         (event,) = [e for e in corral.events(plan.rows()[name]["Run"]) if e["name"] == "ready"]

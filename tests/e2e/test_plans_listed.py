@@ -31,9 +31,11 @@ def test_workloads_say_who_shared_what_and_how_it_ended(corral: Corral) -> None:
     until_listed(corral, "first")
     corral(*common, "--name", "second", *on, "--", "sh", "-c", "exit 3", status=3)
     corral(*common, "--name", "third", *beside, "--", "true")
+    other = ("run", "--quiet", "--no-listeners", "--experiment", "letters", "--workload", "8", "--name", "guest")
+    corral(*other, *tags(devices='[{"device": "0"}]'), "--", "true")
     gone.touch()
     assert holding.wait() == 0
-    for name in ("first", "second", "third"):
+    for name in ("first", "second", "third", "guest"):
         corral.wait_ended(name)
     corral("run", "--quiet", "--no-listeners", "--experiment", "study", "--name", "single", "--", "true")
     corral.wait_ended("single")
@@ -43,15 +45,18 @@ def test_workloads_say_who_shared_what_and_how_it_ended(corral: Corral) -> None:
     assert (seven["experiment"], len(seven["runs"])) == ("study", 3)
     assert seven["collocation"] == "mps, 3g.20gb"
     assert seven["devices"] == "0, cpus 0-1, 1:3g.20gb"
-    assert seven["shared"] == "gpu0: first + second; cpus 0-1: first + second"
+    assert seven["shared"] == "gpu0: first + second + 8/guest; cpus 0-1: first + second"
+    assert by_name["8"]["shared"] == "gpu0: guest + 7/first"
     ends = {r["name"]: r["outcome"] or r["status"] for r in corral.runs()}
     assert ends["second"] == "failed"
     assert seven["outcomes"] == "2 finished, 1 failed"
-    (single,) = [w for w in by_name.values() if w is not seven]
+    (single,) = [w for w in by_name.values() if w["name"] not in ("7", "8")]
     assert (single["shared"], single["devices"], single["outcomes"]) == ("", "", "1 finished")
 
     (row, _) = sorted(
-        csv.DictReader(io.StringIO(corral("ls", "workloads", "--format", "csv").stdout.decode())),
+        csv.DictReader(
+            io.StringIO(corral("ls", "workloads", "--experiment", "study", "--format", "csv").stdout.decode())
+        ),
         key=lambda r: r["name"] != "7",
     )
     assert row["shared"] == seven["shared"]

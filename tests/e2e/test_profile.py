@@ -64,6 +64,25 @@ def profiled(corral: Corral, run: str) -> list[dict[str, Any]]:
     return [phase for phase in phases if phase["type"] == "profiled"]
 
 
+def ask(corral: Corral, run: str, steps: int = 3) -> dict[str, Any]:
+    """As the page does."""
+    connection = corral.connection()
+    target = f"/api/corral/v1/runs/{run}/profile"
+    connection.request("POST", target, json.dumps({"steps": steps}), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    body = json.loads(answer.read())
+    assert answer.status == 200, body
+    return dict(body["profile"])
+
+
+def outcome(corral: Corral, run: str) -> dict[str, Any]:
+    def over() -> dict[str, Any] | None:
+        profile: dict[str, Any] = corral.get(f"/api/corral/v1/runs/{run}/profile")["profile"]
+        return profile if profile["state"] in ("done", "refused", "failed") else None
+
+    return until(over, "the profile is over")
+
+
 @pytest.fixture
 def python() -> str:
     found = find_python()
@@ -114,8 +133,18 @@ def test_planned_and_asked_for(corral: Corral, python: str) -> None:
     assert last - first == 1
     assert phase["attributes"]["artifact"] in asked
     until(lambda: set(files(corral, "running", phase["attributes"]["artifact"])) == set(found), "the files are there")
+
+    wish = ask(corral, "running", 2)
+    done = outcome(corral, "running")
+    assert done["state"] == "done", done
+    assert done["id"] == wish["id"]
+    assert done["last"] - done["first"] == 1
+    assert done["artifact"] == f"profile/{wish['id']}"
+    until(lambda: set(files(corral, "running", done["artifact"])) == set(found), "the files are there")
+    wish = ask(corral, "running", 1000)
     os.kill(running.pid, signal.SIGINT)
     running.wait(60)
+    assert outcome(corral, "running")["state"] in ("done", "failed", "refused")
     refused = corral("profile", "running", status=1)
     assert b"has ended" in refused.stderr
 
@@ -133,6 +162,10 @@ def test_on_demand_says_why_not(corral: Corral) -> None:
     ):
         assert why in corral("profile", *arguments, status=1).stderr
     assert corral("profile", "plain", "--steps", "0", status=2).stderr.startswith(b"corral profile: --steps 0")
+    for name in ("plain", "blind"):  # both wait at the same time
+        assert ask(corral, name)["state"] == "asked"
+    assert "Python package" in outcome(corral, "plain")["reason"]
+    assert "--no-capture" in outcome(corral, "blind")["reason"]
     waiting = corral.start("profile", "plain")
     requests = corral.spool.glob("*/profile/request")
     until(lambda: list(corral.spool.glob("*/profile/request")), "the request is there")

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "server/api/frames_split.h"
 #include "server/api/handlers.h"
+#include "server/api/profile_json.h"
 
 namespace corral::server::api {
 namespace {
@@ -61,12 +62,24 @@ int status_of(const std::vector<store::Refusal>& refusals) {
   return has(Code::kConflict) ? 409 : 501;
 }
 
-std::string frames_json(const std::vector<store::Ack>& acks,
-                        const std::vector<store::Refusal>& refusals) {
+// What the supervisors of these runs have not heard of yet.
+void write_wishes(JsonWriter& json, const store::AppendResult& stored, Context& context) {
+  if (context.profiles == nullptr) return;
+  std::vector<RunId> runs = stored.data_runs;
+  runs.insert(runs.end(), stored.changed_runs.begin(), stored.changed_runs.end());
+  const std::vector<ProfileAsk> wishes = context.profiles->unheard(runs);
+  if (wishes.empty()) return;
+  json.key("profiles").begin_array();
+  for (const ProfileAsk& wish : wishes) write_profile(json, wish);
+  json.end_array();
+}
+
+std::string frames_json(const store::AppendResult& stored,
+                        const std::vector<store::Refusal>& refusals, Context& context) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("acks").begin_array();
-  for (const store::Ack& ack : acks) {
+  for (const store::Ack& ack : stored.acks) {
     json.begin_object().member("session", ack.session.hex());
     json.member("durable_seq", std::to_string(ack.durable_seq)).end_object();
   }
@@ -80,7 +93,9 @@ std::string frames_json(const std::vector<store::Ack>& acks,
         .member("message", refusal.error.message)
         .end_object();
   }
-  json.end_array().end_object();
+  json.end_array();
+  write_wishes(json, stored, context);
+  json.end_object();
   return body;
 }
 
@@ -104,7 +119,7 @@ Response post_frames(const Request& request, Context& context) {
     decoded.refusals.push_back(std::move(refusal));
   }
   std::ranges::sort(decoded.refusals, {}, &store::Refusal::index);
-  return json_response(frames_json(stored.acks, decoded.refusals), status_of(decoded.refusals));
+  return json_response(frames_json(stored, decoded.refusals, context), status_of(decoded.refusals));
 }
 
 Response session(const Request& request, Context& context) {

@@ -63,6 +63,10 @@ Response save_plan(const Request& request, Context& context);
 Response delete_plan(const Request& request, Context& context);
 // sharing.cpp
 Response sharing(const Request& request, Context& context);
+// profiles.cpp
+Response profile(const Request& request, Context& context);
+Response ask_profile(const Request& request, Context& context);
+Response tell_profile(const Request& request, Context& context);
 // notes.cpp
 Response notes(const Request& request, Context& context);
 Response add_note(const Request& request, Context& context);

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "core/text.h"
 #include "server/handler_test_support.h"
 #include "store/test_frames.h"
@@ -17,6 +20,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 class SharingApi : public HandlerTest {
  protected:
   struct Given {
+    std::string experiment = "digits";
     std::string workload = "7";
     std::string devices = R"([{"device":"0"}])";
     std::int64_t begin = 0, end = 0;  // s
@@ -29,7 +33,8 @@ class SharingApi : public HandlerTest {
     frames::SessionWriter writer;
     auto body = frames::session_body(id, "supervisor");
     body.run_name = name;
-    body.workload = workload_id_of("digits", given.workload);
+    body.experiment = given.experiment;
+    body.workload = workload_id_of(given.experiment, given.workload);
     body.workload_name = given.workload;
     body.started = boot_time(given.begin * kSecond);
     codec::FactsBody facts;
@@ -136,6 +141,54 @@ TEST_F(SharingApi, WorkloadsTellTheirMembersOnDemand) {
   ASSERT_EQ(count(seven, "shared"), 1U);
   EXPECT_EQ(item(seven, "shared", 0).get_string("name"), "gpu0");
   EXPECT_EQ(count(item(seven, "shared", 0), "runs"), 2U);
+}
+
+// The workload's own runs that met somebody, and whom.
+std::set<std::string> met_in(const Json& lanes) {
+  const Json::Array& runs = *lanes.find("runs")->as_array();
+  std::set<std::string> met;
+  for (const Json& run : runs) {
+    if (run.find("own")->dump() != "true" || run.find("with")->as_array()->empty()) continue;
+    met.insert(run.get_string("id"));
+    for (const Json& with : *run.find("with")->as_array())
+      met.insert(runs.at(static_cast<std::size_t>(*with.as_int())).get_string("id"));
+  }
+  return met;
+}
+
+std::set<std::string> listed_in(const Json& place) {
+  std::set<std::string> listed;
+  for (const Json& run : *place.find("runs")->as_array()) listed.insert(*run.as_string());
+  for (const Json& run : *place.find("others")->as_array()) listed.insert(run.get_string("id"));
+  return listed;
+}
+
+TEST_F(SharingApi, MembersOfWorkloadsShareWithOthersAsTheLanesSay) {
+  const RunId a = add("a", {.begin = 0, .end = 20});
+  const RunId b = add("b", {.begin = 10, .end = 30});
+  const RunId c = add("c", {.experiment = "letters", .workload = "8", .begin = 25, .end = 60});
+  add("d", {.workload = "9", .begin = 50, .end = 55});
+  add("elsewhere", {.workload = "9", .devices = R"([{"device":"1"}])", .begin = 0, .end = 60});
+  const std::string path = "/api/corral/v1/workloads";
+  const Json answer = ok(Method::kGet, path + "?members=true");
+  ASSERT_EQ(count(answer, "workloads"), 3U);
+  for (const Json& workload : *answer.find("workloads")->as_array()) {
+    const std::string name = workload.get_string("name");
+    ASSERT_EQ(count(workload, "shared"), 1U) << name;
+    const Json& told = item(workload, "shared", 0);
+    const Json lanes = ok(Method::kGet, path + "/" + workload.get_string("id") + "/sharing");
+    EXPECT_EQ(told.find("shared_s")->dump(), item(lanes, "lanes", 0).find("shared_s")->dump());
+    EXPECT_EQ(listed_in(told), met_in(lanes)) << name;
+    const Json chosen =
+        ok(Method::kGet, path + "?members=true&experiment=" + workload.get_string("experiment_id"));
+    const auto& few = *chosen.find("workloads")->as_array();
+    EXPECT_EQ(std::ranges::count(few, workload.dump(), &Json::dump), 1) << "its others, too";
+    if (name != "7") continue;
+    EXPECT_EQ(told.find("runs")->dump(), Json(Json::Array{a.hex(), b.hex()}).dump());
+    EXPECT_EQ(item(told, "others", 0).get_string("id"), c.hex());
+    EXPECT_EQ(item(told, "others", 0).get_string("workload"), "8");
+    EXPECT_DOUBLE_EQ(told.find("shared_s")->as_double(0), 15);
+  }
 }
 
 TEST_F(SharingApi, RunsAreToldWithTheirOutcome) {

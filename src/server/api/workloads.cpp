@@ -1,6 +1,8 @@
 // Workloads, on demand with their runs and who of them shared what.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -16,11 +18,13 @@
 namespace corral::server::api {
 namespace {
 
+using store::page::Neighbours;
 using store::page::SharingRun;
 using store::page::tag_of;
 
 struct Members {
   std::unordered_map<WorkloadId, std::vector<SharingRun>> runs;
+  std::vector<SharingRun> all;  // also of other experiments
   std::map<ExperimentId, std::string> experiments;
 };
 
@@ -29,8 +33,11 @@ Result<Members> read_members(store::Store& store, std::optional<ExperimentId> ex
   for (const store::Experiment& one : TRY(store.experiments()))
     members.experiments.emplace(one.id, one.name);
   const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    for (SharingRun& run : TRY(store::page::runs_of_experiment(reading.db, experiment)))
-      members.runs[run.workload].push_back(std::move(run));
+    members.all = TRY(store::page::runs_of_experiment(reading.db, experiment));
+    for (const SharingRun& run : members.all) members.runs[run.workload].push_back(run);
+    if (!experiment) return {};
+    auto beside = TRY(store::page::runs_beside_experiment(reading.db, *experiment));
+    std::ranges::move(beside, std::back_inserter(members.all));
     return {};
   };
   TRY(store.inspect(read));
@@ -55,26 +62,47 @@ void write_member(JsonWriter& json, const SharingRun& run) {
   json.end_object();
 }
 
-// Places where runs met, with all that met there.
-void write_shared(JsonWriter& json, const std::vector<SharingRun>& runs) {
-  const query::Sharing sharing = query::sharing_of(runs, runs.size());
+// Who met one of the first `own` runs there.
+std::set<std::size_t> who_met(const query::SharedPlace& place, std::size_t own) {
+  std::set<std::size_t> met;
+  for (const query::Overlap& overlap : place.overlaps)
+    if (overlap.runs.front() < own) met.insert(overlap.runs.begin(), overlap.runs.end());
+  return met;
+}
+
+void write_other(JsonWriter& json, const SharingRun& run) {
+  json.begin_object().member("id", run.id.hex()).member("name", run.name);
+  write_optional_text(json, "letter", std::string(tag_of(run, "corral.letter")));
+  json.member("workload_id", run.workload.hex());
+  write_optional_text(json, "workload", run.workload_name);
+  json.end_object();
+}
+
+// Places where the workload's runs met each other or others, as the page's lanes tell it.
+void write_shared(JsonWriter& json, std::vector<SharingRun> runs, std::vector<SharingRun> others) {
+  const std::size_t own = runs.size();
+  std::ranges::move(others, std::back_inserter(runs));
+  const query::Sharing sharing = query::sharing_of(runs, own);
   json.key("shared").begin_array();
   for (const query::SharedPlace& place : sharing.places) {
-    std::set<std::size_t> met;
-    for (const query::Overlap& overlap : place.overlaps)
-      met.insert(overlap.runs.begin(), overlap.runs.end());
+    const std::set<std::size_t> met = who_met(place, own);
     if (met.empty()) continue;
     json.begin_object().member("kind", place_kind_name(place.kind)).member("name", place.name);
     write_optional_text(json, "device", place.device);
     json.member("host", place.host).member("shared_s", seconds(place.shared));
     json.key("runs").begin_array();
-    for (const std::size_t run : met) json.value(runs[run].id.hex());
+    for (const std::size_t run : met)
+      if (run < own) json.value(runs[run].id.hex());
+    json.end_array().key("others").begin_array();
+    for (const std::size_t run : met)
+      if (run >= own) write_other(json, runs[run]);
     json.end_array().end_object();
   }
   json.end_array();
 }
 
-void write_members(JsonWriter& json, const store::Workload& workload, const Members& members) {
+void write_members(JsonWriter& json, const store::Workload& workload, const Members& members,
+                   const Neighbours& neighbours) {
   const auto experiment = members.experiments.find(workload.experiment);
   write_optional_text(json, "experiment",
                       experiment != members.experiments.end() ? experiment->second : "");
@@ -84,13 +112,15 @@ void write_members(JsonWriter& json, const store::Workload& workload, const Memb
   json.key("members").begin_array();
   for (const SharingRun& run : runs) write_member(json, run);
   json.end_array();
-  write_shared(json, runs);
+  write_shared(json, runs, neighbours.of(workload.id, runs));
 }
 
 std::string workloads_json(const std::vector<store::Workload>& workloads,
                            const std::optional<Members>& members) {
   std::string body;
   JsonWriter json(body);
+  static const std::vector<SharingRun> none;
+  const Neighbours neighbours(members ? members->all : none);
   json.begin_object().key("workloads").begin_array();
   for (const store::Workload& workload : workloads) {
     json.begin_object().member("id", workload.id.hex());
@@ -100,7 +130,7 @@ std::string workloads_json(const std::vector<store::Workload>& workloads,
     json.key("runs").begin_array();
     for (const RunId& run : workload.runs) json.value(run.hex());
     json.end_array();
-    if (members) write_members(json, workload, *members);
+    if (members) write_members(json, workload, *members, neighbours);
     json.end_object();
   }
   json.end_array().end_object();

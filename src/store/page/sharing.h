@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,12 +35,31 @@ inline constexpr Nanos kLongestNeighbour = std::chrono::hours(24 * 60);
 
 // Runs of one workload; empty: there is none.
 Result<std::vector<SharingRun>> runs_of_workload(sql::Connection& db, WorkloadId id);
-// All runs, of one experiment or of every, the oldest first; without `uuids`.
+// All runs, of one experiment or of every, the oldest first.
 Result<std::vector<SharingRun>> runs_of_experiment(sql::Connection& db,
                                                    std::optional<ExperimentId> id);
+// Runs of other experiments that were there while one of this one was, wherever; the oldest first.
+Result<std::vector<SharingRun>> runs_beside_experiment(sql::Connection& db, ExperimentId id);
 // Runs of other workloads that were there while one of `runs` was, on its host.
 Result<std::vector<SharingRun>> neighbours_of(sql::Connection& db, WorkloadId id,
                                               const std::vector<SharingRun>& runs);
+
+// The same of many workloads, from runs that were read already.
+class Neighbours {
+ public:
+  // Those of `runs`, which outlive this, that may be anybody's neighbour.
+  explicit Neighbours(const std::vector<SharingRun>& runs);
+  [[nodiscard]] std::vector<SharingRun> of(WorkloadId id,
+                                           const std::vector<SharingRun>& runs) const;
+
+ private:
+  // By start. A block's latest end tells whether it is worth a look.
+  struct Host {
+    std::vector<const SharingRun*> runs;
+    std::vector<UtcTime> latest;
+  };
+  std::map<std::string, Host> hosts_;
+};
 // A tag's value; empty: not set.
 inline std::string_view tag_of(const SharingRun& run, std::string_view key) {
   for (const auto& [name, value] : run.tags) {

@@ -1,0 +1,11 @@
+// How the API writes a profile that was asked for.
+#pragma once
+
+#include "core/json.h"
+#include "server/profile_asks.h"
+
+namespace corral::server::api {
+
+void write_profile(JsonWriter& json, const ProfileAsk& ask);
+
+}  // namespace corral::server::api

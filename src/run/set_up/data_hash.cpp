@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/ioprio.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -24,6 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPiece = 1u << 20;  // between two looks at `stop`
 constexpr std::size_t kMostFiles = 1'000'000;
+// ioprio_set(2). Newer <linux/ioprio.h> is no C++.
+constexpr int kIoOfThread = 1;
+constexpr int kIoIdle = 3 << 13;
 constexpr const char* kNotFinished = "not finished";
 
 std::string hex_digits(const Sha256& hash) {
@@ -85,7 +87,7 @@ void become_idle() {
   ::pthread_setname_np(::pthread_self(), "corral-hash");
   const sched_param idle{};
   ::sched_setscheduler(0, SCHED_IDLE, &idle);
-  ::syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_PRIO_VALUE(IOPRIO_CLASS_IDLE, 0));
+  ::syscall(SYS_ioprio_set, kIoOfThread, 0, kIoIdle);
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ import {
 const home = new Home();
 let browser;
 const id = {};
+// Their commands would outlive them.
+const running = [];
 
 // Steps 4 and 5 of ten are profiled.
 const kScript = `
@@ -37,6 +39,20 @@ const kernel = (name, kind, calls, total_ms) => ({
   total_ms,
   share: total_ms / 200,
 });
+// Trains until it is stopped.
+const kTraining = `
+import time, torch
+torch.set_num_threads(1)
+data = torch.utils.data.TensorDataset(torch.randn(40, 4), torch.randn(40, 1))
+model = torch.nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+while True:
+    for x, y in torch.utils.data.DataLoader(data, batch_size=8):
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+        time.sleep(0.01)
+`;
 const kSummary = {
   tool: "torch",
   steps: { first: 4, last: 5 },
@@ -55,11 +71,18 @@ const kSummary = {
 before(async () => {
   [browser] = await Promise.all([launch(), home.serve()]);
   writeFileSync(join(home.folder, "steps.py"), kScript);
+  writeFileSync(join(home.folder, "training.py"), kTraining);
+  running.push(home.start("run", "--experiment", "e", "--name", "training", "training.py"));
+  running.push(home.start("run", "--experiment", "e", "--name", "other", "sleep", "600"));
   for (const name of ["profiled", "plain"]) {
     const ran = home.start("run", "--experiment", "e", "--name", name, "steps.py", name);
     assert.equal(await ran.ended, 0, ran.output());
   }
-  for (const run of await home.runs()) id[run.name] = run.id;
+  await soon(async () => {
+    for (const run of await home.runs()) id[run.name] = run.id;
+    assert.ok(id.training && id.other);
+    assert.equal((await get(`runs/${id.training}/phases?limit=1`)).phases.length, 1);
+  });
   const [phase] = (await get(`runs/${id.profiled}/phases`)).phases;
   const { start_ns, end_ns } = phase;
   await put("profile/steps-4-5/summary.json", JSON.stringify({ ...kSummary, start_ns, end_ns }));
@@ -70,6 +93,8 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
+  for (const { child } of running) child.kill("SIGTERM");
+  await Promise.all(running.map(({ ended }) => ended));
   await home.close();
 });
 
@@ -143,6 +168,46 @@ test("its moment is marked in charts and lanes, and a link away from any axis", 
   await atRest(page);
   assert.doesNotMatch(await summary(), /profiled/);
   assert.equal(await page.getByTestId("profiles").count(), 0);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("a running run is asked for a profile, and the page says how far it is and shows it", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.training}?tab=about`);
+  const state = page.getByTestId("profile-state");
+  const steps = page.getByLabel("Steps to profile");
+  await steps.fill("2");
+  await steps.press("Enter");
+  const done = state.getByRole("button", { name: /^steps \d+–\d+ profiled$/ });
+  await done.waitFor();
+  const [first, last] = (await done.textContent()).match(/\d+/g).map(Number);
+  assert.equal(last - first, 1);
+  await done.click();
+  const { artifact } = (await get(`runs/${id.training}/profile`)).profile;
+  const found = page.getByRole("article", { name: artifact });
+  await found.getByText(`steps ${first}–${last}`).waitFor();
+  await soon(async () => assert.ok(await found.evaluate((one) => one === document.activeElement)));
+  await steps.fill("0");
+  assert.ok(await page.getByRole("button", { name: "Profile 3 steps" }).isDisabled());
+  await steps.fill("1");
+  await page.keyboard.press("Control+K");
+  await page.getByRole("combobox").fill("profile 1 step");
+  await page.getByRole("option", { name: "profile 1 step" }).waitFor();
+  await page.keyboard.press("Enter");
+  await state.getByRole("button", { name: /^step \d+ profiled$/ }).waitFor();
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("why there is no profile stands beside the button", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.other}`);
+  await page.getByRole("button", { name: "Profile 3 steps" }).click();
+  await page.getByTestId("profile-reason").click();
+  await page.getByText(/none of its processes has loaded Corral's Python package/).waitFor();
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await violations(page), [], colorScheme);
+  }
   assert.deepEqual(complaints, []);
   await close();
 });

@@ -1,7 +1,7 @@
 // What the browser tests stand on: a home of their own with a store, a server and trainings, a real Chromium,
 // and pages that remember every complaint and every request. Conditions are waited for, time never is.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -108,6 +108,8 @@ export class Home {
   async close() {
     await this.stop().catch(() => {});
     for (const child of this.children) child.kill("SIGKILL");
+    // What killed supervisors have left: trainings in control groups.
+    spawnSync(join(kBuild, "corral"), ["undo", "--end-runs"], { env: this.environment, timeout: kPatience });
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }

@@ -25,6 +25,7 @@ import {
   stackOf,
   stepWords,
 } from "./profile";
+import { profileElementId } from "./reveal";
 import type { ProfilePlace, ProfilePlaces } from "./useProfiles";
 
 export interface ProfilesProps {
@@ -63,9 +64,13 @@ interface OneProps {
 }
 
 function One({ run, place, revision, origin, phases }: OneProps) {
-  const folder = useFolder(run.id, place.path, revision);
+  const lacks = (found: readonly FileEntry[] = []) => !found.some(({ name }) => name === kSummary);
+  const folder = useFolder(run.id, place.path, {
+    revision,
+    while: (found) => run.status === "running" && lacks(found),
+  });
   const files = (place.files ?? folder.data ?? []).filter(({ is_dir }) => !is_dir);
-  const has = files.some(({ name }) => name === kSummary);
+  const has = !lacks(files);
   const url = fileUrl(run.id, `${place.path}/${kSummary}`);
   const answer = useQuery({
     queryKey: ["profile", url, revision],
@@ -79,7 +84,13 @@ function One({ run, place, revision, origin, phases }: OneProps) {
   const wrong = answer.data && "wrong" in answer.data ? answer.data.wrong : null;
   const span = profile && spanOf(profile, { path: place.path, phases, run });
   return (
-    <article className="profile" aria-label={place.path} data-testid="profile">
+    <article
+      className="profile"
+      id={profileElementId(place.path)}
+      tabIndex={-1}
+      aria-label={place.path}
+      data-testid="profile"
+    >
       <div className="profile-head">
         <b>{profile?.tool ?? place.path}</b>
         {profile !== null && <Facts profile={profile} />}

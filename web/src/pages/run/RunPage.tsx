@@ -1,6 +1,6 @@
 // `/runs/$id`: one run, and the runs of its workload that are drawn along, on one time axis.
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { useRun } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
 import { Failing, Loading } from "../../app/Notice";
@@ -69,6 +69,10 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
         <>
           <RunHeadline run={run} readAt={readAt} />
           <span className="grow" />
+          <AskProfileOf
+            run={run}
+            toCharts={() => tab !== "charts" && change(() => ({ tab: "charts" }), false)}
+          />
           <Tabs tab={tab} choose={(to) => change(() => ({ tab: to }), false)} />
         </>
       }
@@ -112,6 +116,19 @@ function ProfilesOf({ run, board }: { run: RunDetail; board: BoardView }) {
   return (
     <Suspense fallback={null}>
       <Profiles run={run} found={found} origin={origin ?? null} phases={phases} />
+    </Suspense>
+  );
+}
+
+const AskProfile = lazy(async () => ({ default: (await import("./AskProfile")).AskProfile }));
+
+// Where the run was running when the page came to it.
+function AskProfileOf(at: { run: RunDetail; toCharts: () => void }) {
+  const [was] = useState(at.run.status === "running");
+  if (!was) return null;
+  return (
+    <Suspense fallback={null}>
+      <AskProfile {...at} />
     </Suspense>
   );
 }

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { ProfileAsk } from "../../api/profileAsk";
 import type { Phase } from "../../api/types";
+import { stateWordsOf, stepsOf } from "./askWords";
 import {
   around,
   type Kernel,
@@ -135,5 +137,23 @@ describe("the moment of a profile", () => {
   it("has air on both sides", () => {
     const span = { start_ns: 12_000_000_000n, end_ns: 22_000_000_000n };
     expect(around(span, 2_000_000_000n)).toEqual({ from: 9, to: 21 });
+  });
+});
+
+describe("a profile that was asked for", () => {
+  const ask = (part: Partial<ProfileAsk>) =>
+    stateWordsOf({ id: "torch-1", tool: "torch", steps: 3, state: "asked", ...part });
+
+  it("says how far it is", () => {
+    expect(ask({})).toBe("asked");
+    expect(ask({ state: "running", first: 12, last: 14 })).toBe("profiling steps 12–14");
+    expect(ask({ state: "saving" })).toBe("saving steps");
+    expect(ask({ state: "done", first: 12, last: 12 })).toBe("step 12 profiled");
+    expect(ask({ state: "refused", reason: "no" })).toBe("refused");
+  });
+
+  it("is of 1 to 1000 whole steps", () => {
+    expect([1, 1000].map(stepsOf)).toEqual([1, 1000]);
+    expect([0, 1.5, 1001, Number.NaN].map(stepsOf)).toEqual([null, null, null, null]);
   });
 });

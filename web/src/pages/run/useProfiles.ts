@@ -23,7 +23,13 @@ export interface ProfilePlaces {
 export function useProfiles(run: RunDetail, phases: readonly Phase[]): ProfilePlaces | null {
   const ended = phases.filter(isProfiled).map(({ end_ns }) => end_ns !== null);
   const revision = `${ended.length} ${ended.filter(Boolean).length} ${run.status}`;
-  const entries = useFolder(run.id, kProfileFolder, revision).data ?? [];
+  const expected = foldersOf(phases);
+  const folder = useFolder(run.id, kProfileFolder, {
+    revision,
+    while: (found) =>
+      run.status === "running" && expected.some((one) => !found.some(({ name }) => name === one)),
+  });
+  const entries = folder.data ?? [];
   const files = entries.filter(({ is_dir }) => !is_dir);
   const folders = entries
     .filter(({ is_dir }) => is_dir)
@@ -31,4 +37,15 @@ export function useProfiles(run: RunDetail, phases: readonly Phase[]): ProfilePl
   if (entries.length === 0) return null;
   const own = files.length === 0 ? [] : [{ path: kProfileFolder, files }];
   return { places: [...own, ...folders], revision };
+}
+
+// What the phases of ended profiles say that there is.
+function foldersOf(phases: readonly Phase[]): string[] {
+  return phases.flatMap((phase) => {
+    const artifact = String(phase.attributes.artifact ?? "");
+    const there = isProfiled(phase) && phase.end_ns !== null;
+    return there && artifact.startsWith(`${kProfileFolder}/`)
+      ? [artifact.slice(kProfileFolder.length + 1)]
+      : [];
+  });
 }

@@ -25,17 +25,6 @@ fs::path obstacle(const fs::path& directory) {
   return fs::exists(found) && !fs::is_directory(found) ? part : fs::path();
 }
 
-Result<spool::Destination> embedded_store(const std::string& store) {
-  const fs::path directory = fs::absolute(store).lexically_normal();
-  const fs::path file = obstacle(directory);
-  if (!file.empty()) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("--store {}: {}is a file, a directory is wanted", store,
-                            file == directory ? "" : file.string() + " "));
-  }
-  return spool::Destination{.store = directory, .server = {}};
-}
-
 }  // namespace
 
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
@@ -79,7 +68,8 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags) {
                 fmt::format("--store {}: a directory or postgresql://user@host/database is wanted",
                             sys::without_passwords(flags.store)));
   }
-  if (!flags.store.empty()) return embedded_store(flags.store);
+  if (!flags.store.empty())
+    return spool::Destination{.store = fs::absolute(flags.store).lexically_normal(), .server = {}};
   const char* data = std::getenv("XDG_DATA_HOME");
   const char* home = std::getenv("HOME");
   if (data != nullptr && *data == '/')
@@ -89,6 +79,18 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags) {
                               .server = {}};
   return fail(Code::kInvalidArgument,
               "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
+}
+
+Result<spool::Destination> possible_destination_of(const DestinationFlags& flags) {
+  spool::Destination destination = TRY(destination_of(flags));
+  const fs::path file = destination.server.empty() && destination.database.empty()
+                            ? obstacle(destination.store)
+                            : fs::path();
+  if (file.empty()) return destination;
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("--store {}: {}is a file, a directory is wanted", destination.store.string(),
+                  file == destination.store ? "" : file.string() + " "));
 }
 
 std::string store_name(const spool::Destination& destination) {
@@ -118,7 +120,7 @@ fs::path python_path(const fs::path& program) {
 }
 
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
-  const spool::Destination destination = TRY(destination_of(flags));
+  const spool::Destination destination = TRY(possible_destination_of(flags));
   const std::string token = TRY(token_of(flags));
   std::error_code error;
   if (destination.server.empty() && destination.database.empty() &&

@@ -25,6 +25,9 @@ void add_destination(Arguments& arguments, DestinationFlags& flags);
 // kInvalidArgument when the flags contradict each other; kUnsupported for a store that this version
 // cannot keep.
 Result<spool::Destination> destination_of(const DestinationFlags& flags);
+// The same, and kInvalidArgument where no store can be, because a file stands there. `corral run`
+// does not ask: a training starts whatever is wrong with the store.
+Result<spool::Destination> possible_destination_of(const DestinationFlags& flags);
 // The first line of --token-file; empty without one.
 Result<std::string> token_of(const DestinationFlags& flags);
 

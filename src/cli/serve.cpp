@@ -227,7 +227,7 @@ int serve_command(std::span<char* const> args) {
     flags.durability = "relaxed";
     flags.in_memory = true;
   }
-  const auto destination = destination_of(flags.destination);
+  const auto destination = possible_destination_of(flags.destination);
   if (!destination) return failed(destination.error());
   if (!destination->server.empty())
     return failed(

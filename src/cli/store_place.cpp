@@ -81,7 +81,7 @@ Result<StorePlace> place_of(const std::string& store) {
     return StorePlace{.name = store, .directory = {}, .file = store, .database = {}};
   DestinationFlags flags;
   flags.store = store;
-  const spool::Destination destination = TRY(destination_of(flags));
+  const spool::Destination destination = TRY(possible_destination_of(flags));
   StorePlace place{.name = store_name(destination),
                    .directory = destination.store,
                    .file = {},

@@ -19,14 +19,14 @@ constexpr int kReleases = 4;                           // rounds, for what forks
 // One unit of the user's own systemd that holds the process; it goes when its last process ends.
 // Asked over the bus, because systemd-run would start the command itself.
 std::vector<std::string> scope_call(const std::string& busctl, const std::string& unit, pid_t pid) {
-  return {busctl, "--user", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
-          "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))", unit,
-          "fail",
-          // Properties: the processes; what counts.
-          "4", "PIDs", "au", "1", std::to_string(pid), "CPUAccounting", "b", "1",
-          "MemoryAccounting", "b", "1", "CollectMode", "s", "inactive-or-failed",
-          // No units beside it.
-          "0"};
+  return {
+      busctl, "--user", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+      "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))", unit, "fail",
+      // Properties: the processes; what counts; that one killed for memory ends no other.
+      "5", "PIDs", "au", "1", std::to_string(pid), "CPUAccounting", "b", "1", "MemoryAccounting",
+      "b", "1", "CollectMode", "s", "inactive-or-failed", "OOMPolicy", "s", "continue",
+      // No units beside it.
+      "0"};
 }
 
 // systemd answers before it has moved the process.
@@ -35,6 +35,13 @@ void await_membership(const fs::path& file, const std::string& scope, BootTime d
     if (sys::read_file(file).value_or("").find("/" + scope) != std::string::npos) return;
     sys::system_clock().sleep_until(sys::boot_now() + kLook);
   }
+}
+
+// Elsewhere a scope would take the run out of where it belongs: out of the group, and its limits,
+// that a batch system made, or out of a login session, which the user's systemd does not outlive.
+bool is_of_user_manager(const fs::path& root, const GroupTree& tree) {
+  const std::string groups = sys::read_file(root / "proc/self/cgroup").value_or("");
+  return groups.find("/user@") != std::string::npos && is_unlimited(tree.own(""));
 }
 
 }  // namespace
@@ -92,6 +99,7 @@ Result<AccountGroup> account_group(Journal& journal, const AccountOptions& optio
                                     .home = parent.unified ? tree.own("") : parent.directory});
     return group;
   }
+  if (!is_of_user_manager(options.root, tree)) return fail(plan.error().code, plan.error().message);
   auto busctl = options.busctl.empty() ? scope_tool() : options.busctl;
   if (!busctl) return fail(plan.error().code, plan.error().message + "; " + busctl.error().message);
   group.busctl_ = *std::move(busctl);

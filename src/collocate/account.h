@@ -1,7 +1,8 @@
 // A control group for a run without limits: it counts what the run's processes use, those that have
 // ended included, and changes nothing of how they run (run_group.h).
 //
-// Where this user may make no group, a scope of their systemd is asked for, which counts as well.
+// Where this user may make no group, a scope of their systemd is asked for, which counts as well,
+// if what runs belongs to that systemd already and has no limits of its own.
 #pragma once
 
 #include <sys/types.h>

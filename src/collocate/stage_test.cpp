@@ -471,6 +471,10 @@ TEST(AccountGroup, AScopeIsAskedForWhereNoGroupMayBeMade) {
       {{"busctl", "#!/bin/sh\necho \"$@\" > " + (machine.state() / "said").string() + "\n"}});
   fs::permissions(tools.path() / "busctl", fs::perms::owner_all);
   machine.root().write("proc/4711/cgroup", "0::/user.slice/app.slice/corral-run1.scope\n");
+  Journal none = Journal::open(machine.state()).value();
+  EXPECT_FALSE(account_group(none, {.root = machine.root().path(), .label = "run0", .busctl = "x"}))
+      << "a login session's, or a batch system's";
+  machine.root().write("proc/self/cgroup", "0::/user.slice/user@1000.service/app.slice/shell\n");
   Journal journal = Journal::open(machine.state()).value();
   auto group = account_group(journal, {.root = machine.root().path(),
                                        .label = "run1",
@@ -481,7 +485,7 @@ TEST(AccountGroup, AScopeIsAskedForWhereNoGroupMayBeMade) {
   ASSERT_TRUE(group->enter(4711));
   const std::string said = sys::read_file(machine.state() / "said").value();
   EXPECT_NE(
-      said.find("StartTransientUnit ssa(sv)a(sa(sv)) corral-run1.scope fail 4 PIDs au 1 4711"),
+      said.find("StartTransientUnit ssa(sv)a(sa(sv)) corral-run1.scope fail 5 PIDs au 1 4711"),
       std::string::npos)
       << said;
 }

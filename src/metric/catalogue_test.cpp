@@ -126,7 +126,7 @@ TEST(Range, HoldsWhatCanBeAndRefusesLies) {
 TEST(Range, EveryMetricHasOneWithZeroAndSaysIt) {
   for (const Metric& m : catalogue()) EXPECT_TRUE(plausible_range(m).holds(0)) << m.name;
   const Metric& heat = *find_metric("host.gpu.temperature");
-  EXPECT_EQ(words(plausible_range(heat), heat), "-40 to 150 Cel");
+  EXPECT_EQ(words(plausible_range(heat), heat), "-40 to 150 °C");
   const Metric& threads = *find_metric("host.threads");
   EXPECT_EQ(words(plausible_range(threads), threads), "at least 0");
   // A name that the catalogue lost would leave its metric with its unit's range.

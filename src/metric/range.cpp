@@ -54,7 +54,8 @@ Range plausible_range(const Metric& metric) {
 }
 
 std::string words(const Range& range, const Metric& metric) {
-  const std::string unit = metric.unit.empty() ? "" : " " + std::string(metric.unit);
+  std::string unit = metric.unit.empty() ? "" : " " + std::string(metric.unit);
+  if (unit == " Cel") unit = " °C";  // UCUM's code is not for people
   if (range.most == kAnything) return fmt::format("at least {:g}{}", range.least, unit);
   return fmt::format("{:g} to {:g}{}", range.least, range.most, unit);
 }

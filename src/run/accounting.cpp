@@ -10,8 +10,15 @@ namespace corral::run {
 Accounting::Made Accounting::make(const std::string& run) {
   ::pthread_setname_np(::pthread_self(), "corral-group");
   Made made;
+  const sys::fs::path state = collocate::default_state();
+  // Other hosts would take what they find there for theirs, and a start never waits for a network.
+  const auto kind = sys::filesystem_of(state);
+  if (kind && kind->network) {
+    made.reason = state.string() + " is on " + kind->name + ", a network filesystem";
+    return made;
+  }
   // Groups end with the machine: nothing has to wait for the disk.
-  auto journal = collocate::Journal::open(collocate::default_state(), false);
+  auto journal = collocate::Journal::open(state, false);
   if (!journal) {
     made.reason = journal.error().message;
     return made;

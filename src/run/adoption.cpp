@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "collocate/undo.h"
 #include "run/supervision.h"
 #include "sys/clock.h"
 
@@ -104,7 +105,12 @@ int Supervision::adopt() {
   if (options_.max_time) limit_ = started + *options_.max_time;
   recording_->resume();
   watch();
-  return end();
+  const int status = end();
+  // Whatever group the supervisor before had made is now nobody's.
+  collocate::UndoOptions options;
+  options.state = collocate::default_state();
+  [[maybe_unused]] const auto report = collocate::undo_all(options);
+  return status;
 }
 
 }  // namespace corral::run

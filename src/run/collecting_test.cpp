@@ -316,9 +316,9 @@ TEST(MetricsFeed, AValueThatCannotBeIsStoredAsReadAndToldOnce) {
   shown_by_a = 1000;
   fed.tick();
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(told(), (Texts{"! host.temperature of b is -274, outside -40 to 150 Cel: such values "
+  EXPECT_EQ(told(), (Texts{"! host.temperature of b is -274, outside -40 to 150 °C: such values "
                            "are stored as read",
-                           "host.temperature of a is 1000, outside -40 to 150 Cel: such values are "
+                           "host.temperature of a is 1000, outside -40 to 150 °C: such values are "
                            "stored as read"}));
   shown_by_a = 2000;
   fed.tick();
@@ -328,7 +328,7 @@ TEST(MetricsFeed, AValueThatCannotBeIsStoredAsReadAndToldOnce) {
   for (const codec::Fact& fact : fed.feed->strays().facts()) facts[fact.key] = fact.value;
   EXPECT_EQ(facts.size(), 2u);
   EXPECT_EQ(facts.at("outside.host.temperature of a"),
-            R"("3 values outside -40 to 150 Cel, stored as read: 1000 to 2000")");
+            R"("3 values outside -40 to 150 °C, stored as read: 1000 to 2000")");
   EXPECT_EQ(Points::of(fed.frames()).at("host.temperature/a"),
             (std::vector<double>{21, 1000, 2000, 2000}));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "core/text.h"
 #include "sys/clock.h"
 #include "upload/segment_source.h"
 
@@ -14,6 +15,16 @@ constexpr Nanos kTellAgain{std::chrono::seconds(2)};
 constexpr Nanos kAskPause{std::chrono::seconds(2)};
 constexpr Nanos kNoAnswerPause{std::chrono::seconds(10)};
 constexpr Nanos kAnswerTime{std::chrono::seconds(2)};
+// Of a process that took a request: by then it has ended.
+constexpr Nanos kSilence{std::chrono::hours(1)};
+constexpr std::size_t kMostReason = 1000;  // bytes, as the server takes them
+
+std::string shortened(const std::string& reason) {
+  if (reason.size() <= kMostReason) return reason;
+  std::string cut = reason.substr(0, kMostReason);
+  cut.resize(cut.size() - incomplete_utf8_tail(cut));
+  return cut;
+}
 
 }  // namespace
 
@@ -73,10 +84,11 @@ void ProfileWishes::read(const Json& line) {
   const std::string state = line.get_string("state");
   current_->taken = true;
   current_->next_tell = sys::boot_now();
+  current_->give_up = sys::boot_now() + kSilence;
   current_->over = state == "done" || state == "failed";
   news.state = state == "begun" ? "running" : state;
-  news.first = line.get_int("first");
-  news.last = line.get_int("last");
+  if (line.find("first") != nullptr) news.first = line.get_int("first");
+  if (line.find("last") != nullptr) news.last = line.get_int("last");
   news.artifact = line.get_string("artifact");
   news.reason = line.get_string("reason");
 }
@@ -93,14 +105,18 @@ void ProfileWishes::look(bool ended) {
     [[maybe_unused]] const bool back = current_->request.take_back();
     return end_waiting("the run has ended meanwhile");
   }
-  if (current_->taken || sys::boot_now() < current_->give_up) return;
-  if (current_->request.take_back()) {
+  if (sys::boot_now() < current_->give_up) return;
+  if (current_->taken) {
+    end_waiting(
+        fmt::format("the process that took it has said nothing for {:g} s", seconds(kSilence)));
+  } else if (current_->request.take_back()) {
     end_waiting(fmt::format(
-        "no step ended within {:g} s: profiles go from step to step, and no Python process of "
-        "this run has any that are seen",
+        "no step ended within {:g} s, or another profile is being made: profiles go from step to "
+        "step of a Python process",
         seconds(kTakenWithin)));
   } else {
     current_->taken = true;  // just now
+    current_->give_up = sys::boot_now() + kSilence;
   }
 }
 
@@ -111,7 +127,7 @@ void ProfileWishes::tell(sys::HttpClient& server) {
   if (news.first) body.set("first", *news.first);
   if (news.last) body.set("last", *news.last);
   if (!news.artifact.empty()) body.set("artifact", news.artifact);
-  if (!news.reason.empty()) body.set("reason", news.reason);
+  if (!news.reason.empty()) body.set("reason", shortened(news.reason));
   const std::string text = body.dump();
   const auto reply = server.send({.method = "PUT",
                                   .path = path() + "/" + current_->request.id(),

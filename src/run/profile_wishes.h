@@ -40,7 +40,7 @@ class ProfileWishes {
     News news;
     bool taken = false;  // by a process
     bool over = false;
-    BootTime give_up;    // when no process takes it
+    BootTime give_up;    // when no process takes it, or who did says nothing any more
     BootTime next_tell;  // at once when something is new
   };
   void hear(const upload::ProfileWish& wish, bool ended);

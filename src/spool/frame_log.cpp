@@ -158,8 +158,10 @@ Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std:
     const bool passed = f + 1 < files_.size() && files_[f + 1] <= after + 1;
     if (passed || files_[f] <= done) continue;
     auto fd = sys::open_file(frame_file(directory_, files_[f]), O_RDONLY);
-    if (!fd) continue;  // acknowledged and deleted meanwhile
-    file_ = std::move(*fd);
+    if (!fd && fd.error().code == Code::kNotFound) continue;  // acknowledged and deleted meanwhile
+    file_.reset();
+    read_ = {};
+    file_ = TRY(std::move(fd));
     Position at{.file = files_[f], .sequence = files_[f], .offset = 0};
     if (passed_.file == files_[f] && passed_.serves(after)) at = passed_;
     TRY(read_file(at, after, max_bytes, taken));

@@ -29,7 +29,13 @@ Result<> ProfileRequest::ask(std::int64_t steps) const {
   return {};
 }
 
-bool ProfileRequest::take_back() const { return ::unlink((folder_ / "request").c_str()) == 0; }
+bool ProfileRequest::take_back() const {
+  const fs::path waiting = folder_ / "request";
+  const auto text = sys::read_file(waiting, kMostAnswer);
+  const auto request = text ? Json::parse(*text) : Result<Json>();
+  const bool own = text && request && request->get_string("id") == id_;
+  return own && ::unlink(waiting.c_str()) == 0;
+}
 
 Result<std::optional<Json>> ProfileRequest::next() {
   const auto text = sys::read_file(folder_ / (id_ + ".answer"), kMostAnswer);

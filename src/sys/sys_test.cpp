@@ -165,7 +165,9 @@ TEST(Clock, AnchorIsTightAndTrue) {
 TEST(HttpClient, LeavesOutWhatItsLibraryBringsInForOthers) {
   const HttpClient client(HttpTarget{});
   void* asked = ::dlsym(RTLD_DEFAULT, "_gnutls_global_init_skip");
-  if (asked == nullptr) GTEST_SKIP() << "no library here asks";
+  if (asked == nullptr && ::dlopen("libgnutls.so.30", RTLD_NOW | RTLD_NOLOAD) == nullptr)
+    GTEST_SKIP() << "no library here asks";
+  ASSERT_NE(asked, nullptr);
   EXPECT_EQ(reinterpret_cast<int (*)()>(asked)(), 1);
 }
 

@@ -62,10 +62,9 @@ Result<StepReport> Uploader::step(Transport& server) {
     TRY(collect(server, stream, frames, report.bytes_sent));
   }
   report.frames_sent = frames.size();
-  if (frames.empty()) {
-    discard_finished();
-    return report;
-  }
+  // Of the rounds before: a run that always has something to say has sessions that end, too.
+  discard_finished();
+  if (frames.empty()) return report;
   report.idle = report.bytes_sent < kPostBytes;
   Posted posted = TRY(server.post(frames));
   report.wishes = std::move(posted.wishes);

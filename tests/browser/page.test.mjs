@@ -259,6 +259,14 @@ test("software and hardware share one time axis, both runs are drawn, phases hav
       assert.match(words, /\d\sk\sphases.*epoch 1 .*evaluation 1 .*epoch 2 /);
     });
   }
+  const times = page.getByTestId("phase-table");
+  await soon(async () => {
+    const rows = await times.locator("tr").allTextContents();
+    for (const name of kNames) assert.ok(rows[0].includes(name), rows[0]);
+    const epoch = rows.find((row) => row.startsWith("epoch"));
+    // How often in each run, and the second's total by the first's.
+    assert.match(epoch, new RegExp(`${kEpochs} × .*\\(.* ×\\) ${kEpochs} × `));
+  });
   await page.getByTestId("log-tail").getByText(`epoch ${kEpochs}: accuracy`).waitFor();
   assert.deepEqual(complaints, []);
   await close();

@@ -121,7 +121,7 @@ def test_python_in_a_container_logs_to_the_run(contained: Corral) -> None:
         corral.param("token", token[::-1])
         for process in filter(str.isdigit, os.listdir("/proc")):  # the host's
             try:
-                assert token not in open(f"/proc/{process}/cmdline").read(), process
+                assert token.encode() not in open(f"/proc/{process}/cmdline", "rb").read(), process
             except OSError:
                 pass
         """,

@@ -149,11 +149,11 @@ def test_a_run_records_what_its_sources_give(corral: Corral) -> None:
     until(lambda: corral.runs() and wanted <= names(corral), "the room is measured, and the driver's samples are")
     (corral.home / "end").touch()
     out, error = run.communicate(timeout=60)
-    lie = "host.gpu.temperature of gpu0 is 512, outside -40 to 150 Cel: such values are stored as read"
+    lie = "host.gpu.temperature of gpu0 is 512, outside -40 to 150 °C: such values are stored as read"
     assert (run.returncode, error.decode()) == (0, f"corral: {lie}\n"), "said once"
     assert {p.value for p in corral.points(metric="host.gpu.temperature")} == {512}
     assert (
-        "outside -40 to 150 Cel, stored as read: 512 to 512"
+        "outside -40 to 150 °C, stored as read: 512 to 512"
         in corral.show()["info"]["outside.host.gpu.temperature of gpu0"]
     )
     loss = corral.points(metric="loss")

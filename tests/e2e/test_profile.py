@@ -142,6 +142,8 @@ def test_planned_and_asked_for(corral: Corral, python: str) -> None:
     assert done["artifact"] == f"profile/{wish['id']}"
     until(lambda: set(files(corral, "running", done["artifact"])) == set(found), "the files are there")
     wish = ask(corral, "running", 1000)
+    path = "/api/corral/v1/runs/running/profile"
+    until(lambda: corral.get(path)["profile"]["state"] != "asked", "its supervisor has heard of it")
     os.kill(running.pid, signal.SIGINT)
     running.wait(60)
     assert outcome(corral, "running")["state"] in ("done", "failed", "refused")

@@ -9,6 +9,7 @@ namespace corral::collect::drm {
 namespace {
 
 constexpr double kNanosecond = 1e-9;
+constexpr int kMostAbsent = 10;  // rounds; searches are at most 5 apart
 
 std::size_t kind_of(std::string_view engine, std::span<const EngineKind> kinds) {
   const auto is_called = [&](const EngineKind& kind) {
@@ -63,7 +64,12 @@ ProcessGpus::Client* ProcessGpus::client_of(std::size_t gpu, std::uint64_t numbe
   const auto at = std::ranges::find_if(
       clients_, [&](const Client& client) { return client.gpu == gpu && client.number == number; });
   if (at != clients_.end()) return &*at;
-  if (clients_.size() == kMostClients) return nullptr;
+  if (clients_.size() == kMostClients) {
+    const auto gone = std::ranges::max_element(clients_, {}, &Client::absent);
+    if (gone->absent == 0) return nullptr;
+    *gone = Client{.gpu = gpu, .number = number};
+    return &*gone;
+  }
   return &clients_.emplace_back(Client{.gpu = gpu, .number = number});
 }
 
@@ -107,7 +113,8 @@ void ProcessGpus::add(const Works& works, Client& client) {
 }
 
 void ProcessGpus::end() {
-  std::erase_if(clients_, [](const Client& client) { return !client.seen; });
+  for (Client& client : clients_) client.absent = client.seen ? 0 : client.absent + 1;
+  std::erase_if(clients_, [](const Client& client) { return client.absent > kMostAbsent; });
   for (std::size_t i = 0; i < gpus_.size(); ++i) {
     const bool told = std::ranges::find(uses_[i].told, true) != uses_[i].told.end();
     if (told && passed_ > 0) uses_[i].busy_share = std::ranges::max(grown_[i]) / passed_;

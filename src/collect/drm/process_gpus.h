@@ -73,6 +73,7 @@ class ProcessGpus {
     std::uint64_t number = 0;
     bool seen = false;  // in this round
     bool fresh = true;  // in no round before
+    int absent = 0;     // rounds since it was seen: its descriptor may only be looked for again
     Works last{};
   };
   Client* client_of(std::size_t gpu, std::uint64_t number);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "run/schedule/choose.h"
+#include "run/schedule/supervisor_arguments.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -34,8 +35,9 @@ std::vector<std::filesystem::path> data_of(const plan::Workload& workload,
   std::vector<std::filesystem::path> paths;
   for (const plan::Row& row : workload.rows) {
     if (row.share.cache != plan::CacheState::kWarm) continue;
+    const std::filesystem::path own = own_directory(directory, row);
     for (const auto& [key, value] : row.params) {
-      const std::filesystem::path path = directory / value;
+      const std::filesystem::path path = (own.empty() ? directory : own) / value;
       std::error_code error;
       const bool there = key.find("data") != std::string::npos && !value.empty() &&
                          std::filesystem::exists(path, error);

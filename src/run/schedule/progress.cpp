@@ -47,8 +47,16 @@ std::string use_of(const ProgressRun& run) {
   return run.cores ? fmt::format("{:.1f} cores", *run.cores) : std::string();
 }
 
+// What a training calls its phases is not for the terminal to obey.
+std::string plain(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+  return text;
+}
+
 Cells cells_of(const ProgressRun& run) {
-  return {shortened(run.phase, kPhaseWidth), run.step ? fmt::format("step {}", *run.step) : "",
+  return {shortened(plain(run.phase), kPhaseWidth),
+          run.step ? fmt::format("step {}", *run.step) : "",
           run.loss ? fmt::format("loss {:.4g}", *run.loss) : "", use_of(run),
           run.elapsed ? human_duration(*run.elapsed) : ""};
 }

@@ -39,6 +39,7 @@ std::optional<End> end_of_run(const Json& run) {
 }
 
 std::optional<End> RecordedEnds::of(const std::string& run) {
+  if (patience_ <= Nanos(0)) return std::nullopt;
   const BootTime began = sys::boot_now();
   std::optional<End> end;
   for (bool again = true; again;) {
@@ -51,8 +52,8 @@ std::optional<End> RecordedEnds::of(const std::string& run) {
     if (!reply) link_.drop();
     const auto answer = reply && reply->status == 200 ? Json::parse(reply->body) : Result<Json>();
     if (answer && answer->as_object() != nullptr) end = end_of_run(*answer);
-    again = !end && answer && answer->get_string("status") == "running" &&
-            sys::boot_now() - began < patience_;
+    const bool may_come = !reply || (answer && answer->get_string("status") == "running");
+    again = !end && may_come && sys::boot_now() - began < patience_;
     if (again) sys::system_clock().sleep_until(sys::boot_now() + kAskAgain);
   }
   patience_ = std::max(Nanos(0), patience_ - (sys::boot_now() - began));

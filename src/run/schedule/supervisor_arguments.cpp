@@ -66,10 +66,9 @@ std::vector<std::string> command_of(const PlanFacts& plan, const plan::Row& row)
   return command;
 }
 
-// Where a script starts that is not in the plan's folder: as with radT, in its own. Programs, and
-// what an MLproject or a container runs, start in the plan's: that is what is mounted. Empty:
-// there.
-std::filesystem::path directory_of(const PlanFacts& plan, const plan::Row& row) {
+}  // namespace
+
+std::filesystem::path own_directory(const std::filesystem::path& of_plan, const plan::Row& row) {
   constexpr std::array kElsewhere =
       std::to_array<std::string_view>({"mlproject=", "docker=", "podman=", "apptainer="});
   const bool elsewhere = std::ranges::any_of(
@@ -77,10 +76,8 @@ std::filesystem::path directory_of(const PlanFacts& plan, const plan::Row& row) 
   if (row.command.empty() || elsewhere) return {};
   const std::filesystem::path script = row.command[0];
   if (script.extension() != ".py" || !script.has_parent_path()) return {};
-  return (plan.directory / script.parent_path()).lexically_normal();
+  return (of_plan / script.parent_path()).lexically_normal();
 }
-
-}  // namespace
 
 std::string run_name_of(const plan::Workload& workload, const plan::Row& row) {
   if (!row.name.empty()) return row.name;
@@ -134,7 +131,7 @@ Order order_of(const PlanFacts& plan, const RunPlace& place) {
     words.insert(words.end(), {"--tag", fmt::format("{}={}", key, value)});
   add_place(words, place);
   add_limits(words, row.limits);
-  const auto own = directory_of(plan, row);
+  const auto own = own_directory(plan.directory, row);
   if (!own.empty()) words.insert(words.end(), {"--directory", own.string()});
   words.emplace_back("--");
   order.environment.insert(order.environment.end(), place.seat.environment.begin(),

@@ -35,6 +35,10 @@ struct RunPlace {
 std::string run_name_of(const plan::Workload& workload, const plan::Row& row);
 // Where the runs of the workload whose first is `first` say that they are ready (corral.ready()).
 std::filesystem::path ready_place(const PlanFacts& plan, const std::string& first);
+// Where a script starts that is not in the plan's folder: as with radT, in its own. Programs, and
+// what an MLproject or a container runs, start in the plan's: that is what is mounted. Empty:
+// there.
+std::filesystem::path own_directory(const std::filesystem::path& of_plan, const plan::Row& row);
 // Everything that the store is to know of the run's place in its plan.
 plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place);
 Order order_of(const PlanFacts& plan, const RunPlace& place);

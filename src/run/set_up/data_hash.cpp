@@ -39,7 +39,7 @@ class Hasher {
   explicit Hasher(const std::function<bool()>& stop) : stop_(stop), piece_(kPiece, '\0') {}
 
   Result<std::string> file(const fs::path& path) {
-    const sys::Fd file = TRY(sys::open_file(path, O_RDONLY | O_CLOEXEC));
+    const sys::Fd file = TRY(sys::open_file(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
     Sha256Stream hash;
     for (;;) {
@@ -107,7 +107,9 @@ std::vector<codec::Fact> data_hashes(
     for (const auto& [name, value] : options) {
       std::error_code error;
       const fs::path path = directory / value;
-      if (value.empty() || !fs::exists(path, error)) continue;
+      // A pipe's bytes are the training's.
+      const fs::file_status status = fs::status(path, error);
+      if (value.empty() || !(fs::is_regular_file(status) || fs::is_directory(status))) continue;
       const std::string key = "data." + to_utf8(name) + ".hash";
       const auto hash = data_hash(path, stop);
       facts.push_back(hash ? info(key, *hash) : absent(key, to_utf8(hash.error().message)));

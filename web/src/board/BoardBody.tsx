@@ -22,6 +22,11 @@ const PhasePanel = lazy(async () => ({
   default: (await import("./PhasePanel")).PhasePanel,
 }));
 
+const PhaseTable = lazy(async () => ({
+  default: (await import("./PhaseTable")).PhaseTable,
+}));
+const kMostCompared = 8; // runs
+
 export interface BodyProps {
   view: BoardView;
   reader: RefObject<Reader | null>;
@@ -95,11 +100,22 @@ export function BoardBody({ view, reader }: BodyProps) {
           />
         </Suspense>
       )}
+      {view.onTime && view.lanes.length > 0 && isCompared(view.shown.length) && (
+        <Suspense fallback={null}>
+          <PhaseTable
+            runs={view.shown}
+            known={Object.values(view.phases.byRun).reduce((n, phases) => n + phases.length, 0)}
+            base={view.making.baseline?.key ?? ""}
+          />
+        </Suspense>
+      )}
       <Suspense fallback={null}>{noting && <NoteDialog view={view} />}</Suspense>
       <Pinned reader={reader} place={place} letGo={() => view.gestures.pin(null)} />
     </>
   );
 }
+
+const isCompared = (runs: number) => runs >= 2 && runs <= kMostCompared;
 
 function ChartsOrWords(at: { pending: boolean; all: number; drawn: number; live: boolean }) {
   if (at.drawn > 0) return null;

@@ -8,7 +8,7 @@ import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
 import { Scrolling } from "../../app/Scrolling";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
-import { formatCount, formatValue } from "../../format/units";
+import { formatCount, formatNumber, formatValue } from "../../format/units";
 
 export interface AboutProps {
   run: RunDetail;
@@ -57,8 +57,11 @@ function Section({
 export function words(key: string, value: Plain | undefined): string {
   if (value === null || value === undefined) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
-  if (typeof value === "number")
-    return /bytes$/.test(key) ? formatValue(value, "B") : String(value);
+  if (typeof value === "number") {
+    if (/bytes$/.test(key)) return formatValue(value, "B");
+    // What was measured, not what was chosen: that is told digit by digit.
+    return /^collecting_/.test(key) ? formatNumber(value, 4) : String(value);
+  }
   return [value].flat().join(" "); // the command is a list of words
 }
 

@@ -24,11 +24,17 @@ export function StatusMark({ run }: { run: RunDetail }) {
 
 export function RunHeadline({ run, readAt }: { run: RunDetail; readAt: number }) {
   const ended = endWords(run);
+  const why = run.status === "failed" ? run.tags["corral.outcome.reason"] : null;
   return (
     <>
       <h1 className="cut">{run.name}</h1>
       <StatusMark run={run} />
       {ended !== "" && <span className="quiet">{ended}</span>}
+      {typeof why === "string" && why !== ended && (
+        <span className="quiet cut" title={why} data-testid="run-end-reason">
+          {why}
+        </span>
+      )}
       <span className="wide-only">
         <Elapsed run={run} readAt={readAt} />
       </span>

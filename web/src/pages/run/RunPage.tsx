@@ -2,7 +2,7 @@
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { useRun } from "../../api/queries";
-import type { RunDetail } from "../../api/types";
+import type { Metric, RunDetail } from "../../api/types";
 import { Failing, Loading } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { kRunTabs, type RunTab } from "../../app/search";
@@ -79,7 +79,7 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
       footer={
         <>
           <Readout reader={reader} place={placeWords(board.axis, board.gestures.range)} />
-          <Cost cores={collectingCost(board.metrics.byRun[run.id] ?? [])} />
+          <Cost cores={costOf(run, board.metrics.byRun[run.id])} />
         </>
       }
     >
@@ -249,6 +249,12 @@ function Panel({ run, readAt, runBoard }: PanelProps) {
       <Details run={run} />
     </>
   );
+}
+
+// What its supervisor said at the end, which the terminal has shown, else of what was measured so far.
+function costOf(run: RunDetail, metrics: readonly Metric[] = []): number | null {
+  const told = run.info.collecting_cores;
+  return typeof told === "number" ? told : collectingCost(metrics);
 }
 
 function Cost({ cores }: { cores: number | null }) {

@@ -1,0 +1,88 @@
+// Where each of the board's runs spent its time, phase by phase: why one of them is slower. Below the lanes.
+import { useQuery } from "@tanstack/react-query";
+import { sendJson } from "../api/client";
+import { Scrolling } from "../app/Scrolling";
+import { formatDuration } from "../format/time";
+import { formatCount, formatNumber } from "../format/units";
+import type { NameStatistics, PathStatistics } from "./phase";
+import { phaseRows, telling } from "./phaseTable";
+
+export interface PhaseTableProps {
+  runs: readonly { id: string; name: string }[];
+  // Grows when the answer may be another.
+  known: number;
+  // The run that the others are compared with.
+  base: string;
+}
+
+export function PhaseTable({ runs, known, base }: PhaseTableProps) {
+  const ids = runs.map(({ id }) => id);
+  const answer = useQuery({
+    queryKey: ["phase-table", ids.join(), known],
+    queryFn: ({ signal }) =>
+      sendJson<{ runs: { run: string; phases: PathStatistics[] }[] }>(
+        "POST",
+        "/phases/statistics",
+        { runs: ids },
+        signal,
+      ),
+    placeholderData: (before) => before,
+  });
+  const lines = ids.map((id) => answer.data?.runs.find(({ run }) => run === id)?.phases ?? []);
+  const rows = phaseRows(lines);
+  if (rows.length === 0) return null;
+  const told = telling(rows, lines);
+  const at = Math.max(0, ids.indexOf(base));
+  return (
+    <section className="phase-table" aria-label="Time by phase" data-testid="phase-table">
+      <div className="line-head">
+        <h2>Time by phase</h2>
+        <span className="quiet cut">
+          total, how often and how long each; × {runs[at]?.name}. Most different first
+        </span>
+      </div>
+      <Scrolling className="inspect-table tall" label="Time by phase of each run">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">phase</th>
+              {runs.map(({ id, name }) => (
+                <th key={id} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, of }) => (
+              <tr key={name} className={name === told ? "told" : undefined}>
+                <th scope="row">{name}</th>
+                {of.map((one, i) => (
+                  <td key={ids[i]}>
+                    <Cell of={one} base={i === at ? null : (of[at] ?? null)} />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Scrolling>
+    </section>
+  );
+}
+
+function Cell({ of, base }: { of: NameStatistics | null; base: NameStatistics | null }) {
+  if (of === null) return "–";
+  return (
+    <>
+      {formatDuration(of.total)}
+      {base !== null && base.total > 0 && ` (${formatNumber(of.total / base.total, 3)} ×)`}
+      {of.mean !== null && (
+        <span className="quiet">
+          {" "}
+          {formatCount(of.count)} × {formatDuration(of.mean)}
+        </span>
+      )}
+    </>
+  );
+}

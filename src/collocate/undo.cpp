@@ -137,6 +137,7 @@ void undo_file(const fs::path& path, const UndoOptions& options, UndoReport& rep
                                : journal.error().message);
     return;
   }
+  if (!options.commands_of && !journal->content().owner.plan.empty()) return;
   Replay(*journal, options, report).all(0);
   if (options.dry_run || !journal->standing().empty()) return;
   if (journal->content().unreadable > 0) return set_aside(*journal, report);

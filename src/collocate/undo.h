@@ -27,7 +27,7 @@ struct UndoOptions {
   bool end_runs = false;    // processes that are still in a group of ours, or use a device of ours,
                             // are ended; else the whole journal waits for them
   // The commands of an owner's runs that still run: they count as users of all that its journal
-  // names. Empty: only who is in a group or on an instance counts.
+  // names. Empty: undo_all leaves the journals of plans alone, as their runs cannot be asked after.
   std::function<std::vector<sys::ProcessIdentity>(const JournalOwner&)> commands_of{};
 };
 

@@ -187,6 +187,16 @@ TEST(DrmProcesses, WhatAClientDidStaysWhenItIsGone) {
   EXPECT_DOUBLE_EQ(machine.at(3).at("run.gpu.engine.busy/amd0.gfx"), 1.5 + 1);
 }
 
+TEST(DrmProcesses, AClientWhoseDescriptorMovesIsCountedOnce) {
+  Machine machine;
+  machine.open_file(200, 3, amd_client(1, 100, 10));
+  machine.at(1);
+  machine.close_file(200, 3);
+  machine.at(2);
+  machine.open_file(210, 5, amd_client(1, 300, 10));  // handed on, and only now found
+  EXPECT_DOUBLE_EQ(machine.at(3).at("run.gpu.engine.busy/amd0.gfx"), 0.3);
+}
+
 TEST(DrmProcesses, CyclesAreTimeOnceTheyAreSeenToGrow) {
   Machine machine;
   const auto xe = [](int cycles, int total) {

@@ -140,6 +140,8 @@ TEST_F(UndoTest, WhatNoGroupHoldsIsKeptWhileACommandOfItsOwnerLives) {
   }
   const sys::ProcessIdentity identity = sys::identity_of(command).value();
   UndoOptions options = undo_options();
+  EXPECT_TRUE(undo_all(options).lines.empty()) << "it cannot ask whether a run of the plan lives";
+  EXPECT_EQ(state_now(), changed);
   options.commands_of = [&](const JournalOwner& owner) {
     EXPECT_EQ(owner.plan, "/state/plan");
     EXPECT_EQ(owner.spool, (std::vector<fs::path>{"/a", "/b"}));

@@ -83,25 +83,13 @@ def figures(build: Path) -> list[Figure]:
         home.corral("run", home.directory / "plan.csv")
         rates = stored_rates(home)
     bare = bare_rates()
+
+    def figure(what: str, beside: str, alone: str, **targets: float) -> Figure:
+        peer = Peer("without Corral", share_of_alone(bare, beside, alone))
+        return Figure(what, share_of_alone(rates, beside, alone), "% of alone", peer=peer, **targets)
+
     return [
-        Figure(
-            "two CPU-bound runs, a CPU each: the slower's rate",
-            share_of_alone(rates, "apart", "alone"),
-            "% of alone",
-            least=97,
-            peer=Peer("without Corral", share_of_alone(bare, "apart", "alone")),
-        ),
-        Figure(
-            "the same on one CPU, planted",
-            share_of_alone(rates, "same-core", "alone"),
-            "% of alone",
-            target=60,
-            peer=Peer("without Corral", share_of_alone(bare, "same-core", "alone")),
-        ),
-        Figure(
-            "two memory-bound runs, a CPU each, planted",
-            share_of_alone(rates, "memory-apart", "memory-alone"),
-            "% of alone",
-            peer=Peer("without Corral", share_of_alone(bare, "memory-apart", "memory-alone")),
-        ),
+        figure("two CPU-bound runs, a CPU each: the slower's rate", "apart", "alone", least=97),
+        figure("the same on one CPU, planted", "same-core", "alone", target=60),
+        figure("two memory-bound runs, a CPU each, planted", "memory-apart", "memory-alone"),
     ]

@@ -58,7 +58,7 @@ class Outcome:
 @dataclass
 class Options:
     filter: str = ""
-    fuzz_seconds: int = 0  # 0: a short look that finds the same every time
+    fuzz_seconds: int = 0  # 0: a short look from the same seed every time
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tuple[int, str]:

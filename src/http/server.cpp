@@ -40,11 +40,11 @@ Result<> unpack(Request& request, std::size_t limit) {
 Engine::Engine(HttpOptions o, HttpHandlers h)
     : options(o),
       handlers(std::move(h)),
+      traffic(handlers.traffic ? handlers.traffic : std::make_shared<Traffic>()),
       io(options.io_threads),
       handler_pool(static_cast<std::size_t>(options.handler_threads)),
       stream_pool(static_cast<std::size_t>(options.stream_threads)),
-      upload_pool(static_cast<std::size_t>(options.upload_threads)),
-      traffic(handlers.traffic ? handlers.traffic : std::make_shared<Traffic>()) {
+      upload_pool(static_cast<std::size_t>(options.upload_threads)) {
   std::random_device random;
   next_id_ = (std::uint64_t{random()} << 32) | random();
 }

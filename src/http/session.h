@@ -60,20 +60,24 @@ struct Engine {
 
   HttpOptions options;
   HttpHandlers handlers;
-  asio::io_context io;
-  asio::thread_pool handler_pool;
-  asio::thread_pool stream_pool;
-  asio::thread_pool upload_pool;
   std::shared_ptr<Traffic> traffic;
   std::atomic<bool> stopping{false};
 
  private:
+  // A pool that was joined keeps what comes to it later, sessions in it, and destroys it with
+  // itself: what their destructors use stands above io and pools.
   std::mutex mutex_;
   std::condition_variable empty_;
   std::map<const Session*, std::weak_ptr<Session>> sessions_;
   std::map<std::string, std::size_t, std::less<>> peers_;  // connections of each
   std::size_t tcp_ = 0;
   std::atomic<std::uint64_t> next_id_;
+
+ public:
+  asio::io_context io;
+  asio::thread_pool handler_pool;
+  asio::thread_pool stream_pool;
+  asio::thread_pool upload_pool;
 };
 
 class Session : public std::enable_shared_from_this<Session> {

@@ -467,6 +467,43 @@ TEST_F(Transport, StoppingAcknowledgesTheUploadsThatAreOnTheirWay) {
   EXPECT_FALSE(late.connected());
 }
 
+// Lives in each of the server's handler threads that handled something, and tells of its end.
+class ThreadEnds {
+ public:
+  explicit ThreadEnds(std::latch& ended) : ended_(ended) {}
+  ThreadEnds(const ThreadEnds&) = delete;
+  ThreadEnds& operator=(const ThreadEnds&) = delete;
+  ~ThreadEnds() { ended_.count_down(); }
+
+ private:
+  std::latch& ended_;
+};
+
+TEST_F(Transport, ARequestThatFindsItsPoolJoinedEndsWithTheServer) {
+  std::latch pool_ended(1);
+  std::latch at_gate(1);
+  traffic_ = std::make_shared<Traffic>();
+  handle_ = [&](const Request&) {
+    static thread_local std::unique_ptr<ThreadEnds> told;
+    told = std::make_unique<ThreadEnds>(pool_ended);
+    return text_response("");
+  };
+  gate_ = [&](const Request& request) -> std::optional<Response> {
+    if (request.path == "/first") return std::nullopt;
+    at_gate.count_down();
+    pool_ended.wait();  // in an io thread; handed to the pool when that has no thread any more
+    return std::nullopt;
+  };
+  start({.handler_threads = 1});
+  TestClient client(port_);
+  ASSERT_TRUE(client.get("/first"));
+  client.send("GET /late HTTP/1.1\r\nHost: x\r\n\r\n");
+  at_gate.wait();
+  server_.reset();
+  EXPECT_TRUE(client.ends());
+  EXPECT_EQ(traffic_->open, 0);
+}
+
 TEST_F(Transport, ConnectionsOverTheLimitAreClosed) {
   start({.max_connections = 1});
   TestClient first(port_);

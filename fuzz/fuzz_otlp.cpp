@@ -1,4 +1,5 @@
-// OTLP requests, protobuf and JSON: what is taken can be stored, read again and shown.
+// OTLP requests, protobuf and JSON, and files of traces: what is taken can be stored, read again
+// and shown.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 #include "core/json.h"
 #include "mlflow/otlp.h"
 #include "mlflow/phases_of_spans.h"
+#include "mlflow/span_json.h"
 #include "mlflow/trace_of_spans.h"
 
 namespace {
@@ -28,6 +30,22 @@ std::string answer_of(const mlflow::Span& span) {
 // PostgreSQL takes none in a text.
 bool has_no_nul(std::string_view text) { return text.find('\0') == std::string_view::npos; }
 
+void show(const std::vector<mlflow::Span>& spans) {
+  const auto phases = mlflow::phases_of_spans(spans);
+  for (const codec::PhaseRecord& phase : phases) {
+    check(has_no_nul(phase.name) && has_no_nul(phase.type) && has_no_nul(phase.lane));
+    for (const auto& [key, value] : phase.attributes) check(has_no_nul(key) && has_no_nul(value));
+  }
+  for (const auto& batch : mlflow::phase_batches(phases)) {
+    const codec::FrameHeader header{
+        .kind = codec::FrameKind::kPhases, .session = {}, .first = 1, .last = 1};
+    const codec::Bytes bytes =
+        codec::encode(header, codec::PhasesBody{{batch.begin(), batch.end()}});
+    const auto frame = codec::decode_frame(bytes);
+    check(frame && codec::decode_phases(*frame));
+  }
+}
+
 void use(const Result<mlflow::SpanExport>& spans) {
   if (!spans) return;
   for (const mlflow::TraceOfSpans& trace : mlflow::traces_of(*spans)) {
@@ -41,19 +59,7 @@ void use(const Result<mlflow::SpanExport>& spans) {
       const auto again = mlflow::decode_span(mlflow::encode_span(span));
       check(again && answer_of(*again) == answer_of(span));
     }
-    const auto phases = mlflow::phases_of_spans(group.spans);
-    for (const codec::PhaseRecord& phase : phases) {
-      check(has_no_nul(phase.name) && has_no_nul(phase.type) && has_no_nul(phase.lane));
-      for (const auto& [key, value] : phase.attributes) check(has_no_nul(key) && has_no_nul(value));
-    }
-    for (const auto& batch : mlflow::phase_batches(phases)) {
-      const codec::FrameHeader header{
-          .kind = codec::FrameKind::kPhases, .session = {}, .first = 1, .last = 1};
-      const codec::Bytes bytes =
-          codec::encode(header, codec::PhasesBody{{batch.begin(), batch.end()}});
-      const auto frame = codec::decode_frame(bytes);
-      check(frame && codec::decode_phases(*frame));
-    }
+    show(group.spans);
   }
 }
 
@@ -63,5 +69,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   use(corral::mlflow::parse_otlp_protobuf(text));
   use(corral::mlflow::parse_otlp_json(text));
+  if (const auto spans = corral::mlflow::parse_trace_file(text)) show(*spans);
   return 0;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "core/json.h"
@@ -283,6 +284,19 @@ Answer<> check_time(std::int64_t time_ms, std::string_view path) {
   if (time_ms >= 0 && client_time(time_ms)) return {};
   return invalid(invalid_value(path, Json(time_ms),
                                "Timestamps are milliseconds since 1970, at most those of 2110"));
+}
+
+Answer<> check_unique(std::span<const Pair> params) {
+  std::set<std::string_view> seen;
+  std::string twice;
+  for (const auto& [key, value] : params) {
+    if (!seen.insert(key).second) twice += fmt::format("{}'{}'", twice.empty() ? "" : ", ", key);
+  }
+  if (twice.empty()) return {};
+  return invalid(
+      fmt::format("Duplicate parameter keys have been submitted: [{}]. Please ensure the request "
+                  "contains only one param value per param key.",
+                  twice));
 }
 
 Answer<LogBatch> parse_log_batch(std::string_view body) { return Parser().batch(body); }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,9 @@ struct LogBatch {
 
 Answer<LogBatch> parse_log_batch(std::string_view body);
 Answer<LogBatch> parse_log_metric(std::string_view body);
+
+// Of one request each param may be named once.
+Answer<> check_unique(std::span<const Pair> params);
 
 // Times that a session of a client can carry (times.h).
 Answer<> check_time(std::int64_t time_ms, std::string_view path);

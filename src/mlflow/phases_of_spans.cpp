@@ -69,7 +69,9 @@ codec::PhaseRecord phase_of(const Span& span) {
     if (key != kRequestIdAttribute && key != kSpanTypeAttribute)
       attributes.emplace_back(key, value);
   }
-  attributes.emplace_back("trace_id", trace_id_of(span.trace));
+  // A trace of MLflow 2 has another id than its spans say.
+  const std::string_view named = span.text(kRequestIdAttribute);
+  attributes.emplace_back("trace_id", named.empty() ? trace_id_of(span.trace) : std::string(named));
   phase.attributes = phase_attributes(attributes);
   return phase;
 }

@@ -189,7 +189,11 @@ Result<RadtBatch> read_radt_spans(std::string_view gzip, const TakePhases& take)
   Records records(take);
   std::string line;
   bool skipping = false;  // a line that is too long
+  std::size_t left = kRadtBytes + kRadtRatio * gzip.size();
   for (std::string_view piece = source.next(); !piece.empty(); piece = source.next()) {
+    if (piece.size() > left)
+      return fail(Code::kTooLarge, "a batch of spans unfolds to more than records would");
+    left -= piece.size();
     while (!piece.empty()) {
       const std::size_t end = piece.find('\n');
       const std::string_view part = piece.substr(0, end);

@@ -113,6 +113,12 @@ TEST(RadtSpans, WhatIsNoGzipIsRefused) {
   EXPECT_TRUE(read("").batch->truncated);
 }
 
+TEST(RadtSpans, ABombIsRefusedWhileItUnfolds) {
+  const auto bomb = read(zipped(std::string(32u << 20, '\n')));
+  ASSERT_FALSE(bomb.batch);
+  EXPECT_EQ(bomb.batch.error().code, Code::kTooLarge);
+}
+
 TEST(RadtSpans, AnErrorOfTheTakerEndsIt) {
   const auto batch = read_radt_spans(
       zipped(std::string(kLines)),

@@ -125,20 +125,60 @@ Span read_span(const Json& json, OtlpChecks& checks, Values values) {
   return span;
 }
 
+Result<Span> span_of(const Json& json) {
+  // What nests deeper, or is more, than OTLP takes stays text.
+  for (const Values values : {Values::kRead, Values::kTexts}) {
+    OtlpChecks checks;
+    Span span = read_span(json, checks, values);
+    if (!checks.ok()) return tl::unexpected(*checks.error());
+    if (decode_span(encode_span(span))) return span;
+  }
+  return fail(Code::kTooLarge, "the span has more values than can be kept");
+}
+
+// A span of MLflow 2 under the names of 3. Its events tell microseconds or nanoseconds without
+// saying which: they are left out.
+Json with_names_of_3(const Json& span) {
+  const Json* context = member(span, "context");
+  if (context == nullptr) return span;
+  Json::Object out, status;
+  const auto take = [](const Json& from, std::string_view name, Json::Object& into,
+                       const char* as) {
+    if (const Json* value = member(from, name)) into.emplace_back(as, *value);
+  };
+  take(*context, "trace_id", out, "trace_id");
+  take(*context, "span_id", out, "span_id");
+  take(span, "parent_id", out, "parent_span_id");
+  take(span, "name", out, "name");
+  take(span, "start_time", out, "start_time_unix_nano");
+  take(span, "end_time", out, "end_time_unix_nano");
+  take(span, "attributes", out, "attributes");
+  take(span, "status_code", status, "code");
+  take(span, "status_message", status, "message");
+  out.emplace_back("status", Json(std::move(status)));
+  return Json(std::move(out));
+}
+
 }  // namespace
 
 Result<Span> parse_span_json(std::string_view content) {
   const auto json = parse(content);
   if (!json || json->as_object() == nullptr)
     return fail(Code::kInvalidArgument, "the span is no JSON object");
-  // What nests deeper, or is more, than OTLP takes stays text.
-  for (const Values values : {Values::kRead, Values::kTexts}) {
-    OtlpChecks checks;
-    Span span = read_span(*json, checks, values);
-    if (!checks.ok()) return tl::unexpected(*checks.error());
-    if (decode_span(encode_span(span))) return span;
+  return span_of(*json);
+}
+
+Result<std::vector<Span>> parse_trace_file(std::string_view content) {
+  const auto json = parse(content);
+  const Json* list = json ? json->find("spans") : nullptr;
+  if (list == nullptr || list->as_array() == nullptr)
+    return fail(Code::kInvalidArgument, "the file holds no spans of a trace");
+  std::vector<Span> spans;
+  for (const Json& item : *list->as_array()) {
+    auto span = span_of(with_names_of_3(item));
+    if (span && spans.size() < kOtlpSpans) spans.push_back(*std::move(span));
   }
-  return fail(Code::kTooLarge, "the span has more values than can be kept");
+  return spans;
 }
 
 }  // namespace corral::mlflow

@@ -73,6 +73,35 @@ TEST(SpanJson, WhatNestsTooDeepStaysText) {
   EXPECT_EQ(*span->attribute("n")->as_int(), 3);
 }
 
+TEST(SpanJson, ReadsTheFilesOfTraces) {
+  const auto spans = parse_trace_file(R"({"request": "{}", "response": null, "spans": [
+      {"name": "outer", "context": {"span_id": "0102030405060708",
+                                    "trace_id": "0102030405060708090a0b0c0d0e0f10"},
+       "parent_id": null, "start_time": 1000000000, "end_time": 2000000000, "status_code": "ERROR",
+       "status_message": "bad", "attributes": {"mlflow.traceRequestId": "\"4d\"", "n": NaN},
+       "events": [{"name": "e", "timestamp": 1500000, "attributes": {}}]},
+      {"name": "of 3", "span_id": "AQIDBAUGBwk=", "trace_id": "AQIDBAUGBwgJCgsMDQ4PEA==",
+       "parent_span_id": "AQIDBAUGBwg=", "start_time_unix_nano": 1100000000,
+       "end_time_unix_nano": null, "attributes": {}, "status": {"code": "STATUS_CODE_OK"}},
+      {"name": "no ids"}, 7]})");
+  ASSERT_TRUE(spans) << spans.error().message;
+  ASSERT_EQ(spans->size(), 2U);
+  const Span& outer = spans->front();
+  EXPECT_EQ(outer.name, "outer");
+  EXPECT_EQ(span_id_text(outer.id), "0102030405060708");
+  EXPECT_EQ(outer.parent, 0U);
+  EXPECT_EQ(outer.start_ns, 1'000'000'000);
+  EXPECT_EQ(outer.end_ns, 2'000'000'000);
+  EXPECT_EQ(outer.status, SpanStatus::kError);
+  EXPECT_EQ(outer.status_message, "bad");
+  EXPECT_EQ(outer.text("mlflow.traceRequestId"), "4d");
+  EXPECT_EQ(outer.text("n"), "NaN");
+  EXPECT_EQ(spans->back().parent, outer.id);
+  EXPECT_EQ(spans->back().end_ns, 0);
+  for (const char* none : {"", "[]", "{}", R"({"spans": {}})"})
+    EXPECT_EQ(parse_trace_file(none).error().code, Code::kInvalidArgument) << none;
+}
+
 TEST(SpanJson, SaysWhatIsWrong) {
   EXPECT_EQ(parse_span_json("[1]").error().code, Code::kInvalidArgument);
   EXPECT_EQ(parse_span_json("{\"name\": \"x\"").error().code, Code::kInvalidArgument);

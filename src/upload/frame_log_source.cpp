@@ -8,7 +8,12 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
                                                          std::size_t max_bytes) {
   std::vector<codec::Bytes> frames = TRY(reader_.read(after, max_bytes));
   if (frames.empty()) return frames;
-  if (is_client_) frames = TRY(merge_frames(std::move(frames)));
+  if (is_client_) {
+    auto merged = merge_frames(std::move(frames));
+    // What cannot be merged goes as it came: the server says which frame it refuses, and why, and
+    // the others are stored.
+    frames = merged ? *std::move(merged) : TRY(reader_.read(after, max_bytes));
+  }
   const std::uint64_t first = reader_.first();
   if (first == after + 1) return frames;
   std::vector<codec::Bytes> mended;

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from peer import Peer, free_port
+from peer import Peer
 from postgres import Postgres, programs
 from s3 import BUCKET, CheckedServer
 from support import BINARY, Corral
@@ -64,7 +64,7 @@ def serving(storage: str, home: Path, request: pytest.FixtureRequest) -> Iterato
     """A Corral with a fresh store of that kind, which serves."""
     runtime = Path(tempfile.mkdtemp(prefix="corral-"))
     corral = Corral(home, runtime)
-    arguments = ["--listen", f"127.0.0.1:{free_port()}"]
+    arguments = ["--listen", "127.0.0.1:0"]
     if storage == CLOUD:
         arguments += to_cloud(corral, request.getfixturevalue("database"), request.getfixturevalue("objects"))
     try:

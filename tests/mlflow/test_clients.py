@@ -13,10 +13,12 @@ PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "clients").glob
 VERSIONS = {"2.22.5": ROOT / ".venv-mlflow2", "3.17.2": ROOT / ".venv-mlflow3"}
 ONLY = {"otlp": ["3.17.2"]}  # programs that not every version can run
 LIMIT_S = 200
-# Programs that touch what the second storage does otherwise; a client cannot tell more.
-ON_CLOUD = ["artifacts", "datasets", "fluent", "life_cycle", "metrics", "models", "registry", "search", "tracing"]
-TESTS = [(program, version, FILES) for program in PROGRAMS for version in ONLY.get(program, list(VERSIONS))]
-TESTS += [(program, "3.17.2", CLOUD) for program in ON_CLOUD]
+TESTS = [
+    (program, version, storage)
+    for storage in (FILES, CLOUD)
+    for program in PROGRAMS
+    for version in ONLY.get(program, list(VERSIONS))
+]
 
 
 def environment(server: Server, name: str) -> dict[str, str]:
@@ -31,6 +33,7 @@ def environment(server: Server, name: str) -> dict[str, str]:
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "MLFLOW_TRACKING_URI": server.url,
         "TEST_NAME": name,
+        "TEST_STORAGE": server.storage,
     }
 
 

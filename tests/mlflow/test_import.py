@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peer import free_port
 from support import BINARY, ROOT, Corral, until
 
 PROGRAMS = Path(__file__).parent / "importing"
@@ -58,7 +57,7 @@ def take_in(corral: Corral, *arguments: str) -> str:
 
 
 def told_by(corral: Corral, version: str, home: Path) -> Any:
-    corral.serve("--listen", f"127.0.0.1:{free_port()}")
+    corral.serve("--listen", "127.0.0.1:0")
     return json.loads(client("tell", version, corral.url(), home))
 
 
@@ -116,7 +115,7 @@ def test_spans_become_phases_of_their_run(corral: Corral, source: tuple[str, Pat
     assert re.search(r"^  spans +2 in the source, +2 here, +2 new$", said, re.MULTILINE)
     with sqlite3.connect(home / "mlflow.db") as database:
         (run,) = database.execute("SELECT run_uuid FROM runs WHERE name = 'parent'").fetchone()
-    corral.serve("--listen", f"127.0.0.1:{free_port()}")
+    corral.serve("--listen", "127.0.0.1:0")
     with urllib.request.urlopen(f"{corral.url()}/api/corral/v1/runs/{run}/phases") as answer:
         phases = json.load(answer)["phases"]
     assert sorted((p["name"], p["type"], p["lane"]) for p in phases) == [

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from peer import free_port
 from postgres import Postgres
 from support import Corral
 
@@ -40,7 +39,7 @@ def hosts(tmp_path: Path, url: str) -> Iterator[list[Corral]]:
 
 def said_by(host: Corral, artifacts: Path) -> str:
     """What a server says on standard error from its start to its end."""
-    process = host.serve("--listen", f"127.0.0.1:{free_port()}", "--artifacts", artifacts, stderr=subprocess.PIPE)
+    process = host.serve("--listen", "127.0.0.1:0", "--artifacts", artifacts, stderr=subprocess.PIPE)
     process.terminate()
     return process.communicate()[1].decode()
 

@@ -14,6 +14,7 @@
 #include "spool/spool_test_support.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
+#include "upload/frame_log_source.h"
 #include "upload/merge.h"
 
 namespace corral::run {
@@ -183,7 +184,36 @@ TEST_F(Book, AParamKeepsItsValueAndARefusedBatchLeavesNothing) {
   ASSERT_FALSE(refusal);
   EXPECT_NE(refusal.error().message.find("Changing param values is not allowed"),
             std::string::npos);
+  batch.params = {{"q", "1"}, {"q", "2"}};
+  const auto twice = runs.own()->log(batch, "");
+  ASSERT_FALSE(twice);
+  EXPECT_NE(twice.error().message.find("Duplicate parameter keys"), std::string::npos);
+  EXPECT_FALSE(tags_of(manifest_.run).contains("q"));
   EXPECT_FALSE(tags_of(manifest_.run).contains("t"));
+}
+
+TEST_F(Book, WhatIsTooLongForAFrameIsRefusedOrCutBeforeItIsSpooled) {
+  RunBook runs = book();
+  mlflow::LogBatch batch;
+  std::string wide;  // as many letters as MLflow takes, and twice the bytes
+  for (int i = 0; i < 250; ++i) wide += "ß";
+  batch.params = {{wide, "1"}};
+  EXPECT_FALSE(runs.own()->log(batch, ""));
+  batch.params.clear();
+  batch.tags = {{wide, "1"}};
+  EXPECT_FALSE(runs.own()->log(batch, ""));
+  runs.create(new_run());
+  NewRun asked = new_run("8");
+  asked.name = wide + wide;
+  asked.experiment_name = wide;
+  const auto child = runs.create(asked);
+  EXPECT_EQ(child->view().name, wide + wide);
+  ASSERT_EQ(sessions_of(child->id()).size(), 1u);
+  EXPECT_EQ(sessions_of(child->id())[0].run_name, wide.substr(0, 250));
+  EXPECT_EQ(sessions_of(child->id())[0].experiment, "default");
+  EXPECT_EQ(tags_of(child->id())["mlflow.runName"], wide + wide);
+  const auto update = Json::parse(tags_of(child->id())["mlflow.update"]).value();
+  EXPECT_EQ(update.get_string("experiment"), wide);
 }
 
 TEST_F(Book, AFullSpoolDropsAndCountsButNeverRefuses) {
@@ -424,6 +454,25 @@ TEST_F(Book, MergedFramesSayWhatTheSmallOnesSaid) {
   std::ranges::sort(values);
   ASSERT_EQ(values.size(), 100u);
   EXPECT_EQ(values[99], 49.5);
+}
+
+TEST_F(Book, WhatCannotBeMergedIsSentAsItIs) {
+  auto log =
+      spool::ClientLog::create(directory_.path(), spool::session_body(manifest_), 1 << 20).value();
+  for (const std::string& key : {std::string("a"), std::string(300, 'b'), std::string("c")}) {
+    codec::Bundle bundle;
+    bundle.add(codec::FactsBody{{{.kind = codec::FactKind::kTag, .key = key, .value = "v"}}});
+    log.bundle(bundle);
+  }
+  log.close();
+  const auto session = spool::client_logs(directory_.path()).at(0);
+  upload::FrameLogSource source(
+      spool::find_client_log(directory_.path(), session).value(), [] { return false; }, true);
+  for (int i = 0; i < 2; ++i) {
+    const auto frames = source.frames(0, 1 << 20);
+    ASSERT_TRUE(frames) << frames.error().message;
+    EXPECT_EQ(frames->size(), 4u) << "the description, and each that was written";
+  }
 }
 
 TEST(Delivery, AFlushWaitsForARoundThatBeganAfterIt) {

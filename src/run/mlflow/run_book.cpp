@@ -6,7 +6,9 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/limits.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "mlflow/times.h"
 #include "run/run_name.h"
 #include "sys/clock.h"
@@ -35,6 +37,14 @@ void set(std::vector<mlflow::Pair>& tags, std::string_view key, std::string valu
 std::int64_t now_ms() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(sys::utc_now().time_since_epoch())
       .count();
+}
+
+// A session's description holds names of so many bytes: of a longer one this says the beginning.
+// The whole name follows as a fact.
+bool fits(std::string_view name) { return name.size() <= limits::kNameBytes; }
+std::string fitting(std::string_view name) {
+  name = name.substr(0, limits::kNameBytes);
+  return std::string(name.substr(0, utf8_prefix(name)));
 }
 
 // The same for a request that a client sends again, unlike any other's: times are in it.
@@ -95,9 +105,9 @@ codec::SessionBody RunBook::session_of(RunId run, const std::string& name,
                                        std::int64_t start_ms) const {
   codec::SessionBody session = spool::session_body(options_.manifest);
   session.run = run;
-  session.run_name = name;
+  session.run_name = fitting(name);
   session.role = "mlflow";
-  session.experiment = experiment_name_;
+  session.experiment = fits(experiment_name_) ? experiment_name_ : options_.manifest.experiment;
   session.anchor = mlflow::kClientAnchor;
   session.started = mlflow::nearest_client_time(start_ms);
   return session;
@@ -195,7 +205,8 @@ void RunBook::recall_child(const Json& child) {
                .tags = {},
                .metrics = {}};
   codec::SessionBody session = session_of(*id, view.name, view.start_ms);
-  session.experiment = child.get_string("experiment");
+  const std::string experiment = child.get_string("experiment");
+  if (fits(experiment)) session.experiment = experiment;
   if (child.find("believed") != nullptr) believed_[*id] = view.experiment;
   auto run = std::make_shared<TrackedRun>(std::move(view), std::move(session), options_.room);
   run->recall(ClientStatus::kRunning);
@@ -286,15 +297,23 @@ void RunBook::note_status(RunId child, ClientStatus status) {
   log_.add(line);
 }
 
+bool RunBook::is_with_own(const NewRun& run) const {
+  return run.experiment == kNoExperiment || run.experiment == own_wish_;
+}
+
+std::string RunBook::experiment_of(const NewRun& run) const {
+  return is_with_own(run) || run.experiment_name.empty() ? experiment_name_ : run.experiment_name;
+}
+
 RunBook::Shared RunBook::make_child(const NewRun& run) {
   const RunId id = RunId::random();
   std::string name = run.name.empty() ? value_of(run.tags, kNameTag) : run.name;
   if (name.empty()) name = make_run_name(id);
   const std::int64_t start = run.start_ms != 0 ? run.start_ms : now_ms();
   codec::SessionBody session = session_of(id, name, start);
-  const bool with_own = run.experiment == kNoExperiment || run.experiment == own_wish_;
-  if (!with_own && !run.experiment_name.empty()) session.experiment = run.experiment_name;
-  if (with_own && options_.experiment_chosen && run.experiment != kNoExperiment)
+  const std::string experiment = experiment_of(run);
+  if (fits(experiment)) session.experiment = experiment;
+  if (is_with_own(run) && options_.experiment_chosen && run.experiment != kNoExperiment)
     believed_[id] = run.experiment;
   RunView view{.id = id,
                .name = name,
@@ -306,7 +325,7 @@ RunBook::Shared RunBook::make_child(const NewRun& run) {
                .tags = {},
                .metrics = {}};
   // In the book before it is in the spool: whoever goes on with the book can end it.
-  note_child(run, view, session.experiment);
+  note_child(run, view, experiment);
   auto child = std::make_shared<TrackedRun>(std::move(view), std::move(session), options_.room);
   announce(run, child);
   runs_.emplace(id, child);
@@ -319,11 +338,12 @@ void RunBook::announce(const NewRun& run, const Shared& child) {
       .run_id = {}, .metrics = {}, .model_metrics = {}, .params = {}, .tags = run.tags};
   set(tags.tags, kNameTag, child->view().name);
   if (value_of(run.tags, kParentTag).empty()) set(tags.tags, kParentTag, own_->id().hex());
+  const std::string experiment = experiment_of(run);
   child->update({.status = ClientStatus::kRunning,
                  .end_ms = {},
                  .name = {},
                  .user = run.user,
-                 .experiment = {}});
+                 .experiment = fits(experiment) ? std::string() : experiment});
   [[maybe_unused]] const auto logged = child->log(tags, {});
 }
 

@@ -70,6 +70,9 @@ class RunBook {
   [[nodiscard]] bool is_own(const NewRun& run, std::string_view parent);
   Shared start_own(const NewRun& run);
   Shared make_child(const NewRun& run);
+  // With the run itself, as far as experiments go.
+  [[nodiscard]] bool is_with_own(const NewRun& run) const;
+  [[nodiscard]] std::string experiment_of(const NewRun& run) const;  // name of a child's
   void announce(const NewRun& run, const Shared& child);
   void note_own(const NewRun& run);
   void note_child(const NewRun& run, const RunView& view, const std::string& experiment);

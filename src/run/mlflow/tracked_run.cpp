@@ -71,6 +71,17 @@ std::string update_text(const RunUpdate& update) {
   return Json(std::move(object)).dump();
 }
 
+// Keys of facts are names of frames, which count bytes.
+mlflow::Answer<> check_fit(std::span<const mlflow::Pair> facts) {
+  for (const auto& [key, value] : facts) {
+    if (key.size() > limits::kNameBytes) {
+      return mlflow::invalid(fmt::format("'{}' exceeds the maximum length of {} bytes of UTF-8",
+                                         key, limits::kNameBytes));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string info_json(const RunView& run) {
@@ -102,8 +113,11 @@ std::string run_json(const RunView& run) {
   return out;
 }
 
-// A param keeps its value; only the whole batch can be refused.
+// A param has one value and keeps it; only the whole batch can be refused.
 mlflow::Answer<> TrackedRun::check(const mlflow::LogBatch& batch) const {
+  if (auto once = mlflow::check_unique(batch.params); !once) return once;
+  for (const auto* facts : {&batch.params, &batch.tags})
+    if (auto fit = check_fit(*facts); !fit) return fit;
   for (const auto& [key, value] : batch.params) {
     const auto known = view_.params.find(key);
     if (known != view_.params.end() && known->second != value) {
@@ -263,6 +277,7 @@ void TrackedRun::forget_tag(const std::string& key) {
 
 void TrackedRun::delete_tag(const std::string& key) {
   const std::scoped_lock lock(mutex_);
+  if (key.size() > limits::kNameBytes) return;  // there is none: no frame can hold it
   view_.tags.erase(key);
   const Fact fact{.kind = FactKind::kInfo, .key = "mlflow.delete-tag", .value = key};
   write_facts(std::span(&fact, 1));

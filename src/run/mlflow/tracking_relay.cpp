@@ -34,6 +34,8 @@ constexpr int kUploads = 4;  // bodies of artifacts at the same time
 constexpr Nanos kIdleTimeout{std::chrono::hours(24)};
 constexpr Nanos kStopGrace{std::chrono::seconds(2)};
 constexpr std::size_t kRememberedClients = 4096;
+// Of names in a fact of JSON, whose escapes take more: a frame holds it (limits::kFactBytes).
+constexpr std::size_t kNameLength = 1000;
 
 constexpr std::array<std::string_view, 6> kStatuses = {"",         "RUNNING", "SCHEDULED",
                                                        "FINISHED", "FAILED",  "KILLED"};
@@ -62,8 +64,8 @@ Answer<NewRun> parse_new_run(const Json& json) {
   NewRun run;
   run.experiment = in.text("experiment_id");
   if (run.experiment.empty()) run.experiment = "0";
-  run.name = in.text("run_name");
-  run.user = in.text("user_id");
+  run.name = mlflow::cut(in.text("run_name"), kNameLength);
+  run.user = mlflow::cut(in.text("user_id"), kNameLength);
   run.start_ms = in.maybe_integer("start_time").value_or(0);
   for (Message& tag : in.messages("tags")) {
     const std::string key = tag.need_text("key");
@@ -402,7 +404,7 @@ Response TrackingRelay::update_run(const Request& request) {
   if (const auto status = in.maybe_enum("status", kStatuses))
     update.status = static_cast<ClientStatus>(*status);
   update.end_ms = in.maybe_integer("end_time");
-  update.name = in.text("run_name");
+  update.name = mlflow::cut(in.text("run_name"), kNameLength);
   if (in.error()) return refused(*in.error());
   const Found run = run_of(id);
   if (!run) return run.error();

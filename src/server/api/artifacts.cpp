@@ -8,6 +8,7 @@
 #include "server/api/write.h"
 #include "server/artifact_files.h"
 #include "server/artifact_upload.h"
+#include "server/mlflow/radt.h"
 #include "store/tracking/runs.h"
 
 namespace corral::server::api {
@@ -68,7 +69,8 @@ Result<Response> content(const Request& request, Context& context) {
 
 Result<> upload(const Request& request, Context& context) {
   const Place place = TRY(place_of(request, context, request.param("path"), Use::kStore));
-  return receive_file(request, context, place.path);
+  TRY(receive_file(request, context, place.path));
+  return mlflow::on_artifact(context, *place.store, place.path);
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <set>
 #include <vector>
 
+#include "mlflow/log_batch.h"
 #include "mlflow/names.h"
 #include "mlflow/radt.h"
 #include "server/mlflow/handlers.h"
@@ -17,19 +17,6 @@ using store::sql::Connection;
 using tracking::Fact;
 
 constexpr std::string_view kRunNameTag = "mlflow.runName";
-
-Answer<> check_unique(KeyValues params) {
-  std::set<std::string_view> seen;
-  std::string twice;
-  for (const auto& [key, value] : params) {
-    if (!seen.insert(key).second) twice += fmt::format("{}'{}'", twice.empty() ? "" : ", ", key);
-  }
-  if (twice.empty()) return {};
-  return invalid(
-      fmt::format("Duplicate parameter keys have been submitted: [{}]. Please ensure the request "
-                  "contains only one param value per param key.",
-                  twice));
-}
 
 struct Conflict {
   std::string key, known, wanted;
@@ -70,7 +57,7 @@ Answer<OneFact> read_fact(Message& in, std::size_t length, std::string_view what
 }  // namespace
 
 Answer<> set_params(Connection& db, const tracking::RunRow& run, KeyValues params, Params form) {
-  TRY_API(check_unique(params));
+  TRY_API(corral::mlflow::check_unique(params));
   std::vector<Conflict> conflicts;
   for (const auto& [key, value] : params) {
     const auto known = TRY_API(tracking::fact(db, run.key, Fact::kParam, key));

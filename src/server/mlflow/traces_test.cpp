@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "server/artifact_files.h"
 #include "server/handler_test_support.h"
 
 namespace corral::server {
@@ -279,6 +280,36 @@ TEST_F(Traces, OldClientsBeginAndEndARecord) {
   EXPECT_EQ(send(Method::kGet, kV2 + "/" + id + "/info").body, expected);
   EXPECT_EQ(get(kV2 + "?experiment_ids=0&max_results=10").find("traces")->as_array()->size(), 1U);
   EXPECT_TRUE(refused(Method::kPatch, kV2 + "/tr-0", R"({"timestamp_ms":1})").starts_with("404"));
+}
+
+TEST_F(Traces, SpansInAFileAreThePhasesOfTheirRun) {
+  const auto files = store::artifacts::open_artifact_store((directory_ / "files").string()).value();
+  context_->artifacts = files.get();
+  const std::string run = make_run();
+  const Json started =
+      post(kV2, R"({"experiment_id":"0","timestamp_ms":1000,"tags":[],"request_metadata":[)"
+                R"({"key":"mlflow.sourceRun","value":")" +
+                    run + R"("}]})");
+  const std::string id = started.find("trace_info")->get_string("request_id");
+  const std::string file = fmt::format(
+      R"({{"spans":[{{"name":"outer","context":{{"span_id":"0000000000000001","trace_id":"{0}"}},)"
+      R"("parent_id":null,"start_time":1000000000,"end_time":3000000000,"status_code":"OK",)"
+      R"("status_message":"","attributes":{{"mlflow.traceRequestId":"\"{1}\""}},"events":[]}},)"
+      R"({{"name":"inner","context":{{"span_id":"0000000000000002","trace_id":"{0}"}},)"
+      R"("parent_id":"0000000000000001","start_time":1500000000,"end_time":2000000000,)"
+      R"("status_code":"OK","status_message":"","attributes":{{}},"events":[]}}]}})",
+      kHex, id);
+  const std::string folder = "/api/2.0/mlflow-artifacts/artifacts/0/traces/" + id + "/artifacts/";
+  for (const std::string& content : {file, file, std::string("no JSON")})
+    EXPECT_EQ(send(Method::kPut, folder + "traces.json", content, {}).status, 200);
+  EXPECT_EQ(send(Method::kPut, folder + "other.json", file, {}).status, 200);
+  const Json shown = phases(run);
+  ASSERT_EQ(shown.as_array()->size(), 2U);
+  const Json& outer = shown.as_array()->front();
+  EXPECT_EQ(outer.get_string("name"), "outer");
+  EXPECT_EQ(outer.get_int("end_ns"), 3'000'000'000);
+  EXPECT_EQ(outer.find("attributes")->get_string("trace_id"), id);
+  EXPECT_EQ((*shown.as_array())[1].get_string("parent"), outer.get_string("id"));
 }
 
 TEST_F(Traces, ClientsLearnWhomTheySpeakTo) {

@@ -25,7 +25,7 @@ def refused(code: str, call: object, *arguments: object, says: str = "", **optio
     assert told is not None, f"{call} was not refused"
     assert told.error_code == code, (told.error_code, str(told))
     assert says in str(told), str(told)
-    assert time.monotonic() - start < 5, "the client tried again and again"
+    assert time.monotonic() - start < 60, "the client tried again and again, which takes minutes"
 
 
 refused("RESOURCE_ALREADY_EXISTS", client.create_experiment, NAME)

@@ -1,7 +1,9 @@
 """Traces: spans by decorator and by hand, search, tags, deletion, and the run that they belong to."""
 
+import json
 import os
 import time
+import urllib.request
 
 import mlflow
 
@@ -80,6 +82,13 @@ ids = [t.info.trace_id if THREE else t.info.request_id for t in traces]
 def found(text: str) -> list[int]:
     return [ids.index(t.info.trace_id if THREE else t.info.request_id) for t in search(text)]
 
+
+if os.environ.get("TEST_STORAGE") != "peer":  # Corral shows a run's spans as its phases, whichever way they came
+    with urllib.request.urlopen(f"{mlflow.get_tracking_uri()}/api/corral/v1/runs/{run.info.run_id}/phases") as answer:
+        phases = {phase["name"]: phase for phase in json.load(answer)["phases"]}
+    assert set(phases) == {"add", "inner"}
+    assert phases["inner"]["parent"] == phases["add"]["id"]
+    assert phases["add"]["attributes"]["trace_id"] == identity
 
 client.set_trace_tag(identity, "colour", "red")
 assert found("tags.colour = 'red'") == [0]

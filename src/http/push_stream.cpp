@@ -3,29 +3,26 @@
 namespace corral::http {
 
 bool PushStream::push(std::string_view bytes) {
-  bool taken = false;
-  const std::function<void()> wake = state_.with([&](State& state) {
-    if (state.closed) return std::function<void()>();
-    if (state.queue.size() + bytes.size() > kQueueBytes) {
+  return state_.with([&](State& state) {
+    if (state.closed) return false;
+    const bool fits = state.queue.size() + bytes.size() <= kQueueBytes;
+    if (fits) {
+      state.queue.append(bytes);
+    } else {
       state.closed = true;
       state.overflowed = true;
       state.queue.clear();
-      return state.wake;
     }
-    state.queue.append(bytes);
-    taken = true;
-    return state.wake;
+    if (state.wake) state.wake();
+    return fits;
   });
-  if (wake) wake();
-  return taken;
 }
 
 void PushStream::close() {
-  const std::function<void()> wake = state_.with([](State& state) {
+  state_.with([](State& state) {
     state.closed = true;
-    return state.wake;
+    if (state.wake) state.wake();
   });
-  if (wake) wake();
 }
 
 bool PushStream::closed() const {
@@ -33,8 +30,10 @@ bool PushStream::closed() const {
 }
 
 void PushStream::attach(std::function<void()> wake) {
-  state_.with([&](State& state) { state.wake = wake; });
-  if (wake) wake();
+  state_.with([&](State& state) {
+    state.wake = std::move(wake);
+    if (state.wake) state.wake();
+  });
 }
 
 std::string PushStream::take() {

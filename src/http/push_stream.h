@@ -25,8 +25,9 @@ class PushStream {
   void close();
   [[nodiscard]] bool closed() const;
 
-  // Transport: `wake` is called from any thread, without a lock held, when there is something to
-  // take.
+  // Transport: `wake` is called from any thread when there is something to take. It must not call
+  // the stream, nor wait: the stream is locked meanwhile. Once attach(nullptr) has returned no call
+  // is under way and none follows.
   void attach(std::function<void()> wake);
   // Everything queued.
   std::string take();

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <latch>
+#include <thread>
+
 #include "core/json.h"
 
 namespace corral::http {
@@ -51,6 +55,29 @@ TEST(PushStream, WhatWasQueuedBeforeCloseIsStillTaken) {
   EXPECT_FALSE(stream.push("b"));
   EXPECT_EQ(stream.take(), "a");
   EXPECT_FALSE(stream.overflowed());
+}
+
+TEST(PushStream, WhoeverDetachesWaitsForTheCallThatIsUnderWayAndGetsNoOther) {
+  PushStream stream;
+  std::latch called(1);
+  std::atomic<bool> pushing = false;
+  std::atomic<bool> over = false;
+  stream.attach([&] {
+    if (!pushing) return;  // attach() itself
+    called.count_down();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // who does not wait is seen
+    over = true;
+  });
+  pushing = true;
+  std::jthread feeder([&] { stream.push("a"); });
+  called.wait();
+  stream.attach(nullptr);
+  EXPECT_TRUE(over);
+  feeder.join();
+  over = false;
+  EXPECT_TRUE(stream.push("b"));
+  stream.close();
+  EXPECT_FALSE(over);
 }
 
 }  // namespace

@@ -132,7 +132,13 @@ Session::Session(Stream::socket_type socket, Engine& engine, bool is_unix)
       peer_port_(is_unix ? std::uint16_t{0} : port_of(stream_.socket())),
       number_(next_connection()) {}
 
-Session::~Session() { engine_.remove(this); }
+Session::~Session() {
+  if (response_.events) {
+    response_.events->attach(nullptr);
+    response_.events->close();
+  }
+  engine_.remove(this);
+}
 
 void Session::start() {
   asio::post(stream_.get_executor(), [self = shared_from_this()] { self->read_header(); });
@@ -476,10 +482,11 @@ void Session::end_stream(bool whole) {
 
 void Session::start_push() {
   state_ = State::kPushing;
-  response_.events->attach([weak = weak_from_this()] {
-    if (const std::shared_ptr<Session> self = weak.lock()) {
-      asio::post(self->stream_.get_executor(), [self] { self->pump(); });
-    }
+  // Who feeds the stream never holds the session, whose end belongs to the server's own threads.
+  response_.events->attach([weak = weak_from_this(), executor = stream_.get_executor()] {
+    asio::post(executor, [weak] {
+      if (const std::shared_ptr<Session> self = weak.lock()) self->pump();
+    });
   });
   stream_.expires_never();
   watch_for_hangup();

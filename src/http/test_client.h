@@ -46,7 +46,7 @@ class TestClient {
     }
     return true;
   }
-  // Reads until `needle` has come; false at the end of the stream or after 10 s without a byte.
+  // Reads until `needle` has come; false at the end of the stream or after 60 s without a byte.
   bool read_until(std::string_view needle) {
     while (seen_.find(needle) == std::string::npos) {
       if (!read_some()) return false;
@@ -78,7 +78,7 @@ class TestClient {
     send("GET " + std::string(target) + " HTTP/1.1\r\n" + std::string(headers) + "\r\n");
     return reply();
   }
-  // True when the peer closes within 10 s, whatever it sends before.
+  // True when the peer closes within 60 s, whatever it sends before.
   bool ends() {
     while (read_some()) {
     }
@@ -95,7 +95,7 @@ class TestClient {
  private:
   bool read_some() {
     pollfd ready{fd_.get(), POLLIN, 0};
-    if (::poll(&ready, 1, 10'000) <= 0) return false;
+    if (::poll(&ready, 1, 60'000) <= 0) return false;
     char buffer[65536];
     const ssize_t n = ::recv(fd_.get(), buffer, sizeof buffer, 0);
     if (n <= 0) {

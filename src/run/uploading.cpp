@@ -106,8 +106,10 @@ void Recording::upload_loop(const std::stop_token& stop) {
       const upload::StepReport report = TRY(uploader.step(*server));
       wishes.step(report, server->http(), ended);
       if (finisher && (finisher->serving() || sys::boot_now() >= next_finish)) {
-        TRY(finisher->step(*server));
+        // Before the step: another run's data that does not go through fails no more than this
+        // round.
         next_finish = sys::boot_now() + kFinishPause;
+        TRY(finisher->step(*server));
       }
       return report.idle;
     }();

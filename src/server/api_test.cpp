@@ -338,7 +338,7 @@ TEST_F(Api, IngestIsToldToOpenPages) {
   fill();
   std::string seen = stream->take();
   while (seen.find("event: runs\ndata: {\"runs\":[\"" + run_.hex()) == std::string::npos) {
-    ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(10))) << seen;
+    ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(60))) << seen;
     seen += stream->take();
   }
   stream->attach(nullptr);

@@ -16,7 +16,7 @@ class Reader {
   ~Reader() { stream_->attach(nullptr); }
   bool read_until(std::string_view needle) {
     while (seen_.find(needle) == std::string::npos) {
-      if (!news_.try_acquire_for(std::chrono::seconds(10))) return false;
+      if (!news_.try_acquire_for(std::chrono::seconds(60))) return false;
       seen_ += stream_->take();
     }
     return true;
@@ -55,12 +55,16 @@ TEST(EventHub, NamesPlansThatWereToldOf) {
 }
 
 TEST(EventHub, ManyNotesBecomeFewEvents) {
-  EventHub hub({.interval = std::chrono::milliseconds(200)});
+  constexpr std::chrono::milliseconds kInterval{200};
+  const auto began = std::chrono::steady_clock::now();
+  EventHub hub({.interval = kInterval});
   Reader reader(hub.subscribe());
   for (int i = 0; i < 1000; ++i) hub.note({}, std::span(&kRun, 1));
   hub.note(std::span(&kOther, 1), {});
   EXPECT_TRUE(reader.read_until("event: runs"));
-  EXPECT_LE(reader.count("event: data"), 3U);
+  // The first at once, then one an interval, however long a busy machine takes for the notes.
+  const auto most = 2 + (std::chrono::steady_clock::now() - began) / kInterval;
+  EXPECT_LE(reader.count("event: data"), static_cast<std::size_t>(most));
   EXPECT_GE(reader.count("event: data"), 1U);
 }
 

@@ -18,7 +18,8 @@ namespace corral::server {
 namespace {
 
 constexpr auto kGrace = std::chrono::seconds(5);
-constexpr std::size_t kShownError = 500;  // bytes of an error's body in a message
+constexpr std::size_t kShownError = 500;                    // bytes of an error's body in a message
+constexpr auto kJobPause = std::chrono::milliseconds(500);  // after it failed
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch())
@@ -84,6 +85,35 @@ GateRules rules_for(const sys::ListenAddress& address, std::string token,
   return rules;
 }
 
+// A terminal that is gone or a full disk costs the words and nothing else: they are said on threads
+// that an exception would end, and the server with them.
+std::function<void(std::string_view)> unfailing(std::function<void(std::string_view)> complain) {
+  if (!complain) return {};
+  return [complain = std::move(complain)](std::string_view what) {
+    try {
+      complain(what);
+    } catch (const std::exception&) {
+      return;
+    }
+  };
+}
+
+// A broken job must not take the server with it: it begins again.
+void work_at(const BackgroundJob& job, const std::stop_token& stop,
+             const std::function<void(std::string_view)>& complain) {
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  do {
+    try {
+      return job(stop);
+    } catch (const std::exception& e) {
+      if (complain) complain(fmt::format("what the server does by itself failed: {}", e.what()));
+    }
+    std::unique_lock lock(mutex);
+    stopped.wait_for(lock, stop, kJobPause, [] { return false; });
+  } while (!stop.stop_requested());
+}
+
 std::string url_of(sys::ListenAddress address) {
   if (address.is_wildcard()) address.host = "127.0.0.1";
   return "http://" + address.text();
@@ -136,7 +166,9 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
                .metric_writer = &metric_writer_,
                .figures = &figures_,
                .profiles = &profiles_},
-      last_request_ns_(steady_ns()) {}
+      last_request_ns_(steady_ns()) {
+  options_.complain = unfailing(std::move(options_.complain));
+}
 
 RunningServer::~RunningServer() { stop(); }
 
@@ -203,7 +235,14 @@ Response RunningServer::handle(Request request) {
     RunningServer& server;
   };
   const Busy busy(*this);
-  return route(std::move(request), context_);
+  Response response = route(std::move(request), context_);
+  if (!response.stream) return response;
+  // Until its last byte is out it is a request in flight.
+  response.stream = [streaming = std::make_shared<Busy>(*this),
+                     produce = std::move(response.stream)](StreamSink& sink) {
+    return produce(sink);
+  };
+  return response;
 }
 
 void RunningServer::note(const http::Exchange& exchange) {
@@ -244,7 +283,10 @@ void RunningServer::stop() {
   for (std::jthread& job : jobs_) job.request_stop();
   jobs_.clear();
   if (record_.pid != 0) ::unlink(sys::server_record_path(options_.store_dir).c_str());
-  if (!record_.socket.empty()) ::unlink(record_.socket.c_str());
+  // What was in its way and kept this server from starting stays.
+  std::error_code error;
+  if (!record_.socket.empty() && fs::is_socket(record_.socket, error))
+    ::unlink(record_.socket.c_str());
   if (http_) http_->stop(kGrace);
   artifact_removal_.reset();
 }
@@ -255,14 +297,8 @@ Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreL
       new RunningServer(std::move(options), std::move(lock), std::move(store)));
   TRY(server->listen());
   for (const BackgroundJob& job : server->options_.jobs) {
-    server->jobs_.emplace_back([&job](const std::stop_token& stop) {
-      try {
-        job(stop);
-      } catch (const std::exception&) {
-        // A broken job must not take the server with it; what it failed to do is done by the next
-        // one.
-      }
-    });
+    server->jobs_.emplace_back([&job, &complain = server->options_.complain](
+                                   const std::stop_token& stop) { work_at(job, stop, complain); });
   }
   return server;
 }

@@ -37,7 +37,8 @@ namespace corral::server {
 
 namespace fs = std::filesystem;
 
-// Runs on a thread of its own from start to stop; returns soon after the token says so.
+// Runs on a thread of its own from start to stop; returns soon after the token says so. One that
+// throws is told of and called again.
 using BackgroundJob = std::function<void(const std::stop_token&)>;
 
 struct ServeOptions {

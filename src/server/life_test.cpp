@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
+#include <semaphore>
+#include <stdexcept>
+#include <thread>
+
 #include "core/json.h"
 #include "core/limits.h"
 #include "http/test_client.h"
@@ -229,6 +234,28 @@ TEST_F(Life, WhatFailsIsComplainedAboutWithItsId) {
   EXPECT_NE(complaints.find("too many event streams"), std::string::npos);
 }
 
+TEST_F(Life, ComplaintsThatNobodyTakesEndNothing) {
+  const auto server = start({.complain = [](std::string_view) -> void {
+                               throw std::runtime_error("cannot write to file");
+                             },
+                             .events = {.max_streams = 0}});
+  ASSERT_TRUE(server) << server.error().message;
+  TestClient client(port_of(**server));
+  EXPECT_EQ(client.get("/api/corral/v1/stream")->status, 503);
+  EXPECT_EQ(client.get("/health")->status, 200);
+}
+
+TEST_F(Life, WhatIsInTheWayOfItsSocketIsNamedAndStays) {
+  const fs::path socket = sys::socket_path(directory_);
+  ASSERT_TRUE(sys::replace_file(socket, "notes"));
+  const auto server = start();
+  ASSERT_FALSE(server);
+  EXPECT_NE(server.error().message.find(socket.string()), std::string::npos)
+      << server.error().message;
+  EXPECT_EQ(sys::read_file(socket).value_or(""), "notes");
+  EXPECT_FALSE(fs::exists(sys::server_record_path(directory_)));
+}
+
 TEST_F(Life, LeavesWhenNobodyNeedsIt) {
   const auto server = start({.idle_exit = true, .idle_after = std::chrono::milliseconds(50)});
   ASSERT_TRUE(server);
@@ -251,6 +278,29 @@ TEST_F(Life, AnOpenEventStreamKeepsItUntilAsked) {
   EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(600));
   (*server)->stop();
   EXPECT_TRUE(page.ends());
+}
+
+TEST_F(Life, AnAnswerThatIsStillOnItsWayKeepsIt) {
+  constexpr std::uintmax_t kBytes = 64u << 20;  // more than sockets hold
+  ASSERT_TRUE(sys::make_directories(directory_ / "artifacts"));
+  ASSERT_TRUE(sys::replace_file(directory_ / "artifacts" / "big", ""));
+  fs::resize_file(directory_ / "artifacts" / "big", kBytes);
+  const auto server = start({.idle_exit = true, .idle_after = std::chrono::milliseconds(100)});
+  ASSERT_TRUE(server);
+  TestClient client(port_of(**server));
+  client.send("GET /api/2.0/mlflow-artifacts/artifacts/big HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  ASSERT_TRUE(client.read_until("\r\n\r\n"));
+  std::atomic<bool> left = false;
+  std::jthread waiter([&] {
+    EXPECT_EQ((*server)->wait({}), LeaveReason::kIdle);
+    left = true;
+  });
+  sys::system_clock().sleep_until(sys::boot_now() + std::chrono::milliseconds(300));
+  EXPECT_FALSE(left);
+  const auto reply = client.reply();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_EQ(reply->body.size(), kBytes);
 }
 
 TEST_F(Life, StopIsTakenFromTheUnixSocketOnly) {
@@ -283,6 +333,23 @@ TEST_F(Life, JobsRunUntilTheServerStops) {
     EXPECT_FALSE(ended);
   }
   EXPECT_TRUE(ended);
+}
+
+TEST_F(Life, AJobThatFailsIsToldOfAndBeginsAgain) {
+  std::string complaints;
+  std::counting_semaphore<> called(0);
+  {
+    ServeOptions options;
+    options.complain = [&](std::string_view what) { complaints += what; };
+    options.jobs.emplace_back([&, calls = 0](const std::stop_token&) mutable {
+      called.release();
+      if (++calls == 1) throw std::runtime_error("no room");
+    });
+    const auto server = start(std::move(options));
+    ASSERT_TRUE(server);
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(called.try_acquire_for(std::chrono::seconds(20)));
+  }
+  EXPECT_NE(complaints.find("no room"), std::string::npos) << complaints;
 }
 
 TEST(ListenAddress, TakesWhatPeopleWriteAndRefusesTheRest) {

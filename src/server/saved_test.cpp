@@ -141,7 +141,7 @@ TEST_F(Saved, EveryChangeOfANoteIsToldToThoseWhoWatch) {
   const auto told = [&] {
     const std::string wanted = "event: runs\ndata: {\"runs\":[\"" + run_.hex() + "\"]}\n\n";
     while (seen.find(wanted) == std::string::npos) {
-      if (!news.try_acquire_for(std::chrono::seconds(10))) return false;
+      if (!news.try_acquire_for(std::chrono::seconds(60))) return false;
       seen += stream->take();
     }
     seen.clear();

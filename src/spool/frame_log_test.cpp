@@ -107,6 +107,33 @@ TEST(FrameLog, AReaderFollowsALogThatWasRepairedUnderIt) {
   EXPECT_EQ(all, range(2, 3));
 }
 
+// The file that could not be read has been opened: where the one before it was read to says nothing
+// about it, though a frame may begin at the same place.
+TEST(FrameLog, AReaderThatFailedBeginsTheFileAnew) {
+  const TestDirectory dir;
+  FrameLogReader reader(dir.path());
+  std::uint64_t full = 0;  // the last number of the first file
+  {
+    FrameLogWriter writer = open_log(dir.path(), 4 * kSmallestFrameFileBytes);
+    while (static_cast<std::int64_t>(fs::file_size(newest(dir.path()))) < kSmallestFrameFileBytes)
+      full = append(writer, noise(20'000, 1));
+    EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(1, full));
+    append(writer, noise(20'000, 1));
+  }
+  FrameLogWriter writer = open_log(dir.path());  // whose files are larger
+  std::uint64_t last = 0;
+  while (fs::file_size(newest(dir.path())) < 2 * fs::file_size(frame_file(dir.path(), 1)))
+    last = append(writer, noise(20'000, 1));
+  ASSERT_EQ(last, 3 * full);
+  ASSERT_EQ(frame_files(dir.path()), (std::vector<std::uint64_t>{1, full + 1}));
+  const std::string content = sys::read_file(newest(dir.path())).value();
+  patch(newest(dir.path()), codec::kFrameHeaderBytes + 5, "!!");
+  EXPECT_FALSE(reader.read(full, kAll));
+  patch(newest(dir.path()), 0, content);
+  EXPECT_EQ(numbers(reader.read(full, kAll).value()), range(full + 1, last));
+  EXPECT_EQ(reader.first(), full + 1);
+}
+
 TEST(FrameLog, GoesOnWhereItStopped) {
   const TestDirectory dir;
   {

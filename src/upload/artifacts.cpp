@@ -49,16 +49,23 @@ Result<Taken> taken(const sys::HttpReply& reply, const std::string& what) {
 Result<> send_calls(const spool::fs::path& run_directory, sys::HttpClient& server,
                     const std::atomic<bool>& cancel, ArtifactReport& report) {
   for (const spool::fs::path& place : spool::waiting_calls(run_directory)) {
-    const spool::Call call = TRY(spool::read_call(place));
-    sys::HttpRequest request{.method = "POST", .path = call.path, .body = call.body};
+    const Result<spool::Call> call = spool::read_call(place);
+    if (!call) {
+      // A power cut may leave one without its content.
+      if (call.error().code != Code::kCorruption) return tl::unexpected(call.error());
+      TRY(spool::put_call_aside(run_directory, place));
+      report.refused.push_back(call.error().message);
+      continue;
+    }
+    sys::HttpRequest request{.method = "POST", .path = call->path, .body = call->body};
     request.cancel = &cancel;
     const sys::HttpReply reply = TRY(server.send(request));
-    if (TRY(taken(reply, call.path)) == Taken::kStored) {
+    if (TRY(taken(reply, call->path)) == Taken::kStored) {
       spool::forget_call(place);
       ++report.stored;
     } else {
       TRY(spool::put_call_aside(run_directory, place));
-      report.refused.push_back(fmt::format("{}: {}", call.path, reason_of(reply)));
+      report.refused.push_back(fmt::format("{}: {}", call->path, reason_of(reply)));
     }
   }
   return {};

@@ -144,9 +144,15 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
 
 Result<> Finisher::step(Transport& server) {
   adopt_new();
-  for (auto at = runs_.begin(); at != runs_.end();) {
-    const bool done = TRY(finish(*at->second, server));
-    at = done ? runs_.erase(at) : std::next(at);
+  auto at = runs_.upper_bound(failed_);
+  for (std::size_t left = runs_.size(); left > 0; --left) {
+    if (at == runs_.end()) at = runs_.begin();
+    const Result<bool> done = finish(*at->second, server);
+    if (!done) {
+      failed_ = at->first;
+      return tl::unexpected(done.error());
+    }
+    at = *done ? runs_.erase(at) : std::next(at);
   }
   return {};
 }

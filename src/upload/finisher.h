@@ -29,8 +29,8 @@ class Finisher {
            MakeSuccessor successor = {});
   ~Finisher();
 
-  // One round over all spools. An Error of the server's is given back; the work is tried again by
-  // the next round.
+  // One round over all spools. An Error of the server's is given back and ends the round; the next
+  // one begins with the run after, so that one whose data does not go through holds no other up.
   Result<> step(Transport& server);
   // Runs of the destination that were not finished at the last round: taken over, or still in the
   // hands of their supervisors.
@@ -53,6 +53,7 @@ class Finisher {
   spool::Destination destination_;
   MakeSuccessor make_successor_;
   std::map<std::string, std::unique_ptr<Adopted>> runs_;
+  std::string failed_;  // the run that ended a round last
   std::size_t supervised_ = 0;
   std::vector<std::string> problems_;
   std::set<std::string> told_;

@@ -7,47 +7,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <set>
 
-#include "spool/segment_writer.h"
-#include "spool/spool_test_support.h"
+#include "spool/client_log.h"
 #include "upload/fake_server.h"
-#include "upload/finisher.h"
 #include "upload/segment_source.h"
+#include "upload/upload_test_support.h"
 #include "upload/uploader.h"
 
 namespace corral::upload {
 namespace {
-
-using spool::TestDirectory;
-using spool::view;
-
-// One run's spool. Writers here live in this process; those that must end are forked.
-struct Spooled {
-  explicit Spooled(spool::Manifest manifest = spool::test_manifest())
-      : directory(spool::RunDirectory::create(root.path(), std::move(manifest)).value()),
-        journal(spool::Journal::open(directory, 1ll << 30).value()) {
-    journal.describe(spool::session_body(directory.manifest()));
-  }
-  [[nodiscard]] spool::WriterOptions writer_options() const {
-    segments = directory.segments().string();
-    spool::WriterOptions options;
-    options.directory = segments.c_str();
-    options.first_bytes = 4096 + 64 * 32;  // small ones, so that they follow each other quickly
-    options.largest_bytes = 4096 + 128 * 32;
-    return options;
-  }
-  [[nodiscard]] std::size_t refused_files() const {
-    return sys::list_directory(directory.path() / "refused").size();
-  }
-
-  TestDirectory root;
-  spool::RunDirectory directory;
-  spool::Journal journal;
-  mutable std::string segments;
-};
 
 void log(spool::SegmentWriter& writer, double value) {
   ASSERT_TRUE(
@@ -62,58 +32,6 @@ void drain(Uploader& uploader, Transport& server) {
   }
   FAIL() << "the uploader never becomes idle";
 }
-
-// A process that logs what it is told to: one value per byte of the pipe; ends when the pipe
-// closes.
-class Trainee {
- public:
-  explicit Trainee(const Spooled& run) {
-    std::array<int, 2> orders{};
-    std::array<int, 2> done{};
-    CORRAL_ASSERT(::pipe(orders.data()) == 0 && ::pipe(done.data()) == 0);
-    const spool::WriterOptions options = run.writer_options();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      // As after an exec: nothing of the supervisor's, its lock least of all.
-      ::dup2(orders[0], 0);
-      ::dup2(done[1], 1);
-      ::close_range(3, ~0u, 0);
-      spool::SegmentWriter writer(options);
-      for (char value = 0; ::read(0, &value, 1) == 1;) {
-        writer.point(writer.series(view("loss")), spool::SegmentWriter::now(), value, nullptr);
-        if (::write(1, &value, 1) != 1) break;
-      }
-      ::_exit(0);
-    }
-    ::close(orders[0]);
-    ::close(done[1]);
-    orders_ = sys::Fd(orders[1]);
-    done_ = sys::Fd(done[0]);
-  }
-  ~Trainee() { kill(SIGKILL); }
-  void log(char value) {
-    ASSERT_EQ(::write(orders_.get(), &value, 1), 1);
-    ASSERT_EQ(::read(done_.get(), &value, 1), 1);
-  }
-  void end() {
-    orders_.reset();
-    reap();
-  }
-  void kill(int signal) {
-    if (pid_ > 0) ::kill(pid_, signal);
-    reap();
-  }
-  [[nodiscard]] sys::ProcessIdentity identity() const { return sys::identity_of(pid_).value(); }
-
- private:
-  void reap() {
-    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
-    pid_ = 0;
-  }
-  pid_t pid_ = 0;
-  sys::Fd orders_;
-  sys::Fd done_;
-};
 
 // ---- one uploader
 TEST(Uploader, BringsTheSupervisorsFramesAndEveryProcessesRecords) {
@@ -181,6 +99,38 @@ TEST(Uploader, SessionsOfProcessesThatEndedAreDroppedOneByOne) {
   EXPECT_EQ(server.values(), (std::vector<double>{0, 1, 2, 3, 4}));
   EXPECT_EQ(spool::frame_files(run.directory.path()).size(), 1u);
   EXPECT_TRUE(segment_sessions(run.directory.segments()).empty());
+}
+
+TEST(Uploader, TheyAreDroppedAlsoWhileThereIsAlwaysSomethingToSend) {
+  Spooled run;
+  {
+    Trainee trainee(run);
+    trainee.log(1);
+    trainee.end();
+  }
+  auto client = spool::ClientLog::create(run.directory.path(),
+                                         spool::session_body(run.directory.manifest()), 1 << 20)
+                    .value();
+  codec::Bundle bundle;
+  bundle.add(codec::FactsBody{{{.kind = codec::FactKind::kTag, .key = "k", .value = "v"}}});
+  client.bundle(bundle);
+  client.close();
+  FakeServer server;
+  Uploader uploader(run.directory, [] { return true; });
+  const auto left = [&] {
+    return segment_sessions(run.directory.segments()).size() +
+           spool::client_logs(run.directory.path()).size();
+  };
+  EXPECT_EQ(left(), 2u);
+  for (int round = 0; round < 5 && left() > 0; ++round) {
+    run.journal.event("e", {});
+    const auto report = uploader.step(server);
+    ASSERT_TRUE(report);
+    ASSERT_GT(report->frames_sent, 0u);
+  }
+  EXPECT_EQ(left(), 0u);
+  EXPECT_EQ(server.values(), std::vector<double>{1});
+  EXPECT_EQ(server.facts, (std::vector<codec::Fact>{{codec::FactKind::kTag, "k", "v"}}));
 }
 
 TEST(Uploader, ARefusedFrameIsPutAsideCoveredAndTheStreamGoesOn) {
@@ -413,144 +363,6 @@ RC_GTEST_PROP(UploaderProperty, EveryRecordArrivesOnceOrIsNamedAsRefused, ()) {
   for (const codec::GapBody& gap : server.gaps)
     RC_ASSERT(gap.reason == codec::GapReason::kEmpty || !gap.message.empty());
   RC_ASSERT(run.refused_files() == server.refused_frames());
-}
-
-// ---- finisher
-spool::Manifest manifest_for(const spool::Destination& destination) {
-  spool::Manifest m = spool::test_manifest();
-  m.destination = destination;
-  return m;
-}
-const spool::Destination kMine{.store = "/stores/mine", .server = {}};
-const spool::Destination kOther{.store = "/stores/other", .server = {}};
-
-TEST(Finisher, TakesOverWhatNobodyHoldsAndGoesToItsDestination) {
-  const TestDirectory root;
-  const auto abandoned = [&](const spool::Manifest& m) {
-    const auto directory = spool::RunDirectory::create(root.path(), m).value();
-    auto journal = spool::Journal::open(directory, 1 << 30).value();
-    journal.describe(spool::session_body(m));
-    return m;
-  };
-  const spool::Manifest mine = abandoned(manifest_for(kMine));
-  const spool::Manifest other = abandoned(manifest_for(kOther));
-  const auto held = spool::RunDirectory::create(root.path(), manifest_for(kMine)).value();
-  FakeServer server;
-  Finisher finisher({root.path()}, kMine);
-  ASSERT_TRUE(finisher.step(server));
-  ASSERT_TRUE(finisher.step(server));
-  EXPECT_EQ(server.sessions.size(), 1u);
-  EXPECT_TRUE(server.sessions.contains(mine.session));
-  EXPECT_EQ(server.ends.size(), 1u);
-  EXPECT_EQ(server.ends.at(0).reason, codec::EndReason::kUnknown);
-  EXPECT_FALSE(server.ends.at(0).exit_code.has_value());
-  EXPECT_FALSE(sys::fs::exists(root.path() / mine.run.hex()));
-  EXPECT_TRUE(sys::fs::exists(root.path() / other.run.hex() / "manifest.json"));
-  EXPECT_TRUE(sys::fs::exists(held.path() / "manifest.json"));
-  EXPECT_TRUE(finisher.take_problems().empty());
-}
-
-TEST(Finisher, FollowsAChildThatLivesAndEndsTheRunWithoutClaimingToKnowHow) {
-  Spooled run(manifest_for(kMine));
-  Trainee trainee(run);
-  ASSERT_TRUE(run.directory.set_child(trainee.identity()));
-  ASSERT_TRUE(sys::replace_file(run.directory.output(codec::LogStream::kStdout), "hello "));
-  trainee.log(1);
-  const sys::fs::path path = run.directory.path();
-  std::optional<spool::RunDirectory> supervisor(std::move(run.directory));
-  supervisor.reset();  // killed: its lock is free
-  FakeServer server;
-  Finisher finisher({run.root.path()}, kMine);
-  ASSERT_TRUE(finisher.step(server));
-  EXPECT_EQ(server.values(), std::vector<double>{1});
-  EXPECT_EQ(server.output, "hello ");
-  EXPECT_TRUE(server.ends.empty());
-  trainee.log(2);
-  ASSERT_TRUE(finisher.step(server));
-  EXPECT_EQ(server.values(), (std::vector<double>{1, 2}));
-  trainee.log(3);
-  trainee.end();
-  for (int i = 0; i < 3 && sys::fs::exists(path); ++i) ASSERT_TRUE(finisher.step(server));
-  EXPECT_EQ(server.values(), (std::vector<double>{1, 2, 3}));
-  ASSERT_EQ(server.ends.size(), 1u);
-  EXPECT_EQ(server.ends[0].reason, codec::EndReason::kUnknown);
-  EXPECT_FALSE(sys::fs::exists(path));
-}
-
-// Says what is asked of it.
-class SayingSuccessor final : public Successor {
- public:
-  SayingSuccessor(std::vector<std::string>& said, spool::Journal& journal)
-      : said_(said), journal_(journal) {}
-  ~SayingSuccessor() override { said_.emplace_back("gone"); }
-  void serve() override { said_.emplace_back("serve"); }
-  [[nodiscard]] bool serving() const override { return true; }
-  void end() override {
-    said_.emplace_back("end");
-    journal_.event("left open", {});
-  }
-
- private:
-  std::vector<std::string>& said_;
-  spool::Journal& journal_;
-};
-
-TEST(Finisher, HasProgramsAnsweredForAsLongAsTheCommandLives) {
-  Spooled run(manifest_for(kMine));
-  Trainee trainee(run);
-  trainee.log(1);  // from now on it holds nothing of the supervisor's
-  ASSERT_TRUE(run.directory.set_child(trainee.identity()));
-  const sys::fs::path path = run.directory.path();
-  std::optional<spool::RunDirectory> supervisor(std::move(run.directory));
-  FakeServer server;
-  std::vector<std::string> said;
-  Finisher finisher({run.root.path()}, kMine,
-                    [&](const spool::RunDirectory&, spool::Journal& journal) {
-                      return std::make_unique<SayingSuccessor>(said, journal);
-                    });
-  ASSERT_TRUE(finisher.step(server));
-  EXPECT_TRUE(said.empty()) << "its supervisor lives";
-  EXPECT_FALSE(finisher.serving());
-  supervisor.reset();
-  ASSERT_TRUE(finisher.step(server));
-  EXPECT_EQ(said, std::vector<std::string>{"serve"});
-  EXPECT_TRUE(finisher.serving());
-  trainee.end();
-  for (int i = 0; i < 3 && sys::fs::exists(path); ++i) ASSERT_TRUE(finisher.step(server));
-  EXPECT_EQ(said, (std::vector<std::string>{"serve", "end", "gone"}));
-  EXPECT_EQ(server.events, std::vector<std::string>{"left open"}) << "told before the end";
-  EXPECT_EQ(server.ends.size(), 1U);
-}
-
-TEST(Finisher, AServerThatIsAwayLosesNothing) {
-  Spooled run(manifest_for(kMine));
-  run.journal.event("kept", {});
-  const sys::fs::path path = run.directory.path();
-  std::optional<spool::RunDirectory> supervisor(std::move(run.directory));
-  supervisor.reset();
-  FakeServer server;
-  server.faults.assign(4, Fault::kLostRequest);
-  Finisher finisher({run.root.path()}, kMine);
-  EXPECT_FALSE(finisher.step(server));
-  EXPECT_TRUE(sys::fs::exists(path));
-  for (int i = 0; i < 8 && sys::fs::exists(path); ++i) static_cast<void>(finisher.step(server));
-  EXPECT_EQ(server.events, std::vector<std::string>{"kept"});
-  EXPECT_EQ(server.ends.size(), 1u);
-  EXPECT_FALSE(sys::fs::exists(path));
-}
-
-TEST(Finisher, TellsHowManyLogCallsWereRefused) {
-  Spooled run(manifest_for(kMine));
-  const std::uint64_t refused = 5;
-  spool::patch(run.directory.segments() / "drops", 0,
-               {reinterpret_cast<const char*>(&refused), sizeof refused});
-  const sys::fs::path path = run.directory.path();
-  std::optional<spool::RunDirectory> supervisor(std::move(run.directory));
-  supervisor.reset();
-  FakeServer server;
-  Finisher finisher({run.root.path()}, kMine);
-  for (int i = 0; i < 3 && sys::fs::exists(path); ++i) ASSERT_TRUE(finisher.step(server));
-  EXPECT_EQ(server.facts, (std::vector<codec::Fact>{{codec::FactKind::kDrop, "points", "5"}}));
 }
 
 TEST(Retryable, IsEverythingButWhatTheSameBytesWillNeverPass) {

@@ -102,7 +102,7 @@ TEST_F(Plans, OpenPagesAreTold) {
   stream->attach([&] { news.release(); });
   ok(Method::kPut, plan_, document(""));
   while (seen.find(kId) == std::string::npos) {
-    ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(10)));
+    ASSERT_TRUE(news.try_acquire_for(std::chrono::seconds(60)));
     seen += stream->take();
   }
   stream->attach(nullptr);

@@ -219,13 +219,15 @@ TEST_F(LanesTest, AListenerThatKeepsBeingSlowIsReadOnceASecondAndSaysSoOnce) {
   ASSERT_TRUE(one->start());
   std::vector<Problem> said;
   std::size_t fast = 0;
+  std::size_t slow = 0;
   std::size_t with_value = 0;
   std::size_t column = 0;
   const auto series = one->host().series(kFastGroup);
   while (series[column].source != "fake") ++column;
+  // A machine that is busy may have something to say of the others, too.
   const auto take_said = [&] {
     for (Problem& problem : one->take_problems()) {
-      if (problem.source != "fake0") said.push_back(std::move(problem));  // not its news
+      if (problem.source == "hostfake") said.push_back(std::move(problem));
     }
   };
   while (said.empty()) {
@@ -233,20 +235,18 @@ TEST_F(LanesTest, AListenerThatKeepsBeingSlowIsReadOnceASecondAndSaysSoOnce) {
     rows_of(one->host());
   }
   const auto count = [&](const RowView& row) {
-    if (row.group != kFastGroup) return;
-    ++fast;
-    with_value += row.present[column];
+    ++(row.group == kFastGroup ? fast : slow);
+    if (row.group == kFastGroup) with_value += row.present[column];
   };
   while (fast < 60) {
     one->host().drain(count);
     take_said();
   }
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0].source, "hostfake");
   EXPECT_FALSE(said[0].missing);
-  EXPECT_EQ(said[0].text.find("reading its fast values takes 0.0"), 0u) << said[0].text;
+  EXPECT_EQ(said[0].text.find("reading its fast values takes 0."), 0u) << said[0].text;
   EXPECT_NE(said[0].text.find("every 0.05 s only"), std::string::npos) << said[0].text;
-  EXPECT_LE(with_value, fast / 2) << "a tick in ten on a machine that has time";
+  EXPECT_LE(with_value, slow + 1) << "as often as there are slow rows, however late they come";
   EXPECT_GE(with_value, 1u);
 }
 

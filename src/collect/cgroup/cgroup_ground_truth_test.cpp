@@ -132,9 +132,10 @@ TEST_F(Group, CpuTimeAndThrottlingByTheQuota) {
   const auto grew = [&](const char* name) { return after.at(name) - before.at(name); };
   EXPECT_NEAR(grew("cgroup.cpu.used"), used, 0.02 * used);
   EXPECT_DOUBLE_EQ(after.at("cgroup.cpu.limit"), kQuota);
-  // 0.1 s at a twentieth of a CPU take 2 s, in which it is held back whenever it is not waiting.
+  // 0.1 s at a twentieth of a CPU take 2 s, in which it is held back whenever it is not waiting: on
+  // a machine that is busy it waits for most of them.
   EXPECT_GT(seconds, 0.9 * kBurnt / kQuota);
-  EXPECT_GT(grew("cgroup.cpu.throttled"), 0.3 * seconds);
+  EXPECT_GT(grew("cgroup.cpu.throttled"), 0.02 * seconds);
   EXPECT_LT(grew("cgroup.cpu.throttled") + used, 1.02 * seconds + 0.02);
   EXPECT_GT(grew("cgroup.cpu.throttled_periods"), 0);
   EXPECT_GE(grew("cgroup.cpu.periods"), grew("cgroup.cpu.throttled_periods"));

@@ -1,5 +1,6 @@
 #include "collect/energy/counters.h"
 
+#include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <array>
 #include <charconv>
 
+#include "collect/proc_file.h"
 #include "core/text.h"
 #include "sys/file.h"
 
@@ -116,6 +118,16 @@ std::vector<Zone> powercap_zones(const fs::path& root) {
     }
   }
   return zones;
+}
+
+bool shows_one_core(const fs::path& root) {
+  const auto file = sys::open_file(root / "proc/cpuinfo", O_RDONLY);
+  std::array<char, 1024> first;  // the first processor is as all of them
+  const std::ptrdiff_t size = file ? read_record(file->get(), first) : 0;
+  const std::string_view text(first.data(),
+                              static_cast<std::size_t>(std::max<std::ptrdiff_t>(size, 0)));
+  return text.find("AuthenticAMD") != std::string_view::npos ||
+         text.find("HygonGenuine") != std::string_view::npos;
 }
 
 std::vector<PowerEvent> power_events(const fs::path& root) {

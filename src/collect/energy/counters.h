@@ -47,6 +47,9 @@ struct Zone {
 };
 // Zones of /sys/class/powercap below `root` that stand for something of their own.
 std::vector<Zone> powercap_zones(const std::filesystem::path& root);
+// Whether a zone of a package's cores shows a single one of them: AMD's processors have a counter
+// in each core, of which powercap reads the first one's.
+bool shows_one_core(const std::filesystem::path& root);
 
 struct PowerEvent {
   std::string_view metric;

@@ -12,6 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kCores = "host.energy.cores";
+
 class EnergyListener final : public Listener {
  public:
   EnergyListener(const fs::path& root, SeriesTable& table, energy::OpenEvent open_event) {
@@ -65,7 +67,14 @@ class EnergyListener final : public Listener {
   }
 
   void open_zones(const fs::path& root, SeriesTable& table) {
-    for (const energy::Zone& zone : energy::powercap_zones(root)) {
+    std::vector<energy::Zone> zones = energy::powercap_zones(root);
+    const auto is_cores = [](const energy::Zone& zone) { return zone.metric == kCores; };
+    if (energy::shows_one_core(root) && std::erase_if(zones, is_cores) > 0) {
+      table.unavailable(std::string(kCores),
+                        "AMD's processors count each core by itself, and powercap shows the first "
+                        "one of a package only");
+    }
+    for (const energy::Zone& zone : zones) {
       if (std::ranges::find(counted_, zone.metric) != counted_.end()) continue;
       auto file = sysfs::NumberFile::open(zone.directory / "energy_uj");
       if (!file) {

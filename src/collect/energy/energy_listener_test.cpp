@@ -61,6 +61,16 @@ TEST(EnergyPowercap, KeepsThePackageThatOnlyTheOtherBusHas) {
   EXPECT_EQ(Machine(root).sample(), (Values{{"host.energy.package/package-0", 888}}));
 }
 
+TEST(EnergyPowercap, DoesNotTakeOneCoreForAllOfThem) {
+  const FakeRoot root;
+  write_zone(root, "intel-rapl:0", "package-0", "1000000");
+  write_zone(root, "intel-rapl:0:0", "core", "2000000");
+  root.write("proc/cpuinfo", "processor\t: 0\nvendor_id\t: AuthenticAMD\n");
+  Machine machine(root);
+  EXPECT_EQ(machine.sample(), (Values{{"host.energy.package/package-0", 1}}));
+  EXPECT_NE(missing(machine.table, "host.energy.cores").find("each core"), std::string::npos);
+}
+
 TEST(EnergyPowercap, GoesOnWhereTheCounterWraps) {
   const FakeRoot root;
   write_zone(root, "intel-rapl:0", "package-0", "262143000000");

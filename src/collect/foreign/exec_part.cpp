@@ -113,7 +113,7 @@ void ExecPart::wait_for(std::vector<pollfd>& descriptors) const {
   if (!process_) return;
   if (process_->out && process_->read_at == BootTime{})
     descriptors.push_back({.fd = process_->out.get(), .events = POLLIN, .revents = 0});
-  if (process_->err)
+  if (process_->err && process_->errors_at == BootTime{})
     descriptors.push_back({.fd = process_->err.get(), .events = POLLIN, .revents = 0});
 }
 
@@ -126,9 +126,9 @@ BootTime ExecPart::hangs_at() const {
 
 BootTime ExecPart::due() const {
   if (!process_) return stopping_ ? kNever : next_start_;
-  const BootTime read_at = process_->read_at == BootTime{} ? kNever : process_->read_at;
-  return std::min(
-      {process_->look_at, process_->terminate_at, process_->kill_at, read_at, hangs_at()});
+  const auto paused = [](BootTime until) { return until == BootTime{} ? kNever : until; };
+  return std::min({process_->look_at, process_->terminate_at, process_->kill_at,
+                   paused(process_->read_at), paused(process_->errors_at), hangs_at()});
 }
 
 void ExecPart::serve(BootTime now) {
@@ -137,7 +137,7 @@ void ExecPart::serve(BootTime now) {
     return;
   }
   read_output(now);
-  read_errors();
+  read_errors(now);
   check_hung(now);
   signal_due(now);
   reap(now);
@@ -208,14 +208,16 @@ void ExecPart::take_line(std::string_view line, bool cut, BootTime now) {
     emitter_.recovered(Trouble::kGone, "runs again");
 }
 
-void ExecPart::read_errors() {
+void ExecPart::read_errors(BootTime now) {
   Process& process = *process_;
-  if (!process.err) return;
+  if (!process.err || now < process.errors_at) return;
+  process.errors_at = {};
   const auto keep = [&](std::string_view line, bool) {
     if (line.find_first_not_of(" \t") != std::string_view::npos) process.last_error = excerpt(line);
   };
-  read_some(process.err, kReadBytes,
-            [&](std::string_view bytes) { process.err_lines.feed(bytes, keep); });
+  const bool more = read_some(process.err, kReadBytes,
+                              [&](std::string_view bytes) { process.err_lines.feed(bytes, keep); });
+  if (more) process.errors_at = now + kReadPause;
   if (!process.err) process.err_lines.finish(keep);
 }
 
@@ -255,9 +257,9 @@ void ExecPart::reap(BootTime now) {
     process.look_at = now + (soon ? kLookSoon : kLook);
     return;
   }
-  process.read_at = {};
+  process.read_at = process.errors_at = {};
   read_output(now);
-  read_errors();
+  read_errors(now);
   // Before its pid can be another's: whoever is left of its group.
   ::kill(-process.pid, SIGKILL);
   int status = 0;

@@ -57,15 +57,16 @@ class ExecPart : public Part {
     bool printed = false;
     BootTime terminate_at = kNever;
     BootTime kill_at = kNever;
-    BootTime read_at{};  // it prints too fast: not before
-    BootTime look_at{};  // whether it has ended
+    BootTime read_at{};    // it prints too fast: not before
+    BootTime errors_at{};  // the same of its standard error
+    BootTime look_at{};    // whether it has ended
   };
 
   void start(BootTime now);
   Result<> spawn(BootTime now);
   [[nodiscard]] Result<std::vector<std::string>> command_line() const;
   void read_output(BootTime now);
-  void read_errors();
+  void read_errors(BootTime now);
   void take_line(std::string_view line, bool cut, BootTime now);
   void check_hung(BootTime now);
   void end_process(BootTime now, std::string why);

@@ -158,6 +158,20 @@ TEST_F(ExecPartTest, AFloodIsHeldDownAndToldOnce) {
   EXPECT_TRUE(serve_until([&] { return part->done(); }));
 }
 
+TEST_F(ExecPartTest, AFloodOfErrorsIsReadNoFaster) {
+  make(source_of("echo x 1; exec yes oops >&2"));
+  const auto waits_for = [&] {
+    std::vector<pollfd> descriptors;
+    part->wait_for(descriptors);
+    return descriptors.size();
+  };
+  // Its output alone.
+  ASSERT_TRUE(serve_until([&] { return waits_for() == 1; }, Nanos(0)));
+  EXPECT_LE(part->due(), now + milliseconds(50));
+  part->stop(now, now);
+  EXPECT_TRUE(serve_until([&] { return part->done(); }));
+}
+
 TEST_F(ExecPartTest, GarbageAndHugeLinesAreLeftOut) {
   make(
       source_of("head -c 300000 /dev/zero; echo; head -c 2000 /dev/urandom | tr '\\n' x; echo;"

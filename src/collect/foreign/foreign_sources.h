@@ -54,7 +54,8 @@ class ForeignSources {
   // takes what they printed last. Harmless when not started or again.
   void stop(BootTime deadline);
 
-  // Output of the run, in order per stream; any pieces. One thread, also before start().
+  // Output of the run, in order per stream; any pieces. kBoth: of a terminal. One thread, also
+  // before start().
   void feed_output(Stream stream, std::string_view bytes, BootTime time);
   // A last line that no newline ended.
   void end_output(BootTime time);

@@ -127,12 +127,13 @@ void OutputScanner::search(Stream stream, std::string_view line, BootTime time) 
 
 void OutputScanner::feed(Stream stream, std::string_view bytes, BootTime time) {
   if (patterns_.empty()) return;
+  if (stream != Stream::kErr) out_is_ = stream;
   LineSplitter& lines = stream == Stream::kErr ? err_ : out_;
   lines.feed(bytes, [&](std::string_view line, bool) { search(stream, line, time); });
 }
 
 void OutputScanner::finish(BootTime time) {
-  out_.finish([&](std::string_view line, bool) { search(Stream::kOut, line, time); });
+  out_.finish([&](std::string_view line, bool) { search(out_is_, line, time); });
   err_.finish([&](std::string_view line, bool) { search(Stream::kErr, line, time); });
 }
 

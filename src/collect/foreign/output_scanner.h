@@ -25,7 +25,7 @@ class OutputPattern {
   static Result<std::unique_ptr<OutputPattern>> create(const RegexSource& source, PointQueue& queue,
                                                        ProblemBox& problems);
   [[nodiscard]] bool reads(Stream stream) const {
-    return stream_ == Stream::kBoth || stream_ == stream;
+    return stream_ == Stream::kBoth || stream == Stream::kBoth || stream_ == stream;
   }
   void search(std::string_view line, BootTime time);
 
@@ -54,6 +54,7 @@ class OutputPattern {
 class OutputScanner {
  public:
   explicit OutputScanner(std::vector<std::unique_ptr<OutputPattern>> patterns);
+  // kBoth: of a terminal, where the two are one.
   void feed(Stream stream, std::string_view bytes, BootTime time);
   void finish(BootTime time);
 
@@ -61,6 +62,7 @@ class OutputScanner {
   void search(Stream stream, std::string_view line, BootTime time);
   std::vector<std::unique_ptr<OutputPattern>> patterns_;
   LineSplitter out_;
+  Stream out_is_ = Stream::kOut;
   LineSplitter err_;
   std::string plain_;
 };

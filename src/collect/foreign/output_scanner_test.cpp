@@ -84,6 +84,14 @@ TEST(OutputScanner, StreamsAreKeptApart) {
   EXPECT_EQ(scan.got.values("e"), Doubles{1});
 }
 
+TEST(OutputScanner, AtATerminalEveryPatternReads) {
+  Scan scan({pattern("o=(?P<o>.+)", Stream::kOut), pattern("e=(?P<e>.+)", Stream::kErr)});
+  scan.scanner->feed(Stream::kBoth, "o=1\r\ne=2\r\no=3\r\ne=4", kNow);
+  scan.scanner->finish(kNow);
+  EXPECT_EQ(scan.got.values("o"), (Doubles{1, 3}));
+  EXPECT_EQ(scan.got.values("e"), (Doubles{2, 4}));
+}
+
 TEST(OutputScanner, UnitsComeFromTheConfigurationOrTheText) {
   RegexSource source = pattern(R"(took (?P<time>[\d.]+ ?\w+))");
   Scan scan({source});

@@ -20,7 +20,7 @@ constexpr auto kColumns = std::to_array<GpmColumn>({
     {4, "host.gpu.pipe.integer", kPercent},
     {5, "host.gpu.pipe.tensor", kPercent},
     {7, "host.gpu.pipe.tensor_fp16", kPercent},
-    {8, "host.gpu.pipe.tensor_fp64", kPercent},
+    {8, "host.gpu.pipe.tensor_fp64", kPercent, 6},  // as DMMA from NVML 13.2 on, as DFMA before
     {9, "host.gpu.pipe.tensor_int8", kPercent},
     {11, "host.gpu.pipe.fp64", kPercent},
     {12, "host.gpu.pipe.fp32", kPercent},
@@ -79,6 +79,7 @@ std::unique_ptr<GpmMeter> GpmMeter::open(const Nvml& nvml, const Target& target,
   }
   for (const GpmColumn& column : target.columns) {
     meter->columns_.push_back(table.add(column.metric, health.source()));
+    meter->ids_.push_back(column.id);
   }
   return meter;
 }
@@ -102,10 +103,8 @@ void GpmMeter::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
   request_->earlier = start->sample;
   request_->later = kept_[newest_].sample;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    request_->metrics[i] = {.id = target_.columns[i].id,
-                            .status = Status::kSuccess,
-                            .value = std::nan(""),
-                            .names = {}};
+    request_->metrics[i] = {
+        .id = ids_[i], .status = Status::kSuccess, .value = std::nan(""), .names = {}};
   }
   const Status status =
       meter.measure(Call::kGpmMetrics, [&] { return nvml_->call().gpm_metrics(request_.get()); });
@@ -146,7 +145,10 @@ void GpmMeter::fill(DeviceHealth& health, Row& row) {
   std::uint64_t refused = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const GpmMetric& metric = request_->metrics[i];
-    if (metric.status != Status::kSuccess) {
+    const std::uint32_t older = target_.columns[i].older_id;
+    if (metric.status != Status::kSuccess && older != 0 && ids_[i] != older) {
+      ids_[i] = older;
+    } else if (metric.status != Status::kSuccess) {
       refused |= std::uint64_t{1} << i;
     } else if (!std::isnan(metric.value)) {
       row.set(columns_[i], metric.value * target_.columns[i].scale);

@@ -22,7 +22,8 @@ namespace corral::collect::nvidia {
 struct GpmColumn {
   std::uint32_t id;
   std::string_view metric;
-  double scale;  // from the driver's % or MiB/s
+  double scale;                // from the driver's % or MiB/s
+  std::uint32_t older_id = 0;  // of drivers that do not know `id`; 0: none
 };
 
 class GpmMeter {
@@ -64,6 +65,7 @@ class GpmMeter {
   const Nvml* nvml_;
   Target target_;
   std::vector<Column> columns_;
+  std::vector<std::uint32_t> ids_;  // by which each is asked for
   std::array<Kept, kKept> kept_;
   std::size_t newest_ = 0;
   std::uint64_t told_ = 0;  // bit per column

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 #include <utility>
 
@@ -200,8 +201,11 @@ void GpuReader::sample_slow(CallMeter& meter, Row& row) {
 
 void GpuReader::check_energy(BootTime now) {
   if (energy_told_) return;
-  const auto window = energy_check_.add(now, fast_fields_.latest("host.gpu.power"),
-                                        fast_fields_.latest("host.gpu.energy"));
+  const auto latest = [this](std::string_view metric) {
+    const double field = fast_fields_.latest(metric);
+    return std::isnan(field) ? fast_.latest(metric) : field;
+  };
+  const auto window = energy_check_.add(now, latest("host.gpu.power"), latest("host.gpu.energy"));
   if (!window || window->agrees()) return;
   energy_told_ = true;
   std::array<char, 200> text{};

@@ -2,7 +2,8 @@
 
 #include <array>
 #include <string_view>
-#include <vector>
+
+#include "collect/nvidia/process_room.h"
 
 namespace corral::collect::nvidia {
 namespace {
@@ -24,10 +25,9 @@ void describe_state(const Nvml& nvml, Device device, const std::string& source,
     table.describe(source + ".sm_mhz", std::to_string(value));
   if (call.clock(device, Clock::kMemory, &value) == Status::kSuccess)
     table.describe(source + ".memory_mhz", std::to_string(value));
-  std::vector<ProcessV2> list(kMostProcesses);
-  unsigned count = kMostProcesses;
-  if (call.processes(device, &count, list.data()) == Status::kSuccess)
-    table.describe(source + ".processes", std::to_string(count));
+  ProcessRoom room(kMostProcesses);
+  if (room.ask(call.processes, device) == Status::kSuccess)
+    table.describe(source + ".processes", std::to_string(room.count()));
 }
 
 }  // namespace

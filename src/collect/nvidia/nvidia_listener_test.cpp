@@ -109,6 +109,14 @@ TEST(NvidiaListener, GivesUnitActivityOverWindowsThatAreLongEnough) {
   EXPECT_TRUE(gpu.told().empty());
 }
 
+TEST(NvidiaListener, AsksOlderDriversForDoublePrecisionByTheirOwnNumber) {
+  FakeDriver driver(timeline("one") + "gpu0.gpm.8 NOT_SUPPORTED\ngpu0.gpm.6 21\n");
+  Opened gpu(driver);
+  for (const double s : {1.0, 1.1, 1.2}) gpu.fast_at(s);
+  EXPECT_DOUBLE_EQ(gpu.fast_at(1.3).at("host.gpu.pipe.tensor_fp64/gpu0"), 0.21);
+  EXPECT_TRUE(gpu.told().empty());
+}
+
 TEST(NvidiaListener, NeverComparesAcrossAPause) {
   FakeDriver driver(timeline("one"));
   Opened gpu(driver);
@@ -187,6 +195,13 @@ TEST(NvidiaListener, TellsOnceThatEnergyAndPowerOverTimeDiffer) {
   EXPECT_TRUE(just(gpu.told(),
                    "gpu0: energy is doubtful: in 30 s the counter grew by 3000 J, power over time "
                    "by 3600 J"));
+}
+
+TEST(NvidiaListener, ComparesEnergyWithPowerOfOlderDriversToo) {
+  FakeDriver driver("gpus 1\ngpu0.field.83 0+100000\ngpu0.power 120000\n");
+  Opened gpu(driver);
+  for (int i = 0; i <= 300; ++i) gpu.fast_at(20 + i * 0.25);
+  EXPECT_TRUE(just(gpu.told(), "gpu0: energy is doubtful"));
 }
 
 }  // namespace

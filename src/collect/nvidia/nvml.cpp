@@ -98,6 +98,7 @@ void Nvml::bind_process_functions() {
   f.mps_processes.bind(find({"nvmlDeviceGetMPSComputeRunningProcesses_v3",
                              "nvmlDeviceGetMPSComputeRunningProcesses_v2"}));
   f.process_utilization.bind(find({"nvmlDeviceGetProcessUtilization"}));
+  f.process_shares.bind(find({"nvmlDeviceGetProcessesUtilizationInfo"}));
 }
 
 void Nvml::bind_gpm_functions() {

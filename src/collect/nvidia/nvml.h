@@ -61,6 +61,7 @@ struct NvmlFunctions {
   Function<Device, unsigned*, ProcessV1*> processes_v1;
   Function<Device, unsigned*, ProcessV2*> mps_processes;
   Function<Device, ProcessUtilization*, unsigned*, unsigned long long> process_utilization;
+  Function<Device, ProcessShares*> process_shares;
   Function<Device, unsigned*, unsigned*> mig_mode;  // now, after the next reset
   Function<Device, unsigned*> mig_room;
   Function<Device, unsigned, Device*> mig_device;  // by index, with holes

@@ -138,6 +138,27 @@ struct ProcessUtilization {
 };
 static_assert(sizeof(ProcessUtilization) == 32);
 
+// The same of drivers from 550 on; on Blackwell the older call has nothing.
+struct ProcessShare {
+  std::uint64_t timestamp_us;
+  std::uint32_t pid;
+  std::uint32_t sm;  // %
+  std::uint32_t memory;
+  std::uint32_t encoder;
+  std::uint32_t decoder;
+  std::uint32_t jpeg;
+  std::uint32_t optical_flow;
+};
+static_assert(sizeof(ProcessShare) == 40 && offsetof(ProcessShare, sm) == 12);
+struct ProcessShares {
+  std::uint32_t version;
+  std::uint32_t count;     // room, then how many
+  std::uint64_t since_us;  // later ones only
+  ProcessShare* list;
+};
+static_assert(sizeof(ProcessShares) == 24);
+inline constexpr std::uint32_t kProcessSharesVersion = version_word(sizeof(ProcessShares), 1);
+
 struct GpmSupport {
   std::uint32_t version;
   std::uint32_t supported;

@@ -1,12 +1,15 @@
 #include "collect/nvidia/process_listener.h"
 
 #include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "collect/nvidia/gpu_reader.h"
 #include "collect/nvidia/nvml.h"
+#include "collect/nvidia/process_room.h"
 #include "collect/nvidia/run_processes.h"
 
 namespace corral::collect {
@@ -21,6 +24,12 @@ struct Use {
   std::uint64_t processes = 0;
   std::uint64_t bytes = 0;
   bool bytes_known = true;
+  bool by_mps = false;  // some of them are clients of an MPS server
+};
+
+struct Busy {
+  double share = 0;   // of the SMs' time
+  bool seen = false;  // the driver had samples of the run
 };
 
 // One device's lists, in buffers that all devices share.
@@ -29,73 +38,90 @@ class ProcessLists {
   ProcessLists(const Nvml& nvml, RunProcesses own)
       : nvml_(&nvml),
         own_(std::move(own)),
-        list_(kMostProcesses),
-        old_list_(kMostProcesses),
-        samples_(kMostSamples) {}
+        room_(kMostProcesses),
+        samples_(std::make_unique_for_overwrite<ProcessUtilization[]>(kMostSamples)),
+        shares_(std::make_unique_for_overwrite<ProcessShare[]>(kMostSamples)) {}
 
   Status use_of(Device device, Use& use);
-  // The share of the SMs' time: per process the mean of its samples since `last_seen_us`, summed.
-  Status busy_of(Device device, unsigned long long& last_seen_us, double& share);
+  // Per process the mean of its samples since `last_seen_us`, summed.
+  Status busy_of(Device device, unsigned long long& last_seen_us, Busy& busy);
 
  private:
-  Status add_list(Device device, Use& use);
-  Status add_old_list(Device device, Use& use);
-  void add(std::uint32_t pid, std::uint64_t bytes, Use& use) const;
+  template <class Entry>
+  Status add(const Function<Device, unsigned*, Entry*>& list, Device device, Use& use);
+  void add(const ProcessV1& process, Use& use) const;
+  Status ask_samples(Device device, unsigned long long since_us, unsigned& count);
+  unsigned ask_shares(Device device, unsigned long long since_us);
 
   const Nvml* nvml_;
   RunProcesses own_;
-  std::vector<ProcessV2> list_;
-  std::vector<ProcessV1> old_list_;
-  std::vector<ProcessUtilization> samples_;
+  ProcessRoom room_;
+  std::unique_ptr<ProcessUtilization[]> samples_;
+  std::unique_ptr<ProcessShare[]> shares_;
 };
 
-void ProcessLists::add(std::uint32_t pid, std::uint64_t bytes, Use& use) const {
-  if (!own_.holds(static_cast<pid_t>(pid))) return;
+void ProcessLists::add(const ProcessV1& process, Use& use) const {
+  if (!own_.holds(static_cast<pid_t>(process.pid))) return;
   ++use.processes;
-  if (bytes == kMemoryNotAvailable) {
+  if (process.memory == kMemoryNotAvailable) {
     use.bytes_known = false;
   } else {
-    use.bytes += bytes;
+    use.bytes += process.memory;
   }
 }
 
-Status ProcessLists::use_of(Device device, Use& use) {
-  const Status status = add_list(device, use);
-  return status == Status::kFunctionNotFound ? add_old_list(device, use) : status;
-}
-
-Status ProcessLists::add_list(Device device, Use& use) {
-  unsigned count = kMostProcesses;
-  Status status = nvml_->call().processes(device, &count, list_.data());
-  if (status != Status::kSuccess) return status;
-  const auto compute = std::span(list_).first(std::min(count, kMostProcesses));
-  for (const ProcessV2& process : compute) add(process.pid, process.memory, use);
-  // Clients of an MPS server are in a list of their own.
-  count = kMostProcesses;
-  status = nvml_->call().mps_processes(device, &count, list_.data());
-  if (status != Status::kSuccess) return Status::kSuccess;
-  const auto clients = std::span(list_).first(std::min(count, kMostProcesses));
-  for (const ProcessV2& process : clients) add(process.pid, process.memory, use);
-  return Status::kSuccess;
-}
-
-Status ProcessLists::add_old_list(Device device, Use& use) {
-  unsigned count = kMostProcesses;
-  const Status status = nvml_->call().processes_v1(device, &count, old_list_.data());
-  if (status != Status::kSuccess) return status;
-  const auto compute = std::span(old_list_).first(std::min(count, kMostProcesses));
-  for (const ProcessV1& process : compute) add(process.pid, process.memory, use);
+template <class Entry>
+Status ProcessLists::add(const Function<Device, unsigned*, Entry*>& list, Device device, Use& use) {
+  const Status status = room_.ask(list, device);
+  for (unsigned i = 0; i < room_.count(); ++i) add(room_.at(i), use);
   return status;
 }
 
-Status ProcessLists::busy_of(Device device, unsigned long long& last_seen_us, double& share) {
-  unsigned count = kMostSamples;
-  const Status status =
-      nvml_->call().process_utilization(device, samples_.data(), &count, last_seen_us);
-  share = 0;
-  if (status == Status::kNotFound) return Status::kSuccess;  // nobody used it since
+Status ProcessLists::use_of(Device device, Use& use) {
+  const Status status = add(nvml_->call().processes, device, use);
+  if (status == Status::kFunctionNotFound) return add(nvml_->call().processes_v1, device, use);
   if (status != Status::kSuccess) return status;
-  const auto samples = std::span(samples_).first(std::min(count, kMostSamples));
+  // Clients of an MPS server are in a list of their own.
+  const std::uint64_t others = use.processes;
+  add(nvml_->call().mps_processes, device, use);
+  use.by_mps = use.processes > others;
+  return status;
+}
+
+Status ProcessLists::ask_samples(Device device, unsigned long long since_us, unsigned& count) {
+  count = kMostSamples;
+  const Status status = nvml_->call().process_utilization(device, samples_.get(), &count, since_us);
+  count = status == Status::kSuccess ? std::min(count, kMostSamples) : 0;
+  return status;
+}
+
+// How many there are.
+unsigned ProcessLists::ask_shares(Device device, unsigned long long since_us) {
+  ProcessShares request{.version = kProcessSharesVersion,
+                        .count = kMostSamples,
+                        .since_us = since_us,
+                        .list = shares_.get()};
+  const Status status = nvml_->call().process_shares(device, &request);
+  const unsigned count = status == Status::kSuccess ? std::min(request.count, kMostSamples) : 0;
+  for (unsigned i = 0; i < count; ++i) {
+    const ProcessShare& share = shares_[i];
+    samples_[i] = {.pid = share.pid,
+                   .timestamp_us = share.timestamp_us,
+                   .sm = share.sm,
+                   .memory = share.memory,
+                   .encoder = share.encoder,
+                   .decoder = share.decoder};
+  }
+  return count;
+}
+
+Status ProcessLists::busy_of(Device device, unsigned long long& last_seen_us, Busy& busy) {
+  unsigned count = 0;
+  const Status status = ask_samples(device, last_seen_us, count);
+  if (status != Status::kSuccess && status != Status::kNotFound) return status;
+  // Nobody used it since, or the device is one of which the older call never has any (Blackwell).
+  if (count == 0) count = ask_shares(device, last_seen_us);
+  const auto samples = std::span(samples_.get(), count);
   std::ranges::sort(samples, {}, &ProcessUtilization::pid);
   for (std::size_t at = 0; at < samples.size();) {
     const std::uint32_t pid = samples[at].pid;
@@ -105,7 +131,9 @@ Status ProcessLists::busy_of(Device device, unsigned long long& last_seen_us, do
       percent += samples[at].sm;
       last_seen_us = std::max<unsigned long long>(last_seen_us, samples[at].timestamp_us);
     }
-    if (own_.holds(static_cast<pid_t>(pid))) share += percent / static_cast<double>(of_pid) * 0.01;
+    if (!own_.holds(static_cast<pid_t>(pid))) continue;
+    busy.seen = true;
+    busy.share += percent / static_cast<double>(of_pid) * 0.01;
   }
   return Status::kSuccess;
 }
@@ -128,6 +156,8 @@ class ProcessListener final : public Listener {
     Column processes, memory, busy = kNoColumn;
     unsigned long long last_seen_us = 0;
     bool used = false;  // by the run, now or before
+    bool seen = false;  // of its use there were samples
+    bool told = false;  // that there are none
     bool over = false;  // the device answers no more
   };
   void sample(Gpu& gpu, Row& row);
@@ -150,8 +180,8 @@ void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
                                       .device = gpu.device,
                                       .processes = table.add("run.gpu.processes", source),
                                       .memory = table.add("run.gpu.memory.used", source)});
-  double share = 0;
-  const Status status = lists_.busy_of(gpu.device, added.last_seen_us, share);
+  Busy busy;
+  const Status status = lists_.busy_of(gpu.device, added.last_seen_us, busy);
   if (status == Status::kSuccess) {
     added.busy = table.add("run.gpu.busy", source);
   } else {
@@ -179,10 +209,13 @@ void ProcessListener::sample(Gpu& gpu, Row& row) {
   row.set(gpu.processes, use.processes);
   if (use.bytes_known) row.set(gpu.memory, use.bytes);
   if (gpu.busy == kNoColumn) return;
-  double share = 0;
-  if (lists_.busy_of(gpu.device, gpu.last_seen_us, share) == Status::kSuccess) {
-    row.set(gpu.busy, share);
-  }
+  Busy busy;
+  if (lists_.busy_of(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
+  gpu.seen = gpu.seen || busy.seen;
+  if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
+  // What was never seen is not idle.
+  if (!std::exchange(gpu.told, true) && news_ != nullptr)
+    news_->tell(gpu.source, "no run.gpu.busy: the driver has no samples of what runs by MPS");
 }
 
 }  // namespace

@@ -74,6 +74,40 @@ TEST(NvidiaProcesses, HasNoSharesOfADeviceInMigMode) {
   EXPECT_TRUE(holds(processes.table.missing()[0].reason, "MIG mode"));
 }
 
+// Drivers have written entries of all three sizes under that name.
+TEST(NvidiaProcesses, ReadsListsWhateverSizeTheirEntriesHave) {
+  for (const char* size : {"16", "24", "32"}) {
+    FakeDriver driver(std::string(kGpus) + "call.nvmlDeviceGetComputeRunningProcesses_v3.entry " +
+                      size + "\n");
+    Processes processes(driver);
+    const Values v = processes.at(1);
+    EXPECT_EQ(v.at("run.gpu.processes/gpu0"), 2) << size;
+    EXPECT_EQ(v.at("run.gpu.memory.used/gpu0"), 3.5e9) << size;
+  }
+}
+
+TEST(NvidiaProcesses, SharesAreThoseOfTheNewerCallWhereTheOlderHasNone) {
+  const std::string blackwell =
+      std::string(kGpus) + "call.nvmlDeviceGetProcessUtilization.status NOT_FOUND\n";
+  FakeDriver driver(blackwell);
+  Processes processes(driver);
+  EXPECT_DOUBLE_EQ(processes.at(1).at("run.gpu.busy/gpu0"), 0.45);
+  EXPECT_EQ(processes.at(1).at("run.gpu.busy/gpu0"), 0) << "nobody used it since";
+}
+
+TEST(NvidiaProcesses, WhatRunsByMpsUnseenIsNotIdle) {
+  FakeDriver driver(std::string(kGpus) + "gpu0.process.211.mps 1\ngpu0.process.300.mps 1\n" +
+                    "at 9 gpu0.process.300.mps 0\n");
+  Processes processes(driver);
+  for (int s = 1; s < 4; ++s) {
+    const Values v = processes.at(s);
+    EXPECT_EQ(v.at("run.gpu.memory.used/gpu0"), 3.5e9);
+    EXPECT_FALSE(v.contains("run.gpu.busy/gpu0"));
+  }
+  EXPECT_TRUE(just(drained(*processes.news), "gpu0: no run.gpu.busy: the driver has no samples"));
+  EXPECT_DOUBLE_EQ(processes.at(10).at("run.gpu.busy/gpu0"), 0.05);
+}
+
 TEST(NvidiaProcesses, ADriverThatGoesAwayIsToldOnce) {
   FakeDriver driver(std::string(kGpus) + "at 5 driver.gone 1\n");
   Processes processes(driver);

@@ -170,7 +170,8 @@ void QueryList::open(std::span<const Query> queries, CallMeter& meter, const Sub
   for (const Query& query : queries) {
     Answers answers{};
     const Status status = ask(query, meter, answers);
-    Asked asked{.query = &query, .columns = {kNoColumn, kNoColumn, kNoColumn}};
+    Asked asked{
+        .query = &query, .columns = {kNoColumn, kNoColumn, kNoColumn}, .latest = std::nan("")};
     for (std::size_t i = 0; i < kAnswers && !query.metrics[i].empty(); ++i) {
       const std::string_view metric = query.metrics[i];
       if (status == Status::kSuccess && !std::isnan(answers[i])) {
@@ -186,15 +187,24 @@ void QueryList::open(std::span<const Query> queries, CallMeter& meter, const Sub
 }
 
 void QueryList::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
-  for (const Asked& asked : asked_) {
+  for (Asked& asked : asked_) {
     if (health.lost()) return;
     if (!meter.due(asked.query->call)) continue;
     Answers answers{};
+    asked.latest = std::nan("");
     if (!health.accept(asked.query->call, ask(*asked.query, meter, answers))) continue;
+    asked.latest = answers.front();
     for (std::size_t i = 0; i < kAnswers; ++i) {
       if (!std::isnan(answers[i])) row.set(asked.columns[i], answers[i]);
     }
   }
+}
+
+double QueryList::latest(std::string_view metric) const {
+  for (const Asked& asked : asked_) {
+    if (asked.query->metrics.front() == metric) return asked.latest;
+  }
+  return std::nan("");
 }
 
 }  // namespace corral::collect::nvidia

@@ -42,11 +42,14 @@ class QueryList {
   void open(std::span<const Query> queries, CallMeter& meter, const Subject& subject,
             SeriesTable& table);
   void sample(CallMeter& meter, DeviceHealth& health, Row& row);
+  // The first value of the latest answer whose first metric that is; NaN when it is not there.
+  [[nodiscard]] double latest(std::string_view metric) const;
 
  private:
   struct Asked {
     const Query* query;
     std::array<Column, kAnswers> columns;
+    double latest;
   };
   Status ask(const Query& query, CallMeter& meter, Answers& answers);
 

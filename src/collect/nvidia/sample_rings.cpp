@@ -66,15 +66,31 @@ void SampleRings::open(CallMeter& meter, const QueryList::Subject& subject, Seri
     rings_.push_back({.type = kind.type,
                       .scale = kind.scale,
                       .column = table.add_to(kTimedGroup, kind.metric, subject.source),
-                      .last_us = utc_us(drained_)});
+                      .last_us = utc_us(drained_),
+                      .given = {}});
   }
   if (!rings_.empty()) samples_.resize(room);
 }
 
+// Between the two latest drains UTC is taken to have gone evenly, however it was put right: times
+// then go neither back nor ahead of ours.
+BootTime SampleRings::boot_time_of(std::uint64_t sampled_us) const {
+  const auto utc_ns = static_cast<std::int64_t>(sampled_us) * kNanosPerMicro;
+  const Nanos passed = boot_time(utc_ns - earlier_utc_minus_boot_.count()) - earlier_;
+  const Nanos ours = drained_ - earlier_;
+  const Nanos utcs = ours + utc_minus_boot_ - earlier_utc_minus_boot_;
+  if (passed <= Nanos(0)) return earlier_ + passed;
+  if (passed >= utcs) return drained_ + (passed - utcs);
+  return earlier_ + Nanos(static_cast<std::int64_t>(static_cast<double>(passed.count()) *
+                                                    (seconds(ours) / seconds(utcs))));
+}
+
 void SampleRings::follow_wall_clock(BootTime now) {
-  const Nanos before = std::exchange(utc_minus_boot_, clocks_.utc_minus_boot());
-  const Nanos step = utc_minus_boot_ - before;
+  earlier_ = drained_;
+  earlier_utc_minus_boot_ = std::exchange(utc_minus_boot_, clocks_.utc_minus_boot());
+  const Nanos step = utc_minus_boot_ - earlier_utc_minus_boot_;
   if (step > kStep || step < -kStep) {
+    earlier_utc_minus_boot_ = utc_minus_boot_;
     // What it was when it was put back, it will be again.
     const BootTime clear = now + std::clamp(-step, Nanos(0), kAmbiguous);
     for (Ring& ring : rings_) ring.last_us = utc_us(clear);
@@ -127,8 +143,10 @@ void SampleRings::give(Ring& ring, const Answer& answer, Row& row) {
     ring.last_us = sample.time_us;
     const double number = number_of(answer.type, sample.value);
     if (std::isnan(number)) continue;
-    const auto utc_ns = static_cast<std::int64_t>(sample.time_us) * kNanosPerMicro;
-    row.add(ring.column, boot_time(utc_ns - utc_minus_boot_.count()), number * ring.scale);
+    const BootTime time = boot_time_of(sample.time_us);
+    if (time <= ring.given) continue;
+    ring.given = time;
+    row.add(ring.column, time, number * ring.scale);
   }
 }
 

@@ -2,9 +2,10 @@
 // power, utilization, clocks. It keeps the newest some 100 of each; they are drained once a second.
 //
 // Each sample keeps the time that the driver gave it, which is UTC: it is put on our clock by where
-// UTC stands at the drain. None is given twice, and those of a device in the order of their times.
-// When the wall clock is put back, times mean two moments until it has caught up: the samples of
-// that while, at most kAmbiguous, are left out. One thread; no allocation after open().
+// UTC stood at this drain and the one before. None is given twice, and those of a ring in the order
+// of their times. When the wall clock is put back, times mean two moments until it has caught up:
+// the samples of that while, at most kAmbiguous, are left out. One thread; no allocation after
+// open().
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,7 @@ class SampleRings {
     double scale;
     Column column;
     std::uint64_t last_us;  // UTC: later ones are to be given
+    BootTime given{};       // of the latest point
   };
   // What one call gave.
   struct Answer {
@@ -59,6 +61,7 @@ class SampleRings {
   void drain(Ring& ring, CallMeter& meter, DeviceHealth& health, Row& row);
   void give(Ring& ring, const Answer& answer, Row& row);
   [[nodiscard]] std::uint64_t utc_us(BootTime time) const;
+  [[nodiscard]] BootTime boot_time_of(std::uint64_t sampled_us) const;
 
   const Nvml* nvml_;
   Device device_;
@@ -67,6 +70,9 @@ class SampleRings {
   std::vector<Sample> samples_;  // room for one call's
   Nanos utc_minus_boot_{0};
   BootTime drained_{};
+  // At the drain before that.
+  Nanos earlier_utc_minus_boot_{0};
+  BootTime earlier_{};
 };
 
 }  // namespace corral::collect::nvidia

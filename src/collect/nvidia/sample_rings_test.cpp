@@ -160,6 +160,22 @@ TEST(SampleRings, FollowAClockThatRunsALittleFast) {
   EXPECT_EQ(given, 2000U);
 }
 
+// A step that is too small to be told from a clock that is being put right; drains.at() sees to the
+// order.
+TEST(SampleRings, KeepTheirOrderWhenTheClockIsPutALittle) {
+  for (const double step : {0.08, -0.08}) {
+    Drains drains(power_ring("at 10.5 utc " + std::to_string(step) + "\n"));
+    std::size_t given = 0;
+    for (int s = 1; s <= 20; ++s) {
+      for (const Point& point : drains.power_at(s)) {
+        ++given;
+        EXPECT_NEAR(point.value, 100 + point.at, 0.05) << step;
+      }
+    }
+    EXPECT_GE(given, 1000U - 5) << step;
+  }
+}
+
 TEST(SampleRings, AfterAPauseGiveTheLatestOnly) {
   Drains drains(power_ring("gpu0.ring.0.room 10000\n"));
   drains.at(1);

@@ -70,9 +70,7 @@ bool is_letter_partition(std::string_view name) {
   return starts_with_any(name, kDisks) && kDigits.find(name.back()) != std::string_view::npos;
 }
 
-bool parse_disk_line(Scanner& scan, DiskLine& out) {
-  if (!scan.skip_numbers(2)) return false;
-  out.name = scan.word();
+bool parse_disk_numbers(Scanner& scan, DiskLine& out) {
   std::array<std::uint64_t, 11> field{};
   for (std::uint64_t& f : field) {
     if (!scan.number(f)) return false;
@@ -84,6 +82,12 @@ bool parse_disk_line(Scanner& scan, DiskLine& out) {
   out.busy_ms = field[9];
   out.queue_ms = field[10];
   return true;
+}
+
+bool parse_disk_line(Scanner& scan, DiskLine& out) {
+  if (!scan.skip_numbers(2)) return false;
+  out.name = scan.word();
+  return parse_disk_numbers(scan, out);
 }
 
 bool parse_net_line(Scanner& scan, NetLine& out) {
@@ -145,6 +149,11 @@ std::size_t parse_diskstats(std::string_view text, std::span<DiskLine> out) {
     if (parse_disk_line(scan, line) && is_whole_disk(line.name)) out[n++] = line;
   }
   return n;
+}
+
+bool parse_disk_stat(std::string_view text, DiskLine& out) {
+  Scanner scan(text);
+  return parse_disk_numbers(scan, out);
 }
 
 bool is_recorded_interface(std::string_view name) {

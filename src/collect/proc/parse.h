@@ -60,6 +60,8 @@ struct DiskLine {
 };
 // Lines of whole disks only (is_whole_disk); malformed lines are passed over.
 std::size_t parse_diskstats(std::string_view text, std::span<DiskLine> out);
+// The same of one disk, from its own file in /sys/block; `name` is left alone.
+bool parse_disk_stat(std::string_view text, DiskLine& out);
 // By the kernel's naming: no partitions, no loop, RAM, optical or floppy drives, no dm and md
 // devices that repeat their members.
 bool is_whole_disk(std::string_view name);

@@ -98,6 +98,25 @@ TEST(ProcListener, FollowsLinesThatMoveOnInALongFile) {
   }
 }
 
+TEST(ProcListener, ReadsADisksOwnFileWhereOthersWouldBeReadInVain) {
+  const std::string zeros = " 0 0 0 0 0 0 0 0 0 0 0\n";
+  const FakeRoot root{
+      {"proc/diskstats",
+       "7 0 loop0" + zeros + "7 1 loop1" + zeros + "8 0 sda 1 0 2 0 3 0 4 0 0 5 6\n"},
+      {"sys/block/sda/stat", "      10        0       20 0 30 0 40 0 0 50 60 0 0 0 0 0 0\n"}};
+  SeriesTable table;
+  const auto listener = open_proc_listener({.root = root.path()}, table);
+  const Values v = sample_once(*listener, table, kFastGroup);
+  EXPECT_EQ(v.at("host.disk.reads/sda"), 10);
+  EXPECT_EQ(v.at("host.disk.read/sda"), 20 * 512);
+  EXPECT_EQ(v.at("host.disk.writes/sda"), 30);
+  EXPECT_EQ(v.at("host.disk.write/sda"), 40 * 512);
+  EXPECT_DOUBLE_EQ(v.at("host.disk.busy/sda"), 0.05);
+  EXPECT_DOUBLE_EQ(v.at("host.disk.queue/sda"), 0.06);
+  root.write("sys/block/sda/stat", "");
+  EXPECT_FALSE(sample_once(*listener, table, kFastGroup).contains("host.disk.reads/sda"));
+}
+
 // The kernel hands over a page of such a file at a time.
 TEST(ProcFile, IsReadToItsEndWhenItGrowsBeyondAPage) {
   auto file = ProcFile::open("/proc/self/maps").value();

@@ -1,5 +1,6 @@
 #include "collect/proc/readers.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace corral::collect::proc {
 namespace {
 
 constexpr double kSectorBytes = 512;
+constexpr std::size_t kMostOwnFiles = 16;  // of disks, that are kept open
 
 std::optional<ProcFile> open_or_tell(const std::filesystem::path& path, std::string_view metrics,
                                      SeriesTable& table) {
@@ -220,7 +222,8 @@ DiskReader::DiskReader(const std::filesystem::path& root, SeriesTable& table)
     : file_(open_or_tell(root / "proc/diskstats", "host.disk.*", table)) {
   if (!file_) return;
   const std::string_view text = file_->read();
-  parsed_.resize(static_cast<std::size_t>(std::ranges::count(text, '\n')) + 32);
+  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  parsed_.resize(lines + 32);
   const std::size_t count = parse_diskstats(text, parsed_);
   if (count == 0) table.unavailable("host.disk.*", "no whole disk in /proc/diskstats");
   for (std::size_t i = 0; i < count; ++i) {
@@ -233,21 +236,50 @@ DiskReader::DiskReader(const std::filesystem::path& root, SeriesTable& table)
                       .busy = table.add("host.disk.busy", name),
                       .queue = table.add("host.disk.queue", name)});
   }
+  if (count <= kMostOwnFiles && 2 * count <= lines) open_own_files(root);
+}
+
+void DiskReader::open_own_files(const std::filesystem::path& root) {
+  for (Disk& disk : disks_) {
+    std::string name = disk.name;
+    std::ranges::replace(name, '/', '!');  // as the kernel does
+    disk.path = (root / "sys/block" / name / "stat").string();
+    DiskLine line;
+    if (!disk.read_own(line)) return;
+  }
+  file_.reset();
+}
+
+bool DiskReader::Disk::read_own(DiskLine& line) {
+  if (!file) file = sys::Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> text;
+  const std::ptrdiff_t size = file ? read_record(file.get(), text) : -1;
+  if (size < 0) file.reset();
+  return size > 0 && parse_disk_stat({text.data(), static_cast<std::size_t>(size)}, line);
+}
+
+void DiskReader::Disk::give(const DiskLine& line, Row& row) const {
+  row.set(read, number(line.sectors_read) * kSectorBytes);
+  row.set(write, number(line.sectors_written) * kSectorBytes);
+  row.set(reads, line.reads);
+  row.set(writes, line.writes);
+  row.set(busy, number(line.busy_ms) * 1e-3);
+  row.set(queue, number(line.queue_ms) * 1e-3);
 }
 
 void DiskReader::sample(Row& row) {
-  if (!file_) return;
+  if (!file_) {
+    DiskLine line;
+    for (Disk& disk : disks_) {
+      if (disk.read_own(line)) disk.give(line, row);
+    }
+    return;
+  }
   const std::span<const DiskLine> lines(parsed_.data(), parse_diskstats(file_->read(), parsed_));
   std::size_t next = 0;
   for (const Disk& disk : disks_) {
     const DiskLine* line = find_line(disk, lines, next);
-    if (line == nullptr) continue;
-    row.set(disk.read, number(line->sectors_read) * kSectorBytes);
-    row.set(disk.write, number(line->sectors_written) * kSectorBytes);
-    row.set(disk.reads, line->reads);
-    row.set(disk.writes, line->writes);
-    row.set(disk.busy, number(line->busy_ms) * 1e-3);
-    row.set(disk.queue, number(line->queue_ms) * 1e-3);
+    if (line != nullptr) disk.give(*line, row);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "collect/proc/parse.h"
 #include "collect/proc_file.h"
 #include "collect/series.h"
+#include "sys/fd.h"
 
 namespace corral::collect::proc {
 
@@ -87,6 +88,8 @@ class KeyValueReader {
 KeyValueReader memory_reader(const std::filesystem::path& root, SeriesTable& table);
 KeyValueReader paging_reader(const std::filesystem::path& root, SeriesTable& table);
 
+// /proc/diskstats has a line for each device and partition there is; where few of them are
+// recorded, these disks' own files in /sys/block tell the same for less.
 class DiskReader {
  public:
   DiskReader(const std::filesystem::path& root, SeriesTable& table);
@@ -96,8 +99,15 @@ class DiskReader {
   struct Disk {
     std::string name;
     Column read, write, reads, writes, busy, queue;
+    std::string path = {};  // of its own file
+    sys::Fd file = {};
+    void give(const DiskLine& line, Row& row) const;
+    // Opened again when a disk was taken out.
+    bool read_own(DiskLine& line);
   };
-  std::optional<ProcFile> file_;
+  void open_own_files(const std::filesystem::path& root);
+
+  std::optional<ProcFile> file_;  // none: each disk has its own
   std::vector<Disk> disks_;
   std::vector<DiskLine> parsed_;
 };

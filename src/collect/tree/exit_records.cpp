@@ -230,7 +230,10 @@ std::string_view reason_of(const UnreadRecord& record, std::span<char> room) {
   return {room.data(), std::min(end.size, room.size())};
 }
 
-ExitRecords::ExitRecords(sys::Fd socket) : socket_(std::move(socket)), buffer_(kBufferBytes) {}
+ExitRecords::ExitRecords(sys::Fd socket)
+    : socket_(std::move(socket)),
+      room_(std::make_unique_for_overwrite<char[]>(kBufferBytes)),
+      buffer_(room_.get(), kBufferBytes) {}
 
 Result<ExitRecords> ExitRecords::open() {
   sys::Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC));

@@ -10,11 +10,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/result.h"
 #include "sys/fd.h"
@@ -63,7 +63,8 @@ class ExitRecords {
  private:
   explicit ExitRecords(sys::Fd socket);
   sys::Fd socket_;
-  std::vector<char> buffer_;
+  std::unique_ptr<char[]> room_;  // pages that nothing is read into take no memory
+  std::span<char> buffer_;        // all of it
   bool lost_ = false;
   std::optional<UnreadRecord> unread_;
 };

@@ -2,9 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -50,8 +53,14 @@ constexpr std::array<std::string_view, kProcessFiles> kNames{"/stat", "/statm", 
 
 }  // namespace
 
-ProcessFiles::ProcessFiles(const std::filesystem::path& root) : buffer_(kBufferBytes) {
+ProcessFiles::ProcessFiles(const std::filesystem::path& root)
+    : room_(std::make_unique_for_overwrite<char[]>(kBufferBytes)),
+      buffer_(room_.get(), kBufferBytes) {
   if (auto proc = sys::open_file(root / "proc", O_RDONLY | O_DIRECTORY)) proc_ = *std::move(proc);
+  if (auto load = sys::open_file(root / "proc/loadavg", O_RDONLY)) load_ = *std::move(load);
+  struct statfs of_what {};
+  if (load_ && (::fstatfs(load_.get(), &of_what) != 0 || of_what.f_type != PROC_SUPER_MAGIC))
+    load_.reset();
 }
 
 std::optional<std::string_view> ProcessFiles::read_path(const char* path, sys::Fd* kept,
@@ -84,6 +93,17 @@ std::optional<std::string_view> ProcessFiles::read(pid_t pid, ProcessFile file, 
 std::optional<std::string_view> ProcessFiles::read_children(pid_t pid, pid_t thread) {
   return read_path(Path().add(pid).add("/task/").add(thread).add("/children").c_str(), nullptr,
                    true);
+}
+
+// "0.20 0.18 0.12 1/80 11206"
+std::optional<std::uint64_t> ProcessFiles::newest_task() const {
+  std::array<char, 128> buffer;
+  const std::ptrdiff_t n = load_ ? read_record(load_.get(), buffer) : -1;
+  if (n <= 0) return std::nullopt;
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(n));
+  std::uint64_t task = 0;
+  if (!Scanner(text.substr(text.rfind(' ') + 1)).number(task) || task == 0) return std::nullopt;
+  return task;
 }
 
 std::size_t ProcessFiles::list_threads(pid_t pid, std::span<pid_t> out) {

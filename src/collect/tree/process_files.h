@@ -10,10 +10,10 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "sys/fd.h"
 
@@ -35,13 +35,18 @@ class ProcessFiles {
   std::optional<std::string_view> read_children(pid_t pid, pid_t thread);
   // Thread ids of a process; how many were filled.
   std::size_t list_threads(pid_t pid, std::span<pid_t> out);
+  // The number of the newest process or thread, of which there is another after each start; nothing
+  // where /proc/loadavg does not tell (LXC puts one of its own there, gVisor writes 0).
+  [[nodiscard]] std::optional<std::uint64_t> newest_task() const;
 
  private:
   // `list`: of many records, not one.
   std::optional<std::string_view> read_path(const char* path, sys::Fd* kept, bool list);
 
   sys::Fd proc_;
-  std::vector<char> buffer_;
+  sys::Fd load_;
+  std::unique_ptr<char[]> room_;  // pages that nothing is read into take no memory
+  std::span<char> buffer_;        // all of it
 };
 
 }  // namespace corral::collect::tree

@@ -17,6 +17,9 @@ namespace {
 // on from there.
 constexpr std::size_t kThreadScansPerWalk = 1024;
 constexpr std::size_t kMaxThreads = 4096;
+// While nothing starts, only one walk in so many looks for new processes: whoever names the newest
+// task may be wrong.
+constexpr int kWalksPerSearch = 10;
 
 std::size_t max_kept() {
   rlimit files{};
@@ -114,7 +117,11 @@ std::size_t ProcessTable::find(pid_t pid) const {
 }
 
 void ProcessTable::add(pid_t pid, pid_t parent) {
-  if (pid <= 0 || pids_.size() == kMaxProcesses || find(pid) != pids_.size()) return;
+  if (pid <= 0 || find(pid) != pids_.size()) return;
+  if (pids_.size() == kMaxProcesses) {
+    complete_ = false;
+    return;
+  }
   Process& process = processes_.emplace_back();
   pids_.push_back(pid);
   process.parent = parent;
@@ -158,7 +165,10 @@ void ProcessTable::add_children_of_threads() {
     if (processes_[at].gone || processes_[at].threads < 2) continue;
     const std::size_t threads = std::min(files_.list_threads(pids_[at], thread_ids_), left);
     left -= threads;
-    if (left == 0) next_thread_scan_ = at + 1;
+    if (left == 0) {
+      next_thread_scan_ = at + 1;
+      complete_ = false;
+    }
     for (std::size_t t = 0; t < threads; ++t) {
       if (thread_ids_[t] == pids_[at]) continue;
       const auto list = files_.read_children(pids_[at], thread_ids_[t]);
@@ -214,7 +224,7 @@ void ProcessTable::visit(std::size_t at) {
   process.gone = stat.state == 'X';
   if (process.gone) return;
   visit_memory(process, pid);
-  add_children_of(at);
+  if (searches_) add_children_of(at);
 }
 
 bool ProcessTable::has_living_ancestor(const Process& process) const {
@@ -273,13 +283,26 @@ void ProcessTable::sum_up() {
     sums_.counters[i] = std::max(sums_.counters[i], now[i]);
 }
 
+// A task has its number a moment before it is its parent's child: a start is followed by two
+// searches.
+bool ProcessTable::is_search_due() {
+  const auto newest = files_.newest_task();
+  const auto before = std::exchange(newest_task_, newest);
+  unchanged_ = newest && newest == before ? unchanged_ + 1 : 0;
+  return unchanged_ < 2 || !complete_ || unchanged_ % kWalksPerSearch == 0;
+}
+
 const TreeSums& ProcessTable::walk() {
   const auto take = [this](const ExitRecord& record) { short_lived_.add(record); };
   if (exits_) exits_->drain(std::ref(take));
-  add_orphans();
+  searches_ = is_search_due();
+  if (searches_) {
+    complete_ = true;
+    add_orphans();
+  }
   std::size_t at = 0;
   for (; at < pids_.size(); ++at) visit(at);
-  add_children_of_threads();
+  if (searches_) add_children_of_threads();
   for (; at < pids_.size(); ++at) visit(at);
   retire_gone();
   count_short_lived();

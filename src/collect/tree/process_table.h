@@ -4,7 +4,7 @@
 // kernel gives these to the supervisor (a child subreaper), whose own helpers are told apart by
 // their session or its name. Known processes are visited until they are gone, new ones are found in
 // the children lists of the known ones, so the cost does not depend on how many other processes the
-// host runs.
+// host runs; while nothing starts on it, not even these are read.
 //
 // The kernel adds what a process used to its parent when that reaps it, so a sum over the living
 // holds most of the dead; what the supervisor itself reaps is kept here as it was last seen, and
@@ -98,6 +98,8 @@ class ProcessTable {
   };
 
   [[nodiscard]] std::size_t find(pid_t pid) const;
+  // Whether this walk must look for new processes.
+  [[nodiscard]] bool is_search_due();
   void add(pid_t pid, pid_t parent);
   void add_orphans();
   void add_children_of(std::size_t at);
@@ -121,7 +123,11 @@ class ProcessTable {
   std::size_t max_kept_;
   std::size_t kept_ = 0;
   std::size_t next_thread_scan_ = 0;
-  Counters retained_{};  // of processes that nobody in the table reaped
+  std::optional<std::uint64_t> newest_task_;
+  int unchanged_ = 0;      // walks since it was another one
+  bool searches_ = true;   // this walk
+  bool complete_ = false;  // the latest search found all there was
+  Counters retained_{};    // of processes that nobody in the table reaped
   std::optional<ExitRecords> exits_;
   ShortLived short_lived_;
   std::vector<pid_t> retired_;         // in this walk

@@ -1,6 +1,13 @@
 #include "collect/tree/process_table.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
 
 #include "collect/fixture_root.h"
 #include "collect/tree/tree_listener.h"
@@ -47,6 +54,69 @@ TEST(ProcessTable, AnotherWalkChangesNothing) {
 TEST(ProcessTable, IsEmptyWhereTheRunIsUnknown) {
   ProcessTable table({.root = fixture_root("root_vm"), .run_pid = 77, .supervisor_pid = 1});
   EXPECT_EQ(table.walk().processes, 0u);
+}
+
+// A run of one process that starts another, from its second thread, when it is told to.
+class Starter {
+ public:
+  Starter() {
+    EXPECT_EQ(::pipe(order_.data()), 0);
+    EXPECT_EQ(::pipe(done_.data()), 0);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::setsid();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::thread(&Starter::serve, this).join();
+    ::_exit(0);
+  }
+  ~Starter() {
+    ::kill(-pid_, SIGKILL);  // what it started, too
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    for (const int end : {order_[0], order_[1], done_[0], done_[1]}) ::close(end);
+  }
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
+
+  void start_one() const {
+    char c = 0;
+    ASSERT_EQ(::write(order_[1], &c, 1), 1);
+    ASSERT_EQ(::read(done_[0], &c, 1), 1);
+  }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  void serve() const {
+    char c = 0;
+    while (::read(order_[0], &c, 1) == 1) {
+      if (::fork() == 0) {
+        for (;;) ::pause();
+      }
+      if (::write(done_[1], &c, 1) != 1) return;
+    }
+  }
+  std::array<int, 2> order_{};
+  std::array<int, 2> done_{};
+  pid_t pid_ = 0;
+};
+
+TEST(ProcessTable, FindsWhatStartsAfterNothingDidForLong) {
+  const Starter run;
+  ProcessTable table({.run_pid = run.pid(), .supervisor_pid = ::getpid()});
+  for (std::uint64_t started = 1; started < 4; ++started) {
+    for (int quiet = 0; quiet < 25; ++quiet) EXPECT_EQ(table.walk().processes, started);
+    run.start_one();
+    EXPECT_EQ(table.walk().processes, started + 1);
+  }
+}
+
+TEST(ProcessFiles, TheNewestTaskIsAnotherOneAfterEachStart) {
+  const ProcessFiles files("/");
+  const auto before = files.newest_task();
+  if (!before) GTEST_SKIP() << "/proc/loadavg is not the kernel's here";
+  std::thread([] {}).join();
+  EXPECT_NE(files.newest_task(), before);
+  EXPECT_EQ(ProcessFiles(fixture_root("root_vm")).newest_task(), std::nullopt) << "no procfs";
 }
 
 TEST(TreeListener, ReadsCpuTimeAndFaultsFromProcWithoutPerf) {

@@ -195,6 +195,7 @@ TEST_F(Trainee, SumsNeverFallWhileProcessesComeAndGo) {
       const bool counter = metric::find_metric(name)->kind == metric::Kind::kCounter;
       EXPECT_TRUE(!counter || value >= last.at(name)) << name;
     }
+    EXPECT_EQ(now.contains("run.cpu.used"), first.contains("run.cpu.used")) << "of all by perf";
     most_processes = std::max(most_processes, now.at("run.processes"));
     last = now;
   }

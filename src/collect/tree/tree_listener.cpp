@@ -45,9 +45,10 @@ class TreeListener final : public Listener {
   }
 
   void sample_fast(Row& row) override {
+    perf_.read();
     for (std::size_t i = 0; i < kPerfMetrics.size(); ++i) {
       if (perf_columns_[i] == kNoColumn) continue;
-      const auto value = perf_.read(kPerfMetrics[i].event);
+      const auto value = perf_.value(kPerfMetrics[i].event);
       if (value) row.set(perf_columns_[i], static_cast<double>(*value) * kPerfMetrics[i].scale);
     }
     if (pmu_share_ != kNoColumn) sample_hardware(row);

@@ -269,6 +269,18 @@ TEST_F(DevicePlanTest, OtherProcessesOnAGpuAreTold) {
   EXPECT_TRUE(planned->seats()[1].notes.empty());
 }
 
+// A driver that writes shorter entries than its header says.
+TEST_F(DevicePlanTest, EachOfTheOtherProcessesIsNamed) {
+  state(
+      "gpus 1\ngpu0.process.1 -\ngpu0.process.999999 -\n"
+      "call.nvmlDeviceGetComputeRunningProcesses_v3.entry 16\n");
+  const auto planned = plan({on({"0"})});
+  ASSERT_TRUE(planned);
+  ASSERT_EQ(planned->seats()[0].notes.size(), 1U);
+  EXPECT_NE(planned->seats()[0].notes[0].find("), 999999 "), std::string::npos)
+      << planned->seats()[0].notes[0];
+}
+
 // Reading only: the settings of a real GPU are never changed by a test.
 TEST(RealGpuTest, IsReadAndPlannedForWithoutAnyChange) {
   const auto control = Control::open("");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "collect/nvidia/process_room.h"
 #include "core/text.h"
 #include "sys/file.h"
 
@@ -19,12 +20,15 @@ std::string text_of(const F& function, Device device) {
   return status == Status::kSuccess ? std::string(text) : std::string();
 }
 
-template <class Process, class F>
-bool append_pids(const F& function, Device device, std::vector<unsigned>& pids) {
-  std::vector<Process> list(kMostProcesses);
-  auto count = static_cast<unsigned>(list.size());
-  if (function(device, &count, list.data()) != Status::kSuccess) return false;
-  for (unsigned i = 0; i < std::min(count, kMostProcesses); ++i) pids.push_back(list[i].pid);
+template <class Process>
+bool append_pids(const Function<Device, unsigned*, Process*>& function, Device device,
+                 std::vector<unsigned>& pids) {
+  collect::nvidia::ProcessRoom room(kMostProcesses);
+  const auto call = [&](unsigned* count, void* list) {
+    return function(device, count, static_cast<Process*>(list));
+  };
+  if (room.fill(call) != Status::kSuccess) return false;
+  for (unsigned i = 0; i < room.count(); ++i) pids.push_back(room.at(i).pid);
   return true;
 }
 
@@ -87,9 +91,8 @@ Result<Gpu> gpu_of(const Control& control, std::string_view uuid) {
 std::vector<unsigned> processes_on(const Control& control, Device device) {
   const ControlFunctions& f = control.call();
   std::vector<unsigned> pids;
-  if (!append_pids<ProcessV2>(f.processes, device, pids))
-    append_pids<ProcessV1>(f.processes_v1, device, pids);
-  append_pids<ProcessV2>(f.mps_processes, device, pids);
+  if (!append_pids(f.processes, device, pids)) append_pids(f.processes_v1, device, pids);
+  append_pids(f.mps_processes, device, pids);
   std::ranges::sort(pids);
   pids.erase(std::unique(pids.begin(), pids.end()), pids.end());
   return pids;

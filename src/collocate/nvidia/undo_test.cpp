@@ -153,6 +153,14 @@ TEST_F(UndoTest, WhatNoGroupHoldsIsKeptWhileACommandOfItsOwnerLives) {
             "process " + std::to_string(command) + " of a run still runs");
   EXPECT_EQ(state_now(), changed);
   options.end_runs = true;
+  options.scheduler_of = [](const JournalOwner& owner) {
+    return "process 7 of " + owner.plan.string();
+  };
+  EXPECT_EQ(undo_all(options).lines.at(0).reason,
+            "its plan is being run by process 7 of /state/plan: end that first");
+  EXPECT_TRUE(sys::is_alive(identity)) << "it may be a run that this scheduler has begun";
+  EXPECT_EQ(state_now(), changed);
+  options.scheduler_of = [](const JournalOwner&) { return std::string(); };
   EXPECT_TRUE(undo_all(options).complete());
   EXPECT_EQ(state_now(), "gpus 2\n");
   int status = 0;

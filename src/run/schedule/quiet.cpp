@@ -7,6 +7,7 @@
 #include <array>
 
 #include "collect/nvidia/nvml.h"
+#include "collect/nvidia/process_room.h"
 #include "core/text.h"
 #include "sys/file.h"
 
@@ -53,10 +54,9 @@ struct QuietProbe::Devices {
       unsigned celsius = 0;
       if (nvml->call().temperature(device, nvidia::Sensor{}, &celsius) == nvidia::Status::kSuccess)
         found.celsius = celsius;
-      std::array<nvidia::ProcessV2, kProcesses> processes{};
-      unsigned number = kProcesses;
-      if (nvml->call().processes(device, &number, processes.data()) == nvidia::Status::kSuccess)
-        found.processes = static_cast<int>(number);
+      nvidia::ProcessRoom processes(kProcesses);
+      if (processes.ask(nvml->call().processes, device) == nvidia::Status::kSuccess)
+        found.processes = static_cast<int>(processes.count());
       devices.push_back(std::move(found));
     }
   }

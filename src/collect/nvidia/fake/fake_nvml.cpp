@@ -5,9 +5,10 @@
 // Keys: gpus; driver.version; driver.gone; gpuN.KEY with uuid, name, bus, busy, memory_busy,
 // memory.total|reserved|used, field.ID or field.ID.SCOPE, power, energy, clock.sm|memory, reasons,
 // temperature, state, encoder, decoder, gpm, gpm.ID, mig, lost, process.PID (bytes),
-// process.PID.sm (%), ring.TYPE (ring.h); gpuN.migM.KEY with uuid, gi, memory.*, gpm.ID;
-// call.FUNCTION.latency (s), .status, .version (the version word that it asks for) and .strict (no
-// room is an error).
+// process.PID.sm (%), process.PID.mps (a client of MPS: no samples), ring.TYPE (ring.h);
+// gpuN.migM.KEY with uuid, gi, memory.*, gpm.ID; call.FUNCTION.latency (s), .status, .version (the
+// version word that it asks for), .strict (no room is an error) and .entry (bytes of an entry of
+// its list).
 #include <time.h>
 
 #include <array>
@@ -202,14 +203,15 @@ Status field(Device device, FieldValue& value) {
   return status;
 }
 
-// Calls f(pid, bytes, sm) for each process of the device.
+// Calls f(pid, bytes, sm) for each process of the device that is a client of MPS, or is not.
 template <class F>
-void for_each_process(Device device, F f) {
+void for_each_process(Device device, bool mps, F f) {
   const Key prefix("%sprocess.", device->prefix.c_str());
   const auto& keys = driver().timeline.keys();
   const std::string_view begin = prefix;
   for (auto at = keys.lower_bound(begin); at != keys.end() && at->first.starts_with(begin); ++at) {
-    if (at->first.ends_with(".sm")) continue;
+    if (at->first.ends_with(".sm") || at->first.ends_with(".mps")) continue;
+    if (is_set(Key("%s.mps", at->first.c_str())) != mps) continue;
     const Value* bytes = find(at->first);
     if (bytes == nullptr || bytes->number < 0) continue;
     const Value* sm = find(Key("%s.sm", at->first.c_str()));
@@ -219,15 +221,19 @@ void for_each_process(Device device, F f) {
 }
 
 template <class Process>
-Status processes(const char* function, Device device, unsigned* count, Process* list) {
+Status processes(const char* function, Device device, unsigned* count, Process* list,
+                 bool mps = false) {
   const Status status = enter(function, device);
   if (status != Status::kSuccess) return status;
+  const Value* told = find(Key("call.%s.entry", function));
+  const auto size = told != nullptr ? static_cast<std::size_t>(told->number) : sizeof(Process);
   unsigned found = 0;
-  for_each_process(device, [&](std::uint32_t pid, std::uint64_t bytes, double) {
+  for_each_process(device, mps, [&](std::uint32_t pid, std::uint64_t bytes, double) {
     if (found < *count && list != nullptr) {
-      list[found] = {};
-      list[found].pid = pid;
-      list[found].memory = bytes;
+      auto* entry = reinterpret_cast<char*>(list) + found * size;
+      std::memset(entry, 0, size);
+      std::memcpy(entry, &pid, sizeof pid);
+      std::memcpy(entry + offsetof(Process, memory), &bytes, sizeof bytes);
     }
     ++found;
   });
@@ -470,10 +476,8 @@ Status nvmlDeviceGetComputeRunningProcesses_v2(Device device, unsigned* count, P
 Status nvmlDeviceGetComputeRunningProcesses(Device device, unsigned* count, ProcessV1* list) {
   return processes(__func__, device, count, list);
 }
-Status nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned* count, ProcessV2*) {
-  CORRAL_FAKE_ENTER(device);
-  *count = 0;
-  return Status::kSuccess;
+Status nvmlDeviceGetMPSComputeRunningProcesses_v3(Device device, unsigned* count, ProcessV2* list) {
+  return processes(__func__, device, count, list, true);
 }
 Status nvmlDeviceGetProcessUtilization(Device device, ProcessUtilization* list, unsigned* count,
                                        unsigned long long since_us) {
@@ -481,7 +485,7 @@ Status nvmlDeviceGetProcessUtilization(Device device, ProcessUtilization* list, 
   if (is_set(Key("gpu%u.mig", device->gpu))) return Status::kNotSupported;
   const auto now_us = static_cast<unsigned long long>(driver().now() * 1e6);
   unsigned found = 0;
-  for_each_process(device, [&](std::uint32_t pid, std::uint64_t, double sm) {
+  for_each_process(device, false, [&](std::uint32_t pid, std::uint64_t, double sm) {
     if (now_us <= since_us) return;
     if (found < *count && list != nullptr) {
       list[found] = {.pid = pid,
@@ -495,6 +499,27 @@ Status nvmlDeviceGetProcessUtilization(Device device, ProcessUtilization* list, 
   });
   const bool fits = found <= *count;
   *count = found;
+  if (found == 0) return Status::kNotFound;
+  return fits ? Status::kSuccess : Status::kInsufficientSize;
+}
+Status nvmlDeviceGetProcessesUtilizationInfo(Device device, ProcessShares* out) {
+  CORRAL_FAKE_ENTER(device);
+  if (!version_is(__func__, out->version, kProcessSharesVersion)) return Status::kVersionMismatch;
+  if (is_set(Key("gpu%u.mig", device->gpu))) return Status::kNotSupported;
+  const auto now_us = static_cast<std::uint64_t>(driver().now() * 1e6);
+  unsigned found = 0;
+  for_each_process(device, false, [&](std::uint32_t pid, std::uint64_t, double sm) {
+    if (now_us <= out->since_us) return;
+    if (found < out->count && out->list != nullptr) {
+      out->list[found] = {};
+      out->list[found].timestamp_us = now_us;
+      out->list[found].pid = pid;
+      out->list[found].sm = static_cast<std::uint32_t>(sm);
+    }
+    ++found;
+  });
+  const bool fits = found <= out->count;
+  out->count = found;
   if (found == 0) return Status::kNotFound;
   return fits ? Status::kSuccess : Status::kInsufficientSize;
 }

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 class Fit:
     """What is known of the fit under way in a thread."""
 
-    __slots__ = ("batches", "ended", "executed", "fetches_before", "partial", "size")
+    __slots__ = (
+        *("batches", "begun", "ended", "executed", "explicit", "fetches_before", "next", "outer", "partial", "size"),
+        "telling",
+    )
 
     def __init__(self) -> None:
         self.ended = 0  # of the batch, or of what came before the epoch's first
@@ -30,6 +33,11 @@ class Fit:
         self.batches = 0  # of an epoch; 0: not known
         self.executed = 1  # batches between two calls of the callbacks (steps_per_execution)
         self.fetches_before = False  # the batch is fetched before Keras tells that it begins
+        self.begun = False  # and not ended
+        self.explicit = 0  # loop.explicit before it
+        self.telling = 0  # methods of its callbacks that are under way
+        self.outer: Fit | None = None  # in one of whose callbacks it was begun
+        self.next: Fit | None = None  # of the latest iterator: the next fit's, if one begins
 
 
 def _fit(loop: Loop) -> Fit:
@@ -43,12 +51,25 @@ def _count(value: object) -> int:
 
 
 def _train_begin(loop: Loop, *_: Any) -> None:
-    loop.settle(now())
+    time = now()
+    before = _fit(loop)
+    if before.begun and not before.telling:  # an exception has ended it
+        before.begun = False
+        loop.end_epoch(time)
+        loop.explicit = before.explicit
+    loop.settle(time)
+    fit = loop.fit = before.next or Fit()
+    before.next = None
+    fit.begun, fit.explicit, fit.outer = True, loop.explicit, before if before.begun else None
     loop.explicit += 1
 
 
 def _train_end(loop: Loop, *_: Any) -> None:
     loop.explicit = max(loop.explicit - 1, 0)
+    fit = _fit(loop)
+    fit.begun = False
+    if fit.outer is not None:
+        loop.fit, fit.outer = fit.outer, None
 
 
 def _epoch_begin(loop: Loop, epoch: Any = None, *_: Any) -> None:
@@ -125,7 +146,12 @@ def _wrap_method(
         given = (*args, *kwargs.values())
         if before is not None:
             _tell(before, given)
-        result = original(self, *args, **kwargs)
+        fit = _told()
+        try:
+            result = original(self, *args, **kwargs)
+        finally:
+            if fit is not None:
+                fit.telling -= 1
         if after is not None:
             _tell(after, given)
         return result
@@ -133,17 +159,25 @@ def _wrap_method(
     return method
 
 
+def _told() -> Fit | None:
+    """The fit whose callbacks are told something now; who takes it counts that down again."""
+    loop = _loop.existing()
+    fit: Fit | None = None if loop is None else loop.fit
+    if fit is not None:
+        fit.telling += 1
+    return fit
+
+
 def _learn(loop: Loop, iterator: Any) -> None:
-    """The iterator of a fit that begins; one of a validation in a fit says nothing about its steps."""
-    if loop.explicit:
-        return
-    fit = loop.fit = Fit()
+    """The last iterator before a fit begins is its own; those of validations are made later."""
+    fit = Fit()
     adapter = iterator.data_adapter
     fit.size = _count(adapter.batch_size)
     fit.partial = _count(adapter.partial_batch_size) if adapter.has_partial_batch else 0
     fit.batches = _count(iterator.num_batches)
     fit.executed = _count(iterator.steps_per_execution) or 1
     fit.fetches_before = ".backend.torch." in type(iterator).__module__
+    _fit(loop).next = fit
 
 
 def _wrap_init(original: Callable[..., None]) -> Callable[..., None]:

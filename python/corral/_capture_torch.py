@@ -549,9 +549,16 @@ def checkpoint(loop: Loop, target: object) -> int:
     if loop.is_inside("checkpoint"):
         return 0
     path = getattr(target, "name", None) if hasattr(target, "write") else target
-    known = hasattr(path, "__fspath__") or isinstance(path, str)
-    loop.push("checkpoint", IO, max(time, loop.late), attributes_json({"path": str(path)[:1000]}) if known else "")
+    loop.push("checkpoint", IO, max(time, loop.late), _path_attribute(path))
     return len(loop.open)
+
+
+def _path_attribute(path: object) -> str:
+    """Bytes of a name that are no UTF-8 become "?"."""
+    if not hasattr(path, "__fspath__") and not isinstance(path, str):
+        return ""
+    text = str(path)[:1000].encode("utf-8", "replace").decode()
+    return attributes_json({"path": text})
 
 
 def wrap(name: str, module: Any) -> None:

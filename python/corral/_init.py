@@ -31,14 +31,16 @@ def start(options: Mapping[str, str | None], params: Mapping[str, str], tags: Ma
     import shutil
     import tempfile
 
-    folder = tempfile.mkdtemp(prefix="corral-")
+    folder = ""
     try:
+        folder = tempfile.mkdtemp(prefix="corral-")
         answer = _supervised(folder, _command(folder, options, params, tags))
     except OSError as error:
         answer = None
         _warn(f"{error.strerror or error}: {error.filename or 'corral'}")
     if answer is None:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
         return False
     for line in answer.splitlines():
         name, _, value = line.partition("=")

@@ -71,7 +71,7 @@ def epochs(n: int, start: int = 0) -> Iterator[int]:
         try:
             yield index
         finally:
-            if len(loop.open) > depth:
+            if len(loop.open) > depth and _loop.existing() is loop:  # not in a forked child
                 loop.unwind(depth, _loop.now())
 
 
@@ -82,18 +82,23 @@ def steps(loader: Iterable[Batch], samples: int | Callable[[Batch], int] | None 
     dimension.
     """
     if not _impl.enabled():
-        for batch in loader:
-            if _is_enough_steps():
-                return
-            _Done.steps += 1
-            yield batch
-        return
-    yield from _recorded(loader, samples)
+        yield from _counted(iter(loader))
+    else:
+        yield from _recorded(loader, samples)
 
 
 def _is_enough_steps() -> bool:
     limit = _limit("CORRAL_MAX_STEPS")
     return limit is not None and _Done.steps >= limit and _reached("--max-steps", limit)
+
+
+def _counted(iterator: Iterator[Batch]) -> Iterator[Batch]:
+    while not _is_enough_steps():
+        batch: Any = next(iterator, _END)
+        if batch is _END:
+            return
+        _Done.steps += 1
+        yield batch
 
 
 def _recorded(loader: Iterable[Batch], samples: int | Callable[[Batch], int] | None) -> Iterator[Batch]:
@@ -121,15 +126,19 @@ def _recorded(loader: Iterable[Batch], samples: int | Callable[[Batch], int] | N
             loop.samples = samples_of(batch, known) if samples is None else _given(samples, batch)
             _Done.steps += 1
             yield batch
+            if _loop.existing() is not loop:  # a forked child: it has no part in its parent's phases
+                yield from _counted(iterator)
+                return
             loop.updates.append(0)
             if loop.in_step >= 0:
                 loop.end_step(_loop.now())
     finally:
-        loop.explicit -= 1
-        if loop.in_step >= depth:  # left by a break
-            loop.end_step(_loop.now())
-        if len(loop.open) > depth:
-            loop.unwind(depth, _loop.now())
+        if _loop.existing() is loop:
+            loop.explicit -= 1
+            if loop.in_step >= depth:  # left by a break
+                loop.end_step(_loop.now())
+            if len(loop.open) > depth:
+                loop.unwind(depth, _loop.now())
 
 
 def _next(loop: Loop, iterator: Iterator[Batch]) -> Any:

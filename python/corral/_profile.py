@@ -204,7 +204,11 @@ class Job:
         self.close()
         if reason:
             self._say("failed", reason=reason)
-            sys.stderr.write(f"corral: no profile of steps {self.window.first} to {self.window.last}: {reason}\n")
+            text = f"corral: no profile of steps {self.window.first} to {self.window.last}: {reason}\n"
+            try:
+                sys.stderr.write(text)
+            except Exception:  # the script has closed it, or there is none
+                pass
 
     def _say(self, state: str, **more: object) -> None:
         """To `corral profile`, which reads whole lines."""

@@ -1,7 +1,8 @@
 """The native module's twin in plain Python, for interpreters that cannot load it: same functions, same segments.
 
 The format is docs/format-segment.md; the state is a _Session of this process, made at its first call and again in every
-forked child. All writing is under the session's lock.
+forked child. All writing is under the session's lock. A call that a signal handler or a finalizer makes in the middle
+of another one of its thread is written right after that one.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import os
 import resource
 import struct
 import time as _time
-from _thread import allocate_lock as Lock
+from _thread import RLock
+from itertools import count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import SupportsFloat, SupportsIndex
 
 _HEADER = 4096
@@ -165,7 +167,8 @@ class _Session:
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.lock = Lock()
+        self.lock = RLock()
+        self.later: list[Callable[[], object]] = []  # calls that came in the middle of another
         self.id = os.urandom(16)
         self.key = int.from_bytes(self.id[:8], "little") or 1
         self.began = _now()
@@ -176,10 +179,25 @@ class _Session:
         self.segment: _Segment | None = None
         self.index = 0
         self.base = 1
-        self.phases = 0
+        self.phases = count(1)
         self.dropped = 0
         self.refuse_until = 0
         self.drops_fd = -1
+
+    def locked(self, call: Callable[[], object]) -> None:
+        """Calls it under the lock, or later where this thread has the lock already."""
+        if self.lock._is_owned():  # type: ignore[attr-defined]
+            self.later.append(call)
+            return
+        try:
+            with self.lock:
+                call()
+        finally:
+            # Looked at without the lock, too: one may have come since the last was taken.
+            while self.later:
+                with self.lock:
+                    if self.later:
+                        self.later.pop(0)()
 
     def header(self, slots: int) -> bytes:
         run = _hex_id(os.environ.get("CORRAL_RUN_ID", ""))
@@ -309,9 +327,14 @@ class _Session:
             raise
         return True
 
+    def record(self, kind: int, payload: bytes) -> None:
+        """What is refused is counted."""
+        if not self.text(kind, payload):
+            self.drop()
+
 
 _session: _Session | None = None
-_making = Lock()
+_making = RLock()
 
 
 def _forget() -> None:
@@ -319,7 +342,7 @@ def _forget() -> None:
     global _session, _making, _parents
     _parents.append(_session)  # kept, so that nothing of it is closed or released
     _session = None
-    _making = Lock()
+    _making = RLock()
 
 
 _parents: list[_Session | None] = []
@@ -331,18 +354,20 @@ def _start() -> _Session:
     session = _session
     if session is None or session.pid != os.getpid():  # a fork that did not go through os.fork
         with _making:
+            before = _session
+            if before is None or before.pid != os.getpid():
+                fresh = _Session()
+                if _session is before:  # no call came in the middle
+                    _parents.append(before)
+                    _session = fresh
             session = _session
-            if session is None or session.pid != os.getpid():
-                _parents.append(session)
-                session = _session = _Session()
+            assert session is not None
     return session
 
 
 def _write(kind: int, payload: bytes) -> None:
     session = _start()
-    with session.lock:
-        if not session.text(kind, payload):
-            session.drop()
+    session.locked(lambda: session.record(kind, payload))
 
 
 def _text(value: object, what: str, limit: int) -> bytes:
@@ -410,15 +435,21 @@ def log(
         raise TypeError("corral.log: a mapping takes no value, and its step by keyword")
     else:
         pairs = list(name.items())
-    points = []
-    for metric, given in pairs:
-        points.append((_double(metric, given), _name(metric, "metric name")))
+    points: list[tuple[float, str]] = []
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError("corral.log: the items of a mapping must be pairs")
+        real = _double(*pair)
+        points.append((real, _name(pair[0], "metric name").decode()))
     number = _step(name, step)
     session = _start()
     now = _now()
-    with session.lock:
-        for real, raw in points:
-            session.point(raw.decode(), now, real, number)
+
+    def write() -> None:
+        for value, metric in points:
+            session.point(metric, now, value, number)
+
+    session.locked(write)
 
 
 def _keyed(kind: int, what: str, name: str, text: str) -> None:
@@ -449,15 +480,19 @@ def phase_begin(name: str, kind: int, parent: int, type: str, lane: str, attribu
     texts = (raw, _text(type, "phase type", _PATH_BYTES), _text(lane, "phase lane", _PATH_BYTES))
     rest = _text(attributes, "phase's attributes", _ATTRIBUTES_BYTES)
     session = _start()
-    with session.lock:
-        session.phases += 1
-        number = session.phases
-        payload = struct.pack("<QQqB", number, parent, time or _now(), kind)
-        payload += b"".join(struct.pack("<H", len(text)) + text for text in texts)
-        if session.text(_BEGIN, payload + struct.pack("<H", 0) + rest):
-            return number
-        session.drop()
-        return 0
+    with session.lock:  # where threads run at the same time
+        number = next(session.phases)
+    payload = struct.pack("<QQqB", number, parent, time or _now(), kind)
+    payload += b"".join(struct.pack("<H", len(text)) + text for text in texts)
+
+    def write() -> None:
+        nonlocal number
+        if not session.text(_BEGIN, payload + struct.pack("<H", 0) + rest):
+            session.drop()
+            number = 0
+
+    session.locked(write)
+    return number
 
 
 def phase_end(id: int, time: int = 0, /) -> None:

@@ -9,6 +9,13 @@ if TYPE_CHECKING:
 
 def samples_of(batch: object, size: int) -> int:
     """The first dimension of the batch's first array; `size` (0: unknown), the loader's, where none is seen."""
+    try:
+        return _first_dimension(batch, size)
+    except Exception:  # an object of the script's that answers in its own way
+        return size
+
+
+def _first_dimension(batch: object, size: int) -> int:
     first: Any = batch
     if isinstance(batch, (list, tuple)):
         if not batch or len(batch) == size:

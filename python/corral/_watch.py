@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,21 +32,29 @@ _WATCHED = {
 class Watcher:
     """First on sys.meta_path: lets the others find, and looks at a watched module once it has run."""
 
+    def __init__(self) -> None:
+        self._asking: set[tuple[int, str]] = set()  # threads, and what they look for
+
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in _WATCHED:
+        asking = (get_ident(), name)
+        if name not in _WATCHED or asking in self._asking:  # one of the others asks all of us in its turn
             return None
-        for finder in sys.meta_path:
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec: ModuleSpec | None = None if find is None else find(name, path, target)
-            if spec is not None:
-                try:
-                    _follow(name, spec.loader)
-                except Exception:  # a loader of another kind: not captured
-                    pass
-                return spec
-        return None
+        self._asking.add(asking)
+        try:
+            for finder in sys.meta_path:
+                find = None if finder is self else getattr(finder, "find_spec", None)
+                spec: ModuleSpec | None = None if find is None else find(name, path, target)
+                if spec is not None:
+                    try:
+                        _follow(name, spec.loader)
+                    except Exception:  # a loader of another kind: not captured
+                        pass
+                    return spec
+            return None
+        finally:
+            self._asking.discard(asking)
 
 
 def begin() -> None:
@@ -65,7 +74,10 @@ def _follow(name: str, loader: object) -> None:
     execute = loader.exec_module  # type: ignore[attr-defined]
 
     def exec_module(module: ModuleType) -> None:
-        del loader.exec_module  # type: ignore[attr-defined]
+        try:
+            del loader.exec_module  # type: ignore[attr-defined]
+        except AttributeError:  # somebody else's has taken ours away before it called it
+            pass
         execute(module)
         try:
             _wrap(_WATCHED[name], name, module)

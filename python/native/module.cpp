@@ -68,6 +68,13 @@ bool parse_log(PyObject* const* arguments, Py_ssize_t count, PyObject* keywords,
   return out.name != nullptr;
 }
 
+// Of an object with items() these may be anything.
+bool is_pair(PyObject* item) {
+  const bool pair = PyTuple_Check(item) && PyTuple_Size(item) == 2;
+  if (!pair) PyErr_SetString(PyExc_TypeError, "corral.log: the items of a mapping must be pairs");
+  return pair;
+}
+
 // All values are looked at before the first is written: a wrong one leaves nothing behind. They
 // share one time.
 PyObject* log_mapping(const LogArguments& arguments) {
@@ -88,7 +95,7 @@ PyObject* log_mapping(const LogArguments& arguments) {
   for (Py_ssize_t i = 0; good && i < count; ++i) {
     PyObject* item = PyList_GetItem(items.get(), i);
     spool::TextView name;
-    good = to_name(PyTuple_GetItem(item, 0), "metric name", name) &&
+    good = is_pair(item) && to_name(PyTuple_GetItem(item, 0), "metric name", name) &&
            to_double(PyTuple_GetItem(item, 0), PyTuple_GetItem(item, 1), values[i]);
   }
   good = good && to_step(arguments.name, arguments.step, step, has_step);
@@ -109,7 +116,8 @@ PyObject* log(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject*
   if (!s.writer.enabled()) return none();
   LogArguments parsed;
   if (!parse_log(arguments, count, keywords, parsed)) return nullptr;
-  if (!PyUnicode_Check(parsed.name) && PyMapping_Check(parsed.name)) return log_mapping(parsed);
+  if (!PyUnicode_Check(parsed.name) && PyObject_HasAttrString(parsed.name, "items") != 0)
+    return log_mapping(parsed);
   if (parsed.value == nullptr) {
     PyErr_Format(PyExc_TypeError, "corral.log: metric %R: the value is missing", parsed.name);
     return nullptr;

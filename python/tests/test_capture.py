@@ -322,6 +322,20 @@ def test_exceptions_of_the_script_pass_unchanged(training: Training) -> None:
 
 
 @needs_torch
+def test_a_checkpoint_whose_name_is_no_utf8_is_one(training: Training) -> None:
+    training.torch(r"""
+        import os
+        for batch in loader: train(batch)
+        with open(os.fsdecode(os.fsencode(sys.argv[0]) + b"\xff.pt"), "wb") as file: torch.save(1, file)
+        for batch in loader: train(batch)
+    """)
+    session = training.one()
+    assert types(session) == loop(2, 14) + Counter({"checkpoint": 1})
+    (path,) = (phase.attributes["path"] for phase in session.phases.values() if phase.name == "checkpoint")
+    assert path.endswith("train.py?.pt")
+
+
+@needs_torch
 def test_an_error_of_ours_turns_the_capture_off(training: Training) -> None:
     out = training.torch("""
         from corral import _loop
@@ -409,6 +423,54 @@ def test_the_helpers_write_the_phases_of_the_capture(training: Training) -> None
         assert rate * (step.end - step.begin) / 1e9 == pytest.approx(samples)
 
 
+def test_batches_that_answer_strangely_are_no_error(training: Training) -> None:
+    out = training("""
+        import corral
+        class Mock:
+            def __getattr__(self, name): return Mock()
+        class Angry:
+            @property
+            def shape(self): raise RuntimeError("mine")
+        print(len([None for batch in corral.steps([Mock(), Angry(), {"x": Mock()}, [3, 4]])]))
+    """)
+    assert out == "4\n"
+    session = training.one()
+    assert types(session)["epoch/step"] == 4
+    assert len(session.values("data_wait_share")) == 4
+
+
+@pytest.mark.parametrize("after", ["sys.exit(0)", "continue"])
+def test_a_child_forked_within_the_helpers_has_no_part_in_them(training: Training, after: str) -> None:
+    out = training(f"""
+        import corral, os, sys
+        pid, seen = -1, []
+        for epoch in corral.epochs(1):
+            for batch in corral.steps(range(4), samples=1):
+                seen.append(batch)
+                if batch == 1:
+                    pid = os.fork()
+                    if pid == 0:
+                        corral.log("child", 1)
+                        {after}
+                    assert os.waitpid(pid, 0)[1] == 0
+        print(seen, flush=True)
+    """)
+    assert out == "[0, 1, 2, 3]\n" * (2 if after == "continue" else 1)
+    parent, child = sorted(training.sessions(), key=lambda session: len(session.points), reverse=True)
+    assert types(parent) == {"epoch": 1, "epoch/step": 4, "epoch/step/data wait": 4}
+    assert child.values("child") == [1]
+    assert not child.phases
+
+
+@pytest.mark.parametrize("inside", ["1", ""])
+def test_no_batch_is_taken_beyond_the_limit(training: Training, inside: str) -> None:
+    more = {} if inside else {"CORRAL_SEGMENT_DIR": ""}
+    out = training(
+        "import corral\nrest = iter('abcd')\nprint([*corral.steps(rest)], next(rest))", CORRAL_MAX_STEPS="2", **more
+    )
+    assert out == "['a', 'b'] c\n"
+
+
 @pytest.mark.parametrize("inside", [True, False])
 @pytest.mark.parametrize(
     ("limits", "expected", "said"),
@@ -478,12 +540,15 @@ STAND_IN = {
 }
 
 
-def test_hooks_of_newer_versions_are_used_and_left_out_of_what_is_compiled(training: Training) -> None:
-    folder = training.folder / "theirs"
-    for name, code in STAND_IN.items():
-        path = folder / "torch" / f"{name}.py"
+def stand_in(training: Training, package: str, modules: dict[str, str]) -> None:
+    for name, code in modules.items():
+        path = training.folder / "theirs" / package / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(code))
+
+
+def test_hooks_of_newer_versions_are_used_and_left_out_of_what_is_compiled(training: Training) -> None:
+    stand_in(training, "torch", STAND_IN)
     training(
         """
         import torch
@@ -494,8 +559,73 @@ def test_hooks_of_newer_versions_are_used_and_left_out_of_what_is_compiled(train
                 torch.autograd.backward(batch)
                 optimizer.step()
         """,
-        path=str(folder),
+        path=str(training.folder / "theirs"),
         PYTHONSAFEPATH="1",
     )
     counts = types(training.one())
     assert counts == loop(1, 3) + Counter({"epoch": 1, "epoch/step": 1, "epoch/step/data wait": 3})
+
+
+# A stand-in with what is used of Keras 3.
+KERAS = {
+    "__init__": """
+        from keras.src.callbacks.callback_list import CallbackList
+        from keras.src.trainers.epoch_iterator import EpochIterator
+    """,
+    "src/__init__": "",
+    "src/callbacks/__init__": "",
+    "src/callbacks/callback_list": """
+        class CallbackList:
+            def __init__(self, callback): self.callback = callback
+            def tell(self, *_): pass
+            on_train_begin = on_train_end = on_epoch_end = on_train_batch_begin = on_train_batch_end = tell
+            on_test_begin = on_test_end = tell
+            def on_epoch_begin(self, epoch): self.callback()
+    """,
+    "src/trainers/__init__": "",
+    "src/trainers/epoch_iterator": """
+        class EpochIterator:
+            has_partial_batch, partial_batch_size, steps_per_execution = False, None, 1
+            data_adapter = property(lambda self: self)
+            def __init__(self, size, batches): self.batch_size, self.num_batches = size, batches
+    """,
+}
+
+
+def test_a_fit_that_an_exception_ends_says_nothing_about_the_next(training: Training) -> None:
+    stand_in(training, "keras", KERAS)
+    training(
+        """
+        import keras
+        def fit(size, batches, failing=-1, callback=lambda: None):
+            keras.EpochIterator(size, batches)
+            told = keras.CallbackList(callback)
+            told.on_train_begin()
+            told.on_epoch_begin(0)
+            for n in range(batches):
+                told.on_train_batch_begin(n)
+                if n == failing: raise MemoryError
+                told.on_train_batch_end(n)
+            keras.EpochIterator(1000, 1)  # the validation's
+            told.on_test_begin()
+            told.on_test_end()
+            told.on_epoch_end(0)
+            told.on_train_end()
+        try:
+            fit(64, 3, 1)
+        except MemoryError:
+            fit(16, 2)
+        fit(32, 2, callback=lambda: fit(8, 1))
+        """,
+        path=str(training.folder / "theirs"),
+        PYTHONSAFEPATH="1",
+    )
+    session = training.one()
+    steps = [phase for phase in session.phases.values() if phase.name == "step"]
+    assert types(session)["epoch/evaluation"] >= 2
+    del steps[1]  # it failed, and has no rate
+    sizes = []
+    for step, rate in zip(steps, session.values("samples_per_second"), strict=True):
+        assert step.end is not None
+        sizes.append(round(rate * (step.end - step.begin) / 1e9))
+    assert sizes == [64, 16, 16, 8, 32, 32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import textwrap
 
 import pytest
 from package import PACKAGE
@@ -74,3 +75,29 @@ def test_a_framework_that_is_absent_is_absent(training: Training, name: str) -> 
             print(error, error.name)
     """)
     assert out == f"No module named '{name}' {name}\n"
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("asks", ["importlib.util.find_spec(name)", "ask_each(self, name, path, target)"])
+def test_finders_of_the_user_may_ask_all_finders(training: Training, asks: str, place: int) -> None:
+    theirs = training.folder / "theirs"
+    (theirs / "torch").mkdir(parents=True)
+    (theirs / "torch" / "__init__.py").write_text("import torch.autograd\n")
+    (theirs / "torch" / "autograd.py").write_text("def backward(loss): pass\n")
+    code = f"""
+        import importlib.util, sys
+        def ask_each(finder, name, path, target):
+            specs = (other.find_spec(name, path, target) for other in sys.meta_path if other is not finder)
+            return next((spec for spec in specs if spec is not None), None)
+        class Theirs:
+            asking = ()
+            def find_spec(self, name, path=None, target=None):
+                if name in self.asking or name.split(".")[0] != "torch": return None
+                if "util" in {asks!r}: self.asking += (name,)
+                return {asks}
+        sys.meta_path.insert({place}, Theirs())
+    """
+    (theirs / "sitecustomize.py").write_text(textwrap.dedent(code))
+    code = "import torch; print(hasattr(torch.autograd.backward, '__wrapped__'))"
+    done = training.process("-c", code, path=str(theirs))
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -127,6 +127,23 @@ def test_a_mapping_shares_one_time_and_is_written_whole_or_not_at_all(run: Runne
     assert points[0][3] == points[1][3] < points[2][3]
 
 
+def test_what_is_no_mapping_of_values_is_a_type_error(run: Runner) -> None:
+    out = run("""
+        class Odd:
+            def __init__(self, items): self._items = items
+            def __getitem__(self, name): raise KeyError(name)
+            def items(self): return self._items
+        for wrong in (["x"], ("x",), b"x", Odd(["ab"]), Odd([("a", 1, 2)]), Odd([["a", 1]]), Odd([()]), Odd(5)):
+            try:
+                corral.log(wrong)
+            except TypeError:
+                print(True)
+        corral.log(Odd([("fine", 1)]))
+    """)
+    assert out.split() == ["True"] * 8
+    assert [point[:2] for point in run.one().points] == [("fine", 1)]
+
+
 def test_names_are_bounded_and_utf8(run: Runner) -> None:
     out = run("""
         corral.log("gr\\u00f6\\u00dfe/\\U0001f40e", 1)

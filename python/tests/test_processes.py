@@ -135,7 +135,7 @@ def test_kill_9_loses_no_call_that_returned(run: Runner) -> None:
         """)
         assert counter.buf is not None
         returned = counter.buf.cast("Q")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while returned[0] < 20_000 and time.monotonic() < deadline:
             time.sleep(0.001)
         os.kill(process.pid, signal.SIGKILL)
@@ -159,8 +159,8 @@ def test_a_signal_in_the_middle_leaves_a_readable_segment(run: Runner) -> None:
         signal.signal(signal.SIGALRM, stop)
         stopped = 0
         for i in range(60):
-            signal.setitimer(signal.ITIMER_REAL, 0.0002)
             try:
+                signal.setitimer(signal.ITIMER_REAL, 0.0002)
                 while True:
                     corral.tag("long", "v" * 3000)
                     corral.log("x", i)
@@ -170,3 +170,49 @@ def test_a_signal_in_the_middle_leaves_a_readable_segment(run: Runner) -> None:
         assert stopped == 60
     """)
     assert run.one().values("marker") == [0, 20, 40]
+
+
+def test_a_handler_that_logs_in_the_middle_of_a_call_is_written_after_it(run: Runner) -> None:
+    run("""
+        import signal
+        impl = corral._impl
+        def heard(*_):
+            with corral.phase("handled"):
+                corral.log("heard", 7, step=1)
+            corral.event("asked to stop")
+            raise SystemExit
+        signal.signal(signal.SIGUSR1, heard)
+        def between(name):
+            '''The next call of a function of the twin is interrupted: a native call never is.'''
+            function = getattr(impl, name, None)
+            if function is None: return signal.raise_signal(signal.SIGUSR1)
+            def interrupted(*arguments):
+                setattr(impl, name, function)
+                heard()
+            setattr(impl, name, interrupted)
+        for name in ("_anchor", "_crc32c"):  # of a session, of a record
+            try:
+                between(name)
+                corral.log("interrupted", 1)
+            except SystemExit: pass
+        corral.log("loss", 0.5)
+    """)
+    sessions = run.sessions()
+    events = [event for session in sessions for event in session.events]
+    phases = [phase for session in sessions for phase in session.phases.values()]
+    points = [point for session in sessions for point in session.points]
+    assert [event[1] for event in events] == ["asked to stop"] * 2
+    assert [(phase.name, phase.end is not None) for phase in phases] == [("handled", True)] * 2
+    assert [point[1] for point in points if point[0] == "heard"] == [7, 7]
+    assert [point[1] for point in points if point[0] == "loss"] == [0.5]
+
+
+def test_a_run_that_has_no_place_to_begin_is_a_warning(run: Runner) -> None:
+    code = """
+        import tempfile, warnings
+        tempfile.tempdir = "/no/such/place"
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            print(corral.init(), [warning.category.__name__ for warning in said])
+    """
+    assert run(code, CORRAL_SEGMENT_DIR="") == "None ['RuntimeWarning']\n"

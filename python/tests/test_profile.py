@@ -144,6 +144,23 @@ def test_what_cannot_be_profiled_is_said_once_and_disturbs_nothing(training: Tra
         assert phase.end is not None
 
 
+def test_a_script_without_standard_error_profiles_itself(training: Training) -> None:
+    code = """
+        sys.stderr = None
+        from torch.profiler import profile
+        for n in range(3):
+            for k, batch in enumerate(loader):
+                train(batch)
+                if (n, k) == (1, 3):
+                    p = profile()
+                    p.start()
+        p.stop()
+        print(len(p.key_averages()) > 5)
+    """
+    assert training.torch(code, CORRAL_PROFILE_STEPS="torch:9-15") == "True\n"
+    assert not artifacts(training)
+
+
 def test_an_exception_within_the_window_passes_and_the_profile_is_kept(training: Training) -> None:
     code = "for n, batch in enumerate(loader):\n    train(batch)\n    if n == 5: raise KeyError('mine')"
     done = process(training, code, CORRAL_PROFILE_STEPS="torch:3-30")

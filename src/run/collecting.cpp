@@ -20,6 +20,7 @@ constexpr Nanos kCostSaidFrom{std::chrono::seconds(5)};
 namespace foreign = collect::foreign;
 
 foreign::Stream stream_of(codec::LogStream stream) {
+  if (stream == codec::LogStream::kTty) return foreign::Stream::kBoth;
   return stream == codec::LogStream::kStderr ? foreign::Stream::kErr : foreign::Stream::kOut;
 }
 

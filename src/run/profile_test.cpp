@@ -143,6 +143,8 @@ TEST(ProfileOnDemand, OneRequestWaitsAtATime) {
   const fs::path request = run.path() / "profile/request";
   EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");
   EXPECT_EQ(sys::list_directory(run.path() / "profile").size(), 1U);
+  EXPECT_FALSE(other.take_back()) << "it is another's";
+  EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");
   EXPECT_TRUE(one.take_back());
   EXPECT_FALSE(one.take_back()) << "somebody has taken it";
   EXPECT_EQ(one.next().value(), std::nullopt);

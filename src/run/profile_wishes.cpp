@@ -2,8 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "core/text.h"
 #include "sys/clock.h"
+#include "sys/file.h"
 #include "upload/segment_source.h"
 
 namespace corral::run {
@@ -18,6 +21,7 @@ constexpr Nanos kAnswerTime{std::chrono::seconds(2)};
 // Of a process that took a request: by then it has ended.
 constexpr Nanos kSilence{std::chrono::hours(1)};
 constexpr std::size_t kMostReason = 1000;  // bytes, as the server takes them
+constexpr std::size_t kMostRequest = 1u << 16;
 
 std::string shortened(const std::string& reason) {
   if (reason.size() <= kMostReason) return reason;
@@ -34,12 +38,23 @@ std::string ProfileWishes::path() const {
 
 void ProfileWishes::step(const upload::StepReport& round, sys::HttpClient* server, bool ended) {
   if (server == nullptr) return;
+  if (!std::exchange(took_up_, true) && directory_.manifest().adoptions > 0) take_up(ended);
   for (const upload::ProfileWish& wish : round.wishes) hear(wish, ended);
   if (round.frames_sent > 0 || current_) next_ask_ = sys::boot_now() + kAskPause;
   if (!ended && sys::boot_now() >= next_ask_) ask(*server, ended);
   if (!current_) return;
   if (!current_->over) look(ended);
   if (sys::boot_now() >= current_->next_tell) tell(*server);
+}
+
+// A request that nobody looks after would be in the way of every other one.
+void ProfileWishes::take_up(bool ended) {
+  const auto text = sys::read_file(directory_.path() / "profile" / "request", kMostRequest);
+  auto request = text ? Json::parse(*text) : tl::unexpected(text.error());
+  if (!request || request->as_object() == nullptr) return;
+  request->set("run", directory_.manifest().run.hex());
+  const auto wish = upload::parse_profile_wish(*request);
+  if (wish && spool::ProfileRequest(directory_.path(), wish->id).take_back()) hear(*wish, ended);
 }
 
 // Why it cannot be, as far as that shows at once.

@@ -3,7 +3,8 @@
 //
 // The upload thread's, once a round; the server's answers to frames bring the wishes. Only where
 // the run has nothing to send the server is asked, every two seconds. Nothing here makes a round
-// fail: what could not be told is told in a later one.
+// fail: what could not be told is told in a later one. What a supervisor that was killed has asked
+// for goes on with the one that adopts the run, unless a process has taken it.
 #pragma once
 
 #include <optional>
@@ -43,6 +44,7 @@ class ProfileWishes {
     BootTime give_up;    // when no process takes it, or who did says nothing any more
     BootTime next_tell;  // at once when something is new
   };
+  void take_up(bool ended);
   void hear(const upload::ProfileWish& wish, bool ended);
   [[nodiscard]] std::optional<std::string> obstacle(const upload::ProfileWish& wish,
                                                     bool ended) const;
@@ -57,6 +59,7 @@ class ProfileWishes {
   std::optional<Current> current_;
   std::string heard_;  // id of the latest wish: the server says it until it is told
   BootTime next_ask_;  // of a run that sends nothing
+  bool took_up_ = false;
 };
 
 }  // namespace corral::run

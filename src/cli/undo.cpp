@@ -109,15 +109,15 @@ int undo_command(std::span<char* const> args) {
                            .mps_control = of_test("CORRAL_MPS_CONTROL"),
                            .dry_run = flags.dry_run,
                            .end_runs = flags.end_runs,
-                           .commands_of = run::schedule::commands_of});
+                           .commands_of = run::schedule::commands_of,
+                           .scheduler_of = run::schedule::scheduler_of});
   print(report, flags);
   for (const std::string& note : report.notes) fmt::print(stderr, "{}\n", printable(note));
   if (report.permissions > 0)
     fmt::print(stderr, "corral undo: {}\n", collocate::permission_advice(state));
   if (waits(report)) {
-    fmt::print(stderr,
-               "corral undo: when those runs have ended it puts the rest back; --end-runs ends "
-               "them\n");
+    fmt::print(stderr, "corral undo: when those runs have ended it puts the rest back{}\n",
+               flags.end_runs ? "" : "; --end-runs ends them");
   }
   return report.complete() ? kDone : kFailed;
 }

@@ -1,20 +1,29 @@
 #include "collocate/account.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include "collocate/group_files.h"
 #include "collocate/run_group.h"
 #include "sys/clock.h"
+#include "sys/pidfd.h"
 #include "sys/process.h"
 
 namespace corral::collocate {
 namespace {
 
-constexpr Nanos kLook = std::chrono::milliseconds(1);  // between two looks at a membership
-constexpr int kReleases = 4;                           // rounds, for what forks meanwhile
+constexpr Nanos kLook = std::chrono::milliseconds(1);      // between two looks at a membership
+constexpr int kReleases = 4;                               // rounds, for what forks meanwhile
+constexpr Nanos kLeaving = std::chrono::milliseconds(20);  // of a program that was killed
 
 // One unit of the user's own systemd that holds the process; it goes when its last process ends.
 // Asked over the bus, because systemd-run would start the command itself.
@@ -27,6 +36,57 @@ std::vector<std::string> scope_call(const std::string& busctl, const std::string
       "b", "1", "CollectMode", "s", "inactive-or-failed", "OOMPolicy", "s", "continue",
       // No units beside it.
       "0"};
+}
+
+// A program of its own priority, whatever else the machine does: a run waits for it.
+Result<pid_t> start_quietly(const std::vector<std::string>& argv) {
+  std::vector<char*> words;
+  words.reserve(argv.size() + 1);
+  for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  sigset_t none;
+  sigset_t all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawnattr_init(&attributes);
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    ::posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t pid = 0;
+  const int error = ::posix_spawn(&pid, words[0], &files, &attributes, words.data(), environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (error != 0) return fail_errno(argv[0], error);
+  return pid;
+}
+
+bool ends_by(const sys::Fd& process, BootTime deadline) {
+  for (;;) {
+    pollfd ended{.fd = process.get(), .events = POLLIN, .revents = 0};
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - sys::boot_now()).count();
+    const int ready = ::poll(&ended, 1, static_cast<int>(std::max<std::int64_t>(left, 0)));
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
+}
+
+// Its exit status. One that is late is killed, and not waited for beyond that: what does not even
+// leave then is reaped with this process.
+Result<int> ask(const std::vector<std::string>& argv, BootTime deadline) {
+  const pid_t pid = TRY(start_quietly(argv));
+  const sys::Fd process = sys::open_process(pid).value_or(sys::Fd());
+  const bool late = !process || !ends_by(process, deadline);
+  if (late) ::kill(pid, SIGKILL);
+  if (late && process) ends_by(process, sys::boot_now() + kLeaving);
+  int status = 0;
+  const bool reaped = ::waitpid(pid, &status, WNOHANG) == pid;
+  if (late || !reaped) return fail(Code::kUnavailable, argv[0] + " did not answer in time");
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 // systemd answers before it has moved the process.
@@ -65,12 +125,10 @@ void AccountGroup::await_grace() const {
 Result<> AccountGroup::enter(pid_t pid) {
   if (scope_.empty()) return enter_group(target_, pid);
   const BootTime deadline = sys::boot_now() + patience_;
-  int status = 0;
-  const auto said = sys::capture_output(
-      {.argv = scope_call(busctl_, scope_, pid), .directory = {}, .limit = patience_}, &status);
-  if (!said) return tl::unexpected(said.error().with_context("systemd scope"));
-  if (status != 0)
-    return fail(Code::kUnavailable, fmt::format("systemd refuses a scope (busctl: {})", status));
+  const auto status = ask(scope_call(busctl_, scope_, pid), deadline);
+  if (!status) return tl::unexpected(status.error().with_context("systemd scope"));
+  if (*status != 0)
+    return fail(Code::kUnavailable, fmt::format("systemd refuses a scope (busctl: {})", *status));
   await_membership(root_ / "proc" / std::to_string(pid) / "cgroup", scope_, deadline);
   return {};
 }

@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <linux/magic.h>
+#include <poll.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <iterator>
 
 #include "core/text.h"
 #include "sys/clock.h"
@@ -92,6 +94,37 @@ void signal_frozen(std::span<const fs::path> directories, int signal) {
   freeze(directories, false);
 }
 
+// A process, held so that its number cannot become another's unseen.
+struct Held {
+  pid_t pid = 0;
+  sys::Fd process;
+};
+
+bool lives(const Held& held) {
+  pollfd ended{.fd = held.process.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&ended, 1, 0) == 0;
+}
+
+// What a process has started, to any depth; nothing once it has ended.
+std::vector<Held> started_by(const Held& parent) {
+  std::vector<Held> found;
+  for (const pid_t pid : sys::descendants_of(parent.pid)) {
+    if (auto process = sys::open_process(pid)) found.push_back({pid, std::move(*process)});
+  }
+  // Asked when the descriptors are there: what has left meanwhile may be another's number by now.
+  const std::vector<pid_t> still = sys::descendants_of(parent.pid);
+  if (!lives(parent)) return {};
+  std::erase_if(found, [&](const Held& held) { return std::ranges::count(still, held.pid) == 0; });
+  return found;
+}
+
+// With all that they have started.
+void hold_trees(std::vector<Held>& held) {
+  std::vector<Held> more;
+  for (const Held& parent : held) std::ranges::move(started_by(parent), std::back_inserter(more));
+  std::ranges::move(more, std::back_inserter(held));
+}
+
 }  // namespace
 
 Result<> write_control(const fs::path& file, std::string_view text) {
@@ -143,22 +176,17 @@ Result<> end_members(std::span<const fs::path> directories, Nanos grace) {
 }
 
 void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace) {
-  const auto ended = [&] {
-    return std::ranges::none_of(commands, [](const auto& one) { return sys::is_alive(one); });
-  };
+  std::vector<Held> held;
+  for (const sys::ProcessIdentity& command : commands) {
+    auto process = sys::open_process(command.pid);
+    if (process && sys::is_alive(command)) held.push_back({command.pid, std::move(*process)});
+  }
+  const auto ended = [&] { return std::ranges::none_of(held, lives); };
   for (const int signal : {SIGTERM, SIGKILL}) {
-    for (const sys::ProcessIdentity& command : commands) {
-      std::vector<pid_t> pids = sys::descendants_of(command.pid);
-      pids.push_back(command.pid);
-      std::vector<sys::Fd> handles;
-      handles.reserve(pids.size());
-      for (const pid_t pid : pids) handles.push_back(sys::open_process(pid).value_or(sys::Fd()));
-      // Asked when the descriptors are there: what was its number may be another's by now.
-      if (!sys::is_alive(command)) continue;
-      for (const sys::Fd& handle : handles) {
-        if (handle) sys::signal_process(handle, signal);
-      }
-    }
+    hold_trees(held);
+    // Children before whoever started them.
+    for (auto one = held.rbegin(); one != held.rend(); ++one)
+      sys::signal_process(one->process, signal);
     if (wait_for(grace, ended)) return;
   }
 }

@@ -39,7 +39,8 @@ std::vector<pid_t> members(const fs::path& group);
 // after that (uninterruptible sleep).
 Result<> end_members(std::span<const fs::path> directories, Nanos grace);
 
-// The same for commands that no group holds, with what they have started.
+// The same for commands that no group holds, with what they have started, whoever of them ignores
+// SIGTERM; what had left a command's tree before is not looked for.
 void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace);
 
 // Removes a group with those below it; waits a second for the last to leave. False: was not there.

@@ -2,18 +2,25 @@
 #include "collocate/stage.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <map>
+#include <tuple>
 
 #include "collect/sysfs/fake_root.h"
 #include "collocate/account.h"
 #include "collocate/device_locks.h"
+#include "collocate/group_files.h"
 #include "collocate/offers.h"
 #include "collocate/undo.h"
 #include "core/failpoint.h"
+#include "core/text.h"
+#include "sys/process.h"
 
 namespace corral::collocate {
 namespace {
@@ -488,6 +495,61 @@ TEST(AccountGroup, AScopeIsAskedForWhereNoGroupMayBeMade) {
       said.find("StartTransientUnit ssa(sv)a(sa(sv)) corral-run1.scope fail 5 PIDs au 1 4711"),
       std::string::npos)
       << said;
+}
+
+// Its output is closed long before its end.
+TEST(AccountGroup, AToolThatDoesNotEndHoldsNoRunUp) {
+  const Machine machine(Layout::kV2);
+  machine.root().remove("sys/fs/cgroup/unified");
+  machine.root().write("proc/self/cgroup", "0::/user.slice/user@1000.service/app.slice/shell\n");
+  const std::string pid = (machine.state() / "pid").string();
+  const collect::FakeRoot tools(
+      {{"busctl", "#!/bin/sh\necho $$ > " + pid + "\nexec sleep 30 >&- 2>&-\n"}});
+  fs::permissions(tools.path() / "busctl", fs::perms::owner_all);
+  Journal journal = Journal::open(machine.state()).value();
+  auto group = account_group(journal, {.root = machine.root().path(),
+                                       .label = "run1",
+                                       .busctl = (tools.path() / "busctl").string(),
+                                       .patience = std::chrono::milliseconds(200)});
+  ASSERT_TRUE(group) << group.error().message;
+  const auto entered = group->enter(4711);
+  ASSERT_FALSE(entered);
+  EXPECT_NE(entered.error().message.find("did not answer in time"), std::string::npos)
+      << entered.error().message;
+  // It was killed, and reaped unless the machine stood still.
+  const auto number = parse_int(trim(sys::read_file(pid).value_or("")));
+  int status = 0;
+  if (number && ::waitpid(static_cast<pid_t>(*number), &status, 0) > 0) {
+    EXPECT_EQ(WTERMSIG(status), SIGKILL);
+  }
+}
+
+// Nobody finds it by the command any more once that has ended.
+TEST(EndCommands, EndsWhatTheyHaveStartedThoughItIgnoresTheFirstSignal) {
+  std::array<int, 2> alive{};
+  ASSERT_EQ(::pipe(alive.data()), 0);
+  const pid_t command = ::fork();
+  if (command == 0) {
+    ::close(alive[0]);
+    ::signal(SIGTERM, SIG_IGN);
+    if (::fork() > 0) ::signal(SIGTERM, SIG_DFL);
+    std::ignore = ::write(alive[1], ".", 1);
+    for (;;) ::pause();
+  }
+  ::close(alive[1]);
+  char byte = 0;
+  for (int both = 0; both < 2; ++both) ASSERT_EQ(::read(alive[0], &byte, 1), 1);
+  const sys::ProcessIdentity identity = sys::identity_of(command).value();
+  const std::vector<pid_t> started = sys::descendants_of(command);
+  end_commands({identity}, std::chrono::milliseconds(50));
+  pollfd gone{.fd = alive[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(::poll(&gone, 1, 20'000), 1) << "the pipe is closed with the last of them";
+  int status = 0;
+  EXPECT_EQ(::waitpid(command, &status, 0), command);
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+  ::close(alive[0]);
+  if (HasFailure())
+    for (const pid_t pid : started) ::kill(pid, SIGKILL);
 }
 
 TEST(AccountGroup, IsEnteredInEachHierarchy) {

@@ -41,8 +41,7 @@ class Replay {
     std::vector<Standing> entries;
     std::ranges::copy_if(journal_.standing(), std::back_inserter(entries),
                          [&](const Standing& standing) { return standing.entry >= first; });
-    if (options_.end_runs && !options_.dry_run) end_commands(commands(entries), kGrace);
-    const std::string user = options_.end_runs ? "" : user_of(entries);
+    const std::string user = options_.end_runs ? end_runs(entries) : user_of(entries);
     for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
       if (is_void(*entry)) {
         settle(*entry, UndoState::kVoid);
@@ -70,6 +69,18 @@ class Replay {
     const std::vector<sys::ProcessIdentity> live = commands(entries);
     if (live.empty()) return {};
     return fmt::format("process {} of a run still runs", live.front().pid);
+  }
+
+  // Ends the commands that still run; gives whose they are, where that is not for us to do.
+  [[nodiscard]] std::string end_runs(const std::vector<Standing>& entries) const {
+    const std::vector<sys::ProcessIdentity> live = commands(entries);
+    if (live.empty()) return {};
+    const std::string scheduler =
+        options_.scheduler_of ? options_.scheduler_of(journal_.content().owner) : "";
+    if (!scheduler.empty())
+      return fmt::format("its plan is being run by {}: end that first", scheduler);
+    if (!options_.dry_run) end_commands(live, kGrace);
+    return {};
   }
 
   // Of the owner's runs; nobody cares for them once a restart has undone everything.

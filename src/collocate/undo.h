@@ -29,6 +29,9 @@ struct UndoOptions {
   // The commands of an owner's runs that still run: they count as users of all that its journal
   // names. Empty: undo_all leaves the journals of plans alone, as their runs cannot be asked after.
   std::function<std::vector<sys::ProcessIdentity>(const JournalOwner&)> commands_of{};
+  // Who runs the owner's plan by now: with `end_runs` its runs are left to that scheduler, which
+  // may have begun others since. Empty text, or none to ask: nobody does.
+  std::function<std::string(const JournalOwner&)> scheduler_of{};
 };
 
 struct KindHandler {

@@ -158,6 +158,23 @@ TEST(Container, AMissingImageIsPulledAndNamed) {
             std::string::npos);
 }
 
+// Ctrl-C while the image is asked for its Python, which need not have one.
+TEST(Container, WhoIsInterruptedDoesNotGoOnWithWhatWasThere) {
+  Workshop shop;
+  const fs::path asked = shop.root() / "asked";
+  shop.program("docker", "case \"$1\" in --version) echo fake 1;; run) touch " + asked.string() +
+                             "; exit 1;;\nimage) echo '[{\"Id\": \"ab\", \"Os\": \"linux\", "
+                             "\"Architecture\": \"amd64\"}]';; esac\n");
+  shop.options().cancelled = [&] { return fs::exists(asked); };
+  const auto prepared = shop.prepare("docker=img;python=py");
+  ASSERT_FALSE(prepared);
+  EXPECT_EQ(prepared.error().message, "interrupted");
+  EXPECT_FALSE(fs::exists(shop.root() / "cache/python")) << "it is no image without Python";
+  shop.options().cancelled = {};
+  EXPECT_TRUE(shop.prepare("docker=img;python=py"));
+  EXPECT_TRUE(fs::exists(shop.root() / "cache/python"));
+}
+
 TEST(Container, AnApptainerImageIsAFileOrIsPulledOnce) {
   Workshop shop;
   shop.program(

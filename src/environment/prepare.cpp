@@ -70,11 +70,9 @@ Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options) {
   PrepareOptions watched = options;
   watched.cancelled = [&] { return interrupted = interrupted || is_cancelled(options); };
   auto prepared = prepare_kind(spec, watched);
-  if (!prepared) {
-    // No fault of the environment.
-    if (interrupted) return fail(Code::kUnavailable, "interrupted");
-    return tl::unexpected(prepared.error());
-  }
+  // No fault of the environment; and who was asked to stop is not to go on with what was there.
+  if (interrupted) return fail(Code::kUnavailable, "interrupted");
+  if (!prepared) return tl::unexpected(prepared.error());
   prepared->record.insert(
       prepared->record.begin(),
       {{"environment.kind", std::string(kind_name(spec))}, {"environment.spec", text}});

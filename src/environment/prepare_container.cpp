@@ -111,6 +111,8 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
     note_python(prepared, facts->executable.empty() ? python : facts->executable, *facts);
     return;
   }
+  // One that was interrupted has not said that there is none.
+  if (is_cancelled(options)) return;
   // Kept for speed alone.
   [[maybe_unused]] const auto made = sys::make_directories(none.parent_path(), 0700);
   [[maybe_unused]] const auto kept = sys::replace_file(none, "", 0600, false);

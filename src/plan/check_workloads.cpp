@@ -16,6 +16,9 @@ namespace {
 
 using Group = std::vector<std::size_t>;
 
+// With repetitions: each is held in memory and told to the server.
+constexpr std::size_t kMostRuns = 500'000;
+
 class WorkloadCheck {
  public:
   WorkloadCheck(const std::vector<Row>& rows, const std::vector<RawRow>& raws,
@@ -44,6 +47,12 @@ class WorkloadCheck {
   void check_repeat(const Group& group) {
     const auto most =
         std::ranges::max_element(group, {}, [&](std::size_t i) { return rows_[i].repeat; });
+    const std::size_t before = runs_;
+    runs_ += group.size() * static_cast<std::size_t>(rows_[*most].repeat);
+    if (before <= kMostRuns && runs_ > kMostRuns)
+      problems_.add(
+          raws_[*most], Field::kRepeat,
+          {fmt::format("with its repetitions the plan has more than {} runs", kMostRuns)});
     for (const std::size_t i : group) {
       if (rows_[i].repeat == rows_[*most].repeat) continue;
       problems_.warn(raws_[i], Field::kRepeat,
@@ -194,6 +203,7 @@ class WorkloadCheck {
   const std::vector<RawRow>& raws_;
   ProblemList& problems_;
   std::vector<Group> groups_;
+  std::size_t runs_ = 0;
   // Experiment -> workload -> number of its group.
   std::unordered_map<std::string, std::unordered_map<std::string, std::size_t>> number_of_;
   std::unordered_map<std::string, std::size_t> row_of_run_;

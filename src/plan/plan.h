@@ -106,6 +106,9 @@ struct Plan {
   }
 };
 
+// Whether an environment, as a row has it, is a container: what it runs is not this machine's.
+bool in_container(std::string_view environment);
+
 // Rows -> workloads in order of first appearance, repetitions behind each other (all workloads
 // once, then all again, unless a plan says otherwise).
 std::vector<Workload> workloads_of(const std::vector<Row>& rows);

@@ -254,6 +254,14 @@ TEST(PlanProblems, WarningsAreMarkedForPeople) {
   EXPECT_TRUE(to_message(plan.problems[1], "p").starts_with("p:2:1: Experiment: is empty"));
 }
 
+TEST(PlanProblems, MoreRunsThanAnybodyCanHaveAreRefused) {
+  std::string text = "Experiment,Workload,File,Repeat\n";
+  for (int i = 0; i < 60; ++i) text += std::to_string(i) + ",1,train.py,10000\n";
+  EXPECT_EQ(
+      complaints(read(text)),
+      Words{"p:52:15: Repeat '10000': with its repetitions the plan has more than 500000 runs"});
+}
+
 // ---- what the caller knows
 Known known_machine() {
   Known known;
@@ -322,6 +330,9 @@ TEST(PlanKnown, WhatMayNotBeExecuted) {
   EXPECT_EQ(complaints_here("File", "sh train.py", known), Words{})
       << "the program, not the folder";
   EXPECT_EQ(complaints_here("File,Environment", "run.sh,podman=image", known).size(), 1u);
+  known.environment_problem = {};
+  EXPECT_EQ(complaints_here("File,Environment", "/in/the/image.py,Singularity=image", known),
+            Words{});
   known.executable = {};
   EXPECT_EQ(complaints_here("File", "run.sh", known), Words{});
 }
@@ -334,6 +345,19 @@ TEST(PlanKnown, WithoutAGpuDevicesAreAWarning) {
   EXPECT_TRUE(plan.usable());
   EXPECT_EQ(complaints(plan),
             Words{"p:2:14: Devices '0': this machine has no GPU, so no device 0 (2 rows)"});
+}
+
+TEST(PlanKnown, WhatDoesNotReachAContainer) {
+  Known known = known_machine();
+  known.environment_problem = {};
+  const Plan plan = read(
+      "Experiment,Workload,File,Environment,Env\n1,1,train.py,podman=image,A=1;PATH=/x\n"
+      "1,2,train.py,podman=image,A=1;PATH=/x\n1,3,train.py,venv=env,PATH=/x\n",
+      known);
+  EXPECT_TRUE(plan.usable());
+  EXPECT_EQ(complaints(plan),
+            Words{"p:2:27: Env 'A=1;PATH=/x': a container has PATH of its image: this value does "
+                  "not reach it (2 rows); env=PATH=... in Environment sets it there"});
 }
 
 TEST(PlanKnown, AProjectIsItsOwnEnvironment) {

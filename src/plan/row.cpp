@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 #include "core/limits.h"
@@ -16,11 +17,11 @@ namespace {
 
 // More than anyone reads; the rest is counted.
 constexpr std::size_t kMostProblems = 500;
-
-bool in_container(std::string_view environment) {
-  return environment.starts_with("docker=") || environment.starts_with("podman=") ||
-         environment.starts_with("apptainer=");
-}
+constexpr auto kContainerTools =
+    std::to_array<std::string_view>({"docker", "podman", "apptainer", "singularity"});
+// Variables that a container has of its image, whatever is set outside.
+constexpr auto kOfImage = std::to_array<std::string_view>(
+    {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "PYTHONHOME"});
 
 bool has_control(std::string_view text) {
   return std::ranges::any_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
@@ -32,6 +33,11 @@ void add_param(Pairs& params, std::string_view key, std::string_view value) {
 }
 
 }  // namespace
+
+bool in_container(std::string_view environment) {
+  const std::string kind = lower_ascii(trim(environment.substr(0, environment.find('='))));
+  return std::ranges::find(kContainerTools, kind) != kContainerTools.end();
+}
 
 std::string content_hash(const RawRow& row, bool with_workload) {
   std::string content;
@@ -62,11 +68,12 @@ void ProblemList::add(const RawRow& row, Field field, const Refusal& refusal, Se
                        refusal.advice});
 }
 
-void ProblemList::add_once(const RawRow& row, Field field, const Refusal& refusal) {
+void ProblemList::add_once(const RawRow& row, Field field, const Refusal& refusal,
+                           Severity severity) {
   const auto key = fmt::format("{} {} {}", name_of(field), row[field], refusal.reason);
   const auto [entry, first] = repeated_.try_emplace(key, Repeated{problems_.size(), 0});
   ++entry->second.rows;
-  if (first) add(row, field, refusal);
+  if (first) add(row, field, refusal, severity);
 }
 
 std::vector<Problem> ProblemList::take() {
@@ -285,6 +292,7 @@ void RowReader::read_course(const RawRow& raw, Row& row) {
   note(raw, Field::kBaseline, read_flag(raw[Field::kBaseline], row.baseline));
   note(raw, Field::kTags, read_pairs(raw[Field::kTags], row.tags));
   note(raw, Field::kEnv, read_env(raw[Field::kEnv], row.env));
+  if (in_container(row.environment)) check_reach(raw, row);
   note(raw, Field::kEnd, read_end(raw[Field::kEnd], row.end));
   note(raw, Field::kLoop, read_flag(raw[Field::kLoop], row.loop));
   row.ends_workload = row.end == WorkloadEnd::kNamed;
@@ -292,6 +300,18 @@ void RowReader::read_course(const RawRow& raw, Row& row) {
   if (row.loop && row.end != WorkloadEnd::kAll)
     problems_.add(raw, Field::kLoop,
                   {"starts again until the workload ends, so it cannot end the workload"});
+}
+
+// What does not get into a container by this column.
+void RowReader::check_reach(const RawRow& raw, const Row& row) {
+  for (const auto& [name, value] : row.env) {
+    if (std::ranges::find(kOfImage, name) == kOfImage.end()) continue;
+    problems_.add_once(
+        raw, Field::kEnv,
+        {fmt::format("a container has {} of its image: this value does not reach it", name),
+         fmt::format("env={}=... in Environment sets it there", name)},
+        Severity::kWarning);
+  }
 }
 
 }  // namespace corral::plan

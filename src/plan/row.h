@@ -50,7 +50,8 @@ class ProblemList {
   }
   void add(Problem problem) { problems_.push_back(std::move(problem)); }
   // What is wrong in many rows for one reason is said of the first, with their number.
-  void add_once(const RawRow& row, Field field, const Refusal& refusal);
+  void add_once(const RawRow& row, Field field, const Refusal& refusal,
+                Severity severity = Severity::kError);
   [[nodiscard]] std::string_view text() const { return text_; }
   std::vector<Problem>& all() { return problems_; }
   // By line and column; beyond some hundreds their number.
@@ -94,6 +95,7 @@ class RowReader {
   void read_share(const RawRow& raw, Row& row);
   void read_course(const RawRow& raw, Row& row);
   void check_program(const RawRow& raw, Field field, const Row& row);
+  void check_reach(const RawRow& raw, const Row& row);
   void note(const RawRow& raw, Field field, const Verdict& verdict) {
     if (verdict) problems_.add(raw, field, *verdict);
   }

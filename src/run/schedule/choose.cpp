@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "core/sha256.h"
 #include "core/text.h"
@@ -96,18 +97,36 @@ class Judge {
     }
     return std::nullopt;
   }
-  // Through chains; a workload that waits for itself is blocked.
+  // Through chains, which may be as long as the file: one after the other, those that others wait
+  // for first. A workload that waits for itself is blocked.
   Verdict settled(std::size_t index) {
-    const auto known = settled_.find(index);
-    if (known != settled_.end()) return known->second;
-    settled_[index] = Verdict::kBlocked;
-    return settled_[index] = judge(index).verdict;
+    std::vector<std::size_t> path;
+    if (!settled_.contains(index)) path.push_back(index);
+    while (!path.empty()) {
+      const std::size_t top = path.back();
+      if (settled_.try_emplace(top, Verdict::kBlocked).second) {
+        open_.insert(top);
+        push_unsettled(top, path);
+        continue;
+      }
+      path.pop_back();
+      if (open_.erase(top) > 0) settled_[top] = judge(top).verdict;
+    }
+    return settled_.at(index);
+  }
+  void push_unsettled(std::size_t index, std::vector<std::size_t>& path) const {
+    if (verdicts_[index] != Verdict::kRun) return;
+    for (const std::string& name : workloads_[index].after) {
+      const auto before = dependency(index, name);
+      if (before && !settled_.contains(*before)) path.push_back(*before);
+    }
   }
 
   const std::vector<plan::Workload>& workloads_;
   std::vector<Verdict> verdicts_;
   std::map<std::tuple<std::string, std::string, int>, std::size_t> by_name_;
   std::map<std::size_t, Verdict> settled_;
+  std::set<std::size_t> open_;  // of these: being looked at
 };
 
 }  // namespace

@@ -137,6 +137,7 @@ void FakeWorld::plan_end(FakeRun& run) {
   if (what == "fail")
     leave(run.id, {.outcome = "failed", .reason = "exit status 1", .tail = {"Traceback", "Error"}},
           time);
+  if (what == "limit") leave(run.id, {.outcome = "limit"}, time);
   if (what == "oom") leave(run.id, {.outcome = "out-of-memory"}, time);
   if (what == "vanish" || what == "forsake") {
     Event gone = event_of(News::kGone, run.id);

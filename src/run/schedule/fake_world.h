@@ -1,8 +1,8 @@
 // FakeWorld: a machine on which a scheduler runs its plan without processes and without waiting.
 //
-// A run's command says what it does: "finish 5", "fail 3", "oom 3", "refuse" (cannot start), "late"
-// (never ready), "vanish 3 10" (its supervisor is killed after 3 s, the command ends after 10).
-// "tell 5" (says how far it is, and finishes),
+// A run's command says what it does: "finish 5", "fail 3", "oom 3", "limit 3" (one of its row ends
+// it), "refuse" (cannot start), "late" (never ready), "vanish 3 10" (its supervisor is killed after
+// 3 s, the command ends after 10), "tell 5" (says how far it is, and finishes),
 // "forsake 3 10" (as "vanish", but nobody can take it over).
 // Runs outlive a scheduler that crashes, as supervisors do.
 #pragma once

@@ -14,6 +14,7 @@
 #include "run/schedule/notice_text.h"
 #include "run/schedule/notify.h"
 #include "run/schedule/plan_journal.h"
+#include "run/schedule/plan_lock.h"
 #include "run/schedule/progress.h"
 #include "run/schedule/quiet.h"
 #include "run/schedule/recorded_end.h"
@@ -81,6 +82,21 @@ TEST(Choose, WaitsForWhatComesBeforeAndSaysWhatWillNot) {
   prepare.rows[0].status = "";
   EXPECT_EQ(judge({train, prepare}, {}, only, {})[0].reason,
             "after prepare, which is not selected");
+}
+
+TEST(Choose, AChainMayBeAsLongAsAFile) {
+  constexpr int kWorkloads = 30'000;
+  std::vector<plan::Workload> workloads;
+  for (int i = 0; i < kWorkloads; ++i) {
+    workloads.push_back(workload_of(std::to_string(i), {row_of("k" + std::to_string(i))}));
+    if (i + 1 < kWorkloads) workloads.back().after = {std::to_string(i + 1)};
+  }
+  const auto choices = judge(workloads, {}, {}, {});
+  EXPECT_EQ(std::ranges::count(choices, Verdict::kRun, &Choice::verdict), 1);
+  EXPECT_EQ(choices.back().verdict, Verdict::kRun);
+  workloads.back().rows[0].status = "FAILED";
+  const auto blocked = judge(workloads, {}, {}, {});
+  EXPECT_EQ(std::ranges::count(blocked, Verdict::kBlocked, &Choice::verdict), kWorkloads - 1);
 }
 
 TEST(Choose, WhoWaitsForItselfNeverRuns) {
@@ -266,6 +282,7 @@ TEST(SupervisorArguments, AScriptStartsInItsOwnFolderAsWithRadt) {
   EXPECT_EQ(started({"python3", "nets/train.py"}), "|nets/train.py");
   EXPECT_EQ(started({"nets/train.py"}, "mlproject=nets"), "|nets/train.py");
   EXPECT_EQ(started({"nets/train.py"}, "podman=image"), "|nets/train.py");
+  EXPECT_EQ(started({"nets/train.py"}, "Singularity = image.sif"), "|nets/train.py");
 }
 
 TEST(DryRun, WordsAsAShellReadsThem) {
@@ -366,8 +383,13 @@ TEST(RecordedEnd, IsTheOutcomeElseTheExitStatus) {
 }
 
 TEST(Progress, EstimatesFromWhatItHasSeen) {
-  EXPECT_FALSE(estimate(Nanos(0), 0, 5).has_value());
-  EXPECT_EQ(estimate(seconds(30), 3, 4), Nanos(seconds(40)));
+  EXPECT_FALSE(estimate({}, 5, seconds(1)).has_value());
+  const auto left = estimate({.spent = seconds(30), .done = 3}, 4, seconds(5));
+  ASSERT_TRUE(left.has_value());
+  EXPECT_EQ(left->all, seconds(55)) << "with the pauses between them";
+  EXPECT_EQ(remaining_after(*left, seconds(4)), seconds(51));
+  EXPECT_EQ(remaining_after(*left, seconds(400)), seconds(45)) << "it takes longer than the others";
+  EXPECT_EQ(estimate({.spent = seconds(30), .done = 3}, 0, seconds(5))->all, Nanos(0));
 }
 
 TEST(Until, TimesAndDurations) {
@@ -440,6 +462,21 @@ TEST(Recovery, FindsTheCommandsOfAPlanThatStillRun) {
   ASSERT_EQ(live.size(), 1U);
   EXPECT_EQ(live[0].pid, self.pid);
   EXPECT_TRUE(commands_of({.plan = home / "other", .spool = {home / "spool"}}).empty());
+  std::filesystem::remove_all(home);
+}
+
+TEST(Recovery, NamesWhoRunsAPlanNow) {
+  std::string pattern = testing::TempDir() + "corral-recovery-XXXXXX";
+  const std::filesystem::path home = ::mkdtemp(pattern.data());
+  const collocate::JournalOwner owner{.plan = home, .spool = {}};
+  EXPECT_EQ(scheduler_of(owner), "");
+  EXPECT_TRUE(std::filesystem::is_empty(home));
+  {
+    const auto lock = PlanLock::take(home, UtcTime());
+    ASSERT_TRUE(lock.has_value());
+    EXPECT_TRUE(scheduler_of(owner).starts_with("process " + std::to_string(::getpid())));
+  }
+  EXPECT_EQ(scheduler_of(owner), "");
   std::filesystem::remove_all(home);
 }
 

@@ -74,7 +74,7 @@ void PlanDocument::update(const Member& member) {
 PlanDocument::Counts PlanDocument::counts() const {
   Counts counts;
   for (const RunEntry& entry : runs_) {
-    if (entry.state == "waiting") {
+    if (entry.state == "waiting" || standing_of(entry.state) == Standing::kOpen) {
       ++counts.waiting;
     } else if (entry.state == "preparing" || entry.state == "running") {
       ++counts.running;

@@ -45,10 +45,10 @@ class PlanDocument {
   [[nodiscard]] std::string json(UtcTime now) const;
 
   struct Counts {
-    int waiting = 0;
+    int waiting = 0;  // and interrupted: such a run starts again by itself
     int running = 0;
     int finished = 0;
-    int failed = 0;  // and interrupted
+    int failed = 0;
   };
   [[nodiscard]] Counts counts() const;
 

@@ -33,4 +33,13 @@ Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime 
   return PlanLock(std::move(*file));
 }
 
+std::string PlanLock::holder(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / "lock";
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};
+  const auto file = sys::try_lock_file(path);
+  const bool held = !file && file.error().code == Code::kUnavailable;
+  return held ? holder_of(path) : std::string();
+}
+
 }  // namespace corral::run::schedule

@@ -73,6 +73,9 @@ void PlanReporter::loop(const std::stop_token& stop) {
     const auto closing = [this] { return closing_; };
     if (sent) {
       wake_.wait_for(lock, stop, kPause, closing);
+    } else if (closing_) {
+      // Not at once again: one that refuses answers in no time.
+      wake_.wait_for(lock, stop, kPause, [] { return false; });
     } else {
       wake_.wait_for(lock, stop, kRetry, closing);
     }

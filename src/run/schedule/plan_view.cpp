@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "run/schedule/progress.h"
 #include "sys/clock.h"
 #include "sys/socket.h"
 
@@ -118,10 +117,11 @@ void PlanView::announce(const Member& member) {
 
 void PlanView::draw(BootTime now) {
   if (!console_.live()) return;
-  ProgressView view{.counts = document_.counts(),
-                    .now = document_.message(),
-                    .remaining = remaining_,
-                    .runs = {}};
+  ProgressView view{
+      .counts = document_.counts(), .now = document_.message(), .remaining = {}, .runs = {}};
+  if (remaining_)
+    view.remaining =
+        remaining_after(*remaining_, workload_began_ ? now - *workload_began_ : Nanos(0));
   if (!running_.empty()) view.now = running_;
   for (const Member& member : members_) view.runs.push_back(progress_run(member, members_, now));
   console_.draw(progress_lines(view, Console::width()));

@@ -10,6 +10,7 @@
 #include "run/schedule/console.h"
 #include "run/schedule/plan_document.h"
 #include "run/schedule/plan_reporter.h"
+#include "run/schedule/progress.h"
 #include "run/schedule/projection.h"
 #include "run/schedule/scheduler.h"
 #include "run/schedule/workload_runner.h"
@@ -27,7 +28,7 @@ class PlanView : public Audience {
   void set_end(const std::string& state, const std::string& words);
   void begin_workload(const plan::Workload& workload);
   void end_workload();
-  void set_remaining(std::optional<Nanos> remaining) { remaining_ = remaining; }
+  void set_remaining(std::optional<Remaining> remaining) { remaining_ = remaining; }
 
   void changed(const Member& member) override;
   void progressed(const Member& member) override;
@@ -59,7 +60,7 @@ class PlanView : public Audience {
   std::vector<Member> members_;
   std::optional<BootTime> workload_began_;
   BootTime next_lines_;  // of progress, where nothing is drawn
-  std::optional<Nanos> remaining_;
+  std::optional<Remaining> remaining_;
   bool unreported_ = false;
   bool announced_ = false;
   BootTime next_report_;

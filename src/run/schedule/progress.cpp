@@ -116,9 +116,16 @@ std::optional<double> gpu_of(const Member& member, std::span<const Member> besid
 
 }  // namespace
 
-std::optional<Nanos> estimate(Nanos spent, std::size_t done, std::size_t left) {
-  if (done == 0) return std::nullopt;
-  return spent / static_cast<std::int64_t>(done) * static_cast<std::int64_t>(left);
+std::optional<Remaining> estimate(const Pace& pace, std::size_t left, Nanos pause) {
+  if (pace.done == 0) return std::nullopt;
+  if (left == 0) return Remaining{};
+  const Nanos each = pace.spent / static_cast<std::int64_t>(pace.done);
+  const Nanos later = (each + pause) * static_cast<std::int64_t>(left - 1);
+  return Remaining{.all = each + later, .later = later};
+}
+
+Nanos remaining_after(const Remaining& remaining, Nanos ran) {
+  return std::max(remaining.all - ran, remaining.later);
 }
 
 ProgressRun progress_run(const Member& member, std::span<const Member> beside, BootTime now) {

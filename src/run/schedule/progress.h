@@ -40,7 +40,19 @@ std::vector<std::string> progress_lines(const ProgressView& view, std::size_t wi
 // "epoch 3, step 1200, loss 0.3142, GPU 97 %, 12:04"; of what is known.
 std::string progress_words(const ProgressRun& run);
 
-// From the workloads that took `spent` together, each as long as another: the time for `left` more.
-std::optional<Nanos> estimate(Nanos spent, std::size_t done, std::size_t left);
+// Workloads that have ended, and what they took together.
+struct Pace {
+  Nanos spent{0};
+  std::size_t done = 0;
+};
+struct Remaining {
+  Nanos all{0};    // with the workload that is to run next, or runs
+  Nanos later{0};  // without it
+};
+// Each of `left` workloads as long as another, with `pause` between two of them; nothing before one
+// has ended.
+std::optional<Remaining> estimate(const Pace& pace, std::size_t left, Nanos pause);
+// Once the first of them has run so long.
+Nanos remaining_after(const Remaining& remaining, Nanos ran);
 
 }  // namespace corral::run::schedule

@@ -2,6 +2,7 @@
 
 #include "run/gate.h"
 #include "run/schedule/plan_journal.h"
+#include "run/schedule/plan_lock.h"
 #include "run/schedule/supervisor_launcher.h"
 #include "spool/run_directory.h"
 
@@ -41,6 +42,10 @@ std::vector<sys::ProcessIdentity> commands_of(const collocate::JournalOwner& own
     if (command) live.push_back(*command);
   }
   return live;
+}
+
+std::string scheduler_of(const collocate::JournalOwner& owner) {
+  return PlanLock::holder(owner.plan);
 }
 
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {

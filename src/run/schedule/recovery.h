@@ -35,6 +35,8 @@ std::optional<sys::ProcessIdentity> command_of(const std::string& run,
                                                const RecoveryPlaces& places);
 // The commands of a plan's runs that still run, whoever supervises them; for UndoOptions.
 std::vector<sys::ProcessIdentity> commands_of(const collocate::JournalOwner& owner);
+// Who runs the plan now, "process 7 on host, since ..."; empty: nobody. For UndoOptions.
+std::string scheduler_of(const collocate::JournalOwner& owner);
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places);
 
 }  // namespace corral::run::schedule

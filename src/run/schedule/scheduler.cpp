@@ -58,6 +58,7 @@ class Scheduler {
   WorkloadRunner::Parts runner_parts();
   std::optional<std::size_t> next();
   [[nodiscard]] bool may_begin();
+  bool is_in_time();
   bool wait_quiet();
   bool pause(Nanos time);
   void run_workload(const plan::Workload& workload);
@@ -135,7 +136,8 @@ std::optional<std::size_t> Scheduler::next() {
   const auto runs = [](const Choice& c) { return c.verdict == Verdict::kRun; };
   const auto left = std::ranges::count_if(
       choices_, [&](const Choice& c) { return runs(c) || c.verdict == Verdict::kWaits; });
-  view_.set_remaining(estimate(spent_, done_, static_cast<std::size_t>(left)));
+  view_.set_remaining(
+      estimate({spent_, done_}, static_cast<std::size_t>(left), options_.cool_down));
   const auto found = std::ranges::find_if(choices_, runs);
   if (found == choices_.end()) return std::nullopt;
   return found->workload;
@@ -213,6 +215,9 @@ void Scheduler::recover() {
   }
   for (const std::string& name : sys::list_directory(options_.places.last_words))
     forget_word(fs::path(name).stem().string());
+  // Of workloads whose scheduler was killed; none runs by now.
+  std::error_code error;
+  if (!interrupted_ && !options_.plan.ready.empty()) fs::remove_all(options_.plan.ready, error);
   view_.projection().touch_all();
   view_.flush();
 }
@@ -246,7 +251,7 @@ bool Scheduler::wait_quiet() {
       return false;
     }
     view_.set_message("waiting: " + words);
-    if (!pause(kLookAgain)) return false;
+    if (!pause(kLookAgain) || !is_in_time()) return false;
   }
   view_.set_message("");
   return true;
@@ -258,16 +263,19 @@ bool Scheduler::may_begin() {
     ended_by_ = "--fail-fast: a run has failed";
     return false;
   }
-  if (options_.until && sys::utc_now() >= *options_.until) {
-    ended_by_ = "--until is reached";
-    return false;
-  }
+  if (!is_in_time()) return false;
   if (ran_ && options_.cool_down > Nanos(0)) {
     view_.set_message("cooling down for " + human_duration(options_.cool_down));
     if (!pause(options_.cool_down)) return false;
     view_.set_message("");
   }
-  return wait_quiet();
+  return wait_quiet() && is_in_time();
+}
+
+bool Scheduler::is_in_time() {
+  if (!options_.until || sys::utc_now() < *options_.until) return true;
+  ended_by_ = "--until is reached";
+  return false;
 }
 
 bool Scheduler::prepare(const plan::Workload& workload, std::string& reason) {
@@ -337,7 +345,7 @@ Result<std::vector<collocate::Seat>> Scheduler::take_seats(const plan::Workload&
     const bool taken = !seats && seats.error().code == Code::kUnavailable;
     if (!taken || options_.fail_fast) return seats;
     view_.set_message("waiting: " + seats.error().message);
-    const bool go_on = pause(kLookAgain);
+    const bool go_on = pause(kLookAgain) && is_in_time();
     view_.set_message("");
     if (!go_on) return seats;
   }
@@ -350,7 +358,7 @@ void Scheduler::run_workload(const plan::Workload& workload) {
     return;
   }
   const auto seats = take_seats(workload);
-  if (!seats && interrupted_) return;
+  if (!seats && (interrupted_ || !ended_by_.empty())) return;
   if (!seats) return fail_workload(workload, seats.error().message);
   for (const collocate::Seat& seat : *seats)
     for (const std::string& note : seat.notes)
@@ -379,7 +387,7 @@ std::string end_words(const PlanDocument& document) {
   const int interrupted =
       static_cast<int>(std::ranges::count(runs, std::string_view("interrupted"), &RunEntry::state));
   std::string words = fmt::format("{} of {} runs finished", counts.finished, runs.size());
-  if (counts.failed > interrupted) words += fmt::format(", {} failed", counts.failed - interrupted);
+  if (counts.failed > 0) words += fmt::format(", {} failed", counts.failed);
   if (interrupted > 0) words += fmt::format(", {} interrupted", interrupted);
   return words;
 }
@@ -419,12 +427,12 @@ int Scheduler::run(const plan::Plan& plan) {
   take(plan);
   recover();
   reload();
-  if (!interrupted_ && parts_.undo)
-    parts_.undo([this](const std::string& line) { view_.warn(line); });
+  // Also for who was interrupted while it waited for runs: they have ended.
+  if (parts_.undo) parts_.undo([this](const std::string& line) { view_.warn(line); });
   for (auto workload = next(); workload && may_begin(); workload = next()) {
     // It may be edited while others were waited for.
     run_workload(plan::Workload(workloads_[*workload]));
-    if (interrupted_) break;
+    if (interrupted_ || !ended_by_.empty()) break;
     reload();
   }
   if (!interrupted_) next();

@@ -36,6 +36,7 @@ class SchedulerTest : public testing::Test {
     options_.file = home_ / "plan.csv";
     options_.state = home_ / "state";
     options_.plan = {.id = "0123", .file = "plan.csv", .directory = home_};
+    options_.plan.ready = home_ / "ready";
     options_.places = {.spool_roots = {home_ / "spool"}, .last_words = home_ / "state" / "ends"};
     options_.quiet = true;
     std::filesystem::create_directories(options_.places.last_words);
@@ -69,7 +70,7 @@ class SchedulerTest : public testing::Test {
                                    .machine = machine_,
                                    .prepare = {},
                                    .recorded_end = recorded_end_,
-                                   .undo = {}});
+                                   .undo = undo_});
   }
   // Until it is killed; true when it was.
   bool crashes() {
@@ -90,6 +91,19 @@ class SchedulerTest : public testing::Test {
   void expect_status(const std::string& name, const std::string& begin) {
     EXPECT_EQ(status_of(name).substr(0, begin.size()), begin) << text();
   }
+  // The command of the first run lives, but nobody supervises it.
+  void leave_command_of_first() {
+    spool::Manifest manifest = spool::test_manifest();
+    manifest.run = *RunId::parse(world_.runs()[0].id);
+    manifest.child = *sys::identity_of(::getpid());
+    const auto directory = home_ / "spool" / world_.runs()[0].id;
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / "manifest.json") << spool::to_json(manifest);
+  }
+  [[nodiscard]] bool nobody_waits_to_be_ready() const {
+    return !std::filesystem::exists(options_.plan.ready) ||
+           std::filesystem::is_empty(options_.plan.ready);
+  }
   const FakeRun& run_named(const std::string& name) {
     return *std::ranges::find(world_.runs(), name, &FakeRun::name);
   }
@@ -98,6 +112,7 @@ class SchedulerTest : public testing::Test {
   ScheduleOptions options_;
   FakeMachine machine_;
   std::function<std::optional<End>(const std::string&)> recorded_end_;
+  std::function<void(const std::function<void(const std::string&)>&)> undo_;
   FakeWorld world_{testing::TempDir()};
   void new_world() { world_ = FakeWorld(options_.places.last_words); }
 };
@@ -239,6 +254,22 @@ TEST_F(SchedulerTest, NeighbourStartsAgainUntilTheMeasuredRunEnds) {
   expect_status("b", "FINISHED b");
 }
 
+TEST_F(SchedulerTest, NeighbourThatALimitOfItsRowEndsStartsAgain) {
+  write({"1,a,,finish,10", "1,b,,limit,3,,,,yes"});
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("b"), 4);
+  expect_status("b", "FINISHED b");
+}
+
+TEST_F(SchedulerTest, NeighbourMayStandFirst) {
+  write({"1,b,,finish,3,,,,yes", "1,a,,finish,10"});
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("b"), 4);
+  EXPECT_TRUE(nobody_waits_to_be_ready());
+  const auto& words = world_.runs().back().arguments;
+  EXPECT_NE(std::ranges::find(words, "mlflow.parentRunId=" + world_.runs()[0].id), words.end());
+}
+
 TEST_F(SchedulerTest, RepetitionsRunOneAfterTheOther) {
   write({"1,a,,finish,2,3", "2,b,,finish,2"});
   EXPECT_EQ(run(), 0);
@@ -263,6 +294,30 @@ TEST_F(SchedulerTest, CtrlCInterruptsAndTheNextOneGoesOn) {
   expect_status("c", "FINISHED");
 }
 
+TEST_F(SchedulerTest, WhatIsInterruptedCountsAsToBeRun) {
+  write({"1,a,,finish,9", "2,b,,finish,1"});
+  options_.quiet = false;
+  world_.press_ctrl_c(seconds(2));
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run(), 130);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("corral: [0/2] a: interrupted"), std::string::npos) << said;
+  EXPECT_NE(said.find("corral: 0 of 2 runs finished, 1 interrupted; "), std::string::npos) << said;
+}
+
+// While it waits for the runs of a scheduler that was killed; what that has changed is put back.
+TEST_F(SchedulerTest, CtrlCWhileRunsAreWaitedForLeavesNothingChanged) {
+  write({"1,a,,forsake,3 1000"});
+  world_.crash_after(2);
+  ASSERT_TRUE(crashes());
+  leave_command_of_first();
+  bool ended = false;
+  undo_ = [&](const auto&) { ended = world_.runs()[0].end.has_value(); };
+  world_.press_ctrl_c(seconds(5));
+  EXPECT_EQ(run(), 130);
+  EXPECT_TRUE(ended);
+}
+
 TEST_F(SchedulerTest, CtrlCBehindTheGateStartsNothing) {
   write({"1,a,,late", "1,b,,finish,2"});
   world_.press_ctrl_c(seconds(1));
@@ -281,14 +336,7 @@ TEST_F(SchedulerTest, KilledSupervisorIsReplaced) {
 // What is put back after a workload would be taken from under it.
 TEST_F(SchedulerTest, RunThatNobodyTakesOverIsWaitedFor) {
   write({"1,a,,forsake,3 10", "2,b,,finish,1"});
-  world_.at(seconds(2), [&](std::vector<Event>&) {
-    spool::Manifest manifest = spool::test_manifest();
-    manifest.run = *RunId::parse(world_.runs()[0].id);
-    manifest.child = *sys::identity_of(::getpid());
-    const auto directory = home_ / "spool" / world_.runs()[0].id;
-    std::filesystem::create_directories(directory);
-    std::ofstream(directory / "manifest.json") << spool::to_json(manifest);
-  });
+  world_.at(seconds(2), [&](std::vector<Event>&) { leave_command_of_first(); });
   world_.at(seconds(9), [&](std::vector<Event>&) {
     EXPECT_EQ(world_.starts_of("b"), 0);
     EXPECT_EQ(machine_.clears, 0);
@@ -379,6 +427,24 @@ TEST_F(SchedulerTest, UntilBeginsNothingAfterThatTime) {
   EXPECT_TRUE(world_.runs().empty());
 }
 
+TEST_F(SchedulerTest, UntilHoldsForWhatIsWaitedForBeforeAWorkload) {
+  const auto reached_after = [&](Nanos time) {
+    options_.until = sys::utc_now() + std::chrono::hours(1);
+    world_.at(time, [&](std::vector<Event>&) { options_.until = sys::utc_now() - seconds(1); });
+  };
+  write({"1,a,,finish,2", "2,b,,finish,2"});
+  options_.cool_down = seconds(30);
+  reached_after(seconds(10));
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("a"), 1);
+  EXPECT_EQ(world_.starts_of("b"), 0);
+  machine_.taken = 1000;
+  reached_after(seconds(60));
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.starts_of("b"), 0);
+  EXPECT_EQ(status_of("b"), "") << "it has not failed";
+}
+
 TEST_F(SchedulerTest, CoolsDownBetweenWorkloads) {
   write({"1,a,,finish,2", "2,b,,finish,2"});
   options_.cool_down = seconds(30);
@@ -437,6 +503,7 @@ TEST_F(SchedulerTest, KilledAnywhereItEndsTheSame) {
     EXPECT_EQ(world_.starts_of("c"), 2);
     EXPECT_EQ(world_.starts_of("e"), 1);
     EXPECT_TRUE(std::filesystem::is_empty(options_.places.last_words));
+    EXPECT_TRUE(nobody_waits_to_be_ready());
   }
 }
 

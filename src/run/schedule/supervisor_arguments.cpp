@@ -2,10 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
-#include <string_view>
 
 #include "collocate/cpu_list.h"
 #include "core/json.h"
@@ -69,10 +66,8 @@ std::vector<std::string> command_of(const PlanFacts& plan, const plan::Row& row)
 }  // namespace
 
 std::filesystem::path own_directory(const std::filesystem::path& of_plan, const plan::Row& row) {
-  constexpr std::array kElsewhere =
-      std::to_array<std::string_view>({"mlproject=", "docker=", "podman=", "apptainer="});
-  const bool elsewhere = std::ranges::any_of(
-      kElsewhere, [&](std::string_view kind) { return row.environment.starts_with(kind); });
+  const bool elsewhere =
+      row.environment.starts_with("mlproject=") || plan::in_container(row.environment);
   if (row.command.empty() || elsewhere) return {};
   const std::filesystem::path script = row.command[0];
   if (script.extension() != ".py" || !script.has_parent_path()) return {};

@@ -27,7 +27,7 @@ struct RunPlace {
   const plan::Row& row;
   const collocate::Seat& seat;
   std::string run;       // its id
-  std::string parent;    // first run of the workload; empty for that one itself
+  std::string parent;    // run that the workload was begun with first; empty for that one itself
   bool restart = false;  // of a loop: starts at once
 };
 

@@ -47,12 +47,13 @@ Result<> WorkloadRunner::run(const plan::Workload& workload,
                         .started = false,
                         .end = {}});
   }
+  first_ = members_[0].run;
   TRY(parts_.journal.begin(attempts));
   open_ready_place();
   gate_shut_ = true;
   ready_by_ = parts_.launcher.now() + kReadyLimit;
   for (std::size_t i = 0; i < members_.size(); ++i) {
-    const std::string parent = i == 0 ? std::string() : members_[0].run;
+    const std::string parent = i == 0 ? std::string() : first_;
     const auto launched = parts_.launcher.launch(
         order_of(parts_.plan, {workload, members_[i].row, seats_[i], members_[i].run, parent}));
     parts_.audience.changed(members_[i]);
@@ -82,6 +83,7 @@ Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vecto
     if (member.end) member.stage = Member::Stage::kGone;
     members_.push_back(std::move(member));
     Member& added = members_.back();
+    if (first_.empty()) first_ = added.run;
     if (added.over()) continue;
     const bool followed =
         resumed.supervisor && parts_.launcher.follow(added.run, *resumed.supervisor).has_value();
@@ -117,7 +119,7 @@ End WorkloadRunner::unseen_end(const Member& member) const {
 }
 
 void WorkloadRunner::open_ready_place() const {
-  const auto place = ready_place(parts_.plan, members_[0].run);
+  const auto place = ready_place(parts_.plan, first_);
   // Where it cannot be made nobody waits.
   if (!place.empty() && members_.size() > 1) [[maybe_unused]]
     const auto made = sys::make_directories(place, 0700);
@@ -125,14 +127,14 @@ void WorkloadRunner::open_ready_place() const {
 
 // Nobody waits for one that has ended.
 void WorkloadRunner::note_ready(const Member& member) const {
-  const auto place = ready_place(parts_.plan, members_[0].run);
+  const auto place = ready_place(parts_.plan, first_);
   std::error_code error;
   if (!place.empty() && std::filesystem::is_directory(place, error)) [[maybe_unused]]
     const auto noted = sys::open_file(place / member.run, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 }
 
 void WorkloadRunner::close_ready_place() const {
-  const auto place = ready_place(parts_.plan, members_[0].run);
+  const auto place = ready_place(parts_.plan, first_);
   std::error_code error;
   if (!place.empty()) std::filesystem::remove_all(place, error);
 }
@@ -322,7 +324,8 @@ void WorkloadRunner::restart_loops() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     if (!member.row.loop || member.stage != Member::Stage::kGone || !member.over()) continue;
-    if (member.end->outcome != "finished") continue;
+    // By its own end or by a limit of its row.
+    if (standing_of(member.end->outcome) != Standing::kFinished) continue;
     Member next{.row = member.row,
                 .repetition = member.repetition,
                 .run = RunId::random().hex(),
@@ -333,10 +336,9 @@ void WorkloadRunner::restart_loops() {
                           .name = next.name,
                           .started = false,
                           .end = {}};
-    const std::string parent = i == 0 ? std::string() : members_[0].run;
     if (!parts_.journal.begin({attempt})) return;
     const auto launched = parts_.launcher.launch(
-        order_of(parts_.plan, {*workload_, next.row, seats_[i], next.run, parent, true}));
+        order_of(parts_.plan, {*workload_, next.row, seats_[i], next.run, first_, true}));
     if (!launched) {
       member = std::move(next);
       member.stage = Member::Stage::kGone;

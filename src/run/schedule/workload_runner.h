@@ -86,6 +86,7 @@ class WorkloadRunner {
 
   Parts parts_;
   const plan::Workload* workload_ = nullptr;
+  std::string first_;  // run that the workload was begun with; a loop may have another by now
   std::vector<collocate::Seat> seats_;
   std::vector<Member> members_;
   bool gate_shut_ = false;

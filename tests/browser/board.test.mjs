@@ -633,3 +633,47 @@ test("a summary: bars over the configurations, ratios to one, the same numbers a
   assert.deepEqual(complaints, []);
   await close();
 });
+
+test("runs go by their names in an address, and who is not there is said", async () => {
+  const { page, complaints, close } = await open(browser, home, "/summary?run=one&run=two&metric=loss");
+  await page.getByLabel("Along x").selectOption("run");
+  const table = page.getByTestId("summary-table");
+  await table.getByText("two").first().waitFor();
+  assert.equal(await table.locator("tbody tr").count(), 2);
+  const failing = page.getByTestId("failing");
+  for (const path of ["/summary?run=nobody", "/board?run=nobody"]) {
+    await page.goto(home.url + path);
+    await failing.getByText("404").waitFor();
+    assert.match(await failing.innerText(), /nobody/);
+  }
+  await page.goto(`${home.url}/board?run=one&run=nobody&metric=loss`);
+  await page.getByTestId("missing-runs").getByText("nobody").waitFor();
+  await chart(page, "loss").waitFor();
+  assert.deepEqual(
+    complaints.filter((text) => !text.includes("404")),
+    [],
+  );
+  await close();
+});
+
+test("a sensor's values that cannot be are said beside the chart that has them", async () => {
+  const { page, complaints, close } = await board("&metric=host.cpu.busy&metric=loss");
+  assert.equal(await page.getByTestId("outside").count(), 0);
+  await page.route(`**/runs/${id.one}`, async (route) => {
+    const response = await route.fetch();
+    const run = await response.json();
+    run.info["outside.host.cpu.busy"] = "3 values outside 0 to 2 cores, stored as read: -1 to 9";
+    await route.fulfill({ response, json: run });
+  });
+  await page.reload();
+  const words = "3 values outside 0 to 2 cores, stored as read";
+  const flag = chart(page, "host.cpu.busy").getByTestId("outside").getByText(words);
+  await flag.waitFor();
+  assert.match(await flag.getAttribute("title"), /-1 to 9$/);
+  assert.equal(await page.getByTestId("outside").count(), 1);
+  await atRest(page);
+  assert.deepEqual(await violations(page), []);
+  assert.deepEqual(complaints, []);
+  await page.unrouteAll({ behavior: "wait" });
+  await close();
+});

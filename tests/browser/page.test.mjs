@@ -237,7 +237,7 @@ test("software and hardware share one time axis, both runs are drawn, phases hav
     "samples_per_second",
     "run.cpu.used",
     "host.cpu.busy",
-    "run.memory.rss",
+    "data_wait_share",
   ]) {
     assert.ok(charts[metric]?.points > 0, `${metric} in ${JSON.stringify(charts)}`);
   }
@@ -252,20 +252,24 @@ test("software and hardware share one time axis, both runs are drawn, phases hav
   const labels = await page.locator('[data-metric="loss"] canvas').getAttribute("aria-label");
   for (const name of kNames) assert.ok(labels.includes(`${name}: last `), labels);
   for (const name of kNames) {
-    const lane = page.locator(`[data-testid=phases-lane][data-run="${id[name]}"] canvas`).first();
+    const row = page.locator(`[data-testid=phases-lane][data-run="${id[name]}"]`).first();
+    await row.getByText(`run ${name}`).waitFor();
+    const lane = row.locator("canvas");
     await soon(async () => {
       const words = await lane.getAttribute("aria-label");
       // The script's own, and the steps and waits that were captured.
       assert.match(words, /\d\sk\sphases.*epoch 1 .*evaluation 1 .*epoch 2 /);
     });
   }
-  const times = page.getByTestId("phase-table");
+  // Right under the lanes.
+  const times = page.locator('[aria-label="Phases"] + [data-testid="phase-table"]');
   await soon(async () => {
     const rows = await times.locator("tr").allTextContents();
     for (const name of kNames) assert.ok(rows[0].includes(name), rows[0]);
     const epoch = rows.find((row) => row.startsWith("epoch"));
-    // How often in each run, and the second's total by the first's.
-    assert.match(epoch, new RegExp(`${kEpochs} × .*\\(.* ×\\) ${kEpochs} × `));
+    // How often in each run, what part of it, and the second's total by the first's.
+    const each = `${kEpochs} × .*%`;
+    assert.match(epoch, new RegExp(`${each}.*\\(.* ×\\) ${each}`));
   });
   await page.getByTestId("log-tail").getByText(`epoch ${kEpochs}: accuracy`).waitFor();
   assert.deepEqual(complaints, []);

@@ -149,6 +149,12 @@ test("filters, keys, and the way to a run and back", async () => {
   const rows = (count) =>
     until(page, (n) => document.querySelectorAll("[data-testid=plan-row]").length === n, count);
   await rows(4);
+  // A plan's "-" has a word of its own, and a pointer on a word is told what it means.
+  const word = (facet, value) =>
+    page.locator(`[data-testid=filter-${facet}][data-value="${value}"] .name`);
+  assert.equal(await word("collocation", "-").innerText(), "as-is");
+  assert.match(await word("collocation", "-").getAttribute("title"), /^as-is: nothing was set up/);
+  assert.match(await word("state", "out-of-memory").getAttribute("title"), /: ended for lack of/);
   await page.locator("[data-testid=filter-state][data-value=out-of-memory]").click();
   await rows(1);
   assert.match(page.url(), /state=out-of-memory/);

@@ -25,6 +25,9 @@ before(async () => {
     script,
   );
   assert.equal(await chatty.ended, 0, chatty.output());
+  const greedy = 'i=0; while [ $i -lt 300 ]; do i=$((i+1)); echo "step $i"; [ $i -ne 200 ] || echo "MemoryError: <b>too much</b>"; done; exit 1';
+  const failing = home.start("run", "--experiment", "talk", "--name", "greedy", "sh", "-c", greedy);
+  assert.equal(await failing.ended, 1, failing.output());
   const one = home.train("one", "pair", { epochs: 3, width: 8 });
   assert.equal(await one.ended, 0, one.output());
   const two = home.train("two", "pair", { epochs: 3, width: 16 });
@@ -152,6 +155,31 @@ test("the output: its end first, earlier parts as one scrolls up, found lines by
     complaints.filter((text) => !text.includes("400")),
     [],
   );
+  await close();
+});
+
+test("why a run failed leads to that line of its output", async () => {
+  const { page, complaints, close } = await open(browser, home, `/runs/${id.greedy}`);
+  await page.getByTestId("run-end").getByText("out of memory").waitFor();
+  await page.getByTestId("run-end-reason").click();
+  const box = page.getByTestId("output").getByRole("log");
+  const line = box.locator(".found").getByText("MemoryError: <b>too much</b>");
+  const inSight = () =>
+    soon(async () => {
+      const [outer, inner] = [await box.boundingBox(), await line.boundingBox()];
+      const down = inner.y - outer.y;
+      assert.ok(down > 0 && down < outer.height, `${down} of ${outer.height}`);
+    });
+  await line.waitFor();
+  await inSight();
+  await page.getByTestId("log-matches").getByText("MemoryError").waitFor();
+  assert.equal(await box.locator(".found").count(), 1);
+  // The link holds it.
+  assert.equal(new URL(page.url()).searchParams.get("find"), "MemoryError: <b>too much</b>");
+  await page.reload();
+  await line.waitFor();
+  await inSight();
+  assert.deepEqual(complaints, []);
   await close();
 });
 

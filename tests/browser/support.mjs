@@ -76,8 +76,8 @@ export class Home {
 
   async stop() {
     if (this.server === undefined) return;
-    const { ended } = this.start("serve", "--stop");
-    assert.equal(await ended, 0, "corral serve --stop");
+    const { ended, output } = this.start("serve", "--stop");
+    assert.equal(await ended, 0, `corral serve --stop: ${output()}`);
     await this.server.ended;
     this.server = undefined;
   }

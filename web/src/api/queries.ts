@@ -68,6 +68,27 @@ export function useOtherRuns(ids: readonly string[]): RunDetail[] {
   });
 }
 
+export interface NamedRuns {
+  runs: RunDetail[];
+  pending: boolean;
+  // Names that no answer came for.
+  missing: string[];
+  error: Error | null;
+}
+
+// The runs that an address names.
+export function useNamedRuns(names: readonly string[]): NamedRuns {
+  return useQueries({
+    queries: names.map(runQuery),
+    combine: (answers) => ({
+      runs: answers.flatMap((answer) => answer.data ?? []),
+      pending: answers.some((answer) => answer.isPending),
+      missing: names.filter((_, i) => answers[i]?.isError && !answers[i].data),
+      error: answers.find((answer) => answer.isError && !answer.data)?.error ?? null,
+    }),
+  });
+}
+
 export interface Loaded<T> {
   byRun: Record<string, T[]>;
   pending: boolean;

@@ -84,11 +84,6 @@ export function BoardBody({ view, reader }: BodyProps) {
           choose={view.choosePhase}
         />
       )}
-      {view.onTime && view.shown.some(hasPlace) && (
-        <Suspense fallback={null}>
-          <SharingLanes {...drawing} view={view} place={place} />
-        </Suspense>
-      )}
       {view.onTime && view.phase !== null && (
         <Suspense fallback={null}>
           <PhasePanel
@@ -107,6 +102,11 @@ export function BoardBody({ view, reader }: BodyProps) {
             known={Object.values(view.phases.byRun).reduce((n, phases) => n + phases.length, 0)}
             base={view.making.baseline?.key ?? ""}
           />
+        </Suspense>
+      )}
+      {view.onTime && view.shown.some(hasPlace) && (
+        <Suspense fallback={null}>
+          <SharingLanes {...drawing} view={view} place={place} />
         </Suspense>
       )}
       <Suspense fallback={null}>{noting && <NoteDialog view={view} />}</Suspense>

@@ -27,7 +27,7 @@ import { kXKind } from "./axis";
 import { ChartMenu } from "./ChartMenu";
 import { LineNames } from "./LineNames";
 import { linesOf } from "./lines";
-import type { ChartDef } from "./model";
+import { type ChartDef, outsideWords } from "./model";
 import { type InSight, useNear } from "./near";
 import { Overlay } from "./Overlay";
 import { type Range, useSurface } from "./pointer";
@@ -280,6 +280,7 @@ interface HeadProps {
 function Head({ chart, view, unit, badge, lines }: HeadProps) {
   const { def, second } = chart;
   const { baseline } = view.making;
+  const outside = outsideWords(def);
   const titled = (of: ChartDef) =>
     of.description === "" ? of.name : `${of.name}: ${of.description}`;
   return (
@@ -311,6 +312,11 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
       {def.left > 0 && (
         <span className="unit" title="With fewer runs on the board these are more of each">
           the busiest {manyOf(def)}
+        </span>
+      )}
+      {outside !== null && (
+        <span className="outside cut" data-testid="outside" title={outside.about}>
+          {outside.text}
         </span>
       )}
       <span className="badge" data-testid="chart-badge" title={badge}>

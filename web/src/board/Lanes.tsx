@@ -18,12 +18,18 @@ import { middleEllipsis } from "../format/text";
 import { formatDuration } from "../format/time";
 import { plural } from "../format/units";
 import { useWidth } from "./Board";
-import { kLaneGap, type LaneRow, phaseUnder } from "./laneRows";
+import {
+  kLaneGap,
+  kLaneNames,
+  type LaneRow,
+  type LaneWords,
+  laneTitle,
+  phaseUnder,
+} from "./laneRows";
 import type { ShownRun } from "./model";
 import { Overlay } from "./Overlay";
 import { type Gestures, type Range, useSurface } from "./pointer";
 
-const kNameWidth = 124;
 const kTop = 6;
 
 export interface LanesProps {
@@ -45,7 +51,7 @@ export interface LanesProps {
 export function Lanes(props: LanesProps) {
   const { rows, pending, chosen, choose, gestures, region, unit, kind, place, theme, font } = props;
   const [ref, total] = useWidth();
-  const width = Math.max(0, total - kNameWidth);
+  const width = Math.max(0, total - kLaneNames);
   const tip = useRef<HTMLDivElement>(null);
   const hatched = hatchWords(rows);
   const under = (seconds: number, event: PointerEvent) => {
@@ -168,15 +174,15 @@ function OneLane({ row, chosen, spec, theme, font }: OneLaneProps) {
       data-run={run.id}
       style={{ height }}
     >
-      <div className="lane-names" title={`${run.name}, ${lane.name}`}>
-        {words.map(({ text, level }) => (
+      <div className="lane-names" title={`run ${run.name}, ${laneTitle(lane.name)}`}>
+        {words.map((one) => (
           <span
-            key={level}
+            key={one.level}
             className="lane-name name cut"
-            data-level={level}
-            style={level === 0 ? { color: colour } : undefined}
+            data-level={one.level}
+            style={one.level === 0 ? { color: colour } : undefined}
           >
-            {middleEllipsis(text, 18 - level)}
+            <LaneName {...one} />
           </span>
         ))}
       </div>
@@ -192,12 +198,23 @@ function OneLane({ row, chosen, spec, theme, font }: OneLaneProps) {
   );
 }
 
+// As many letters as there is room for behind the word, by level.
+const kLetters = [17, 14, 12] as const;
+
+function LaneName({ kind, text, level }: LaneWords) {
+  return (
+    <>
+      <span className="lane-kind">{kind}</span> {middleEllipsis(text, kLetters[level])}
+    </>
+  );
+}
+
 function laneSummary(run: ShownRun, lane: Lane): string {
   const top = lane.spans.filter((span) => span.depth === 0);
   const names = top
     .slice(0, 12)
     .map((span) => `${span.label} ${formatDuration(span.end - span.start)}`);
-  return `Phases of ${run.name}, ${lane.name}: ${plural(lane.spans.length, "phase")}. ${names.join(", ")}.`;
+  return `Phases of ${run.name}, ${laneTitle(lane.name)}: ${plural(lane.spans.length, "phase")}. ${names.join(", ")}.`;
 }
 
 function showTip(

@@ -7,7 +7,7 @@ import type { Phase } from "../api/types";
 import { Scrolling } from "../app/Scrolling";
 import { formatDuration } from "../format/time";
 import { formatCount, formatNumber, kThin } from "../format/units";
-import type { PhasePlace } from "./laneRows";
+import { laneTitle, type PhasePlace } from "./laneRows";
 import { lengthsOf, median, type PathStatistics, percentile, statisticsOfName } from "./phase";
 
 export interface PhasePanelProps {
@@ -41,7 +41,7 @@ export function PhasePanel({ at, phases, place, step, close }: PhasePanelProps) 
             `, ${formatNumber(length / middle, 3)} × the median`}
         </span>
         <span className="quiet cut">
-          {run.name}, {lane.name}, {span.kind}, {place(span.start)} –{" "}
+          {run.name}, {laneTitle(lane.name)}, {span.kind}, {place(span.start)} –{" "}
           {span.open ? "now" : place(span.end)}
         </span>
         <span className="grow" />

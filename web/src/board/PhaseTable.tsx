@@ -1,9 +1,10 @@
 // Where each of the board's runs spent its time, phase by phase: why one of them is slower. Below the lanes.
 import { useQuery } from "@tanstack/react-query";
+import { Fragment } from "react";
 import { sendJson } from "../api/client";
 import { Scrolling } from "../app/Scrolling";
 import { formatDuration } from "../format/time";
-import { formatCount, formatNumber } from "../format/units";
+import { formatCount, formatNumber, kThin } from "../format/units";
 import type { NameStatistics, PathStatistics } from "./phase";
 import { phaseRows, telling } from "./phaseTable";
 
@@ -14,6 +15,9 @@ export interface PhaseTableProps {
   // The run that the others are compared with.
   base: string;
 }
+
+const kShareAbout =
+  "Part of the run's time; more than 100 % where several threads or ranks are in the phase at once";
 
 export function PhaseTable({ runs, known, base }: PhaseTableProps) {
   const ids = runs.map(({ id }) => id);
@@ -38,7 +42,8 @@ export function PhaseTable({ runs, known, base }: PhaseTableProps) {
       <div className="line-head">
         <h2>Time by phase</h2>
         <span className="quiet cut">
-          total, how often and how long each; × {runs[at]?.name}. Most different first
+          total, how often and how long each, part of the run's time; × {runs[at]?.name}. Most
+          different first
         </span>
       </div>
       <Scrolling className="inspect-table tall" label="Time by phase of each run">
@@ -47,9 +52,20 @@ export function PhaseTable({ runs, known, base }: PhaseTableProps) {
             <tr>
               <th scope="col">phase</th>
               {runs.map(({ id, name }) => (
-                <th key={id} scope="col">
+                <th key={id} scope="colgroup" colSpan={2}>
                   {name}
                 </th>
+              ))}
+            </tr>
+            <tr>
+              <td />
+              {runs.map(({ id }) => (
+                <Fragment key={id}>
+                  <th scope="col">time</th>
+                  <th scope="col" title={kShareAbout}>
+                    of the run
+                  </th>
+                </Fragment>
               ))}
             </tr>
           </thead>
@@ -58,9 +74,12 @@ export function PhaseTable({ runs, known, base }: PhaseTableProps) {
               <tr key={name} className={name === told ? "told" : undefined}>
                 <th scope="row">{name}</th>
                 {of.map((one, i) => (
-                  <td key={ids[i]}>
-                    <Cell of={one} base={i === at ? null : (of[at] ?? null)} />
-                  </td>
+                  <Fragment key={ids[i]}>
+                    <td>
+                      <Cell of={one} base={i === at ? null : (of[at] ?? null)} />
+                    </td>
+                    <td>{one === null ? "–" : `${formatNumber(one.share * 100, 3)}${kThin}%`}</td>
+                  </Fragment>
                 ))}
               </tr>
             ))}

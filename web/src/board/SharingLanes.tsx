@@ -17,18 +17,18 @@ import {
   sharedHeight,
 } from "../charts/sharing";
 import { type ChartTheme, seriesColour } from "../charts/theme";
+import { collocationTitle, collocationWord } from "../format/collocation";
 import { middleEllipsis } from "../format/text";
 import { formatDuration } from "../format/time";
 import { formatValue } from "../format/units";
 import { useWidth } from "./Board";
-import { kLaneGap } from "./laneRows";
+import { kLaneGap, kLaneNames } from "./laneRows";
 import type { ShownRun } from "./model";
 import { Overlay } from "./Overlay";
 import { type Range, useSurface } from "./pointer";
 import { hasPlace } from "./sharing";
 import type { BoardView } from "./useBoard";
 
-const kNameWidth = 124;
 const kTop = 6;
 const kNameLine = 18;
 // Of a board with more the first are told of.
@@ -135,7 +135,7 @@ const spanOf = (found: SharedFound): Range => {
 function LaneRows({ lanes, view, place, theme, font }: LaneRowsProps) {
   const { gestures, region, shown } = view;
   const [ref, total] = useWidth();
-  const width = Math.max(0, total - kNameWidth);
+  const width = Math.max(0, total - kLaneNames);
   const tip = useRef<HTMLDivElement>(null);
   const at = (seconds: number, event: PointerEvent) => {
     const box = ref.current?.getBoundingClientRect();
@@ -330,7 +330,9 @@ function FigureRow({ run, sharing }: { run: SharingRun; sharing: Sharing }) {
       <th scope="row" className="name">
         {middleEllipsis(run.name, 32)}
       </th>
-      <td className="left">{run.collocation === "-" ? "none" : (run.collocation ?? "–")}</td>
+      <td className="left" title={collocationTitle(run.collocation ?? "")}>
+        {collocationWord(run.collocation ?? "")}
+      </td>
       <td>{formatDuration(run.alone_s)}</td>
       <td>{formatDuration(run.shared_s)}</td>
       <td>{formatValue(alone, sharing.unit)}</td>

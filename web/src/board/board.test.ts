@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Metric, RunDetail } from "../api/types";
 import { parseSearch, runSearch, stringifySearch } from "../app/search";
-import { addChunks, emptyLog, kMostLines } from "../pages/run/log";
+import { addChunks, emptyLog, kMostLines, lineFinder, lineOfReason } from "../pages/run/log";
 import {
   buildCharts,
   collectingCost,
   defaultCharts,
   drawnAlong,
   fullRange,
+  outsideWords,
   type ShownRun,
   shownRun,
 } from "./model";
@@ -163,6 +164,84 @@ describe("defaultCharts", () => {
     );
     expect(named(software)).toEqual(["loss", "b", "c", "d", "e"]);
   });
+
+  it("has how busy GPUs were before any CPU", () => {
+    const gpu = (series: number, name: string, part = {}) =>
+      host(series, name, { group: "gpu", source: "gpu0", ...part });
+    const all = [
+      ...["loss", "b", "c"].map((name, i) => metric(i, name)),
+      gpu(10, "host.gpu.power"),
+      gpu(11, "host.gpu.busy"),
+      gpu(12, "host.gpu.sm.active"),
+      metric(20, "run.cpu.used", { group: "cpu", unit: "cores" }),
+      host(21, "host.cpu.busy"),
+      metric(22, "run.memory.rss", { group: "memory", unit: "B" }),
+    ];
+    const named = (part: Metric[]) => defaultCharts(buildCharts([run("a", 0)], { a: part }));
+    const cpus = ["run.cpu.used", "host.cpu.busy"];
+    expect(named(all)).toEqual(["loss", "b", "c", "host.gpu.sm.active", ...cpus]);
+    // An idle one says nothing of SMs.
+    const idle = all.map((one) => (one.series === 12 ? { ...one, min: 0, max: 0 } : one));
+    expect(named(idle)).toEqual(["loss", "b", "c", "host.gpu.busy", ...cpus]);
+  });
+
+  it("has the wait for data where it was measured, beside three of the script's own", () => {
+    const names = ["loss", "accuracy", "samples_per_second", "throughput", "data_wait_share"];
+    const all = [
+      ...names.map((name, i) => metric(i, name)),
+      metric(20, "run.cpu.used", { group: "cpu", unit: "cores" }),
+      host(21, "host.cpu.busy"),
+      metric(22, "run.memory.rss", { group: "memory", unit: "B" }),
+    ];
+    expect(defaultCharts(buildCharts([run("a", 0)], { a: all }))).toEqual([
+      "loss",
+      "accuracy",
+      "samples_per_second",
+      "data_wait_share",
+      "run.cpu.used",
+      "host.cpu.busy",
+    ]);
+  });
+});
+
+describe("values that the catalogue holds impossible", () => {
+  const told = (count: number) => `${count} values outside 0 to 100 %, stored as read: -1 to 255`;
+  const known = (id: string, info: Record<string, string>) => {
+    const times = { start_ns: "0", end_ns: "1" };
+    const made = shownRun({ ...times, id, name: id, workload_id: "w", info } as never, 0, 0n);
+    return { ...made, params: {}, tags: {} };
+  };
+  const use = (series: number, source: string) =>
+    host(series, "gpu.busy", { group: "gpu", source, unit: "%" });
+
+  it("are said of the metric and source that they were read from, by whoever measured", () => {
+    const runs = [
+      known("a", { "outside.other": told(9), cpu: "x" }),
+      known("b", { "outside.gpu.busy of gpu0": told(3), "outside.loss": told(1) }),
+    ];
+    const charts = buildCharts(runs, {
+      a: [use(1, "gpu0"), use(2, "gpu1"), metric(3, "loss"), metric(4, "constructor")],
+      b: [use(1, "gpu0")],
+    });
+    const of = (name: string) => charts.find((chart) => chart.name === name) as (typeof charts)[0];
+    expect(outsideWords(of("gpu.busy"))).toEqual({
+      text: "3 values outside 0 to 100 %, stored as read",
+      about: `gpu0: ${told(3)}`,
+    });
+    // Run b's, which has no such series on the board.
+    expect(outsideWords(of("loss"))).toBeNull();
+    expect(outsideWords(of("constructor"))).toBeNull();
+  });
+
+  it("are counted over a chart's lines where all say the same", () => {
+    const runs = [
+      known("a", { "outside.gpu.busy of gpu0": told(3), "outside.gpu.busy of gpu1": told(2) }),
+    ];
+    const charts = buildCharts(runs, { a: [use(1, "gpu0"), use(2, "gpu1")] });
+    const words = charts[0] && outsideWords(charts[0]);
+    expect(words?.text).toBe("5 values outside 0 to 100 %, stored as read");
+    expect(words?.about.split("\n").length).toBe(2);
+  });
 });
 
 describe("ranges", () => {
@@ -255,6 +334,25 @@ describe("output", () => {
   it("keeps the newest lines and counts the others", () => {
     const log = addChunks(emptyLog(), [chunk("x\n".repeat(kMostLines + 5))], []);
     expect([log.lines.length, log.dropped]).toEqual([kMostLines, 5]);
+  });
+
+  it("has the line that a failure's reason tells of", () => {
+    const lines = [
+      ["exit status 3: no such file", "no such file"],
+      ["ended by SIGSEGV: epoch 2: loss 0.1", "epoch 2: loss 0.1"],
+      ["torch.OutOfMemoryError: CUDA out of memory", "torch.OutOfMemoryError: CUDA out of memory"],
+      ["exit status 1:  [31mValueError [0m: bad", "ValueError"],
+      ["exit status 1: a long line that is c\ufffd…", "a long line that is c"],
+      ["exit status 1: /bin/", "bin/"],
+      ["exit status 1", undefined],
+      ["the kernel killed 1 process of the run: its memory limit", undefined],
+    ];
+    expect(lines.map(([why]) => lineOfReason(why as string))).toEqual(
+      lines.map(([, line]) => line),
+    );
+    const found = lineFinder("No such File");
+    expect([found("sh: no such file, x"), found("else")]).toEqual([true, false]);
+    expect([lineFinder("/(a+)+$/")("/(a+)+$/"), lineFinder(undefined)("")]).toEqual([false, false]);
   });
 
   it("says what is missing", () => {

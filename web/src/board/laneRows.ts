@@ -14,6 +14,8 @@ import type { WindowMark } from "../charts/spec";
 import type { ShownRun } from "./model";
 
 export interface LaneWords {
+  // What the text names, said before it: "rank 0". A lane that names no thread of a process is a lane.
+  kind: "run" | "process" | "rank" | "thread" | "lane";
   text: string;
   // 0 a run, 1 a process, 2 a thread.
   level: 0 | 1 | 2;
@@ -28,37 +30,55 @@ export interface LaneRow {
 
 const kLine = 18;
 export const kLaneGap = 8;
-
-interface LaneName {
-  process: string;
-  thread: string;
-}
+// Room for the words, pixels, as the style sheet has it.
+export const kLaneNames = 148;
 
 // `host/pid/thread`, with the rank before the pid where there is one; a thread's name may hold slashes.
-export function laneName(name: string, hosts: number): LaneName {
-  const found = /^([^/]*)\/(?:rank(\d+)\/)?(\d+)\/(.*)$/s.exec(name);
-  if (found === null) return { process: "", thread: name };
-  const [, host, rank, pid, thread = ""] = found;
-  const process = rank === undefined ? `process ${pid}` : `rank ${rank}`;
-  return { process: hosts > 1 ? `${host} ${process}` : process, thread };
+const kLane = /^([^/]*)\/(?:rank(\d+)\/)?(\d+)\/(.*)$/s;
+
+// The words below a run's name: of the process, if the lane says one, and of the lane itself.
+export function laneName(name: string, hosts: number): LaneWords[] {
+  const found = kLane.exec(name);
+  if (found === null) return [{ kind: "lane", text: name, level: 2 }];
+  const [, host, rank, pid = "", thread = ""] = found;
+  const number = rank ?? pid;
+  return [
+    {
+      kind: rank === undefined ? "process" : "rank",
+      text: hosts > 1 ? `${number} on ${host}` : number,
+      level: 1,
+    },
+    { kind: "thread", text: thread === "MainThread" ? "main" : thread, level: 2 },
+  ];
+}
+
+// All that a lane's name says.
+export function laneTitle(name: string): string {
+  const found = kLane.exec(name);
+  if (found === null) return `lane ${name}`;
+  const [, host, rank, pid, thread] = found;
+  const ranked = rank === undefined ? "" : `rank ${rank}, `;
+  return `host ${host}, ${ranked}process ${pid}, thread ${thread}`;
 }
 
 // What a run with one lane is called needs no tree below it.
 function rowsOf(run: ShownRun, lanes: readonly Lane[]): LaneRow[] {
-  const hosts = new Set(lanes.map(({ name }) => name.slice(0, name.indexOf("/")))).size;
+  const hosts = new Set(lanes.flatMap(({ name }) => kLane.exec(name)?.[1] ?? [])).size;
   const names = new Map(lanes.map((lane) => [lane, laneName(lane.name, hosts)]));
-  const processes = [...new Set([...names.values()].map(({ process }) => process))];
+  const processOf = (lane: Lane) => names.get(lane)?.find(({ level }) => level === 1);
+  const keyOf = (lane: Lane) => `${processOf(lane)?.kind} ${processOf(lane)?.text}`;
+  const processes = [...new Set(lanes.map(keyOf))];
   // A process's lanes stand together, in the order of its first.
-  const ordered = processes.flatMap((process) =>
-    lanes.filter((lane) => names.get(lane)?.process === process),
-  );
+  const ordered = processes.flatMap((process) => lanes.filter((lane) => keyOf(lane) === process));
   let last: string | null = null;
   return ordered.map((lane, i) => {
-    const { process, thread } = names.get(lane) as LaneName;
-    const words: LaneWords[] = i === 0 ? [{ text: run.name, level: 0 }] : [];
-    if (processes.length > 1 && process !== last) words.push({ text: process, level: 1 });
-    last = process;
-    if (lanes.length > 1) words.push({ text: thread, level: 2 });
+    const first = processes.length > 1 && keyOf(lane) !== last;
+    last = keyOf(lane);
+    const below = (names.get(lane) as LaneWords[]).filter(({ level }) =>
+      level === 1 ? first : lanes.length > 1,
+    );
+    const mine: LaneWords[] = i === 0 ? [{ kind: "run", text: run.name, level: 0 }] : [];
+    const words = [...mine, ...below];
     return { run, lane, words, height: Math.max(laneHeight(lane), words.length * kLine) };
   });
 }

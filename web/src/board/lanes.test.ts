@@ -6,6 +6,7 @@ import {
   kLaneGap,
   laneName,
   laneRows,
+  laneTitle,
   phaseBeside,
   phaseUnder,
   profiledWindows,
@@ -44,25 +45,44 @@ const phase = (id: string, lane: string, at: [number, number | null], part = {})
 
 describe("the names of lanes", () => {
   const words = (phases: Phase[]) =>
-    laneRows([run("a1")], { a1: phases }).map((row) => row.words.map(({ text }) => text));
+    laneRows([run("a1")], { a1: phases }).map((row) =>
+      row.words.map(({ kind, text }) => `${kind}: ${text}`),
+    );
 
   it("is the run alone where it has one lane", () => {
-    expect(words([phase("1", "h/7/main", [0, 1])])).toEqual([["run a1"]]);
+    expect(words([phase("1", "h/7/main", [0, 1])])).toEqual([["run: run a1"]]);
   });
 
-  it("are threads below the run, of several processes below each, with ranks", () => {
+  it("say which is a run, a rank, a process or a thread", () => {
     expect(
       words([
-        phase("1", "h/rank0/7/main", [0, 1]),
-        phase("2", "h/rank1/8/main", [0.5, 1]),
+        phase("1", "h/rank0/7/MainThread", [0, 1]),
+        phase("2", "h/rank1/8/MainThread", [0.5, 1]),
         phase("3", "h/rank0/7/load/a", [0.7, 1]),
       ]),
-    ).toEqual([["run a1", "rank 0", "main"], ["load/a"], ["rank 1", "main"]]);
+    ).toEqual([
+      ["run: run a1", "rank: 0", "thread: main"],
+      ["thread: load/a"],
+      ["rank: 1", "thread: main"],
+    ]);
+    expect(words([phase("1", "h/7/main", [0, 1]), phase("2", "h/7/other", [0, 1])])).toEqual([
+      ["run: run a1", "thread: main"],
+      ["thread: other"],
+    ]);
   });
 
   it("say the host where there are several, and take any name as it is", () => {
-    expect(laneName("n1/7/main", 2)).toEqual({ process: "n1 process 7", thread: "main" });
-    expect(laneName("traces", 1)).toEqual({ process: "", thread: "traces" });
+    expect(laneName("n1/7/main", 2)).toEqual([
+      { kind: "process", text: "7 on n1", level: 1 },
+      { kind: "thread", text: "main", level: 2 },
+    ]);
+    // A lane of no process is not on another host.
+    expect(words([phase("1", "h/7/main", [0, 1]), phase("2", "traces", [0, 1])])).toEqual([
+      ["run: run a1", "process: 7", "thread: main"],
+      ["lane: traces"],
+    ]);
+    expect(laneTitle("n1/rank0/7/a/b")).toBe("host n1, rank 0, process 7, thread a/b");
+    expect(laneTitle("traces")).toBe("lane traces");
   });
 
   it("make room: what is under a pointer is found below taller rows", () => {

@@ -2,6 +2,7 @@
 // list in groups, the default choice, the full range. Pure.
 import { finite, type Metric, type Plain, type RunDetail } from "../api/types";
 import { secondsSince } from "../format/time";
+import { plural } from "../format/units";
 
 export interface ShownRun {
   id: string;
@@ -20,6 +21,8 @@ export interface ShownRun {
   experiment: string;
   params: Readonly<Record<string, Plain>>;
   tags: Readonly<Record<string, Plain>>;
+  // By "METRIC" or "METRIC of SOURCE": what the run says of values that the catalogue holds impossible.
+  outside?: Readonly<Record<string, string>>;
 }
 
 export interface LineDef {
@@ -43,6 +46,8 @@ export interface LineDef {
   // Of all its values; NaN when there are none.
   least: number;
   greatest: number;
+  // What the runs say of its values that the catalogue holds impossible; absent where they say nothing.
+  outside?: string[];
 }
 
 export interface ChartDef {
@@ -87,7 +92,19 @@ export function shownRun(run: RunDetail, index: number, origin: bigint): ShownRu
     experiment: run.experiment,
     params: run.params,
     tags: run.tags,
+    ...outsideOf(run.info),
   };
+}
+
+const kOutside = "outside.";
+
+function outsideOf(info: RunDetail["info"] = {}): Pick<ShownRun, "outside"> {
+  const told = Object.entries(info).flatMap(([key, value]) =>
+    key.startsWith(kOutside) && typeof value === "string"
+      ? [[key.slice(kOutside.length), value]]
+      : [],
+  );
+  return told.length === 0 ? {} : { outside: Object.fromEntries(told) };
 }
 
 export const kHues = 8;
@@ -236,6 +253,7 @@ function lineOf(entry: Entry, sources: string[], runs: readonly ShownRun[]): Lin
     steps: stepsOf(metric),
     least: finite(metric.min) ?? Number.NaN,
     greatest: finite(metric.max) ?? Number.NaN,
+    ...outsideTold(entry, runs),
   };
   if (base.shared) return { ...base, ...sharedLine(entry, { place, sources, runs }) };
   const named = runs.length > 1 ? `${run.name} ${metric.source}` : metric.source;
@@ -247,6 +265,31 @@ function lineOf(entry: Entry, sources: string[], runs: readonly ShownRun[]): Lin
     colour: runs.length > 1 ? run.index : run.index + place,
     dash: run.index + place,
   };
+}
+
+// Who measured a host or a device for its workload may be any of its runs.
+function outsideTold({ metric, run }: Entry, runs: readonly ShownRun[]): Pick<LineDef, "outside"> {
+  const key = metric.source === "" ? metric.name : `${metric.name} of ${metric.source}`;
+  const tellers =
+    metric.owner === "workload" ? runs.filter((one) => one.workload === run.workload) : [run];
+  const told = tellers.flatMap(({ outside = {} }) =>
+    Object.hasOwn(outside, key) ? [outside[key] as string] : [],
+  );
+  return told.length === 0 ? {} : { outside: told };
+}
+
+// What is said beside a chart's name of impossible values among its points, and whose they are; null where there are
+// none.
+export function outsideWords({ lines }: ChartDef): { text: string; about: string } | null {
+  const told = lines.flatMap(({ label, outside = [] }) => outside.map((text) => ({ label, text })));
+  const [first] = told;
+  if (first === undefined) return null;
+  const about = told.map(({ label, text }) => `${label}: ${text}`).join("\n");
+  const parts = told.map(({ text }) => /^(\d+) values? (outside .+?, stored as read)/.exec(text));
+  const said = parts[0]?.[2];
+  const alike = said !== undefined && parts.every((part) => part?.[2] === said);
+  const count = parts.reduce((sum, part) => sum + Number(part?.[1] ?? 0), 0);
+  return { text: alike ? `${plural(count, "value")} ${said}` : first.text, about };
 }
 
 // A line of a host or a device: named by it within one workload, by workload (or its only run) among several.
@@ -302,9 +345,15 @@ const kHardware = [
 const kMostCharts = 6;
 const kMostSoftware = 3;
 
+// What says at once whether the data are why a training is slow: never left out, where it was measured.
+const kWaiting = "data_wait_share";
+
+// How busy GPUs were, the first that was measured: SMs where a driver tells of them.
+const kGpu = ["host.gpu.sm.active", "host.gpu.busy", "host.gpu.engine.busy"];
+
 // The charts shown before anyone chooses, six so that the phases are in sight below them: three of the script's
-// own, then the run's CPU, the host's CPU, the run's memory, the host's memory; where these are not, more of the
-// rest.
+// own and the wait for data, then the GPUs, the run's CPU, the host's CPU, the run's memory, the host's memory; where
+// these are not, more of the rest.
 export function defaultCharts(charts: readonly ChartDef[]): string[] {
   const lively = charts.filter((chart) => !chart.flat && chart.left === 0);
   const software = lively.filter((chart) => chart.group === "software");
@@ -313,7 +362,10 @@ export function defaultCharts(charts: readonly ChartDef[]): string[] {
     return found.find((chart) => what.test(chart.unit) || what.test(chart.name)) ?? [];
   });
   const rest = lively.filter((chart) => chart.group !== "collector");
-  const wanted = [...software.slice(0, kMostSoftware), ...hardware, ...software, ...rest];
+  const waiting = charts.filter((chart) => chart.name === kWaiting);
+  const own = software.filter((chart) => chart.name !== kWaiting).slice(0, kMostSoftware);
+  const gpu = kGpu.flatMap((name) => lively.find((chart) => chart.name === name) ?? []).slice(0, 1);
+  const wanted = [...own, ...waiting, ...gpu, ...hardware, ...software, ...rest];
   const chosen = new Set([...new Set(wanted)].slice(0, kMostCharts));
   return charts.filter((chart) => chosen.has(chart)).map((chart) => chart.name);
 }

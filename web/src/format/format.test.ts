@@ -1,4 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { collocationTitle, collocationWord } from "./collocation";
+import { endTitle, stateTitle, statusTitle } from "./outcome";
 import { commandLine, middleEllipsis } from "./text";
 import { formatClock, formatDuration, nsAt, secondsSince } from "./time";
 import { formatCount, formatNumber, formatValue, kThin, scaleFor } from "./units";
@@ -81,5 +83,38 @@ describe("text", () => {
   it("is cut in the middle and quoted where a shell needs it", () => {
     expect(middleEllipsis("host.network.received", 11)).toBe("host.…eived");
     expect(commandLine(["python3", "a b.py", "it's", ""])).toBe("python3 'a b.py' 'it'\\''s' ''");
+  });
+});
+
+describe("words for how runs end and share", () => {
+  it("tell a status from the outcomes that it holds", () => {
+    expect(statusTitle("stopped")).toMatch(/^stopped: was told to end.*\(interrupted\).*\(limit\)/);
+    expect(endTitle({ status: "stopped", outcome: "interrupted" })).toBe(
+      "interrupted: ended by Ctrl-C or SIGTERM",
+    );
+    expect(endTitle({ status: "stopped", outcome: "stopped" })).toBe(
+      "stopped: ended by its workload's end rule",
+    );
+    expect(endTitle({ status: "stopped", outcome: null })).toBe(statusTitle("stopped"));
+    expect(endTitle({ status: "running", outcome: "failed" })).toBe("running: has not ended yet");
+    expect([stateTitle("out-of-memory"), stateTitle("toString")]).toEqual([
+      "out of memory: ended for lack of memory, the machine's or a device's",
+      "toString",
+    ]);
+  });
+
+  it("are one for each way to share a device", () => {
+    expect(["-", "", "alone", "mps=50"].map(collocationWord)).toEqual([
+      "as-is",
+      "not set",
+      "alone",
+      "mps=50",
+    ]);
+    expect(collocationTitle("-")).toBe(
+      "as-is: nothing was set up: runs on one device take turns (time slicing)",
+    );
+    expect(collocationTitle("as-is")).toBe(collocationTitle("-"));
+    expect(collocationTitle("3g.20gb")).toBe("3g.20gb: on a MIG instance of this profile");
+    expect(["my own", "constructor"].map(collocationTitle)).toEqual(["my own", "constructor"]);
   });
 });

@@ -2,7 +2,7 @@
 import { useQueries } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useMemo, useRef } from "react";
-import { runsOfWorkload, useOtherRuns } from "../../api/queries";
+import { runsOfWorkload, useNamedRuns } from "../../api/queries";
 import type { Run, RunDetail } from "../../api/types";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
@@ -77,6 +77,7 @@ function useWorkloads(ids: readonly string[]) {
     combine: (answers) => ({
       pending: answers.some((answer) => answer.isPending),
       runs: answers.flatMap((answer): Run[] => answer.data?.runs ?? []),
+      error: answers.find((answer) => answer.isError)?.error ?? null,
     }),
   });
 }
@@ -91,7 +92,7 @@ function useSelected(search: BoardSearch) {
   const ids = useStable([
     ...new Set([...workloads.runs.toSorted(byStart).map((run) => run.id), ...(search.run ?? [])]),
   ]);
-  const found = useOtherRuns(ids);
+  const { runs: found, missing, ...named } = useNamedRuns(ids);
   // An address may name one run by two of its names.
   const runs = found.filter((run, i) => found.findIndex((one) => one.id === run.id) === i);
   const own = useWorkloads([...new Set(runs.map((run) => run.workload_id))]);
@@ -103,7 +104,13 @@ function useSelected(search: BoardSearch) {
         .findIndex((other) => other.id === run.id);
     return colourSlots(runs.map((run) => Math.max(0, place(run))));
   }, [runs, own.runs]);
-  return { runs, slots, pending: workloads.pending || found.length < ids.length };
+  return {
+    runs,
+    slots,
+    missing,
+    pending: workloads.pending || named.pending,
+    error: workloads.error ?? named.error,
+  };
 }
 
 interface SelectedProps {
@@ -112,7 +119,7 @@ interface SelectedProps {
 }
 
 function Selected({ search, change }: SelectedProps) {
-  const { runs, slots, pending } = useSelected(search);
+  const { runs, slots, missing, pending, error } = useSelected(search);
   const view = useBoard({ runs, slots, search, change });
   const reader = useRef<Reader | null>(null);
   useKeys(view.gestures, view.region !== null);
@@ -142,13 +149,45 @@ function Selected({ search, change }: SelectedProps) {
     >
       <div className="content">
         <div className="board">
-          {pending && runs.length === 0 ? (
-            <Loading what="the runs" />
-          ) : (
+          <Content {...{ runs, missing, pending, error }}>
             <BoardBody view={view} reader={reader} />
-          )}
+          </Content>
         </div>
       </div>
     </Shell>
+  );
+}
+
+interface ContentProps {
+  runs: readonly RunDetail[];
+  missing: readonly string[];
+  pending: boolean;
+  error: Error | null;
+  children: ReactNode;
+}
+
+// A link outlives the runs that it names: what is left of them is drawn, and who is missing is said.
+function Content({ runs, missing, pending, error, children }: ContentProps) {
+  if (runs.length === 0 && pending) return <Loading what="the runs" />;
+  if (runs.length === 0 && error !== null)
+    return <Failing error={error} retry={() => location.reload()} />;
+  if (runs.length === 0)
+    return (
+      <Notice>
+        <p>The selected workloads have no runs any more.</p>
+        <p>
+          The <Link to="/">list of runs</Link> shows what there is.
+        </p>
+      </Notice>
+    );
+  return (
+    <>
+      {missing.length > 0 && (
+        <p className="quiet" data-testid="missing-runs">
+          Could not be read, maybe deleted or mistyped: {missing.join(", ")}
+        </p>
+      )}
+      {children}
+    </>
   );
 }

@@ -6,6 +6,7 @@ import { useEffect, useMemo } from "react";
 import { type Overview, sampleQuery, useMetricNames, useOverview } from "../../api/runSearch";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
+import { statusTitle } from "../../format/outcome";
 import { formatCount, plural } from "../../format/units";
 import { BasketPanel } from "../basket/BasketPanel";
 import { BoardLink } from "../basket/BoardLink";
@@ -165,7 +166,7 @@ function Counts({ overview }: { overview: Overview }) {
         {own > 0 && `, ${formatCount(own)} of them on their own`}
       </span>
       {statusesOf(runs).map(([status, count]) => (
-        <span key={status} className={`status status-${status}`}>
+        <span key={status} className={`status status-${status}`} title={statusTitle(status)}>
           {count} {status}
         </span>
       ))}

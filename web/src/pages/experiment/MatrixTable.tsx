@@ -1,6 +1,7 @@
 // The matrix of an experiment: the chosen metric as text on a tint, what did not finish in words; a click opens the
 // runs of the cell on a board.
 import { type CSSProperties, useState } from "react";
+import { collocationTitle, collocationWord } from "../../format/collocation";
 import { formatValue, plural } from "../../format/units";
 import { BoardLink } from "../basket/BoardLink";
 import type { Cell, Matrix } from "./matrix";
@@ -28,8 +29,8 @@ export function MatrixTable({ matrix, by, metric, unit }: MatrixTableProps) {
             <tr>
               <th scope="col">{by === "model" ? "Model" : "Workload"}</th>
               {matrix.columns.map((column) => (
-                <th key={column} scope="col" className="name">
-                  {column === "" ? "not set" : column}
+                <th key={column} scope="col" className="name" title={collocationTitle(column)}>
+                  {collocationWord(column)}
                 </th>
               ))}
             </tr>

@@ -4,6 +4,8 @@ import { useMemo, useState } from "react";
 import type { OverviewRun, OverviewWorkload } from "../../api/runSearch";
 import type { Experiment } from "../../api/types";
 import { Check } from "../../app/Check";
+import { collocationTitle, collocationWord } from "../../format/collocation";
+import { statusTitle } from "../../format/outcome";
 import { middleEllipsis } from "../../format/text";
 import { formatDuration, formatExactMoment, formatMoment } from "../../format/time";
 import { formatCount, formatValue } from "../../format/units";
@@ -154,13 +156,15 @@ function ListRow({ line, experiment, unit }: { line: Line; experiment: string; u
           </Link>
         )}
       </td>
-      <td className="soft name">{line.collocation}</td>
+      <td className="soft name" title={collocationTitle(line.collocation)}>
+        {collocationWord(line.collocation)}
+      </td>
       {line.whole && <td className="number">{formatCount(runs.length)}</td>}
       <td>
         {statuses.length === 0
           ? "finished"
           : statuses.map(([status, count]) => (
-              <span key={status} className={`status status-${status}`}>
+              <span key={status} className={`status status-${status}`} title={statusTitle(status)}>
                 {runs.length > 1 ? `${count} ${status}` : status}
               </span>
             ))}

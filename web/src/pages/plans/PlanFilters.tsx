@@ -1,9 +1,10 @@
 // The side panel of a plan: its states, experiments and ways of collocation with counts, each a filter.
 import type { ReactNode } from "react";
 import { Check } from "../../app/Check";
-import { stateWords, toneOf } from "../../format/outcome";
+import { collocationTitle, collocationWord } from "../../format/collocation";
+import { stateTitle, stateWords, toneOf } from "../../format/outcome";
 import { formatCount } from "../../format/units";
-import { type Count, collocationWords, type PlanFacets } from "./plan";
+import type { Count, PlanFacets } from "./plan";
 import { type PlanFacet, type PlanSearch, withValue } from "./search";
 
 export interface PlanFiltersProps {
@@ -21,7 +22,9 @@ export function PlanFilters({ facets, search, change }: PlanFiltersProps) {
         facet="state"
         values={facets.states}
         {...{ search, change }}
-        words={(value) => (
+        words={stateWords}
+        about={stateTitle}
+        draw={(value) => (
           <span className={`status status-${toneOf(value)}`}>{stateWords(value)}</span>
         )}
       />
@@ -32,6 +35,7 @@ export function PlanFilters({ facets, search, change }: PlanFiltersProps) {
           values={facets.experiments}
           {...{ search, change }}
           words={(value) => value}
+          about={(value) => value}
         />
       )}
       {facets.collocations.length > 1 && (
@@ -40,7 +44,8 @@ export function PlanFilters({ facets, search, change }: PlanFiltersProps) {
           facet="collocation"
           values={facets.collocations}
           {...{ search, change }}
-          words={(value) => (value === "" ? "not set" : collocationWords(value))}
+          words={collocationWord}
+          about={collocationTitle}
         />
       )}
       {any && (
@@ -62,10 +67,13 @@ interface FacetProps {
   values: readonly Count[];
   search: PlanSearch;
   change: (next: PlanSearch) => void;
-  words: (value: string) => ReactNode;
+  words: (value: string) => string;
+  // What the word means.
+  about: (value: string) => string;
+  draw?: (value: string) => ReactNode;
 }
 
-function Facet({ title, facet, values, search, change, words }: FacetProps) {
+function Facet({ title, facet, values, search, change, words, about, draw }: FacetProps) {
   const chosen = search[facet] ?? [];
   // A chosen value stays in the list when nothing has it any more.
   const gone = chosen.filter((value) => !values.some((one) => one.value === value));
@@ -76,11 +84,13 @@ function Facet({ title, facet, values, search, change, words }: FacetProps) {
         // biome-ignore lint/a11y/noLabelWithoutControl: Check is its control
         <label key={value} className="row item" data-testid={`filter-${facet}`} data-value={value}>
           <Check
-            label={`${title}: ${value === "" ? "not set" : stateWords(value)}`}
+            label={`${title}: ${words(value)}`}
             checked={chosen.includes(value)}
             change={(on) => change(withValue(search, { facet, value, on }))}
           />
-          <span className="cut name">{words(value)}</span>
+          <span className="cut name" title={about(value)}>
+            {draw?.(value) ?? words(value)}
+          </span>
           <span className="count">{formatCount(count)}</span>
         </label>
       ))}

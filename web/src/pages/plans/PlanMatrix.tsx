@@ -13,12 +13,12 @@ import {
   useState,
 } from "react";
 import type { PlanRun } from "../../api/plans";
-import { stateWords, toneOf } from "../../format/outcome";
+import { collocationTitle, collocationWord } from "../../format/collocation";
+import { stateTitle, stateWords, toneOf } from "../../format/outcome";
 import { middleEllipsis } from "../../format/text";
 import {
   type CellPlace,
   cellsIn,
-  collocationWords,
   failuresOf,
   failureWords,
   heightOf,
@@ -179,8 +179,8 @@ const MatrixRow = memo(function MatrixRow(props: MatrixRowProps) {
         <b className="name cut" title={row.workload}>
           {middleEllipsis(row.workload, 24)}
         </b>
-        <span className="plan-collocation cut" title={row.collocation}>
-          {collocationWords(row.collocation)}
+        <span className="plan-collocation cut" title={waysTitle(row.collocation)}>
+          {row.collocation}
         </span>
       </div>
       <div className="plan-cells" role="presentation">
@@ -206,16 +206,19 @@ const MatrixRow = memo(function MatrixRow(props: MatrixRowProps) {
   );
 });
 
+const waysTitle = (ways: string) =>
+  ways === "" ? undefined : ways.split(", ").map(collocationTitle).join("; ");
+
 // What a run is called within its workload.
 const nameOf = (run: PlanRun) => run.name || run.letter || run.model || `line ${run.line ?? "?"}`;
 
 function Cell({ run, id, active }: { run: PlanRun; id: string; active: boolean }) {
   const words = stateWords(run.state);
   const about = [
-    `${nameOf(run)}: ${words}`,
+    `${nameOf(run)}: ${stateTitle(run.state)}`,
     run.model && `model ${run.model}`,
     run.devices && `devices ${run.devices}`,
-    run.collocation && run.collocation !== "-" && `collocation ${run.collocation}`,
+    run.collocation && `collocation ${collocationWord(run.collocation)}`,
     run.line && `line ${run.line}`,
     run.reason,
   ].filter(Boolean);

@@ -1,6 +1,6 @@
 // What the list of plans and the page of one share: states in words and colour, the bar of progress.
 import type { CSSProperties } from "react";
-import { stateWords, toneOf } from "../../format/outcome";
+import { stateTitle, stateWords, toneOf } from "../../format/outcome";
 import { formatCount } from "../../format/units";
 import { inStateOrder, type Progress, toneCounts } from "./plan";
 
@@ -21,7 +21,7 @@ export function StateCounts({ counts }: { counts: Readonly<Record<string, number
   return (
     <span className="state-counts">
       {inStateOrder(counts).map(({ value, count }) => (
-        <span key={value} className={`status status-${toneOf(value)}`}>
+        <span key={value} className={`status status-${toneOf(value)}`} title={stateTitle(value)}>
           {formatCount(count)} {stateWords(value)}
         </span>
       ))}

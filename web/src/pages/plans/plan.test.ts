@@ -45,7 +45,7 @@ const names = (some: typeof rows) => some.map((row) => row.workload);
 describe("the rows of a plan", () => {
   it("are its workloads in order, repetitions apart", () => {
     expect(rows.map((row) => [row.workload, row.collocation, row.runs.length])).toEqual([
-      ["1", "-", 1],
+      ["1", "as-is", 1],
       ["2", "mps", 2],
       ["3 #1", "", 1],
       ["3 #2", "", 1],
@@ -59,6 +59,7 @@ describe("the rows of a plan", () => {
     expect(names(filtered(rows, { ...all, states: ["out-of-memory"] }))).toEqual(["2"]);
     expect(filtered(rows, { ...all, states: ["out-of-memory"] })[0]?.runs.length).toBe(2);
     expect(names(filtered(rows, { ...all, text: "CUDA mps" }))).toEqual(["2"]);
+    expect(names(filtered(rows, { ...all, text: "as-is" }))).toEqual(["1"]);
     expect(names(filtered(rows, { ...all, text: "nothing" }))).toEqual([]);
     expect(names(filtered(rows, { ...all, states: ["waiting"], collocations: [""] }))).toEqual([
       "3 #2",

@@ -1,6 +1,7 @@
 // A plan as the page shows it: rows of workloads with their runs, what a filter leaves of them, how tall each row is,
 // and how long the rest will take. Pure.
 import type { PacedRun, Plan, PlanRun } from "../../api/plans";
+import { collocationWord } from "../../format/collocation";
 import { type Tone, toneOf } from "../../format/outcome";
 
 export interface PlanRow {
@@ -92,9 +93,13 @@ export function rowsOf(plan: Pick<Plan, "runs">): PlanRow[] {
     } else row.runs.push(run);
   }
   const all = [...rows.values()];
-  for (const row of all) row.collocation = wordsOf(row.runs.map((run) => run.collocation ?? ""));
+  for (const row of all) row.collocation = wordsOf(row.runs.map(wayOf));
   return all;
 }
+
+// What is written of it in words; "" where nothing is.
+const wayOf = ({ collocation = "" }: PlanRun) =>
+  collocation === "" ? "" : collocationWord(collocation);
 
 const nameOf = (run: PlanRun) => `${run.experiment}\n${run.workload}`;
 
@@ -105,7 +110,7 @@ function matches(run: PlanRun, words: readonly string[]): boolean {
     run.workload,
     run.name,
     run.letter,
-    run.collocation,
+    wayOf(run),
     run.devices,
     run.model,
     run.state,
@@ -147,9 +152,6 @@ export function facetsOf(plan: Pick<Plan, "runs">): PlanFacets {
     collocations: counted(plan.runs.map((run) => run.collocation ?? "")),
   };
 }
-
-// "-" is radT's word for it; runs of one workload may share the host all the same.
-export const collocationWords = (value: string): string => (value === "-" ? "none" : value);
 
 // ---- how far it is
 // Runs by what their state comes to, for where the words of all states have no room.

@@ -7,6 +7,7 @@ import { sendJson } from "../../api/client";
 import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
 import { Scrolling } from "../../app/Scrolling";
+import { laneTitle } from "../../board/laneRows";
 import { formatClock, formatDuration, formatExactMoment, secondsSince } from "../../format/time";
 import { formatCount, formatNumber, formatValue } from "../../format/units";
 
@@ -195,7 +196,7 @@ export function sumPhases(phases: readonly Phase[]): PhaseSum[] {
 
 const kPhaseColumns: Column<PhaseSum>[] = [
   { name: "phase", cell: (p) => p.name, left: true },
-  { name: "lane", cell: (p) => p.lane, left: true },
+  { name: "lane", cell: (p) => laneTitle(p.lane), left: true },
   { name: "n", cell: (p) => formatCount(p.count) },
   { name: "total", cell: (p) => formatDuration(p.total) },
   { name: "mean", cell: (p) => formatDuration(p.total / p.count) },

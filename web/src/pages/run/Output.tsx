@@ -5,7 +5,7 @@ import { useCallback, useEffect, useLayoutEffect, useRef, useState } from "react
 import { getJson } from "../../api/client";
 import type { LogPage } from "../../api/types";
 import { formatCount, formatValue } from "../../format/units";
-import { addChunks, emptyLog, type Log } from "./log";
+import { addChunks, emptyLog, type Log, lineFinder } from "./log";
 
 export interface OutputProps {
   run: string;
@@ -129,6 +129,8 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
   const follow = useRef(true);
   const height = useRef(0);
   const log = pieces === null ? emptyLog() : linesOf(pieces);
+  const isFound = lineFinder(find);
+  const arrival = useArrival(find, setAt);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
@@ -136,6 +138,7 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
     if (follow.current && at === null) element.scrollTop = element.scrollHeight;
     else if (element.scrollTop < 40 && height.current > 0)
       element.scrollTop += Math.max(0, element.scrollHeight - height.current);
+    if (arrival.arrive(element, pieces !== null)) follow.current = false;
     height.current = element.scrollHeight;
   });
   const scroll = () => {
@@ -149,7 +152,16 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
   const empty = pieces !== null && log.lines.length === 0;
   return (
     <div className="output" data-testid="output">
-      <Finder run={run} find={find} setFind={setFind} go={setAt} />
+      <Finder
+        run={run}
+        find={find}
+        setFind={(text) => {
+          arrival.choose(text);
+          setFind(text);
+        }}
+        go={setAt}
+        ended={arrival.setLast}
+      />
       {error !== null && <p className="quiet">The output cannot be read: {error.message}</p>}
       {empty && (
         <p className="quiet">
@@ -181,7 +193,10 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
         onScroll={scroll}
       >
         {log.lines.map((line) => (
-          <div key={line.number} className={`log-line ${line.stream}`}>
+          <div
+            key={line.number}
+            className={`log-line ${line.stream}${isFound(line.text) ? " found" : ""}`}
+          >
             <span>{line.stream === "stdout" ? "" : line.stream}</span>
             <span>{line.text}</span>
           </div>
@@ -189,6 +204,50 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
       </div>
     </div>
   );
+}
+
+// Goes once to the line that the address looks for: to the last one that is there, else to the last that the search
+// finds. What was typed into the field goes nowhere: there one chooses.
+function useArrival(find: string | undefined, setAt: (cursor: string) => void) {
+  const arrived = useRef<string>(undefined);
+  // Asked for, not there yet.
+  const coming = useRef(false);
+  const [last, setLast] = useState<LastMatch | null>(null);
+  const choose = (text: string | undefined) => {
+    arrived.current = text;
+    coming.current = false;
+  };
+  // `loaded`: the box has output. Whether it has gone to a line now.
+  const arrive = (box: HTMLElement, loaded: boolean): boolean => {
+    const other = find !== undefined && find !== arrived.current;
+    if (!other && !coming.current) return false;
+    if (toFound(box)) {
+      choose(find);
+      return true;
+    }
+    if (other && loaded && last?.find === find) {
+      arrived.current = find;
+      coming.current = last.cursor !== null;
+      if (last.cursor !== null) setAt(last.cursor);
+    }
+    return false;
+  };
+  return { arrive, choose, setLast };
+}
+
+// The last of the found lines that are there comes into the middle.
+function toFound(box: HTMLElement): boolean {
+  const line = [...box.querySelectorAll(".found")].at(-1);
+  if (line === undefined) return false;
+  const down = line.getBoundingClientRect().top - box.getBoundingClientRect().top;
+  box.scrollTop += down - box.clientHeight / 2;
+  return true;
+}
+
+// Where the last match of a search is; null where there is none.
+interface LastMatch {
+  find: string;
+  cursor: string | null;
 }
 
 interface Match {
@@ -229,16 +288,24 @@ interface FinderProps {
   find: string | undefined;
   setFind: (text: string | undefined) => void;
   go: (cursor: string) => void;
+  // The search has come to its end.
+  ended: (last: LastMatch) => void;
 }
 
-function Finder({ run, find, setFind, go }: FinderProps) {
+function Finder({ run, find, setFind, go, ended }: FinderProps) {
   const [typed, setTyped] = useState(find ?? "");
+  useEffect(() => setTyped(find ?? ""), [find]);
   const found = useQuery({
     queryKey: ["log-search", run, find],
     queryFn: ({ signal }) => search(run, find ?? "", signal),
     enabled: find !== undefined && find !== "",
     retry: false,
   });
+  const { data } = found;
+  useEffect(() => {
+    if (find !== undefined && data !== undefined)
+      ended({ find, cursor: data.matches.at(-1)?.cursor ?? null });
+  }, [find, data, ended]);
   return (
     <search>
       <form

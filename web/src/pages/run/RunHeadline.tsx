@@ -1,8 +1,11 @@
 // Which run this is, how it ended, for how long.
+import { getRouteApi, Link } from "@tanstack/react-router";
 import type { RunDetail } from "../../api/types";
+import { runSearch } from "../../app/search";
 import { useNow } from "../../app/useNow";
-import { endOf, stateWords, toneOf } from "../../format/outcome";
+import { endOf, endTitle, stateWords, toneOf } from "../../format/outcome";
 import { formatDuration, formatTicking } from "../../format/time";
+import { lineOfReason } from "./log";
 import { endWords } from "./RunPanel";
 
 // A run's duration, ticking while it runs.
@@ -16,7 +19,7 @@ export function Elapsed({ run, readAt }: { run: RunDetail; readAt: number }) {
 export function StatusMark({ run }: { run: RunDetail }) {
   const end = endOf(run);
   return (
-    <span className={`status status-${toneOf(end)}`} data-testid="run-end">
+    <span className={`status status-${toneOf(end)}`} title={endTitle(run)} data-testid="run-end">
       {stateWords(end)}
     </span>
   );
@@ -25,19 +28,35 @@ export function StatusMark({ run }: { run: RunDetail }) {
 export function RunHeadline({ run, readAt }: { run: RunDetail; readAt: number }) {
   const ended = endWords(run);
   const why = run.status === "failed" ? run.tags["corral.outcome.reason"] : null;
+  const told = typeof why === "string" && why !== ended ? why : null;
   return (
     <>
       <h1 className="cut">{run.name}</h1>
       <StatusMark run={run} />
-      {ended !== "" && <span className="quiet">{ended}</span>}
-      {typeof why === "string" && why !== ended && (
-        <span className="quiet cut" title={why} data-testid="run-end-reason">
-          {why}
-        </span>
-      )}
+      {ended !== "" && !told?.startsWith(ended) && <span className="quiet">{ended}</span>}
+      {told !== null && <Reason why={told} />}
       <span className="wide-only">
         <Elapsed run={run} readAt={readAt} />
       </span>
     </>
+  );
+}
+
+const route = getRouteApi("/runs/$id");
+
+// Leads to the line of the output that it tells of.
+function Reason({ why }: { why: string }) {
+  const { id } = route.useParams();
+  return (
+    <Link
+      to="/runs/$id"
+      params={{ id }}
+      search={(old: object) => runSearch({ ...old, tab: "output", find: lineOfReason(why) })}
+      className="link cut run-why"
+      title={`${why}: to the output`}
+      data-testid="run-end-reason"
+    >
+      {why}
+    </Link>
   );
 }

@@ -6,7 +6,7 @@ import { Chevron, Swatch } from "../../app/icons";
 import { Tick } from "../../app/Tick";
 import { viewSearch } from "../../board/view";
 import { type ChartTheme, seriesColour, seriesDash } from "../../charts/theme";
-import { endOf, stateWords, toneOf } from "../../format/outcome";
+import { endOf, endTitle, stateWords, toneOf } from "../../format/outcome";
 import { commandLine, middleEllipsis } from "../../format/text";
 import { formatExactMoment, formatMoment } from "../../format/time";
 import { formatCount, formatValue, plural } from "../../format/units";
@@ -84,7 +84,11 @@ export function Facts({ run, duration }: { run: RunDetail; duration: ReactNode }
       <h2 className="section-title">About</h2>
       <dl className="facts">
         <Fact name="Status">
-          <span className={`status status-${toneOf(endOf(run))}`} data-testid="run-status">
+          <span
+            className={`status status-${toneOf(endOf(run))}`}
+            title={endTitle(run)}
+            data-testid="run-status"
+          >
             {stateWords(endOf(run))}
           </span>
           {ended !== "" && <span className="quiet"> {ended}</span>}

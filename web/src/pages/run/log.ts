@@ -65,3 +65,24 @@ export function addChunks(
   dropped += extra;
   return { lines: lines.slice(extra), open, next, dropped };
 }
+
+// The line of the output that the reason of a run's end tells of (src/run/outcome.cpp), as it can be looked for;
+// undefined where it tells of none. Colours have left their codes in it; the longest part without one is taken.
+export function lineOfReason(why: string): string | undefined {
+  if (/^(the kernel killed|killed while the kernel)\b/.test(why)) return undefined;
+  const ended = /^(?:exit status \d+|ended by (?:SIG\w+|signal \d+))(?:: (.*))?$/s.exec(why);
+  const line = (ended === null ? why : (ended[1] ?? "")).replace(/\ufffd*…$/, "");
+  const parts = line.split(/ \[[0-9;]*m/).map((part) => part.trim());
+  const longest = parts.reduce((a, b) => (b.length > a.length ? b : a));
+  // Between slashes it would be a regular expression.
+  const text = /^\/.+\/$/.test(longest) ? longest.slice(1) : longest;
+  return text === "" ? undefined : text;
+}
+
+// Whether a line has the text that is looked for, as the server's search has it. Not of regular expressions: the
+// server's take linear time, the browser's may take for ever.
+export function lineFinder(find: string | undefined): (line: string) => boolean {
+  if (find === undefined || find === "" || /^\/.+\/$/.test(find)) return () => false;
+  const text = find.toLowerCase();
+  return (line) => line.toLowerCase().includes(text);
+}

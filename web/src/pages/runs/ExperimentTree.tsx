@@ -9,6 +9,7 @@ import type { Experiment, Workload } from "../../api/types";
 import { Check } from "../../app/Check";
 import { Chevron } from "../../app/icons";
 import type { RunsSearch } from "../../app/search";
+import { statusTitle } from "../../format/outcome";
 import { middleEllipsis } from "../../format/text";
 import { formatDuration } from "../../format/time";
 import { formatCount } from "../../format/units";
@@ -299,7 +300,7 @@ function Leaf({ run }: { run: FoundRun }) {
       <Link to="/runs/$id" params={{ id: run.id }} className="cut name" title={run.name}>
         {middleEllipsis(run.name, 24)}
       </Link>
-      <span className={`count status-${run.status}`} title={run.status}>
+      <span className={`count status-${run.status}`} title={statusTitle(run.status)}>
         {run.status === "finished" ? formatDuration(run.duration_s) : run.status}
       </span>
     </div>

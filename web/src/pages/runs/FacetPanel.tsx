@@ -5,6 +5,8 @@ import type { Facets, FacetValue } from "../../api/runSearch";
 import { Check } from "../../app/Check";
 import { Chevron } from "../../app/icons";
 import { type Facet, kFacets, type RunsSearch } from "../../app/search";
+import { collocationTitle, collocationWord } from "../../format/collocation";
+import { statusTitle } from "../../format/outcome";
 import { formatCount, plural } from "../../format/units";
 import { facetsIn, withFacet, withoutFacets } from "./filters";
 
@@ -103,6 +105,14 @@ export const FacetPanel = memo(function FacetPanel({
   );
 });
 
+// A value as people read it, and with what it means.
+function wordsOf(facet: Facet, value: string): { word: string; title: string } {
+  if (facet === "collocation")
+    return { word: collocationWord(value), title: collocationTitle(value) };
+  if (value === "") return { word: "not set", title: "" };
+  return { word: value, title: facet === "status" ? statusTitle(value) : value };
+}
+
 const kStatuses = ["running", "finished", "failed", "stopped", "unknown"];
 
 // The most frequent first, as they come; statuses stand where one expects them.
@@ -159,23 +169,12 @@ function FacetGroup({ group, search, change }: FacetGroupProps) {
       </div>
       {open &&
         listed.map(({ value, count }) => (
-          // biome-ignore lint/a11y/noLabelWithoutControl: Check is its control
-          <label
+          <FacetRow
             key={value}
-            className="row item indent"
-            data-testid="facet-value"
-            data-value={value}
-          >
-            <Check
-              label={`${title}: ${value === "" ? "not set" : value}`}
-              checked={chosen.includes(value)}
-              change={(on) => change(withFacet(search, { facet, value, on }))}
-            />
-            <span className={value === "" ? "cut quiet" : "cut name"} title={value}>
-              {value === "" ? "not set" : value}
-            </span>
-            <span className="count">{formatCount(count)}</span>
-          </label>
+            {...{ facet, title, value, count }}
+            checked={chosen.includes(value)}
+            change={(on) => change(withFacet(search, { facet, value, on }))}
+          />
         ))}
       {open && listed.length < values.length && (
         <button type="button" className="row indent link" onClick={() => setAll(true)}>
@@ -188,5 +187,26 @@ function FacetGroup({ group, search, change }: FacetGroupProps) {
         </p>
       )}
     </div>
+  );
+}
+
+interface FacetRowProps extends FacetValue {
+  facet: Facet;
+  title: string;
+  checked: boolean;
+  change: (on: boolean) => void;
+}
+
+function FacetRow({ facet, title, value, count, checked, change }: FacetRowProps) {
+  const { word, title: meaning } = wordsOf(facet, value);
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: Check is its control
+    <label className="row item indent" data-testid="facet-value" data-value={value}>
+      <Check label={`${title}: ${word}`} checked={checked} change={change} />
+      <span className={value === "" ? "cut quiet" : "cut name"} title={meaning}>
+        {word}
+      </span>
+      <span className="count">{formatCount(count)}</span>
+    </label>
   );
 }

@@ -4,7 +4,8 @@ import { type MouseEvent, memo, type ReactNode } from "react";
 import type { FoundRun, SparklineOf } from "../../api/runSearch";
 import { finite, type Run } from "../../api/types";
 import { Check } from "../../app/Check";
-import { endOf, stateWords, toneOf } from "../../format/outcome";
+import { collocationTitle, collocationWord } from "../../format/collocation";
+import { endOf, endTitle, stateWords, toneOf } from "../../format/outcome";
 import { commandLine, middleEllipsis } from "../../format/text";
 import { formatDuration, formatExactMoment, formatMoment, formatTicking } from "../../format/time";
 import { formatCount, formatNumber } from "../../format/units";
@@ -110,7 +111,7 @@ const kContents: Record<string, (props: CellProps) => CellContent> = {
   status: ({ run }) => {
     const end = stateWords(endOf(run));
     return {
-      ...(end === run.status ? {} : { title: end }),
+      title: endTitle(run),
       body: (
         <span className={`status status-${toneOf(endOf(run))}`} data-testid="run-status">
           {end === run.status ? end : <span className="cut">{end}</span>}
@@ -158,6 +159,10 @@ const kContents: Record<string, (props: CellProps) => CellContent> = {
     body: <Loss loss={run.loss} />,
   }),
   host: ({ run }) => ({ className: "cut soft", title: run.host, body: run.host }),
+  collocation: ({ run }) => {
+    const way = String(run.values.collocation ?? "");
+    return { title: collocationTitle(way), body: collocationWord(way) };
+  },
   command: ({ run }) => {
     const command = run.command === null ? "" : commandLine(run.command);
     return {

@@ -3,7 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
-import { sendJson } from "../../api/client";
+import { getJson, sendJson } from "../../api/client";
 import type { FacetKey, FoundRun } from "../../api/runSearch";
 import type { Num } from "../../api/types";
 import { Choice } from "../../app/fields";
@@ -34,13 +34,20 @@ interface Found {
   facets?: { params?: FacetKey[]; tags?: FacetKey[] };
 }
 
+// As elsewhere a run goes by its id, the begin of one, its name, or "@1" for the newest.
+async function idOf(run: string, signal: AbortSignal): Promise<string> {
+  if (/^[0-9a-f]{32}$/.test(run)) return run;
+  return (await getJson<{ id: string }>(`/runs/${encodeURIComponent(run)}`, {}, signal)).id;
+}
+
 // All runs that the address names: whole experiments and workloads, and single runs.
 async function findRuns(search: SummarySearch, signal: AbortSignal): Promise<Found> {
   const ask = (body: object) => sendJson<Found>("POST", "/runs/search", body, signal);
+  const named = search.run && (await Promise.all(search.run.map((run) => idOf(run, signal))));
   const parts = [
     search.experiment && { experiments: search.experiment },
     search.workload && { workloads: search.workload },
-    search.run && { runs: search.run },
+    named && { runs: named },
   ].filter((part) => part !== undefined);
   const first = await Promise.all(
     parts.map((part) => ask({ ...part, facets: ["params", "tags"], limit: 1 })),

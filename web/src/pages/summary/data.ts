@@ -5,6 +5,7 @@ import type { BarData } from "../../charts/bars";
 import type { BoxData } from "../../charts/box";
 import type { ParallelAxis, ParallelRow } from "../../charts/parallel";
 import type { ScatterPoint } from "../../charts/scatter";
+import { collocationWord } from "../../format/collocation";
 
 export type SummaryKind = "bars" | "box" | "scatter" | "parallel";
 export const kKinds: readonly SummaryKind[] = ["bars", "box", "scatter", "parallel"];
@@ -42,6 +43,7 @@ export function wordOf(run: FoundRun, key: string): string {
 export function nameOf(key: string, value: string): string {
   const short = key.replace(/^(params|tags)\./, "");
   if (value === "") return key === "" ? "all" : `no ${short}`;
+  if (key === "collocation") return collocationWord(value);
   return /^(params|tags)\./.test(key) ? `${short} ${value}` : value;
 }
 

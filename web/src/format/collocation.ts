@@ -1,0 +1,31 @@
+// How runs share devices, in one word each, and what the word says. Pure.
+
+// "-" is how a plan writes that nothing is set up; "" is where nothing is written.
+export function collocationWord(value: string): string {
+  if (value === "-") return "as-is";
+  return value === "" ? "not set" : value;
+}
+
+const kTakeTurns = "runs on one device take turns (time slicing)";
+const kMeanings: Record<string, string> = {
+  "": "nothing says how it shares",
+  "-": `nothing was set up: ${kTakeTurns}`,
+  "as-is": `nothing was set up: ${kTakeTurns}`,
+  naive: kTakeTurns,
+  timeslicing: kTakeTurns,
+  alone: "the only run of its workload",
+  together: "beside other runs of its workload; nothing says how they share",
+};
+
+// What a word means, to stand behind it; "" for what is not Corral's own word.
+export function collocationMeaning(value: string): string {
+  if (Object.hasOwn(kMeanings, value)) return kMeanings[value] as string;
+  if (/^mps\b/i.test(value)) return "runs on one device share it at the same time, by NVIDIA's MPS";
+  return /^\d+g\.\d+gb/i.test(value) ? "on a MIG instance of this profile" : "";
+}
+
+export function collocationTitle(value: string): string {
+  const meaning = collocationMeaning(value);
+  const word = collocationWord(value);
+  return meaning === "" ? word : `${word}: ${meaning}`;
+}

@@ -24,6 +24,7 @@ HOST_PYTHON = ";mount=/usr:/usr:ro;mount=/lib:/lib:ro;mount=/lib64:/lib64:ro"
 class Podman:
     root: Path
     environment: dict[str, str]  # for corral and podman: where storage, runtime and limits are said
+    groups: set[Path]  # control groups on this process's own path that were there before
 
     def __call__(self, *arguments: str, stdin: bytes = b"", status: int | None = 0) -> str:
         done = subprocess.run(
@@ -77,6 +78,7 @@ def make_podman(root: Path) -> Podman:
             "CONTAINERS_CONF": str(root / "containers.conf"),
             "CONTAINERS_STORAGE_CONF": str(root / "storage.conf"),
         },
+        set(own_path()),
     )
     busybox = {"bin/busybox": Path("/bin/busybox")}
     applets = {f"bin/{name}": "busybox" for name in ("sh", "sleep", "cat", "id", "true")}
@@ -106,6 +108,14 @@ def groups_called(name: str) -> list[Path]:
     return [path for path in (root / name, *(hierarchy / name for hierarchy in root.iterdir())) if path.is_dir()]
 
 
+def own_path() -> list[Path]:
+    """What is called as this process's own groups, in every hierarchy, each before its parent."""
+    lines = Path("/proc/self/cgroup").read_text().splitlines()
+    names = {line.split(":", 2)[2].strip("/") for line in lines} - {""}
+    above = {str(Path(name).parent) for name in names} - {"."}
+    return [path for name in (*names, *above) for path in groups_called(name)]
+
+
 def remove_podman(podman: Podman) -> None:
     """Takes the storage away and the groups that podman leaves, unless others use them."""
     podman("rm", "--all", "--force", "--time=0", status=None)
@@ -114,10 +124,8 @@ def remove_podman(podman: Podman) -> None:
         for group in (parent / "conmon", parent):
             with contextlib.suppress(OSError):
                 group.rmdir()
-    # A parent of containers is made in every hierarchy, with what is above it; this process's own stay, as it is there.
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        own = line.split(":", 2)[2].strip("/")
-        for group in (path for path in groups_called(own) if own):
+    # A parent of containers is made in every hierarchy, with what is above it.
+    for group in own_path():
+        if group not in podman.groups:
             with contextlib.suppress(OSError):
                 group.rmdir()
-                group.parent.rmdir()

@@ -23,7 +23,7 @@ BUILD = Path(os.environ.get("CORRAL_BUILD", ROOT / "build" / "release"))
 BINARY = BUILD / "corral"
 PYTHON = "/usr/bin/python3"
 LOGGER = Path(__file__).parent / "programs" / "logger.py"
-PATIENCE = 60.0  # seconds; generous: the machine may be busy and the store's server runs at idle priority
+PATIENCE = 100.0  # seconds; generous: the machine may be busy and the store's server runs at idle priority
 
 T = TypeVar("T")
 Json = Any
@@ -112,6 +112,10 @@ class Counter:
     @property
     def pid(self) -> int:
         return self._cells[2]
+
+    def stop(self) -> None:
+        """The program ends at its next pause."""
+        self._cells[3] = 1
 
     def program(self, plan: int, burst: int = 100, pause: float = 0.001) -> list[str]:
         return [PYTHON, "-S", str(LOGGER), str(self.path), str(plan), str(burst), str(pause)]
@@ -324,7 +328,7 @@ class Corral:
                 timeout=PATIENCE,
                 check=False,
             )
-        until(lambda: not self._kill_all(), "everything that was started is gone", 10)
+        until(lambda: not self._kill_all(), "everything that was started is gone")
         self._undo()
         for process in self._started:
             process.wait()

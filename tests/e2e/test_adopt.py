@@ -111,10 +111,11 @@ def test_an_adopted_run_can_be_stopped(corral: Corral) -> None:
 
 
 def test_one_that_has_ended_meanwhile_is_ended(corral: Corral) -> None:
+    corral.store.write_text("no store yet")  # a server would end it first
     run, pid = start_and_kill(corral, "--no-listeners")
-    corral("serve", "--stop", status=None)  # one that runs by now would end it first
     (corral.home / "stop").touch()
     until(lambda: not alive(pid), "the command has ended")
+    corral.make_way()
     corral("run", "--adopt", run[:8], "--no-listeners", status=125)
     corral.wait_spool_empty()
     assert corral.show(run)["tags"]["corral.outcome"] == "unknown"

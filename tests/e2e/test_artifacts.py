@@ -18,7 +18,7 @@ from support import Corral, Json, until
 from test_full_disk import tmpfs
 
 PROXY = "/api/2.0/mlflow-artifacts/artifacts/"
-MANY = 512 << 20
+MANY = 256 << 20
 
 
 class Artifacts:
@@ -76,6 +76,7 @@ def artifacts(request: pytest.FixtureRequest, corral: Corral) -> Iterator[Artifa
     s3 = request.getfixturevalue("s3")
     corral.serve("--artifacts", f"s3://{BUCKET}/some/prefix", env=s3.environment)
     yield Artifacts(corral)
+    until(lambda: not s3.uploads(), "unfinished uploads are gone")
     corral.close()
     assert s3.refused == []
     assert s3.uploads() == []

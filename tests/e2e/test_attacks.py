@@ -348,8 +348,7 @@ def test_a_hundred_half_open_requests_disturb_nobody(door: Door) -> None:
         for i, connection in enumerate(sockets):
             connection.sendall(b"POST /api/corral/v1/frames HTTP/1.1\r\nHost: localhost\r\n"[: 10 + i % 40])
         assert door.ask("GET", "/health").status == 200
-        open_now = until(lambda: int(figure(door, "corral_http_connections")), "they are counted")
-        assert open_now >= 100
+        until(lambda: figure(door, "corral_http_connections") >= 100, "they are counted")
     finally:
         for connection in sockets:
             connection.close()

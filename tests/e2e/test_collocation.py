@@ -141,6 +141,25 @@ def test_undo_ends_runs_only_when_asked(plan: Plan) -> None:
     assert plan.groups() == []
 
 
+def test_undo_ends_no_run_that_another_scheduler_looks_after(plan: Plan) -> None:
+    plan.write(("a", "cpus=0"))
+    killed = plan.run()
+    pid = plan.place("a")["pid"]
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    scheduler = plan.run()
+    until_said(scheduler, b"waiting for them")
+    lines = plan.undo("--end-runs", status=1)
+    assert {line["state"] for line in lines} == {"in_use"}
+    assert f"is being run by process {scheduler.pid} " in lines[0]["reason"]
+    assert alive(pid)
+    plan.go()
+    _, said = scheduler.communicate(timeout=180)
+    assert scheduler.returncode == 0, said
+    assert plan.groups() == []
+    assert plan.journals() == []
+
+
 def test_what_a_training_leaves_running_goes_with_its_group(plan: Plan) -> None:
     plan.corral.script(
         "train.py",
@@ -203,6 +222,28 @@ def test_a_run_without_a_plan_has_a_group_that_counts(corral: Corral) -> None:
     assert f"corral-{ids[1]}" not in Path(f"/proc/{left}/cgroup").read_text()
     os.kill(left, signal.SIGKILL)
     assert groups(ids[1]) == []
+    assert list((corral.home / "state/corral/undo").glob("*")) == []
+
+
+def test_a_run_that_another_supervisor_has_ended_leaves_no_group(corral: Corral) -> None:
+    """The group was made by the supervisor that was killed; who takes the run over takes it away."""
+    run_id = "a" * 24 + uuid.uuid4().hex[:8]
+
+    def groups() -> list[Path]:
+        return sorted(GROUPS.glob(f"**/corral-{run_id}-*"))
+
+    run = corral.start("run", "--no-listeners", "--run-id", run_id, corral.script("train.py", TRAINING), "a")
+    until((corral.home / "a.json").exists, "it has begun")
+    run.kill()
+    run.wait()
+    assert groups()
+    adopted = corral.start("run", "--no-listeners", "--adopt", run_id)
+    manifest = corral.spool / run_id / "manifest.json"
+    until(lambda: '"adoptions":1' in manifest.read_text(), "it is taken over")
+    (corral.home / "go").touch()
+    adopted.communicate(timeout=60)
+    assert adopted.returncode == 125  # nobody knows its exit status
+    assert groups() == []
     assert list((corral.home / "state/corral/undo").glob("*")) == []
 
 

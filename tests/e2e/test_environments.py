@@ -5,6 +5,7 @@ The images are made from nothing: no registry is asked. conda is tried with a fa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -93,8 +94,14 @@ def own_groups() -> Iterator[list[Path]]:
     except OSError as error:
         pytest.skip(f"no control group can be made here: {error}")
     yield groups
+
+    def removed(group: Path) -> bool:
+        with contextlib.suppress(OSError):  # the last process in it may be about to end
+            group.rmdir()
+        return not group.exists()
+
     for group in groups:
-        group.rmdir()
+        until(lambda group=group: removed(group), f"{group} is empty")  # type: ignore[misc]
 
 
 def test_a_container_is_in_its_runs_group(contained: Corral, own_groups: list[Path]) -> None:

@@ -125,24 +125,36 @@ def test_spool_for_metrics_and_output(corral: Corral, mount: Mount) -> None:
 def test_a_print_does_not_fail(corral: Corral, mount: Mount) -> None:
     """Output has space reserved ahead, and what is passed on and stored gives its space back."""
     mount(corral.spool, 24)
-    code = """
+    # A part is printed when all before it is passed on and stored: the machine's pace does not count.
+    parts, lines = 24, 32
+    code = f"""
         import os, sys, time
         print("ready", flush=True)
-        while not os.path.exists("go"):
-            time.sleep(0.01)
-        for i in range(768):
+        for i in range({parts * lines}):
+            while i % {lines} == 0 and not os.path.exists(f"go-{{i // {lines}}}"):
+                time.sleep(0.01)
             sys.stdout.write("%016383d\\n" % i)
-            time.sleep(0.004)
     """
-    run = corral.start("run", "--no-listeners", corral.script("prints.py", code))
-    assert run.stdout is not None
-    assert run.stdout.readline() == b"ready\n"
-    until(corral.server_pid, "a server is there")
+    shown = corral.home / "shown"
+    with shown.open("wb") as stdout:
+        run = corral.start("run", "--no-listeners", corral.script("prints.py", code), stdout=stdout)
+    until(lambda: shown.read_bytes() == b"ready\n", "it prints")
+    (spooled,) = corral.spooled()
+
+    def has_printed(size: int) -> bool:
+        assert run.poll() is None, run.communicate()
+        stored = int.from_bytes((spooled / "out.log.stored").read_bytes(), "little")
+        return shown.stat().st_size == stored == size
+
+    until(lambda: corral.server_pid() and has_printed(len(b"ready\n")), "a server is there")
     fill(corral.spool)
-    (corral.home / "go").touch()
-    out, error = run.communicate(timeout=60)
+    for part in range(parts):
+        size = len(b"ready\n") + part * lines * 16384
+        until(lambda size=size: has_printed(size), f"part {part} is passed on and stored")  # type: ignore[misc]
+        (corral.home / f"go-{part}").touch()
+    _, error = run.communicate(timeout=60)
     assert run.returncode == 0, error
-    assert out == b"".join(b"%016383d\n" % i for i in range(768))
+    assert shown.read_bytes() == b"ready\n" + b"".join(b"%016383d\n" % i for i in range(parts * lines))
 
 
 def test_store(corral: Corral, mount: Mount) -> None:
@@ -185,13 +197,15 @@ def test_store_that_was_full_from_the_start(corral: Corral, mount: Mount) -> Non
 def test_store_that_fills_while_a_run_logs(corral: Corral, mount: Mount) -> None:
     mount(corral.store, 16)
     counter = corral.counter()
-    run = corral.start("run", "--no-listeners", "--", *counter.program(60_000, 100, 0.005))
+    logs = counter.program(10**9, 100, 0.01)
+    run = corral.start("run", "--no-listeners", "--", *logs, stdout=subprocess.DEVNULL)
     until(lambda: corral.server_pid() and corral("ls", "runs").stdout and counter.returned > 5_000, "the run is stored")
     filler = fill(corral.store)
     at_full = counter.returned
     until(lambda: counter.returned > at_full + 20_000, "the run goes on")
     filler.unlink()
-    out, error = run.communicate(timeout=120)
-    assert run.returncode == 0, (out, error)
+    counter.stop()
+    _, error = run.communicate(timeout=120)
+    assert run.returncode == 0, error
     corral.wait_spool_empty()
-    check_steps(corral.points(metric="x"), 60_000)
+    check_steps(corral.points(metric="x"), counter.returned)

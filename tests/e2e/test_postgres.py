@@ -135,7 +135,7 @@ def test_a_server_without_its_database_is_heard_at_once(nodes: Nodes, database: 
     try:
         began = time.monotonic()
         said = [corral(*verb, status=1).stderr.decode() for verb in (["ls", "runs"], ["show", "@1"], ["rm", "@1"])]
-        assert time.monotonic() - began < 12, said
+        assert time.monotonic() - began < 30, said
         for text in said:
             assert "not as a Corral server" not in text, said
             assert "connect" in text, said

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -152,7 +153,7 @@ def test_planned_and_asked_for(corral: Corral, python: str) -> None:
 
 
 def test_on_demand_says_why_not(corral: Corral) -> None:
-    script = corral.script("wait.py", "import time\ntime.sleep(60)")
+    script = corral.script("wait.py", "import time\ntime.sleep(600)")
     for name, *options in (("plain",), ("blind", "--no-capture")):
         corral.start("run", "--quiet", "--no-listeners", "--name", name, *options, script)
         until(lambda: corral("show", name, status=None).returncode == 0, "the run is known")  # noqa: B023
@@ -175,6 +176,46 @@ def test_on_demand_says_why_not(corral: Corral) -> None:
     os.kill(waiting.pid, signal.SIGINT)
     assert waiting.wait(60) == 1
     assert not list(requests), "a request that nobody waits for is gone"
+
+
+def test_what_waits_for_a_step_is_taken_up_by_the_next_supervisor(corral: Corral) -> None:
+    corral.serve(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # the one that was asked goes on
+    script = corral.script(
+        "train.py",
+        """
+        import os, time, corral
+        for _ in corral.steps(range(10**9)):
+            while not os.path.exists("go"): time.sleep(0.01)
+            if os.path.exists("stop"): break
+            time.sleep(0.005)
+        """,
+    )
+    run = corral.start("run", "--quiet", "--no-listeners", "--name", "seen", script)
+    until(lambda: list(corral.spool.glob("*/seg/*.seg")), "a step has begun")
+    until(lambda: corral("show", "seen", status=None).returncode == 0, "the run is known")
+    path = "/api/corral/v1/runs/seen/profile"
+    wish = ask(corral, "seen", 2)
+    until(lambda: corral.get(path)["profile"]["state"] == "waiting", "its supervisor has heard of it")
+    run.kill()
+    run.wait()
+    (request,) = corral.spool.glob("*/profile/request")
+    before = request.stat().st_ctime_ns
+    adopted = corral.start("run", "--adopt", request.parts[-3], "--quiet", "--no-listeners")
+
+    def asked_again() -> bool:
+        try:
+            return request.stat().st_ctime_ns != before
+        except FileNotFoundError:  # just now
+            return False
+
+    until(asked_again, "the next supervisor has asked for it again")
+    (corral.home / "go").touch()
+    done = outcome(corral, "seen")
+    assert (done["id"], done["state"]) == (wish["id"], "failed")
+    assert "does not use PyTorch" in done["reason"], "what its process says, not that nobody has spoken of it"
+    assert not request.exists()
+    (corral.home / "stop").touch()
+    adopted.communicate(timeout=60)
 
 
 def test_nsys_and_ncu_in_front_of_the_command(corral: Corral, fake: dict[str, str]) -> None:

@@ -29,7 +29,8 @@ LOG = """
 
 
 def logged(corral: Corral, rounds: int) -> None:
-    corral("run", "--quiet", "--no-listeners", "--name", "otter", corral.script("train.py", LOG), str(rounds))
+    script = corral.script("train.py", LOG)
+    corral("run", "--quiet", "--no-listeners", "--name", "otter", script, str(rounds), seconds=180)
     corral.wait_ended()
 
 
@@ -43,7 +44,7 @@ def read(corral: Corral, code: str) -> Any:
         env=environment,
         cwd=corral.home,
         capture_output=True,
-        timeout=PATIENCE,
+        timeout=180,
     )
     assert done.returncode == 0, done.stderr.decode()
     return json.loads(done.stdout)

@@ -108,20 +108,21 @@ def test_a_server_that_is_killed_again_and_again_is_not_noticed(corral: Corral, 
     script = corral.script(
         "train.py",
         """
-        import json, time, mlflow
+        import json, os, time, mlflow
         mlflow.set_experiment("kill")
-        slowest = 0.0
+        seconds = []
         with mlflow.start_run() as run:
-            for step in range(600):
+            while len(seconds) < 600 or not os.path.exists("enough"):
+                step = len(seconds)
                 began = time.monotonic()
                 mlflow.log_metric("loss", step * 0.5, step=step)
-                slowest = max(slowest, time.monotonic() - began)
+                seconds.append(time.monotonic() - began)
                 if step % 100 == 50:
                     with mlflow.start_run(nested=True):
                         mlflow.log_metric("child", step)
                     mlflow.get_run(run.info.run_id)
                 time.sleep(0.005)
-        print(json.dumps(slowest))
+        print(json.dumps([len(seconds), sorted(seconds)[-3]]))
         """,
     )
     run = corral.start("run", python, script, env=QUIET)
@@ -132,15 +133,19 @@ def test_a_server_that_is_killed_again_and_again_is_not_noticed(corral: Corral, 
             if corral.server_pid() is not None and run.poll() is None:
                 corral.kill_server()
                 kills += 1
+                if kills == 3:
+                    (corral.home / "enough").touch()
         time.sleep(0.3)  # and for a while there is none
     out, error = run.communicate()
     assert run.returncode == 0, error.decode()
     assert kills >= 3
-    assert said(out) < 2.0, "no log call waited for a server"
+    logged, third_slowest = said(out)
+    # Each kill would have its slow call; one or two may be the machine's.
+    assert third_slowest < 2.0, "no log call waited for a server"
     top = corral.runs()[-1]["id"]  # starts a server
     corral.wait_spool_empty()
-    assert steps(corral, "loss", top) == list(range(600))
-    assert len(corral.runs()) == 7
+    assert steps(corral, "loss", top) == list(range(logged))
+    assert len(corral.runs()) == 1 + (logged + 49) // 100
 
 
 def test_a_server_that_is_never_there_costs_no_exception(corral: Corral, python: Path) -> None:
@@ -181,10 +186,10 @@ def test_a_server_that_is_never_there_costs_no_exception(corral: Corral, python:
         """,
     )
     nowhere = {"CORRAL_STORE": "", "CORRAL_SERVER": "http://127.0.0.1:9"}
-    told = said(corral("run", python, script, env=QUIET | nowhere).stdout)
+    told = said(corral("run", python, script, env=QUIET | nowhere, seconds=180).stdout)
     assert (told["loss"], told["status"]) == (49.5, "FINISHED")
     assert "Corral's server does not answer" in told["refused"]
-    assert told["seconds"] < 30
+    assert told["seconds"] < 60, "not a wait for each call"
     # The spool goes to a server that is there at last.
     (directory,) = corral.spooled()
     manifest = json.loads((directory / "manifest.json").read_text())
@@ -273,18 +278,24 @@ def test_wrong_calls_are_refused_as_mlflow_refuses_them(corral: Corral, python: 
             mlflow.log_param("p", "1")
             attempt(mlflow.log_param, "p", "2")
             attempt(mlflow.log_params, {"p": "3"})
+            attempt(mlflow.log_params, {"ß" * 250: "1"})
             attempt(mlflow.get_run, "0" * 32)
             attempt(mlflow.MlflowClient().log_metric, "0" * 32, "m", 1)
             mlflow.set_tag("gone", "x")
             mlflow.delete_tag("gone")
+            with mlflow.start_run(nested=True, run_name="n" * 300):
+                mlflow.log_metric("inner", 1.0)
         print(json.dumps(refused))
         """,
     )
     refused = said(corral("run", python, script, env=QUIET).stdout)
-    assert refused == ["INVALID_PARAMETER_VALUE"] * 2 + ["RESOURCE_DOES_NOT_EXIST"] * 2
-    run = only_run(corral)
+    assert refused == ["INVALID_PARAMETER_VALUE"] * 3 + ["RESOURCE_DOES_NOT_EXIST"] * 2
+    run = only_run(corral, children=1)
     assert run["params"] == {"p": "1"}
     assert "gone" not in run["tags"]
+    child = corral.runs()[0]
+    assert child["name"] == "n" * 300
+    assert steps(corral, "inner", child["id"]) == [0]
 
 
 def test_a_uri_of_the_users_own_is_respected(corral: Corral) -> None:
@@ -445,7 +456,7 @@ def test_a_run_of_a_remote_server_is_answered_by_the_next_one(corral: Corral, py
     os.kill(run.pid, signal.SIGKILL)
     run.wait()
     (corral.home / "killed").touch()
-    following = corral.start("run", "sleep", "60", env=remote)
+    following = corral.start("run", "sleep", "600", env=remote)
     until((corral.home / "done").exists, "the script has ended")
     until(lambda: len(corral.spooled()) == 1, "its run is finished")
     following.terminate()

@@ -47,7 +47,8 @@ def test_output_is_stored_with_its_stream_and_time(corral: Corral) -> None:
     run = corral.show()
     logs = corral.logs()
     for chunk in logs.chunks:
-        assert int(run["start_ns"]) <= int(chunk["time_ns"]) <= int(run["end_ns"]) + 1_000_000_000
+        # When it was read, which may be a little after the end, on a busy machine more.
+        assert int(run["start_ns"]) <= int(chunk["time_ns"]) <= int(run["end_ns"]) + 20_000_000_000
     assert logs.text("stdout") == "to out\nno newline"
     assert logs.text("stderr") == "to err\n"
     assert logs.gaps == []

@@ -7,6 +7,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -76,7 +77,7 @@ def test_an_explicit_port_that_is_busy_is_an_error(corral: Corral) -> None:
 
 
 def test_it_leaves_when_idle(corral: Corral) -> None:
-    server = corral.serve("--idle-after", "1s")
+    server = corral.serve("--idle-after", "2s")
     assert server.wait(60) == 0
     assert corral.record() is None
     corral(*QUICK, "true")
@@ -84,11 +85,14 @@ def test_it_leaves_when_idle(corral: Corral) -> None:
 
 
 def test_it_does_not_leave_while_a_run_is_silent(corral: Corral) -> None:
-    server = corral.serve("--idle-after", "1s")
-    run = corral.start(*QUICK, "sh", "-c", "touch ready; sleep 4")
-    until((corral.home / "ready").exists, "the run has begun")
-    assert run.wait(60) == 0
+    server = corral.serve("--idle-after", "2s")
+    run = corral.start(*QUICK, "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done")
+    # Whoever asks keeps it, too.
+    until(lambda: corral.get("/api/corral/v1/runs")["runs"], "the run has begun")
+    time.sleep(5)  # longer than that
     assert server.poll() is None
+    (corral.home / "go").touch()
+    assert run.wait(60) == 0
 
 
 def test_a_second_server_names_the_first(corral: Corral) -> None:
@@ -113,16 +117,16 @@ def test_ctrl_c_ends_a_server_in_the_foreground(corral: Corral) -> None:
 
 def test_killed_during_a_run_it_is_started_again_and_nothing_is_lost(corral: Corral) -> None:
     counter = corral.counter()
-    run = corral.start(*QUICK, "--", *counter.program(20_000, 50, 0.01))
+    run = corral.start(*QUICK, "--", *counter.program(10**9, 50, 0.01), stdout=subprocess.DEVNULL)
     until(lambda: corral("ls", "runs", status=None).stdout, "a server takes the run in")
     killed = corral.kill_server()
     at_kill = counter.returned
     until(lambda: counter.returned > at_kill + 500, "the run goes on")
     started = until(corral.server_pid, "a server was started again")
     assert started != killed
-    until(lambda: counter.done, "the run comes to its end")
+    counter.stop()
     assert run.wait(60) == 0
-    check_steps(corral.points(metric="x"), 20_000)
+    check_steps(corral.points(metric="x"), counter.returned)
     assert corral.show()["status"] == "finished"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -74,6 +75,7 @@ command = "echo self $$; echo run $CORRAL_RUN_PID; while :; do echo board.power 
 [prometheus.gpu]
 url = "{url}"
 interval = "200ms"
+timeout = "30s"
 drop = ["process_.*"]
 prefix = "dcgm."
 
@@ -100,9 +102,9 @@ listen = "unix:{socket}"
 
     assert of("loss") == [(s, float(f"{1 / (s + 1):.6f}")) for s in range(20)]
     assert of("speed") == [(s, s * 1.5) for s in range(20)]
-    assert len(of("board.power")) >= 10
+    assert len(of("board.power")) >= 3
     assert {v for _, v in of("board.power")} == {35.5}
-    assert len(of("dcgm.gpu_power", "gpu=0")) >= 5
+    assert len(of("dcgm.gpu_power", "gpu=0")) >= 2
     assert {v for _, v in of("dcgm.gpu_power", "gpu=1")} == {40}
     assert of("train.samples")[-1] == (None, 20 * 32)
     assert [v for _, v in of("train.step", "rank=0")] == [(10 + s) / 1000 for s in range(20)]
@@ -140,8 +142,19 @@ command = "while :; do echo fine 1; sleep 0.1; done"
 url = "http://127.0.0.1:9/metrics"
 """,
     )
-    done = corral("run", "sleep", "4")
-    said = done.stderr.decode()
+    began = time.monotonic()
+    run = corral.start("run", "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done")
+
+    def others_go_on() -> bool:
+        """And the broken one was tried more than once."""
+        fine = corral("export", "@1", "--metric", "fine", status=None).stdout.count(b"\n") > 15
+        return fine and time.monotonic() - began > 4
+
+    until(others_go_on, "the others go on")
+    (corral.home / "go").touch()
+    said = run.communicate(timeout=60)[1].decode()
+    lasted = time.monotonic() - began
+    assert run.returncode == 0, said
     assert said.count("source exec.broken: ended with status 7: no such sensor; next try in 1.0 s") == 1, said
     assert said.count("source exec.broken") == 1, said
     assert said.count("source exec.flood: gives more than 50 points a second") == 1, said
@@ -149,8 +162,7 @@ url = "http://127.0.0.1:9/metrics"
     names = [e["name"] for e in corral.events()]
     assert any(n.startswith("source exec.broken") for n in names)
     points = corral.points()
-    assert len([p for p in points if p.metric == "fine"]) >= 15
-    assert 50 <= len([p for p in points if p.metric == "flood"]) <= 400
+    assert 50 <= len([p for p in points if p.metric == "flood"]) <= 100 + 50 * lasted
     assert corral.show()["status"] == "finished"
 
 
@@ -176,10 +188,10 @@ def test_a_command_that_ignores_sigterm_does_not_hold_the_run_up_for_long(corral
         corral,
         """
 [exec.stubborn]
-command = "trap '' TERM; echo self $$; while :; do sleep 0.1; done"
+command = "trap '' TERM; echo self $$; touch stubborn; while :; do sleep 0.1; done"
 """,
     )
-    corral("run", "sleep", "1")
+    corral("run", "sh", "-c", "while [ ! -e stubborn ]; do sleep 0.05; done")
     pid = int(corral.points(metric="self")[0].value)
     assert not alive(pid)
 
@@ -210,3 +222,26 @@ def test_an_endpoint_that_comes_later_is_found(corral: Corral) -> None:
     run.wait()
     corral.wait_ended()
     assert len(corral.points(metric="up")) >= 1
+
+
+def test_at_a_terminal_every_pattern_reads_the_output(corral: Corral) -> None:
+    configure(
+        corral,
+        """
+[regex.loss]
+pattern = 'loss=(?P<loss>[0-9.]+)'
+stream = "out"
+
+[regex.speed]
+pattern = '(?P<speed>[0-9.]+)it/s'
+stream = "err"
+""",
+    )
+    script = corral.script("train.py", "import sys\nprint('loss=0.5')\nsys.stderr.write('7.5it/s\\n')")
+    master, slave = os.openpty()
+    run = corral.start("run", "--quiet", script, stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    assert run.wait(60) == 0
+    os.close(master)
+    corral.wait_ended()
+    assert {(point.metric, point.value) for point in corral.points()} >= {("loss", 0.5), ("speed", 7.5)}

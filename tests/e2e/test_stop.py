@@ -119,7 +119,8 @@ def test_max_time_ends_what_ignores_signals_and_left_the_group(corral: Corral) -
         live("leader")
         """,
     )
-    run = corral.start(*QUICK, "--max-time", "500ms", "--grace", "100ms", script)
+    # Three seconds are enough for all to be there on a busy machine.
+    run = corral.start(*QUICK, "--max-time", "3s", "--grace", "100ms", script)
     names = ("group", "daemon", "leader")
     until(lambda: all(read(corral, name) for name in names), "all three live")
     pids = [read(corral, name) for name in names]
@@ -129,7 +130,7 @@ def test_max_time_ends_what_ignores_signals_and_left_the_group(corral: Corral) -
     assert [pid for pid in pids if alive(int(pid))] == []
     facts = corral.show()
     assert (facts["status"], facts["end_reason"]) == ("stopped", "max_time")
-    assert facts["duration_s"] >= 0.5
+    assert facts["duration_s"] >= 3
 
 
 def test_max_time_leaves_a_quick_run_alone(corral: Corral) -> None:
@@ -156,7 +157,7 @@ DAEMON = """
 def test_leftovers_are_left_running_and_counted(corral: Corral) -> None:
     done = corral(*QUICK, corral.script("daemon.py", DAEMON), stdout=subprocess.DEVNULL)
     assert b"1 process outlived the command and is left running" in done.stderr
-    assert alive(int(read(corral, "daemon")))
+    assert alive(int(until(lambda: read(corral, "daemon"), "the daemon lives")))
     (event,) = [e for e in corral.events() if e["origin"] == "corral"]
     assert event["name"] == "processes outlived the command"
     assert str(event["attributes"]["count"]) == "1"

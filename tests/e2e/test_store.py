@@ -70,11 +70,13 @@ def test_check_and_stats_beside_a_server(stored: Corral) -> None:
 
 
 def test_damage_is_named_with_the_run_that_it_touches(stored: Corral) -> None:
-    run = stored.runs()[0]["id"]
+    # Of one that has just ended: what is older is sealed, on a slow machine already.
+    stored("run", "--quiet", "--no-listeners", "true")
+    run = stored.wait_ended()["id"]
     stored("serve", "--stop")
     path = stored.store / "corral.db"
     with sqlite3.connect(path) as db:
-        row, frame = db.execute("SELECT id, frame FROM batches ORDER BY id LIMIT 1").fetchone()
+        row, frame = db.execute("SELECT id, frame FROM batches ORDER BY id DESC LIMIT 1").fetchone()
         damaged = bytearray(frame)
         damaged[len(frame) // 2] ^= 1
         db.execute("UPDATE batches SET frame = ? WHERE id = ?", (bytes(damaged), row))

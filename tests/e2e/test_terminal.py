@@ -68,7 +68,7 @@ class Person:
 
     def until_seen(self, text: bytes) -> None:
         try:
-            until(lambda: text in self.look(), f"{text!r} is on the screen", 30)
+            until(lambda: text in self.look(), f"{text!r} is on the screen")
         except AssertionError:
             raise AssertionError(f"{text!r} is not in {self.seen!r}") from None
 
@@ -301,7 +301,10 @@ def test_kill_9_of_the_holder_is_not_noticed(corral: Corral, person: Person) -> 
         holder = holder_of(corral)
         # Not while it has something in its hands: what it has read and not yet written goes with it.
         os.kill(command, signal.SIGSTOP)
-        until(lambda: stands_still(output), "all that was printed is stored")
+        until(
+            lambda holder=holder: stands_still(output) and state(holder) == "S",  # type: ignore[misc]
+            "all that was printed is stored",
+        )
         os.kill(holder, signal.SIGKILL)
         until(lambda holder=holder: not alive(holder), "it is gone")  # type: ignore[misc]
         until(lambda holder=holder: holder_of(corral) != holder, "another has taken its place")  # type: ignore[misc]

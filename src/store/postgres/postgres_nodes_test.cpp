@@ -106,7 +106,7 @@ class Appender {
   Appender& operator=(const Appender&) = delete;
   void wait_for(std::size_t more) const {
     const std::size_t wanted = sent_ + more;
-    const BootTime until = sys::boot_now() + std::chrono::seconds(30);
+    const BootTime until = sys::boot_now() + std::chrono::seconds(120);
     while (sent_ < wanted && sys::boot_now() < until) std::this_thread::yield();
     EXPECT_GE(sent_, wanted) << "appending goes on";
   }

@@ -68,6 +68,11 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
     upload::Finisher finisher(
         roots, destination,
         run::tracking_takeover({.target = target, .page = page, .delivery = delivery}));
+    // Before the finisher goes: what waits for a round of it does not hold it up.
+    const struct Closing {
+      run::Delivery& delivery;
+      ~Closing() { delivery.close(); }
+    } closing{delivery};
     const auto server = upload::http_transport(target);
     sys::HttpClient client(target);
     while (!stop.stop_requested()) {
@@ -81,7 +86,6 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
         fmt::print(stderr, "corral serve: {}\n", problem);
       delivery.pause(stop, kRound);
     }
-    delivery.close();
   };
 }
 

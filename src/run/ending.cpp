@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "run/supervision.h"
+#include "spool/artifact_spool.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -110,6 +111,11 @@ Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) con
 
 void Supervision::profile(BootTime ended) {
   if (options_.profile) finish_output();
+  if (adopted_) {
+    const auto& directory = recording_->directory();
+    const auto kept = spool::keep_left_reports(directory.path(), directory.manifest().run);
+    if (!kept) notices_.warn("a profiler's report is not kept: " + kept.error().message);
+  }
   if (!profiling_) return;
   profiling_->end(recording_->journal(), ended, notices_, [&] {
     const int signal = next_signal(sys::boot_now() + Nanos(std::chrono::milliseconds(50)));

@@ -231,9 +231,10 @@ void Profiling::end(spool::Journal& journal, BootTime ended, Notices& notices,
   if (const auto why = missing()) return warn(*why);
   if (program_.empty() || options_.profile->tool == ProfileTool::kNcuAttach) return;
   fs::path file;
-  for (const char* ending : {".nsys-rep", ".qdrep", ".ncu-rep"}) {
+  for (const std::string_view ending : spool::kReportEndings) {
+    const fs::path written = report().string() + std::string(ending);
     std::error_code error;
-    if (fs::exists(report().string() + ending, error)) file = report().string() + ending;
+    if (fs::exists(written, error)) file = written;
   }
   const std::string tool(name_of(options_.profile->tool));
   if (file.empty()) return warn(tool + " left no report: what it said is in the run's output");

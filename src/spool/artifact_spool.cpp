@@ -88,6 +88,19 @@ void forget_artifact(const WaitingArtifact& artifact) {
   fs::remove_all(artifact.place, error);
 }
 
+Result<> keep_left_reports(const fs::path& run_directory, RunId run) {
+  for (const std::string_view ending : kReportEndings) {
+    const std::string name = "report" + std::string(ending);
+    const fs::path report = run_directory / "profile" / name;
+    std::error_code error;
+    if (!fs::exists(report, error)) continue;
+    const sys::Fd file = TRY(sys::open_file(report, O_RDONLY));
+    TRY(keep_artifact(run_directory, run, "profile/without-summary/" + name, file.get()));
+    fs::remove(report, error);
+  }
+  return {};
+}
+
 Result<> put_artifact_aside(const fs::path& run_directory, const WaitingArtifact& artifact) {
   TRY(sys::make_directories(run_directory / kRefused, kPrivateDirectory));
   const fs::path to = run_directory / kRefused / ("artifact-" + artifact.place.filename().string());

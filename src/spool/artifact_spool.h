@@ -8,6 +8,7 @@
 // no server. Whoever uploads the run's directory deletes each once the server has it.
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,13 @@ Result<> keep_artifact(const fs::path& run_directory, RunId run, std::string_vie
 // The file, to be read.
 Result<sys::Fd> open_artifact(const WaitingArtifact& artifact);
 void forget_artifact(const WaitingArtifact& artifact);
+// What profilers that ran in front of the command have written, `profile/report` and one of these
+// endings.
+inline constexpr std::array<std::string_view, 3> kReportEndings = {".nsys-rep", ".qdrep",
+                                                                   ".ncu-rep"};
+// Of a run whose supervisor is gone: keeps them as artifacts below `profile/without-summary/`. The
+// command has ended.
+Result<> keep_left_reports(const fs::path& run_directory, RunId run);
 // The server will never take it: kept in the run's `refused` for a person.
 Result<> put_artifact_aside(const fs::path& run_directory, const WaitingArtifact& artifact);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/limits.h"
+#include "spool/artifact_spool.h"
 #include "spool/client_log.h"
 #include "sys/clock.h"
 #include "upload/artifacts.h"
@@ -98,6 +99,9 @@ Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
 
 void Finisher::end(Adopted& run) {
   if (run.successor != nullptr) run.successor->end();
+  const auto& directory = run.directory;
+  if (const auto kept = spool::keep_left_reports(directory.path(), directory.manifest().run); !kept)
+    complain(kept.error().with_context(directory.path().string()).message);
   if (const std::uint64_t drops = run.directory.drops(); drops > 0) {
     run.journal->facts(
         {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});

@@ -46,7 +46,7 @@ class Finisher {
   void adopt(const spool::fs::path& path);
   void refuse(const spool::fs::path& path, const Error& error);
   void complain(const std::string& problem);
-  static void end(Adopted& run);
+  void end(Adopted& run);
   Result<> finish_artifacts(Adopted& run, Transport& server);
   Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed
   std::vector<spool::fs::path> roots_;

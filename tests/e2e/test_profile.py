@@ -255,6 +255,29 @@ def test_nsys_and_ncu_in_front_of_the_command(corral: Corral, fake: dict[str, st
     assert "host.cpu.busy" in {metric["name"] for metric in corral.show("radt")["metrics"]}
 
 
+@pytest.mark.parametrize("heir", ["server", "supervisor"])
+def test_a_report_outlives_the_supervisor(corral: Corral, fake: dict[str, str], heir: str) -> None:
+    corral.serve(stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    script = corral.script(
+        "train.py", "import os, time\nopen('begun', 'w')\nwhile not os.path.exists('go'): time.sleep(0.01)"
+    )
+    quiet = ("--quiet", "--no-listeners")
+    run = corral.start("run", *quiet, "--name", "left", "--profile", "nsysraw", script, env=fake)
+    until((corral.home / "begun").exists, "it has begun")
+    (spooled,) = corral.spooled()
+    run.kill()
+    run.wait()
+    if heir == "supervisor":
+        adopted = corral.start("run", "--adopt", spooled.name, *quiet)
+        until(lambda: '"adoptions":1' in (spooled / "manifest.json").read_text(), "it is taken over")
+    (corral.home / "go").touch()
+    if heir == "supervisor":
+        adopted.communicate(timeout=60)
+    corral.wait_spool_empty()
+    found = files(corral, spooled.name, "profile/without-summary")
+    assert "--output=" in found["report.nsys-rep"].decode()
+
+
 def test_what_is_missing_is_named(corral: Corral, fake: dict[str, str]) -> None:
     script = corral.script("train.py", "print('trained')")
     absent = corral("run", "--profile", "nsys", script, status=127)

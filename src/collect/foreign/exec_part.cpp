@@ -215,9 +215,10 @@ void ExecPart::read_errors(BootTime now) {
   const auto keep = [&](std::string_view line, bool) {
     if (line.find_first_not_of(" \t") != std::string_view::npos) process.last_error = excerpt(line);
   };
-  const bool more = read_some(process.err, kReadBytes,
-                              [&](std::string_view bytes) { process.err_lines.feed(bytes, keep); });
-  if (more) process.errors_at = now + kReadPause;
+  read_some(process.err, kReadBytes, [&](std::string_view bytes) {
+    process.err_lines.feed(bytes, keep);
+    process.errors_at = now + kReadPause;  // nobody waits for them: however little it was
+  });
   if (!process.err) process.err_lines.finish(keep);
 }
 

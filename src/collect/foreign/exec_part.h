@@ -58,7 +58,7 @@ class ExecPart : public Part {
     BootTime terminate_at = kNever;
     BootTime kill_at = kNever;
     BootTime read_at{};    // it prints too fast: not before
-    BootTime errors_at{};  // the same of its standard error
+    BootTime errors_at{};  // its standard error is not read before
     BootTime look_at{};    // whether it has ended
   };
 

@@ -98,6 +98,7 @@ def test_finders_of_the_user_may_ask_all_finders(training: Training, asks: str, 
         sys.meta_path.insert({place}, Theirs())
     """
     (theirs / "sitecustomize.py").write_text(textwrap.dedent(code))
-    code = "import torch; print(hasattr(torch.autograd.backward, '__wrapped__'))"
-    done = training.process("-c", code, path=str(theirs))
+    script = training.folder / "train.py"
+    script.write_text("import torch\nprint(hasattr(torch.autograd.backward, '__wrapped__'))\n")
+    done = training.process(script, path=str(theirs))
     assert (done.stdout, done.stderr) == ("True\n", "")

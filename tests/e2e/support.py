@@ -300,7 +300,16 @@ class Corral:
         pid = self.server_pid()
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not alive(pid), "the killed server is gone")
+
+        def is_gone() -> bool:
+            """Its other threads hold the store's lock until the last of them has left."""
+            try:
+                threads = len(os.listdir(f"/proc/{pid}/task"))
+            except (FileNotFoundError, ProcessLookupError):
+                threads = 0
+            return threads <= 1 and not alive(pid)
+
+        until(is_gone, "the killed server is gone")
         return pid
 
     # The end

@@ -29,6 +29,18 @@ class Transport : public ::testing::Test {
     server_ = std::move(*server);
   }
 
+  // Every request is answered with this stream.
+  std::shared_ptr<PushStream> start_pushing() {
+    auto events = std::make_shared<PushStream>();
+    handle_ = [events](const Request&) {
+      Response response = text_response("");
+      response.events = events;
+      return response;
+    };
+    start();
+    return events;
+  }
+
   std::function<std::optional<Response>(const Request&)> gate_;
   std::function<Response(Request)> handle_ = [](const Request& request) {
     return text_response(std::string(method_name(request.method)) + " " + request.path + " " +
@@ -215,13 +227,7 @@ TEST_F(Transport, AProducerLearnsThatItsClientHasGone) {
 }
 
 TEST_F(Transport, PushStreamsReachTheClientAndEndWithTheServer) {
-  auto events = std::make_shared<PushStream>();
-  handle_ = [&](const Request&) {
-    Response response = text_response("");
-    response.events = events;
-    return response;
-  };
-  start();
+  const auto events = start_pushing();
   TestClient client(port_);
   client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(client.read_until("\r\n\r\n"));
@@ -234,13 +240,7 @@ TEST_F(Transport, PushStreamsReachTheClientAndEndWithTheServer) {
 }
 
 TEST_F(Transport, APushStreamThatOnlyItsHeadWasAskedOfEndsWithItsConnection) {
-  auto events = std::make_shared<PushStream>();
-  handle_ = [&](const Request&) {
-    Response response = text_response("");
-    response.events = events;
-    return response;
-  };
-  start();
+  const auto events = start_pushing();
   TestClient client(port_);
   client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(client.ends());

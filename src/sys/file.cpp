@@ -21,11 +21,14 @@ Result<Fd> open_file(const fs::path& path, int flags, mode_t mode) {
 }
 
 Result<std::string> read_file(const fs::path& path, std::size_t limit) {
-  const Fd fd = TRY(open_file(path, O_RDONLY));
+  return read_all(TRY(open_file(path, O_RDONLY)), path, limit);
+}
+
+Result<std::string> read_all(const Fd& file, const fs::path& path, std::size_t limit) {
   std::string content;
   std::array<char, 16384> buffer;
   for (;;) {
-    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    const ssize_t n = ::read(file.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail_errno(path.string(), errno);
     if (n == 0) return content;
@@ -84,14 +87,17 @@ std::vector<std::string> list_directory(const fs::path& path) {
 }
 
 Result<Fd> try_lock_file(const fs::path& path) {
-  Fd fd = TRY(open_file(path, O_RDWR | O_CREAT, 0600));
-  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+  return lock_at_once(TRY(open_file(path, O_RDWR | O_CREAT, 0600)), path);
+}
+
+Result<Fd> lock_at_once(Fd file, const fs::path& path) {
+  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK)
       return fail(Code::kUnavailable, path.string() + ": locked by another process");
     return fail_errno(path.string(), errno);
   }
-  return fd;
+  return file;
 }
 
 namespace {

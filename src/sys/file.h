@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 Result<Fd> open_file(const fs::path& path, int flags, mode_t mode = 0644);
 // The whole file, at most `limit` bytes (kTooLarge beyond). Works for /proc, whose sizes read 0.
 Result<std::string> read_file(const fs::path& path, std::size_t limit = 64u << 20);
+// The same of an open file, from where it stands; errors name `path`.
+Result<std::string> read_all(const Fd& file, const fs::path& path, std::size_t limit);
 // Writes all of it, retrying short writes and EINTR.
 Result<> write_all(int fd, std::span<const char> bytes);
 // Replaces the file at once: a temporary beside it, fsync, rename. Readers see the old or the new
@@ -36,6 +38,8 @@ std::vector<std::string> list_directory(
 // flock(LOCK_EX | LOCK_NB) on a file that is made when missing. Held until the Fd closes.
 // kUnavailable when another holds it.
 Result<Fd> try_lock_file(const fs::path& path);
+// The same lock on an open file; errors name `path`.
+Result<Fd> lock_at_once(Fd file, const fs::path& path);
 
 struct FilesystemKind {
   std::string name;      // "ext4", "nfs", "fuse", ...

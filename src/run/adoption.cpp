@@ -17,10 +17,6 @@ constexpr Nanos kPatience{std::chrono::seconds(30)};
 constexpr Nanos kPause{std::chrono::milliseconds(20)};
 constexpr int kFailed = 1;
 
-Result<spool::Manifest> manifest_in(const spool::fs::path& path) {
-  return spool::parse_manifest(TRY(sys::read_file(path / "manifest.json")));
-}
-
 }  // namespace
 
 Result<spool::fs::path> find_spooled(const Options& options) {
@@ -59,7 +55,7 @@ Result<spool::RunDirectory> take_over(const spool::fs::path& path,
       spool::RunDirectory::withdraw(path);
       return directory;
     }
-    const auto manifest = manifest_in(path);
+    const auto manifest = spool::RunDirectory::read_manifest(path);
     if (manifest && sys::is_alive(manifest->supervisor)) {
       return fail(Code::kConflict, fmt::format("run {} has a supervisor that lives: process {}",
                                                manifest->run_name, manifest->supervisor.pid));

@@ -84,7 +84,7 @@ struct Fed {
   // Decoded frames that the journal got.
   std::vector<codec::Frame> frames() {
     std::vector<codec::Frame> all;
-    const auto written = spool::FrameLogReader(directory.path()).read(0, 1u << 30).value();
+    const auto written = spool::FrameLogReader(directory.files()).read(0, 1u << 30).value();
     for (const codec::Bytes& bytes : written) {
       std::vector<codec::Frame> parts = codec::sections(codec::decode_frame(bytes).value()).value();
       std::ranges::move(parts, std::back_inserter(all));

@@ -42,11 +42,11 @@ codec::RunEndBody Supervision::end_body() const {
   return end;
 }
 
-// What the command's terminal still holds is written by its former supervisor's holder, which has
-// the file locked.
+// Waits until the former supervisor's holder, which has the file locked, has written what the
+// command's terminal still holds.
 void Supervision::await_holder() const {
-  const auto file =
-      sys::open_file(recording_->directory().output(codec::LogStream::kTty), O_RDONLY);
+  const auto file = recording_->directory().files().open_file(
+      spool::output_name(codec::LogStream::kTty), O_RDONLY);
   const BootTime deadline = sys::boot_now() + kHolderPatience;
   while (file && ::flock(file->get(), LOCK_SH | LOCK_NB) != 0 && sys::boot_now() < deadline)
     sys::system_clock().sleep_until(sys::boot_now() + kHolderPause);
@@ -104,8 +104,7 @@ Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) con
   ending.host_oom_kills = host_oom_kills() - host_oom_kills_;
   ending.tail = std::move(tail);
   if (recording_ != nullptr)
-    ending.limit =
-        sys::read_file(recording_->directory().path() / kLimitFile, kLimitBytes).value_or("");
+    ending.limit = recording_->directory().files().read_file(kLimitFile, kLimitBytes).value_or("");
   return outcome_of(ending);
 }
 

@@ -65,7 +65,7 @@ std::optional<std::string> ProfileWishes::obstacle(const upload::ProfileWish& wi
     return fmt::format("its `corral run` knows no profiler {} that starts on demand", wish.tool);
   std::error_code error;
   const bool seen = spool::fs::is_directory(directory_.path() / "profile", error);
-  if (seen && upload::segment_sessions(directory_.segments()).empty())
+  if (seen && upload::segment_sessions(directory_).empty())
     return "none of its processes has loaded Corral's Python package and begun a step or logged";
   return std::nullopt;
 }

@@ -107,7 +107,7 @@ Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Noti
                                                     spool::RunDirectory directory) {
   const sys::ProcessIdentity self = TRY(sys::identity_of(::getpid()));
   TRY(directory.set_supervisor(self));
-  spool::repair_client_logs(directory.path());
+  spool::repair_client_logs(directory.files());
   auto recording = TRY(join(options, notices, directory, Relay::resume(directory)));
   // The session's ids go on where no former supervisor of the run has come to.
   recording->series_ids_.next =
@@ -131,7 +131,7 @@ void Recording::open_tracking() {
                 .experiment_chosen =
                     former ? former->experiment_chosen : options_.experiment_chosen,
                 .name_chosen = former ? former->name_chosen : !options_.name.empty(),
-                .room = {.run_directory = directory_.path(),
+                .room = {.files = directory_.files(),
                          .limit = former ? former->room : client_log_limit(options_)}},
        .upstream = {.target = upload::target_of(options_.destination, options_.token),
                     .patience = embedded ? kEmbeddedPatience : kServerPatience,

@@ -25,9 +25,8 @@ Result<Relay> Relay::open(const spool::RunDirectory& directory, bool terminal) {
 }
 
 Result<Relay> Relay::resume(const spool::RunDirectory& directory) {
-  std::error_code error;
-  Relay relay =
-      TRY(open(directory, spool::fs::exists(directory.output(codec::LogStream::kTty), error)));
+  const bool terminal = directory.files().exists(spool::output_name(codec::LogStream::kTty));
+  Relay relay = TRY(open(directory, terminal));
   for (Stream& stream : relay.streams_) stream.passed = stream.shown = stream.file.stored();
   return relay;
 }
@@ -38,7 +37,7 @@ Result<Relay> Relay::follow(const spool::RunDirectory& directory,
   sys::Fd notify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   for (const auto& [stream, target] : targets) {
     spool::OutputFile file = TRY(spool::OutputFile::open(directory, stream));
-    const spool::fs::path path = directory.output(stream);
+    const spool::fs::path path = directory.path() / spool::output_name(stream);
     if (notify && ::inotify_add_watch(notify.get(), path.c_str(), IN_MODIFY) < 0) notify.reset();
     streams.push_back({.file = std::move(file), .stream = stream, .target = target});
   }

@@ -13,8 +13,8 @@ namespace {
 // As the run's manifest says; adopt() tells what is wrong with one that cannot be read.
 Options options_of_adoption(const Options& options) {
   const auto path = find_spooled(options);
-  const auto text = path ? sys::read_file(*path / "manifest.json") : tl::unexpected(path.error());
-  const auto manifest = text ? spool::parse_manifest(*text) : tl::unexpected(text.error());
+  const auto manifest =
+      path ? spool::RunDirectory::read_manifest(*path) : tl::unexpected(path.error());
   return manifest ? options_of(*manifest, options) : options;
 }
 

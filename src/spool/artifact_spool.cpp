@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "spool/run_directory.h"
+
 namespace corral::spool {
 namespace {
 
 constexpr const char* kFolder = "artifacts";
 constexpr const char* kName = "name";
 constexpr const char* kData = "data";
-constexpr const char* kRefused = "refused";
 constexpr std::size_t kNameBytes = 64u << 10;
 constexpr std::size_t kCopyBytes = 1u << 30;
 constexpr mode_t kPrivateFile = 0600;

@@ -8,13 +8,13 @@
 #include "core/ids.h"
 #include "core/limits.h"
 #include "spool/artifact_spool.h"
+#include "spool/run_directory.h"
 #include "sys/clock.h"
 
 namespace corral::spool {
 namespace {
 
 constexpr const char* kFolder = "calls";
-constexpr const char* kRefused = "refused";
 constexpr mode_t kPrivateFile = 0600;
 constexpr mode_t kPrivateDirectory = 0700;
 constexpr std::size_t kNameBytes = 20 + 1 + 32;

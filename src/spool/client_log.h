@@ -19,8 +19,8 @@ namespace corral::spool {
 class ClientLog {
  public:
   // Makes <run_directory>/mlflow/<a new session>. `limit`: bytes, as Journal's.
-  static Result<ClientLog> create(const fs::path& run_directory, const codec::SessionBody& session,
-                                  std::int64_t limit);
+  static Result<ClientLog> create(const sys::PrivateDirectory& run,
+                                  const codec::SessionBody& session, std::int64_t limit);
 
   void bundle(const codec::Bundle& bundle) { journal_.bundle(bundle); }
   void run_end(const codec::RunEndBody& body) { journal_.run_end(body); }
@@ -32,27 +32,29 @@ class ClientLog {
   [[nodiscard]] std::string drop_reason() const { return journal_.drop_reason(); }
 
  private:
-  ClientLog(fs::path path, SessionId session, Journal journal)
-      : path_(std::move(path)), session_(session), journal_(std::move(journal)) {}
-  fs::path path_;
+  ClientLog(sys::PrivateDirectory files, SessionId session, Journal journal)
+      : files_(std::move(files)), session_(session), journal_(std::move(journal)) {}
+  sys::PrivateDirectory files_;
   SessionId session_;
   Journal journal_;
 };
 
 struct ClientLogPlace {
-  fs::path path;
+  sys::PrivateDirectory files;  // its directory
   SessionId session;
   codec::SessionBody description;
 };
 // The sessions of a run's directory.
-std::vector<SessionId> client_logs(const fs::path& run_directory);
+std::vector<SessionId> client_logs(const sys::PrivateDirectory& run);
 // An error: its description is not whole yet, or never came to be because of a kill; then it holds
 // nothing.
-Result<ClientLogPlace> find_client_log(const fs::path& run_directory, SessionId session);
+Result<ClientLogPlace> find_client_log(const sys::PrivateDirectory& run, SessionId session);
 bool is_closed(const ClientLogPlace& log);
 // Bytes of all frame files of the run's client logs.
-std::int64_t client_log_bytes(const fs::path& run_directory);
+std::int64_t client_log_bytes(const sys::PrivateDirectory& run);
 // Cuts off what kills left half written. Only while nobody writes.
-void repair_client_logs(const fs::path& run_directory);
+void repair_client_logs(const sys::PrivateDirectory& run);
+// Deletes one whose frames are all stored. True when nothing of it is left.
+bool forget_client_log(const sys::PrivateDirectory& run, SessionId session);
 
 }  // namespace corral::spool

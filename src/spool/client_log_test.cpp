@@ -32,16 +32,16 @@ codec::Bundle tag(const std::string& key) {
 TEST(ClientLog, IsFoundWithItsDescriptionAndFrames) {
   const TestDirectory directory;
   const RunId run = RunId::random();
-  auto log = ClientLog::create(directory.path(), session_of(run), 1 << 20).value();
+  auto log = ClientLog::create(directory.files(), session_of(run), 1 << 20).value();
   log.bundle(tag("a"));
-  ASSERT_EQ(client_logs(directory.path()), std::vector{log.session()});
-  const ClientLogPlace place = find_client_log(directory.path(), log.session()).value();
+  ASSERT_EQ(client_logs(directory.files()), std::vector{log.session()});
+  const ClientLogPlace place = find_client_log(directory.files(), log.session()).value();
   EXPECT_EQ(place.description, session_of(run));
-  EXPECT_EQ(FrameLogReader(place.path).last().value(), 2u);  // its description and the tag
+  EXPECT_EQ(FrameLogReader(place.files).last().value(), 2u);  // its description and the tag
   EXPECT_FALSE(is_closed(place));
   log.close();
   EXPECT_TRUE(is_closed(place));
-  EXPECT_GT(client_log_bytes(directory.path()), 0);
+  EXPECT_GT(client_log_bytes(directory.files()), 0);
 }
 
 TEST(ClientLog, WithoutAWholeDescriptionItHoldsNothing) {
@@ -49,27 +49,27 @@ TEST(ClientLog, WithoutAWholeDescriptionItHoldsNothing) {
   const SessionId session = SessionId::random();
   const fs::path path = directory.path() / "mlflow" / session.hex();
   ASSERT_TRUE(sys::make_directories(path));
-  EXPECT_FALSE(find_client_log(directory.path(), session));
+  EXPECT_FALSE(find_client_log(directory.files(), session));
   ASSERT_TRUE(sys::replace_file(path / "session", "CRFR"));
-  EXPECT_FALSE(find_client_log(directory.path(), session));
+  EXPECT_FALSE(find_client_log(directory.files(), session));
 }
 
 TEST(ClientLog, AFrameThatAKillCutShortIsRepairedAway) {
   const TestDirectory directory;
-  auto log = ClientLog::create(directory.path(), session_of(RunId::random()), 1 << 20).value();
+  auto log = ClientLog::create(directory.files(), session_of(RunId::random()), 1 << 20).value();
   log.bundle(tag("a"));
   log.bundle(tag("b"));
-  const ClientLogPlace place = find_client_log(directory.path(), log.session()).value();
-  const fs::path file = frame_file(place.path, 1);
+  const ClientLogPlace place = find_client_log(directory.files(), log.session()).value();
+  const fs::path file = place.files.path() / frame_file(1);
   ASSERT_EQ(::truncate(file.c_str(), static_cast<off_t>(fs::file_size(file)) - 3), 0);
-  repair_client_logs(directory.path());
-  EXPECT_EQ(FrameLogReader(place.path).last().value(), 2u);
-  EXPECT_EQ(FrameLogReader(place.path).read(0, 1 << 20).value().size(), 2u);
+  repair_client_logs(directory.files());
+  EXPECT_EQ(FrameLogReader(place.files).last().value(), 2u);
+  EXPECT_EQ(FrameLogReader(place.files).read(0, 1 << 20).value().size(), 2u);
 }
 
 TEST(ClientLog, WhatDoesNotFitIsCountedAndSaid) {
   const TestDirectory directory;
-  auto log = ClientLog::create(directory.path(), session_of(RunId::random()), 1).value();
+  auto log = ClientLog::create(directory.files(), session_of(RunId::random()), 1).value();
   for (int i = 0; i < 2000 && log.dropped() == 0; ++i) log.bundle(tag(std::string(200, 'k')));
   EXPECT_GT(log.dropped(), 0u);
   EXPECT_NE(log.drop_reason().find("limit"), std::string::npos);

@@ -36,13 +36,20 @@ Result<std::optional<Found>> read_frame(int fd, std::int64_t offset) {
 
 }  // namespace
 
-fs::path frame_file(const fs::path& directory, std::uint64_t first) {
-  return directory / fmt::format("{:012}{}", first, kSuffix);
+std::string frame_file(std::uint64_t first) { return fmt::format("{:012}{}", first, kSuffix); }
+
+std::int64_t frame_bytes(const sys::PrivateDirectory& directory) {
+  std::int64_t total = 0;
+  for (const std::uint64_t first : frame_files(directory)) {
+    const auto facts = directory.facts(frame_file(first));
+    if (facts) total += facts->st_size;
+  }
+  return total;
 }
 
-std::vector<std::uint64_t> frame_files(const fs::path& directory) {
+std::vector<std::uint64_t> frame_files(const sys::PrivateDirectory& directory) {
   std::vector<std::uint64_t> firsts;
-  for (const std::string& name : sys::list_directory(directory)) {
+  for (const std::string& name : directory.list()) {
     if (!name.ends_with(kSuffix)) continue;
     const auto first = parse_int(std::string_view(name).substr(0, name.size() - kSuffix.size()));
     if (first && *first > 0) firsts.push_back(static_cast<std::uint64_t>(*first));
@@ -51,20 +58,20 @@ std::vector<std::uint64_t> frame_files(const fs::path& directory) {
   return firsts;
 }
 
-Result<FrameLogWriter> FrameLogWriter::open(const fs::path& directory, SessionId session,
+Result<FrameLogWriter> FrameLogWriter::open(sys::PrivateDirectory directory, SessionId session,
                                             std::int64_t limit) {
-  FrameLogWriter writer(directory, session, limit);
   const auto files = frame_files(directory);
+  FrameLogWriter writer(std::move(directory), session, limit);
   if (files.empty()) {
     TRY(writer.roll());
     return writer;
   }
   for (std::size_t f = 0; f < files.size(); ++f) {
     const auto next = f + 1 < files.size() ? std::optional(files[f + 1]) : std::nullopt;
-    TRY(repair_frames(frame_file(directory, files[f]), session, files[f], next));
+    TRY(repair_frames(writer.directory_, session, files[f], next));
   }
   writer.next_ = files.back();
-  writer.file_ = TRY(sys::open_file(frame_file(directory, files.back()), O_RDWR));
+  writer.file_ = TRY(writer.directory_.open_file(frame_file(files.back()), O_RDWR));
   for (;;) {
     const auto found = read_frame(writer.file_.get(), writer.file_bytes_);
     // What cannot be read as a frame at the end is a write that a kill cut short.
@@ -80,19 +87,15 @@ Result<FrameLogWriter> FrameLogWriter::open(const fs::path& directory, SessionId
 }
 
 Result<> FrameLogWriter::roll() {
-  file_ = TRY(sys::open_file(frame_file(directory_, next_), O_RDWR | O_CREAT | O_EXCL, 0600));
+  file_ = TRY(directory_.open_file(frame_file(next_), O_RDWR | O_CREAT | O_EXCL));
   file_bytes_ = 0;
   return {};
 }
 
 Result<> FrameLogWriter::append(const codec::Bytes& frame) {
   if (file_bytes_ >= full_) {
-    std::int64_t total = 0;
-    std::error_code error;
-    for (const std::uint64_t first : frame_files(directory_)) {
-      total += static_cast<std::int64_t>(fs::file_size(frame_file(directory_, first), error));
-    }
-    if (total + full_ > limit_) return fail(Code::kNoSpace, "the spool has reached its limit");
+    if (frame_bytes(directory_) + full_ > limit_)
+      return fail(Code::kNoSpace, "the spool has reached its limit");
     TRY(roll());
   }
   auto written =
@@ -115,7 +118,7 @@ Result<> FrameLogReader::read_file(Position at, std::uint64_t after, std::size_t
   while (out.bytes < max_bytes) {
     auto found = read_frame(file_.get(), at.offset);
     if (!found) {
-      const fs::path path = frame_file(directory_, at.file);
+      const auto path = directory_.path() / frame_file(at.file);
       return tl::unexpected(found.error().with_context(path.string()));
     }
     if (!*found) break;
@@ -142,8 +145,7 @@ bool FrameLogReader::read_on(std::uint64_t after, std::size_t max_bytes, Taken& 
 }
 
 bool FrameLogReader::is_next_there() const {
-  return read_.offset >= kSmallestFrameFileBytes &&
-         ::access(frame_file(directory_, read_.sequence).c_str(), F_OK) == 0;
+  return read_.offset >= kSmallestFrameFileBytes && directory_.exists(frame_file(read_.sequence));
 }
 
 Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std::size_t max_bytes) {
@@ -157,7 +159,7 @@ Result<std::vector<codec::Bytes>> FrameLogReader::read(std::uint64_t after, std:
   for (std::size_t f = 0; f < files_.size() && taken.bytes < max_bytes; ++f) {
     const bool passed = f + 1 < files_.size() && files_[f + 1] <= after + 1;
     if (passed || files_[f] <= done) continue;
-    auto fd = sys::open_file(frame_file(directory_, files_[f]), O_RDONLY);
+    auto fd = directory_.open_file(frame_file(files_[f]), O_RDONLY);
     if (!fd && fd.error().code == Code::kNotFound) continue;  // acknowledged and deleted meanwhile
     file_.reset();
     read_ = {};
@@ -173,14 +175,14 @@ void FrameLogReader::acknowledge(std::uint64_t durable) {
   if (files_.empty()) files_ = frame_files(directory_);
   std::size_t done = 0;
   for (; done + 1 < files_.size() && files_[done + 1] <= durable + 1; ++done)
-    ::unlink(frame_file(directory_, files_[done]).c_str());
+    directory_.remove(frame_file(files_[done]));
   files_.erase(files_.begin(), files_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 Result<std::uint64_t> FrameLogReader::last() {
   const auto files = frame_files(directory_);
   if (files.empty()) return std::uint64_t{0};
-  const sys::Fd fd = TRY(sys::open_file(frame_file(directory_, files.back()), O_RDONLY));
+  const sys::Fd fd = TRY(directory_.open_file(frame_file(files.back()), O_RDONLY));
   std::uint64_t last = files.back() - 1;
   std::int64_t offset = 0;
   for (;;) {

@@ -15,12 +15,9 @@
 
 #include "codec/frame.h"
 #include "core/result.h"
-#include "sys/fd.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::spool {
-
-namespace fs = std::filesystem;
 
 // When a file is full: less when the limit is small, so that acknowledged ones can go before it is
 // reached.
@@ -31,7 +28,7 @@ class FrameLogWriter {
  public:
   // Continues what is there. `limit`: bytes of all files together (the last frame of each may stand
   // out); an append beyond it is refused with kNoSpace.
-  static Result<FrameLogWriter> open(const fs::path& directory, SessionId session,
+  static Result<FrameLogWriter> open(sys::PrivateDirectory directory, SessionId session,
                                      std::int64_t limit);
 
   // Sequence number that the next append will take.
@@ -45,13 +42,13 @@ class FrameLogWriter {
   }
 
  private:
-  FrameLogWriter(fs::path directory, SessionId session, std::int64_t limit)
+  FrameLogWriter(sys::PrivateDirectory directory, SessionId session, std::int64_t limit)
       : directory_(std::move(directory)),
         session_(session),
         limit_(limit),
         full_(std::clamp(limit / 4, kSmallestFrameFileBytes, kFrameFileBytes)) {}
   Result<> roll();
-  fs::path directory_;
+  sys::PrivateDirectory directory_;
   SessionId session_;
   std::int64_t limit_;
   std::int64_t full_;
@@ -63,7 +60,7 @@ class FrameLogWriter {
 
 class FrameLogReader {
  public:
-  explicit FrameLogReader(fs::path directory) : directory_(std::move(directory)) {}
+  explicit FrameLogReader(sys::PrivateDirectory directory) : directory_(std::move(directory)) {}
 
   // Frames with numbers above `after`, in order, until `max_bytes` (at least one when there is
   // one). A damaged file is an error that names it.
@@ -93,7 +90,7 @@ class FrameLogReader {
   [[nodiscard]] bool is_next_there() const;
   Result<> read_file(Position at, std::uint64_t after, std::size_t max_bytes, Taken& out);
 
-  fs::path directory_;
+  sys::PrivateDirectory directory_;
   std::vector<std::uint64_t> files_;  // as they were last looked for
   sys::Fd file_;                      // of read_
   Position passed_;                   // all before it was asked for no more
@@ -102,7 +99,9 @@ class FrameLogReader {
 };
 
 // The first sequence numbers of the files present, ascending; a file is named by its first number.
-std::vector<std::uint64_t> frame_files(const fs::path& directory);
-fs::path frame_file(const fs::path& directory, std::uint64_t first);
+std::vector<std::uint64_t> frame_files(const sys::PrivateDirectory& directory);
+std::string frame_file(std::uint64_t first);
+// Bytes of all of them.
+std::int64_t frame_bytes(const sys::PrivateDirectory& directory);
 
 }  // namespace corral::spool

@@ -20,7 +20,8 @@ constexpr std::size_t kAll = 1u << 30;
 const SessionId kSession = SessionId::random();
 
 FrameLogWriter open_log(const fs::path& directory, std::int64_t limit = kPlenty) {
-  auto writer = FrameLogWriter::open(directory, kSession, limit);
+  auto writer =
+      FrameLogWriter::open(sys::PrivateDirectory::open(directory).value(), kSession, limit);
   CORRAL_ASSERT(writer.has_value());
   return *std::move(writer);
 }
@@ -50,13 +51,13 @@ std::uint64_t append(FrameLogWriter& writer, std::string text = "x") {
   return number;
 }
 fs::path newest(const fs::path& directory) {
-  return frame_file(directory, frame_files(directory).back());
+  return directory / frame_file(frame_files(sys::PrivateDirectory::open(directory).value()).back());
 }
 
 TEST(FrameLog, GivesBackWhatWasAppendedFromAnyNumberOn) {
   const TestDirectory dir;
   FrameLogWriter writer = open_log(dir.path());
-  FrameLogReader reader(dir.path());
+  FrameLogReader reader(dir.files());
   EXPECT_EQ(reader.last().value(), 0u);
   EXPECT_TRUE(reader.read(0, kAll).value().empty());
   for (int i = 0; i < 5; ++i) append(writer, std::to_string(i));
@@ -73,7 +74,7 @@ TEST(FrameLog, GivesBackWhatWasAppendedFromAnyNumberOn) {
 TEST(FrameLog, IsReadOnAsItGrowsAndFromBeforeWhenAsked) {
   const TestDirectory dir;
   FrameLogWriter writer = open_log(dir.path(), 4 * kSmallestFrameFileBytes);
-  FrameLogReader reader(dir.path());
+  FrameLogReader reader(dir.files());
   std::uint64_t durable = 0;
   for (unsigned i = 0; i < 41; ++i) {  // several files
     const std::uint64_t last = append(writer, noise(20'000, i));
@@ -82,9 +83,9 @@ TEST(FrameLog, IsReadOnAsItGrowsAndFromBeforeWhenAsked) {
     if (i % 3 == 0) continue;  // the server was away
     durable = last;
     reader.acknowledge(durable);
-    EXPECT_LE(frame_files(dir.path()).size(), 3u);
+    EXPECT_LE(frame_files(dir.files()).size(), 3u);
   }
-  const std::uint64_t oldest = frame_files(dir.path()).front();
+  const std::uint64_t oldest = frame_files(dir.files()).front();
   EXPECT_GT(oldest, 1u);
   EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(oldest, durable)) << "a store was lost";
 }
@@ -92,7 +93,7 @@ TEST(FrameLog, IsReadOnAsItGrowsAndFromBeforeWhenAsked) {
 TEST(FrameLog, AReaderFollowsALogThatWasRepairedUnderIt) {
   const TestDirectory dir;
   FrameLogWriter writer = open_log(dir.path());
-  FrameLogReader reader(dir.path());
+  FrameLogReader reader(dir.files());
   append(writer);
   EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(1, 1));
   append(writer);
@@ -111,7 +112,7 @@ TEST(FrameLog, AReaderFollowsALogThatWasRepairedUnderIt) {
 // about it, though a frame may begin at the same place.
 TEST(FrameLog, AReaderThatFailedBeginsTheFileAnew) {
   const TestDirectory dir;
-  FrameLogReader reader(dir.path());
+  FrameLogReader reader(dir.files());
   std::uint64_t full = 0;  // the last number of the first file
   {
     FrameLogWriter writer = open_log(dir.path(), 4 * kSmallestFrameFileBytes);
@@ -122,10 +123,10 @@ TEST(FrameLog, AReaderThatFailedBeginsTheFileAnew) {
   }
   FrameLogWriter writer = open_log(dir.path());  // whose files are larger
   std::uint64_t last = 0;
-  while (fs::file_size(newest(dir.path())) < 2 * fs::file_size(frame_file(dir.path(), 1)))
+  while (fs::file_size(newest(dir.path())) < 2 * fs::file_size(dir.path() / frame_file(1)))
     last = append(writer, noise(20'000, 1));
   ASSERT_EQ(last, 3 * full);
-  ASSERT_EQ(frame_files(dir.path()), (std::vector<std::uint64_t>{1, full + 1}));
+  ASSERT_EQ(frame_files(dir.files()), (std::vector<std::uint64_t>{1, full + 1}));
   const std::string content = sys::read_file(newest(dir.path())).value();
   patch(newest(dir.path()), codec::kFrameHeaderBytes + 5, "!!");
   EXPECT_FALSE(reader.read(full, kAll));
@@ -143,7 +144,7 @@ TEST(FrameLog, GoesOnWhereItStopped) {
   }
   FrameLogWriter writer = open_log(dir.path());
   EXPECT_EQ(append(writer), 3u);
-  EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(0, kAll).value()), range(1, 3));
+  EXPECT_EQ(numbers(FrameLogReader(dir.files()).read(0, kAll).value()), range(1, 3));
 }
 
 TEST(FrameLog, ATornLastFrameIsCutOffWhereverItWasCut) {
@@ -160,7 +161,7 @@ TEST(FrameLog, ATornLastFrameIsCutOffWhereverItWasCut) {
   for (std::size_t size = two + 1; size < whole.size(); size += 7) {
     ASSERT_TRUE(sys::replace_file(newest(dir.path()), std::string_view(whole).substr(0, size), 0600,
                                   false));
-    FrameLogReader reader(dir.path());
+    FrameLogReader reader(dir.files());
     EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(1, 2))
         << size;  // a living writer's half frame is not there yet
     EXPECT_EQ(reader.last().value(), 2u);
@@ -195,34 +196,34 @@ TEST(FrameLog, EveryAppendThatReturnedOutlivesKill9) {
   ::close(pipe[0]);
   const std::uint64_t next = open_log(dir.path()).next();
   EXPECT_GE(next, returned + 1);
-  EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(0, kAll).value()), range(1, next - 1));
+  EXPECT_EQ(numbers(FrameLogReader(dir.files()).read(0, kAll).value()), range(1, next - 1));
 }
 
 TEST(FrameLog, FullFilesAreFollowedByNewOnes) {
   const TestDirectory dir;
   FrameLogWriter writer = open_log(dir.path());
   for (unsigned i = 0; i < 150; ++i) append(writer, noise(60'000, i));  // 9 MB
-  const auto files = frame_files(dir.path());
+  const auto files = frame_files(dir.files());
   EXPECT_EQ(files.size(), 3u);
   EXPECT_EQ(files[0], 1u);
-  EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(0, kAll).value()), range(1, 150));
-  EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(files[1], kAll).value()),
+  EXPECT_EQ(numbers(FrameLogReader(dir.files()).read(0, kAll).value()), range(1, 150));
+  EXPECT_EQ(numbers(FrameLogReader(dir.files()).read(files[1], kAll).value()),
             range(files[1] + 1, 150));
 }
 
 TEST(FrameLog, OnlyFilesThatAreWhollyAcknowledgedGo) {
   const TestDirectory dir;
   FrameLogWriter writer = open_log(dir.path(), 4 * kSmallestFrameFileBytes);
-  while (frame_files(dir.path()).size() < 3) append(writer, noise(20'000, 3));
-  const auto files = frame_files(dir.path());
-  FrameLogReader reader(dir.path());
+  while (frame_files(dir.files()).size() < 3) append(writer, noise(20'000, 3));
+  const auto files = frame_files(dir.files());
+  FrameLogReader reader(dir.files());
   reader.acknowledge(files[1] - 2);  // all of the first file but its last frame
-  EXPECT_EQ(frame_files(dir.path()), files);
+  EXPECT_EQ(frame_files(dir.files()), files);
   reader.acknowledge(files[1] - 1);
-  EXPECT_EQ(frame_files(dir.path()), (std::vector<std::uint64_t>{files[1], files[2]}));
+  EXPECT_EQ(frame_files(dir.files()), (std::vector<std::uint64_t>{files[1], files[2]}));
   const std::uint64_t last = reader.last().value();
   reader.acknowledge(last);  // the newest stays: it says which number comes next
-  EXPECT_EQ(frame_files(dir.path()), std::vector<std::uint64_t>{files[2]});
+  EXPECT_EQ(frame_files(dir.files()), std::vector<std::uint64_t>{files[2]});
   EXPECT_EQ(open_log(dir.path()).next(), last + 1);
 }
 
@@ -237,13 +238,13 @@ TEST(FrameLog, TheLimitIsKeptAndRoomComesBackWithAcknowledgements) {
   ASSERT_FALSE(appended);
   EXPECT_EQ(appended.error().code, Code::kNoSpace);
   std::int64_t bytes = 0;
-  for (const std::uint64_t first : frame_files(dir.path()))
-    bytes += static_cast<std::int64_t>(fs::file_size(frame_file(dir.path(), first)));
+  for (const std::uint64_t first : frame_files(dir.files()))
+    bytes += static_cast<std::int64_t>(fs::file_size(dir.path() / frame_file(first)));
   EXPECT_GT(bytes, kLimit / 2);
   EXPECT_LE(bytes, kLimit + 4 * 11'000);
   const std::uint64_t next = writer.next();
   EXPECT_EQ(next, count);  // a refused frame takes no number
-  FrameLogReader(dir.path()).acknowledge(next - 1);
+  FrameLogReader(dir.files()).acknowledge(next - 1);
   EXPECT_EQ(append(writer), next);
 }
 
@@ -255,7 +256,7 @@ TEST(FrameLog, DamageIsNamedWithItsFile) {
     append(writer, noise(300, 1));
   }
   patch(newest(dir.path()), fs::file_size(newest(dir.path())) - 5, "!!");
-  const auto read = FrameLogReader(dir.path()).read(0, kAll);
+  const auto read = FrameLogReader(dir.files()).read(0, kAll);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Code::kCorruption);
   EXPECT_NE(read.error().message.find(newest(dir.path()).filename().string()), std::string::npos);
@@ -276,13 +277,13 @@ TEST(FrameLog, AFullDiskLeavesNoHalfFrame) {
   ::setrlimit(RLIMIT_FSIZE, &old);
   EXPECT_EQ(fs::file_size(newest(dir.path())), size);
   EXPECT_EQ(append(writer), 2u);
-  EXPECT_EQ(numbers(FrameLogReader(dir.path()).read(0, kAll).value()), range(1, 2));
+  EXPECT_EQ(numbers(FrameLogReader(dir.files()).read(0, kAll).value()), range(1, 2));
 }
 
 RC_GTEST_PROP(FrameLogProperty, AReaderThatFollowsSeesEveryNumberOnce, ()) {
   const TestDirectory dir;
   std::optional<FrameLogWriter> writer = open_log(dir.path(), 1ll << 40);
-  FrameLogReader reader(dir.path());
+  FrameLogReader reader(dir.files());
   std::uint64_t durable = 0;
   std::uint64_t written = 0;
   for (int i = *rc::gen::inRange(1, 40); i > 0; --i) {
@@ -323,7 +324,7 @@ RC_GTEST_PROP(FrameLogProperty, DamageCostsTheFramesThatItHitsAndNoOther, ()) {
     for (int i = 0; i < count; ++i) {
       append(writer, std::to_string(i) + " " + noise(*rc::gen::inRange<std::size_t>(0, 40'000), 1));
       const auto frame =
-          FrameLogReader(dir.path()).read(static_cast<std::uint64_t>(i), 1).value().at(0);
+          FrameLogReader(dir.files()).read(static_cast<std::uint64_t>(i), 1).value().at(0);
       where.emplace_back(newest(dir.path()), static_cast<std::int64_t>(
                                                  fs::file_size(newest(dir.path())) - frame.size()));
     }
@@ -342,7 +343,7 @@ RC_GTEST_PROP(FrameLogProperty, DamageCostsTheFramesThatItHitsAndNoOther, ()) {
   FrameLogWriter writer = open_log(dir.path(), 1 << 19);
   const bool last = hit + 1 == static_cast<std::size_t>(count);  // as good as torn
   RC_ASSERT(writer.next() == static_cast<std::uint64_t>(count) + (last ? 0u : 1u));
-  const auto frames = FrameLogReader(dir.path()).read(0, kAll).value();
+  const auto frames = FrameLogReader(dir.files()).read(0, kAll).value();
   RC_ASSERT(numbers(frames) == range(1, writer.next() - 1));
   for (std::size_t i = 0; i < frames.size(); ++i) {
     const auto frame = codec::decode_frame(frames[i]).value();

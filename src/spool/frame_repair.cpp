@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "codec/frame.h"
+#include "spool/frame_log.h"
 
 namespace corral::spool {
 namespace {
@@ -40,9 +41,9 @@ std::optional<std::size_t> resume_at(std::string_view content, std::size_t from,
 
 // One gap per number: the server may have acknowledged some of them.
 std::string gaps(SessionId session, std::uint64_t first, std::uint64_t end,
-                 const sys::fs::path& file) {
+                 const std::string& file) {
   const codec::GapBody body{.reason = codec::GapReason::kCorrupt,
-                            .message = fmt::format("damaged in {}", file.filename().string())};
+                            .message = fmt::format("damaged in {}", file)};
   std::string all;
   for (std::uint64_t n = first; n < end; ++n) {
     const codec::Bytes frame =
@@ -62,9 +63,10 @@ bool is_newer(std::string_view content) {
 
 }  // namespace
 
-Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64_t first,
-                       std::optional<std::uint64_t> next_file) {
-  const std::string content = TRY(sys::read_file(file));
+Result<> repair_frames(const sys::PrivateDirectory& directory, SessionId session,
+                       std::uint64_t first, std::optional<std::uint64_t> next_file) {
+  const std::string file = frame_file(first);
+  const std::string content = TRY(directory.read_file(file));
   std::string repaired;
   bool damaged = false;
   std::uint64_t next = first;
@@ -79,7 +81,8 @@ Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64
     }
     const auto resume = resume_at(content, at + 1, session, next);
     if (!resume && is_newer(std::string_view(content).substr(at)))
-      return fail(Code::kUnsupported, file.string() + ": frames of a newer Corral");
+      return fail(Code::kUnsupported,
+                  (directory.path() / file).string() + ": frames of a newer Corral");
     if (!resume) break;
     const std::uint64_t found =
         whole_frame(std::string_view(content).substr(*resume), session)->header.first;
@@ -92,7 +95,7 @@ Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64
     repaired += gaps(session, next, *next_file, file);
     damaged = true;
   }
-  return damaged ? sys::replace_file(file, repaired, 0600, false) : Result<>();
+  return damaged ? directory.replace_file(file, repaired, false) : Result<>();
 }
 
 }  // namespace corral::spool

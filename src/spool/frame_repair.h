@@ -8,14 +8,15 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::spool {
 
-// `first`: number of the file's first frame. `next_file`: that of the file after it; without one,
-// what cannot be read at the end is a write that a kill cut short and is left alone. A whole file
-// is left as it is; a damaged one is replaced at once. kUnsupported: a newer Corral's.
-Result<> repair_frames(const sys::fs::path& file, SessionId session, std::uint64_t first,
-                       std::optional<std::uint64_t> next_file);
+// `first`: number of the file's first frame, which names it. `next_file`: that of the file after
+// it; without one, what cannot be read at the end is a write that a kill cut short and is left
+// alone. A whole file is left as it is; a damaged one is replaced at once. kUnsupported: a newer
+// Corral's.
+Result<> repair_frames(const sys::PrivateDirectory& directory, SessionId session,
+                       std::uint64_t first, std::optional<std::uint64_t> next_file);
 
 }  // namespace corral::spool

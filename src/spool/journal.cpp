@@ -12,10 +12,11 @@ Journal::Journal(FrameLogWriter writer)
 }
 
 Result<Journal> Journal::open(const RunDirectory& directory, std::int64_t limit) {
-  return open(directory.path(), directory.manifest().session, limit);
+  return open(directory.files(), directory.manifest().session, limit);
 }
-Result<Journal> Journal::open(const fs::path& directory, SessionId session, std::int64_t limit) {
-  return Journal(TRY(FrameLogWriter::open(directory, session, limit)));
+Result<Journal> Journal::open(sys::PrivateDirectory directory, SessionId session,
+                              std::int64_t limit) {
+  return Journal(TRY(FrameLogWriter::open(std::move(directory), session, limit)));
 }
 
 bool Journal::put(State& state, const codec::Bytes& frame) {

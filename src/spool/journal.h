@@ -24,7 +24,8 @@ class Journal {
   // Continues the session of the directory's manifest.
   static Result<Journal> open(const RunDirectory& directory, std::int64_t limit);
   // The same for another session in a directory of its own.
-  static Result<Journal> open(const fs::path& directory, SessionId session, std::int64_t limit);
+  static Result<Journal> open(sys::PrivateDirectory directory, SessionId session,
+                              std::int64_t limit);
   Journal(Journal&&) noexcept = default;
 
   // Writes the session's description unless the log already starts with it.

@@ -23,7 +23,7 @@ struct Spool {
   [[nodiscard]] std::vector<codec::Frame> frames() const {
     std::vector<codec::Frame> all;
     const std::vector<codec::Bytes> written =
-        FrameLogReader(directory.path()).read(0, 1u << 30).value();
+        FrameLogReader(directory.files()).read(0, 1u << 30).value();
     for (const codec::Bytes& bytes : written) all.push_back(codec::decode_frame(bytes).value());
     return all;
   }
@@ -66,8 +66,8 @@ TEST(Journal, WhatWasDroppedIsCountedAndToldAsSoonAsSomethingCanBeWritten) {
   journal.describe(session_body(spool.directory.manifest()));
   while (journal.dropped() < 3) journal.log(chunk(60'000, 1));
   EXPECT_FALSE(journal.drop_reason().empty());
-  const std::uint64_t kept = FrameLogReader(spool.directory.path()).last().value();
-  FrameLogReader(spool.directory.path()).acknowledge(kept);
+  const std::uint64_t kept = FrameLogReader(spool.directory.files()).last().value();
+  FrameLogReader(spool.directory.files()).acknowledge(kept);
   journal.event("goes on", {});
   journal.event("and on", {});
   const auto frames = spool.frames();

@@ -21,12 +21,11 @@ constexpr std::int64_t kTailBytes = 64ll << 10;  // stays: it may say why the co
 }  // namespace
 
 Result<OutputFile> OutputFile::open(const RunDirectory& directory, codec::LogStream stream) {
-  const fs::path path = directory.output(stream);
-  fs::path mark_path = path;
-  mark_path += ".stored";
-  sys::Fd file = TRY(sys::open_file(path, O_RDWR | O_CREAT, 0600));
-  sys::Fd mark = TRY(sys::open_file(mark_path, O_RDWR | O_CREAT, 0600));
-  OutputFile output(path, stream, std::move(file), std::move(mark));
+  const sys::PrivateDirectory& files = directory.files();
+  const std::string name = output_name(stream);
+  sys::Fd file = TRY(files.open_file(name, O_RDWR | O_CREAT));
+  sys::Fd mark = TRY(files.open_file(name + ".stored", O_RDWR | O_CREAT));
+  OutputFile output(files, stream, std::move(file), std::move(mark));
   if (::pread(output.mark_.get(), &output.stored_, sizeof output.stored_, 0) !=
       sizeof output.stored_)
     output.stored_ = 0;
@@ -34,7 +33,9 @@ Result<OutputFile> OutputFile::open(const RunDirectory& directory, codec::LogStr
   return output;
 }
 
-Result<sys::Fd> OutputFile::writer() const { return sys::open_file(path_, O_WRONLY | O_APPEND); }
+Result<sys::Fd> OutputFile::writer() const {
+  return directory_.open_file(output_name(stream_), O_WRONLY | O_APPEND);
+}
 
 std::int64_t OutputFile::size() const {
   struct stat info {};

@@ -34,9 +34,12 @@ class OutputFile {
   void tidy(std::int64_t keep_from);
 
  private:
-  OutputFile(fs::path path, codec::LogStream stream, sys::Fd file, sys::Fd mark)
-      : path_(std::move(path)), stream_(stream), file_(std::move(file)), mark_(std::move(mark)) {}
-  fs::path path_;
+  OutputFile(sys::PrivateDirectory directory, codec::LogStream stream, sys::Fd file, sys::Fd mark)
+      : directory_(std::move(directory)),
+        stream_(stream),
+        file_(std::move(file)),
+        mark_(std::move(mark)) {}
+  sys::PrivateDirectory directory_;
   codec::LogStream stream_;
   sys::Fd file_;
   sys::Fd mark_;

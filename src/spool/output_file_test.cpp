@@ -21,7 +21,7 @@ struct Spooled {
   [[nodiscard]] std::vector<codec::LogBody> stored() const {
     std::vector<codec::LogBody> all;
     const std::vector<codec::Bytes> frames =
-        FrameLogReader(directory.path()).read(0, 1u << 30).value();
+        FrameLogReader(directory.files()).read(0, 1u << 30).value();
     for (const codec::Bytes& bytes : frames) {
       all.push_back(codec::decode_log(codec::decode_frame(bytes).value()).value());
     }
@@ -94,7 +94,7 @@ TEST(OutputFile, ASuccessorGoesOnFromTheMark) {
 TEST(OutputFile, ReservingAndGivingBackLeaveSizeAndUnstoredBytesAlone) {
   Spooled run;
   OutputFile output = run.open();
-  const fs::path path = run.directory.output(codec::LogStream::kStdout);
+  const fs::path path = run.directory.path() / output_name(codec::LogStream::kStdout);
   EXPECT_EQ(output.size(), 0);
   if (blocks(path) == 0) GTEST_SKIP() << "this filesystem reserves nothing";
   EXPECT_GE(blocks(path), 4 << 20);
@@ -131,7 +131,7 @@ TEST(OutputFile, ACommandMayTruncateItsOwnOutput) {
   OutputFile output = run.open();
   print(output, "long ago");
   output.store(run.journal, 10);
-  fs::resize_file(run.directory.output(codec::LogStream::kStdout), 0);
+  fs::resize_file(run.directory.path() / output_name(codec::LogStream::kStdout), 0);
   EXPECT_FALSE(output.store(run.journal, 10));
   print(output, "new");
   output.store(run.journal, 10);

@@ -9,13 +9,18 @@
 #include <cstdlib>
 
 #include "core/json.h"
+#include "core/text.h"
 #include "spool/segment_reader.h"
+#include "sys/clock.h"
 
 namespace corral::spool {
 namespace {
 
 constexpr int kManifestVersion = 1;
 constexpr const char* kHandover = "handover";
+constexpr std::size_t kMostManifest = 1u << 20;
+constexpr const char* kLock = "lock";
+constexpr const char* kManifest = "manifest.json";
 
 Json to_json(const sys::ProcessIdentity& p) {
   Json json;
@@ -51,6 +56,20 @@ TrackingAddress tracking_from(const Json& json) {
           .room = json.get_int("room"),
           .experiment_chosen = flag("experiment_chosen"),
           .name_chosen = flag("name_chosen")};
+}
+
+// The directory of a run in a root that is this user's alone.
+Result<sys::PrivateDirectory> open_run(const fs::path& path) {
+  const sys::PrivateDirectory root = TRY(sys::PrivateDirectory::open(path.parent_path()));
+  return root.directory(path.filename());
+}
+
+Result<Manifest> manifest_in(const sys::PrivateDirectory& files) {
+  const std::string text = TRY(files.read_file(kManifest, kMostManifest));
+  auto manifest = parse_manifest(text);
+  if (!manifest)
+    return tl::unexpected(manifest.error().with_context((files.path() / kManifest).string()));
+  return manifest;
 }
 
 }  // namespace
@@ -100,125 +119,136 @@ Result<Manifest> parse_manifest(std::string_view text) {
   return m;
 }
 
+std::string output_name(codec::LogStream stream) {
+  switch (stream) {
+    case codec::LogStream::kStdout:
+      return "out.log";
+    case codec::LogStream::kStderr:
+      return "err.log";
+    case codec::LogStream::kTty:
+      return "tty.log";
+  }
+  return {};
+}
+
 Result<RunDirectory> RunDirectory::create(const fs::path& root, Manifest manifest) {
-  const fs::path path = root / manifest.run.hex();
-  TRY(sys::make_directories(root, 0700));
-  TRY(sys::make_directories(path / "seg", 0700));
-  sys::Fd lock = TRY(sys::try_lock_file(path / "lock"));
-  TRY(make_drops(path / "seg"));
-  TRY(sys::replace_file(path / "manifest.json", to_json(manifest), 0600, false));
-  return RunDirectory(path, std::move(manifest), std::move(lock));
+  const sys::PrivateDirectory spool = TRY(sys::PrivateDirectory::make(root));
+  sys::PrivateDirectory files = TRY(spool.make_directory(manifest.run.hex()));
+  const sys::PrivateDirectory segments = TRY(files.make_directory(kSegments));
+  sys::Fd lock = TRY(files.try_lock_file(kLock));
+  TRY(make_drops(segments));
+  RunDirectory directory(std::move(files), std::move(manifest), std::move(lock));
+  TRY(directory.write_manifest());
+  return directory;
 }
 
 Result<RunDirectory> RunDirectory::adopt(const fs::path& path) {
+  sys::PrivateDirectory files = TRY(open_run(path));
   // Looked for before the lock, which would be made in a directory that is just being removed.
-  std::error_code error;
-  if (!fs::exists(path / "manifest.json", error))
-    return fail(Code::kNotFound, path.string() + ": no manifest.json");
-  sys::Fd lock = TRY(sys::try_lock_file(path / "lock"));
-  const std::string text = TRY(sys::read_file(path / "manifest.json"));
-  auto manifest = parse_manifest(text);
-  if (!manifest)
-    return tl::unexpected(manifest.error().with_context((path / "manifest.json").string()));
-  return RunDirectory(path, std::move(*manifest), std::move(lock));
+  if (!files.exists(kManifest)) return fail(Code::kNotFound, path.string() + ": no manifest.json");
+  sys::Fd lock = TRY(files.try_lock_file(kLock));
+  Manifest manifest = TRY(manifest_in(files));
+  return RunDirectory(std::move(files), std::move(manifest), std::move(lock));
+}
+
+Result<Manifest> RunDirectory::read_manifest(const fs::path& path) {
+  return manifest_in(TRY(open_run(path)));
 }
 
 Result<> RunDirectory::ask_for(const fs::path& path) {
   const sys::ProcessIdentity self = TRY(sys::identity_of(::getpid()));
-  return sys::replace_file(path / kHandover, to_json(self).dump(), 0600, false);
+  const sys::PrivateDirectory files = TRY(open_run(path));
+  return files.replace_file(kHandover, to_json(self).dump(), false);
 }
 
-void RunDirectory::withdraw(const fs::path& path) { ::unlink((path / kHandover).c_str()); }
+void RunDirectory::withdraw(const fs::path& path) {
+  if (const auto files = open_run(path)) files->remove(kHandover);
+}
 
 bool RunDirectory::wanted(const fs::path& path) {
-  const auto text = sys::read_file(path / kHandover);
+  const auto files = open_run(path);
+  const auto text = files ? files->read_file(kHandover) : tl::unexpected(files.error());
   const auto json = text ? Json::parse(*text) : tl::unexpected(text.error());
   return json && sys::is_alive(identity_from(*json));
 }
 
 void RunDirectory::clear_remains(const fs::path& path) {
   constexpr auto kAge = std::chrono::minutes(1);
-  std::error_code error;
-  const auto changed = fs::last_write_time(path, error);
-  if (error || fs::file_time_type::clock::now() - changed < kAge) return;
-  const auto lock = sys::try_lock_file(path / "lock");
-  if (!lock || fs::exists(path / "manifest.json", error)) return;
-  for (const fs::path& directory : {path, path / "seg", path / "refused"}) {
+  const auto root = sys::PrivateDirectory::open(path.parent_path());
+  const auto files = root ? root->directory(path.filename()) : root;
+  if (!files) return;
+  const auto facts = root->facts(path.filename());
+  if (!facts || sys::utc_now() - UtcTime(std::chrono::seconds(facts->st_mtim.tv_sec)) < kAge)
+    return;
+  const auto lock = files->try_lock_file(kLock);
+  if (!lock || files->exists(kManifest)) return;
+  for (const char* directory : {"", kSegments, kRefused}) {
     const auto holds_data = [](const std::string& name) {
       return name.ends_with(".frames") || name.ends_with(".seg") || name.ends_with(".frame");
     };
-    if (std::ranges::any_of(sys::list_directory(directory), holds_data)) return;
+    if (std::ranges::any_of(files->list(directory), holds_data)) return;
   }
-  fs::remove_all(path, error);
+  root->remove_all(path.filename());
 }
 
-fs::path RunDirectory::output(codec::LogStream stream) const {
-  switch (stream) {
-    case codec::LogStream::kStdout:
-      return path_ / "out.log";
-    case codec::LogStream::kStderr:
-      return path_ / "err.log";
-    case codec::LogStream::kTty:
-      return path_ / "tty.log";
-  }
-  return {};
+std::uint64_t RunDirectory::drops() const {
+  const auto segments = files_.directory(kSegments);
+  return segments ? read_drops(*segments).value_or(0) : 0;
 }
 
-std::uint64_t RunDirectory::drops() const { return read_drops(segments()).value_or(0); }
+Result<> RunDirectory::write_manifest() const {
+  return files_.replace_file(kManifest, to_json(manifest_), false);
+}
 
 Result<> RunDirectory::set_child(const sys::ProcessIdentity& child) {
   manifest_.child = child;
-  return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
+  return write_manifest();
 }
 
 Result<> RunDirectory::set_supervisor(const sys::ProcessIdentity& supervisor) {
   manifest_.supervisor = supervisor;
   ++manifest_.adoptions;
-  return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
+  return write_manifest();
 }
 
 Result<> RunDirectory::set_tracking(TrackingAddress address) {
   manifest_.tracking = std::move(address);
-  return sys::replace_file(path_ / "manifest.json", to_json(manifest_), 0600, false);
+  return write_manifest();
 }
 
-Result<> RunDirectory::put_aside(const fs::path& file) const {
-  TRY(sys::make_directories(path_ / "refused", 0700));
-  std::error_code error;
-  fs::rename(file, path_ / "refused" / file.filename(), error);
-  if (error) return fail_errno(file.string(), error.value());
-  return {};
+Result<> RunDirectory::put_segment_aside(const std::string& name) const {
+  TRY(files_.make_directory(kRefused));
+  return files_.rename(fs::path(kSegments) / name, fs::path(kRefused) / name);
 }
 
 Result<> RunDirectory::put_aside(SessionId session, std::uint64_t first,
                                  std::span<const std::uint8_t> frame) const {
-  TRY(sys::make_directories(path_ / "refused", 0700));
+  const sys::PrivateDirectory refused = TRY(files_.make_directory(kRefused));
   const std::string_view bytes(reinterpret_cast<const char*>(frame.data()), frame.size());
-  return sys::replace_file(path_ / "refused" / fmt::format("{}-{}.frame", session.hex(), first),
-                           bytes, 0600);
+  return refused.replace_file(fmt::format("{}-{}.frame", session.hex(), first), bytes);
 }
 
 bool RunDirectory::only_refused() const {
-  std::error_code error;
-  return fs::exists(path_ / "refused", error) && !fs::exists(path_ / "seg", error);
+  return files_.exists(kRefused) && !files_.exists(kSegments);
 }
 
 void RunDirectory::set_aside() {
-  std::error_code error;
-  fs::rename(path_, path_.parent_path() / ("refused-" + path_.filename().string()), error);
+  const auto root = sys::PrivateDirectory::open(path().parent_path());
+  const fs::path name = path().filename();
+  [[maybe_unused]] const auto done =
+      root ? root->rename(name, "refused-" + name.string()) : tl::unexpected(root.error());
 }
 
 void RunDirectory::remove() {
-  std::error_code error;
-  const bool keep = fs::exists(path_ / "refused", error);
-  for (const std::string& name : sys::list_directory(path_)) {
-    if (name != "refused" && name != "lock" && name != "manifest.json")
-      fs::remove_all(path_ / name, error);
+  const bool keep = files_.exists(kRefused);
+  for (const std::string& name : files_.list()) {
+    if (name != kRefused && name != kLock && name != kManifest) files_.remove_all(name);
   }
   if (keep) return;
-  // Last of all: until then whoever comes after a kill can go on.
-  fs::remove(path_ / "manifest.json", error);
-  fs::remove_all(path_, error);
+  // Last of all: until then the next process that adopts the run after a kill can go on.
+  files_.remove(kManifest);
+  if (const auto root = sys::PrivateDirectory::open(path().parent_path()))
+    root->remove_all(path().filename());
 }
 
 std::vector<fs::path> spool_roots(const fs::path& chosen) {
@@ -237,29 +267,42 @@ std::vector<fs::path> spool_roots(const fs::path& chosen) {
   return roots;
 }
 
+namespace {
+
+// Empty: runs can be recorded there.
+std::string obstacle_to(const fs::path& root) {
+  const auto kind = sys::filesystem_of(root);
+  if (kind && kind->network)
+    return fmt::format("{} is on {}, a network filesystem", root.string(), kind->name);
+  const auto made = sys::PrivateDirectory::make(root);
+  if (!made) return made.error().message;
+  const bool writable = ::faccessat(made->descriptor(), ".", W_OK | X_OK, AT_EACCESS) == 0;
+  return writable ? "" : root.string() + ": not writable";
+}
+
+}  // namespace
+
 Result<fs::path> usable_root(const std::vector<fs::path>& roots) {
   std::vector<std::string> reasons;
   for (const fs::path& root : roots) {
-    const auto kind = sys::filesystem_of(root);
-    if (kind && kind->network) {
-      reasons.push_back(
-          fmt::format("{} is on {}, a network filesystem", root.string(), kind->name));
-      continue;
-    }
-    const auto made = sys::make_directories(root, 0700);
-    if (made && ::access(root.c_str(), W_OK | X_OK) == 0) return root;
-    reasons.push_back(made ? root.string() + ": not writable" : made.error().message);
+    std::string obstacle = obstacle_to(root);
+    if (obstacle.empty()) return root;
+    reasons.push_back(std::move(obstacle));
   }
-  std::string all;
-  for (const std::string& reason : reasons) all += (all.empty() ? "" : "; ") + reason;
-  return fail(Code::kUnavailable,
-              "no local directory for the spool (" + all + "); choose one with --spool DIR");
+  return fail(Code::kUnavailable, fmt::format("no local directory for the spool ({}); choose one "
+                                              "with --spool DIR",
+                                              join(reasons, "; ")));
 }
 
-std::vector<fs::path> find_runs(const std::vector<fs::path>& roots) {
+std::vector<fs::path> find_runs(const std::vector<fs::path>& roots,
+                                std::vector<std::string>* problems) {
   std::vector<fs::path> found;
   for (const fs::path& root : roots) {
-    for (const std::string& name : sys::list_directory(root)) {
+    const auto spool = sys::PrivateDirectory::open(root);
+    if (!spool && spool.error().code == Code::kPermission && problems != nullptr)
+      problems->push_back(spool.error().message);
+    if (!spool) continue;
+    for (const std::string& name : spool->list()) {
       if (RunId::parse(name)) found.push_back(root / name);
     }
   }

@@ -10,6 +10,9 @@
 //
 // The supervisor makes it; when that is gone, the next server or supervisor with the same
 // destination locks and finishes it. It is deleted when everything in it is acknowledged.
+//
+// Its content is trusted as far as sys::PrivateDirectory goes: every file is opened below the
+// descriptor files(), so that nothing that another user put there is read or written.
 #pragma once
 
 #include <optional>
@@ -20,7 +23,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 #include "sys/process.h"
 
 namespace corral::spool {
@@ -69,12 +72,21 @@ struct Manifest {
 std::string to_json(const Manifest& manifest);
 Result<Manifest> parse_manifest(std::string_view json);
 
+// Names of subdirectories and files of a run's directory.
+inline constexpr const char* kSegments = "seg";
+inline constexpr const char* kRefused = "refused";
+// "out.log", "err.log" or "tty.log".
+std::string output_name(codec::LogStream stream);
+
 class RunDirectory {
  public:
   // Makes <root>/<run>, with `seg` and `drops`, and locks it.
   static Result<RunDirectory> create(const fs::path& root, Manifest manifest);
-  // Locks an existing one: kUnavailable while its supervisor (or another finisher) lives.
+  // Locks an existing one: kUnavailable while its supervisor (or another finisher) lives;
+  // kPermission when it is not this user's alone.
   static Result<RunDirectory> adopt(const fs::path& path);
+  // The manifest of a run whose directory another process may hold.
+  static Result<Manifest> read_manifest(const fs::path& path);
 
   // Asks whoever finishes the run's data to let this process have it; withdraw() once that is
   // decided, and wanted() while the one that asks lives.
@@ -86,10 +98,12 @@ class RunDirectory {
   // directory without manifest and data, older than a minute.
   static void clear_remains(const fs::path& path);
 
-  [[nodiscard]] const fs::path& path() const { return path_; }
+  // For messages and for other programs; this process opens nothing by it.
+  [[nodiscard]] const fs::path& path() const { return files_.path(); }
+  [[nodiscard]] const sys::PrivateDirectory& files() const { return files_; }
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
-  [[nodiscard]] fs::path segments() const { return path_ / "seg"; }
-  [[nodiscard]] fs::path output(codec::LogStream stream) const;
+  // The path that training processes are given.
+  [[nodiscard]] fs::path segments() const { return path() / kSegments; }
   // Log calls that the run's processes had to refuse so far.
   [[nodiscard]] std::uint64_t drops() const;
   Result<> set_child(const sys::ProcessIdentity& child);
@@ -99,8 +113,8 @@ class RunDirectory {
   // Frames that will never be taken are kept here; the name says which.
   Result<> put_aside(SessionId session, std::uint64_t first,
                      std::span<const std::uint8_t> frame) const;
-  // A damaged file of this directory goes there too.
-  Result<> put_aside(const fs::path& file) const;
+  // A damaged segment goes there too.
+  Result<> put_segment_aside(const std::string& name) const;
   // Nothing is left but refused frames.
   [[nodiscard]] bool only_refused() const;
   // Renames it to refused-<run>, where no one looks for runs to finish.
@@ -109,9 +123,10 @@ class RunDirectory {
   void remove();
 
  private:
-  RunDirectory(fs::path path, Manifest manifest, sys::Fd lock)
-      : path_(std::move(path)), manifest_(std::move(manifest)), lock_(std::move(lock)) {}
-  fs::path path_;
+  RunDirectory(sys::PrivateDirectory files, Manifest manifest, sys::Fd lock)
+      : files_(std::move(files)), manifest_(std::move(manifest)), lock_(std::move(lock)) {}
+  [[nodiscard]] Result<> write_manifest() const;
+  sys::PrivateDirectory files_;
   Manifest manifest_;
   sys::Fd lock_;
 };
@@ -120,10 +135,12 @@ class RunDirectory {
 // empty, else $XDG_STATE_HOME/corral/spool
 // (~/.local/state/...), then /var/tmp/corral-UID/spool, then /tmp/corral-UID/spool.
 std::vector<fs::path> spool_roots(const fs::path& chosen);
-// The first of them that can be written and is on a local filesystem; the error says what is wrong
-// with each.
+// The first of them that is this user's alone, can be written and is on a local filesystem; it is
+// made when missing. The error says what is wrong with each.
 Result<fs::path> usable_root(const std::vector<fs::path>& roots);
-// Run directories under the roots.
-std::vector<fs::path> find_runs(const std::vector<fs::path>& roots);
+// Run directories under those roots that are this user's alone. Each root that is not is skipped,
+// with a line in `problems` unless that is nullptr.
+std::vector<fs::path> find_runs(const std::vector<fs::path>& roots,
+                                std::vector<std::string>* problems = nullptr);
 
 }  // namespace corral::spool

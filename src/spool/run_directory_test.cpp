@@ -149,7 +149,7 @@ TEST(RunDirectory, RemainsOfAKilledSupervisorGoWhenTheyAreOldAndHoldNoData) {
 TEST(RunDirectory, GoesAsAWhole) {
   const TestDirectory root;
   RunDirectory run = RunDirectory::create(root.path(), test_manifest()).value();
-  ASSERT_TRUE(sys::replace_file(run.output(codec::LogStream::kStdout), "text"));
+  ASSERT_TRUE(sys::replace_file(run.path() / output_name(codec::LogStream::kStdout), "text"));
   run.remove();
   EXPECT_FALSE(fs::exists(run.path()));
   EXPECT_FALSE(run.only_refused());
@@ -208,15 +208,17 @@ RC_GTEST_PROP(ManifestProperty, AnyTextComesBack, (const std::string& a, const s
 
 TEST(RunDirectory, IsHandedOverToAProcessThatAsksAndLives) {
   const TestDirectory dir;
-  EXPECT_FALSE(RunDirectory::wanted(dir.path()));
-  ASSERT_TRUE(RunDirectory::ask_for(dir.path()));
-  EXPECT_TRUE(RunDirectory::wanted(dir.path()));
-  RunDirectory::withdraw(dir.path());
-  EXPECT_FALSE(RunDirectory::wanted(dir.path()));
+  const fs::path run = dir.path() / "run";
+  ASSERT_TRUE(sys::make_directories(run, 0700));
+  EXPECT_FALSE(RunDirectory::wanted(run));
+  ASSERT_TRUE(RunDirectory::ask_for(run));
+  EXPECT_TRUE(RunDirectory::wanted(run));
+  RunDirectory::withdraw(run);
+  EXPECT_FALSE(RunDirectory::wanted(run));
   // One that died while it asked.
-  ASSERT_TRUE(sys::replace_file(dir.path() / "handover",
-                                R"({"pid":1,"start_ticks":1,"boot_id":"another"})"));
-  EXPECT_FALSE(RunDirectory::wanted(dir.path()));
+  ASSERT_TRUE(
+      sys::replace_file(run / "handover", R"({"pid":1,"start_ticks":1,"boot_id":"another"})"));
+  EXPECT_FALSE(RunDirectory::wanted(run));
 }
 
 TEST(RunDirectory, CountsItsSupervisors) {

@@ -59,7 +59,7 @@ TEST(SegmentCrash, AForkedChildStartsItsOwnSession) {
   const auto files = dir.segments();
   ASSERT_EQ(files.size(), 2u);
   for (const auto& file : files) {
-    const auto reader = SegmentReader::open(file);
+    const auto reader = open_segment(file);
     ASSERT_TRUE(reader);
     const bool is_child = reader->header().pid == static_cast<std::uint32_t>(pid);
     const Stream read = read_file(file);
@@ -104,8 +104,7 @@ TEST(SegmentCrash, ForkUnderThreadsNeverHangsAChild) {
   std::size_t of_children = 0;
   std::size_t of_parent = 0;
   for (const auto& file : dir.segments()) {
-    const bool parent =
-        SegmentReader::open(file)->header().pid == static_cast<std::uint32_t>(::getpid());
+    const bool parent = open_segment(file)->header().pid == static_cast<std::uint32_t>(::getpid());
     (parent ? of_parent : of_children) += read_file(file).points.size();
   }
   EXPECT_EQ(of_children, kChildren * 100);
@@ -141,7 +140,7 @@ TEST(SegmentCrash, EveryCallThatReturnedSurvivesKill9) {
       std::this_thread::yield();
     ::kill(pid, SIGKILL);
     EXPECT_EQ(WTERMSIG(wait_for(pid)), SIGKILL);
-    EXPECT_FALSE(SegmentReader::open(dir.segments().at(0))->writer_alive());
+    EXPECT_FALSE(open_segment(dir.segments().at(0))->writer_alive());
     const Stream read = read_all(dir.path());
     EXPECT_TRUE(read.corrupt.empty());
     std::map<std::int64_t, std::uint64_t> seen;  // by thread: values must come in order, each once
@@ -166,7 +165,7 @@ TEST(SegmentCrash, AZombieIsNotAlive) {
   }
   siginfo_t info{};
   ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);  // dead, but not reaped
-  EXPECT_FALSE(SegmentReader::open(dir.segments().at(0))->writer_alive());
+  EXPECT_FALSE(open_segment(dir.segments().at(0))->writer_alive());
   wait_for(pid);
 }
 
@@ -190,7 +189,7 @@ TEST(SegmentCrash, AFileSizeLimitIsACountedDropAndNoSignal) {
 TEST(SegmentCrash, AFullDiskIsACountedDropAndNoSignal) {
   if (::geteuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
   const TestDirectory dir;
-  if (::mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1m") != 0) {
+  if (::mount("tmpfs", dir.path().c_str(), "tmpfs", 0, "size=1m,mode=700") != 0) {
     GTEST_SKIP() << "cannot mount a tmpfs here: " << std::strerror(errno);
   }
   {

@@ -31,7 +31,7 @@ std::uint64_t spool_bytes(const char* directory) {
   while (const dirent* entry = ::readdir(dir)) {
     struct stat info {};
     if ((ends_with(entry->d_name, ".seg") || ends_with(entry->d_name, ".tmp")) &&
-        ::fstatat(::dirfd(dir), entry->d_name, &info, 0) == 0) {
+        ::fstatat(::dirfd(dir), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0) {
       sum += static_cast<std::uint64_t>(info.st_size);
     }
   }
@@ -71,7 +71,7 @@ int reserve_file(const char* path, std::uint64_t bytes) {
 std::uint64_t* map_drops(const char* directory) {
   char path[kPathBytes];
   std::snprintf(path, sizeof path, "%s/%s", directory, kDropsName);
-  const int fd = ::open(path, O_RDWR | O_CLOEXEC);
+  const int fd = ::open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return nullptr;
   struct stat info {};
   void* memory = MAP_FAILED;

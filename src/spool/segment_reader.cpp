@@ -40,22 +40,23 @@ void append(Batch& to, Batch part) {
 
 }  // namespace
 
-Result<SegmentReader> SegmentReader::open(const sys::fs::path& path) {
-  sys::Fd fd = TRY(sys::open_file(path, O_RDONLY));
+Result<SegmentReader> SegmentReader::open(const sys::PrivateDirectory& segments, std::string name) {
+  sys::Fd fd = TRY(segments.open_file(name, O_RDONLY));
   codec::Bytes bytes(kSegmentHeaderBytes);
   const auto n = pread_all(fd.get(), bytes, 0);
-  if (!n) return tl::unexpected(n.error().with_context(path.string()));
+  if (!n) return tl::unexpected(n.error().with_context((segments.path() / name).string()));
   bytes.resize(*n);
   auto header = parse_segment_header(bytes);
-  if (!header) return tl::unexpected(header.error().with_context(path.string()));
-  return SegmentReader(std::move(fd), path, *std::move(header));
+  if (!header)
+    return tl::unexpected(header.error().with_context((segments.path() / name).string()));
+  return SegmentReader(std::move(fd), std::move(name), *std::move(header));
 }
 
 Result<std::optional<std::uint64_t>> SegmentReader::closed_at() const {
   std::uint64_t used = 0;
   std::array<std::uint8_t, sizeof used> raw{};
   const auto n = pread_all(fd_.get(), raw, offsetof(SegmentHeaderLayout, used));
-  if (!n) return tl::unexpected(n.error().with_context(path_.string()));
+  if (!n) return tl::unexpected(n.error().with_context(name_));
   std::memcpy(&used, raw.data(), sizeof used);
   if (used == 0) return std::optional<std::uint64_t>();
   return std::optional(header_.base + std::min(used, header_.slots));
@@ -78,7 +79,7 @@ bool SegmentReader::writer_alive() const {
 Result<codec::Bytes> SegmentReader::read_slots(std::uint64_t slot, std::uint64_t count) const {
   codec::Bytes bytes(count * kSlotBytes);
   const auto n = pread_all(fd_.get(), bytes, kSegmentHeaderBytes + slot * kSlotBytes);
-  if (!n) return tl::unexpected(n.error().with_context(path_.string()));
+  if (!n) return tl::unexpected(n.error().with_context(name_));
   bytes.resize(*n / kSlotBytes * kSlotBytes);
   return bytes;
 }
@@ -117,8 +118,8 @@ Result<Batch> SegmentReader::read(std::uint64_t from, std::size_t max_records, b
   return batch;
 }
 
-Result<std::uint64_t> read_drops(const sys::fs::path& segment_directory) {
-  auto content = sys::read_file(segment_directory / kDropsName, kDropsBytes);
+Result<std::uint64_t> read_drops(const sys::PrivateDirectory& segments) {
+  auto content = segments.read_file(kDropsName, kDropsBytes);
   if (!content && content.error().code == Code::kNotFound) return 0;
   if (!content) return tl::unexpected(content.error());
   std::array<std::uint64_t, kDropsBytes / sizeof(std::uint64_t)> cells{};
@@ -126,11 +127,10 @@ Result<std::uint64_t> read_drops(const sys::fs::path& segment_directory) {
   return std::accumulate(cells.begin(), cells.end(), std::uint64_t{0});
 }
 
-Result<> make_drops(const sys::fs::path& segment_directory) {
-  const sys::fs::path path = segment_directory / kDropsName;
-  const sys::Fd fd = TRY(sys::open_file(path, O_RDWR | O_CREAT, 0600));
+Result<> make_drops(const sys::PrivateDirectory& segments) {
+  const sys::Fd fd = TRY(segments.open_file(kDropsName, O_RDWR | O_CREAT));
   const int failed = ::posix_fallocate(fd.get(), 0, kDropsBytes);
-  if (failed != 0) return fail_errno(path.string(), failed);
+  if (failed != 0) return fail_errno((segments.path() / kDropsName).string(), failed);
   return {};
 }
 

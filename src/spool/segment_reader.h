@@ -13,18 +13,19 @@
 #include <cstdint>
 
 #include "spool/segment_parse.h"
-#include "sys/fd.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::spool {
 
 class SegmentReader {
  public:
-  // kNotFound, kUnsupported (newer version), kCorruption (not a segment, bad checksum), kIo.
-  static Result<SegmentReader> open(const sys::fs::path& path);
+  // kNotFound, kUnsupported (newer version), kCorruption (not a segment, bad checksum), kIo,
+  // kPermission (not a file of this user's alone).
+  static Result<SegmentReader> open(const sys::PrivateDirectory& segments, std::string name);
 
   [[nodiscard]] const SegmentHeader& header() const { return header_; }
-  [[nodiscard]] const sys::fs::path& path() const { return path_; }
+  // In its directory.
+  [[nodiscard]] const std::string& name() const { return name_; }
   // First sequence number after this segment once the writer went on to the next; nothing before.
   [[nodiscard]] Result<std::optional<std::uint64_t>> closed_at() const;
 
@@ -39,18 +40,18 @@ class SegmentReader {
   [[nodiscard]] Result<Batch> read(std::uint64_t from, std::size_t max_records, bool alive) const;
 
  private:
-  SegmentReader(sys::Fd fd, sys::fs::path path, SegmentHeader header)
-      : fd_(std::move(fd)), path_(std::move(path)), header_(std::move(header)) {}
+  SegmentReader(sys::Fd fd, std::string name, SegmentHeader header)
+      : fd_(std::move(fd)), name_(std::move(name)), header_(std::move(header)) {}
   [[nodiscard]] Result<codec::Bytes> read_slots(std::uint64_t slot, std::uint64_t count) const;
 
   sys::Fd fd_;
-  sys::fs::path path_;
+  std::string name_;
   SegmentHeader header_;
 };
 
 // Sum of the shared counter of refused calls beside the segments; 0 when there is no such file.
-Result<std::uint64_t> read_drops(const sys::fs::path& segment_directory);
+Result<std::uint64_t> read_drops(const sys::PrivateDirectory& segments);
 // Makes that file, reserved whole; the supervisor does it before it starts the run.
-Result<> make_drops(const sys::fs::path& segment_directory);
+Result<> make_drops(const sys::PrivateDirectory& segments);
 
 }  // namespace corral::spool

@@ -46,7 +46,7 @@ TEST(Segment, TheHeaderSaysWhoWrites) {
   options.rank = 3;
   SegmentWriter writer(options);
   ASSERT_TRUE(writer.tag(view("a"), view("b")));
-  const auto reader = SegmentReader::open(dir.segments().at(0));
+  const auto reader = open_segment(dir.segments().at(0));
   ASSERT_TRUE(reader) << reader.error().message;
   const SegmentHeader& header = reader->header();
   EXPECT_EQ(header.pid, static_cast<std::uint32_t>(::getpid()));
@@ -110,7 +110,7 @@ TEST(Segment, SegmentsFollowEachOtherWithoutAGap) {
   ASSERT_GT(files.size(), 5u);
   std::uint64_t previous = 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    const auto reader = SegmentReader::open(files[i]);
+    const auto reader = open_segment(files[i]);
     ASSERT_TRUE(reader);
     EXPECT_EQ(reader->header().index, i);
     EXPECT_EQ(reader->header().base, expected);
@@ -136,7 +136,7 @@ TEST(Segment, AnIncrementalReaderSeesEachRecordOnce) {
   for (int i = 0; i < 500; ++i) {
     ASSERT_TRUE(writer.point(series, i, i, nullptr));
     if (i % 7 != 0) continue;
-    const auto reader = SegmentReader::open(dir.segments().at(0));
+    const auto reader = open_segment(dir.segments().at(0));
     for (;;) {
       const auto batch = reader->read(next, 3, true);
       ASSERT_TRUE(batch);
@@ -280,15 +280,15 @@ TEST(Segment, NewerVersionsAndForeignFilesAreRefusedByName) {
   ASSERT_TRUE(writer.tag(view("a"), view("b")));
   const auto path = dir.segments().at(0);
   patch(path, 4, "\x02");
-  EXPECT_EQ(SegmentReader::open(path).error().code, Code::kUnsupported);
+  EXPECT_EQ(open_segment(path).error().code, Code::kUnsupported);
   patch(path, 4, "\x01");
   patch(path, 20, "\xFF\xFE");
-  EXPECT_EQ(SegmentReader::open(path).error().code, Code::kCorruption);
+  EXPECT_EQ(open_segment(path).error().code, Code::kCorruption);
   patch(path, 0, "XXXX");
-  EXPECT_EQ(SegmentReader::open(path).error().code, Code::kCorruption);
+  EXPECT_EQ(open_segment(path).error().code, Code::kCorruption);
   std::filesystem::resize_file(path, 100);
-  EXPECT_EQ(SegmentReader::open(path).error().code, Code::kCorruption);
-  EXPECT_EQ(SegmentReader::open(path.string() + "x").error().code, Code::kNotFound);
+  EXPECT_EQ(open_segment(path).error().code, Code::kCorruption);
+  EXPECT_EQ(open_segment(path.string() + "x").error().code, Code::kNotFound);
 }
 
 TEST(Segment, AFileCutShortGivesWhatIsLeftAndSaysSo) {
@@ -299,7 +299,7 @@ TEST(Segment, AFileCutShortGivesWhatIsLeftAndSaysSo) {
   }
   const auto path = dir.segments().at(0);
   std::filesystem::resize_file(path, kSegmentHeaderBytes + 51 * kSlotBytes + 10);
-  const auto reader = SegmentReader::open(path);
+  const auto reader = open_segment(path);
   const auto batch = reader->read(1, SIZE_MAX, false);
   ASSERT_TRUE(batch);
   EXPECT_EQ(batch->records.size(), 51u);
@@ -311,7 +311,7 @@ TEST(Segment, AFileCutShortGivesWhatIsLeftAndSaysSo) {
 
 TEST(Segment, TheSpoolLimitIsKeptAndRefusalsAreCounted) {
   const TestDirectory dir;
-  ASSERT_TRUE(make_drops(dir.path()));
+  ASSERT_TRUE(make_drops(dir.files()));
   WriterOptions options = dir.options();
   options.spool_limit = 700u << 10;  // 256 KiB, then no room for 512 KiB: 256 KiB again
   SegmentWriter writer(options);
@@ -324,7 +324,7 @@ TEST(Segment, TheSpoolLimitIsKeptAndRefusalsAreCounted) {
   EXPECT_EQ(dir.segments().size(), 2u);
   EXPECT_EQ(read_all(dir.path()).points.size() + refused, kCalls);
   EXPECT_EQ(writer.dropped(), refused);
-  EXPECT_EQ(read_drops(dir.path()), refused);
+  EXPECT_EQ(read_drops(dir.files()), refused);
 }
 
 TEST(Segment, WhatCannotBeKeptIsRefusedAndCounted) {
@@ -389,12 +389,12 @@ TEST(Segment, DISABLED_WriteGoldenFile) {
   patch(path, 0, {reinterpret_cast<const char*>(&header), sizeof header});
   std::filesystem::copy_file(path, CORRAL_TEST_GOLDEN "/segment-v1.seg");
   std::ofstream(CORRAL_TEST_GOLDEN "/segment-v1.txt")
-      << describe(*SegmentReader::open(path)->read(1, SIZE_MAX, false));
+      << describe(*open_segment(path)->read(1, SIZE_MAX, false));
 }
 
 TEST(Segment, GoldenFileOfVersion1ReadsAsEver) {
   const std::filesystem::path path = CORRAL_TEST_GOLDEN "/segment-v1.seg";
-  const auto reader = SegmentReader::open(path);
+  const auto reader = open_segment(path);
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ(reader->header().run.hex(), "000102030405060708090a0b0c0d0e0f");
   EXPECT_EQ(reader->header().rank, 2);

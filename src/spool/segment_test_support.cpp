@@ -12,6 +12,12 @@
 #include "spool/segment_format.h"
 
 namespace corral::spool {
+
+Result<SegmentReader> open_segment(const std::filesystem::path& path) {
+  const auto segments = TRY(sys::PrivateDirectory::open(path.parent_path()));
+  return SegmentReader::open(segments, path.filename());
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -34,7 +40,7 @@ void add(Stream& stream, std::set<std::uint32_t>& declared, const RecordBody& bo
 }
 
 void add_file(Stream& stream, const fs::path& path) {
-  const auto reader = SegmentReader::open(path);
+  const auto reader = open_segment(path);
   ASSERT_TRUE(reader) << reader.error().message;
   std::set<std::uint32_t> declared;
   bool end = false;

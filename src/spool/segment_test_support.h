@@ -23,6 +23,9 @@ class TestDirectory {
   TestDirectory& operator=(const TestDirectory&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] sys::PrivateDirectory files() const {
+    return sys::PrivateDirectory::open(path_).value();
+  }
   // Writes here; the options point into this object.
   [[nodiscard]] WriterOptions options() const;
   // By session and index.
@@ -31,6 +34,9 @@ class TestDirectory {
  private:
   std::filesystem::path path_;
 };
+
+// The reader of a segment by its path.
+Result<SegmentReader> open_segment(const std::filesystem::path& path);
 
 // Everything of all segments, read as of dead writers.
 struct Stream {

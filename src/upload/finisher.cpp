@@ -44,8 +44,7 @@ void Finisher::complain(const std::string& problem) {
 void Finisher::refuse(const spool::fs::path& path, const Error& error) {
   if (error.code == Code::kNotFound) return spool::RunDirectory::clear_remains(path);
   if (error.code != Code::kUnavailable) return complain(error.message);
-  const auto text = sys::read_file(path / "manifest.json");
-  const auto manifest = text ? spool::parse_manifest(*text) : tl::unexpected(text.error());
+  const auto manifest = spool::RunDirectory::read_manifest(path);
   if (manifest && manifest->destination == destination_) ++supervised_;
 }
 
@@ -57,15 +56,16 @@ void Finisher::adopt(const spool::fs::path& path) {
   auto journal = spool::Journal::open(run->directory, limits::kSpoolBytes);
   if (!journal) return complain(journal.error().with_context(path.string()).message);
   run->journal.emplace(std::move(*journal));
-  spool::repair_client_logs(run->directory.path());
+  const sys::PrivateDirectory& files = run->directory.files();
+  spool::repair_client_logs(files);
   run->journal->describe(spool::session_body(run->directory.manifest()));
-  std::error_code error;
-  run->terminal = spool::fs::exists(run->directory.output(codec::LogStream::kTty), error);
+  run->terminal = files.exists(spool::output_name(codec::LogStream::kTty));
   for (const auto stream :
        {codec::LogStream::kStdout, codec::LogStream::kStderr, codec::LogStream::kTty}) {
     if ((stream == codec::LogStream::kTty) != run->terminal) continue;
     auto output = spool::OutputFile::open(run->directory, stream);
-    if (output) run->outputs.push_back(std::move(*output));
+    if (!output) return complain(output.error().message);
+    run->outputs.push_back(std::move(*output));
   }
   if (make_successor_) run->successor = make_successor_(run->directory, *run->journal);
   runs_[path.string()] = std::move(run);
@@ -73,7 +73,8 @@ void Finisher::adopt(const spool::fs::path& path) {
 
 void Finisher::adopt_new() {
   supervised_ = 0;
-  for (const spool::fs::path& path : spool::find_runs(roots_)) {
+  std::vector<std::string> untrusted;
+  for (const spool::fs::path& path : spool::find_runs(roots_, &untrusted)) {
     const auto known = runs_.find(path.string());
     if (known != runs_.end() && known->second->ended) continue;
     // A supervisor wants it back: it samples, too.
@@ -84,6 +85,7 @@ void Finisher::adopt_new() {
       adopt(path);
     }
   }
+  for (const std::string& problem : untrusted) complain("its runs are left alone: " + problem);
 }
 
 Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
@@ -100,7 +102,8 @@ Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
 void Finisher::end(Adopted& run) {
   if (run.successor != nullptr) run.successor->end();
   const auto& directory = run.directory;
-  if (const auto kept = spool::keep_left_reports(directory.path(), directory.manifest().run); !kept)
+  if (const auto kept = spool::keep_left_reports(directory.path(), directory.manifest().run);
+      !kept)
     complain(kept.error().with_context(directory.path().string()).message);
   if (const std::uint64_t drops = run.directory.drops(); drops > 0) {
     run.journal->facts(

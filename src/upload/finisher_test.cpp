@@ -52,7 +52,8 @@ TEST(Finisher, FollowsAChildThatLivesAndEndsTheRunWithoutClaimingToKnowHow) {
   Spooled run(manifest_for(kMine));
   Trainee trainee(run);
   ASSERT_TRUE(run.directory.set_child(trainee.identity()));
-  ASSERT_TRUE(sys::replace_file(run.directory.output(codec::LogStream::kStdout), "hello "));
+  ASSERT_TRUE(sys::replace_file(
+      run.directory.path() / spool::output_name(codec::LogStream::kStdout), "hello "));
   trainee.log(1);
   const sys::fs::path path = run.directory.path();
   std::optional<spool::RunDirectory> supervisor(std::move(run.directory));

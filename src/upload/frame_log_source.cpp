@@ -8,7 +8,7 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
                                                          std::size_t max_bytes) {
   std::vector<codec::Bytes> frames = TRY(reader_.read(after, max_bytes));
   if (frames.empty()) return frames;
-  if (is_client_) {
+  if (run_) {
     auto merged = merge_frames(std::move(frames));
     // What cannot be merged goes as it came: the server says which frame it refuses, and why, and
     // the others are stored.
@@ -33,11 +33,6 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   return mended;
 }
 
-bool FrameLogSource::discard() {
-  if (!is_client_) return false;
-  std::error_code error;
-  spool::fs::remove_all(log_.path, error);
-  return !error;
-}
+bool FrameLogSource::discard() { return run_ && spool::forget_client_log(*run_, log_.session); }
 
 }  // namespace corral::upload

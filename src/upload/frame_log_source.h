@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "spool/client_log.h"
 #include "spool/frame_log.h"
@@ -17,8 +18,10 @@ namespace corral::upload {
 class FrameLogSource final : public Source {
  public:
   // `open`: whether the log may still grow.
-  FrameLogSource(spool::ClientLogPlace log, std::function<bool()> open, bool is_client)
-      : log_(std::move(log)), reader_(log_.path), open_(std::move(open)), is_client_(is_client) {}
+  // `run`: the directory that a client's log stands in; nothing for the supervisor's own.
+  FrameLogSource(spool::ClientLogPlace log, std::function<bool()> open,
+                 std::optional<sys::PrivateDirectory> run = {})
+      : log_(std::move(log)), reader_(log_.files), open_(std::move(open)), run_(std::move(run)) {}
 
   [[nodiscard]] SessionId session() const override { return log_.session; }
   Result<std::vector<codec::Bytes>> frames(std::uint64_t after, std::size_t max_bytes) override;
@@ -34,7 +37,7 @@ class FrameLogSource final : public Source {
   spool::ClientLogPlace log_;
   spool::FrameLogReader reader_;
   std::function<bool()> open_;
-  bool is_client_;
+  std::optional<sys::PrivateDirectory> run_;
 };
 
 }  // namespace corral::upload

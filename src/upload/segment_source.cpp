@@ -1,7 +1,6 @@
 #include "upload/segment_source.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -23,9 +22,9 @@ std::string source_of(const spool::SegmentHeader& header) {
 
 }  // namespace
 
-std::vector<SessionId> segment_sessions(const spool::fs::path& segments) {
+std::vector<SessionId> segment_sessions(const spool::RunDirectory& directory) {
   std::vector<SessionId> sessions;
-  for (const std::string& name : sys::list_directory(segments)) {
+  for (const std::string& name : directory.files().list(spool::kSegments)) {
     const auto session = SessionId::parse(std::string_view(name).substr(0, kSessionDigits));
     if (session && name.ends_with(".seg") && (sessions.empty() || sessions.back() != *session))
       sessions.push_back(*session);
@@ -35,24 +34,25 @@ std::vector<SessionId> segment_sessions(const spool::fs::path& segments) {
 
 // A damaged one is kept for a person; anything else (a newer version, an unreadable file) may be
 // read another time.
-void SegmentSource::refuse(const spool::fs::path& segment, const Error& error) {
+void SegmentSource::refuse(const std::string& segment, const Error& error) {
   problems_.push_back(error.message);
   const bool damaged = error.code == Code::kCorruption;
-  if (!damaged || !directory_.put_aside(segment)) unread_ = true;
+  if (!damaged || !directory_.put_segment_aside(segment)) unread_ = true;
 }
 
 void SegmentSource::open_new() {
   unread_ = false;
-  for (const std::string& name : sys::list_directory(directory_.segments())) {
+  const auto folder = directory_.files().directory(spool::kSegments);
+  if (!folder) return;
+  for (const std::string& name : folder->list()) {
     if (!name.starts_with(session_.hex()) || !name.ends_with(".seg")) continue;
-    const spool::fs::path path = directory_.segments() / name;
-    if (std::ranges::find(segments_, path, &spool::SegmentReader::path) != segments_.end())
+    if (std::ranges::find(segments_, name, &spool::SegmentReader::name) != segments_.end())
       continue;
-    auto reader = spool::SegmentReader::open(path);
+    auto reader = spool::SegmentReader::open(*folder, name);
     if (reader) {
       segments_.push_back(std::move(*reader));
     } else {
-      refuse(path, reader.error());
+      refuse(name, reader.error());
     }
   }
   std::ranges::sort(segments_, {}, [](const spool::SegmentReader& r) { return r.header().index; });
@@ -158,15 +158,19 @@ Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t s
   return std::optional<Piece>(Piece{.frame = std::move(frame), .last = end});
 }
 
+void SegmentSource::remove(const spool::SegmentReader& segment) const {
+  directory_.files().remove(spool::fs::path(spool::kSegments) / segment.name());
+}
+
 void SegmentSource::acknowledge(std::uint64_t durable) {
   while (segments_.size() > 1 && segments_[1].header().base <= durable) {
-    ::unlink(segments_.front().path().c_str());
+    remove(segments_.front());
     segments_.erase(segments_.begin());
   }
 }
 
 bool SegmentSource::discard() {
-  for (const spool::SegmentReader& segment : segments_) ::unlink(segment.path().c_str());
+  for (const spool::SegmentReader& segment : segments_) remove(segment);
   return !segments_.empty();
 }
 

@@ -19,7 +19,7 @@
 namespace corral::upload {
 
 // Sessions that have segments in the directory.
-std::vector<SessionId> segment_sessions(const spool::fs::path& segments);
+std::vector<SessionId> segment_sessions(const spool::RunDirectory& directory);
 
 using RecordWatch = std::function<void(const SessionId&, std::span<const spool::Record>)>;
 
@@ -43,7 +43,8 @@ class SegmentSource final : public Source {
     std::uint64_t last = 0;  // number
   };
   void open_new();
-  void refuse(const spool::fs::path& segment, const Error& error);
+  void refuse(const std::string& segment, const Error& error);
+  void remove(const spool::SegmentReader& segment) const;
   [[nodiscard]] const spool::SegmentReader* segment_of(std::uint64_t slot) const;
   Result<std::optional<Piece>> piece(std::uint64_t slot, bool alive);
   codec::Bytes describe(const spool::SegmentHeader& header) const;

@@ -97,8 +97,8 @@ TEST(Uploader, SessionsOfProcessesThatEndedAreDroppedOneByOne) {
     drain(uploader, server);
   }
   EXPECT_EQ(server.values(), (std::vector<double>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(spool::frame_files(run.directory.path()).size(), 1u);
-  EXPECT_TRUE(segment_sessions(run.directory.segments()).empty());
+  EXPECT_EQ(spool::frame_files(run.directory.files()).size(), 1u);
+  EXPECT_TRUE(segment_sessions(run.directory).empty());
 }
 
 TEST(Uploader, TheyAreDroppedAlsoWhileThereIsAlwaysSomethingToSend) {
@@ -108,7 +108,7 @@ TEST(Uploader, TheyAreDroppedAlsoWhileThereIsAlwaysSomethingToSend) {
     trainee.log(1);
     trainee.end();
   }
-  auto client = spool::ClientLog::create(run.directory.path(),
+  auto client = spool::ClientLog::create(run.directory.files(),
                                          spool::session_body(run.directory.manifest()), 1 << 20)
                     .value();
   codec::Bundle bundle;
@@ -118,8 +118,8 @@ TEST(Uploader, TheyAreDroppedAlsoWhileThereIsAlwaysSomethingToSend) {
   FakeServer server;
   Uploader uploader(run.directory, [] { return true; });
   const auto left = [&] {
-    return segment_sessions(run.directory.segments()).size() +
-           spool::client_logs(run.directory.path()).size();
+    return segment_sessions(run.directory).size() +
+           spool::client_logs(run.directory.files()).size();
   };
   EXPECT_EQ(left(), 2u);
   for (int round = 0; round < 5 && left() > 0; ++round) {

@@ -20,10 +20,10 @@ Uploader::Uploader(spool::RunDirectory& directory, std::function<bool()> supervi
     : directory_(directory), supervisor_open_(std::move(supervisor_open)) {
   const spool::Manifest& manifest = directory.manifest();
   streams_[manifest.session].source =
-      std::make_unique<FrameLogSource>(spool::ClientLogPlace{.path = directory.path(),
+      std::make_unique<FrameLogSource>(spool::ClientLogPlace{.files = directory.files(),
                                                              .session = manifest.session,
                                                              .description = session_body(manifest)},
-                                       supervisor_open_, false);
+                                       supervisor_open_);
 }
 
 // Sessions of processes that ended are dropped one by one: a long run may have thousands.
@@ -37,19 +37,20 @@ void Uploader::discard_finished() {
 }
 
 void Uploader::discover() {
-  for (const SessionId session : segment_sessions(directory_.segments())) {
+  for (const SessionId session : segment_sessions(directory_)) {
     Stream& stream = streams_[session];
     if (stream.source == nullptr)
       stream.source = std::make_unique<SegmentSource>(directory_, session, problems_, watch_);
   }
-  for (const SessionId session : spool::client_logs(directory_.path())) {
+  for (const SessionId session : spool::client_logs(directory_.files())) {
     if (streams_.contains(session)) continue;
-    auto log = spool::find_client_log(directory_.path(), session);
+    auto log = spool::find_client_log(directory_.files(), session);
     if (!log) continue;
     const auto open = [this, place = *log] {
       return supervisor_open_() && !spool::is_closed(place);
     };
-    streams_[session].source = std::make_unique<FrameLogSource>(*std::move(log), open, true);
+    streams_[session].source =
+        std::make_unique<FrameLogSource>(*std::move(log), open, directory_.files());
   }
 }
 

@@ -41,23 +41,23 @@ class Book : public ::testing::Test {
     return RunBook({.manifest = manifest_,
                     .experiment_chosen = experiment_chosen,
                     .name_chosen = name_chosen,
-                    .room = {.run_directory = directory_.path(), .limit = 1 << 20}});
+                    .room = {.files = directory_.files(), .limit = 1 << 20}});
   }
   // Sessions in the spool of one run, by what their descriptions say.
   std::vector<codec::SessionBody> sessions_of(RunId run) {
     std::vector<codec::SessionBody> found;
-    for (const SessionId session : spool::client_logs(directory_.path())) {
-      auto log = spool::find_client_log(directory_.path(), session).value();
+    for (const SessionId session : spool::client_logs(directory_.files())) {
+      auto log = spool::find_client_log(directory_.files(), session).value();
       if (log.description.run == run) found.push_back(log.description);
     }
     return found;
   }
   std::vector<codec::Frame> sections_of(RunId run) {
     std::vector<codec::Frame> all;
-    for (const SessionId session : spool::client_logs(directory_.path())) {
-      const auto log = spool::find_client_log(directory_.path(), session).value();
+    for (const SessionId session : spool::client_logs(directory_.files())) {
+      const auto log = spool::find_client_log(directory_.files(), session).value();
       if (log.description.run != run) continue;
-      spool::FrameLogReader reader(log.path);
+      spool::FrameLogReader reader(log.files);
       const auto frames = reader.read(0, 1 << 20).value();
       for (const codec::Bytes& bytes : frames) {
         auto parts = codec::sections(codec::decode_frame(bytes).value()).value();
@@ -217,7 +217,7 @@ TEST_F(Book, WhatIsTooLongForAFrameIsRefusedOrCutBeforeItIsSpooled) {
 }
 
 TEST_F(Book, AFullSpoolDropsAndCountsButNeverRefuses) {
-  RunBook runs({.manifest = manifest_, .room = {.run_directory = directory_.path(), .limit = 0}});
+  RunBook runs({.manifest = manifest_, .room = {.files = directory_.files(), .limit = 0}});
   mlflow::LogBatch batch;
   for (int i = 0; i < 3000; ++i) {
     batch.metrics = {{"m" + std::to_string(i), {{1000, i, 0.5}}}};
@@ -332,7 +332,7 @@ class TakeoverTest : public Book {
   // What the successor of this directory says in the run's journal.
   std::vector<std::string> events_of(spool::RunDirectory& run) {
     std::vector<std::string> names;
-    spool::FrameLogReader reader(run.path());
+    spool::FrameLogReader reader(run.files());
     const auto frames = reader.read(0, 1 << 20).value();
     for (const codec::Bytes& bytes : frames) {
       const auto frame = codec::decode_frame(bytes).value();
@@ -431,9 +431,9 @@ TEST_F(Book, MergedFramesSayWhatTheSmallOnesSaid) {
     batch.metrics = {{i % 2 == 0 ? "even" : "odd", {{1000 + i, i, i * 0.5}}}};
     ASSERT_TRUE(runs.own()->log(batch, ""));
   }
-  const auto session = spool::client_logs(directory_.path())[0];
-  const auto log = spool::find_client_log(directory_.path(), session).value();
-  const auto small = spool::FrameLogReader(log.path).read(0, 1 << 20).value();
+  const auto session = spool::client_logs(directory_.files())[0];
+  const auto log = spool::find_client_log(directory_.files(), session).value();
+  const auto small = spool::FrameLogReader(log.files).read(0, 1 << 20).value();
   const auto merged = upload::merge_frames(small).value();
   ASSERT_EQ(small.size(), 101u);
   ASSERT_EQ(merged.size(), 2u);
@@ -458,16 +458,17 @@ TEST_F(Book, MergedFramesSayWhatTheSmallOnesSaid) {
 
 TEST_F(Book, WhatCannotBeMergedIsSentAsItIs) {
   auto log =
-      spool::ClientLog::create(directory_.path(), spool::session_body(manifest_), 1 << 20).value();
+      spool::ClientLog::create(directory_.files(), spool::session_body(manifest_), 1 << 20).value();
   for (const std::string& key : {std::string("a"), std::string(300, 'b'), std::string("c")}) {
     codec::Bundle bundle;
     bundle.add(codec::FactsBody{{{.kind = codec::FactKind::kTag, .key = key, .value = "v"}}});
     log.bundle(bundle);
   }
   log.close();
-  const auto session = spool::client_logs(directory_.path()).at(0);
+  const auto session = spool::client_logs(directory_.files()).at(0);
   upload::FrameLogSource source(
-      spool::find_client_log(directory_.path(), session).value(), [] { return false; }, true);
+      spool::find_client_log(directory_.files(), session).value(), [] { return false; },
+      directory_.files());
   for (int i = 0; i < 2; ++i) {
     const auto frames = source.frames(0, 1 << 20);
     ASSERT_TRUE(frames) << frames.error().message;

@@ -33,7 +33,7 @@ class Takeover final : public upload::Successor {
     return {.manifest = directory_.manifest(),
             .experiment_chosen = address.experiment_chosen,
             .name_chosen = address.name_chosen,
-            .room = {.run_directory = directory_.path(), .limit = address.room}};
+            .room = {.files = directory_.files(), .limit = address.room}};
   }
   Result<> open() {
     const spool::Manifest& manifest = directory_.manifest();

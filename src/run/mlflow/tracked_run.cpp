@@ -201,8 +201,8 @@ void TrackedRun::remember(const mlflow::LogBatch& batch, bool whole_run) {
 bool TrackedRun::open_log() {
   if (log_) return true;
   const std::int64_t room =
-      std::max(kLeastRoom, room_.limit - spool::client_log_bytes(room_.run_directory));
-  auto made = spool::ClientLog::create(room_.run_directory, session_, room);
+      std::max(kLeastRoom, room_.limit - spool::client_log_bytes(room_.files));
+  auto made = spool::ClientLog::create(room_.files, session_, room);
   if (!made) {
     ++lost_;
     lost_reason_ = made.error().message;

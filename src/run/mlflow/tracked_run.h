@@ -57,7 +57,7 @@ struct RunUpdate {
 
 // Where logs of a run's directory go, and how much room they have together.
 struct LogRoom {
-  spool::fs::path run_directory;
+  sys::PrivateDirectory files;
   std::int64_t limit = 0;
 };
 

@@ -46,13 +46,15 @@ std::string words(const Json& run) {
   return fmt::format("run {} ({})", printable(run.get_string("name")), run.get_string("id"));
 }
 
-// The run's folder in a spool of this host, with its manifest.
-Result<std::pair<fs::path, spool::Manifest>> find_spool(const Json& run, const Flags& flags) {
+// The run's directory in a spool of this host, with its manifest.
+Result<std::pair<sys::PrivateDirectory, spool::Manifest>> find_spool(const Json& run,
+                                                                     const Flags& flags) {
   for (const fs::path& root : spool::spool_roots(flags.destination.spool)) {
-    const fs::path folder = root / run.get_string("id");
-    const auto text = sys::read_file(folder / "manifest.json", 1u << 20);
-    if (!text && text.error().code != Code::kNotFound) return tl::unexpected(text.error());
-    if (text) return std::pair(folder, TRY(spool::parse_manifest(*text)));
+    const auto spool = sys::PrivateDirectory::open(root);
+    auto files = spool ? spool->directory(run.get_string("id")) : spool;
+    if (!files && files.error().code == Code::kNotFound) continue;
+    if (!files) return tl::unexpected(files.error());
+    return std::pair(*files, TRY(spool::RunDirectory::read_manifest(root / run.get_string("id"))));
   }
   return fail(
       Code::kNotFound,

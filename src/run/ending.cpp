@@ -112,7 +112,7 @@ void Supervision::profile(BootTime ended) {
   if (options_.profile) finish_output();
   if (adopted_) {
     const auto& directory = recording_->directory();
-    const auto kept = spool::keep_left_reports(directory.path(), directory.manifest().run);
+    const auto kept = spool::keep_left_reports(directory.files(), directory.manifest().run);
     if (!kept) notices_.warn("a profiler's report is not kept: " + kept.error().message);
   }
   if (!profiling_) return;

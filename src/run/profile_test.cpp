@@ -134,11 +134,11 @@ TEST(Profiler, StandsInFrontOfTheCommand) {
 
 TEST(ProfileOnDemand, OneRequestWaitsAtATime) {
   const TestDirectory run;
-  spool::ProfileRequest one(run.path(), "torch-1");
+  spool::ProfileRequest one(run.files(), "torch-1");
   EXPECT_EQ(one.ask(3).error().code, Code::kUnsupported) << "--no-capture";
   fs::create_directory(run.path() / "profile");
   ASSERT_TRUE(one.ask(3));
-  const spool::ProfileRequest other(run.path(), "torch-2");
+  const spool::ProfileRequest other(run.files(), "torch-2");
   EXPECT_EQ(other.ask(5).error().code, Code::kConflict);
   const fs::path request = run.path() / "profile/request";
   EXPECT_EQ(Json::parse(sys::read_file(request).value())->get_string("id"), "torch-1");

@@ -6,7 +6,6 @@
 
 #include "core/text.h"
 #include "sys/clock.h"
-#include "sys/file.h"
 #include "upload/segment_source.h"
 
 namespace corral::run {
@@ -49,12 +48,12 @@ void ProfileWishes::step(const upload::StepReport& round, sys::HttpClient* serve
 
 // A request that nobody looks after would be in the way of every other one.
 void ProfileWishes::take_up(bool ended) {
-  const auto text = sys::read_file(directory_.path() / "profile" / "request", kMostRequest);
+  const auto text = directory_.files().read_file("profile/request", kMostRequest);
   auto request = text ? Json::parse(*text) : tl::unexpected(text.error());
   if (!request || request->as_object() == nullptr) return;
   request->set("run", directory_.manifest().run.hex());
   const auto wish = upload::parse_profile_wish(*request);
-  if (wish && spool::ProfileRequest(directory_.path(), wish->id).take_back()) hear(*wish, ended);
+  if (wish && spool::ProfileRequest(directory_.files(), wish->id).take_back()) hear(*wish, ended);
 }
 
 // Why it cannot be, as far as that shows at once.
@@ -63,8 +62,7 @@ std::optional<std::string> ProfileWishes::obstacle(const upload::ProfileWish& wi
   if (ended) return "the run has ended";
   if (wish.tool != "torch")
     return fmt::format("its `corral run` knows no profiler {} that starts on demand", wish.tool);
-  std::error_code error;
-  const bool seen = spool::fs::is_directory(directory_.path() / "profile", error);
+  const bool seen = directory_.files().directory("profile").has_value();
   if (seen && upload::segment_sessions(directory_).empty())
     return "none of its processes has loaded Corral's Python package and begun a step or logged";
   return std::nullopt;
@@ -74,7 +72,7 @@ void ProfileWishes::hear(const upload::ProfileWish& wish, bool ended) {
   if (current_ || wish.run != directory_.manifest().run || wish.id == heard_) return;
   heard_ = wish.id;
   const BootTime now = sys::boot_now();
-  current_.emplace(Current{.request = {directory_.path(), wish.id},
+  current_.emplace(Current{.request = {directory_.files(), wish.id},
                            .news = {.state = "waiting",
                                     .first = std::nullopt,
                                     .last = std::nullopt,

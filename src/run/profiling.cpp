@@ -20,7 +20,6 @@ namespace {
 
 namespace fs = spool::fs;
 
-constexpr mode_t kPrivate = 0700;
 constexpr Nanos kReading{std::chrono::minutes(5)};  // of a report
 constexpr std::size_t kTableBytes = 256u << 20;
 constexpr std::uint64_t kPhase = 1;  // of the supervisor's session, which has no other
@@ -31,10 +30,9 @@ std::string path_variable() {
 }
 
 // Runs a program with its output in a file; ended when it takes too long or `give_up` says so.
-Result<int> run_into(const std::vector<std::string>& argv, const fs::path& output,
+Result<int> run_into(const std::vector<std::string>& argv, const sys::Fd& out,
                      const std::function<bool()>& give_up) {
   const sys::Fd null = TRY(sys::open_file("/dev/null", O_RDWR));
-  const sys::Fd out = TRY(sys::open_file(output, O_WRONLY | O_CREAT | O_TRUNC, 0600));
   sys::GatedChild child = TRY(sys::GatedChild::spawn({.argv = argv,
                                                       .environment = sys::own_environment(),
                                                       .directory = {},
@@ -56,8 +54,7 @@ Result<int> run_into(const std::vector<std::string>& argv, const fs::path& outpu
 }
 
 // What a program said last, for a message.
-std::string last_line(const fs::path& output) {
-  const std::string text = sys::read_file(output, kTableBytes).value_or("");
+std::string last_line(const std::string& text) {
   const std::string_view all = trim(text);
   const std::size_t line = all.rfind('\n');
   return to_utf8(trim(all.substr(line == std::string_view::npos ? 0 : line + 1)).substr(0, 300));
@@ -77,29 +74,31 @@ Result<Profiling> Profiling::prepare(const Options& options) {
   return profiling;
 }
 
-fs::path Profiling::report() const { return directory_ / "profile" / "report"; }
+fs::path Profiling::report() const { return folder_->path() / "report"; }
 
 std::string Profiling::steps() const {
-  return options_.profile && !directory_.empty() ? window_of(*options_.profile) : std::string();
+  return options_.profile && folder_ ? window_of(*options_.profile) : std::string();
 }
 
 void Profiling::join(const spool::RunDirectory& directory, Command& command) {
-  directory_ = directory.path();
+  run_files_ = directory.files();
   run_ = directory.manifest().run;
   host_ = directory.manifest().host;
   anchor_ = directory.manifest().anchor;
   const char* wish = std::getenv("CORRAL_CAPTURE");
   const bool seen = options_.capture && (wish == nullptr || std::string_view(wish) != "0");
   // That it is there says that steps are seen: `corral profile` may ask for some.
-  if (seen || options_.watched > 0 || options_.profile) [[maybe_unused]]
-    const auto made = sys::make_directories(directory_ / "profile", kPrivate);
-  if (!program_.empty())
+  if (seen || options_.watched > 0 || options_.profile) {
+    auto made = run_files_->make_directory("profile");
+    if (made) folder_ = *std::move(made);
+  }
+  if (!program_.empty() && folder_)
     command.argv = profiled_command(*options_.profile, program_, report(), command.argv);
 }
 
 void Profiling::begin(spool::Journal& journal, pid_t child) {
   began_ = sys::boot_now();
-  if (!options_.profile || directory_.empty()) return;
+  if (!options_.profile || !folder_) return;
   const std::string id = id_of(*options_.profile);
   journal.facts({{.kind = codec::FactKind::kTag, .key = "corral.profiler", .value = id}});
   if (has_window(options_.profile->tool)) return;  // the package says when it was
@@ -134,9 +133,7 @@ void Profiling::close_phase(spool::Journal& journal, BootTime ended) {
 // Why a window that was planned never came.
 std::optional<std::string> Profiling::missing() const {
   const ProfilePlan& plan = *options_.profile;
-  std::error_code error;
-  if (!has_window(plan.tool) || fs::exists(directory_ / "profile" / id_of(plan), error))
-    return std::nullopt;
+  if (!has_window(plan.tool) || folder_->exists(id_of(plan))) return std::nullopt;
   return fmt::format(
       "no profile was taken: no Python process of the run began step {} (docs/profiling.md says "
       "what counts as a step)",
@@ -150,7 +147,7 @@ Result<ProfileWindow> Profiling::window() const {
                        .start_ns = anchor_.to_utc(began_).time_since_epoch().count(),
                        .end_ns = anchor_.to_utc(ended_).time_since_epoch().count()};
   if (!has_window(options_.profile->tool)) return window;
-  const std::string text = TRY(sys::read_file(directory_ / "profile" / "window", 1u << 16));
+  const std::string text = TRY(folder_->read_file("window", 1u << 16));
   const Json json = TRY(Json::parse(text));
   const Json none;
   const Json* steps = json.find("steps");
@@ -161,31 +158,31 @@ Result<ProfileWindow> Profiling::window() const {
   return window;
 }
 
-Result<> Profiling::keep(const fs::path& file, const std::string& name) const {
-  const sys::Fd data = TRY(sys::open_file(file, O_RDONLY));
+Result<> Profiling::keep(const std::string& file, const std::string& name) const {
+  const sys::Fd data = TRY(folder_->open_file(file, O_RDONLY));
   return spool::keep_artifact(
-      directory_, run_, fmt::format("profile/{}/{}", id_of(*options_.profile), name), data.get());
+      *run_files_, run_, fmt::format("profile/{}/{}", id_of(*options_.profile), name), data.get());
 }
 
 // Reports have had other names before. The second table says nothing new where it is missing.
-Result<std::vector<DeviceTime>> Profiling::read_nsys(const fs::path& report,
+Result<std::vector<DeviceTime>> Profiling::read_nsys(const std::string& report,
                                                      const std::function<bool()>& give_up) const {
   constexpr std::array<std::array<const char*, 2>, 2> kTables = {
       {{"cuda_gpu_kern_sum", "gpukernsum"}, {"cuda_gpu_mem_time_sum", "gpumemtimesum"}}};
-  const fs::path output = directory_ / "profile" / "stats.txt";
+  const std::string path = (folder_->path() / report).string();
   std::vector<DeviceTime> all;
   for (const auto& names : kTables) {
     Error error;
     for (const char* name : names) {
-      const fs::path table = directory_ / "profile" / fmt::format("stats_{}.csv", name);
+      const sys::Fd output = TRY(folder_->open_file("stats.txt", O_WRONLY | O_CREAT | O_TRUNC));
       const int status =
           TRY(run_into({program_.string(), "stats", "--report", name, "--format", "csv", "--output",
-                        (directory_ / "profile" / "stats").string(), report.string()},
+                        (folder_->path() / "stats").string(), path},
                        output, give_up));
-      const auto csv = sys::read_file(table, kTableBytes);
+      const auto csv = folder_->read_file(fmt::format("stats_{}.csv", name), kTableBytes);
       const auto times = parse_nsys_table(csv ? *csv : "");
-      error =
-          times ? Error{.code = Code::kUnsupported, .message = last_line(output)} : times.error();
+      error = times ? Error{.code = Code::kUnsupported, .message = last_line(text_of("stats.txt"))}
+                    : times.error();
       if (status != 0 || !times || !csv) continue;
       all.insert(all.end(), times->begin(), times->end());
       error.message.clear();
@@ -198,31 +195,35 @@ Result<std::vector<DeviceTime>> Profiling::read_nsys(const fs::path& report,
   return all;
 }
 
-Result<std::vector<DeviceTime>> Profiling::read_report(const fs::path& report,
+Result<std::vector<DeviceTime>> Profiling::read_report(const std::string& report,
                                                        const std::function<bool()>& give_up) const {
   const bool nsys = options_.profile->tool == ProfileTool::kNsys ||
                     options_.profile->tool == ProfileTool::kNsysRaw;
   if (nsys) return read_nsys(report, give_up);
-  const fs::path table = directory_ / "profile" / "stats.csv";
-  const int status = TRY(run_into(
-      {program_.string(), "--import", report.string(), "--csv", "--page", "raw"}, table, give_up));
-  if (status != 0) return fail(Code::kUnavailable, last_line(table));
-  return parse_ncu_table(TRY(sys::read_file(table, kTableBytes)));
+  constexpr const char* kTable = "stats.csv";
+  const sys::Fd table = TRY(folder_->open_file(kTable, O_WRONLY | O_CREAT | O_TRUNC));
+  const int status = TRY(run_into({program_.string(), "--import",
+                                   (folder_->path() / report).string(), "--csv", "--page", "raw"},
+                                  table, give_up));
+  if (status != 0) return fail(Code::kUnavailable, last_line(text_of(kTable)));
+  return parse_ncu_table(TRY(folder_->read_file(kTable, kTableBytes)));
+}
+
+std::string Profiling::text_of(const std::string& file) const {
+  return folder_->read_file(file, kTableBytes).value_or("");
 }
 
 // The artifact is a copy.
 void Profiling::tidy() const {
-  std::error_code error;
-  for (const std::string& name : sys::list_directory(directory_ / "profile")) {
-    if (name.starts_with("report.") || name.starts_with("stats"))
-      fs::remove_all(directory_ / "profile" / name, error);
+  for (const std::string& name : folder_->list()) {
+    if (name.starts_with("report.") || name.starts_with("stats")) folder_->remove_all(name);
   }
 }
 
 void Profiling::end(spool::Journal& journal, BootTime ended, Notices& notices,
                     const std::function<bool()>& give_up) {
   close_phase(journal, ended);
-  if (!options_.profile || directory_.empty()) return;
+  if (!options_.profile || !folder_) return;
   ended_ = ended;
   const auto warn = [&](const std::string& line) {
     notices.warn(line);
@@ -230,24 +231,23 @@ void Profiling::end(spool::Journal& journal, BootTime ended, Notices& notices,
   };
   if (const auto why = missing()) return warn(*why);
   if (program_.empty() || options_.profile->tool == ProfileTool::kNcuAttach) return;
-  fs::path file;
+  std::string file;
   for (const std::string_view ending : spool::kReportEndings) {
-    const fs::path written = report().string() + std::string(ending);
-    std::error_code error;
-    if (fs::exists(written, error)) file = written;
+    const std::string written = "report" + std::string(ending);
+    if (folder_->exists(written)) file = written;
   }
   const std::string tool(name_of(options_.profile->tool));
   if (file.empty()) return warn(tool + " left no report: what it said is in the run's output");
-  const auto kept = keep(file, "report" + file.extension().string());
+  const auto kept = keep(file, file);
   if (!kept)
     return warn(fmt::format("the report of {} is not kept: {}", tool, kept.error().message));
   notices.say(fmt::format("reading the report of {}; Ctrl-C leaves its summary out", tool));
   const Result<> summarised = [&]() -> Result<> {
     const auto times = TRY(read_report(file, give_up));
-    const fs::path summary = directory_ / "profile" / "summary.json";
+    constexpr const char* kSummary = "summary.json";
     const ProfileWindow seen = TRY(window());
-    TRY(sys::replace_file(summary, profile_summary(seen, times), 0600, false));
-    return keep(summary, "summary.json");
+    TRY(folder_->replace_file(kSummary, profile_summary(seen, times), false));
+    return keep(kSummary, kSummary);
   }();
   tidy();
   if (!summarised)

@@ -43,15 +43,18 @@ class Profiling {
   [[nodiscard]] Result<ProfileWindow> window() const;
   [[nodiscard]] spool::fs::path report() const;
   void tidy() const;
-  Result<> keep(const spool::fs::path& file, const std::string& name) const;
+  [[nodiscard]] std::string text_of(const std::string& file) const;
+  // A file of the folder, as an artifact with that name.
+  Result<> keep(const std::string& file, const std::string& name) const;
   [[nodiscard]] Result<std::vector<DeviceTime>> read_report(
-      const spool::fs::path& report, const std::function<bool()>& give_up) const;
+      const std::string& report, const std::function<bool()>& give_up) const;
   [[nodiscard]] Result<std::vector<DeviceTime>> read_nsys(
-      const spool::fs::path& report, const std::function<bool()>& give_up) const;
+      const std::string& report, const std::function<bool()>& give_up) const;
 
   const Options& options_;
-  spool::fs::path program_;    // of the profiler; empty: none
-  spool::fs::path directory_;  // of the run; empty: it is not recorded
+  spool::fs::path program_;                         // of the profiler; empty: none
+  std::optional<sys::PrivateDirectory> run_files_;  // of the run; nothing: it is not recorded
+  std::optional<sys::PrivateDirectory> folder_;     // its "profile"
   RunId run_;
   std::string host_;
   ClockAnchor anchor_;

@@ -135,7 +135,7 @@ void Recording::open_tracking() {
                          .limit = former ? former->room : client_log_limit(options_)}},
        .upstream = {.target = upload::target_of(options_.destination, options_.token),
                     .patience = embedded ? kEmbeddedPatience : kServerPatience,
-                    .directory = directory_.path()},
+                    .directory = directory_.files()},
        .page = [this] { return page(); },
        .address = former},
       delivery_);

@@ -98,7 +98,7 @@ void Recording::upload_loop(const std::stop_token& stop) {
   Nanos backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
     if (delivery_.begin()) link.drop();
-    if (spool::anything_waits(directory_.path())) delivery_.note_files();
+    if (spool::anything_waits(directory_.files())) delivery_.note_files();
     const bool ended = !journal_open_.load();
     const auto round = [&]() -> Result<bool> {
       upload::Transport* server = TRY(link.connect(kServerPatience));
@@ -144,7 +144,7 @@ void Recording::artifact_loop(const std::stop_token& stop) {
       // What was logged before them makes the run known to the server.
       delivery_.note_written();
       TRY(delivery_.flush(kServerPatience, cancel_artifacts_));
-      return upload::send_artifacts(directory_.path(), client, cancel_artifacts_);
+      return upload::send_artifacts(directory_.files(), client, cancel_artifacts_);
     }();
     for (const std::string& refusal : sent ? sent->refused : std::vector<std::string>()) {
       notices_.warn(refusal + "; it is kept in " + directory_.path().string() + "/refused");

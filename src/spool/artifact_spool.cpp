@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "spool/run_directory.h"
 
@@ -16,9 +17,9 @@ constexpr const char* kName = "name";
 constexpr const char* kData = "data";
 constexpr std::size_t kNameBytes = 64u << 10;
 constexpr std::size_t kCopyBytes = 1u << 30;
-constexpr mode_t kPrivateFile = 0600;
-constexpr mode_t kPrivateDirectory = 0700;
 constexpr std::size_t kIdDigits = 32;
+
+fs::path folder_of(const std::string& id) { return fs::path(kFolder) / id; }
 
 bool is_id(const std::string& name) {
   return name.size() == kIdDigits &&
@@ -34,79 +35,80 @@ Result<> copy(int from, int to) {
   }
 }
 
-}  // namespace
-
-std::vector<WaitingArtifact> waiting_artifacts(const fs::path& run_directory) {
-  std::vector<WaitingArtifact> waiting;
-  const fs::path folder = run_directory / kFolder;
-  for (const std::string& id : sys::list_directory(folder)) {
-    if (!is_id(id)) continue;
-    const auto name = sys::read_file(folder / id / kName, kNameBytes);
-    const std::size_t end = name ? name->find('\n') : std::string::npos;
-    if (end == std::string::npos) continue;
-    const auto run = RunId::parse(std::string_view(*name).substr(0, end));
-    std::error_code error;
-    if (run)
-      waiting.push_back({.place = folder / id,
+// Nothing: it has no name that can be read.
+std::optional<WaitingArtifact> artifact_in(const sys::PrivateDirectory& directory,
+                                           const std::string& id) {
+  const auto name = directory.read_file(folder_of(id) / kName, kNameBytes);
+  const std::size_t end = name ? name->find('\n') : std::string::npos;
+  if (end == std::string::npos) return std::nullopt;
+  const auto run = RunId::parse(std::string_view(*name).substr(0, end));
+  const auto facts = directory.facts(folder_of(id) / kName);
+  if (!run || !facts) return std::nullopt;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  return WaitingArtifact{.id = id,
                          .run = *run,
                          .path = name->substr(end + 1),
-                         .kept = fs::last_write_time(folder / id / kName, error)});
+                         .kept = facts->st_mtim.tv_sec * kSecond + facts->st_mtim.tv_nsec};
+}
+
+}  // namespace
+
+std::vector<WaitingArtifact> waiting_artifacts(const sys::PrivateDirectory& directory) {
+  std::vector<WaitingArtifact> waiting;
+  for (const std::string& id : directory.list(kFolder)) {
+    auto artifact = is_id(id) ? artifact_in(directory, id) : std::nullopt;
+    if (artifact) waiting.push_back(*std::move(artifact));
   }
   std::ranges::sort(waiting, {}, &WaitingArtifact::kept);
   return waiting;
 }
 
-bool has_waiting_artifacts(const fs::path& run_directory) {
-  return !waiting_artifacts(run_directory).empty();
+bool has_waiting_artifacts(const sys::PrivateDirectory& directory) {
+  return !waiting_artifacts(directory).empty();
 }
 
-Result<> keep_artifact(const fs::path& run_directory, RunId run, std::string_view path, int file) {
+Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,
+                       int file) {
   const std::string id = RunId::random().hex();
-  const fs::path place = run_directory / kFolder / ("new-" + id);
-  TRY(sys::make_directories(place, kPrivateDirectory));
+  const fs::path draft = folder_of("new-" + id);
+  const sys::PrivateDirectory folder = TRY(directory.make_directory(draft));
   Result<> kept = [&]() -> Result<> {
-    const sys::Fd data = TRY(sys::open_file(place / kData, O_WRONLY | O_CREAT, kPrivateFile));
+    const sys::Fd data = TRY(folder.open_file(kData, O_WRONLY | O_CREAT));
     TRY(copy(file, data.get()));
-    TRY(sys::replace_file(place / kName, run.hex() + "\n" + std::string(path), kPrivateFile,
-                          false));
-    if (::rename(place.c_str(), (run_directory / kFolder / id).c_str()) != 0)
-      return fail_errno(place.string(), errno);
-    return {};
+    TRY(folder.replace_file(kName, run.hex() + "\n" + std::string(path), false));
+    return directory.rename(draft, folder_of(id));
   }();
-  std::error_code error;
-  if (!kept) fs::remove_all(place, error);
+  if (!kept) directory.remove_all(draft);
   return kept;
 }
 
-Result<sys::Fd> open_artifact(const WaitingArtifact& artifact) {
-  return sys::open_file(artifact.place / kData, O_RDONLY);
+Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,
+                              const WaitingArtifact& artifact) {
+  return directory.open_file(folder_of(artifact.id) / kData, O_RDONLY);
 }
 
-void forget_artifact(const WaitingArtifact& artifact) {
-  std::error_code error;
+void forget_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact) {
   // Its name first: what is left after a kill is then nobody's artifact.
-  fs::remove(artifact.place / kName, error);
-  fs::remove_all(artifact.place, error);
+  directory.remove(folder_of(artifact.id) / kName);
+  directory.remove_all(folder_of(artifact.id));
 }
 
-Result<> keep_left_reports(const fs::path& run_directory, RunId run) {
+Result<> keep_left_reports(const sys::PrivateDirectory& directory, RunId run) {
   for (const std::string_view ending : kReportEndings) {
     const std::string name = "report" + std::string(ending);
-    const fs::path report = run_directory / "profile" / name;
-    std::error_code error;
-    if (!fs::exists(report, error)) continue;
-    const sys::Fd file = TRY(sys::open_file(report, O_RDONLY));
-    TRY(keep_artifact(run_directory, run, "profile/without-summary/" + name, file.get()));
-    fs::remove(report, error);
+    const fs::path report = fs::path("profile") / name;
+    if (!directory.exists(report)) continue;
+    const sys::Fd file = TRY(directory.open_file(report, O_RDONLY));
+    TRY(keep_artifact(directory, run, "profile/without-summary/" + name, file.get()));
+    directory.remove(report);
   }
   return {};
 }
 
-Result<> put_artifact_aside(const fs::path& run_directory, const WaitingArtifact& artifact) {
-  TRY(sys::make_directories(run_directory / kRefused, kPrivateDirectory));
-  const fs::path to = run_directory / kRefused / ("artifact-" + artifact.place.filename().string());
-  if (::rename(artifact.place.c_str(), to.c_str()) != 0) return fail_errno(to.string(), errno);
-  return {};
+Result<> put_artifact_aside(const sys::PrivateDirectory& directory,
+                            const WaitingArtifact& artifact) {
+  TRY(directory.make_directory(kRefused));
+  return directory.rename(folder_of(artifact.id), fs::path(kRefused) / ("artifact-" + artifact.id));
 }
 
 }  // namespace corral::spool

@@ -5,7 +5,7 @@
 //
 // A folder gets its name when both are whole (rename); one with any other name is being made, or
 // was left by a kill. The Python package writes them (corral.artifact), and the relay when it has
-// no server. Whoever uploads the run's directory deletes each once the server has it.
+// no server. The uploader deletes each once the server has it. `directory` is the run's.
 #pragma once
 
 #include <array>
@@ -15,36 +15,36 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "sys/fd.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::spool {
 
-namespace fs = std::filesystem;
-
 struct WaitingArtifact {
-  fs::path place;
+  std::string id;  // names its folder
   RunId run;
-  std::string path;  // "model/weights.bin"
-  fs::file_time_type kept{};
+  std::string path;       // "model/weights.bin"
+  std::int64_t kept = 0;  // nanoseconds since 1970
 };
 // The oldest first: of two with one path the newer is to stay. One whose name cannot be read is
 // left out.
-std::vector<WaitingArtifact> waiting_artifacts(const fs::path& run_directory);
-bool has_waiting_artifacts(const fs::path& run_directory);
+std::vector<WaitingArtifact> waiting_artifacts(const sys::PrivateDirectory& directory);
+bool has_waiting_artifacts(const sys::PrivateDirectory& directory);
 // Copies the file's bytes from its start; blocks shared where the filesystem can.
-Result<> keep_artifact(const fs::path& run_directory, RunId run, std::string_view path, int file);
+Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,
+                       int file);
 // The file, to be read.
-Result<sys::Fd> open_artifact(const WaitingArtifact& artifact);
-void forget_artifact(const WaitingArtifact& artifact);
+Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,
+                              const WaitingArtifact& artifact);
+void forget_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact);
 // What profilers that ran in front of the command have written, `profile/report` and one of these
 // endings.
 inline constexpr std::array<std::string_view, 3> kReportEndings = {".nsys-rep", ".qdrep",
                                                                    ".ncu-rep"};
 // Of a run whose supervisor is gone: keeps them as artifacts below `profile/without-summary/`. The
 // command has ended.
-Result<> keep_left_reports(const fs::path& run_directory, RunId run);
+Result<> keep_left_reports(const sys::PrivateDirectory& directory, RunId run);
 // The server will never take it: kept in the run's `refused` for a person.
-Result<> put_artifact_aside(const fs::path& run_directory, const WaitingArtifact& artifact);
+Result<> put_artifact_aside(const sys::PrivateDirectory& directory,
+                            const WaitingArtifact& artifact);
 
 }  // namespace corral::spool

@@ -3,8 +3,8 @@
 //
 //   <run>/calls/<20 digits>-<32 hex digits>   the path, a line feed, the body of a POST
 //
-// The digits are the time: sent in this order, after what was logged before them. Whoever uploads
-// the run's directory deletes each once the server has taken it. Any thread keeps; one sends.
+// The digits are the time: sent in this order, after what was logged before them. The uploader
+// deletes each once the server has taken it. Any thread keeps; one sends. `directory` is the run's.
 #pragma once
 
 #include <string>
@@ -12,24 +12,22 @@
 #include <vector>
 
 #include "core/result.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::spool {
-
-namespace fs = std::filesystem;
 
 struct Call {
   std::string path, body;
 };
-Result<> keep_call(const fs::path& run_directory, const Call& call);
-// The oldest first.
-std::vector<fs::path> waiting_calls(const fs::path& run_directory);
-Result<Call> read_call(const fs::path& place);
-void forget_call(const fs::path& place);
+Result<> keep_call(const sys::PrivateDirectory& directory, const Call& call);
+// Their names, the oldest first.
+std::vector<std::string> waiting_calls(const sys::PrivateDirectory& directory);
+Result<Call> read_call(const sys::PrivateDirectory& directory, const std::string& name);
+void forget_call(const sys::PrivateDirectory& directory, const std::string& name);
 // The server will never take it: kept in the run's `refused` for a person.
-Result<> put_call_aside(const fs::path& run_directory, const fs::path& place);
+Result<> put_call_aside(const sys::PrivateDirectory& directory, const std::string& name);
 
 // Calls or artifacts.
-bool anything_waits(const fs::path& run_directory);
+bool anything_waits(const sys::PrivateDirectory& directory);
 
 }  // namespace corral::spool

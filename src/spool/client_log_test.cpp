@@ -80,16 +80,17 @@ TEST(ArtifactSpool, KeepsAFileUntilItIsForgotten) {
   const RunId run = RunId::random();
   ASSERT_TRUE(sys::replace_file(directory.path() / "a", "content"));
   const sys::Fd file = sys::open_file(directory.path() / "a", O_RDONLY).value();
-  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
-  ASSERT_TRUE(keep_artifact(directory.path(), run, "dir/größe 1.bin", file.get()));
+  EXPECT_FALSE(has_waiting_artifacts(directory.files()));
+  ASSERT_TRUE(keep_artifact(directory.files(), run, "dir/größe 1.bin", file.get()));
   ASSERT_TRUE(sys::replace_file(directory.path() / "a", "changed"));
-  const auto waiting = waiting_artifacts(directory.path());
+  const auto waiting = waiting_artifacts(directory.files());
   ASSERT_EQ(waiting.size(), 1u);
   EXPECT_EQ(waiting[0].run, run);
   EXPECT_EQ(waiting[0].path, "dir/größe 1.bin");
-  EXPECT_EQ(sys::read_file(waiting[0].place / "data").value(), "content");
-  forget_artifact(waiting[0]);
-  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
+  const sys::Fd kept = open_artifact(directory.files(), waiting[0]).value();
+  EXPECT_EQ(sys::read_all(kept, "data", 100).value(), "content");
+  forget_artifact(directory.files(), waiting[0]);
+  EXPECT_FALSE(has_waiting_artifacts(directory.files()));
 }
 
 TEST(ArtifactSpool, OneThatIsBeingMadeDoesNotCount) {
@@ -98,36 +99,36 @@ TEST(ArtifactSpool, OneThatIsBeingMadeDoesNotCount) {
   ASSERT_TRUE(sys::make_directories(place / ("new-" + std::string(32, 'a'))));
   ASSERT_TRUE(sys::replace_file(place / ("new-" + std::string(32, 'a')) / "name", "x"));
   ASSERT_TRUE(sys::make_directories(place / std::string(32, 'b')));
-  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
+  EXPECT_FALSE(has_waiting_artifacts(directory.files()));
 }
 
 TEST(ArtifactSpool, OneThatIsRefusedIsKeptForAPerson) {
   const TestDirectory directory;
   ASSERT_TRUE(sys::replace_file(directory.path() / "a", "content"));
   const sys::Fd file = sys::open_file(directory.path() / "a", O_RDONLY).value();
-  ASSERT_TRUE(keep_artifact(directory.path(), RunId::random(), "a", file.get()));
-  const auto waiting = waiting_artifacts(directory.path());
-  ASSERT_TRUE(put_artifact_aside(directory.path(), waiting.at(0)));
-  EXPECT_FALSE(has_waiting_artifacts(directory.path()));
+  ASSERT_TRUE(keep_artifact(directory.files(), RunId::random(), "a", file.get()));
+  const auto waiting = waiting_artifacts(directory.files());
+  ASSERT_TRUE(put_artifact_aside(directory.files(), waiting.at(0)));
+  EXPECT_FALSE(has_waiting_artifacts(directory.files()));
   EXPECT_EQ(sys::list_directory(directory.path() / "refused").size(), 1u);
 }
 
 TEST(Calls, WaitInTheirOrderUntilTheyAreTaken) {
   const TestDirectory root;
-  EXPECT_FALSE(anything_waits(root.path()));
+  EXPECT_FALSE(anything_waits(root.files()));
   const std::string body = "{\n\"a\": 1}\n";
-  ASSERT_TRUE(keep_call(root.path(), {.path = "/api/first", .body = body}));
-  ASSERT_TRUE(keep_call(root.path(), {.path = "/api/second", .body = ""}));
+  ASSERT_TRUE(keep_call(root.files(), {.path = "/api/first", .body = body}));
+  ASSERT_TRUE(keep_call(root.files(), {.path = "/api/second", .body = ""}));
   ASSERT_TRUE(sys::replace_file(root.path() / "calls" / "unfinished", "x"));
-  auto waiting = waiting_calls(root.path());
+  auto waiting = waiting_calls(root.files());
   ASSERT_EQ(waiting.size(), 2U);
-  EXPECT_EQ(read_call(waiting[0])->path, "/api/first");
-  EXPECT_EQ(read_call(waiting[0])->body, body);
-  EXPECT_EQ(read_call(waiting[1])->path, "/api/second");
-  forget_call(waiting[0]);
-  EXPECT_TRUE(anything_waits(root.path()));
-  ASSERT_TRUE(put_call_aside(root.path(), waiting[1]));
-  EXPECT_FALSE(anything_waits(root.path()));
+  EXPECT_EQ(read_call(root.files(), waiting[0])->path, "/api/first");
+  EXPECT_EQ(read_call(root.files(), waiting[0])->body, body);
+  EXPECT_EQ(read_call(root.files(), waiting[1])->path, "/api/second");
+  forget_call(root.files(), waiting[0]);
+  EXPECT_TRUE(anything_waits(root.files()));
+  ASSERT_TRUE(put_call_aside(root.files(), waiting[1]));
+  EXPECT_FALSE(anything_waits(root.files()));
   EXPECT_EQ(sys::list_directory(root.path() / "refused").size(), 1U);
 }
 

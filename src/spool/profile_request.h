@@ -16,8 +16,8 @@ namespace corral::spool {
 class ProfileRequest {
  public:
   // `id`: is_profile_id(), never used before.
-  ProfileRequest(const fs::path& run_directory, std::string id)
-      : folder_(run_directory / "profile"), id_(std::move(id)) {}
+  ProfileRequest(sys::PrivateDirectory run, std::string id)
+      : run_(std::move(run)), id_(std::move(id)) {}
 
   [[nodiscard]] const std::string& id() const { return id_; }
   // kUnsupported: the run's steps are not seen. kConflict: another request waits.
@@ -29,7 +29,9 @@ class ProfileRequest {
   Result<std::optional<Json>> next();
 
  private:
-  fs::path folder_;
+  [[nodiscard]] static fs::path place(const std::string& name) { return fs::path(kFolder) / name; }
+  static constexpr const char* kFolder = "profile";
+  sys::PrivateDirectory run_;
   std::string id_;
   std::size_t read_ = 0;
 };

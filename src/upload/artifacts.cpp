@@ -46,14 +46,14 @@ Result<Taken> taken(const sys::HttpReply& reply, const std::string& what) {
   return fail(Code::kUnavailable, fmt::format("{}: {}", what, reason_of(reply)));
 }
 
-Result<> send_calls(const spool::fs::path& run_directory, sys::HttpClient& server,
+Result<> send_calls(const sys::PrivateDirectory& directory, sys::HttpClient& server,
                     const std::atomic<bool>& cancel, ArtifactReport& report) {
-  for (const spool::fs::path& place : spool::waiting_calls(run_directory)) {
-    const Result<spool::Call> call = spool::read_call(place);
+  for (const std::string& name : spool::waiting_calls(directory)) {
+    const Result<spool::Call> call = spool::read_call(directory, name);
     if (!call) {
       // A power cut may leave one without its content.
       if (call.error().code != Code::kCorruption) return tl::unexpected(call.error());
-      TRY(spool::put_call_aside(run_directory, place));
+      TRY(spool::put_call_aside(directory, name));
       report.refused.push_back(call.error().message);
       continue;
     }
@@ -61,21 +61,20 @@ Result<> send_calls(const spool::fs::path& run_directory, sys::HttpClient& serve
     request.cancel = &cancel;
     const sys::HttpReply reply = TRY(server.send(request));
     if (TRY(taken(reply, call->path)) == Taken::kStored) {
-      spool::forget_call(place);
+      spool::forget_call(directory, name);
       ++report.stored;
     } else {
-      TRY(spool::put_call_aside(run_directory, place));
+      TRY(spool::put_call_aside(directory, name));
       report.refused.push_back(fmt::format("{}: {}", call->path, reason_of(reply)));
     }
   }
   return {};
 }
 
-Result<sys::HttpReply> put(const spool::WaitingArtifact& artifact, sys::HttpClient& server,
-                           const std::atomic<bool>& cancel) {
-  const sys::Fd file = TRY(spool::open_artifact(artifact));
+Result<sys::HttpReply> put(const sys::Fd& file, const spool::WaitingArtifact& artifact,
+                           sys::HttpClient& server, const std::atomic<bool>& cancel) {
   struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0) return fail_errno(artifact.place.string(), errno);
+  if (::fstat(file.get(), &facts) != 0) return fail_errno("artifact " + artifact.path, errno);
   sys::HttpRequest request{.method = "PUT",
                            .path = fmt::format("/api/corral/v1/runs/{}/artifacts/{}",
                                                artifact.run.hex(), encoded(artifact.path)),
@@ -90,18 +89,19 @@ Result<sys::HttpReply> put(const spool::WaitingArtifact& artifact, sys::HttpClie
 
 }  // namespace
 
-Result<ArtifactReport> send_artifacts(const spool::fs::path& run_directory, sys::HttpClient& server,
-                                      const std::atomic<bool>& cancel) {
+Result<ArtifactReport> send_artifacts(const sys::PrivateDirectory& directory,
+                                      sys::HttpClient& server, const std::atomic<bool>& cancel) {
   ArtifactReport report;
-  TRY(send_calls(run_directory, server, cancel, report));
-  for (const spool::WaitingArtifact& artifact : spool::waiting_artifacts(run_directory)) {
-    const sys::HttpReply reply = TRY(put(artifact, server, cancel));
+  TRY(send_calls(directory, server, cancel, report));
+  for (const spool::WaitingArtifact& artifact : spool::waiting_artifacts(directory)) {
+    const sys::Fd file = TRY(spool::open_artifact(directory, artifact));
+    const sys::HttpReply reply = TRY(put(file, artifact, server, cancel));
     const std::string what = "artifact " + artifact.path;
     if (TRY(taken(reply, what)) == Taken::kStored) {
-      spool::forget_artifact(artifact);
+      spool::forget_artifact(directory, artifact);
       ++report.stored;
     } else {
-      TRY(spool::put_artifact_aside(run_directory, artifact));
+      TRY(spool::put_artifact_aside(directory, artifact));
       report.refused.push_back(fmt::format("{}: {}", what, reason_of(reply)));
     }
   }

@@ -21,7 +21,7 @@ struct ArtifactReport {
 // Sends everything that waits, calls first. The server must know the runs already: one that it does
 // not know it never will, and what is of it is put aside. An Error: what is left waits for another
 // try. `cancel` ends a transfer that is under way.
-Result<ArtifactReport> send_artifacts(const spool::fs::path& run_directory, sys::HttpClient& server,
-                                      const std::atomic<bool>& cancel);
+Result<ArtifactReport> send_artifacts(const sys::PrivateDirectory& directory,
+                                      sys::HttpClient& server, const std::atomic<bool>& cancel);
 
 }  // namespace corral::upload

@@ -89,9 +89,9 @@ void Finisher::adopt_new() {
 }
 
 Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
-  if (server.http() == nullptr || !spool::anything_waits(run.directory.path())) return {};
+  if (server.http() == nullptr || !spool::anything_waits(run.directory.files())) return {};
   const std::atomic<bool> never{false};
-  const ArtifactReport report = TRY(send_artifacts(run.directory.path(), *server.http(), never));
+  const ArtifactReport report = TRY(send_artifacts(run.directory.files(), *server.http(), never));
   for (const std::string& refusal : report.refused) {
     run.journal->event("spool: " + refusal, {});
     complain(refusal);
@@ -102,7 +102,7 @@ Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
 void Finisher::end(Adopted& run) {
   if (run.successor != nullptr) run.successor->end();
   const auto& directory = run.directory;
-  if (const auto kept = spool::keep_left_reports(directory.path(), directory.manifest().run);
+  if (const auto kept = spool::keep_left_reports(directory.files(), directory.manifest().run);
       !kept)
     complain(kept.error().with_context(directory.path().string()).message);
   if (const std::uint64_t drops = run.directory.drops(); drops > 0) {

@@ -183,17 +183,17 @@ TEST(Finisher, TellsHowManyLogCallsWereRefused) {
 
 TEST(Artifacts, ACallThatAPowerCutLeftEmptyIsPutAsideAndHoldsNothingUp) {
   const TestDirectory root;
-  ASSERT_TRUE(spool::keep_call(root.path(), {.path = "/api/first", .body = "{}"}));
-  const auto waiting = spool::waiting_calls(root.path());
+  ASSERT_TRUE(spool::keep_call(root.files(), {.path = "/api/first", .body = "{}"}));
+  const auto waiting = spool::waiting_calls(root.files());
   ASSERT_EQ(waiting.size(), 1u);
-  ASSERT_TRUE(sys::replace_file(waiting[0], ""));
+  ASSERT_TRUE(sys::replace_file(root.path() / "calls" / waiting[0], ""));
   sys::HttpClient nobody({.base_url = "http://127.0.0.1:1", .unix_socket = {}, .token = {}});
   const std::atomic<bool> never{false};
-  const auto report = send_artifacts(root.path(), nobody, never);
+  const auto report = send_artifacts(root.files(), nobody, never);
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_EQ(report->refused.size(), 1u);
-  EXPECT_NE(report->refused[0].find(waiting[0].filename().string()), std::string::npos);
-  EXPECT_FALSE(spool::anything_waits(root.path()));
+  EXPECT_NE(report->refused[0].find(waiting[0]), std::string::npos);
+  EXPECT_FALSE(spool::anything_waits(root.files()));
   EXPECT_EQ(sys::list_directory(root.path() / "refused").size(), 1u);
 }
 

@@ -141,7 +141,7 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
 
 bool Uploader::finished() {
   discover();
-  if (spool::anything_waits(directory_.path())) return false;
+  if (spool::anything_waits(directory_.files())) return false;
   return std::ranges::all_of(streams_, [](auto& entry) {
     Stream& stream = entry.second;
     return stream.dead || (stream.durable && stream.source->finished(*stream.durable));

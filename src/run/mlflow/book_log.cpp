@@ -8,16 +8,14 @@ namespace corral::run {
 namespace {
 
 constexpr std::size_t kMostBytes = 1u << 30;
-constexpr mode_t kPrivateFile = 0600;
-constexpr mode_t kPrivateDirectory = 0700;
+constexpr const char* kLogs = "mlflow";
+constexpr const char* kBook = "mlflow/book";
 
 }  // namespace
 
-BookLog::BookLog(const spool::fs::path& run_directory) : path_(run_directory / "mlflow" / "book") {}
-
 std::vector<Json> BookLog::lines() const {
   std::vector<Json> all;
-  const std::string text = sys::read_file(path_, kMostBytes).value_or("");
+  const std::string text = run_.read_file(kBook, kMostBytes).value_or("");
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     auto line = Json::parse(std::string_view(text).substr(at, end - at));
@@ -28,9 +26,10 @@ std::vector<Json> BookLog::lines() const {
 }
 
 void BookLog::add(const Json& line) {
-  if (!file_ && !sys::make_directories(path_.parent_path(), kPrivateDirectory)) return;
   if (!file_) {
-    auto opened = sys::open_file(path_, O_WRONLY | O_CREAT | O_APPEND, kPrivateFile);
+    const auto folder = run_.make_directory(kLogs);
+    auto opened = folder ? run_.open_file(kBook, O_WRONLY | O_CREAT | O_APPEND)
+                         : Result<sys::Fd>(tl::unexpected(folder.error()));
     if (!opened) return;
     file_ = std::move(*opened);
   }

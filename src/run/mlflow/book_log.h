@@ -1,5 +1,5 @@
 // BookLog: what a RunBook must not forget when its supervisor is killed, kept beside the runs'
-// logs: whoever takes the run over goes on with the same book.
+// logs: the process that takes the run over goes on with the same book.
 //
 //   <run>/mlflow/book   JSON objects, one a line
 //
@@ -16,7 +16,7 @@ namespace corral::run {
 
 class BookLog {
  public:
-  explicit BookLog(const spool::fs::path& run_directory);
+  explicit BookLog(sys::PrivateDirectory run) : run_(std::move(run)) {}
 
   // All that was added, also by others before; the oldest first.
   [[nodiscard]] std::vector<Json> lines() const;
@@ -24,7 +24,7 @@ class BookLog {
   void add(const Json& line);
 
  private:
-  spool::fs::path path_;
+  sys::PrivateDirectory run_;
   sys::Fd file_;
 };
 

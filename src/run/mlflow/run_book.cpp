@@ -84,7 +84,7 @@ RunView view_of(RunId id, const Json& run) {
 RunBook::RunBook(BookOptions options)
     : options_(std::move(options)),
       experiment_name_(options_.manifest.experiment),
-      log_(options_.room.files.path()) {
+      log_(options_.room.files) {
   const spool::Manifest& run = options_.manifest;
   RunView view{.id = run.run,
                .name = run.run_name,

@@ -40,7 +40,7 @@ class Takeover final : public upload::Successor {
     auto relay = TRY(TrackingRelay::open({.book = book(),
                                           .upstream = {.target = options_.target,
                                                        .patience = kPatience,
-                                                       .directory = directory_.path()},
+                                                       .directory = directory_.files()},
                                           .page = [this] { return page(); },
                                           .address = manifest.tracking},
                                          options_.delivery));

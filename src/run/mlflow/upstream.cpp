@@ -37,18 +37,17 @@ std::string target_of(const http::Request& request) {
   return target;
 }
 
-Result<sys::Fd> unlinked_file(const sys::fs::path& directory) {
-  std::string pattern = (directory / ".answer-XXXXXX").string();
-  sys::Fd file(::mkostemp(pattern.data(), O_CLOEXEC));
-  if (!file) return fail_errno(pattern, errno);
-  ::unlink(pattern.c_str());
+Result<sys::Fd> unlinked_file(const sys::PrivateDirectory& directory) {
+  const std::string name = ".answer-" + SessionId::random().hex();
+  sys::Fd file = TRY(directory.open_file(name, O_RDWR | O_CREAT | O_EXCL));
+  directory.remove(name);
   return file;
 }
 
 // An answer's body on its way to the client.
 class Body {
  public:
-  explicit Body(sys::fs::path directory) : directory_(std::move(directory)) {}
+  explicit Body(sys::PrivateDirectory directory) : directory_(std::move(directory)) {}
   bool add(std::string_view piece) {
     memory_.append(piece);
     if (memory_.size() < kMemoryBytes) return true;
@@ -85,7 +84,7 @@ class Body {
   std::string take() && { return std::move(memory_); }
 
  private:
-  sys::fs::path directory_;
+  sys::PrivateDirectory directory_;
   std::string memory_;
   std::shared_ptr<sys::Fd> file_;
 };

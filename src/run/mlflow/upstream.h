@@ -20,8 +20,8 @@ namespace corral::run {
 
 struct UpstreamOptions {
   sys::HttpTarget target;
-  Nanos patience{};           // for a server to come
-  sys::fs::path directory{};  // where long bodies wait
+  Nanos patience{};                 // for a server to come
+  sys::PrivateDirectory directory;  // where long bodies wait
 };
 
 class Upstream {

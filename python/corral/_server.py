@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,11 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
+        # Others can put a socket of theirs at a path that a client expects.
+        _, uid, _ = struct.unpack("3i", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        if uid not in (os.geteuid(), 0):
+            self.close()
+            raise PermissionError(f"corral.read: the server at {self._path} belongs to user {uid}; nothing is sent")
 
 
 # Which server
@@ -212,6 +218,9 @@ def post(server: Server, path: str, body: object) -> http.client.HTTPResponse:
     except (FileNotFoundError, ConnectionRefusedError, NotADirectoryError, socket.gaierror) as error:
         connection.close()
         raise _nobody(server, error) from None
+    except PermissionError:
+        connection.close()
+        raise
     except (OSError, http.client.HTTPException) as error:
         connection.close()
         raise ConnectionError(f"corral.read: {server} does not answer: {error}") from error

@@ -2,11 +2,14 @@
 
 #include <curl/curl.h>
 #include <fmt/core.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <mutex>
+#include <optional>
 
 #include "core/text.h"
+#include "sys/socket.h"
 
 // libcurl brings in GnuTLS for schemes that are not used here. Its start-up asks this whether to
 // leave itself out, which saves every program a millisecond and a MB (gnutls.h,
@@ -55,6 +58,35 @@ std::size_t on_read(char* data, std::size_t size, std::size_t n, void* context) 
 int on_progress(void* cancel, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<const std::atomic<bool>*>(cancel)->load() ? 1 : 0;
 }
+
+// Looks whose server answers a Unix socket, when libcurl has connected and before it sends
+// anything. A connection that is used again was looked at when it was new.
+struct UnixDoor {
+  std::string path;  // empty: none
+  int opened = -1;
+  std::optional<Error> refusal;
+
+  void use(CURL* easy) {
+    if (path.empty()) return;
+    ::curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, path.c_str());
+    ::curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &UnixDoor::open);
+    ::curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, this);
+    ::curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, &UnixDoor::check);
+    ::curl_easy_setopt(easy, CURLOPT_PREREQDATA, this);
+  }
+  static curl_socket_t open(void* door, curlsocktype, curl_sockaddr* address) {
+    const int type = address->socktype | SOCK_CLOEXEC;
+    return static_cast<UnixDoor*>(door)->opened =
+               ::socket(address->family, type, address->protocol);
+  }
+  static int check(void* door, char*, char*, int, int) {
+    auto& self = *static_cast<UnixDoor*>(door);
+    const auto peer = self.opened < 0 ? Result<>() : check_peer(self.opened, self.path);
+    if (peer) return CURL_PREREQFUNC_OK;
+    self.refusal = peer.error();
+    return CURL_PREREQFUNC_ABORT;
+  }
+};
 
 struct HeaderList {
   curl_slist* list = nullptr;
@@ -137,8 +169,8 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
   ::curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.list);
   ::curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_data);
   ::curl_easy_setopt(easy, CURLOPT_WRITEDATA, &take);
-  if (!target_.unix_socket.empty())
-    ::curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, target_.unix_socket.c_str());
+  UnixDoor door{.path = target_.unix_socket, .opened = -1, .refusal = {}};
+  door.use(easy);
   set_body(request);
   if (request.cancel != nullptr) {
     ::curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
@@ -151,6 +183,7 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
   }
   const CURLcode code = ::curl_easy_perform(easy);
   reached_ = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST;
+  if (door.refusal) return tl::unexpected(*door.refusal);
   if (code != CURLE_OK) {
     return fail(Code::kUnavailable,
                 fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));

@@ -5,7 +5,9 @@
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -18,6 +20,7 @@ namespace corral::sys {
 namespace {
 
 constexpr int kBacklog = 128;
+constexpr timeval kConnectPatience{.tv_sec = 5, .tv_usec = 0};
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
@@ -53,6 +56,11 @@ Result<> remove_left_over_socket(const fs::path& path) {
     return fail(Code::kAlreadyExists, path.string() + ": is there and is not a socket");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path.string(), errno);
   return {};
+}
+
+// {}: without a limit.
+void limit_sending(const Fd& socket, timeval limit) {
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
 }  // namespace
@@ -130,13 +138,28 @@ Result<Fd> listen_unix(const fs::path& path) {
   return fd;
 }
 
+Result<> check_peer(int socket, const fs::path& path) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)
+    return fail_errno(path.string(), errno);
+  if (peer.uid == ::geteuid() || peer.uid == 0) return {};
+  return fail(
+      Code::kPermission,
+      fmt::format("{}: the server there belongs to user {}, not to user {}; nothing is sent",
+                  path.string(), peer.uid, ::geteuid()));
+}
+
 Result<Fd> connect_unix(const fs::path& path) {
   const sockaddr_un address = TRY(unix_address(path));
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return fail_errno("socket", errno);
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return fail_errno(path.string(), errno);
-  }
+  // connect(2) waits as long as send(2) may when the queue of connections is full.
+  limit_sending(fd, kConnectPatience);
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return fail_errno(path.string(), errno == EAGAIN ? ETIMEDOUT : errno);
+  limit_sending(fd, {});
+  TRY(check_peer(fd.get(), path));
   return fd;
 }
 

@@ -1,12 +1,16 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
 #include "sys/process.h"
+#include "sys/socket.h"
 
 namespace corral::sys {
 namespace {
@@ -175,6 +179,56 @@ TEST(HttpClient, LeavesOutWhatItsLibraryBringsInForOthers) {
     GTEST_SKIP() << "no library here asks";
   ASSERT_NE(asked, nullptr);
   EXPECT_EQ(reinterpret_cast<int (*)()>(asked)(), 1);
+}
+
+// A server of another user at a path where a client expects its own.
+class ForeignServer {
+ public:
+  static constexpr uid_t kUser = 65534;
+  explicit ForeignServer(const fs::path& directory) : socket_(directory / "s.sock") {
+    std::array<int, 2> ready{};
+    CORRAL_ASSERT(::chmod(directory.c_str(), 0777) == 0 && ::pipe(ready.data()) == 0);
+    pid_ = ::fork();
+    if (pid_ == 0) serve(ready[1]);
+    ::close(ready[1]);
+    char c = 0;
+    EXPECT_EQ(::read(ready[0], &c, 1), 1);
+    ::close(ready[0]);
+  }
+  // How many bytes the next client sent; it hangs up without an answer.
+  [[nodiscard]] std::size_t end() const {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    return static_cast<std::size_t>(WEXITSTATUS(status));
+  }
+  [[nodiscard]] const fs::path& socket() const { return socket_; }
+
+ private:
+  [[noreturn]] void serve(int ready) const {
+    if (::setresuid(kUser, kUser, kUser) != 0) ::_exit(100);
+    const auto listener = listen_unix(socket_);
+    if (!listener || ::write(ready, "r", 1) != 1) ::_exit(101);
+    const int client = ::accept(listener->get(), nullptr, nullptr);
+    std::array<char, 64> buffer{};
+    const ssize_t n = ::read(client, buffer.data(), buffer.size());
+    ::_exit(n > 0 ? static_cast<int>(n) : 0);
+  }
+  fs::path socket_;
+  pid_t pid_ = -1;
+};
+
+TEST(Socket, NothingIsSentToAServerOfAnotherUser) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can act as a second user";
+  const fs::path directory = scratch("foreign");
+  const ForeignServer server(directory);
+  HttpClient client({.base_url = "http://localhost",
+                     .unix_socket = server.socket().string(),
+                     .token = "a secret"});
+  const auto reply = client.send({.path = "/", .body = {}});
+  ASSERT_FALSE(reply);
+  EXPECT_EQ(reply.error().code, Code::kPermission);
+  EXPECT_NE(reply.error().message.find("user 65534"), std::string::npos) << reply.error().message;
+  EXPECT_EQ(server.end(), 0U);
 }
 
 }  // namespace

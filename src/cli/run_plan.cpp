@@ -20,6 +20,7 @@
 #include "run/schedule/supervisor_launcher.h"
 #include "run/schedule/until.h"
 #include "sys/clock.h"
+#include "sys/private_directory.h"
 #include "sys/socket.h"
 
 namespace corral::cli {
@@ -170,7 +171,7 @@ Result<int> run_plan_checked(const PlanCommand& command) {
   schedule::ScheduleOptions options = TRY(schedule_options(command));
   if (!options.dry_run) {
     tell_server(options, o);
-    TRY(sys::make_directories(options.places.last_words, 0700));
+    TRY(sys::PrivateDirectory::make(options.places.last_words));
   }
   // First: it blocks the signals for the threads that come after it.
   const auto launcher = schedule::supervisor_launcher(

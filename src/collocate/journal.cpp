@@ -18,6 +18,7 @@
 namespace corral::collocate {
 namespace {
 
+constexpr const char* kFolder = "undo";
 constexpr std::string_view kSuffix = ".undo";
 
 std::string owner_line(const JournalOwner& owner) {
@@ -116,29 +117,32 @@ void take_lines(std::string_view text, JournalContent& content) {
   }
 }
 
-Result<> sync_directory(const fs::path& directory) {
-  const sys::Fd fd = TRY(sys::open_file(directory, O_RDONLY | O_DIRECTORY));
-  if (::fsync(fd.get()) != 0) return fail_errno(directory.string(), errno);
+Result<> sync_directory(const sys::PrivateDirectory& directory) {
+  const sys::Fd fd(::openat(directory.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd || ::fsync(fd.get()) != 0) return fail_errno(directory.path().string(), errno);
   return {};
 }
 
 // Whether the name still leads to this file: another may have put it back and deleted it between
 // our open and our lock.
-bool is_at(const sys::Fd& file, const fs::path& path) {
+bool is_at(const sys::Fd& file, const sys::PrivateDirectory& directory, const std::string& name) {
   struct stat open {};
-  struct stat named {};
-  return ::fstat(file.get(), &open) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         open.st_ino == named.st_ino && open.st_dev == named.st_dev;
+  const auto named = directory.facts(name);
+  return ::fstat(file.get(), &open) == 0 && named && open.st_ino == named->st_ino &&
+         open.st_dev == named->st_dev;
 }
 
-Result<sys::Fd> open_locked(const fs::path& path, int flags) {
-  sys::Fd file = TRY(sys::open_file(path, flags, 0600));
+Result<sys::Fd> open_locked(const sys::PrivateDirectory& directory, const std::string& name,
+                            int flags) {
+  const fs::path path = directory.path() / name;
+  sys::Fd file = TRY(directory.open_file(name, flags));
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EINTR) continue;
     if (errno == EWOULDBLOCK) return fail(Code::kUnavailable, path.string() + ": its owner lives");
     return fail_errno(path.string(), errno);
   }
-  if (!is_at(file, path)) return fail(Code::kNotFound, path.string() + ": just put back");
+  if (!is_at(file, directory, name))
+    return fail(Code::kNotFound, path.string() + ": just put back");
   return file;
 }
 
@@ -155,15 +159,13 @@ JournalContent parse_journal(std::string_view text) {
 }
 
 Result<Journal> Journal::open(const fs::path& state, bool sync, const JournalOwner& owner) {
-  const fs::path directory = state / "undo";
-  TRY(sys::make_directories(directory, 0700));
+  const auto directory = TRY(sys::PrivateDirectory::make(state / kFolder));
   // A name that sorts by age. One that was deleted before it was locked is made again.
   for (int attempt = 0;; ++attempt) {
-    const fs::path path =
-        directory / fmt::format("{:020}-{}{}", ns_of(sys::utc_now()), ::getpid(), kSuffix);
-    auto file = open_locked(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
+    const std::string name = fmt::format("{:020}-{}{}", ns_of(sys::utc_now()), ::getpid(), kSuffix);
+    auto file = open_locked(directory, name, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
     if (!file && attempt < 100 && is_race(file.error().code)) continue;
-    Journal journal(path, TRY(std::move(file)));
+    Journal journal(directory, name, TRY(std::move(file)));
     journal.sync_ = sync;
     journal.owner_ = true;
     // On the disk with the first change; its name must be there before.
@@ -173,25 +175,39 @@ Result<Journal> Journal::open(const fs::path& state, bool sync, const JournalOwn
   }
 }
 
-Result<Journal> Journal::adopt(const fs::path& path) {
-  Journal journal(path, TRY(open_locked(path, O_RDWR | O_APPEND)));
-  journal.content_ = parse_journal(TRY(sys::read_file(path)));
+Result<JournalContent> Journal::read(const fs::path& path, uid_t user) {
+  const auto directory = TRY(sys::PrivateDirectory::open(path.parent_path(), user));
+  return parse_journal(TRY(directory.read_file(path.filename())));
+}
+
+Result<Journal> Journal::adopt(const fs::path& path, uid_t user) {
+  const auto directory = TRY(sys::PrivateDirectory::open(path.parent_path(), user));
+  const std::string name = path.filename();
+  Journal journal(directory, name, TRY(open_locked(directory, name, O_RDWR | O_APPEND)));
+  journal.content_ = parse_journal(TRY(directory.read_file(name)));
   // A torn last line would swallow what is written next.
   if (::ftruncate(journal.file_.get(), journal.content_.readable) != 0)
     return fail_errno(path.string(), errno);
   return journal;
 }
 
-std::vector<fs::path> Journal::files(const fs::path& state) {
+Result<std::vector<fs::path>> Journal::files(const fs::path& state, uid_t user) {
   std::vector<fs::path> found;
-  for (const std::string& name : sys::list_directory(state / "undo")) {
-    if (name.ends_with(kSuffix)) found.push_back(state / "undo" / name);
+  const auto directory = TRY(sys::PrivateDirectory::open(state / kFolder, user));
+  for (const std::string& name : directory.list()) {
+    if (name.ends_with(kSuffix)) found.push_back(state / kFolder / name);
   }
   return found;
 }
 
+fs::path Journal::set_aside() {
+  const std::string aside = name_ + ".damaged";
+  const auto renamed = directory_.rename(name_, aside);
+  return renamed ? directory_.path() / aside : path_;
+}
+
 Journal::~Journal() {
-  if (owner_ && file_ && content_.standing.empty()) ::unlink(path_.c_str());
+  if (owner_ && file_ && content_.standing.empty()) directory_.remove(name_);
 }
 
 Result<> Journal::append(const std::string& lines, bool sync) {
@@ -243,7 +259,8 @@ Result<> Journal::close() {
     return fail(Code::kConflict, fmt::format("{}: {} change(s) not put back", path_.string(),
                                              content_.standing.size()));
   }
-  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return fail_errno(path_.string(), errno);
+  if (!directory_.remove(name_) && directory_.exists(name_))
+    return fail(Code::kIo, path_.string() + ": cannot be deleted");
   file_.reset();
   return {};
 }

@@ -19,8 +19,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "sys/fd.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::collocate {
 
@@ -53,6 +52,7 @@ struct Standing {
 struct JournalOwner {
   fs::path plan;                // directory of the plan's state
   std::vector<fs::path> spool;  // where its runs' directories are
+  uid_t user = ::geteuid();     // whose both are; not in the file
 };
 
 // What a file says, whoever wrote it.
@@ -76,9 +76,14 @@ class Journal {
                               const JournalOwner& owner = {});
   // Takes over the file of an owner that is gone: kUnavailable while it lives, kNotFound when
   // another has put it back and deleted it.
-  static Result<Journal> adopt(const fs::path& path);
-  // The files below <state>/undo, whether their owners live or not, oldest name first.
-  static std::vector<fs::path> files(const fs::path& state);
+  static Result<Journal> adopt(const fs::path& path, uid_t user = ::geteuid());
+  // What a file of a living owner says.
+  static Result<JournalContent> read(const fs::path& path, uid_t user = ::geteuid());
+  // The files below <state>/undo, whether their owners live or not, oldest name first. The
+  // directory must be that user's alone; kNotFound when it is missing.
+  static Result<std::vector<fs::path>> files(const fs::path& state, uid_t user = ::geteuid());
+  // Keeps the file under another name, for a person to look at; gives that name's path.
+  fs::path set_aside();
 
   Journal(Journal&&) noexcept = default;
   Journal& operator=(Journal&&) noexcept = default;
@@ -105,10 +110,16 @@ class Journal {
   [[nodiscard]] std::uint64_t next() const { return content_.next; }
 
  private:
-  explicit Journal(fs::path path, sys::Fd file) : path_(std::move(path)), file_(std::move(file)) {}
+  Journal(sys::PrivateDirectory directory, std::string name, sys::Fd file)
+      : directory_(std::move(directory)),
+        name_(std::move(name)),
+        path_(directory_.path() / name_),
+        file_(std::move(file)) {}
   // Whole lines, each with its end.
   Result<> append(const std::string& lines, bool sync);
 
+  sys::PrivateDirectory directory_;
+  std::string name_;
   fs::path path_;
   sys::Fd file_;
   bool sync_ = true;

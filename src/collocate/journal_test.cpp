@@ -25,7 +25,9 @@ Change change(const std::string& target) {
 class JournalTest : public ::testing::Test {
  protected:
   Journal open() { return Journal::open(state_.path()).value(); }
-  [[nodiscard]] std::vector<fs::path> files() const { return Journal::files(state_.path()); }
+  [[nodiscard]] std::vector<fs::path> files() const {
+    return Journal::files(state_.path()).value_or(std::vector<fs::path>());
+  }
   [[nodiscard]] JournalContent read() const {
     return parse_journal(sys::read_file(files().at(0)).value());
   }
@@ -136,7 +138,7 @@ TEST_F(JournalTest, AKillAtAnyWriteLosesNothingThatWasPromised) {
       int status = 0;
       ::waitpid(child, &status, 0);
       ASSERT_EQ(WEXITSTATUS(status), failpoint::kExitStatus);
-      const auto left = Journal::files(state.path());
+      const auto left = Journal::files(state.path()).value_or(std::vector<fs::path>());
       ASSERT_EQ(left.size(), 1U);
       auto heir = Journal::adopt(left[0]);
       ASSERT_TRUE(heir);

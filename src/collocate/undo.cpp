@@ -75,8 +75,7 @@ class Replay {
   [[nodiscard]] std::string end_runs(const std::vector<Standing>& entries) const {
     const std::vector<sys::ProcessIdentity> live = commands(entries);
     if (live.empty()) return {};
-    const std::string scheduler =
-        options_.scheduler_of ? options_.scheduler_of(journal_.content().owner) : "";
+    const std::string scheduler = options_.scheduler_of ? options_.scheduler_of(owner()) : "";
     if (!scheduler.empty())
       return fmt::format("its plan is being run by {}: end that first", scheduler);
     if (!options_.dry_run) end_commands(live, kGrace);
@@ -88,9 +87,14 @@ class Replay {
       const std::vector<Standing>& entries) const {
     const bool stands =
         std::ranges::any_of(entries, [&](const Standing& entry) { return !is_void(entry); });
-    const JournalOwner& owner = journal_.content().owner;
-    if (!stands || owner.plan.empty() || !options_.commands_of) return {};
-    return options_.commands_of(owner);
+    if (!stands || owner().plan.empty() || !options_.commands_of) return {};
+    return options_.commands_of(owner());
+  }
+
+  [[nodiscard]] JournalOwner owner() const {
+    JournalOwner owner = journal_.content().owner;
+    owner.user = options_.user;
+    return owner;
   }
 
   void one(const Standing& standing) {
@@ -122,29 +126,24 @@ class Replay {
   UndoReport& report_;
 };
 
-std::string owner_text(const fs::path& path) {
-  const auto text = sys::read_file(path);
-  return text ? fmt::format("process {}", parse_journal(*text).pid) : path.string();
+std::string owner_text(const fs::path& path, const UndoOptions& options) {
+  const auto content = Journal::read(path, options.user);
+  return content ? fmt::format("process {}", content->pid) : path.string();
 }
 
 // Put back but for lines that nobody understood: kept for a person to look at.
 void set_aside(Journal& journal, UndoReport& report) {
-  fs::path aside = journal.path();
-  aside += ".damaged";
-  std::error_code error;
-  fs::rename(journal.path(), aside, error);
   report.notes.push_back(
-      fmt::format("{}: {} line(s) cannot be read; what they changed is not "
-                  "known",
-                  aside.string(), journal.content().unreadable));
+      fmt::format("{}: {} line(s) cannot be read; what they changed is not known",
+                  journal.set_aside().string(), journal.content().unreadable));
 }
 
 void undo_file(const fs::path& path, const UndoOptions& options, UndoReport& report) {
-  auto journal = Journal::adopt(path);
+  auto journal = Journal::adopt(path, options.user);
   if (!journal) {
     if (journal.error().code == Code::kNotFound) return;
     report.notes.push_back(journal.error().code == Code::kUnavailable
-                               ? owner_text(path) + " still works with what it changed"
+                               ? owner_text(path, options) + " still works with what it changed"
                                : journal.error().message);
     return;
   }
@@ -175,9 +174,12 @@ const KindHandler* handler_of(std::string_view kind) {
 UndoReport undo_all(const UndoOptions& options) {
   UndoReport report;
   // What was changed last is put back first.
-  std::vector<fs::path> files = Journal::files(options.state);
-  std::ranges::reverse(files);
-  for (const fs::path& path : files) undo_file(path, options, report);
+  auto files = Journal::files(options.state, options.user);
+  if (!files && files.error().code != Code::kNotFound)
+    report.notes.push_back(files.error().message);
+  if (!files) return report;
+  std::ranges::reverse(*files);
+  for (const fs::path& path : *files) undo_file(path, options, report);
   return report;
 }
 

@@ -19,13 +19,14 @@
 namespace corral::collocate {
 
 struct UndoOptions {
-  fs::path state;           // where the journals are: <state>/undo
-  fs::path root = "/";      // /proc, /sys; for tests
-  std::string nvml;         // library in place of the system's; for tests
-  std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
-  bool dry_run = false;     // says what would be put back
-  bool end_runs = false;    // processes that are still in a group of ours, or use a device of ours,
-                            // are ended; else the whole journal waits for them
+  fs::path state;            // where the journals are: <state>/undo
+  fs::path root = "/";       // /proc, /sys; for tests
+  std::string nvml;          // library in place of the system's; for tests
+  std::string mps_control;   // program in place of nvidia-cuda-mps-control; for tests
+  uid_t user = ::geteuid();  // whose the journals are: root may be told another's
+  bool dry_run = false;      // says what would be put back
+  bool end_runs = false;  // processes that are still in a group of ours, or use a device of ours,
+                          // are ended; else the whole journal waits for them
   // The commands of an owner's runs that still run: they count as users of all that its journal
   // names. Empty: undo_all leaves the journals of plans alone, as their runs cannot be asked after.
   std::function<std::vector<sys::ProcessIdentity>(const JournalOwner&)> commands_of{};

@@ -1,11 +1,12 @@
 #include "environment/cache.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 
 #include "core/text.h"
 #include "environment/tool.h"
-#include "sys/fd.h"
+#include "sys/private_directory.h"
 
 namespace corral::environment {
 namespace {
@@ -13,11 +14,11 @@ namespace {
 constexpr const char* kStamp = ".corral";
 constexpr int kPollMs = 100;
 
-Result<sys::Fd> lock_build(const fs::path& lock, const Build& build,
+Result<sys::Fd> lock_build(const sys::PrivateDirectory& cache, const Build& build,
                            const PrepareOptions& options) {
   bool told = false;
   for (;;) {
-    auto held = sys::try_lock_file(lock);
+    auto held = cache.try_lock_file(build.key + ".lock");
     if (held || held.error().code != Code::kUnavailable) return held;
     if (!told) tell(options, build.words + ": another process builds it; waiting");
     told = true;
@@ -26,25 +27,25 @@ Result<sys::Fd> lock_build(const fs::path& lock, const Build& build,
   }
 }
 
-Result<> make_stamped(const Build& build, const fs::path& place) {
-  TRY(build.make(place));
-  return sys::replace_file(place / kStamp, build.made_from);
+Result<> make_stamped(const Build& build, const sys::PrivateDirectory& cache) {
+  TRY(build.make(cache.path() / build.key));
+  return cache.replace_file(fs::path(build.key) / kStamp, build.made_from);
 }
 
 }  // namespace
 
 Result<fs::path> build_once(const Build& build, const PrepareOptions& options) {
-  const fs::path place = options.cache / build.key;
-  std::error_code error;
-  if (fs::exists(place / kStamp, error)) return place;
-  TRY(sys::make_directories(options.cache, 0700));
-  const sys::Fd lock = TRY(lock_build(options.cache / (build.key + ".lock"), build, options));
-  if (fs::exists(place / kStamp, error)) return place;
-  fs::remove_all(place, error);  // of a builder that was killed
+  const sys::PrivateDirectory cache = TRY(sys::PrivateDirectory::make(options.cache));
+  const fs::path place = cache.path() / build.key;
+  const fs::path stamp = fs::path(build.key) / kStamp;
+  if (cache.open_file(stamp, O_RDONLY)) return place;
+  const sys::Fd lock = TRY(lock_build(cache, build, options));
+  if (cache.open_file(stamp, O_RDONLY)) return place;
+  cache.remove_all(build.key);  // of a builder that was killed
   tell(options, "building " + build.words);
-  const auto made = make_stamped(build, place);
+  const auto made = make_stamped(build, cache);
   if (made) return place;
-  fs::remove_all(place, error);
+  cache.remove_all(build.key);
   return tl::unexpected(made.error());
 }
 

@@ -99,12 +99,12 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
   prefix.push_back(container.image);
   // What is mounted is part of what answers.
   const std::string key = content + "\n" + join(prefix, "\n");
-  const fs::path none = options.cache / "python" / (content_hash(key) + ".none");
-  std::error_code error;
+  const auto answers = answers_of(options);
+  const std::string none = content_hash(key) + ".none";
   std::vector<std::string> candidates{container.python};
   if (container.python == "python3") candidates.emplace_back("python");
   for (const std::string& python : candidates) {
-    if (fs::exists(none, error) || is_cancelled(options)) return;
+    if ((answers && answers->exists(none)) || is_cancelled(options)) return;
     const auto facts = ask_python({.python = python, .prefix = prefix, .content = key}, options);
     if (!facts) continue;
     container.python = python;
@@ -114,8 +114,8 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
   // One that was interrupted has not said that there is none.
   if (is_cancelled(options)) return;
   // Kept for speed alone.
-  [[maybe_unused]] const auto made = sys::make_directories(none.parent_path(), 0700);
-  [[maybe_unused]] const auto kept = sys::replace_file(none, "", 0600, false);
+  if (answers) [[maybe_unused]]
+    const auto kept = answers->replace_file(none, "", false);
 }
 
 Result<> check_mounts(const Spec& spec, const PrepareOptions& options) {

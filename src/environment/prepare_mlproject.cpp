@@ -19,12 +19,12 @@ Result<Spec> python_env_spec(const Project& project, const PrepareOptions& optio
   const auto env = parse_python_env(TRY(sys::read_file(file)), project.directory);
   if (!env) return tl::unexpected(env.error().with_context(project.python_env));
   // A file of its own, named by its content: the environment is built from it as from any other.
-  const fs::path written = options.cache / "projects" / (content_hash(env->requirements) + ".txt");
-  TRY(sys::make_directories(written.parent_path(), 0700));
-  TRY(sys::replace_file(written, env->requirements));
+  const auto projects = TRY(sys::PrivateDirectory::make(options.cache / "projects"));
+  const std::string name = content_hash(env->requirements) + ".txt";
+  TRY(projects.replace_file(name, env->requirements));
   Spec spec{.kind = in_path("uv") ? Kind::kUv : Kind::kPip,
             .tool = {},
-            .target = written.string(),
+            .target = (projects.path() / name).string(),
             .options = {}};
   if (!env->python.empty()) spec.options.emplace_back("python", env->python);
   return spec;

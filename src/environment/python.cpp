@@ -44,11 +44,12 @@ std::string change_of(const fs::path& path) {
   return error ? "" : std::to_string(time.time_since_epoch().count());
 }
 
-fs::path answer_path(const PythonQuestion& question, const PrepareOptions& options) {
+// In the cache's folder of answers.
+std::string answer_name(const PythonQuestion& question) {
   const std::string asked = question.content.empty()
                                 ? question.python + "\n" + own_variable("PYTHONPATH")
                                 : question.content + "\n" + question.python;
-  return options.cache / "python" / (content_hash(asked) + ".json");
+  return content_hash(asked) + ".json";
 }
 
 PythonFacts facts_of(const Json& answer) {
@@ -58,8 +59,9 @@ PythonFacts facts_of(const Json& answer) {
 }
 
 // A kept answer holds as long as nothing that it came from has changed.
-std::optional<PythonFacts> kept_answer(const fs::path& path, const std::string& python) {
-  const auto text = sys::read_file(path);
+std::optional<PythonFacts> kept_answer(const sys::PrivateDirectory& answers,
+                                       const std::string& name, const std::string& python) {
+  const auto text = answers.read_file(name);
   if (!text) return std::nullopt;
   const auto answer = Json::parse(*text);
   const Json* stamps = answer ? answer->find("stamps") : nullptr;
@@ -72,7 +74,8 @@ std::optional<PythonFacts> kept_answer(const fs::path& path, const std::string& 
   return facts_of(*answer);
 }
 
-void keep_answer(const fs::path& path, const PythonQuestion& question, Json answer) {
+void keep_answer(const sys::PrivateDirectory& answers, const PythonQuestion& question,
+                 Json answer) {
   Json stamps{Json::Object{}};
   if (question.content.empty()) {
     stamps.set(question.python, change_of(question.python));
@@ -86,15 +89,21 @@ void keep_answer(const fs::path& path, const PythonQuestion& question, Json answ
   answer.set("python", question.python);
   answer.set("stamps", std::move(stamps));
   // Kept for speed alone.
-  [[maybe_unused]] const auto made = sys::make_directories(path.parent_path(), 0700);
-  [[maybe_unused]] const auto kept = sys::replace_file(path, answer.dump(), 0600, false);
+  [[maybe_unused]] const auto kept =
+      answers.replace_file(answer_name(question), answer.dump(), false);
 }
 
 }  // namespace
 
+Result<sys::PrivateDirectory> answers_of(const PrepareOptions& options) {
+  return sys::PrivateDirectory::make(options.cache / "python");
+}
+
 Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOptions& options) {
-  const fs::path path = answer_path(question, options);
-  if (auto kept = kept_answer(path, question.python)) return *std::move(kept);
+  const auto answers = answers_of(options);
+  auto kept =
+      answers ? kept_answer(*answers, answer_name(question), question.python) : std::nullopt;
+  if (kept) return *std::move(kept);
   Tool tool{.argv = question.prefix, .directory = "/"};
   for (const std::string_view word :
        {std::string_view(question.python), std::string_view("-c"), kQuestion})
@@ -105,7 +114,7 @@ Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOpti
   if (!answer || answer->get_string("version").empty())
     return fail(Code::kUnprocessable,
                 fmt::format("{} does not answer as Python 3.8 or newer does", question.python));
-  keep_answer(path, question, *answer);
+  if (answers) keep_answer(*answers, question, *answer);
   return facts_of(*answer);
 }
 

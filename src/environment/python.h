@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "environment/environment.h"
+#include "sys/private_directory.h"
 
 namespace corral::environment {
 
@@ -22,6 +23,8 @@ struct PythonQuestion {
   std::vector<std::string> prefix{};
   std::string content{};
 };
+// <cache>/python/, made when missing.
+Result<sys::PrivateDirectory> answers_of(const PrepareOptions& options);
 Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOptions& options);
 
 // Adds interpreter, version and packages to the record.

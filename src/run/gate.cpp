@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "core/json.h"
+#include "sys/private_directory.h"
 
 namespace corral::run {
 namespace {
@@ -129,9 +130,11 @@ void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail) {
   if (outcome.exit_signal) line.set("exit_signal", *outcome.exit_signal);
   line.set("tail", Json::Array(tail.begin(), tail.end()));
   const std::string text = line.dump();
-  // Before it is said: who hears nothing any more looks there.
-  if (!last_word_.empty()) [[maybe_unused]]
-    const auto kept = sys::replace_file(last_word_, text + "\n", 0600);
+  // Before it is reported: a scheduler that no longer hears this process looks there.
+  const auto words = last_word_.empty() ? tl::unexpected(Error())
+                                        : sys::PrivateDirectory::open(last_word_.parent_path());
+  if (words) [[maybe_unused]]
+    const auto kept = words->replace_file(last_word_.filename(), text + "\n");
   report(text);
 }
 

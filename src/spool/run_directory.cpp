@@ -59,8 +59,8 @@ TrackingAddress tracking_from(const Json& json) {
 }
 
 // The directory of a run in a root that is this user's alone.
-Result<sys::PrivateDirectory> open_run(const fs::path& path) {
-  const sys::PrivateDirectory root = TRY(sys::PrivateDirectory::open(path.parent_path()));
+Result<sys::PrivateDirectory> open_run(const fs::path& path, uid_t user = ::geteuid()) {
+  const sys::PrivateDirectory root = TRY(sys::PrivateDirectory::open(path.parent_path(), user));
   return root.directory(path.filename());
 }
 
@@ -151,8 +151,8 @@ Result<RunDirectory> RunDirectory::adopt(const fs::path& path) {
   return RunDirectory(std::move(files), std::move(manifest), std::move(lock));
 }
 
-Result<Manifest> RunDirectory::read_manifest(const fs::path& path) {
-  return manifest_in(TRY(open_run(path)));
+Result<Manifest> RunDirectory::read_manifest(const fs::path& path, uid_t user) {
+  return manifest_in(TRY(open_run(path, user)));
 }
 
 Result<> RunDirectory::ask_for(const fs::path& path) {

@@ -86,7 +86,7 @@ class RunDirectory {
   // kPermission when it is not this user's alone.
   static Result<RunDirectory> adopt(const fs::path& path);
   // The manifest of a run whose directory another process may hold.
-  static Result<Manifest> read_manifest(const fs::path& path);
+  static Result<Manifest> read_manifest(const fs::path& path, uid_t user = ::geteuid());
 
   // Asks whoever finishes the run's data to let this process have it; withdraw() once that is
   // decided, and wanted() while the one that asks lives.

@@ -27,8 +27,8 @@ tl::unexpected<Error> untrusted(const fs::path& path, std::string_view why) {
   return fail(Code::kPermission, fmt::format("{} is not trusted: {}", path.string(), why));
 }
 
-tl::unexpected<Error> not_ours(const fs::path& path, uid_t owner) {
-  return untrusted(path, fmt::format("it belongs to user {}, not to user {}", owner, ::geteuid()));
+tl::unexpected<Error> not_ours(const fs::path& path, uid_t found, uid_t owner) {
+  return untrusted(path, fmt::format("it belongs to user {}, not to user {}", found, owner));
 }
 
 // The user id by which root's files appear inside a user namespace that does not map root.
@@ -44,33 +44,35 @@ std::optional<uid_t> unmapped_root() {
   return whole ? std::nullopt : std::optional(kOverflow);
 }
 
-bool is_own_or_roots(uid_t owner) {
+bool is_roots(uid_t found) {
   static const std::optional<uid_t> kUnmapped = unmapped_root();
-  return owner == ::geteuid() || owner == 0 || owner == kUnmapped;
+  return found == 0 || found == kUnmapped;
 }
 
 // A directory on the way to a private one.
-Result<> check_above(const fs::path& path, const struct stat& facts) {
-  if (!is_own_or_roots(facts.st_uid)) return not_ours(path, facts.st_uid);
+Result<> check_above(const fs::path& path, const struct stat& facts, uid_t owner) {
+  if (facts.st_uid != owner && !is_roots(facts.st_uid)) return not_ours(path, facts.st_uid, owner);
   if ((facts.st_mode & S_IWOTH) != 0 && (facts.st_mode & S_ISVTX) == 0)
     return untrusted(path, "everybody can replace what is in it (no sticky bit)");
   return {};
 }
 
-Result<> check_private(const fs::path& path, const struct stat& facts) {
-  if (facts.st_uid != ::geteuid()) return not_ours(path, facts.st_uid);
-  if ((facts.st_mode & kWriteByOthers) != 0)
+struct Ours {
+  uid_t owner = 0;
+  bool closed = false;  // a directory above keeps others out
+};
+
+Result<> check_private(const fs::path& path, const struct stat& facts, Ours ours) {
+  if (facts.st_uid != ours.owner) return not_ours(path, facts.st_uid, ours.owner);
+  if (!ours.closed && (facts.st_mode & kWriteByOthers) != 0)
     return untrusted(path, "others can write to it; chmod go-w takes that away");
   return {};
 }
 
-Result<> check_file(const fs::path& path, const struct stat& facts, bool closed) {
+Result<> check_file(const fs::path& path, const struct stat& facts, Ours ours) {
   if (!S_ISREG(facts.st_mode)) return untrusted(path, "it is not a regular file");
-  if (facts.st_uid != ::geteuid()) return not_ours(path, facts.st_uid);
   if (facts.st_nlink > 1) return untrusted(path, "it has a second name (a hard link)");
-  if (!closed && (facts.st_mode & kWriteByOthers) != 0)
-    return untrusted(path, "others can write to it");
-  return {};
+  return check_private(path, facts, ours);
 }
 
 Result<struct stat> facts_of(int fd, const fs::path& path) {
@@ -92,7 +94,7 @@ tl::unexpected<Error> open_failed(int directory, const std::string& name, const 
 // Walks from "/" to a directory, link by link.
 class Walk {
  public:
-  explicit Walk(const fs::path& path, bool make) : make_(make) { push(path); }
+  Walk(const fs::path& path, uid_t owner, bool make) : make_(make), owner_(owner) { push(path); }
 
   Result<> run() {
     TRY(restart());
@@ -101,7 +103,7 @@ class Walk {
       ahead_.pop_front();
       TRY(step(name));
     }
-    return check_private(path_, facts_);
+    return check_private(path_, facts_, {.owner = owner_, .closed = closed_above_});
   }
 
   [[nodiscard]] bool closed() const { return closed_; }
@@ -128,12 +130,13 @@ class Walk {
   // `at_` is open: remembers its facts.
   Result<> enter() {
     facts_ = TRY(facts_of(at_.get(), path_));
+    closed_above_ = closed_;
     closed_ = closed_ || (facts_.st_mode & kEnterByOthers) == 0;
     return {};
   }
 
   Result<> step(const std::string& name) {
-    TRY(check_above(path_, facts_));
+    TRY(check_above(path_, facts_, owner_));
     const fs::path path = name == ".." ? path_.parent_path() : path_ / name;
     Fd next(::openat(at_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!next && errno == ENOENT && make_) {
@@ -151,7 +154,7 @@ class Walk {
   }
 
   Result<> follow(int link, const struct stat& facts, const fs::path& path) {
-    if (!is_own_or_roots(facts.st_uid))
+    if (facts.st_uid != owner_ && !is_roots(facts.st_uid))
       return untrusted(path, fmt::format("it is a symbolic link of user {}", facts.st_uid));
     if (facts.st_nlink > 1) return untrusted(path, "it is a symbolic link with a second name");
     if (++links_ > kMostLinks) return fail_errno(path.string(), ELOOP);
@@ -165,13 +168,22 @@ class Walk {
   }
 
   bool make_;
+  uid_t owner_;
   std::deque<std::string> ahead_;
   Fd at_;
   fs::path path_;
   struct stat facts_ {};
+  bool closed_above_ = false;
   bool closed_ = false;
   int links_ = 0;
 };
+
+Result<fs::path> absolute_path(const fs::path& path) {
+  std::error_code error;
+  fs::path whole = fs::absolute(path, error);
+  if (error) return fail_errno(path.string(), error.value());
+  return whole;
+}
 
 Result<std::string> last_of(const fs::path& name, const fs::path& directory) {
   const std::string last = name.filename().string();
@@ -223,27 +235,29 @@ struct PrivateDirectory::Place {
   std::string name;
 };
 
-Result<PrivateDirectory> PrivateDirectory::reach(const fs::path& path, bool make) {
-  std::error_code error;
-  const fs::path absolute = fs::absolute(path, error);
-  if (error) return fail_errno(path.string(), error.value());
-  Walk walk(absolute, make);
+Result<PrivateDirectory> PrivateDirectory::open(const fs::path& path, uid_t owner) {
+  Walk walk(TRY(absolute_path(path)), owner, false);
   TRY(walk.run());
-  return PrivateDirectory({.fd = walk.take(), .path = walk.path(), .closed = walk.closed()});
+  return PrivateDirectory(
+      {.fd = walk.take(), .path = walk.path(), .owner = owner, .closed = walk.closed()});
 }
 
-Result<PrivateDirectory> PrivateDirectory::open(const fs::path& path) { return reach(path, false); }
-
-Result<PrivateDirectory> PrivateDirectory::make(const fs::path& path) { return reach(path, true); }
+Result<PrivateDirectory> PrivateDirectory::make(const fs::path& path) {
+  Walk walk(TRY(absolute_path(path)), ::geteuid(), true);
+  TRY(walk.run());
+  return PrivateDirectory(
+      {.fd = walk.take(), .path = walk.path(), .owner = ::geteuid(), .closed = walk.closed()});
+}
 
 Result<PrivateDirectory> PrivateDirectory::step(const std::string& name) const {
   const fs::path path = state_->path / name;
   Fd next(::openat(descriptor(), name.c_str(), kDirectory));
   if (!next) return open_failed(descriptor(), name, path, errno);
   const struct stat facts = TRY(facts_of(next.get(), path));
-  TRY(check_private(path, facts));
+  TRY(check_private(path, facts, {.owner = state_->owner, .closed = state_->closed}));
   const bool closed = state_->closed || (facts.st_mode & kEnterByOthers) == 0;
-  return PrivateDirectory({.fd = std::move(next), .path = path, .closed = closed});
+  return PrivateDirectory(
+      {.fd = std::move(next), .path = path, .owner = state_->owner, .closed = closed});
 }
 
 Result<PrivateDirectory> PrivateDirectory::directory(const fs::path& name) const {
@@ -282,7 +296,8 @@ Result<Fd> PrivateDirectory::open_file(const fs::path& name, int flags, mode_t m
       ::openat(place.directory.descriptor(), place.name.c_str(), (flags & ~O_TRUNC) | kWait, mode));
   if (!file) return open_failed(place.directory.descriptor(), place.name, path, errno);
   const struct stat facts = TRY(facts_of(file.get(), path));
-  TRY(check_file(path, facts, place.directory.state_->closed));
+  const State& above = *place.directory.state_;
+  TRY(check_file(path, facts, {.owner = above.owner, .closed = above.closed}));
   if (::fcntl(file.get(), F_SETFL, flags & (O_APPEND | O_NONBLOCK)) != 0 ||
       ((flags & O_TRUNC) != 0 && ::ftruncate(file.get(), 0) != 0))
     return fail_errno(path.string(), errno);

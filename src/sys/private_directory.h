@@ -11,10 +11,9 @@
 // - Each directory above belongs to root or to this user; if everybody may write to it, it is
 // sticky.
 //   A symbolic link there is followed when root or this user made it.
-// - The directory itself and every directory below belong to this user, cannot be written to by
-//   group or others, and are not reached through a link.
-// - A file below is a regular one of this user's with one name. If others can enter its directory,
-//   they cannot write to it.
+// - The directory itself and every directory below belong to this user and are not reached through
+//   a link. A file below is a regular one of this user's with one name.
+// - Neither group nor others can write to any of them, unless a directory above keeps them out.
 //
 // Every step goes from the descriptor of the directory that was checked before (openat,
 // O_NOFOLLOW), so that a name that changes hands in between leads to an error. Errors are
@@ -36,8 +35,9 @@ namespace corral::sys {
 
 class PrivateDirectory {
  public:
-  // kNotFound when it is missing.
-  static Result<PrivateDirectory> open(const fs::path& path);
+  // kNotFound when it is missing. Root may name another owner, whose directory it was told to work
+  // in; "this user" above is then that one.
+  static Result<PrivateDirectory> open(const fs::path& path, uid_t owner = ::geteuid());
   // Makes it first when it is missing, with its parents, all with mode 0700.
   static Result<PrivateDirectory> make(const fs::path& path);
 
@@ -73,12 +73,12 @@ class PrivateDirectory {
   struct State {
     Fd fd;
     fs::path path;
+    uid_t owner = 0;
     bool closed = false;  // nobody else can enter it
   };
   struct Place;  // a name in a directory
   explicit PrivateDirectory(State state)
       : state_(std::make_shared<const State>(std::move(state))) {}
-  static Result<PrivateDirectory> reach(const fs::path& path, bool make);
   [[nodiscard]] Result<PrivateDirectory> step(const std::string& name) const;
   [[nodiscard]] Result<Place> place_of(const fs::path& name) const;
 

@@ -70,6 +70,7 @@ TEST_F(PrivateDirectoryTest, NamesThatLeadOutAreRefused) {
 }
 
 TEST_F(PrivateDirectoryTest, RefusesWhatOthersCanWriteTo) {
+  ASSERT_EQ(::chmod(base_.c_str(), 0755), 0);
   EXPECT_NE(refusal(PrivateDirectory::open(directory("group", 0770))).find("chmod go-w"),
             std::string::npos);
   EXPECT_NE(refusal(PrivateDirectory::open(directory("all", 0707))).find("chmod go-w"),
@@ -132,7 +133,7 @@ TEST_F(PrivateDirectoryTest, APipeDoesNotBlock) {
   }
 }
 
-TEST_F(PrivateDirectoryTest, AFileThatOthersCanWriteToCountsOnlyWhereTheyCannotEnter) {
+TEST_F(PrivateDirectoryTest, WhatOthersCanWriteToCountsOnlyWhereTheyCannotEnter) {
   ASSERT_EQ(::chmod(base_.c_str(), 0755), 0);
   for (const auto& [mode, trusted] : {std::pair{0755, false}, std::pair{0700, true}}) {
     const std::string name = trusted ? "closed" : "open";
@@ -140,6 +141,9 @@ TEST_F(PrivateDirectoryTest, AFileThatOthersCanWriteToCountsOnlyWhereTheyCannotE
     ASSERT_TRUE(at.replace_file("file", "x"));
     ASSERT_EQ(::chmod((at.path() / "file").c_str(), 0664), 0);
     EXPECT_EQ(at.read_file("file").has_value(), trusted) << name;
+    directory(name + "/below", 0770);
+    EXPECT_EQ(at.directory("below").has_value(), trusted) << name;
+    EXPECT_EQ(PrivateDirectory::open(at.path() / "below").has_value(), trusted) << name;
   }
 }
 
@@ -183,6 +187,17 @@ TEST_F(ForeignTest, NothingOfAnotherUserIsTrusted) {
   EXPECT_TRUE(names_owner(at.read_file("file").error().message));
   EXPECT_TRUE(names_owner(at.read_file("theirs/file").error().message));
   EXPECT_TRUE(at.list("theirs").empty());
+}
+
+TEST_F(ForeignTest, RootMayBeToldToWorkInTheDirectoryOfAnother) {
+  ASSERT_EQ(::chmod(base_.c_str(), 0755), 0);
+  give(directory("theirs"));
+  const auto opened = PrivateDirectory::open(base_ / "theirs", kOther);
+  ASSERT_TRUE(opened) << opened.error().message;
+  ASSERT_TRUE(replace_file(base_ / "theirs" / "own", "x"));
+  EXPECT_FALSE(opened->read_file("own")) << "that of root is not theirs";
+  give(base_ / "theirs" / "own");
+  EXPECT_TRUE(opened->read_file("own"));
 }
 
 }  // namespace

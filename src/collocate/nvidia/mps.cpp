@@ -11,6 +11,7 @@
 #include "core/failpoint.h"
 #include "core/text.h"
 #include "sys/clock.h"
+#include "sys/private_directory.h"
 #include "sys/process.h"
 
 namespace corral::collocate::nvidia {
@@ -97,22 +98,22 @@ Result<> end_daemon(const MpsDaemon& daemon, const std::string& program) {
 }
 
 // Only what was made: the directory stays if somebody put something else into it.
-Result<> remove_directories(const MpsDaemon& daemon) {
-  std::error_code error;
+Result<> remove_directories(const MpsDaemon& daemon, uid_t user = ::geteuid()) {
+  const auto files = sys::PrivateDirectory::open(daemon.directory, user);
+  if (!files && files.error().code == Code::kNotFound) return {};
+  if (!files) return tl::unexpected(files.error());
   for (const fs::path& path : {daemon.pipe(), daemon.log()}) {
-    fs::remove_all(path, error);
-    if (error) return fail_errno(path.string(), error.value());
+    if (!files->remove_all(path.filename()))
+      return fail(Code::kIo, path.string() + ": cannot be removed");
   }
-  fs::remove(daemon.directory, error);
-  if (error) return fail_errno(daemon.directory.string(), error.value());
+  if (::rmdir(daemon.directory.c_str()) != 0) return fail_errno(daemon.directory.string(), errno);
   return {};
 }
 
 Result<> launch(const MpsDaemon& daemon, const std::string& program) {
-  TRY(sys::make_directories(daemon.directory.parent_path(), 0700));
-  TRY(sys::make_directories(daemon.directory, 0700));
-  TRY(sys::make_directories(daemon.pipe(), 0700));
-  TRY(sys::make_directories(daemon.log(), 0700));
+  const auto files = TRY(sys::PrivateDirectory::make(daemon.directory));
+  TRY(files.make_directory(daemon.pipe().filename()));
+  TRY(files.make_directory(daemon.log().filename()));
   MpsCommand start = command_to(daemon, program, "");
   start.environment = {"CUDA_VISIBLE_DEVICES=" + join(daemon.uuids, ","),
                        "CUDA_DEVICE_ORDER=PCI_BUS_ID"};
@@ -186,7 +187,7 @@ Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options) {
   if (!fs::exists(daemon.directory, error)) return false;
   if (options.dry_run) return true;
   TRY(end_daemon(daemon, options.mps_control));
-  TRY(remove_directories(daemon));
+  TRY(remove_directories(daemon, options.user));
   return true;
 }
 

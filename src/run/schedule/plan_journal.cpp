@@ -11,6 +11,7 @@
 namespace corral::run::schedule {
 namespace {
 
+constexpr const char* kJournalName = "journal";
 constexpr std::size_t kJournalBytes = 1u << 30;
 
 Json line_of(const Attempt& attempt) {
@@ -31,17 +32,18 @@ Book book_of(std::string_view text) {
 
 }  // namespace
 
-Result<Book> PlanJournal::read(const fs::path& directory) {
-  const auto text = sys::read_file(directory / "journal", kJournalBytes);
+Result<Book> PlanJournal::read(const fs::path& directory, uid_t user) {
+  const auto files = sys::PrivateDirectory::open(directory, user);
+  const auto text =
+      files ? files->read_file(kJournalName, kJournalBytes) : tl::unexpected(files.error());
   if (!text && text.error().code != Code::kNotFound) return tl::unexpected(text.error());
   return text ? book_of(*text) : Book();
 }
 
 Result<PlanJournal> PlanJournal::open(const fs::path& directory) {
-  TRY(sys::make_directories(directory, 0700));
-  const fs::path path = directory / "journal";
-  PlanJournal journal(TRY(sys::open_file(path, O_RDWR | O_CREAT | O_APPEND, 0600)));
-  const std::string text = TRY(sys::read_file(path, kJournalBytes));
+  const auto files = TRY(sys::PrivateDirectory::make(directory));
+  PlanJournal journal(TRY(files.open_file(kJournalName, O_RDWR | O_CREAT | O_APPEND)));
+  const std::string text = TRY(files.read_file(kJournalName, kJournalBytes));
   journal.book_ = book_of(text);
   journal.book_.go_live();
   // After a torn line the next one starts on a line of its own.

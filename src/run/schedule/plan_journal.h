@@ -16,8 +16,7 @@
 #include <vector>
 
 #include "run/schedule/book.h"
-#include "sys/fd.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::run::schedule {
 
@@ -29,7 +28,7 @@ class PlanJournal {
   static Result<PlanJournal> open(const fs::path& directory);
 
   // The same without making or locking anything.
-  static Result<Book> read(const fs::path& directory);
+  static Result<Book> read(const fs::path& directory, uid_t user = ::geteuid());
 
   [[nodiscard]] const Book& book() const { return book_; }
 

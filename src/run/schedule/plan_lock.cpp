@@ -9,8 +9,10 @@
 namespace corral::run::schedule {
 namespace {
 
-std::string holder_of(const std::filesystem::path& path) {
-  const auto text = sys::read_file(path, 4096);
+constexpr const char* kLockName = "lock";
+
+std::string holder_of(const sys::PrivateDirectory& files) {
+  const auto text = files.read_file(kLockName, 4096);
   const auto json = text ? Json::parse(*text) : Result<Json>(Json());
   if (!json || json->as_object() == nullptr) return "another scheduler";
   return fmt::format("process {} on {}, since {}", json->get_int("pid"), json->get_string("host"),
@@ -20,11 +22,10 @@ std::string holder_of(const std::filesystem::path& path) {
 }  // namespace
 
 Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime now) {
-  TRY(sys::make_directories(directory, 0700));
-  const std::filesystem::path path = directory / "lock";
-  auto file = sys::try_lock_file(path);
+  const auto files = TRY(sys::PrivateDirectory::make(directory));
+  auto file = files.try_lock_file(kLockName);
   if (!file && file.error().code == Code::kUnavailable)
-    return fail(Code::kUnavailable, "the plan is being run by " + holder_of(path));
+    return fail(Code::kUnavailable, "the plan is being run by " + holder_of(files));
   if (!file) return tl::unexpected(file.error());
   const Json holder = Json::Object{
       {"pid", std::int64_t{::getpid()}}, {"host", sys::host_name()}, {"since", iso_utc(now)}};
@@ -33,13 +34,12 @@ Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime 
   return PlanLock(std::move(*file));
 }
 
-std::string PlanLock::holder(const std::filesystem::path& directory) {
-  const std::filesystem::path path = directory / "lock";
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) return {};
-  const auto file = sys::try_lock_file(path);
+std::string PlanLock::holder(const std::filesystem::path& directory, uid_t user) {
+  const auto files = sys::PrivateDirectory::open(directory, user);
+  if (!files || !files->exists(kLockName)) return {};
+  const auto file = files->try_lock_file(kLockName);
   const bool held = !file && file.error().code == Code::kUnavailable;
-  return held ? holder_of(path) : std::string();
+  return held ? holder_of(*files) : std::string();
 }
 
 }  // namespace corral::run::schedule

@@ -4,8 +4,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "sys/fd.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::run::schedule {
 
@@ -14,7 +13,7 @@ class PlanLock {
   // kUnavailable names the scheduler that runs the plan: process, host, since when.
   static Result<PlanLock> take(const std::filesystem::path& directory, UtcTime now);
   // The scheduler that runs the plan, in the same words; empty: nobody does.
-  static std::string holder(const std::filesystem::path& directory);
+  static std::string holder(const std::filesystem::path& directory, uid_t user = ::geteuid());
 
  private:
   explicit PlanLock(sys::Fd file) : file_(std::move(file)) {}

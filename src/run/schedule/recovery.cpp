@@ -11,9 +11,7 @@ namespace {
 
 std::optional<spool::Manifest> manifest_of(const std::string& run, const RecoveryPlaces& places) {
   for (const auto& root : places.spool_roots) {
-    const auto text = sys::read_file(root / run / "manifest.json");
-    auto manifest =
-        text ? spool::parse_manifest(*text) : Result<spool::Manifest>(fail(Code::kNotFound, ""));
+    auto manifest = spool::RunDirectory::read_manifest(root / run, places.user);
     if (manifest) return std::move(*manifest);
   }
   return std::nullopt;
@@ -35,17 +33,18 @@ std::optional<sys::ProcessIdentity> command_of(const std::string& run,
 
 std::vector<sys::ProcessIdentity> commands_of(const collocate::JournalOwner& owner) {
   std::vector<sys::ProcessIdentity> live;
-  const auto book = PlanJournal::read(owner.plan);
+  const auto book = PlanJournal::read(owner.plan, owner.user);
   if (!book) return live;
   for (const Attempt* attempt : book->open()) {
-    const auto command = command_of(attempt->run, {.spool_roots = owner.spool, .last_words = {}});
+    const auto command = command_of(
+        attempt->run, {.spool_roots = owner.spool, .last_words = {}, .user = owner.user});
     if (command) live.push_back(*command);
   }
   return live;
 }
 
 std::string scheduler_of(const collocate::JournalOwner& owner) {
-  return PlanLock::holder(owner.plan);
+  return PlanLock::holder(owner.plan, owner.user);
 }
 
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {

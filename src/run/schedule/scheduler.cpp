@@ -18,6 +18,7 @@
 #include "run/schedule/progress.h"
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -163,9 +164,8 @@ bool Scheduler::settle(const Attempt& attempt, const Remains& remains) {
 // A run's last word has done its work once its end is in the journal.
 void Scheduler::forget_word(const std::string& run) {
   const Attempt* attempt = journal_.book().find(run);
-  std::error_code error;
-  if (attempt != nullptr && attempt->end)
-    fs::remove(options_.places.last_words / (run + ".json"), error);
+  const auto words = sys::PrivateDirectory::open(options_.places.last_words);
+  if (words && attempt != nullptr && attempt->end) words->remove(run + ".json");
 }
 
 // Runs of this workload that the last scheduler began and that still live are waited for.
@@ -213,11 +213,13 @@ void Scheduler::recover() {
     if (interrupted_) break;
     settle(Attempt(*attempt), remains_of(*attempt, options_.places));
   }
-  for (const std::string& name : sys::list_directory(options_.places.last_words))
+  const auto words = sys::PrivateDirectory::open(options_.places.last_words);
+  for (const std::string& name : words ? words->list() : std::vector<std::string>())
     forget_word(fs::path(name).stem().string());
   // Of workloads whose scheduler was killed; none runs by now.
-  std::error_code error;
-  if (!interrupted_ && !options_.plan.ready.empty()) fs::remove_all(options_.plan.ready, error);
+  const fs::path& ready = options_.plan.ready;
+  const auto state = sys::PrivateDirectory::open(ready.parent_path());
+  if (!interrupted_ && !ready.empty() && state) state->remove_all(ready.filename());
   view_.projection().touch_all();
   view_.flush();
 }

@@ -19,6 +19,7 @@
 #include "core/text.h"
 #include "sys/clock.h"
 #include "sys/pidfd.h"
+#include "sys/private_directory.h"
 #include "sys/process.h"
 
 namespace corral::run::schedule {
@@ -153,7 +154,8 @@ Result<Child> Supervisors::spawn(const Order& order, const std::vector<std::stri
                                  SpawnPlan& plan) {
   Child child;
   child.own = true;
-  child.words = sys::Fd(::open(options_.last_words.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (const auto words = sys::PrivateDirectory::open(options_.last_words))
+    child.words = sys::Fd(::openat(words->descriptor(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
   if (!child.words) child.words = TRY(sys::open_file("/dev/null", O_RDWR));
   ::posix_spawn_file_actions_addopen(&plan.actions, 0, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&plan.actions, child.words.get(), 1);
@@ -358,7 +360,8 @@ End end_of_report(const Json& report) {
 }
 
 std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run) {
-  const auto text = sys::read_file(directory / (run + ".json"));
+  const auto files = sys::PrivateDirectory::open(directory);
+  const auto text = files ? files->read_file(run + ".json") : tl::unexpected(files.error());
   const auto json = text ? Json::parse(*text) : Result<Json>(Json());
   if (!json || json->find("outcome") == nullptr) return std::nullopt;
   return end_of_report(*json);

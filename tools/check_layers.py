@@ -2,6 +2,9 @@
 
 A folder may include its own files and those of the folders that TABLE allows it, and nothing else; the training-host
 side links no database, the server side no GPU library. Both the includes and what the CMake targets link are checked.
+
+Also proves that files in directories that others could have made (spools, journals, caches, sockets) are opened by
+sys::PrivateDirectory alone.
 """
 
 from __future__ import annotations
@@ -50,6 +53,29 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
 LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
 
 
+# Sources whose files lie in a spool, a journal, a cache or a socket's directory: a folder or a file below src/.
+PRIVATE_FILES = (
+    *("spool", "upload", "run/mlflow", "environment/cache.cpp", "sys/store_paths.cpp"),
+    *("collocate/journal.cpp", "collocate/undo.cpp", "run/gate.cpp", "run/profile_wishes.cpp", "run/profiling.cpp"),
+    *("run/recording.cpp", "run/relay.cpp", "run/uploading.cpp", "run/workload_lock.cpp", "run/schedule/plan_lock.cpp"),
+    *("run/schedule/plan_journal.cpp", "run/schedule/recovery.cpp", "run/schedule/workload_runner.cpp"),
+)
+# The first three run inside the training process, by libc alone, and only make files that were not there (O_EXCL); the
+# last reads /proc alone.
+EXEMPT = (
+    *("spool/segment_file.cpp", "spool/segment_writer.cpp", "spool/segment_identity.cpp"),
+    "run/mlflow/client_rank.cpp",
+)
+RAW_FILE = re.compile(
+    r"\bsys::(open_file|read_file|replace_file|try_lock_file|list_directory|make_directories)\("
+    r"|(?<![\w>])::(open|creat|unlink|mkdir|rename|link|symlink|access|l?stat|chmod|truncate|mkostemp|opendir)\("
+    r"|\bfs::(exists|is_\w+|remove\w*|rename|copy\w*|create_\w+|resize_file|file_size|last_write_time|\w*iterator)\("
+    r"|\bstd::[io]?fstream\b"
+)
+# Of the kernel, not of a user.
+KERNEL_FILE = re.compile(r'"/(proc|sys|dev)/')
+
+
 def folder_of(path: Path) -> str:
     return path.relative_to(SRC).parts[0]
 
@@ -79,6 +105,19 @@ def problems_of(path: Path) -> list[str]:
     return found
 
 
+def raw_files(path: Path) -> list[str]:
+    """Uses of a path in a source whose files only sys::PrivateDirectory may open."""
+    inside = path.relative_to(SRC)
+    private = any(Path(place) in (inside, *inside.parents) for place in PRIVATE_FILES)
+    if not private or str(inside) in EXEMPT or "test" in path.stem or path.stem.startswith("fake"):
+        return []
+    return [
+        f"{path.relative_to(ROOT)}:{number}: opened by its path; use sys::PrivateDirectory: {line.strip()}"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if RAW_FILE.search(line) and not KERNEL_FILE.search(line) and not line.lstrip().startswith("//")
+    ]
+
+
 def link_problems() -> list[str]:
     found = []
     for file in SRC.rglob("CMakeLists.txt"):
@@ -103,7 +142,7 @@ def main() -> int:
             if folder_of(path) not in TABLE:
                 found.append(f"{path.relative_to(ROOT)}: a folder that is no layer")
             else:
-                found += problems_of(path)
+                found += problems_of(path) + raw_files(path)
     print("\n".join(found) if found else "layers hold")
     return 1 if found else 0
 

@@ -6,20 +6,21 @@
 namespace corral::run {
 
 WorkloadLock::~WorkloadLock() {
-  if (lock_)
-    ::unlink(
-        path_.c_str());  // while it is held: who opened the old file sees below that it is gone
+  if (!lock_) return;
+  // While it is held: another process that opened the old file sees in hold() that it is gone.
+  if (const auto root = sys::PrivateDirectory::open(root_)) root->remove(name_);
 }
 
 bool WorkloadLock::hold() {
   if (lock_) return true;
-  auto lock = sys::try_lock_file(path_);
+  const auto root = sys::PrivateDirectory::open(root_);
+  if (!root) return false;
+  auto lock = root->try_lock_file(name_);
   if (!lock) return false;
   // The former holder may have unlinked the file between our open and our lock.
   struct stat held {};
-  struct stat named {};
-  const bool same = ::fstat(lock->get(), &held) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-                    held.st_ino == named.st_ino;
+  const auto named = root->facts(name_);
+  const bool same = ::fstat(lock->get(), &held) == 0 && named && held.st_ino == named->st_ino;
   if (same) lock_ = std::move(*lock);
   return same;
 }

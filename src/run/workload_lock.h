@@ -1,8 +1,8 @@
 // WorkloadLock: of all supervisors on this host whose runs share a workload, one samples the host
 // and its devices.
 //
-// The lock is a file beside the run directories, named by the workload's id. Whoever gets it keeps
-// it until it leaves; the others ask again every second and the next one takes over.
+// The lock is a file beside the run directories, named by the workload's id. The supervisor that
+// gets it keeps it until it exits; the others ask again every second and the next one takes over.
 #pragma once
 
 #include "core/ids.h"
@@ -12,8 +12,8 @@ namespace corral::run {
 
 class WorkloadLock {
  public:
-  WorkloadLock(const spool::fs::path& spool_root, WorkloadId workload)
-      : path_(spool_root / ("workload-" + workload.hex() + ".lock")) {}
+  WorkloadLock(spool::fs::path spool_root, WorkloadId workload)
+      : root_(std::move(spool_root)), name_("workload-" + workload.hex() + ".lock") {}
   ~WorkloadLock();
   WorkloadLock(const WorkloadLock&) = delete;
   WorkloadLock& operator=(const WorkloadLock&) = delete;
@@ -21,7 +21,8 @@ class WorkloadLock {
   bool hold();
 
  private:
-  spool::fs::path path_;
+  spool::fs::path root_;
+  std::string name_;
   sys::Fd lock_;
 };
 

@@ -172,10 +172,9 @@ Result<> GatedChild::release() {
 }
 
 Result<pid_t> spawn_detached(const std::vector<std::string>& argv,
-                             const std::vector<std::string>& environment, const fs::path& log) {
+                             const std::vector<std::string>& environment, const Fd& log) {
   const Fd null = TRY(open_file("/dev/null", O_RDWR));
-  Fd output = open_file(log, O_WRONLY | O_CREAT | O_APPEND, 0600).value_or(Fd());
-  const int out = output ? output.get() : null.get();
+  const int out = log ? log.get() : null.get();
   GatedChild child = TRY(GatedChild::spawn({.argv = argv,
                                             .environment = environment,
                                             .directory = "/",

@@ -66,10 +66,10 @@ class GatedChild {
 };
 
 // Starts a process that shares nothing with this one: own session, idle priority, /dev/null as
-// input, output appended to `log`. It is a child of this process (or of its subreaper); its pid is
-// given back.
+// input and, unless `log` is open, as output. It is a child of this process (or of its subreaper);
+// its pid is given back.
 Result<pid_t> spawn_detached(const std::vector<std::string>& argv,
-                             const std::vector<std::string>& environment, const fs::path& log);
+                             const std::vector<std::string>& environment, const Fd& log);
 
 // Runs a short helper at low priority, in this process's session, without a shell, and gives its
 // output (at most 64 KiB). kUnavailable after `limit`, when it is killed.

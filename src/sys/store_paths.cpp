@@ -1,15 +1,14 @@
 #include "sys/store_paths.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 
 #include "core/json.h"
 #include "core/sha256.h"
+#include "sys/private_directory.h"
 #include "sys/socket.h"
 
 namespace corral::sys {
@@ -44,17 +43,11 @@ fs::path socket_path(const fs::path& store_dir) {
 
 Result<> prepare_socket_directory(const fs::path& socket) {
   const fs::path directory = socket.parent_path();
-  if (directory != fallback_directory() || !directory.native().starts_with("/tmp/corral-"))
-    return {};
-  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
-    return fail_errno(directory.string(), errno);
-  struct stat info {};
-  if (::lstat(directory.c_str(), &info) != 0) return fail_errno(directory.string(), errno);
-  if (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid() || (info.st_mode & 0077) != 0) {
-    return fail(Code::kPermission,
-                directory.string() + ": must be a directory of this user with mode 0700");
-  }
-  return {};
+  if (directory != fallback_directory()) return {};
+  const auto own = directory.native().starts_with("/tmp/corral-")
+                       ? PrivateDirectory::make(directory)
+                       : PrivateDirectory::open(directory);
+  return own ? Result<>() : tl::unexpected(own.error());
 }
 
 bool is_database_url(std::string_view store) {

@@ -36,8 +36,8 @@ struct ServerRecord {
 // /tmp/corral-UID>/<16 hex digits of the store path's SHA-256>.sock. `store_dir` is made absolute
 // and canonical where it exists. No file is made.
 fs::path socket_path(const fs::path& store_dir);
-// Makes the fallback directory with mode 0700 when socket_path lies there; kPermission when another
-// user owns it.
+// Checks the fallback directory when socket_path lies there, and makes that of /tmp; kPermission
+// when it is not this user's alone.
 Result<> prepare_socket_directory(const fs::path& socket);
 
 // "postgresql://..." or "postgres://..."

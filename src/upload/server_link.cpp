@@ -7,6 +7,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "sys/clock.h"
+#include "sys/private_directory.h"
 #include "sys/process.h"
 #include "sys/store_paths.h"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr Nanos kRestartPause{std::chrono::seconds(10)};
 constexpr Nanos kProbePause{std::chrono::milliseconds(20)};
 constexpr Nanos kProbeTimeout{std::chrono::seconds(2)};
-constexpr std::uintmax_t kLogBytes = 1u << 20;
+constexpr std::int64_t kLogBytes = 1 << 20;
 
 }  // namespace
 
@@ -72,24 +73,24 @@ Result<> ServerLink::probe() {
 }
 
 Result<> ServerLink::start() {
-  std::error_code error;
-  sys::fs::create_directories(options_.server_log.parent_path(), error);
-  log_offset_ = 0;
-  if (sys::fs::exists(options_.server_log, error)) {
-    if (sys::fs::file_size(options_.server_log, error) > kLogBytes)
-      sys::fs::resize_file(options_.server_log, 0, error);
-    log_offset_ = static_cast<std::int64_t>(sys::fs::file_size(options_.server_log, error));
-  }
-  started_pid_ =
-      TRY(sys::spawn_detached(options_.serve_command, options_.environment, options_.server_log));
+  // Without a log the server starts all the same.
+  const auto folder = sys::PrivateDirectory::make(options_.server_log.parent_path());
+  auto log = folder ? folder->open_file(options_.server_log.filename(), O_RDWR | O_CREAT | O_APPEND)
+                    : tl::unexpected(folder.error());
+  log_ = log ? *std::move(log) : sys::Fd();
+  if (::lseek(log_.get(), 0, SEEK_END) > kLogBytes) [[maybe_unused]]
+    const int cut = ::ftruncate(log_.get(), 0);
+  log_offset_ = std::max<off_t>(::lseek(log_.get(), 0, SEEK_END), 0);
+  started_pid_ = TRY(sys::spawn_detached(options_.serve_command, options_.environment, log_));
   return {};
 }
 
 std::string ServerLink::last_words() const {
-  const auto text = sys::read_file(options_.server_log, 2 * kLogBytes);
-  if (!text || text->size() <= static_cast<std::size_t>(log_offset_)) return "it said nothing";
-  const std::string_view fresh =
-      trim(std::string_view(*text).substr(static_cast<std::size_t>(log_offset_)));
+  std::string text(kLogBytes, '\0');
+  const ssize_t n = ::pread(log_.get(), text.data(), text.size(), log_offset_);
+  if (n <= 0) return "it said nothing";
+  text.resize(static_cast<std::size_t>(n));
+  const std::string_view fresh = trim(text);
   return std::string(fresh.substr(fresh.rfind('\n') + 1));
 }
 
@@ -116,7 +117,9 @@ Result<> ServerLink::await(Nanos patience) {
 Result<Transport*> ServerLink::connect(Nanos patience) {
   if (transport_ != nullptr) return transport_.get();
   Result<> probed = probe();
-  const bool may_start = options_.destination.server.empty() && !options_.serve_command.empty();
+  // Another user's server is in the way of one that is started here.
+  const bool may_start = options_.destination.server.empty() && !options_.serve_command.empty() &&
+                         (probed || probed.error().code != Code::kPermission);
   if (!probed && !answers_ && may_start && sys::boot_now() >= not_before_) {
     probed = start();
     if (probed) probed = await(patience);

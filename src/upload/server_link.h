@@ -57,8 +57,9 @@ class ServerLink {
   std::string url_;
   bool answers_ = false;  // the last probe's server said why it cannot work
   pid_t started_pid_ = 0;
-  BootTime not_before_;  // no other start until then
-  std::int64_t log_offset_ = 0;
+  BootTime not_before_;          // no other start until then
+  sys::Fd log_;                  // of the server that was started
+  std::int64_t log_offset_ = 0;  // where its output begins
 };
 
 // Where requests to the destination go: its Unix socket or its URL.

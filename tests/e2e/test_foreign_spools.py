@@ -1,8 +1,9 @@
-"""Spools that another user made, or put something into, with a real second user: nothing of the server's user is read,
-changed or sent because of them."""
+"""Spools and sockets that another user made, or put something into, with a real second user: nothing of this user's is
+read, changed or sent because of them."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -219,3 +220,45 @@ def settle(corral: Corral) -> None:
     corral.serve()
     last = plant_run(corral.spool, corral.store, "last")
     until(lambda: not last.exists(), "the run beside them has reached the store")
+
+
+LISTENER = """
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o777)
+listener.listen(64)
+print("ready", flush=True)
+while True:
+    client, _ = listener.accept()
+    client.settimeout(5)
+    try:
+        print(client.recv(65536), flush=True)
+    except OSError:
+        pass
+    client.close()
+"""
+
+
+def test_a_server_of_another_user_gets_nothing(corral: Corral) -> None:
+    """At the socket of a store whose path is too long for one."""
+    store = corral.home / ("s" * 100)
+    store.mkdir()
+    (store / "corral.db").touch()
+    os.chmod(corral.runtime, 0o777)
+    digest = hashlib.sha256(os.fsencode(store)).hexdigest()[:16]
+    socket = corral.runtime / f"{digest}.sock"
+    attack = ["setpriv", "--reuid", str(OTHER), "--regid", str(OTHER), "--clear-groups", sys.executable, "-c", LISTENER]
+    with subprocess.Popen([*attack, str(socket)], stdout=subprocess.PIPE) as listener:
+        assert listener.stdout is not None
+        try:
+            assert listener.stdout.readline() == b"ready\n"
+            listed = corral("ls", "runs", "--store", store, status=1)
+            assert f"belongs to user {OTHER}" in listed.stderr.decode()
+            ran = corral("run", "--store", store, "sh", "-c", "echo secret; exit 7", status=7)
+            assert ran.stdout == b"secret\n"
+            assert f"belongs to user {OTHER}" in ran.stderr.decode()
+            assert len(corral.spooled()) == 1
+        finally:
+            listener.terminate()
+        assert b"HTTP" not in listener.stdout.read()

@@ -11,6 +11,7 @@
 #include "run/gate.h"
 #include "run/schedule/recovery.h"
 #include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -122,21 +123,22 @@ void WorkloadRunner::open_ready_place() const {
   const auto place = ready_place(parts_.plan, first_);
   // Where it cannot be made nobody waits.
   if (!place.empty() && members_.size() > 1) [[maybe_unused]]
-    const auto made = sys::make_directories(place, 0700);
+    const auto made = sys::PrivateDirectory::make(place);
 }
 
 // Nobody waits for one that has ended.
 void WorkloadRunner::note_ready(const Member& member) const {
   const auto place = ready_place(parts_.plan, first_);
-  std::error_code error;
-  if (!place.empty() && std::filesystem::is_directory(place, error)) [[maybe_unused]]
-    const auto noted = sys::open_file(place / member.run, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (place.empty()) return;
+  if (const auto ready = sys::PrivateDirectory::open(place)) [[maybe_unused]]
+    const auto noted = ready->open_file(member.run, O_WRONLY | O_CREAT);
 }
 
 void WorkloadRunner::close_ready_place() const {
   const auto place = ready_place(parts_.plan, first_);
-  std::error_code error;
-  if (!place.empty()) std::filesystem::remove_all(place, error);
+  if (place.empty()) return;
+  if (const auto all = sys::PrivateDirectory::open(place.parent_path()))
+    all->remove_all(place.filename());
 }
 
 void WorkloadRunner::watch() {

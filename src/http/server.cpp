@@ -58,8 +58,10 @@ Response Engine::call(Request request) const {
     }
     return handlers.handle(std::move(request));
   } catch (const std::exception& e) {
+    sys::note_thread_failure("a request", e.what());
     return error_response({Code::kInternal, std::string("the request failed: ") + e.what()});
   } catch (...) {
+    sys::note_thread_failure("a request", "unknown exception");
     return error_response({Code::kInternal, "the request failed"});
   }
 }
@@ -139,10 +141,16 @@ class Doorman {
     acceptor_.assign(Protocol(family, 0), listener.socket.release());
   }
 
+  // Without memory for the next wait it tries again: a server that accepts no more is dead.
   void accept() {
-    acceptor_.async_accept(
-        asio::any_io_executor(asio::make_strand(engine_.io)),
-        [this](BoostError error, Protocol::socket socket) { on_accept(error, std::move(socket)); });
+    const auto wait = [this] {
+      acceptor_.async_accept(asio::any_io_executor(asio::make_strand(engine_.io)),
+                             [this](BoostError error, Protocol::socket socket) {
+                               on_accept(error, std::move(socket));
+                             });
+    };
+    while (!sys::guard_call("accepting connections", wait))
+      std::this_thread::sleep_for(kAcceptPause);
   }
   void close() {
     asio::post(strand_, [this] {
@@ -162,8 +170,10 @@ class Doorman {
       });
       return;
     }
-    auto session = std::make_shared<Session>(std::move(socket), engine_, is_unix_);
-    if (engine_.add(session)) session->start();
+    sys::guard_call("accepting a connection", [&] {
+      auto session = std::make_shared<Session>(std::move(socket), engine_, is_unix_);
+      if (engine_.add(session)) session->start();
+    });
     accept();
   }
 
@@ -177,6 +187,17 @@ class Doorman {
 }  // namespace
 
 // ---- HttpServer
+
+namespace {
+
+// An exception that comes out of run() has destroyed its handler, and with it the connection, if
+// nothing else of that was under way; the others go on.
+void run_all(asio::io_context& io) {
+  while (!sys::guard_call("the I/O of HTTP", [&] { io.run(); })) {
+  }
+}
+
+}  // namespace
 
 struct HttpServer::Impl {
   Impl(HttpOptions options, HttpHandlers handlers)
@@ -201,7 +222,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> list
       impl.doormen.emplace_back(impl.engine, std::move(listener)).accept();
     }
     for (int i = 0; i < options.io_threads; ++i) {
-      impl.threads.emplace_back([&io = impl.engine.io] { io.run(); });
+      impl.threads.emplace_back([&io = impl.engine.io] { run_all(io); });
     }
     return server;
   } catch (const std::exception& e) {

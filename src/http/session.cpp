@@ -141,18 +141,18 @@ Session::~Session() {
 }
 
 void Session::start() {
-  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->read_header(); });
+  asio::post(stream_.get_executor(), guarded([](Session& s) { s.read_header(); }));
 }
 
 void Session::finish_soon() {
-  asio::post(stream_.get_executor(), [self = shared_from_this()] {
-    if (self->state_ == State::kIdle) self->close();
-    if (self->state_ == State::kPushing) self->response_.events->close();
-  });
+  asio::post(stream_.get_executor(), guarded([](Session& s) {
+               if (s.state_ == State::kIdle) s.close();
+               if (s.state_ == State::kPushing) s.response_.events->close();
+             }));
 }
 
 void Session::cut_off() {
-  asio::post(stream_.get_executor(), [self = shared_from_this()] { self->close(); });
+  asio::post(stream_.get_executor(), guarded([](Session& s) { s.close(); }));
 }
 
 void Session::set_deadline(std::size_t bytes) {
@@ -186,11 +186,11 @@ void Session::read_head() {
   if (head_seen_ == 0 && buffer_.size() > 0) stream_.expires_after(engine_.options.header_timeout);
   head_seen_ = buffer_.size();
   stream_.async_read_some(buffer_.prepare(kReadBytes),
-                          [self = shared_from_this()](BoostError error, std::size_t n) {
-                            if (error) return self->close();
-                            self->buffer_.commit(n);
-                            self->read_head();
-                          });
+                          guarded([](Session& s, BoostError error, std::size_t n) {
+                            if (error) return s.close();
+                            s.buffer_.commit(n);
+                            s.read_head();
+                          }));
 }
 
 void Session::on_head(std::size_t length) {
@@ -257,9 +257,9 @@ void Session::on_header() {
   static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
   set_deadline(0);
   asio::async_write(stream_, asio::buffer(kContinue),
-                    [self = shared_from_this(), receive_body](BoostError failed, std::size_t) {
-                      if (!failed) receive_body(*self);
-                    });
+                    guarded([receive_body](Session& s, BoostError failed, std::size_t) {
+                      if (!failed) receive_body(s);
+                    }));
 }
 
 std::optional<Response> Session::examine() {
@@ -289,7 +289,7 @@ void Session::read_body() {
   set_deadline(static_cast<std::size_t>(length));
   beast_http::async_read(
       stream_, buffer_, *body_parser_,
-      [self = shared_from_this()](BoostError error, std::size_t) { self->on_body(error); });
+      guarded([](Session& s, BoostError error, std::size_t) { s.on_body(error); }));
 }
 
 void Session::on_body(BoostError error) {
@@ -308,7 +308,9 @@ void Session::fail_parse(BoostError error) {
   state_ = State::kBusy;
   if (error == beast_http::error::body_limit)
     return answer(engine_.error(request_, too_large(engine_.options.body_limit)));
-  answer(error_response({Code::kInvalidArgument, "malformed HTTP: " + error.message()}));
+  Response response = error_response(broken_body(error));
+  if (error == beast_http::error::buffer_overflow) response.status = 431;
+  answer(std::move(response));
 }
 
 void Session::refuse(Response response) {
@@ -331,21 +333,20 @@ void Session::drain() {
   body.data = scratch_.data();
   body.size = scratch_.size();
   beast_http::async_read(stream_, buffer_, *drain_parser_,
-                         [self = shared_from_this()](BoostError error, std::size_t) {
-                           if (error && error != beast_http::error::need_buffer)
-                             return self->close();
-                           if (!self->drain_parser_->is_done()) return self->drain();
-                           self->unread_ = false;
-                           self->answer(std::move(self->response_));
-                         });
+                         guarded([](Session& s, BoostError error, std::size_t) {
+                           if (error && error != beast_http::error::need_buffer) return s.close();
+                           if (!s.drain_parser_->is_done()) return s.drain();
+                           s.unread_ = false;
+                           s.answer(std::move(s.response_));
+                         }));
 }
 
 void Session::dispatch() {
-  asio::post(engine_.handler_pool, [self = shared_from_this()] {
-    Response response = self->engine_.call(std::move(self->request_));
-    asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
-      self->answer(std::move(response));
-    });
+  run_on(engine_.handler_pool, [](Session& s) {
+    asio::post(s.stream_.get_executor(),
+               s.guarded([response = s.engine_.call(std::move(s.request_))](Session& t) mutable {
+                 t.answer(std::move(response));
+               }));
   });
 }
 
@@ -368,10 +369,10 @@ void Session::write_bytes() {
       head_only_ || response_.events ? std::string_view() : response_.bytes();
   set_deadline(body.size());
   const std::array<asio::const_buffer, 2> buffers{asio::buffer(head_), asio::buffer(body)};
-  asio::async_write(stream_, buffers, [self = shared_from_this()](BoostError error, std::size_t n) {
-    self->count_out(n);
-    self->on_written(error);
-  });
+  asio::async_write(stream_, buffers, guarded([](Session& s, BoostError error, std::size_t n) {
+                      s.count_out(n);
+                      s.on_written(error);
+                    }));
 }
 
 void Session::on_written(BoostError error) {
@@ -414,10 +415,10 @@ void Session::next_or_close() {
 
 void Session::linger() {
   stream_.async_read_some(asio::buffer(scratch_),
-                          [self = shared_from_this()](BoostError error, std::size_t) {
-                            if (error) return self->close();
-                            self->linger();
-                          });
+                          guarded([](Session& s, BoostError error, std::size_t) {
+                            if (error) return s.close();
+                            s.linger();
+                          }));
 }
 
 void Session::close() {
@@ -436,35 +437,31 @@ void Session::start_stream() {
                                                   : Framing::kUntilClose;
   head_ = response_head(response_, framing, keep_alive_);
   if (head_only_) return write_bytes();
-  asio::post(engine_.stream_pool, [self = shared_from_this()] { self->run_producer(); });
+  run_on(engine_.stream_pool, [](Session& s) { s.run_producer(); });
 }
 
 void Session::run_producer() {
   ChunkSink sink(*this, !http_1_0_ && !response_.stream_length);
   bool whole = send_and_wait(head_);
   if (whole) {
-    try {
-      whole = response_.stream(sink).has_value();
-    } catch (const std::exception&) {
-      whole = false;
-    }
+    whole = response_.stream(sink).has_value();
     whole = whole && sink.flush() && sink.sent() == response_.stream_length.value_or(sink.sent());
   }
-  asio::post(stream_.get_executor(),
-             [self = shared_from_this(), whole] { self->end_stream(whole); });
+  asio::post(stream_.get_executor(), guarded([whole](Session& s) { s.end_stream(whole); }));
 }
 
 bool Session::send_and_wait(const std::string& bytes) {
-  std::promise<bool> sent;
-  std::future<bool> result = sent.get_future();
-  asio::post(stream_.get_executor(), [self = shared_from_this(), &bytes, &sent] {
-    self->set_deadline(bytes.size());
-    asio::async_write(self->stream_, asio::buffer(bytes),
-                      [self, &sent](BoostError error, std::size_t n) {
-                        self->count_out(n);
-                        sent.set_value(!error);
-                      });
-  });
+  // Broken when an exception has destroyed the handler.
+  auto sent = std::make_shared<std::promise<bool>>();
+  std::future<bool> result = sent->get_future();
+  asio::post(stream_.get_executor(), guarded([&bytes, sent = std::move(sent)](Session& s) {
+               s.set_deadline(bytes.size());
+               asio::async_write(s.stream_, asio::buffer(bytes),
+                                 s.guarded([sent](Session& t, BoostError error, std::size_t n) {
+                                   t.count_out(n);
+                                   sent->set_value(!error);
+                                 }));
+             }));
   return result.get();
 }
 
@@ -485,7 +482,8 @@ void Session::start_push() {
   // Who feeds the stream never holds the session, whose end belongs to the server's own threads.
   response_.events->attach([weak = weak_from_this(), executor = stream_.get_executor()] {
     asio::post(executor, [weak] {
-      if (const std::shared_ptr<Session> self = weak.lock()) self->pump();
+      if (const std::shared_ptr<Session> self = weak.lock())
+        self->guarded([](Session& s) { s.pump(); })();
     });
   });
   stream_.expires_never();
@@ -498,11 +496,11 @@ void Session::start_push() {
 
 void Session::watch_for_hangup() {
   stream_.async_read_some(asio::buffer(scratch_),
-                          [self = shared_from_this()](BoostError error, std::size_t) {
-                            if (!error) return self->watch_for_hangup();
-                            self->response_.events->close();
-                            self->close();
-                          });
+                          guarded([](Session& s, BoostError error, std::size_t) {
+                            if (!error) return s.watch_for_hangup();
+                            s.response_.events->close();
+                            s.close();
+                          }));
 }
 
 void Session::pump() {
@@ -516,14 +514,14 @@ void Session::pump() {
   writing_ = true;
   set_deadline(pushed_.size());
   asio::async_write(stream_, asio::buffer(pushed_),
-                    [self = shared_from_this()](BoostError error, std::size_t n) {
-                      self->count_out(n);
-                      self->writing_ = false;
-                      self->pushed_.clear();
-                      if (!error) return self->pump();
-                      self->response_.events->close();
-                      self->close();
-                    });
+                    guarded([](Session& s, BoostError error, std::size_t n) {
+                      s.count_out(n);
+                      s.writing_ = false;
+                      s.pushed_.clear();
+                      if (!error) return s.pump();
+                      s.response_.events->close();
+                      s.close();
+                    }));
 }
 
 }  // namespace corral::http

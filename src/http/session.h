@@ -13,6 +13,7 @@
 #include <atomic>
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -31,6 +32,7 @@
 
 #include "http/head.h"
 #include "http/server.h"
+#include "sys/thread_guard.h"
 
 namespace corral::http {
 
@@ -39,6 +41,12 @@ namespace beast = boost::beast;
 using Protocol = asio::generic::stream_protocol;
 using Stream = beast::basic_stream<Protocol, asio::any_io_executor>;
 using BoostError = boost::system::error_code;
+
+// What a connection has read and not yet taken: a whole head, or the chunk extensions or trailers
+// of a body, which the parser wants in one piece. Beast throws at a field of 64 KiB and more, so
+// none can be that long.
+inline constexpr std::size_t kBufferBytes = 64u << 10;
+static_assert(kBufferBytes > kHeadBytes + (4u << 10));
 
 class Session;
 
@@ -104,6 +112,24 @@ class Session : public std::enable_shared_from_this<Session> {
   using DrainParser = beast::http::request_parser<beast::http::buffer_body>;
   enum class State { kIdle, kBusy, kPushing };
 
+  // A handler for the strand: keeps the session alive; an exception of `work` ends the connection
+  // and nothing else.
+  template <class Work>
+  auto guarded(Work work) {
+    return [self = shared_from_this(), work = std::move(work)](auto&&... args) mutable {
+      const auto call = [&] { work(*self, std::forward<decltype(args)>(args)...); };
+      if (!sys::guard_call("a connection", call)) self->close();
+    };
+  }
+  // The same on a thread of `pool`.
+  template <class Work>
+  void run_on(asio::thread_pool& pool, Work work) {
+    asio::post(pool, [self = shared_from_this(), work = std::move(work)]() mutable {
+      if (!sys::guard_call("a request", [&] { work(*self); }))
+        sys::guard_call("a request", [&] { self->cut_off(); });
+    });
+  }
+
   void read_header();
   void read_head();
   void on_head(std::size_t length);
@@ -114,7 +140,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_body(BoostError error);
   void dispatch();
   void start_upload();
-  void receive(std::span<char> buffer, std::promise<Result<std::size_t>>& received);
+  using Received = std::shared_ptr<std::promise<Result<std::size_t>>>;
+  void receive(std::span<char> buffer, const Received& received);
   void end_upload(Response response);
   void refuse(Response response);
   void drain();
@@ -146,7 +173,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::uint16_t peer_port_;
   const std::uint64_t number_;  // of this connection, in this process
   State state_ = State::kIdle;
-  beast::flat_buffer buffer_;
+  beast::flat_buffer buffer_{kBufferBytes};
   std::optional<Parser> parser_;
   std::optional<BodyParser> body_parser_;
   std::optional<DrainParser> drain_parser_;

@@ -24,6 +24,15 @@ inline bool is_end(BoostError error) {
          error.category() != make_error_code(faults::error::bad_method).category();
 }
 
+inline Error broken_body(BoostError error) {
+  if (error == beast::http::error::buffer_overflow) {
+    return {Code::kInvalidArgument,
+            fmt::format("the chunk extensions or trailers of a body are at most {} bytes",
+                        kBufferBytes)};
+  }
+  return {Code::kInvalidArgument, "malformed HTTP: " + error.message()};
+}
+
 inline Error too_large(std::size_t limit) {
   return {Code::kTooLarge, fmt::format("a request body is at most {} bytes", limit)};
 }

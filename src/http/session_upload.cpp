@@ -43,24 +43,26 @@ void Session::start_upload() {
   waited_ = Nanos(0);
   stream_.expires_never();  // a deadline runs while the client is waited for, not the handler
   request_.stream = std::make_shared<SessionBody>(*this, length);
-  asio::post(engine_.upload_pool, [self = shared_from_this()] {
-    Response response = self->engine_.call(std::move(self->request_));
-    asio::post(self->stream_.get_executor(), [self, response = std::move(response)]() mutable {
-      self->end_upload(std::move(response));
-    });
+  run_on(engine_.upload_pool, [](Session& s) {
+    asio::post(s.stream_.get_executor(),
+               s.guarded([response = s.engine_.call(std::move(s.request_))](Session& t) mutable {
+                 t.end_upload(std::move(response));
+               }));
   });
 }
 
 Result<std::size_t> Session::receive_and_wait(std::span<char> buffer) {
-  std::promise<Result<std::size_t>> received;
-  std::future<Result<std::size_t>> result = received.get_future();
-  asio::post(stream_.get_executor(),
-             [self = shared_from_this(), buffer, &received] { self->receive(buffer, received); });
+  // Broken when an exception has destroyed the handler: then get() throws, too.
+  auto received = std::make_shared<std::promise<Result<std::size_t>>>();
+  std::future<Result<std::size_t>> result = received->get_future();
+  asio::post(stream_.get_executor(), guarded([buffer, received = std::move(received)](Session& s) {
+               s.receive(buffer, received);
+             }));
   return result.get();
 }
 
-void Session::receive(std::span<char> buffer, std::promise<Result<std::size_t>>& received) {
-  if (drain_parser_->is_done()) return received.set_value(0);
+void Session::receive(std::span<char> buffer, const Received& received) {
+  if (drain_parser_->is_done()) return received->set_value(0);
   auto& body = drain_parser_->get().body();
   body.data = buffer.data();
   body.size = buffer.size();
@@ -69,22 +71,22 @@ void Session::receive(std::span<char> buffer, std::promise<Result<std::size_t>>&
   const auto began = std::chrono::steady_clock::now();
   beast_http::async_read(
       stream_, buffer_, *drain_parser_,
-      [self = shared_from_this(), size = buffer.size(), &received, began](BoostError error,
-                                                                          std::size_t) {
-        self->waited_ += std::chrono::steady_clock::now() - began;
-        self->stream_.expires_never();
+      guarded([size = buffer.size(), received, began](Session& s, BoostError error, std::size_t) {
+        s.waited_ += std::chrono::steady_clock::now() - began;
+        s.stream_.expires_never();
         if (error == beast_http::error::body_limit)
-          return received.set_value(tl::unexpected(too_large(self->engine_.options.upload_limit)));
+          return received->set_value(tl::unexpected(too_large(s.engine_.options.upload_limit)));
         if (error && error != beast_http::error::need_buffer) {
-          self->keep_alive_ = false;
-          const Code code = is_end(error) ? Code::kUnavailable : Code::kInvalidArgument;
-          return received.set_value(fail(code, "the body did not come whole: " + error.message()));
+          s.keep_alive_ = false;
+          if (!is_end(error)) return received->set_value(tl::unexpected(broken_body(error)));
+          return received->set_value(
+              fail(Code::kUnavailable, "the body did not come whole: " + error.message()));
         }
-        const std::size_t n = size - self->drain_parser_->get().body().size;
-        self->uploaded_ += n;
-        self->engine_.traffic->bytes_in += n;
-        received.set_value(n);
-      });
+        const std::size_t n = size - s.drain_parser_->get().body().size;
+        s.uploaded_ += n;
+        s.engine_.traffic->bytes_in += n;
+        received->set_value(n);
+      }));
 }
 
 void Session::end_upload(Response response) {

@@ -11,6 +11,7 @@
 #include "core/ids.h"
 #include "http/server.h"
 #include "http/test_client.h"
+#include "sys/thread_guard.h"
 
 namespace corral::http {
 namespace {
@@ -311,6 +312,55 @@ TEST_F(Transport, BrokenChunksAreRefusedAndTheConnectionClosed) {
     EXPECT_EQ(reply->status, 400) << chunks;
     client.shutdown_send();
     EXPECT_TRUE(client.ends()) << chunks;
+  }
+}
+
+TEST_F(Transport, LongTrailersAndExtensionsEndNothingButTheirConnection) {
+  start();
+  const std::uint64_t failures = sys::thread_failures();
+  std::string many_fields = "0\r\n";
+  while (many_fields.size() < 100'000) many_fields += "X-A: b\r\n";
+  for (const std::string& body :
+       {long_trailer(), "2;" + std::string(65'600, 'x') + "\r\n{}\r\n0\r\n\r\n",
+        "2;a=\"" + std::string(65'600, 'x') + "\"\r\n{}\r\n0\r\n\r\n",
+        "2\r\n{}\r\n0\r\n" + std::string(65'600, 'x') + ": a\r\n\r\n", many_fields + "\r\n"}) {
+    TestClient client(port_);
+    client.send("POST /health HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + body);
+    const auto reply = client.reply();
+    ASSERT_TRUE(reply) << body.substr(0, 20);
+    EXPECT_EQ(reply->status, 431) << body.substr(0, 20);
+    EXPECT_NE(reply->body.find("trailers"), std::string::npos) << reply->body;
+    EXPECT_EQ(TestClient(port_).get("/next")->body, "GET /next 0");
+  }
+  EXPECT_EQ(sys::thread_failures(), failures) << "it was refused before anything threw";
+  TestClient client(port_);
+  client.send("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" +
+              ("2;a=b\r\n{}\r\n0\r\nX-A: " + std::string(30'000, 'x') + "\r\n\r\n"));
+  EXPECT_EQ(client.reply()->body, "POST /a 2");
+}
+
+TEST_F(Transport, AnExceptionOnAnIoThreadEndsItsConnectionAndIsCounted) {
+  gate_ = [](const Request& request) -> std::optional<Response> {
+    if (request.path == "/gate") throw std::runtime_error("broken gate");
+    return std::nullopt;
+  };
+  done_ = [](const Exchange& exchange) {
+    if (exchange.path == "/done") throw 1;
+  };
+  handle_ = [](const Request& request) {
+    Response response = text_response("ok");
+    if (request.path == "/stream")
+      response.stream = [](StreamSink&) -> Result<> { throw std::runtime_error("broken stream"); };
+    return response;
+  };
+  start({.io_threads = 1});
+  for (const char* path : {"/gate", "/done", "/stream"}) {
+    const std::uint64_t failures = sys::thread_failures();
+    TestClient client(port_);
+    client.send("GET " + std::string(path) + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_TRUE(client.ends()) << path;
+    EXPECT_EQ(sys::thread_failures(), failures + 1) << path;
+    EXPECT_EQ(TestClient(port_).get("/next")->body, "ok") << path;
   }
 }
 

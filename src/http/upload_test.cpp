@@ -148,6 +148,16 @@ TEST_F(Upload, BrokenFramingIsTheClientsFault) {
   EXPECT_EQ(client.reply()->status, 400);
 }
 
+TEST_F(Upload, ALongTrailerIsTheClientsFaultAndEndsNothingElse) {
+  start();
+  TestClient client(port_);
+  client.send(put("/up", "Transfer-Encoding: chunked\r\n\r\n" + long_trailer()));
+  EXPECT_EQ(client.reply()->status, 400);
+  TestClient next(port_);
+  next.send(put("/up", "Content-Length: 2\r\n\r\nAB"));
+  EXPECT_EQ(next.reply()->body, "whole 2 131");
+}
+
 TEST_F(Upload, AClientThatLeavesEndsTheBody) {
   std::promise<Code> ended;
   handle_ = [&](const Request& request) {

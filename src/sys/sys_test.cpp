@@ -11,6 +11,7 @@
 #include "sys/http_client.h"
 #include "sys/process.h"
 #include "sys/socket.h"
+#include "sys/thread_guard.h"
 
 namespace corral::sys {
 namespace {
@@ -229,6 +230,29 @@ TEST(Socket, NothingIsSentToAServerOfAnotherUser) {
   EXPECT_EQ(reply.error().code, Code::kPermission);
   EXPECT_NE(reply.error().message.find("user 65534"), std::string::npos) << reply.error().message;
   EXPECT_EQ(server.end(), 0U);
+}
+
+TEST(ThreadGuard, CountsWhatWasThrownAndGoesOn) {
+  const std::uint64_t before = thread_failures();
+  EXPECT_TRUE(guard_call("a test", [] {}));
+  EXPECT_FALSE(guard_call("a test", [] { throw std::runtime_error("on purpose"); }));
+  EXPECT_FALSE(guard_call("a test", [] { throw 1; }));
+  EXPECT_EQ(thread_failures(), before + 2);
+}
+
+TEST(ThreadGuard, ALoopBeginsAgainUntilItReturnsOrIsStopped) {
+  std::stop_source source;
+  int calls = 0;
+  guard_loop("a test", source.get_token(), [&] {
+    if (++calls < 3) throw std::runtime_error("on purpose");
+  });
+  EXPECT_EQ(calls, 3);
+  guard_loop("a test", source.get_token(), [&] {
+    ++calls;
+    source.request_stop();
+    throw std::runtime_error("on purpose");
+  });
+  EXPECT_EQ(calls, 4);
 }
 
 }  // namespace

@@ -133,6 +133,17 @@ TEST_F(OtlpReceiverTest, BadInputIsRefusedAndLosesNothingElse) {
       (std::vector<std::string>{"was sent what is not understood: Invalid OpenTelemetry format"}));
 }
 
+TEST_F(OtlpReceiverTest, ALongTrailerEndsOnlyItsConnection) {
+  open();
+  TestClient client(port());
+  client.send(
+      "POST /v1/metrics HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+      "Transfer-Encoding: chunked\r\n\r\n" +
+      http::long_trailer());
+  EXPECT_EQ(client.reply().value_or(TestClient::Reply{}).status, 431);
+  EXPECT_EQ(post(json("a", "gauge", R"({"asInt": 1})")).status, 200);
+}
+
 TEST_F(OtlpReceiverTest, WhatIsOverTheLimitsIsToldToTheClient) {
   source_.max_series = 2;
   source_.labels = {"rank"};

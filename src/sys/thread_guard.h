@@ -1,0 +1,49 @@
+// The last catch of every thread: an exception ends the piece of work that it came from, never the
+// process.
+//
+//   std::jthread([this](const std::stop_token& stop) {
+//     sys::guard_loop("the uploader", stop, [&] { loop(stop); });
+//   });
+//
+// A failure is counted, and told in one line on standard error, at most one line a second: whoever
+// can provoke failures cannot fill a disk with them. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <stop_token>
+#include <string_view>
+
+namespace corral::sys {
+
+// Failures of this process that a guard has caught so far.
+std::uint64_t thread_failures() noexcept;
+
+// Counts and tells a failure of `who` ("the writer").
+void note_thread_failure(std::string_view who, std::string_view what) noexcept;
+
+// Waits for a moment, so that work that always fails does not spin; false: `stop` was requested.
+bool pause_after_failure(const std::stop_token& stop) noexcept;
+
+// Calls `work` once. False: it threw.
+template <class Work>
+bool guard_call(std::string_view who, Work&& work) noexcept {
+  try {
+    work();
+    return true;
+  } catch (const std::exception& e) {
+    note_thread_failure(who, e.what());
+  } catch (...) {
+    note_thread_failure(who, "unknown exception");
+  }
+  return false;
+}
+
+// Calls `work` until a call of it returns, or throws when `stop` was requested.
+template <class Work>
+void guard_loop(std::string_view who, const std::stop_token& stop, Work&& work) noexcept {
+  while (!guard_call(who, work) && pause_after_failure(stop)) {
+  }
+}
+
+}  // namespace corral::sys

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::collect {
 namespace {
@@ -85,8 +86,10 @@ Result<> Sampler::start() {
   ended_ = ended.get_future();
   thread_ = start_without_signals(
       [work = work_, ticker = ticker_, late = late_, done = std::move(ended)]() mutable {
-        if (late) work->open();
-        work->run(*ticker);
+        sys::guard_call("a sampler", [&] {
+          if (late) work->open();
+          work->run(*ticker);
+        });
         done.set_value();
       });
   ::pthread_setname_np(thread_.native_handle(), thread_name_.c_str());

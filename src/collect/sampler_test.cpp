@@ -11,6 +11,7 @@
 
 #include "collect/fixture_root.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::collect {
 namespace {
@@ -73,6 +74,16 @@ constexpr ListenerEntry kInterrupted{
     "interrupted", "One read is interrupted.", metric::Owner::kWorkload,
     [](const ListenerContext&, SeriesTable& table) -> std::unique_ptr<Listener> {
       return std::make_unique<InterruptedListener>(table.add("host.load.1m"));
+    }};
+
+class ThrowingListener final : public Listener {
+ public:
+  void sample_fast(Row& /*row*/) override { throw std::runtime_error("broken driver"); }
+};
+constexpr ListenerEntry kThrowing{
+    "throwing", "Each read throws.", metric::Owner::kWorkload,
+    [](const ListenerContext&, SeriesTable&) -> std::unique_ptr<Listener> {
+      return std::make_unique<ThrowingListener>();
     }};
 
 // A sampler over fixtures that has played its script when the constructor returns.
@@ -267,6 +278,25 @@ TEST(Sampler, HasNoRateOfTheHostOverTheMomentBeforeTheEnd) {
   EXPECT_EQ(counted_reads({1, 1}, std::chrono::hours(1)), (std::vector<double>{1, 2, 3, -1}));
   EXPECT_EQ(counted_reads({}, std::chrono::hours(1)), (std::vector<double>{1, 2}))
       << "a short run has two";
+}
+
+TEST(Sampler, AListenerThatThrowsLosesItsOwnValuesAndNothingElse) {
+  const std::uint64_t failures = sys::thread_failures();
+  reads = 0;
+  interrupted_read = 0;
+  ScriptedTicker::Done done;
+  SamplerOptions options{.root = fixture_root("root_vm")};
+  options.entries = {&kThrowing, &kInterrupted};
+  options.ticker = std::make_unique<ScriptedTicker>(std::vector<std::uint64_t>(3, 1), done);
+  const auto sampler = Sampler::open(std::move(options)).value();
+  ASSERT_TRUE(sampler->start());
+  {
+    std::unique_lock lock(done.mutex);
+    done.changed.wait(lock, [&] { return done.reached; });
+  }
+  sampler->stop();
+  EXPECT_GE(reads, 4);
+  EXPECT_GE(sys::thread_failures(), failures + 4);
 }
 
 TEST(TimerTicker, CountsTheTicksThatWereSleptThrough) {

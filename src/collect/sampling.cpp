@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::collect {
 namespace {
@@ -54,7 +55,8 @@ void Sampling::open(Source& source) {
     return table_.series(kSlowGroup).size() + table_.series(kTimedGroup).size();
   };
   const std::size_t slow_before = slow();
-  source.listener = source.entry->open(context, table_);
+  sys::guard_call(source.entry->name,
+                  [&] { source.listener = source.entry->open(context, table_); });
   source.pace[kFastGroup].there = source.listener != nullptr;
   source.pace[kSlowGroup].there = source.listener != nullptr && slow() > slow_before;
 }
@@ -165,8 +167,11 @@ BootTime Sampling::read_all(Group group, bool slow, Row& row) {
     if ((pace.slow.load(std::memory_order_relaxed) != 0) != slow) continue;
     if (slow && group == kSlowGroup && !last_ && pace.turn++ % kSlowPace != 0) continue;
     hold(i, before);
-    if (group == kFastGroup) source.listener->sample_fast(row);
-    if (group == kSlowGroup) source.listener->sample_slow(row);
+    // One that throws costs its own values of this row.
+    sys::guard_call(source.entry->name, [&] {
+      if (group == kFastGroup) source.listener->sample_fast(row);
+      if (group == kSlowGroup) source.listener->sample_slow(row);
+    });
     const BootTime after = sys::boot_now();
     busy_since_.store(0, std::memory_order_relaxed);
     self_->sample_latency(group, i, after - before, row);

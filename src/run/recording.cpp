@@ -14,6 +14,7 @@
 #include "run/run_name.h"
 #include "spool/client_log.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 #include "upload/server_link.h"
 
 namespace corral::run {
@@ -182,9 +183,15 @@ void Recording::start_tracking() {
 }
 
 void Recording::start_threads() {
-  spooler_ = std::jthread([this](const std::stop_token& stop) { spool_loop(stop); });
-  artifact_sender_ = std::jthread([this](const std::stop_token& stop) { artifact_loop(stop); });
-  uploader_ = std::jthread([this](const std::stop_token& stop) { upload_loop(stop); });
+  spooler_ = std::jthread([this](const std::stop_token& stop) {
+    sys::guard_loop("the spooler", stop, [&] { spool_loop(stop); });
+  });
+  artifact_sender_ = std::jthread([this](const std::stop_token& stop) {
+    sys::guard_loop("the sender of files", stop, [&] { artifact_loop(stop); });
+  });
+  uploader_ = std::jthread([this](const std::stop_token& stop) {
+    sys::guard_loop("the uploader", stop, [&] { upload_loop(stop); });
+  });
 }
 
 void Recording::note_leftovers(std::size_t count) {

@@ -7,6 +7,7 @@
 #include "run/profile_wishes.h"
 #include "run/recording.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 #include "upload/artifacts.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
@@ -42,11 +43,12 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
 // that need the server wait for them.
 void Recording::describe(const Command& command, const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-facts");
-  journal_.facts(slow_facts(options_, command));
-  if (options_.hash_data) {
+  sys::guard_call("describing the run", [&] {
+    journal_.facts(slow_facts(options_, command));
+    if (!options_.hash_data) return;
     auto hashes = data_facts(options_, command, [&] { return stop.stop_requested(); });
     if (!hashes.empty()) journal_.facts(std::move(hashes));
-  }
+  });
   described_ = true;
   delivery_.wake();
 }
@@ -100,7 +102,8 @@ void Recording::upload_loop(const std::stop_token& stop) {
     if (delivery_.begin()) link.drop();
     if (spool::anything_waits(directory_.files())) delivery_.note_files();
     const bool ended = !journal_open_.load();
-    const auto round = [&]() -> Result<bool> {
+    Result<bool> round = fail(Code::kInternal, "sending the run's data failed");
+    const auto send = [&]() -> Result<bool> {
       upload::Transport* server = TRY(link.connect(kServerPatience));
       announce(link.url());
       const upload::StepReport report = TRY(uploader.step(*server));
@@ -112,7 +115,8 @@ void Recording::upload_loop(const std::stop_token& stop) {
         TRY(finisher->step(*server));
       }
       return report.idle;
-    }();
+    };
+    sys::guard_call("the uploader", [&] { round = send(); });
     server_reachable_ = round.has_value();
     delivery_.end(round);
     report_problems(uploader);

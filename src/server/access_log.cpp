@@ -8,6 +8,7 @@
 
 #include "sys/clock.h"
 #include "sys/file.h"
+#include "sys/thread_guard.h"
 
 namespace corral::server {
 namespace {
@@ -52,7 +53,9 @@ Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::filesystem::path& 
 }
 
 AccessLog::AccessLog(sys::Fd fd)
-    : fd_(std::move(fd)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+    : fd_(std::move(fd)), thread_([this](const std::stop_token& stop) {
+        sys::guard_loop("the access log", stop, [&] { run(stop); });
+      }) {}
 
 AccessLog::~AccessLog() {
   thread_.request_stop();

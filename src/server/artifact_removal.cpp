@@ -7,6 +7,7 @@
 
 #include "core/text.h"
 #include "server/artifact_files.h"
+#include "sys/thread_guard.h"
 
 namespace corral::server {
 namespace {
@@ -21,7 +22,9 @@ ArtifactRemoval::ArtifactRemoval(store::Store& store, store::artifacts::Artifact
     : store_(store),
       artifacts_(artifacts),
       complain_(std::move(complain)),
-      thread_([this](const std::stop_token& stop) { loop(stop); }) {}
+      thread_([this](const std::stop_token& stop) {
+        sys::guard_loop("the removal of artifacts", stop, [&] { loop(stop); });
+      }) {}
 
 void ArtifactRemoval::wake() {
   const std::scoped_lock lock(mutex_);

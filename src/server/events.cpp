@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "sys/thread_guard.h"
 
 namespace corral::server {
 namespace {
@@ -31,7 +32,9 @@ void append_event(std::string& out, const EventWords& words, const std::set<Id>&
 }  // namespace
 
 EventHub::EventHub(Options options)
-    : options_(options), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+    : options_(options), thread_([this](const std::stop_token& stop) {
+        sys::guard_loop("the event hub", stop, [&] { run(stop); });
+      }) {}
 
 EventHub::~EventHub() {
   thread_.request_stop();

@@ -13,13 +13,13 @@
 #include "server/router.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
+#include "sys/thread_guard.h"
 
 namespace corral::server {
 namespace {
 
 constexpr auto kGrace = std::chrono::seconds(5);
-constexpr std::size_t kShownError = 500;                    // bytes of an error's body in a message
-constexpr auto kJobPause = std::chrono::milliseconds(500);  // after it failed
+constexpr std::size_t kShownError = 500;  // bytes of an error's body in a message
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch())
@@ -96,22 +96,6 @@ std::function<void(std::string_view)> unfailing(std::function<void(std::string_v
       return;
     }
   };
-}
-
-// A broken job must not take the server with it: it begins again.
-void work_at(const BackgroundJob& job, const std::stop_token& stop,
-             const std::function<void(std::string_view)>& complain) {
-  std::mutex mutex;
-  std::condition_variable_any stopped;
-  do {
-    try {
-      return job(stop);
-    } catch (const std::exception& e) {
-      if (complain) complain(fmt::format("what the server does by itself failed: {}", e.what()));
-    }
-    std::unique_lock lock(mutex);
-    stopped.wait_for(lock, stop, kJobPause, [] { return false; });
-  } while (!stop.stop_requested());
 }
 
 std::string url_of(sys::ListenAddress address) {
@@ -297,8 +281,9 @@ Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreL
       new RunningServer(std::move(options), std::move(lock), std::move(store)));
   TRY(server->listen());
   for (const BackgroundJob& job : server->options_.jobs) {
-    server->jobs_.emplace_back([&job, &complain = server->options_.complain](
-                                   const std::stop_token& stop) { work_at(job, stop, complain); });
+    server->jobs_.emplace_back([&job](const std::stop_token& stop) {
+      sys::guard_loop("a background job", stop, [&] { job(stop); });
+    });
   }
   return server;
 }

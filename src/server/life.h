@@ -38,7 +38,7 @@ namespace corral::server {
 namespace fs = std::filesystem;
 
 // Runs on a thread of its own from start to stop; returns soon after the token says so. One that
-// throws is told of and called again.
+// throws is called again (sys/thread_guard.h).
 using BackgroundJob = std::function<void(const std::stop_token&)>;
 
 struct ServeOptions {

@@ -11,9 +11,11 @@
 
 #include "core/json.h"
 #include "core/limits.h"
+#include "core/text.h"
 #include "http/test_client.h"
 #include "store/sqlite/sqlite_store.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::server {
 namespace {
@@ -335,12 +337,25 @@ TEST_F(Life, JobsRunUntilTheServerStops) {
   EXPECT_TRUE(ended);
 }
 
-TEST_F(Life, AJobThatFailsIsToldOfAndBeginsAgain) {
-  std::string complaints;
+TEST_F(Life, ALongTrailerWithoutATokenEndsNothing) {
+  const auto server = start();
+  ASSERT_TRUE(server) << server.error().message;
+  const auto port = static_cast<std::uint16_t>(
+      *parse_int((*server)->url().substr((*server)->url().rfind(':') + 1)));
+  http::TestClient client(port);
+  client.send("POST /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" +
+              http::long_trailer());
+  EXPECT_TRUE(client.reply());
+  const auto next = http::TestClient(port).get("/health");
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->status, 200);
+}
+
+TEST_F(Life, AJobThatFailsIsCountedAndBeginsAgain) {
+  const std::uint64_t failures = sys::thread_failures();
   std::counting_semaphore<> called(0);
   {
     ServeOptions options;
-    options.complain = [&](std::string_view what) { complaints += what; };
     options.jobs.emplace_back([&, calls = 0](const std::stop_token&) mutable {
       called.release();
       if (++calls == 1) throw std::runtime_error("no room");
@@ -348,8 +363,13 @@ TEST_F(Life, AJobThatFailsIsToldOfAndBeginsAgain) {
     const auto server = start(std::move(options));
     ASSERT_TRUE(server);
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(called.try_acquire_for(std::chrono::seconds(20)));
+    http::TestClient client(sys::fs::path((*server)->socket()));
+    const auto figures = client.get("/metrics");
+    ASSERT_TRUE(figures);
+    EXPECT_NE(figures->body.find(fmt::format("corral_thread_failures_total {}\n", failures + 1)),
+              std::string::npos)
+        << figures->body;
   }
-  EXPECT_NE(complaints.find("no room"), std::string::npos) << complaints;
 }
 
 TEST(ListenAddress, TakesWhatPeopleWriteAndRefusesTheRest) {

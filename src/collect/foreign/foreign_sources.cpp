@@ -18,6 +18,7 @@
 #include "collect/foreign/problems.h"
 #include "collect/foreign/statsd_source.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::collect::foreign {
 namespace {
@@ -88,10 +89,14 @@ void ForeignSources::Parts::serve() {
   bool told = false;
   for (;;) {
     const BootTime now = sys::boot_now();
-    if (stopping && !std::exchange(told, true)) {
-      for (const auto& part : parts) part->stop(now, deadline);
-    }
-    for (const auto& part : parts) part->serve(now);
+    const bool ends = stopping && !std::exchange(told, true);
+    // One that throws is given up: it would throw again.
+    std::erase_if(parts, [&](const auto& part) {
+      return !sys::guard_call("a source", [&] {
+        if (ends) part->stop(now, deadline);
+        part->serve(now);
+      });
+    });
     if (told && std::ranges::all_of(parts, [](const auto& part) { return part->done(); })) return;
     descriptors.clear();
     // It stays readable: looked at until then only.
@@ -109,11 +114,12 @@ void ForeignSources::Parts::scrape() {
   ::pthread_setname_np(::pthread_self(), "corral-scrape");
   while (!stopping) {
     BootTime due = kNever;
-    for (const auto& endpoint : endpoints) {
-      if (stopping) return;
-      if (endpoint->due() <= sys::boot_now()) endpoint->scrape(stopping);
-      due = std::min(due, endpoint->due());
-    }
+    std::erase_if(endpoints, [&](const auto& endpoint) {
+      return !sys::guard_call("a source", [&] {
+        if (!stopping && endpoint->due() <= sys::boot_now()) endpoint->scrape(stopping);
+        due = std::min(due, endpoint->due());
+      });
+    });
     pollfd waiting{.fd = wake.get(), .events = POLLIN, .revents = 0};
     ::poll(&waiting, 1, milliseconds_until(due));
   }
@@ -139,8 +145,11 @@ Result<> ForeignSources::start(pid_t run_pid) {
   Parts& parts = *parts_;
   parts.add_commands(run_pid);
   try {
-    if (!parts.parts.empty()) parts.server = std::thread([&parts] { parts.serve(); });
-    if (!parts.endpoints.empty()) parts.scraper = std::thread([&parts] { parts.scrape(); });
+    if (!parts.parts.empty())
+      parts.server = std::thread([&parts] { sys::guard_call("sources", [&] { parts.serve(); }); });
+    if (!parts.endpoints.empty())
+      parts.scraper =
+          std::thread([&parts] { sys::guard_call("endpoints", [&] { parts.scrape(); }); });
   } catch (const std::system_error& error) {
     return fail(Code::kUnavailable, std::string("no thread for sources: ") + error.what());
   }

@@ -12,6 +12,7 @@
 
 #include "core/json.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::collect {
 namespace {
@@ -81,7 +82,9 @@ Result<> StallWatch::start() {
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    thread_ = std::thread([this, wake = wake_.get()] { watch(wake); });
+    thread_ = std::thread([this, wake = wake_.get()] {
+      sys::guard_call("the watch of stalls", [&] { watch(wake); });
+    });
   } catch (const std::system_error& error) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return fail(Code::kUnavailable, std::string("no thread: ") + error.what());

@@ -14,6 +14,7 @@
 #include "sys/file.h"
 #include "sys/http_client.h"
 #include "sys/process.h"
+#include "sys/thread_guard.h"
 
 namespace corral::run::schedule {
 namespace {
@@ -76,7 +77,10 @@ Result<> send_notice(const std::string& target, const std::string& text, Nanos l
 
 Notifier::Notifier(std::string target, std::function<void(const std::string&)> say)
     : target_(std::move(target)), say_(std::move(say)) {
-  if (!target_.empty()) thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+  if (!target_.empty())
+    thread_ = std::jthread([this](const std::stop_token& stop) {
+      sys::guard_loop("the sender of notices", stop, [&] { loop(stop); });
+    });
 }
 
 Notifier::~Notifier() { thread_.request_stop(); }

@@ -1,4 +1,5 @@
 #include "run/schedule/plan_reporter.h"
+#include "sys/thread_guard.h"
 
 #include <pthread.h>
 
@@ -17,7 +18,9 @@ constexpr auto kLast = std::chrono::seconds(15);  // for the last one, at the en
 
 PlanReporter::PlanReporter(upload::LinkOptions link, std::string plan_id)
     : link_(std::move(link)), path_("/api/corral/v1/plans/" + std::move(plan_id)) {
-  thread_ = std::jthread([this](const std::stop_token& stop) { loop(stop); });
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    sys::guard_loop("the reporter of the plan", stop, [&] { loop(stop); });
+  });
 }
 
 PlanReporter::~PlanReporter() {
@@ -60,6 +63,7 @@ bool PlanReporter::send(const std::string& document) {
 void PlanReporter::loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-plan");
   std::unique_lock lock(mutex_);
+  busy_ = false;
   while (wake_.wait(lock, stop, [this] { return next_.has_value(); })) {
     const std::string document = std::move(*next_);
     next_.reset();

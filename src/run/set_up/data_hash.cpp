@@ -15,6 +15,7 @@
 #include "core/text.h"
 #include "run/set_up/fact.h"
 #include "sys/file.h"
+#include "sys/thread_guard.h"
 
 namespace corral::run::set_up {
 namespace {
@@ -115,7 +116,7 @@ std::vector<codec::Fact> data_hashes(
       facts.push_back(hash ? info(key, *hash) : absent(key, to_utf8(hash.error().message)));
     }
   };
-  std::jthread(hash_all).join();
+  std::jthread([&] { sys::guard_call("hashing data", hash_all); }).join();
   return facts;
 }
 

@@ -5,6 +5,7 @@
 #include "server/figures.h"
 #include "server/process_facts.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::server::api {
 namespace {
@@ -34,6 +35,10 @@ void write_process(std::string& out, const Context& context) {
                seconds(context.facts.started.time_since_epoch()));
   write_figure(out, {"corral_uptime_seconds", "gauge", "How long the server has been running."},
                seconds(sys::utc_now() - context.facts.started));
+  write_figure(out,
+               {"corral_thread_failures_total", "counter",
+                "Unexpected exceptions that ended one piece of work: a request, a round of a job."},
+               static_cast<double>(sys::thread_failures()));
   write_figure(out, {"corral_event_streams", "gauge", "Open streams of server-sent events."},
                static_cast<double>(context.events.open_streams()));
 }

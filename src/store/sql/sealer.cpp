@@ -10,6 +10,7 @@
 #include "store/sql/levels.h"
 #include "store/sql/remove.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::store::sql {
 namespace {
@@ -41,7 +42,9 @@ constexpr std::int64_t kSpareRoom = 16 << 20;
 }  // namespace
 
 Sealer::Sealer(Readers& readers, Writer& writer, Repair repair)
-    : readers_(readers), writer_(writer), repair_(std::move(repair)), thread_([this] { loop(); }) {}
+    : readers_(readers), writer_(writer), repair_(std::move(repair)), thread_([this] {
+        while (!sys::guard_call("the sealer", [this] { loop(); })) sys::pause_after_failure({});
+      }) {}
 
 Sealer::~Sealer() {
   {
@@ -145,6 +148,7 @@ void Sealer::loop() {
       clean();
       task ? run(*task) : static_cast<void>(reclaim());
     } catch (const std::exception& e) {
+      sys::note_thread_failure("the sealer", e.what());
       const std::scoped_lock lock(mutex_);
       set_problem(kNoSession, std::string("sealing: ") + e.what());
     }

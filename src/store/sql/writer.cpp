@@ -6,6 +6,7 @@
 
 #include "core/failpoint.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::store::sql {
 namespace {
@@ -29,7 +30,10 @@ Writer::Writer(std::unique_ptr<Connection> database, Stored stored)
     : database_(std::move(database)),
       ingest_(*database_),
       stored_(std::move(stored)),
-      thread_([this] { loop(); }) {}
+      thread_([this] {
+        while (!sys::guard_call("the store's writer", [this] { loop(); }))
+          sys::pause_after_failure({});
+      }) {}
 
 Writer::~Writer() {
   {
@@ -77,8 +81,22 @@ void Writer::loop() {
   for (;;) {
     const std::vector<Job*> group = next_group();
     if (group.empty()) return;
-    group.front()->write != nullptr ? write_alone(*group.front()) : write(group);
+    const auto work = [&] {
+      group.front()->write != nullptr ? write_alone(*group.front()) : write(group);
+    };
+    if (!sys::guard_call("the store's writer", work)) give_up(group);
     done_.notify_all();
+  }
+}
+
+// Something threw outside of the transactions' own catches: nobody knows what is stored, and
+// whoever waits is told so.
+void Writer::give_up(const std::vector<Job*>& group) {
+  ingest_.forget();
+  if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
+  const std::scoped_lock lock(mutex_);
+  for (Job* job : group) {
+    if (!job->result) job->result = fail(Code::kUnavailable, "writing to the store failed");
   }
 }
 

@@ -59,6 +59,7 @@ class Writer {
   Result<AppendResult> wait_for(Job& job);
 
   void loop();
+  void give_up(const std::vector<Job*>& group);
   std::vector<Job*> next_group();
   static void put_in_order(std::vector<Job*>& group);
   void write(const std::vector<Job*>& group);

@@ -11,6 +11,7 @@
 #include "cli/destination.h"
 #include "cli/memory_store.h"
 #include "cli/retention.h"
+#include "core/limits.h"
 #include "run/mlflow/takeover.h"
 #include "server/life.h"
 #include "store/postgres/postgres_store.h"
@@ -43,6 +44,7 @@ struct Flags {
   bool in_memory = false;
   std::vector<std::string> allow_hosts;
   std::string access_log;
+  std::int64_t max_memory = static_cast<std::int64_t>(limits::kBodyMemory);
   Nanos idle_after = std::chrono::minutes(15);
 };
 
@@ -123,6 +125,12 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
   options.insecure = flags.insecure;
   options.allow_hosts = flags.allow_hosts;
   if (!flags.access_log.empty()) options.access_log = flags.access_log;
+  if (flags.max_memory < static_cast<std::int64_t>(limits::kBodyBytes)) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("--max-memory must be at least {} MiB: one whole request body must fit",
+                            limits::kBodyBytes >> 20));
+  }
+  options.http.body_memory = static_cast<std::size_t>(flags.max_memory);
   options.complain = [](std::string_view what) { fmt::print(stderr, "corral serve: {}\n", what); };
   TRY(server::check_exposure(options));
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
@@ -211,6 +219,8 @@ void declare(Arguments& arguments, Flags& flags) {
   arguments.text("keep-days", flags.keep.days, "remove runs that ended more than so many days ago");
   arguments.bytes("keep-bytes", flags.keep.bytes,
                   "remove the oldest runs that ended when the store takes more than this");
+  arguments.bytes("max-memory", flags.max_memory,
+                  "memory for request bodies of all connections together (default: 256MiB)");
   arguments.flag("stop", flags.stop, "end the store's running server");
 }
 

@@ -22,6 +22,8 @@ inline constexpr std::size_t kFrameBytes = 4u << 20;
 // A request body. Holds many frames; bounds what one client can make the server hold.
 inline constexpr std::size_t kBodyBytes = 64u << 20;
 static_assert(kBodyBytes >= 8 * kFrameBytes);
+// Bodies of all connections of a server together, unless --max-memory says otherwise.
+inline constexpr std::size_t kBodyMemory = 4 * kBodyBytes;
 // Series of one session; a schema is held in memory on both sides.
 inline constexpr std::uint32_t kSeriesPerSession = 1u << 20;
 // Bytes of one log chunk inside a frame.

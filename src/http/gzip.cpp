@@ -33,7 +33,8 @@ tl::unexpected<Error> broken() {
 
 }  // namespace
 
-Result<std::string> gunzip(std::string_view compressed, std::size_t limit) {
+Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
+                           const RoomFor& room_for) {
   if (compressed.size() > std::numeric_limits<uInt>::max()) return broken();
   const std::size_t most = std::min(limit, kGzipFreeBytes + compressed.size() * kGzipRatio);
   Inflater inflater;
@@ -46,6 +47,13 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t limit) {
   for (;;) {
     const std::size_t begin = out.size();
     const std::size_t room = std::min(kStepBytes, most + 1 - begin);
+    // Doubled by hand, so that what is asked for is what it takes.
+    if (begin + room > out.capacity()) {
+      const std::size_t capacity = std::min(std::max(begin + room, 2 * out.capacity()), most + 1);
+      if (room_for && !room_for(capacity))
+        return fail(Code::kUnavailable, "no memory to unpack the body now; send it again later");
+      out.reserve(capacity);
+    }
     out.resize(begin + room);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + begin);
     stream.avail_out = static_cast<uInt>(room);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -18,7 +19,10 @@ inline constexpr std::size_t kGzipRatio = 200;
 inline constexpr std::size_t kGzipFreeBytes = 1u << 20;
 
 // One or more gzip members, whole. kTooLarge beyond `limit` bytes or the ratio; kInvalidArgument
-// for anything that is no gzip.
-Result<std::string> gunzip(std::string_view compressed, std::size_t limit);
+// for anything that is no gzip; kUnavailable when `room`, asked before the result grows to so many
+// bytes, says no.
+using RoomFor = std::function<bool(std::size_t bytes)>;
+Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
+                           const RoomFor& room = {});
 
 }  // namespace corral::http

@@ -23,6 +23,8 @@ std::string_view method_name(Method method);
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
+class BodyRoom;
+
 // A body that its handler takes piece by piece, while the client sends it. Blocks; one thread; not
 // beyond the handler's call.
 class BodySource {
@@ -42,10 +44,12 @@ struct Request {
   Pairs headers;     // names in lower case
   Pairs params;      // of the route's pattern, decoded: {"run", "@1"}
   std::string body;
-  std::shared_ptr<BodySource> stream{};  // instead of `body`, when the route asks for it
-  bool over_unix = false;                // came through the 0600 Unix socket: this user
-  std::uint64_t connection = 0;          // the same for all requests of one, unlike any other's
-  std::uint16_t peer_port = 0;           // of a client over TCP
+  std::shared_ptr<BodyRoom> body_room{};  // what `body` takes of the transport's memory, until the
+                                          // request goes
+  std::shared_ptr<BodySource> stream{};   // instead of `body`, when the route asks for it
+  bool over_unix = false;                 // came through the 0600 Unix socket: this user
+  std::uint64_t connection = 0;           // the same for all requests of one, unlike any other's
+  std::uint16_t peer_port = 0;            // of a client over TCP
   std::string id;  // names the request in answers and logs: the client's own, or made here
 
   // Empty when absent.

@@ -30,7 +30,11 @@ Result<> unpack(Request& request, std::size_t limit) {
   }
   if (request.stream)
     return fail(Code::kUnsupported, "a file is sent as it is, without Content-Encoding");
-  request.body = TRY(gunzip(request.body, limit));
+  const std::size_t compressed = request.body.size();
+  request.body = TRY(gunzip(request.body, limit, [&](std::size_t bytes) {
+    return !request.body_room || request.body_room->resize(compressed + bytes);
+  }));
+  if (request.body_room) request.body_room->resize(request.body.capacity());
   std::erase_if(request.headers, [](const auto& h) { return h.first == "content-encoding"; });
   return {};
 }
@@ -41,6 +45,7 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
     : options(o),
       handlers(std::move(h)),
       traffic(handlers.traffic ? handlers.traffic : std::make_shared<Traffic>()),
+      bodies(options.body_memory, options.body_limit, traffic),
       io(options.io_threads),
       handler_pool(static_cast<std::size_t>(options.handler_threads)),
       stream_pool(static_cast<std::size_t>(options.stream_threads)),
@@ -54,6 +59,7 @@ Response Engine::call(Request request) const {
     if (const Result<> unpacked = unpack(request, options.body_limit); !unpacked) {
       Response response = error(request, unpacked.error());
       if (unpacked.error().code == Code::kUnsupported) response.status = 415;
+      if (unpacked.error().code == Code::kUnavailable) response.set_header("Retry-After", "1");
       return response;
     }
     return handlers.handle(std::move(request));
@@ -214,6 +220,11 @@ HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> listeners,
                                                       HttpOptions options, HttpHandlers handlers) {
+  if (options.body_memory < options.body_limit) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("memory for request bodies must hold one whole body, {} bytes",
+                            options.body_limit));
+  }
   try {
     std::unique_ptr<HttpServer> server(
         new HttpServer(std::make_unique<Impl>(options, std::move(handlers))));

@@ -6,10 +6,11 @@
 // another one, so that slow downloads never hold up ingest. Exceptions of both end as a 500. This
 // folder is the only one that includes Boost, in session*.cpp and server.cpp.
 //
-// Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), one request at a
-// time per connection, `max_connections` in all and so many from one address; every wait for a
-// client has a deadline (a body must arrive at 64 KiB/s on average). The Unix socket has its own
-// room: whoever fills the port cannot lock out the runs of this machine.
+// Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
+// together `body_memory` (body_budget.h), one request at a time per connection, `max_connections`
+// in all and so many from one address; every wait for a client has a deadline (a body must arrive
+// at 64 KiB/s on average). The Unix socket has its own room: whoever fills the port cannot lock out
+// the runs of this machine.
 #pragma once
 
 #include <atomic>
@@ -39,6 +40,7 @@ struct HttpOptions {
   std::size_t max_connections = 1000;          // over TCP, and as many over the Unix socket
   std::size_t max_connections_per_peer = 500;  // one IP address
   std::size_t body_limit = limits::kBodyBytes;
+  std::size_t body_memory = limits::kBodyMemory;        // of all connections; at least body_limit
   std::uint64_t upload_limit = std::uint64_t{1} << 40;  // of a streamed body
   Nanos idle_timeout = std::chrono::seconds(75);        // for the first byte of the next request
   Nanos header_timeout = std::chrono::seconds(20);      // from that byte on, for the whole header
@@ -52,6 +54,8 @@ struct Traffic {
   std::atomic<std::uint64_t> turned_away{0};  // connections over a limit
   std::atomic<std::uint64_t> bytes_in{0};     // of heads and bodies, as they came
   std::atomic<std::uint64_t> bytes_out{0};
+  std::atomic<std::uint64_t> body_bytes{0};       // held now (body_budget.h)
+  std::atomic<std::uint64_t> most_body_bytes{0};  // at any time
 };
 
 // A request that was answered, or whose client left before its answer was out.
@@ -81,6 +85,9 @@ struct HttpHandlers {
   // Whether `handle` gets the body as Request::stream, on a thread of its own pool; called on an
   // I/O thread. Short bodies and compressed ones come whole nevertheless.
   std::function<bool(const Request&)> streams_body = {};
+  // Whether the handler looks at a body; one that comes nevertheless is dropped, or refused when it
+  // is long. Left out: always. Called on an I/O thread.
+  std::function<bool(const Request&)> takes_body = {};
 };
 
 class HttpServer {

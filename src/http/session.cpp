@@ -130,7 +130,8 @@ Session::Session(Stream::socket_type socket, Engine& engine, bool is_unix)
       over_unix_(is_unix),
       peer_(is_unix ? std::string() : address_of(stream_.socket())),
       peer_port_(is_unix ? std::uint16_t{0} : port_of(stream_.socket())),
-      number_(next_connection()) {}
+      number_(next_connection()),
+      room_timer_(stream_.get_executor()) {}
 
 Session::~Session() {
   if (response_.events) {
@@ -248,8 +249,14 @@ void Session::on_header() {
   request_.id = is_clean_id(own_id) ? std::string(own_id) : engine_.next_id();
   told_.id = request_.id;
   told_.method = request_.method;
-  if (std::optional<Response> refusal = examine()) return refuse(*std::move(refusal));
+  if (std::optional<Response> refusal = examine())
+    return refuse(*std::move(refusal), kTinyDrainBytes);
   if (!unread_) return dispatch();
+  if (engine_.handlers.takes_body && !engine_.handlers.takes_body(request_)) return drop_body();
+  const std::uint64_t limit =
+      streamed_body_ ? engine_.options.upload_limit : engine_.options.body_limit;
+  if (const auto length = parser_->content_length(); length && *length > limit)
+    return refuse(engine_.error(request_, too_large(limit)), kDrainBytes);
   const auto receive_body = [](Session& s) {
     return s.streamed_body_ ? s.start_upload() : s.read_body();
   };
@@ -272,9 +279,6 @@ std::optional<Response> Session::examine() {
   streamed_body_ = (!length || *length > kPieceBytes) && engine_.handlers.streams_body &&
                    request_.header("content-encoding").empty() &&
                    engine_.handlers.streams_body(request_);
-  const std::uint64_t limit =
-      streamed_body_ ? engine_.options.upload_limit : engine_.options.body_limit;
-  if (length && *length > limit) return engine_.error(request_, too_large(limit));
   if (header.method() == beast_http::verb::unknown ||
       header.method() == beast_http::verb::connect) {
     return error_response({Code::kUnsupported, "unknown request method"});
@@ -283,29 +287,81 @@ std::optional<Response> Session::examine() {
 }
 
 void Session::read_body() {
-  const std::uint64_t length = parser_->content_length().value_or(engine_.options.body_limit);
   body_parser_.emplace(std::move(*parser_));
   body_parser_->body_limit(engine_.options.body_limit);
-  set_deadline(static_cast<std::size_t>(length));
-  beast_http::async_read(
-      stream_, buffer_, *body_parser_,
-      guarded([](Session& s, BoostError error, std::size_t) { s.on_body(error); }));
+  received_ = 0;
+  waited_ = Nanos(0);
+  request_.body_room = engine_.bodies.room();
+  ask_for_room();
 }
 
-void Session::on_body(BoostError error) {
-  if (error) return fail_parse(error);
-  unread_ = false;
-  request_.body = std::move(body_parser_->get().body());
-  engine_.traffic->bytes_in += request_.body.size();
-  body_parser_.reset();
-  dispatch();
+// Pieces grow with what has come, so that a client that sends nothing costs nothing. Memory for a
+// known length is set aside at once, but touched as the bytes arrive.
+void Session::ask_for_room() {
+  const std::size_t have = request_.body.size();
+  const auto length = body_parser_->content_length();
+  const auto most = static_cast<std::size_t>(length.value_or(engine_.options.body_limit));
+  const std::size_t left = most > have ? most - have : 1;
+  piece_bytes_ = std::min(std::clamp(have, kFirstPieceBytes, kPieceBytes), left);
+  std::size_t bytes = have + piece_bytes_;
+  capacity_ = bytes;
+  if (have > 0 && length) capacity_ = most;
+  if (!length) {
+    if (bytes > request_.body.capacity()) capacity_ = std::max(bytes, std::min(2 * have, most));
+    bytes = std::max({bytes, capacity_, std::min(request_.body.capacity(), most)});
+  }
+  const auto granted = [self = shared_from_this()] {
+    asio::post(self->stream_.get_executor(), self->guarded([](Session& s) {
+      if (!std::exchange(s.waits_for_room_, false)) return;
+      s.room_timer_.cancel();
+      s.read_piece();
+    }));
+  };
+  if (request_.body_room->resize(bytes, granted)) return read_piece();
+  waits_for_room_ = true;
+  stream_.expires_never();
+  room_timer_.expires_after(engine_.options.write_timeout);
+  room_timer_.async_wait(guarded([](Session& s, BoostError error) {
+    if (!std::exchange(s.waits_for_room_, false)) return;
+    s.forget_body();
+    if (!error) s.refuse_for_memory();
+  }));
+}
+
+void Session::read_piece() {
+  std::string& body = request_.body;
+  const std::size_t have = body.size();
+  body.reserve(capacity_);
+  body.resize(have + piece_bytes_);
+  receive(std::span(body).subspan(have), [](Session& s, BoostError error, std::size_t n) {
+    s.request_.body.resize(s.request_.body.size() - (s.piece_bytes_ - n));
+    if (error) return s.fail_parse(error);
+    if (!s.body_parser_->is_done()) return s.ask_for_room();
+    s.unread_ = false;
+    s.dispatch();
+  });
+}
+
+void Session::forget_body() {
+  request_.body = {};
+  request_.body_room.reset();
+}
+
+void Session::refuse_for_memory() {
+  keep_alive_ = false;
+  unread_ = true;
+  Response response = engine_.error(
+      request_, {Code::kUnavailable,
+                 "the server's memory for request bodies is in use: send it again later"});
+  response.set_header("Retry-After", "1");
+  answer(std::move(response));
 }
 
 void Session::fail_parse(BoostError error) {
+  forget_body();
   if (is_end(error)) return close();
   keep_alive_ = false;
   unread_ = true;
-  state_ = State::kBusy;
   if (error == beast_http::error::body_limit)
     return answer(engine_.error(request_, too_large(engine_.options.body_limit)));
   Response response = error_response(broken_body(error));
@@ -313,30 +369,44 @@ void Session::fail_parse(BoostError error) {
   answer(std::move(response));
 }
 
-void Session::refuse(Response response) {
+void Session::refuse(Response response, std::uint64_t most_drained) {
   if (!unread_) return answer(std::move(response));
   const auto length = parser_->content_length();
-  const bool drainable = length && *length <= kDrainBytes && request_.header("expect").empty();
-  if (!drainable) {
+  if (!length || *length > most_drained || !request_.header("expect").empty()) {
     keep_alive_ = false;
     return answer(std::move(response));
   }
   response_ = std::move(response);
-  drain_parser_.emplace(std::move(*parser_));
-  drain_parser_->body_limit(boost::none);
+  body_parser_.emplace(std::move(*parser_));
+  body_parser_->body_limit(boost::none);
   set_deadline(static_cast<std::size_t>(*length));
   drain();
 }
 
+// The handler takes none: a short one is dropped, so that the request is answered all the same.
+void Session::drop_body() {
+  const auto length = parser_->content_length();
+  if (!length || *length > kTinyDrainBytes) {
+    const Error error{Code::kTooLarge, fmt::format("{} {} takes no request body",
+                                                   method_name(request_.method), request_.path)};
+    return refuse(engine_.error(request_, error), kTinyDrainBytes);
+  }
+  dropped_body_ = true;
+  body_parser_.emplace(std::move(*parser_));
+  set_deadline(0);
+  drain();
+}
+
 void Session::drain() {
-  auto& body = drain_parser_->get().body();
+  auto& body = body_parser_->get().body();
   body.data = scratch_.data();
   body.size = scratch_.size();
-  beast_http::async_read(stream_, buffer_, *drain_parser_,
+  beast_http::async_read(stream_, buffer_, *body_parser_,
                          guarded([](Session& s, BoostError error, std::size_t) {
                            if (error && error != beast_http::error::need_buffer) return s.close();
-                           if (!s.drain_parser_->is_done()) return s.drain();
+                           if (!s.body_parser_->is_done()) return s.drain();
                            s.unread_ = false;
+                           if (std::exchange(s.dropped_body_, false)) return s.dispatch();
                            s.answer(std::move(s.response_));
                          }));
 }
@@ -425,6 +495,7 @@ void Session::close() {
   BoostError ignored;
   stream_.socket().shutdown(asio::socket_base::shutdown_both, ignored);
   stream_.close();
+  room_timer_.cancel();
 }
 
 // ---- streamed answers

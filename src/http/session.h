@@ -4,9 +4,10 @@
 // through its pending operations.
 //   header -> gate -> body -> handler pool -> answer (bytes | chunked stream | push stream) ->
 //   header ...
-// A refused request whose body is not too long is drained, so that the connection lives on; else
-// the answer is sent, the rest of what the client sends is read and dropped for a moment (so that a
-// reset does not destroy the answer), and it closes.
+// No body is kept before the gate has passed its head. A refused request whose body is not too long
+// is drained, so that the connection lives on; else the answer is sent, the rest of what the client
+// sends is read and dropped for a moment (so that a reset does not destroy the answer), and it
+// closes.
 #pragma once
 
 #include <array>
@@ -22,7 +23,6 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <condition_variable>
 #include <future>
 #include <map>
@@ -30,6 +30,7 @@
 #include <mutex>
 #include <span>
 
+#include "http/body_budget.h"
 #include "http/head.h"
 #include "http/server.h"
 #include "sys/thread_guard.h"
@@ -69,6 +70,7 @@ struct Engine {
   HttpOptions options;
   HttpHandlers handlers;
   std::shared_ptr<Traffic> traffic;
+  BodyBudget bodies;
   std::atomic<bool> stopping{false};
 
  private:
@@ -108,8 +110,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
  private:
   using Parser = beast::http::request_parser<beast::http::empty_body>;
-  using BodyParser = beast::http::request_parser<beast::http::string_body>;
-  using DrainParser = beast::http::request_parser<beast::http::buffer_body>;
+  using BodyParser = beast::http::request_parser<beast::http::buffer_body>;
   enum class State { kIdle, kBusy, kPushing };
 
   // A handler for the strand: keeps the session alive; an exception of `work` ends the connection
@@ -137,13 +138,18 @@ class Session : public std::enable_shared_from_this<Session> {
   void refuse_head(const HeadFault& fault);
   std::optional<Response> examine();
   void read_body();
-  void on_body(BoostError error);
+  void ask_for_room();
+  void read_piece();
+  void forget_body();
+  void refuse_for_memory();
   void dispatch();
   void start_upload();
-  using Received = std::shared_ptr<std::promise<Result<std::size_t>>>;
-  void receive(std::span<char> buffer, const Received& received);
+  // Told on the strand: no error, and bytes that came; 0 at the end of the body.
+  using Received = std::function<void(Session&, BoostError, std::size_t)>;
+  void receive(std::span<char> buffer, Received received);
   void end_upload(Response response);
-  void refuse(Response response);
+  void refuse(Response response, std::uint64_t most_drained);
+  void drop_body();
   void drain();
   void fail_parse(BoostError error);
   void count_out(std::size_t bytes);
@@ -176,11 +182,15 @@ class Session : public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_{kBufferBytes};
   std::optional<Parser> parser_;
   std::optional<BodyParser> body_parser_;
-  std::optional<DrainParser> drain_parser_;
   bool streamed_body_ = false;
-  std::uint64_t uploaded_ = 0;  // bytes of a streamed body
-  Nanos waited_{};              // for them
-  std::size_t head_seen_ = 0;   // bytes of the head that have come
+  bool dropped_body_ = false;    // the request is handled without it
+  std::uint64_t received_ = 0;   // bytes of a body
+  Nanos waited_{};               // for them
+  std::size_t piece_bytes_ = 0;  // of a body in memory, that are read next
+  std::size_t capacity_ = 0;     // that it needs for them
+  bool waits_for_room_ = false;
+  asio::steady_timer room_timer_;
+  std::size_t head_seen_ = 0;  // bytes of the head that have come
   std::array<char, 4096> scratch_{};
   Request request_;
   Response response_;

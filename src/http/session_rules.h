@@ -15,7 +15,11 @@ inline constexpr std::size_t kBytesPerSecond = 64u << 10;
 // A refused body up to this size is read and dropped; a longer one costs its sender the connection.
 inline constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyBytes};
 
-inline constexpr std::size_t kPieceBytes = 256u << 10;  // of a streamed body
+// The same of one that nobody may send, or that nobody looks at.
+inline constexpr std::uint64_t kTinyDrainBytes = 64u << 10;
+
+inline constexpr std::size_t kFirstPieceBytes = BodyBudget::kFreeBytes;
+inline constexpr std::size_t kPieceBytes = 256u << 10;  // of a body, that are read at once
 
 // Hang-up, time-out or a broken connection: nobody to answer.
 inline bool is_end(BoostError error) {

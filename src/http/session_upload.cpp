@@ -37,9 +37,9 @@ class SessionBody : public BodySource {
 void Session::start_upload() {
   std::optional<std::uint64_t> length;
   if (const auto said = parser_->content_length()) length = *said;
-  drain_parser_.emplace(std::move(*parser_));
-  drain_parser_->body_limit(engine_.options.upload_limit);
-  uploaded_ = 0;
+  body_parser_.emplace(std::move(*parser_));
+  body_parser_->body_limit(engine_.options.upload_limit);
+  received_ = 0;
   waited_ = Nanos(0);
   stream_.expires_never();  // a deadline runs while the client is waited for, not the handler
   request_.stream = std::make_shared<SessionBody>(*this, length);
@@ -55,43 +55,46 @@ Result<std::size_t> Session::receive_and_wait(std::span<char> buffer) {
   // Broken when an exception has destroyed the handler: then get() throws, too.
   auto received = std::make_shared<std::promise<Result<std::size_t>>>();
   std::future<Result<std::size_t>> result = received->get_future();
-  asio::post(stream_.get_executor(), guarded([buffer, received = std::move(received)](Session& s) {
-               s.receive(buffer, received);
+  auto taken = [received = std::move(received)](Session& s, BoostError error, std::size_t n) {
+    if (!error) return received->set_value(n);
+    s.keep_alive_ = false;
+    if (error == beast_http::error::body_limit)
+      return received->set_value(tl::unexpected(too_large(s.engine_.options.upload_limit)));
+    if (!is_end(error)) return received->set_value(tl::unexpected(broken_body(error)));
+    received->set_value(
+        fail(Code::kUnavailable, "the body did not come whole: " + error.message()));
+  };
+  asio::post(stream_.get_executor(),
+             guarded([buffer, taken = std::move(taken)](Session& s) mutable {
+               s.receive(buffer, std::move(taken));
              }));
   return result.get();
 }
 
-void Session::receive(std::span<char> buffer, const Received& received) {
-  if (drain_parser_->is_done()) return received->set_value(0);
-  auto& body = drain_parser_->get().body();
+void Session::receive(std::span<char> buffer, Received received) {
+  if (body_parser_->is_done()) return received(*this, {}, 0);
+  auto& body = body_parser_->get().body();
   body.data = buffer.data();
   body.size = buffer.size();
-  const auto fair = std::chrono::seconds((uploaded_ + buffer.size()) / kBytesPerSecond);
+  const auto fair = std::chrono::seconds((received_ + buffer.size()) / kBytesPerSecond);
   stream_.expires_after(engine_.options.write_timeout + fair - waited_);
   const auto began = std::chrono::steady_clock::now();
-  beast_http::async_read(
-      stream_, buffer_, *drain_parser_,
-      guarded([size = buffer.size(), received, began](Session& s, BoostError error, std::size_t) {
-        s.waited_ += std::chrono::steady_clock::now() - began;
-        s.stream_.expires_never();
-        if (error == beast_http::error::body_limit)
-          return received->set_value(tl::unexpected(too_large(s.engine_.options.upload_limit)));
-        if (error && error != beast_http::error::need_buffer) {
-          s.keep_alive_ = false;
-          if (!is_end(error)) return received->set_value(tl::unexpected(broken_body(error)));
-          return received->set_value(
-              fail(Code::kUnavailable, "the body did not come whole: " + error.message()));
-        }
-        const std::size_t n = size - s.drain_parser_->get().body().size;
-        s.uploaded_ += n;
-        s.engine_.traffic->bytes_in += n;
-        received->set_value(n);
-      }));
+  beast_http::async_read(stream_, buffer_, *body_parser_,
+                         guarded([size = buffer.size(), received = std::move(received), began](
+                                     Session& s, BoostError error, std::size_t) {
+                           s.waited_ += std::chrono::steady_clock::now() - began;
+                           s.stream_.expires_never();
+                           if (error == beast_http::error::need_buffer) error = {};
+                           const std::size_t n = size - s.body_parser_->get().body().size;
+                           s.received_ += n;
+                           s.engine_.traffic->bytes_in += n;
+                           received(s, error, n);
+                         }));
 }
 
 void Session::end_upload(Response response) {
-  unread_ = !drain_parser_->is_done();
-  const auto left = drain_parser_->content_length_remaining();
+  unread_ = !body_parser_->is_done();
+  const auto left = body_parser_->content_length_remaining();
   if (!unread_ || !keep_alive_ || !left || *left > kDrainBytes) {
     if (unread_) keep_alive_ = false;
     return answer(std::move(response));

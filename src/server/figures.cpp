@@ -121,6 +121,14 @@ void Figures::write_traffic(std::string& out) const {
                number(t.bytes_in));
   write_figure(out, {"corral_http_sent_bytes_total", "counter", "Bytes of answers."},
                number(t.bytes_out));
+  write_figure(out,
+               {"corral_http_body_bytes", "gauge",
+                "Memory that request bodies take; --max-memory is the most."},
+               number(t.body_bytes));
+  write_figure(out,
+               {"corral_http_most_body_bytes", "gauge",
+                "The most that request bodies have taken since the start."},
+               number(t.most_body_bytes));
   write_figure(
       out,
       {"corral_http_unfinished_total", "counter", "Answers whose client left before their end."},

@@ -103,6 +103,16 @@ std::string url_of(sys::ListenAddress address) {
   return "http://" + address.text();
 }
 
+bool has_body(const Request& request) {
+  return !request.header("content-length").empty() || !request.header("transfer-encoding").empty();
+}
+
+// MLflow's clients may send the parameters of a GET as its body.
+bool takes_body(const Request& request) {
+  const bool reads = request.method == Method::kGet || request.method == Method::kHead;
+  return !reads || speaks_mlflow(request.path);
+}
+
 }  // namespace
 
 Result<> check_exposure(const ServeOptions& options) {
@@ -195,7 +205,12 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   listeners.push_back({TRY(sys::listen_unix(record_.socket)), true});
   HttpHandlers handlers;
   handlers.gate = [rules = rules_for(address, std::move(token), options_.allow_hosts)](
-                      const Request& request) { return decide(request, rules).answer; };
+                      const Request& request) {
+    Decision decision = decide(request, rules);
+    // Before a body is read for nothing.
+    return decision.allowed() && has_body(request) ? no_route(request) : std::move(decision.answer);
+  };
+  handlers.takes_body = takes_body;
   handlers.handle = [this](Request request) { return handle(std::move(request)); };
   handlers.streams_body = streams_body;
   handlers.error = [](const Request& request, const Error& error) {

@@ -51,6 +51,39 @@ void write_operation(JsonWriter& json, const Route& route) {
   json.end_object().end_object();
 }
 
+struct Found {
+  const Route* route;
+  Pairs params;
+};
+
+// Or the answer that says why there is none.
+tl::expected<Found, Response> find_route(const Request& request, std::span<const Route> table) {
+  const Method wanted = request.method == Method::kHead ? Method::kGet : request.method;
+  std::string allowed;
+  for (const Route& candidate : table) {
+    Pairs params;
+    const Result<bool> matches = match(candidate.pattern, request.path, params);
+    if (!matches) {
+      return tl::unexpected(
+          error_response(matches.error(), {.field = "path", .position = std::nullopt}));
+    }
+    if (!*matches) continue;
+    const bool of_the_page = candidate.summary.empty();
+    if (candidate.method != wanted) {
+      if (of_the_page) continue;
+      if (!allowed.empty()) allowed += ", ";
+      allowed += method_name(candidate.method);
+      continue;
+    }
+    // The page's catch-all must not hide that a path of the API takes other methods.
+    if (of_the_page && !allowed.empty()) break;
+    return Found{.route = &candidate, .params = std::move(params)};
+  }
+  if (!allowed.empty()) return tl::unexpected(method_not_allowed(allowed, request.path));
+  return tl::unexpected(error_response(
+      {Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))}));
+}
+
 }  // namespace
 
 Result<bool> match(std::string_view pattern, std::string_view path, Pairs& params) {
@@ -76,33 +109,20 @@ Result<bool> match(std::string_view pattern, std::string_view path, Pairs& param
   return path.empty();
 }
 
+std::optional<Response> no_route(const Request& request, std::span<const Route> table) {
+  if (speaks_mlflow(request.path)) return mlflow::no_rpc(request);
+  auto found = find_route(request, table);
+  return found ? std::nullopt : std::optional(std::move(found.error()));
+}
+
 Response route(Request request, Context& context, std::span<const Route> table) {
   if (speaks_mlflow(request.path)) return mlflow::dispatch(std::move(request), context);
-  const Method wanted = request.method == Method::kHead ? Method::kGet : request.method;
-  std::string allowed;
-  for (const Route& candidate : table) {
-    Pairs params;
-    const Result<bool> matches = match(candidate.pattern, request.path, params);
-    if (!matches)
-      return error_response(matches.error(), {.field = "path", .position = std::nullopt});
-    if (!*matches) continue;
-    const bool of_the_page = candidate.summary.empty();
-    if (candidate.method != wanted) {
-      if (of_the_page) continue;
-      if (!allowed.empty()) allowed += ", ";
-      allowed += method_name(candidate.method);
-      continue;
-    }
-    // The page's catch-all must not hide that a path of the API takes other methods.
-    if (of_the_page && !allowed.empty()) break;
-    request.params = std::move(params);
-    Response response = candidate.handle(request, context);
-    response.route = candidate.pattern;
-    return response;
-  }
-  if (!allowed.empty()) return method_not_allowed(allowed, request.path);
-  return error_response(
-      {Code::kNotFound, fmt::format("there is nothing at {}", to_utf8(request.path))});
+  auto found = find_route(request, table);
+  if (!found) return std::move(found.error());
+  request.params = std::move(found->params);
+  Response response = found->route->handle(request, context);
+  response.route = found->route->pattern;
+  return response;
 }
 
 std::string openapi(std::span<const Route> table, std::string_view version) {

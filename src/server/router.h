@@ -6,6 +6,7 @@
 // function in api/.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -25,6 +26,9 @@ struct Route {
 };
 
 std::span<const Route> routes();
+
+// The answer to a request that no route takes: 404 or 405; nothing when there is one.
+std::optional<Response> no_route(const Request& request, std::span<const Route> table = routes());
 
 // Finds the route, fills request.params and calls the handler; 404 and 405 answer themselves.
 Response route(Request request, Context& context, std::span<const Route> table = routes());

@@ -155,6 +155,7 @@ Result<> TrackingRelay::start(pid_t command) {
                             .upload_threads = kUploads};
   options.max_connections_per_peer = options.max_connections;
   options.idle_timeout = kIdleTimeout;
+  options.body_memory = 2 * options.body_limit;
   http::HttpHandlers handlers{
       .gate = [this](const Request& request) { return gate(request); },
       .handle = [this](Request request) { return handle(std::move(request)); },

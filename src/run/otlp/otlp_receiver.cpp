@@ -182,6 +182,7 @@ Result<> OtlpReceiver::start() {
   options.max_connections = kConnections;
   options.max_connections_per_peer = kConnections;
   options.body_limit = kBodyBytes;
+  options.body_memory = 2 * kBodyBytes;
   options.idle_timeout = kIdleTimeout;
   std::vector<http::Listener> listeners;
   listeners.push_back(std::move(listener_));

@@ -149,28 +149,43 @@ Response no_such(std::string_view method, std::string_view path, const std::stri
   return response;
 }
 
-}  // namespace
+struct Found {
+  const Rpc* rpc;
+  Pairs params;
+};
 
-std::span<const Rpc> rpcs() { return kRpcs; }
-
-Response dispatch(Request request, Context& context) {
+// Or the answer that says why there is none.
+tl::expected<Found, Response> find_rpc(const Request& request) {
   const Method wanted = request.method == Method::kHead ? Method::kGet : request.method;
   const std::string_view path = behind_prefix(request.path);
   std::string allowed;
   for (const Rpc& rpc : rpcs()) {
     Pairs params;
     const Result<bool> matches = match(rpc.path, path, params);
-    if (!matches) return answer(corral::mlflow::api_error(matches.error()));
+    if (!matches) return tl::unexpected(answer(corral::mlflow::api_error(matches.error())));
     if (!*matches) continue;
-    if (rpc.method == wanted) {
-      request.params = std::move(params);
-      Response response = run(rpc, request, context);
-      response.route = rpc.path;
-      return response;
-    }
+    if (rpc.method == wanted) return Found{.rpc = &rpc, .params = std::move(params)};
     allowed += (allowed.empty() ? "" : ", ") + std::string(method_name(rpc.method));
   }
-  return no_such(method_name(request.method), request.path, allowed);
+  return tl::unexpected(no_such(method_name(request.method), request.path, allowed));
+}
+
+}  // namespace
+
+std::span<const Rpc> rpcs() { return kRpcs; }
+
+std::optional<Response> no_rpc(const Request& request) {
+  auto found = find_rpc(request);
+  return found ? std::nullopt : std::optional(std::move(found.error()));
+}
+
+Response dispatch(Request request, Context& context) {
+  auto found = find_rpc(request);
+  if (!found) return std::move(found.error());
+  request.params = std::move(found->params);
+  Response response = run(*found->rpc, request, context);
+  response.route = found->rpc->path;
+  return response;
 }
 
 }  // namespace corral::server::mlflow

@@ -1,6 +1,7 @@
 // Routes of MLflow's interface: /api/{2.0,3.0}/... and /ajax-api/{2.0,3.0}/..., which is the same.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,9 @@ struct Rpc {
   Response (*stream)(Message& in, Context& context) = nullptr;          // likewise
 };
 std::span<const Rpc> rpcs();
+
+// Of a path that speaks_mlflow() (refusal.h): the error when no call takes the request.
+std::optional<Response> no_rpc(const Request& request);
 
 // Of a path that speaks_mlflow() (refusal.h): the answer, an error of MLflow's form for paths and
 // methods that are not there.

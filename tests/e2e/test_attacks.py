@@ -8,7 +8,8 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -45,7 +46,9 @@ class Answer:
     def message(self) -> str:
         """Of an error in either form."""
         body = self.json
-        return str(body["message"] if "error_code" in body else body["error"]["message"])
+        return str(
+            body["message"] if "error_code" in body else body["error"]["message"]
+        )
 
 
 class Door:
@@ -55,14 +58,30 @@ class Door:
         self.corral = corral
         script = "import corral; corral.log({'loss': 0.5}); corral.event('e', a=1)"
         self.server = corral.serve()
-        corral("run", "--no-listeners", "--name", "one", "--experiment", "digits", "python3", "-c", script)
+        corral(
+            "run",
+            "--no-listeners",
+            "--name",
+            "one",
+            "--experiment",
+            "digits",
+            "python3",
+            "-c",
+            script,
+        )
         url = urlsplit(corral.url())
         assert url.hostname is not None
         assert url.port is not None
         self.address = (url.hostname, url.port)
         self.host = f"127.0.0.1:{url.port}"
 
-    def ask(self, method: str, path: str, body: bytes | Json = b"", headers: dict[str, str] | None = None) -> Answer:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | Json = b"",
+        headers: dict[str, str] | None = None,
+    ) -> Answer:
         if not isinstance(body, bytes):
             body, headers = json.dumps(body).encode(), JSON | (headers or {})
         with closing(self.corral.connection()) as connection:
@@ -85,7 +104,9 @@ class Door:
         runs = self.ask("GET", f"{API}/runs").json["runs"]
         assert [run["name"] for run in runs] == ["one"]
         assert [
-            m["points"] for m in self.ask("GET", f"{API}/runs/one/metrics").json["metrics"] if m["name"] == "loss"
+            m["points"]
+            for m in self.ask("GET", f"{API}/runs/one/metrics").json["metrics"]
+            if m["name"] == "loss"
         ] == [1]
 
     def resident(self) -> int:
@@ -104,7 +125,13 @@ def door(corral: Corral) -> Iterator[Door]:
 
 
 def test_a_foreign_host_is_named(door: Door) -> None:
-    hosts = ["evil.example", "evil.example:5000", "localhost.evil.example", "10.0.0.1", "[::1]evil"]
+    hosts = [
+        "evil.example",
+        "evil.example:5000",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[::1]evil",
+    ]
     paths = ["/", "/health", "/metrics", f"{API}/runs", f"{MLFLOW}/experiments/search"]
     for host, path in itertools.product(hosts, paths):
         answer = door.ask("GET", path, headers={"Host": host})
@@ -113,8 +140,17 @@ def test_a_foreign_host_is_named(door: Door) -> None:
 
 
 def test_a_foreign_origin_is_named(door: Door) -> None:
-    for origin in ("http://evil.example", "null", "http://localhost:3000", f"http://{door.host}.evil.example"):
-        for method, path in (("GET", f"{API}/runs"), ("DELETE", f"{API}/runs/one"), ("POST", f"{MLFLOW}/runs/create")):
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://localhost:3000",
+        f"http://{door.host}.evil.example",
+    ):
+        for method, path in (
+            ("GET", f"{API}/runs"),
+            ("DELETE", f"{API}/runs/one"),
+            ("POST", f"{MLFLOW}/runs/create"),
+        ):
             answer = door.ask(method, path, headers={"Origin": origin})
             assert answer.status == 403
             assert f"'{origin}'" in answer.message
@@ -125,10 +161,19 @@ def test_nothing_is_changed_by_what_a_page_may_send_unasked(door: Door) -> None:
         answer = door.ask("DELETE", f"{API}/runs/one", headers={"Sec-Fetch-Site": site})
         assert answer.status == 403
         assert answer.json["error"]["field"] == "Sec-Fetch-Site"
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+    for kind in (
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+    ):
         body = json.dumps({"name": "stolen"}).encode()
-        answer = door.ask("POST", f"{MLFLOW}/experiments/create", body, {"Content-Type": kind})
-        assert (answer.status, answer.json["error_code"]) == (400, "INVALID_PARAMETER_VALUE")
+        answer = door.ask(
+            "POST", f"{MLFLOW}/experiments/create", body, {"Content-Type": kind}
+        )
+        assert (answer.status, answer.json["error_code"]) == (
+            400,
+            "INVALID_PARAMETER_VALUE",
+        )
         answer = door.ask("POST", f"{API}/charts", body, {"Content-Type": kind})
         assert answer.status == 415
         assert answer.json["error"]["field"] == "Content-Type"
@@ -174,7 +219,9 @@ SMUGGLED = [
 
 
 def test_a_smuggled_request_is_named_and_never_handled(door: Door) -> None:
-    hidden = f"DELETE {API}/runs/one?force=true HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    hidden = (
+        f"DELETE {API}/runs/one?force=true HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    )
     head = f"POST {API}/charts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode()
     for fields, named in SMUGGLED:
         answer = door.raw(head + fields + b"\r\n0\r\n\r\n" + hidden)
@@ -194,7 +241,9 @@ def test_header_bombs_are_named(door: Door) -> None:
     assert b"at most 100 headers" in answer
     answer = door.raw(start + b"X: " + b"y" * 50_000 + b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 431 ")
-    answer = door.raw(b"GET /health?" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    answer = door.raw(
+        b"GET /health?" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    )
     assert answer.startswith(b"HTTP/1.1 414 ")
 
 
@@ -204,7 +253,11 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(door: Door) -> None:
 
 
 def test_deep_json_is_named(door: Door) -> None:
-    for text in (b"[" * 1_000_000, b'{"a":' * 1_000_000, b"[" * 100_000 + b"]" * 100_000):
+    for text in (
+        b"[" * 1_000_000,
+        b'{"a":' * 1_000_000,
+        b"[" * 100_000 + b"]" * 100_000,
+    ):
         native = ("charts", "windows", "points", "lines", "xy", "epochs", "changes")
         for path in (*(f"{API}/{route}" for route in native), f"{MLFLOW}/runs/search"):
             answer = door.ask("POST", path, text, JSON)
@@ -216,23 +269,105 @@ def test_deep_json_is_named(door: Door) -> None:
 def test_a_zip_bomb_is_refused_while_it_unfolds(door: Door) -> None:
     bomb = gzip.compress(bytes(300 << 20), 9)  # 300 KB
     before = door.resident()
-    for path in (f"{API}/charts", f"{API}/frames", f"{MLFLOW}/runs/log-batch", "/v1/traces"):
+    for path in (
+        f"{API}/charts",
+        f"{API}/frames",
+        f"{MLFLOW}/runs/log-batch",
+        "/v1/traces",
+    ):
         answer = door.ask("POST", path, bomb, JSON | {"Content-Encoding": "gzip"})
         assert answer.status == 413, (path, answer)
         assert "unfold" in answer.message
     assert door.resident() - before < 100 << 20
-    answer = door.ask("POST", f"{API}/charts", b"no gzip", JSON | {"Content-Encoding": "gzip"})
+    answer = door.ask(
+        "POST", f"{API}/charts", b"no gzip", JSON | {"Content-Encoding": "gzip"}
+    )
     assert answer.status == 400
     assert "gzip" in answer.message
     answer = door.ask("POST", f"{API}/charts", b"{}", JSON | {"Content-Encoding": "br"})
     assert answer.status == 415
 
 
+MIB = 1 << 20
+
+
+def peak_resident(pid: int) -> int:
+    """The most memory that the process ever had, in bytes."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return 1024 * int(
+        next(
+            line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")
+        )
+    )
+
+
+def test_large_bodies_share_the_memory_and_are_all_stored(corral: Corral) -> None:
+    clients, size = 16, 60 * MIB
+    server = corral.serve("--max-memory", "64MiB")
+    corral(
+        "run",
+        "--no-listeners",
+        "--name",
+        "one",
+        "python3",
+        "-c",
+        "import corral; corral.log({'loss': 0.5})",
+    )
+    before = peak_resident(server.pid)
+    notes = f"{API}/runs/one/notes"
+
+    def add_note(i: int) -> int:
+        with closing(corral.connection()) as connection:
+            body = json.dumps({"text": f"note {i}"}).encode()
+            connection.request("POST", notes, body + b" " * (size - len(body)), JSON)
+            return connection.getresponse().status
+
+    with ThreadPoolExecutor(clients) as pool:
+        assert set(pool.map(add_note, range(clients))) <= {200, 201}
+    texts = {note["text"] for note in corral.get(notes)["notes"]}
+    assert texts == {f"note {i}" for i in range(clients)}
+    # One body at a time, and what reading it as JSON takes.
+    assert peak_resident(server.pid) - before < 6 * size
+
+
+def test_a_body_is_not_kept_for_who_may_not_send_it(corral: Corral) -> None:
+    (corral.home / "token").write_text("a" * 20)
+    server = corral.serve("--token-file", corral.home / "token")
+    url = urlsplit(corral.url())
+    before = peak_resident(server.pid)
+    for path in ("/health", f"{API}/frames", f"{MLFLOW}/runs/log-batch", "/nowhere"):
+        for length in (f"Content-Length: {64 * MIB}", "Transfer-Encoding: chunked"):
+            with closing(
+                socket.create_connection((url.hostname, url.port), timeout=30)
+            ) as connection:
+                head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{length}\r\n\r\n"
+                with suppress(ConnectionError):
+                    connection.sendall(
+                        head.encode() + b"3f00000\r\n" + b"x" * (63 * MIB)
+                    )
+    with closing(corral.connection()) as connection:
+        connection.request("GET", "/health")
+        assert connection.getresponse().status == 200
+    assert peak_resident(server.pid) - before < 16 * MIB
+
+
+def test_the_memory_for_bodies_holds_one_at_least(corral: Corral) -> None:
+    said = corral("serve", "--max-memory", "63MiB", status=2).stderr.decode()
+    assert "--max-memory must be at least 64 MiB" in said
+
+
 def test_a_gzip_body_is_taken(door: Door) -> None:
-    question = {"series": [door.ask("GET", f"{API}/runs/one/metrics").json["metrics"][0]["series"]]}
+    question = {
+        "series": [
+            door.ask("GET", f"{API}/runs/one/metrics").json["metrics"][0]["series"]
+        ]
+    }
     plain = door.ask("POST", f"{API}/windows", question)
     packed = door.ask(
-        "POST", f"{API}/windows", gzip.compress(json.dumps(question).encode()), JSON | {"Content-Encoding": "gzip"}
+        "POST",
+        f"{API}/windows",
+        gzip.compress(json.dumps(question).encode()),
+        JSON | {"Content-Encoding": "gzip"},
     )
     assert (packed.status, packed.json) == (200, plain.json)
 
@@ -265,10 +400,15 @@ OUTSIDE = [
 
 def test_no_path_leads_to_a_file_of_the_machine(door: Door) -> None:
     for path in OUTSIDE:
-        answer = door.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+        answer = door.raw(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
         assert b"root:" not in answer
         page = b"text/html" in answer or b"without its page" in answer
-        assert answer.split(b" ", 2)[1] in (b"400", b"404") or page, (path, answer[:300])
+        assert answer.split(b" ", 2)[1] in (b"400", b"404") or page, (
+            path,
+            answer[:300],
+        )
 
 
 # ---- SQL in every field
@@ -283,8 +423,22 @@ def send_everywhere(door: Door, text: str) -> None:
     word = quote(text, safe="")
     gets = [
         f"workloads?experiment={word}",
-        *(f"runs?{name}={word}" for name in ("experiment", "workload", "status", "limit", "before")),
-        *(f"runs/{word}{rest}" for rest in ("", "/metrics", "/phases", "/events", "/logs", "/export", "/latest")),
+        *(
+            f"runs?{name}={word}"
+            for name in ("experiment", "workload", "status", "limit", "before")
+        ),
+        *(
+            f"runs/{word}{rest}"
+            for rest in (
+                "",
+                "/metrics",
+                "/phases",
+                "/events",
+                "/logs",
+                "/export",
+                "/latest",
+            )
+        ),
         *(f"runs/one/logs?{name}={word}" for name in ("stream", "from", "limit")),
         *(f"runs/one/export?{name}={word}" for name in ("metric", "format")),
         f"runs/one/latest?metric={word}",
@@ -307,10 +461,22 @@ def send_everywhere(door: Door, text: str) -> None:
         ("xy", {"lines": [{"x": 1, "y": 1}], "width": 10, "height": 10, "pair": text}),
         ("epochs", {"runs": [text]}),
         ("changes", {"series": [1], "from_ns": text, "to_ns": "1"}),
-        ("changes", {"series": [1], "from_ns": 0, "to_ns": 1, "against": text, "baseline": [{"series": text}]}),
+        (
+            "changes",
+            {
+                "series": [1],
+                "from_ns": 0,
+                "to_ns": 1,
+                "against": text,
+                "baseline": [{"series": text}],
+            },
+        ),
     ]
     for path, body in bodies:
-        assert door.ask("POST", f"{API}/{path}", body).status in (400, 404), (path, body)
+        assert door.ask("POST", f"{API}/{path}", body).status in (400, 404), (
+            path,
+            body,
+        )
 
 
 def test_sql_in_every_field_of_mlflow_is_text(door: Door) -> None:
@@ -319,24 +485,49 @@ def test_sql_in_every_field_of_mlflow_is_text(door: Door) -> None:
 
 
 def send_everywhere_in_mlflow(door: Door, text: str) -> None:
-    made = door.ask("POST", f"{MLFLOW}/experiments/create", {"name": text, "tags": [{"key": "k", "value": text}]})
+    made = door.ask(
+        "POST",
+        f"{MLFLOW}/experiments/create",
+        {"name": text, "tags": [{"key": "k", "value": text}]},
+    )
     assert made.status == 200, made
     experiment = made.json["experiment_id"]
-    known = door.ask("GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}").json["experiment"]
+    known = door.ask(
+        "GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}"
+    ).json["experiment"]
     assert known["name"] == text
     assert known["tags"] == [{"key": "k", "value": text}]
-    for body in ({"experiment_id": text}, {"experiment_id": experiment, "start_time": text}):
+    for body in (
+        {"experiment_id": text},
+        {"experiment_id": experiment, "start_time": text},
+    ):
         assert door.ask("POST", f"{MLFLOW}/runs/create", body).status in (400, 404)
     for name in ("filter", "order_by", "page_token"):
         value: Json = [text] if name == "order_by" else text
         body = {"experiment_ids": [experiment], "max_results": 10, name: value}
-        assert door.ask("POST", f"{MLFLOW}/runs/search", body).status in (200, 400), name
+        assert door.ask("POST", f"{MLFLOW}/runs/search", body).status in (200, 400), (
+            name
+        )
         body = {"max_results": 10, name: value}
-        assert door.ask("POST", f"{MLFLOW}/experiments/search", body).status in (200, 400), name
-    for path in ("runs/get?run_id=", "metrics/get-history?metric_key=a&run_id=", "experiments/get?experiment_id="):
-        assert door.ask("GET", f"{MLFLOW}/{path}{quote(text, safe='')}").status in (200, 400, 404), path
+        assert door.ask("POST", f"{MLFLOW}/experiments/search", body).status in (
+            200,
+            400,
+        ), name
+    for path in (
+        "runs/get?run_id=",
+        "metrics/get-history?metric_key=a&run_id=",
+        "experiments/get?experiment_id=",
+    ):
+        assert door.ask("GET", f"{MLFLOW}/{path}{quote(text, safe='')}").status in (
+            200,
+            400,
+            404,
+        ), path
     door.ask("POST", f"{MLFLOW}/experiments/delete", {"experiment_id": text})
-    assert door.ask("GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}").status == 200
+    assert (
+        door.ask("GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}").status
+        == 200
+    )
 
 
 # ---- hangers-on
@@ -346,9 +537,15 @@ def test_a_hundred_half_open_requests_disturb_nobody(door: Door) -> None:
     sockets = [socket.create_connection(door.address) for _ in range(100)]
     try:
         for i, connection in enumerate(sockets):
-            connection.sendall(b"POST /api/corral/v1/frames HTTP/1.1\r\nHost: localhost\r\n"[: 10 + i % 40])
+            connection.sendall(
+                b"POST /api/corral/v1/frames HTTP/1.1\r\nHost: localhost\r\n"[
+                    : 10 + i % 40
+                ]
+            )
         assert door.ask("GET", "/health").status == 200
-        until(lambda: figure(door, "corral_http_connections") >= 100, "they are counted")
+        until(
+            lambda: figure(door, "corral_http_connections") >= 100, "they are counted"
+        )
     finally:
         for connection in sockets:
             connection.close()

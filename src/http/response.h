@@ -1,4 +1,4 @@
-// Response: what a handler answers, in one of three forms: bytes, a stream that a producer writes,
+// Response: what a handler answers, in one of three forms: bytes, a stream that a producer makes,
 // or a push stream.
 //
 // The transport adds Content-Length or chunking, Connection, Date, X-Request-Id and the headers
@@ -18,16 +18,12 @@
 
 namespace corral::http {
 
-// Where a producer writes. write() blocks while the client is slow; false when the client has gone:
-// stop producing.
-class StreamSink {
- public:
-  virtual ~StreamSink() = default;
-  virtual bool write(std::string_view bytes) = 0;
-};
-// Runs on a thread of its own pool. An error ends the connection without the last chunk, so that
-// the client notices.
-using StreamProducer = std::function<Result<>(StreamSink& sink)>;
+// Appends the next part of an answer; true: there is more. Called on a thread of its own pool, each
+// time when the client has taken the part before: a slow reader holds no thread, but what the
+// producer keeps between two calls and one part in memory, so some 64 KiB to 1 MiB are right. An
+// error ends the connection without the last chunk, so that the client notices. Destroyed when the
+// client has gone.
+using StreamProducer = std::function<Result<bool>(std::string& part)>;
 
 struct Response {
   int status = 200;
@@ -36,7 +32,7 @@ struct Response {
   // Instead of `body`: bytes that live for ever (embedded assets).
   std::string_view static_body;
   StreamProducer stream;  // instead of a body, when set
-  // How many bytes `stream` writes, when that is known: the client is told, and an answer that
+  // How many bytes `stream` makes, when that is known: the client is told, and an answer that
   // turns out shorter or longer ends the connection.
   std::optional<std::uint64_t> stream_length = {};
   std::shared_ptr<PushStream> events;  // instead of a body, when set

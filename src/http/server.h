@@ -3,8 +3,9 @@
 //
 // I/O threads never run handlers: `gate` alone is called there, with the header and before the body
 // is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers on
-// another one, so that slow downloads never hold up ingest. Exceptions of both end as a 500. This
-// folder is the only one that includes Boost, in session*.cpp and server.cpp.
+// another one, a part at a time, so that slow downloads hold up nobody. Exceptions of both end as a
+// 500, any other (sys/thread_guard.h) ends its connection. This folder is the only one that
+// includes Boost, in session*.cpp and server.cpp.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
 // together `body_memory` (body_budget.h), one request at a time per connection, `max_connections`
@@ -35,8 +36,8 @@ struct Listener {
 struct HttpOptions {
   int io_threads = 2;
   int handler_threads = 4;
-  int stream_threads = 8;  // one for each answer that is being streamed; the others wait
-  int upload_threads = 8;  // one for each body that is being streamed, likewise
+  int stream_threads = 8;                      // make the parts of streamed answers
+  int upload_threads = 8;                      // one for each body that is being streamed, likewise
   std::size_t max_connections = 1000;          // over TCP, and as many over the Unix socket
   std::size_t max_connections_per_peer = 500;  // one IP address
   std::size_t body_limit = limits::kBodyBytes;

@@ -23,8 +23,6 @@ namespace beast_http = beast::http;
 
 constexpr std::size_t kReadBytes = 4096;  // at once, of a head
 constexpr std::size_t kIdBytes = 64;      // of a client's own X-Request-Id
-constexpr std::size_t kChunkBytes = 256u << 10;
-constexpr std::size_t kChunkHeadBytes = 10;  // 8 digits of size and the end of their line
 constexpr auto kLinger = std::chrono::seconds(2);
 
 Method method_of(beast_http::verb verb) {
@@ -88,39 +86,6 @@ bool is_clean_id(std::string_view id) {
            std::string_view("-_.:").find(c) != std::string_view::npos;
   });
 }
-
-// Collects small writes into chunks.
-class ChunkSink : public StreamSink {
- public:
-  ChunkSink(Session& session, bool chunked)
-      : session_(session), head_(chunked ? kChunkHeadBytes : 0), pending_(head_, '0') {}
-
-  bool write(std::string_view bytes) override {
-    if (gone_) return false;
-    sent_ += bytes.size();
-    pending_.append(bytes);
-    return pending_.size() < kChunkBytes || flush();
-  }
-  bool flush() {
-    const std::size_t size = pending_.size() - head_;
-    if (size == 0 || gone_) return !gone_;
-    if (head_ > 0) {
-      fmt::format_to_n(pending_.begin(), head_, "{:08x}\r\n", size);
-      pending_ += "\r\n";
-    }
-    gone_ = !session_.send_and_wait(pending_);
-    pending_.resize(head_);
-    return !gone_;
-  }
-  [[nodiscard]] std::uint64_t sent() const { return sent_; }  // once flushed
-
- private:
-  Session& session_;
-  std::uint64_t sent_ = 0;
-  const std::size_t head_;  // bytes kept free for the chunk's size
-  bool gone_ = false;
-  std::string pending_;
-};
 
 }  // namespace
 
@@ -501,49 +466,54 @@ void Session::close() {
 // ---- streamed answers
 
 void Session::start_stream() {
-  const bool chunked = !http_1_0_ && !response_.stream_length;
+  chunked_ = !http_1_0_ && !response_.stream_length;
   if (http_1_0_ && !response_.stream_length) keep_alive_ = false;
   const Framing framing = response_.stream_length ? Framing::kLength
-                          : chunked               ? Framing::kChunked
+                          : chunked_              ? Framing::kChunked
                                                   : Framing::kUntilClose;
   head_ = response_head(response_, framing, keep_alive_);
   if (head_only_) return write_bytes();
-  run_on(engine_.stream_pool, [](Session& s) { s.run_producer(); });
+  streamed_ = 0;
+  next_part();
 }
 
-void Session::run_producer() {
-  ChunkSink sink(*this, !http_1_0_ && !response_.stream_length);
-  bool whole = send_and_wait(head_);
-  if (whole) {
-    whole = response_.stream(sink).has_value();
-    whole = whole && sink.flush() && sink.sent() == response_.stream_length.value_or(sink.sent());
-  }
-  asio::post(stream_.get_executor(), guarded([whole](Session& s) { s.end_stream(whole); }));
+void Session::next_part() {
+  run_on(engine_.stream_pool, [](Session& s) { s.make_part(); });
 }
 
-bool Session::send_and_wait(const std::string& bytes) {
-  // Broken when an exception has destroyed the handler.
-  auto sent = std::make_shared<std::promise<bool>>();
-  std::future<bool> result = sent->get_future();
-  asio::post(stream_.get_executor(), guarded([&bytes, sent = std::move(sent)](Session& s) {
-               s.set_deadline(bytes.size());
-               asio::async_write(s.stream_, asio::buffer(bytes),
-                                 s.guarded([sent](Session& t, BoostError error, std::size_t n) {
-                                   t.count_out(n);
-                                   sent->set_value(!error);
-                                 }));
+void Session::make_part() {
+  part_.clear();
+  Result<bool> more = true;
+  const bool made = sys::guard_call("a streamed answer", [&] {
+    while (part_.empty() && more && *more) more = response_.stream(part_);
+  });
+  streamed_ += part_.size();
+  const bool last = made && more && !*more;
+  const bool broken = !made || !more || streamed_ > response_.stream_length.value_or(streamed_) ||
+                      (last && streamed_ != response_.stream_length.value_or(streamed_));
+  asio::post(stream_.get_executor(), guarded([last, broken](Session& s) {
+               if (!broken) return s.send_part(last);
+               s.tell(false);
+               s.close();
              }));
-  return result.get();
 }
 
-void Session::end_stream(bool whole) {
-  if (!whole) {
-    tell(false);
-    return close();
-  }
-  head_ = http_1_0_ || response_.stream_length ? "" : "0\r\n\r\n";
-  head_only_ = true;
-  write_bytes();
+void Session::send_part(bool last) {
+  if (chunked_ && !part_.empty()) head_ += fmt::format("{:x}\r\n", part_.size());
+  const std::string_view end = !chunked_       ? ""
+                               : part_.empty() ? "0\r\n\r\n"
+                               : last          ? "\r\n0\r\n\r\n"
+                                               : "\r\n";
+  set_deadline(part_.size());
+  const std::array<asio::const_buffer, 3> buffers{asio::buffer(head_), asio::buffer(part_),
+                                                  asio::buffer(end)};
+  asio::async_write(stream_, buffers, guarded([last](Session& s, BoostError error, std::size_t n) {
+                      s.count_out(n);
+                      s.head_.clear();
+                      if (!error && !last) return s.next_part();
+                      s.part_ = {};
+                      s.on_written(error);
+                    }));
 }
 
 // ---- push streams

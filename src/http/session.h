@@ -103,8 +103,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void
   finish_soon();   // any thread: idle connections and push streams end, others after their answer
   void cut_off();  // any thread
-  // Stream pool: sends the bytes and waits; false when the connection has ended.
-  bool send_and_wait(const std::string& bytes);
   // Upload pool: the next bytes of a streamed body, up to the buffer's size; 0 at its end.
   Result<std::size_t> receive_and_wait(std::span<char> buffer);
 
@@ -163,8 +161,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void close();
 
   void start_stream();
-  void run_producer();  // stream pool
-  void end_stream(bool whole);
+  void next_part();
+  void make_part();  // stream pool
+  void send_part(bool last);
 
   void start_push();
   void watch_for_hangup();
@@ -204,9 +203,12 @@ class Session : public std::enable_shared_from_this<Session> {
     bool open = false;        // nobody was told of it yet
   } told_;
   std::string head_;
+  std::string part_;            // of a streamed answer
+  std::uint64_t streamed_ = 0;  // bytes of those so far
   std::string pushed_;
   bool head_only_ = false;
   bool http_1_0_ = false;
+  bool chunked_ = false;  // the streamed answer
   bool keep_alive_ = false;
   bool unread_ = false;   // the client may still be sending: linger before closing
   bool writing_ = false;  // a push is on its way

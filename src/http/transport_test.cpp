@@ -16,6 +16,18 @@
 namespace corral::http {
 namespace {
 
+// Tells of its end.
+class CountsItsEnd {
+ public:
+  explicit CountsItsEnd(std::latch& ended) : ended_(ended) {}
+  CountsItsEnd(const CountsItsEnd&) = delete;
+  CountsItsEnd& operator=(const CountsItsEnd&) = delete;
+  ~CountsItsEnd() { ended_.count_down(); }
+
+ private:
+  std::latch& ended_;
+};
+
 class Transport : public ::testing::Test {
  protected:
   void start(HttpOptions options = {}) {
@@ -170,9 +182,9 @@ TEST_F(Transport, ASilentClientLosesItsConnection) {
 TEST_F(Transport, StreamedAnswersAreChunkedAndTheConnectionLivesOn) {
   handle_ = [](const Request&) {
     Response response = text_response("");
-    response.stream = [](StreamSink& sink) -> Result<> {
-      for (int i = 0; i < 3; ++i) sink.write(std::string(50'000, static_cast<char>('a' + i)));
-      return {};
+    response.stream = [i = 0](std::string& part) mutable -> Result<bool> {
+      part += std::string(50'000, static_cast<char>('a' + i));
+      return ++i < 3;
     };
     return response;
   };
@@ -189,9 +201,10 @@ TEST_F(Transport, StreamedAnswersAreChunkedAndTheConnectionLivesOn) {
 TEST_F(Transport, AFailedStreamEndsWithoutItsLastChunk) {
   handle_ = [](const Request&) {
     Response response = text_response("");
-    response.stream = [](StreamSink& sink) -> Result<> {
-      sink.write("some");
-      return fail(Code::kIo, "disk");
+    response.stream = [calls = 0](std::string& part) mutable -> Result<bool> {
+      if (++calls > 1) return fail(Code::kIo, "disk");
+      part = "some";
+      return true;
     };
     return response;
   };
@@ -202,18 +215,13 @@ TEST_F(Transport, AFailedStreamEndsWithoutItsLastChunk) {
   EXPECT_EQ(client.seen().find("\r\n0\r\n\r\n"), std::string::npos);
 }
 
-TEST_F(Transport, AProducerLearnsThatItsClientHasGone) {
-  std::atomic<bool> told = false;
+TEST_F(Transport, AProducerGoesWithItsClient) {
   std::latch ended(1);
   handle_ = [&](const Request&) {
     Response response = text_response("");
-    response.stream = [&](StreamSink& sink) -> Result<> {
-      const std::string piece(1 << 20, 'x');
-      while (sink.write(piece)) {
-      }
-      told = true;
-      ended.count_down();
-      return {};
+    response.stream = [told = std::make_shared<CountsItsEnd>(ended)](std::string& part) {
+      part = std::string(1 << 20, 'x');
+      return Result<bool>(true);
     };
     return response;
   };
@@ -224,7 +232,44 @@ TEST_F(Transport, AProducerLearnsThatItsClientHasGone) {
     EXPECT_TRUE(client.read_until("xxx"));
   }
   ended.wait();
-  EXPECT_TRUE(told);
+}
+
+// The thread that makes parts is never one that waits for a client.
+TEST_F(Transport, SlowReadersHoldNoThread) {
+  constexpr int kSlow = 200;
+  constexpr std::size_t kPart = 64u << 10;
+  constexpr std::size_t kParts = 200;  // more than the sockets' buffers take
+  std::atomic<int> ended = 0;
+  struct CountsIts {
+    std::atomic<int>& ended;
+    ~CountsIts() { ended += 1; }
+  };
+  handle_ = [&](const Request& request) {
+    Response response = text_response("");
+    const bool slow = request.path == "/slow";
+    response.stream = [i = std::size_t{0}, left = std::make_shared<CountsIts>(ended)](
+                          std::string& part) mutable -> Result<bool> {
+      part.assign(kPart, 'x');
+      return ++i < kParts;
+    };
+    if (!slow) response.stream_length = kPart * kParts;
+    return response;
+  };
+  start({.stream_threads = 2, .write_timeout = std::chrono::minutes(10)});
+  std::vector<TestClient> slow;
+  for (int i = 0; i < kSlow; ++i) {
+    slow.emplace_back(port_, 4096);
+    slow.back().send("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  }
+  for (TestClient& client : slow) EXPECT_TRUE(client.read_until("xxx"));
+  TestClient fast(port_);
+  const auto reply = fast.get("/fast");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->body.size(), kPart * kParts);
+  EXPECT_TRUE(fast.get("/fast")) << "and once more";
+  EXPECT_LE(ended, 2) << "all slow ones are still at it";
+  EXPECT_TRUE(slow.back().read_until("\r\n0\r\n\r\n"));
+  EXPECT_GT(slow.back().seen().size(), kPart * kParts);
 }
 
 TEST_F(Transport, PushStreamsReachTheClientAndEndWithTheServer) {
@@ -339,7 +384,7 @@ TEST_F(Transport, LongTrailersAndExtensionsEndNothingButTheirConnection) {
   EXPECT_EQ(client.reply()->body, "POST /a 2");
 }
 
-TEST_F(Transport, AnExceptionOnAnIoThreadEndsItsConnectionAndIsCounted) {
+TEST_F(Transport, AnExceptionOnAnIoCountsItsEndItsConnectionAndIsCounted) {
   gate_ = [](const Request& request) -> std::optional<Response> {
     if (request.path == "/gate") throw std::runtime_error("broken gate");
     return std::nullopt;
@@ -350,7 +395,9 @@ TEST_F(Transport, AnExceptionOnAnIoThreadEndsItsConnectionAndIsCounted) {
   handle_ = [](const Request& request) {
     Response response = text_response("ok");
     if (request.path == "/stream")
-      response.stream = [](StreamSink&) -> Result<> { throw std::runtime_error("broken stream"); };
+      response.stream = [](std::string&) -> Result<bool> {
+        throw std::runtime_error("broken stream");
+      };
     return response;
   };
   start({.io_threads = 1});
@@ -532,25 +579,13 @@ TEST_F(Transport, StoppingAcknowledgesTheUploadsThatAreOnTheirWay) {
   EXPECT_FALSE(late.connected());
 }
 
-// Lives in each of the server's handler threads that handled something, and tells of its end.
-class ThreadEnds {
- public:
-  explicit ThreadEnds(std::latch& ended) : ended_(ended) {}
-  ThreadEnds(const ThreadEnds&) = delete;
-  ThreadEnds& operator=(const ThreadEnds&) = delete;
-  ~ThreadEnds() { ended_.count_down(); }
-
- private:
-  std::latch& ended_;
-};
-
 TEST_F(Transport, ARequestThatFindsItsPoolJoinedEndsWithTheServer) {
   std::latch pool_ended(1);
   std::latch at_gate(1);
   traffic_ = std::make_shared<Traffic>();
   handle_ = [&](const Request&) {
-    static thread_local std::unique_ptr<ThreadEnds> told;
-    told = std::make_unique<ThreadEnds>(pool_ended);
+    static thread_local std::unique_ptr<CountsItsEnd> told;
+    told = std::make_unique<CountsItsEnd>(pool_ended);
     return text_response("");
   };
   gate_ = [&](const Request& request) -> std::optional<Response> {

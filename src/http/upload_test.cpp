@@ -211,12 +211,11 @@ class Download : public Upload {
       Response response;
       const Span span = requested_span(request, kMany, "");
       set_span(response, span, kMany);
-      response.stream = [this, span](StreamSink& sink) -> Result<> {
-        const std::uint64_t n = written_.value_or(span.length);
-        for (std::uint64_t i = 0; i < n; ++i) {
-          if (!sink.write("x")) break;
-        }
-        return {};
+      response.stream =
+          [left = written_.value_or(span.length)](std::string& part) mutable -> Result<bool> {
+        part.assign(std::min<std::uint64_t>(left, 100'000), 'x');
+        left -= part.size();
+        return left > 0;
       };
       return response;
     };

@@ -17,8 +17,6 @@
 namespace corral::query {
 namespace {
 
-constexpr std::size_t kPieceBytes = 64u << 10;
-
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -55,11 +53,12 @@ std::string bound_text(std::int64_t ns) {
   return known ? std::to_string(ns) : std::string();
 }
 
-// Rows of a format, collected into pieces.
-class Rows final : public PointTaker {
+}  // namespace
+
+// Rows of a format, appended to a part.
+class PointExport::Rows final : public PointTaker {
  public:
-  Rows(const ExportRequest& request, const ExportSink& sink)
-      : format_(request.format), run_(request.run.hex()), sink_(sink) {}
+  explicit Rows(const ExportRequest& request) : format_(request.format), run_(request.run.hex()) {}
 
   void add(const store::Series& series) { labels_.emplace(series.id, label_of(series)); }
   [[nodiscard]] bool empty() const { return labels_.empty(); }
@@ -70,23 +69,24 @@ class Rows final : public PointTaker {
     if (format_ == ExportFormat::kJsonLines) before_ = fmt::format("\"run\":\"{}\",", run_);
   }
 
-  bool points(const PointBatch& batch) override {
+  [[nodiscard]] bool full() const override { return piece_.size() >= kPartBytes; }
+  std::string take() { return std::exchange(piece_, {}); }
+
+  void points(const PointBatch& batch) override {
     const Label& label = labels_.at(batch.series);
-    for (std::size_t i = 0; wanted_ && i < batch.values.size(); ++i) {
+    for (std::size_t i = 0; i < batch.values.size(); ++i) {
       std::optional<std::int64_t> step;
       if (!batch.steps.empty()) step = batch.steps[i];
       point(label, batch.times[i], step, batch.values[i]);
-      if (piece_.size() >= kPieceBytes) flush();
     }
-    return wanted_;
   }
 
-  bool gap(const PointGap& gap) override {
+  void gap(const PointGap& gap) override {
     const Label& label = labels_.at(gap.series);
     const std::string from = bound_text(gap.from), to = bound_text(gap.to);
     if (format_ == ExportFormat::kCsv) {
       piece_ += fmt::format("{0},{1},,\n{0},{2},,\n", label.csv, from, to);
-      return wanted_;
+      return;
     }
     const std::string json = fmt::format("{{{}{},\"gap\":{{\"from_ns\":{},\"to_ns\":{}}}}}",
                                          before_, label.json, json_bound(from), json_bound(to));
@@ -95,13 +95,11 @@ class Rows final : public PointTaker {
     } else {
       gaps_ += (gaps_.empty() ? "\n" : ",\n") + json;
     }
-    return wanted_;
   }
 
   void end() {
     if (format_ == ExportFormat::kJson)
       piece_ += "\n]" + (gaps_.empty() ? "" : ",\"gaps\":[" + gaps_ + "\n]") + "}\n";
-    if (wanted_ && !piece_.empty()) flush();
   }
 
  private:
@@ -126,39 +124,41 @@ class Rows final : public PointTaker {
     if (format_ == ExportFormat::kJsonLines) piece_ += '\n';
   }
 
-  void flush() {
-    wanted_ = sink_(piece_);
-    piece_.clear();
-  }
-
   const ExportFormat format_;
   const std::string run_;
-  const ExportSink& sink_;
   std::unordered_map<SeriesId, Label> labels_;
   std::string piece_, gaps_, before_;
   const char* separator_ = "\n";
-  bool wanted_ = true;
 };
 
-}  // namespace
+PointExport::PointExport(PointWalk walk, std::unique_ptr<Rows> rows)
+    : walk_(std::move(walk)), rows_(std::move(rows)) {}
+PointExport::PointExport(PointExport&&) noexcept = default;
+PointExport& PointExport::operator=(PointExport&&) noexcept = default;
+PointExport::~PointExport() = default;
 
-Result<> export_points(store::Store& store, const ExportRequest& request, const ExportSink& sink) {
-  Rows rows(request, sink);
+Result<PointExport> PointExport::open(store::Store& store, const ExportRequest& request) {
+  auto rows = std::make_unique<Rows>(request);
   PointQuery query;
   for (const store::Series& series : TRY(store.series_of(request.run))) {
     if (!metric::name_matches(request.metric, series.name)) continue;
     query.series.push_back(series.id);
-    rows.add(series);
+    rows->add(series);
   }
-  if (rows.empty()) {
+  if (rows->empty()) {
     return fail(Code::kNotFound,
                 fmt::format("run {} has no metric that matches {}; `corral ls metrics` names them",
-                            request.run.hex(), request.metric));
+                            request.run.hex(), to_utf8(request.metric)));
   }
-  rows.begin();
-  TRY(walk_batches(store, query, rows));
-  rows.end();
-  return {};
+  rows->begin();
+  return PointExport(PointWalk(store, std::move(query)), std::move(rows));
+}
+
+Result<bool> PointExport::next(std::string& out) {
+  const bool more = TRY(walk_.next(*rows_));
+  if (!more) rows_->end();
+  out += rows_->take();
+  return more;
 }
 
 }  // namespace corral::query

@@ -44,6 +44,8 @@ struct HistoryPage {
 
 // A page that is large enough to cost little more than its points.
 inline constexpr std::size_t kHistoryPagePoints = 25'000;
+// One that may wait in memory, as text, for a slow reader.
+inline constexpr std::size_t kStreamedPagePoints = 5'000;
 
 // At most `most` points. In memory: those, and all of one millisecond.
 Result<HistoryPage> history_page(store::Store& store, SeriesId series, const HistoryPlace& from,

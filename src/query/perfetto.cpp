@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "metric/foreign.h"
@@ -19,7 +20,6 @@ namespace corral::query {
 namespace {
 
 constexpr std::size_t kPageRows = 4096;
-constexpr std::size_t kPieceBytes = 64u << 10;
 // Of arrows' ends that are remembered: beyond, slices have no more arrows.
 constexpr std::size_t kMostLinked = 2'000'000;
 
@@ -49,25 +49,23 @@ std::optional<std::uint64_t> flow_of_uuid(std::string_view json_text) {
 
 class Trace {
  public:
-  explicit Trace(const ExportSink& sink) : sink_(sink) {}
+  [[nodiscard]] bool full() const { return out_.size() >= kPartBytes; }
+  std::string take() { return std::exchange(out_, {}); }
 
-  // False: no more is wanted.
-  bool phase(const store::Phase& phase) {
+  void phase(const store::Phase& phase) {
     Lane& lane = lanes_[phase.lane];
     const std::size_t place = lane.stacks.place(ns_of(*phase.start), end_of(phase));
     while (lane.tracks.size() <= place) open_track(phase.lane, lane);
     flows_.clear();
     add_flows(phase);
     perfetto::put_slice(out_, lane.tracks[place], phase, flows_);
-    return flush_when_full();
   }
-  bool event(const store::StoredEvent& event) {
+  void event(const store::StoredEvent& event) {
     if (events_ == 0) {
       events_ = next_++;
       perfetto::put_thread_track(out_, {.uuid = events_, .thread = threads_++, .name = "events"});
     }
     perfetto::put_instant(out_, events_, event);
-    return flush_when_full();
   }
   std::uint64_t counter(const store::Series& series) {
     const std::uint64_t uuid = next_++;
@@ -76,17 +74,13 @@ class Trace {
     perfetto::put_counter_track(out_, {.uuid = uuid, .thread = 0, .name = name}, series.unit);
     return uuid;
   }
-  bool value(std::uint64_t track, std::int64_t time, double value) {
+  void value(std::uint64_t track, std::int64_t time, double value) {
     perfetto::put_counter(out_, track, time, value);
-    return flush_when_full();
   }
   void begin(std::string_view run,
              const std::vector<std::pair<std::int64_t, std::uint64_t>>& linked) {
     perfetto::put_process(out_, run);
     for (const auto& [session, id] : linked) linked_.insert(flow_of(session, id));
-  }
-  void end() {
-    if (!out_.empty()) flush();
   }
 
  private:
@@ -119,16 +113,6 @@ class Trace {
     }
   }
 
-  bool flush_when_full() {
-    if (out_.size() >= kPieceBytes) flush();
-    return wanted_;
-  }
-  void flush() {
-    wanted_ = sink_(out_);
-    out_.clear();
-  }
-
-  const ExportSink& sink_;
   std::string out_;
   std::map<std::string, Lane, std::less<>> lanes_;
   std::unordered_set<std::uint64_t> linked_;
@@ -136,75 +120,122 @@ class Trace {
   std::uint64_t next_ = perfetto::kProcessTrack + 1;
   std::uint64_t events_ = 0;
   std::int64_t threads_ = 1;
-  bool wanted_ = true;
 };
 
 class Counters final : public PointTaker {
  public:
   Counters(Trace& trace, std::unordered_map<SeriesId, std::uint64_t> tracks)
       : trace_(trace), tracks_(std::move(tracks)) {}
-  bool points(const PointBatch& batch) override {
+  void points(const PointBatch& batch) override {
     const std::uint64_t track = tracks_.at(batch.series);
-    bool wanted = true;
-    for (std::size_t i = 0; wanted && i < batch.values.size(); ++i)
-      wanted = trace_.value(track, batch.times[i], batch.values[i]);
-    return wanted;
+    for (std::size_t i = 0; i < batch.values.size(); ++i)
+      trace_.value(track, batch.times[i], batch.values[i]);
   }
-  bool gap(const PointGap& /*gap*/) override { return true; }
+  void gap(const PointGap& /*gap*/) override {}
+  [[nodiscard]] bool full() const override { return trace_.full(); }
 
  private:
   Trace& trace_;
   std::unordered_map<SeriesId, std::uint64_t> tracks_;
 };
 
-Result<> put_counters(store::Store& store, const PerfettoRequest& request, Trace& trace) {
-  PointQuery points;
-  std::unordered_map<SeriesId, std::uint64_t> tracks;
-  for (const store::Series& series : TRY(store.series_of(request.run))) {
-    if (!metric::name_matches(request.metric, series.name)) continue;
-    points.series.push_back(series.id);
-    tracks.emplace(series.id, trace.counter(series));
+// The next phases in the order that LaneStacks wants; none: that were all.
+Result<std::vector<store::Phase>> next_phases(store::Store& store, RunId run,
+                                              std::optional<store::PhasePlace>& place) {
+  auto page = TRY(store.phases_after(run, place, kPageRows));
+  if (page.empty()) return page;
+  place = {*page.back().start, page.back().session, page.back().id};
+  for (store::Phase& phase : page) {
+    if (phase.end) phase.end = std::max(*phase.end, *phase.start);
   }
-  Counters counters(trace, std::move(tracks));
-  return points.series.empty() ? Result<>() : walk_batches(store, points, counters);
+  std::ranges::stable_sort(page, [](const store::Phase& a, const store::Phase& b) {
+    return *a.start != *b.start ? *a.start < *b.start : end_of(a) > end_of(b);
+  });
+  return page;
 }
 
 }  // namespace
+
+// Begins, then phases page by page, then events, then counters.
+class PerfettoExport::State {
+ public:
+  State(store::Store& store, PerfettoRequest request)
+      : store_(store), request_(std::move(request)) {}
+
+  Result<bool> next(std::string& out) {
+    if (!begun_) TRY(begin());
+    const bool more = phases_left_ ? TRY(phases()) : TRY(rest());
+    out += trace_.take();
+    return more;
+  }
+
+ private:
+  Result<> begin() {
+    const auto run = TRY(store_.run(request_.run));
+    if (!run) return fail(Code::kNotFound, "there is no run " + request_.run.hex());
+    trace_.begin(run->name.empty() ? request_.run.hex() : run->name,
+                 TRY(store_.linked_phases(request_.run, kMostLinked)));
+    begun_ = true;
+    return {};
+  }
+  Result<bool> phases() {
+    const auto page = TRY(next_phases(store_, request_.run, place_));
+    for (const store::Phase& phase : page) trace_.phase(phase);
+    if (!page.empty()) return true;
+    phases_left_ = false;
+    events_ = TRY(store_.events(request_.run));
+    return true;
+  }
+  Result<bool> rest() {
+    for (; next_event_ < events_.size() && !trace_.full(); ++next_event_)
+      trace_.event(events_[next_event_]);
+    if (next_event_ < events_.size()) return true;
+    if (!counters_) TRY(open_counters());
+    return walk_->next(*counters_);
+  }
+  Result<> open_counters() {
+    PointQuery points;
+    std::unordered_map<SeriesId, std::uint64_t> tracks;
+    for (const store::Series& series : TRY(store_.series_of(request_.run))) {
+      if (!metric::name_matches(request_.metric, series.name)) continue;
+      points.series.push_back(series.id);
+      tracks.emplace(series.id, trace_.counter(series));
+    }
+    walk_.emplace(store_, std::move(points));
+    counters_.emplace(trace_, std::move(tracks));
+    return {};
+  }
+
+  store::Store& store_;
+  const PerfettoRequest request_;
+  Trace trace_;
+  bool begun_ = false;
+  bool phases_left_ = true;
+  std::optional<store::PhasePlace> place_;
+  std::vector<store::StoredEvent> events_;
+  std::size_t next_event_ = 0;
+  std::optional<Counters> counters_;
+  std::optional<PointWalk> walk_;
+};
+
+PerfettoExport::PerfettoExport(store::Store& store, PerfettoRequest request)
+    : state_(std::make_unique<State>(store, std::move(request))) {}
+PerfettoExport::PerfettoExport(PerfettoExport&&) noexcept = default;
+PerfettoExport& PerfettoExport::operator=(PerfettoExport&&) noexcept = default;
+PerfettoExport::~PerfettoExport() = default;
+
+Result<bool> PerfettoExport::next(std::string& out) { return state_->next(out); }
 
 Result<> walk_phases(store::Store& store, RunId run,
                      const std::function<bool(const store::Phase&)>& take) {
   std::optional<store::PhasePlace> place;
   for (;;) {
-    auto page = TRY(store.phases_after(run, place, kPageRows));
+    const auto page = TRY(next_phases(store, run, place));
     if (page.empty()) return {};
-    place = {*page.back().start, page.back().session, page.back().id};
-    for (store::Phase& phase : page) {
-      if (phase.end) phase.end = std::max(*phase.end, *phase.start);
-    }
-    std::ranges::stable_sort(page, [](const store::Phase& a, const store::Phase& b) {
-      return *a.start != *b.start ? *a.start < *b.start : end_of(a) > end_of(b);
-    });
     for (const store::Phase& phase : page) {
       if (!take(phase)) return {};
     }
   }
-}
-
-Result<> export_perfetto(store::Store& store, const PerfettoRequest& request,
-                         const ExportSink& sink) {
-  const auto run = TRY(store.run(request.run));
-  if (!run) return fail(Code::kNotFound, "there is no run " + request.run.hex());
-  Trace trace(sink);
-  trace.begin(run->name.empty() ? request.run.hex() : run->name,
-              TRY(store.linked_phases(request.run, kMostLinked)));
-  TRY(walk_phases(store, request.run,
-                  [&](const store::Phase& phase) { return trace.phase(phase); }));
-  for (const store::StoredEvent& event : TRY(store.events(request.run))) {
-    if (!trace.event(event)) return {};
-  }
-  TRY(put_counters(store, request, trace));
-  trace.end();
-  return {};
 }
 
 }  // namespace corral::query

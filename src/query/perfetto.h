@@ -1,4 +1,4 @@
-// A run's phases, events and metrics as a Perfetto trace (https://perfetto.dev/docs), streamed.
+// A run's phases, events and metrics as a Perfetto trace (https://perfetto.dev/docs), in parts.
 //
 // Each lane is a thread of one process, with further tracks where its phases overlap without
 // nesting; links and radT's flow ids are arrows; attributes are the slices' arguments; metrics are
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "core/ids.h"
@@ -20,8 +21,22 @@ struct PerfettoRequest {
   RunId run;
   std::string metric = "*";  // glob over metric names; what matches none has no counters
 };
-Result<> export_perfetto(store::Store& store, const PerfettoRequest& request,
-                         const ExportSink& sink);
+class PerfettoExport {
+ public:
+  // `store` must outlive it.
+  PerfettoExport(store::Store& store, PerfettoRequest request);
+  PerfettoExport(PerfettoExport&&) noexcept;
+  PerfettoExport& operator=(PerfettoExport&&) noexcept;
+  ~PerfettoExport();
+
+  // Appends the next part: a page of phases, or kPartBytes of the rest; true: there is more.
+  // kNotFound at the first when there is no such run.
+  Result<bool> next(std::string& out);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 // Calls `take(phase)` for every phase that has begun, in the order that LaneStacks wants, until it
 // gives false. What ends before it begins ends at its begin.

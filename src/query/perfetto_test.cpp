@@ -67,11 +67,11 @@ Event event_of(std::string_view message, std::uint64_t time) {
 
 Trace trace_of(store::Store& store, RunId run) {
   std::string bytes;
-  const auto done = export_perfetto(store, {.run = run}, [&](std::string_view piece) {
-    bytes += piece;
-    return true;
-  });
-  EXPECT_TRUE(done) << done.error().message;
+  PerfettoExport file(store, {.run = run});
+  for (Result<bool> more = true; more && *more;) {
+    more = file.next(bytes);
+    EXPECT_TRUE(more) << more.error().message;
+  }
   Trace trace;
   ProtoReader in(bytes);
   for (ProtoField packet; in.next(packet);) {

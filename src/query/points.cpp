@@ -36,20 +36,17 @@ class Walk {
   Walk(const PointQuery& query, PointTaker& taker)
       : from_(ns_of(query.from)), to_(ns_of(query.to)), taker_(taker) {}
 
-  [[nodiscard]] bool wanted() const { return wanted_; }
-
-  // Goes on from the place until the lot is done or the snapshot has grown old.
+  // Goes on from the place until the lot is done, the taker is full or the snapshot has grown old.
   Result<> lot(store::PointView& view, std::span<const SeriesId> series, Place& place) {
     const auto until = Clock::now() + kSnapshotTime;
     for (; place.series < series.size(); ++place.series, place.block = 0) {
       const SeriesId id = series[place.series];
       for (; place.block < view.block_count(id); ++place.block) {
-        if (Clock::now() > until) return {};
+        if (taker_.full() || Clock::now() > until) return {};
         TRY(block(view, id, place.block));
-        if (!wanted_) return {};
       }
+      if (taker_.full()) return {};
       recent(view, id);
-      if (!wanted_) return {};
     }
     return {};
   }
@@ -77,7 +74,7 @@ class Walk {
     return from_ == PointGap::kEarliest && to_ == PointGap::kLatest;
   }
   void mark(const PointGap& gap) {
-    if (wanted_ && gap.to >= from_ && gap.from < to_) wanted_ = taker_.gap(gap);
+    if (gap.to >= from_ && gap.from < to_) taker_.gap(gap);
   }
 
   // Hands over those that lie in the range.
@@ -88,11 +85,11 @@ class Walk {
                           ? batch.times.size()
                           : static_cast<std::size_t>(std::ranges::lower_bound(batch.times, to_) -
                                                      batch.times.begin());
-    if (first >= last || !wanted_) return;
+    if (first >= last) return;
     batch.times = batch.times.subspan(first, last - first);
     batch.values = batch.values.subspan(first, last - first);
     if (!batch.steps.empty()) batch.steps = batch.steps.subspan(first, last - first);
-    wanted_ = taker_.points(batch);
+    taker_.points(batch);
   }
 
   Result<> block(store::PointView& view, SeriesId id, std::int64_t no) {
@@ -142,7 +139,6 @@ class Walk {
 
   const std::int64_t from_, to_;
   PointTaker& taker_;
-  bool wanted_ = true;
   std::array<std::int64_t, codec::kColumnEntries> times_{}, steps_{};
   std::array<double, codec::kColumnEntries> values_{};
 };
@@ -152,26 +148,23 @@ class Walk {
 Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTaker& taker) {
   const auto walk = std::make_unique<Walk>(query, taker);
   Place place;
-  while (walk->wanted() && place.series < query.series.size())
-    TRY(walk->lot(view, query.series, place));
+  while (place.series < query.series.size()) TRY(walk->lot(view, query.series, place));
   return {};
 }
 
-Result<> walk_batches(store::Store& store, const PointQuery& query, PointTaker& taker) {
-  const auto walk = std::make_unique<Walk>(query, taker);
-  for (std::size_t at = 0; at < query.series.size(); at += kSeriesAtOnce) {
+// In the middle of a series the rest of it alone is looked at, which costs a step little.
+Result<bool> PointWalk::next(PointTaker& taker) {
+  const auto walk = std::make_unique<Walk>(query_, taker);
+  while (series_ < query_.series.size() && !taker.full()) {
+    const std::size_t left = query_.series.size() - series_;
     const auto lot =
-        std::span(query.series).subspan(at, std::min(kSeriesAtOnce, query.series.size() - at));
-    Place place;
-    while (walk->wanted() && place.series < lot.size()) {
-      const auto rest = lot.subspan(place.series);
-      Place within{.series = 0, .block = place.block};
-      const auto read = [&](store::PointView& view) { return walk->lot(view, rest, within); };
-      TRY(store.view(rest, read));
-      place = {.series = place.series + within.series, .block = within.block};
-    }
+        std::span(query_.series).subspan(series_, block_ > 0 ? 1 : std::min(kSeriesAtOnce, left));
+    Place place{.series = 0, .block = block_};
+    TRY(store_->view(lot, [&](store::PointView& view) { return walk->lot(view, lot, place); }));
+    series_ += place.series;
+    block_ = place.block;
   }
-  return {};
+  return series_ < query_.series.size();
 }
 
 }  // namespace corral::query

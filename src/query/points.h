@@ -1,14 +1,16 @@
 // Walks the points of some series over all levels of the store, with bounded memory.
 //
 // Series after series, each in order of arrival but for what a block or chunk has sorted by time.
-// Series are taken a few at a time, each lot in a snapshot of its own, and a walk that takes long
-// takes a fresh one between two blocks (blocks keep their numbers and never change), so that a slow
-// reader does not hold the store's log back.
+// A walk goes on as long as its taker has room, and pauses between two blocks (blocks keep their
+// numbers and never change). Series are taken a few at a time, each lot in a snapshot of its own; a
+// step that takes long takes a fresh one, and between two steps none is held, so that a slow reader
+// does not hold the store's log back.
 #pragma once
 
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/ids.h"
@@ -45,12 +47,26 @@ struct PointGap {
 class PointTaker {
  public:
   virtual ~PointTaker() = default;
-  // False ends the walk.
-  virtual bool points(const PointBatch& batch) = 0;
-  virtual bool gap(const PointGap& gap) = 0;
+  virtual void points(const PointBatch& batch) = 0;
+  virtual void gap(const PointGap& gap) = 0;
+  // True: pause. Some more may still come: a block, or the points of a series that are in none.
+  [[nodiscard]] virtual bool full() const { return false; }
 };
 
-Result<> walk_batches(store::Store& store, const PointQuery& query, PointTaker& taker);
+class PointWalk {
+ public:
+  // `store` must outlive it.
+  PointWalk(store::Store& store, PointQuery query) : store_(&store), query_(std::move(query)) {}
+  // True: the taker is full, and there may be more.
+  Result<bool> next(PointTaker& taker);
+
+ private:
+  store::Store* store_;
+  PointQuery query_;
+  std::size_t series_ = 0;  // where it goes on
+  std::int64_t block_ = 0;
+};
+
 // Over a view of the series, in one go.
 Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTaker& taker);
 

@@ -11,6 +11,7 @@
 #include "metric/foreign.h"
 #include "query/axis_cells.h"
 #include "query/chart.h"
+#include "query/export.h"
 #include "query/points.h"
 #include "query/read_chunks.h"
 
@@ -35,60 +36,69 @@ std::string declaration(const store::Run& run, const store::Series& series) {
   return text;
 }
 
-class Reader final : public PointTaker {
+}  // namespace
+
+class PointReader::State final : public PointTaker {
  public:
-  Reader(store::Store& store, const ReadRequest& request, const ReadSink& sink)
-      : store_(store), request_(request), out_(sink) {}
-
-  Result<> run() {
+  State(store::Store& store, ReadRequest request) : store_(store), request_(std::move(request)) {
     out_.begin(request_.points.has_value());
-    for (const RunId id : request_.runs) {
-      if (out_.wanted()) TRY(one_run(id));
-    }
-    out_.end();
-    return {};
   }
-  void fail_with(const Error& error) { out_.error(error); }
 
-  bool points(const PointBatch& batch) override {
+  bool next(std::string& out) {
+    const Result<bool> more = step();
+    if (!more) out_.error(more.error());
+    if (more && !*more) out_.end();
+    out += out_.take();
+    return more && *more;
+  }
+
+  void points(const PointBatch& batch) override {
     declare_up_to(batch.series);
-    return out_.points(batch);
+    out_.points(batch);
   }
-  bool gap(const PointGap& gap) override {
+  void gap(const PointGap& gap) override {
     declare_up_to(gap.series);
-    return out_.gap(gap.from, gap.to, gap.points);
+    out_.gap(gap.from, gap.to, gap.points);
   }
+  [[nodiscard]] bool full() const override { return out_.size() >= kPartBytes; }
 
  private:
-  Result<> one_run(RunId id) {
-    const auto run = TRY(store_.run(id));
+  Result<bool> step() {
+    while (next_run_ < request_.runs.size() && !full()) {
+      if (!run_) TRY(open_run(request_.runs[next_run_]));
+      if (request_.points ? TRY(reduced()) : TRY(walk_->next(*this))) return true;
+      declare_up_to(std::nullopt);
+      run_.reset();
+      ++next_run_;
+    }
+    return next_run_ < request_.runs.size();
+  }
+
+  Result<> open_run(RunId id) {
+    auto run = TRY(store_.run(id));
     if (!run) return fail(Code::kNotFound, fmt::format("run {} is not there any more", id.hex()));
     const auto bound = [&](std::optional<std::int64_t> ns) {
       return ns && request_.since_start ? add_clipped(ns_of(run->start), *ns) : ns;
     };
     from_ = bound(request_.from);
     to_ = bound(request_.to);
-    run_ = &*run;
     series_ = TRY(store_.series_of(id));
     std::erase_if(series_, [&](const store::Series& s) { return !matches(request_, s); });
     declared_ = 0;
-    TRY(request_.points ? reduced() : whole());
-    declare_up_to(std::nullopt);
-    run_ = nullptr;
-    return {};
-  }
-
-  Result<> whole() {
+    reduced_ = 0;
     PointQuery query;
     for (const store::Series& series : series_) query.series.push_back(series.id);
     if (from_) query.from = utc_time(*from_);
     if (to_) query.to = utc_time(*to_);
-    return walk_batches(store_, query, *this);
+    walk_.emplace(store_, std::move(query));
+    run_ = std::move(*run);
+    return {};
   }
 
-  Result<> reduced() {
-    for (const store::Series& series : series_) {
-      if (!out_.wanted()) return {};
+  // True: there is more.
+  Result<bool> reduced() {
+    for (; reduced_ < series_.size() && !full(); ++reduced_) {
+      const store::Series& series = series_[reduced_];
       const ChartRequest wanted{
           .series = {series.id},
           .from = from_,
@@ -99,7 +109,7 @@ class Reader final : public PointTaker {
       declare_up_to(series.id);
       give(chart.series.front());
     }
-    return {};
+    return reduced_ < series_.size();
   }
 
   // The points of the columns in order of time, each once.
@@ -132,17 +142,18 @@ class Reader final : public PointTaker {
   }
 
   store::Store& store_;
-  const ReadRequest& request_;
+  const ReadRequest request_;
   ChunkWriter out_;
+  std::size_t next_run_ = 0;
   std::optional<std::int64_t> from_, to_;
-  const store::Run* run_ = nullptr;
+  std::optional<store::Run> run_;  // that is being read
   std::vector<store::Series> series_;
   std::size_t declared_ = 0;
+  std::size_t reduced_ = 0;
+  std::optional<PointWalk> walk_;
   std::vector<std::int64_t> times_;
   std::vector<double> values_;
 };
-
-}  // namespace
 
 Result<> check_read(store::Store& store, const ReadRequest& request) {
   for (const RunId run : request.runs) {
@@ -157,10 +168,12 @@ Result<> check_read(store::Store& store, const ReadRequest& request) {
       fmt::format("no metric of the runs matches {}; `corral ls metrics RUN` names them", names));
 }
 
-void read_points(store::Store& store, const ReadRequest& request, const ReadSink& sink) {
-  Reader reader(store, request, sink);
-  const auto done = reader.run();
-  if (!done) reader.fail_with(done.error());
-}
+PointReader::PointReader(store::Store& store, ReadRequest request)
+    : state_(std::make_unique<State>(store, std::move(request))) {}
+PointReader::PointReader(PointReader&&) noexcept = default;
+PointReader& PointReader::operator=(PointReader&&) noexcept = default;
+PointReader::~PointReader() = default;
+
+bool PointReader::next(std::string& out) { return state_->next(out); }
 
 }  // namespace corral::query

@@ -6,10 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/ids.h"
@@ -31,12 +30,24 @@ struct ReadRequest {
   std::optional<std::int64_t> points = {};
 };
 
-// Takes the next bytes; false: no more is wanted.
-using ReadSink = std::function<bool(std::string_view)>;
-
 // kNotFound when no series of any run matches. Looks no further than the first that does.
 Result<> check_read(store::Store& store, const ReadRequest& request);
-// Gives the whole stream to the sink, which may end it early.
-void read_points(store::Store& store, const ReadRequest& request, const ReadSink& sink);
+
+// The stream in parts; between two of them nothing of the store is held.
+class PointReader {
+ public:
+  // `store` must outlive it.
+  PointReader(store::Store& store, ReadRequest request);
+  PointReader(PointReader&&) noexcept;
+  PointReader& operator=(PointReader&&) noexcept;
+  ~PointReader();
+
+  // Appends the next part, kPartBytes (export.h) and the rest of a block; true: there is more.
+  bool next(std::string& out);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace corral::query

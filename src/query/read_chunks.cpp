@@ -68,7 +68,7 @@ void ChunkWriter::declare(std::string json) {
   ++series_;
 }
 
-bool ChunkWriter::points(const PointBatch& batch) {
+void ChunkWriter::points(const PointBatch& batch) {
   const std::size_t columns = batch.steps.empty() ? 2 : 3;
   put(bytes_of(Header{.kind = kPoints,
                       .flags = batch.steps.empty() ? 0 : kHasSteps,
@@ -80,16 +80,14 @@ bool ChunkWriter::points(const PointBatch& batch) {
   if (!batch.steps.empty()) put(bytes_of(batch.steps));
   put(bytes_of(batch.values));
   points_ += batch.values.size();
-  return wanted_;
 }
 
-bool ChunkWriter::gap(std::int64_t from, std::int64_t to, std::uint64_t points) {
+void ChunkWriter::gap(std::int64_t from, std::int64_t to, std::uint64_t points) {
   const Triple body{static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to), points};
   put(bytes_of(Header{
       .kind = kGap, .bytes = sizeof body, .series = static_cast<std::uint32_t>(series_ - 1)}));
   put(bytes_of(body));
   ++gaps_;
-  return wanted_;
 }
 
 void ChunkWriter::end() {

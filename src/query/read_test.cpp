@@ -120,10 +120,9 @@ class Decoder {
 
 std::string stream_of(store::Store& store, const ReadRequest& request) {
   std::string text;
-  read_points(store, request, [&](std::string_view bytes) {
-    text += bytes;
-    return true;
-  });
+  PointReader reader(store, request);
+  while (reader.next(text)) {
+  }
   return text;
 }
 
@@ -234,14 +233,17 @@ TEST(ReadPoints, AnErrorInTheMiddleIsTold) {
   EXPECT_EQ(read.series.size(), 1U);
 }
 
-TEST(ReadPoints, EndsWhenNobodyReads) {
+TEST(ReadPoints, ComesInParts) {
   TestStore store;
   const RunId run = RunId::random();
   auto writer = store.begin(run, {series_def(1, "x")});
   store.append({writer.frame(samples(1, many(20'000)))});
-  int calls = 0;
-  read_points(*store, {.runs = {run}}, [&](std::string_view) { return ++calls < 3; });
-  EXPECT_EQ(calls, 3);
+  PointReader reader(*store, {.runs = {run, run}});
+  std::string first, second;
+  EXPECT_TRUE(reader.next(first));
+  EXPECT_FALSE(reader.next(second));
+  EXPECT_GT(first.size(), 20'000U * 16);
+  EXPECT_GT(second.size(), 20'000U * 16);
 }
 
 TEST(ReadPoints, LooksWhetherAnythingMatches) {
@@ -258,14 +260,10 @@ TEST(ReadPoints, LooksWhetherAnythingMatches) {
 // ---- damage
 class Gaps final : public PointTaker {
  public:
-  bool points(const PointBatch& batch) override {
+  void points(const PointBatch& batch) override {
     times.insert(times.end(), batch.times.begin(), batch.times.end());
-    return true;
   }
-  bool gap(const PointGap& gap) override {
-    gaps.push_back(gap);
-    return true;
-  }
+  void gap(const PointGap& gap) override { gaps.push_back(gap); }
   std::vector<std::int64_t> times;
   std::vector<PointGap> gaps;
 };

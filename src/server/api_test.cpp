@@ -234,17 +234,15 @@ TEST_F(Api, ChartsAreBinaryAndExportIsStreamed) {
   EXPECT_EQ(post("/api/corral/v1/charts", R"({"series":[4711],"width":10})").status, 404);
   const Response exported = get(run_path() + "/export?metric=lo*&format=csv");
   ASSERT_TRUE(exported.stream);
-  CollectingSink sink;
-  ASSERT_TRUE(exported.stream(sink));
-  EXPECT_EQ(std::ranges::count_if(sink.text, [](char c) { return c == '\n'; }), 3) << sink.text;
+  const std::string csv = streamed(exported);
+  EXPECT_EQ(std::ranges::count(csv, '\n'), 3) << csv;
   EXPECT_EQ(get(run_path() + "/export?metric=nothing*").status, 404);
   EXPECT_EQ(get(run_path() + "/export?format=xml").status, 400);
   const Response lines = get(run_path() + "/export?format=jsonl");
   ASSERT_TRUE(lines.stream);
-  sink.text.clear();
-  ASSERT_TRUE(lines.stream(sink));
-  const auto line = Json::parse(sink.text.substr(0, sink.text.find('\n')));
-  ASSERT_TRUE(line) << sink.text;
+  const std::string text = streamed(lines);
+  const auto line = Json::parse(text.substr(0, text.find('\n')));
+  ASSERT_TRUE(line) << text;
   EXPECT_EQ(line->get_string("run"), run_.hex());
   EXPECT_EQ(line->get_string("step"), "1");
 }
@@ -255,9 +253,7 @@ TEST_F(Api, PointsAreStreamedAsColumns) {
   const Response points =
       post("/api/corral/v1/points", runs + R"(,"metrics":["lo*"],"points":100})");
   ASSERT_TRUE(points.stream) << points.body;
-  CollectingSink sink;
-  ASSERT_TRUE(points.stream(sink));
-  EXPECT_EQ(sink.text.substr(0, 4), "CRPT");
+  EXPECT_EQ(streamed(points).substr(0, 4), "CRPT");
   const Json none = *Json::parse(post("/api/corral/v1/points", runs + R"(,"metrics":["x"]})").body);
   EXPECT_EQ(at(none, "error").get_string("code"), "not_found");
   EXPECT_EQ(post("/api/corral/v1/points", R"({"runs":["nobody"]})").status, 404);

@@ -133,9 +133,15 @@ Response file_response(const Request& request, std::string_view name,
   http::set_span(response, span, size);
   if (span.status == 416) return response;
   response.stream = [file = std::shared_ptr<store::artifacts::Reader>(std::move(reader)),
-                     span](StreamSink& sink) {
-    return file->read({.offset = span.offset, .length = span.length},
-                      [&](std::string_view piece) { return sink.write(piece); });
+                     at = span.offset,
+                     end = span.offset + span.length](std::string& part) mutable -> Result<bool> {
+    const std::uint64_t length = std::min<std::uint64_t>(end - at, file->part_bytes());
+    TRY(file->read({.offset = at, .length = length}, [&](std::string_view piece) {
+      part += piece;
+      return true;
+    }));
+    at += length;
+    return at < end;
   };
   return response;
 }

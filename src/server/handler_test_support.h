@@ -18,14 +18,14 @@
 
 namespace corral::server {
 
-class CollectingSink : public StreamSink {
- public:
-  bool write(std::string_view bytes) override {
-    text.append(bytes);
-    return true;
-  }
+// All parts of a streamed answer.
+inline std::string streamed(const Response& response) {
   std::string text;
-};
+  Result<bool> more = true;
+  while (more && *more) more = response.stream(text);
+  EXPECT_TRUE(more) << more.error().message;
+  return text;
+}
 
 class HandlerTest : public ::testing::Test {
  protected:
@@ -39,12 +39,10 @@ class HandlerTest : public ::testing::Test {
     request.headers = std::move(headers);
     Response response = route(std::move(request), *context_);
     if (!response.stream) return response;
-    CollectingSink sink;
-    EXPECT_TRUE(response.stream(sink));
+    response.body = streamed(response);
     if (response.stream_length) {
-      EXPECT_EQ(sink.text.size(), response.stream_length);
+      EXPECT_EQ(response.body.size(), response.stream_length);
     }
-    response.body = std::move(sink.text);
     return response;
   }
   static Json json_of(const Response& response) {

@@ -27,7 +27,6 @@ using http::reason_phrase;
 using http::Request;
 using http::Response;
 using http::StreamProducer;
-using http::StreamSink;
 using http::text_response;
 
 }  // namespace corral::server

@@ -238,8 +238,8 @@ Response RunningServer::handle(Request request) {
   if (!response.stream) return response;
   // Until its last byte is out it is a request in flight.
   response.stream = [streaming = std::make_shared<Busy>(*this),
-                     produce = std::move(response.stream)](StreamSink& sink) {
-    return produce(sink);
+                     produce = std::move(response.stream)](std::string& part) {
+    return produce(part);
   };
   return response;
 }

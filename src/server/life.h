@@ -6,7 +6,7 @@
 //   std::move(*lock), std::move(*store));
 //   (*server)->wait(stop_token);             // then destroy it, or stop()
 //
-// Threads: 2 for I/O, 4 for handlers, 2 for streams, 1 for events, 1 that removes artifacts, 1 per
+// Threads: 2 for I/O, 4 for handlers, 8 for parts of streams, 8 for uploads, 1 for events, 1 that removes artifacts, 1 per
 // background job; wait() uses the caller's.
 #pragma once
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 namespace corral::run {
 namespace {
@@ -65,19 +66,15 @@ class Body {
       response.body = std::move(memory_);
       return;
     }
-    response.stream = [file = file_,
-                       tail = std::move(memory_)](http::StreamSink& sink) -> Result<> {
-      std::vector<char> piece(kPieceBytes);
-      off_t at = 0;
-      for (;;) {
-        const ssize_t n = ::pread(file->get(), piece.data(), piece.size(), at);
-        if (n < 0) return fail_errno("read an answer", errno);
-        if (n == 0) break;
-        if (!sink.write({piece.data(), static_cast<std::size_t>(n)})) return {};
-        at += n;
-      }
-      sink.write(tail);
-      return {};
+    response.stream = [file = file_, tail = std::move(memory_),
+                       at = off_t{0}](std::string& part) mutable -> Result<bool> {
+      std::array<char, kPieceBytes> piece;
+      const ssize_t n = ::pread(file->get(), piece.data(), piece.size(), at);
+      if (n < 0) return fail_errno("read an answer", errno);
+      part.append(piece.data(), static_cast<std::size_t>(n));
+      at += n;
+      if (n == 0) part += std::exchange(tail, {});
+      return n > 0;
     };
   }
   [[nodiscard]] bool whole_in_memory() const { return file_ == nullptr; }

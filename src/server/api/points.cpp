@@ -44,9 +44,9 @@ Response points(const Request& request, Context& context) {
   Response response;
   response.headers = {{"Content-Type", "application/x-corral-points"},
                       {"Cache-Control", "no-store"}};
-  response.stream = [&store = context.store, read = std::move(wanted->read)](StreamSink& sink) {
-    query::read_points(store, read, [&](std::string_view bytes) { return sink.write(bytes); });
-    return Result<>();
+  response.stream = [reader = std::make_shared<query::PointReader>(
+                         context.store, std::move(wanted->read))](std::string& part) {
+    return Result<bool>(reader->next(part));
   };
   return response;
 }
@@ -63,10 +63,8 @@ Response export_trace(const Request& request, Context& context) {
       {"Content-Type", "application/x-perfetto-trace"},
       {"Cache-Control", "no-store"},
       {"Content-Disposition", fmt::format("attachment; filename=\"{}.pftrace\"", run->hex())}};
-  response.stream = [&store = context.store, wanted](StreamSink& sink) {
-    return query::export_perfetto(store, wanted,
-                                  [&](std::string_view bytes) { return sink.write(bytes); });
-  };
+  response.stream = [file = std::make_shared<query::PerfettoExport>(context.store, wanted)](
+                        std::string& part) { return file->next(part); };
   return response;
 }
 
@@ -85,16 +83,10 @@ Response export_points(const Request& request, Context& context) {
   const Result<RunId> run = query::select_run(context.store, request.param("run"));
   if (!run) return error_response(run.error());
   wanted.run = *run;
-  // Once the first byte is out the status cannot be changed: look before.
-  const auto series = context.store.series_of(*run);
-  if (!series) return error_response(series.error());
-  if (std::ranges::none_of(*series, [&](const store::Series& s) {
-        return metric::name_matches(wanted.metric, s.name);
-      })) {
-    return error_response(
-        {Code::kNotFound, fmt::format("no metric of the run matches '{}'", to_utf8(wanted.metric))},
-        {.field = "metric", .position = std::nullopt});
-  }
+  auto file = query::PointExport::open(context.store, wanted);
+  if (!file && file.error().code == Code::kNotFound)
+    return error_response(file.error(), {.field = "metric", .position = std::nullopt});
+  if (!file) return error_response(file.error());
   Response response;
   const std::string_view type = format == "csv"     ? "text/csv; charset=utf-8"
                                 : format == "jsonl" ? "application/x-ndjson"
@@ -103,10 +95,8 @@ Response export_points(const Request& request, Context& context) {
       {"Content-Type", std::string(type)},
       {"Cache-Control", "no-store"},
       {"Content-Disposition", fmt::format("attachment; filename=\"{}.{}\"", run->hex(), format)}};
-  response.stream = [&store = context.store, wanted](StreamSink& sink) {
-    return query::export_points(store, wanted,
-                                [&](std::string_view bytes) { return sink.write(bytes); });
-  };
+  response.stream = [file = std::make_shared<query::PointExport>(*std::move(file))](
+                        std::string& part) { return file->next(part); };
   return response;
 }
 

@@ -177,20 +177,23 @@ class HistoryText {
   bool begun_ = false;
 };
 
-// A history of any length, in the memory of one page.
-Result<> stream_history(store::Store& store, HistoryQuery& query, query::HistoryPage page,
-                        StreamSink& sink) {
+// A history of any length, in the memory of one page. It begins anew, because a page for a slow
+// reader is smaller than the first that was looked at.
+http::StreamProducer stream_history(store::Store& store, HistoryQuery query) {
   HistoryText text(query.key);
-  for (;;) {
-    std::string out;
-    text.add(out, page.points);
+  return [&store, query = std::move(query),
+          text = std::move(text)](std::string& part) mutable -> Result<bool> {
+    const auto page = TRY(query::history_page(store, *query.series, query.from,
+                                              std::min(query.most, query::kStreamedPagePoints)));
+    text.add(part, page.points);
     query.most -= page.points.size();
-    const bool more = page.next && query.most > 0;
-    if (!more) text.finish(out, page.next);
-    if (!sink.write(out) || !more) return {};
-    page = TRY(query::history_page(store, *query.series, *page.next,
-                                   std::min(query.most, query::kHistoryPagePoints)));
-  }
+    if (page.next && query.most > 0) {
+      query.from = *page.next;
+      return true;
+    }
+    text.finish(part, page.next);
+    return false;
+  };
 }
 
 Answer<std::vector<std::string>> bulk_runs(Message& in, std::string_view name) {
@@ -226,10 +229,7 @@ Response get_history(Message& in, Context& context) {
   if (!page) return answer(corral::mlflow::api_error(page.error()));
   if (page->next && query->most > page->points.size()) {
     Response response = json_response({});
-    response.stream = [&store = context.store, query = *std::move(query),
-                       page = *std::move(page)](StreamSink& sink) mutable {
-      return stream_history(store, query, std::move(page), sink);
-    };
+    response.stream = stream_history(context.store, *std::move(query));
     return response;
   }
   HistoryText text(query->key);

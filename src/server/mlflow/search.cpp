@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::int64_t kMostRows = 50000;
 constexpr std::int64_t kRunsAtOnce = 1000;
+// Of a list that is streamed: one part of it waits in memory for a slow reader.
+constexpr std::size_t kRunsOfPart = 250;
 
 // The answer to a search for runs, some of them at a time. Runs that are gone by then are left out.
 class RunList {
@@ -55,19 +57,20 @@ struct FoundRuns {
   std::string whole;  // the answer, when it is short
 };
 
-// kRunsAtOnce in one snapshot and in memory.
-Result<> stream_runs(store::Store& store, const FoundRuns& found, StreamSink& sink) {
-  RunList list;
-  for (std::span<const std::int64_t> left(found.keys); !left.empty();) {
-    const auto some = left.first(std::min<std::size_t>(kRunsAtOnce, left.size()));
+// kRunsOfPart in one snapshot and in memory.
+http::StreamProducer stream_runs(store::Store& store, FoundRuns found) {
+  return [&store, found = std::move(found), list = RunList(),
+          at = std::size_t{0}](std::string& part) mutable -> Result<bool> {
+    const auto left = std::span<const std::int64_t>(found.keys).subspan(at);
+    const auto some = left.first(std::min(kRunsOfPart, left.size()));
     std::string out;
     const auto read = [&](store::sql::Reading& reading) { return list.add(reading, some, out); };
     TRY(store.inspect(read));
-    left = left.subspan(some.size());
-    if (left.empty()) list.finish(found.next_page, out);
-    if (!sink.write(out)) break;
-  }
-  return {};
+    part += out;
+    at += some.size();
+    if (at == found.keys.size()) list.finish(found.next_page, part);
+    return at < found.keys.size();
+  };
 }
 
 Answer<FoundRuns> find_runs(const tracking::RunSearch& search, Context& context) {
@@ -169,9 +172,7 @@ Response search_runs(Message& in, Context& context) {
   if (!found) return answer(found.error());
   Response response = json_response(std::move(found->whole));
   if (!response.body.empty()) return response;
-  response.stream = [&store = context.store, found = *std::move(found)](StreamSink& sink) {
-    return stream_runs(store, found, sink);
-  };
+  response.stream = stream_runs(context.store, *std::move(found));
   return response;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "query/history.h"
 #include "server/radt/view_query.h"
@@ -28,79 +29,79 @@ constexpr std::array<std::string_view, 2> kAvailableColumns = {"key", "run_uuid"
 constexpr std::array<std::string_view, 5> kMetricColumns = {"run_uuid", "key", "value", "timestamp",
                                                             "step"};
 constexpr std::size_t kPieceBytes = 64u << 10;
+constexpr std::size_t kRowsAtOnce = 1000;       // of those in memory
 constexpr std::size_t kMostSorted = 1'000'000;  // rows that are put in order in memory
 
 // Writes rows as they come: filtered, counted, the wanted cells.
 class Rows {
  public:
-  Rows(const ViewQuery& query, Columns columns, StreamSink& sink)
-      : query_(query), columns_(columns), sink_(sink), json_(text_) {
+  Rows(ViewQuery query, Columns columns)
+      : query_(std::move(query)), columns_(columns), json_(text_) {
     json_.begin_array();
   }
-  // False: no more are wanted.
-  bool add(const Row& row) {
-    if (!query_.takes(row)) return more_;
+  void add(const Row& row) {
+    if (!query_.takes(row) || !wanted()) return;
     if (skipped_ < query_.offset) {
       ++skipped_;
-      return more_;
+      return;
     }
-    if (written_ >= query_.limit) return more_ = false;
     ++written_;
     json_.begin_object();
     for (const std::size_t column : query_.select) json_.key(columns_[column]).value(row[column]);
     json_.end_object();
-    if (text_.size() >= kPieceBytes) flush();
-    return more_;
   }
-  void finish() {
-    json_.end_array();
-    flush();
-  }
+  void finish() { json_.end_array(); }
+  [[nodiscard]] const ViewQuery& query() const { return query_; }
+  [[nodiscard]] bool wanted() const { return written_ < query_.limit; }
+  [[nodiscard]] bool full() const { return text_.size() >= kPieceBytes; }
+  std::string take() { return std::exchange(text_, {}); }
 
  private:
-  void flush() {
-    more_ = sink_.write(text_) && more_;
-    text_.clear();
-  }
-
-  const ViewQuery& query_;
+  const ViewQuery query_;
   Columns columns_;
-  StreamSink& sink_;
   std::string text_;
   JsonWriter json_;
   std::size_t skipped_ = 0, written_ = 0;
-  bool more_ = true;
 };
 
-// Takes a row; false: no more are wanted.
-using Take = std::function<bool(Row)>;
-using Produce = std::function<Result<>(const ViewQuery& query, const Take& take)>;
+using Take = std::function<void(Row)>;
+// Gives the next rows; true: there are more.
+using Produce = std::function<Result<bool>(const Take& take)>;
 
-Result<> in_order(const ViewQuery& query, const Produce& produce, Rows& rows) {
-  std::vector<Row> all;
-  bool fits = true;
-  TRY(produce(query, [&](Row row) {
-    if (query.takes(row)) all.push_back(std::move(row));
-    return fits = all.size() <= kMostSorted;
-  }));
-  if (!fits)
-    return corral::fail(Code::kTooLarge, "too many rows to put in order; leave `order` away");
-  query.sort(all);
-  for (const Row& row : all) {
-    if (!rows.add(row)) break;
+Produce given(std::shared_ptr<const std::vector<Row>> rows) {
+  return [rows = std::move(rows), at = std::size_t{0}](const Take& take) mutable -> Result<bool> {
+    const std::size_t end = std::min(rows->size(), at + kRowsAtOnce);
+    for (; at < end; ++at) take((*rows)[at]);
+    return at < rows->size();
+  };
+}
+
+Result<std::shared_ptr<const std::vector<Row>>> in_order(const ViewQuery& query,
+                                                         const Produce& produce) {
+  const auto all = std::make_shared<std::vector<Row>>();
+  for (bool more = true; more;) {
+    more = TRY(produce([&](Row row) {
+      if (query.takes(row)) all->push_back(std::move(row));
+    }));
+    if (all->size() > kMostSorted)
+      return corral::fail(Code::kTooLarge, "too many rows to put in order; leave `order` away");
   }
-  return {};
+  query.sort(*all);
+  return all;
 }
 
 Response answer(const ViewQuery& query, Columns columns, Produce produce) {
   Response response;
   response.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-  response.stream = [query, columns, produce = std::move(produce)](StreamSink& sink) -> Result<> {
-    Rows rows(query, columns, sink);
-    TRY(query.order.empty() ? produce(query, [&](const Row& row) { return rows.add(row); })
-                            : in_order(query, produce, rows));
-    rows.finish();
-    return {};
+  response.stream = [rows = std::make_shared<Rows>(query, columns), produce = std::move(produce),
+                     sorted = query.order.empty()](std::string& part) mutable -> Result<bool> {
+    if (!std::exchange(sorted, true)) produce = given(TRY(in_order(rows->query(), produce)));
+    bool more = true;
+    while (more && !rows->full())
+      more = TRY(produce([&](const Row& row) { rows->add(row); })) && rows->wanted();
+    if (!more) rows->finish();
+    part += rows->take();
+    return more;
   };
   return response;
 }
@@ -116,12 +117,7 @@ Response small_table(const Request& request, Context& context, Columns columns,
     return {};
   });
   if (!done) return error_response(done.error());
-  return answer(*query, columns, [rows](const ViewQuery&, const Take& take) -> Result<> {
-    for (const Row& row : *rows) {
-      if (!take(row)) break;
-    }
-    return {};
-  });
+  return answer(*query, columns, given(rows));
 }
 
 Result<std::vector<Row>> read_experiments(Connection& db) {
@@ -220,40 +216,52 @@ Json value_of(double value) {
   return std::clamp(value, -kMost, kMost);
 }
 
-// The history of one metric of one run; true: more may come.
-Result<bool> give_history(Context& context, RunId run, const store::Series& series,
-                          const Take& take) {
-  Row row = {Json(run.hex()), Json(series.name), Json(), Json(), Json()};
-  std::optional<query::HistoryPlace> place = query::HistoryPlace();
-  while (place) {
+// The histories of the runs' metrics, a page at a time.
+class Histories {
+ public:
+  Histories(store::Store& store, std::vector<RunId> runs, ViewQuery query)
+      : store_(store), runs_(std::move(runs)), query_(std::move(query)) {}
+
+  // Gives a page; true: more may come.
+  Result<bool> next(const Take& take) {
+    while (series_.empty()) {
+      if (run_ == runs_.size()) return false;
+      series_ = TRY(store_.series_of(runs_[run_++]));
+      std::erase_if(series_, [this](const store::Series& series) { return !wanted(series); });
+      std::ranges::reverse(series_);
+    }
+    const store::Series& series = series_.back();
     const auto page =
-        TRY(query::history_page(context.store, series.id, *place, query::kHistoryPagePoints));
+        TRY(query::history_page(store_, series.id, place_, query::kStreamedPagePoints));
+    Row row = {Json(runs_[run_ - 1].hex()), Json(series.name), Json(), Json(), Json()};
     for (const query::HistoryPoint& point : page.points) {
       row[2] = value_of(point.value);
       row[3] = point.time_ms;
       row[4] = point.step;
-      if (!take(row)) return false;
+      take(row);
     }
-    place = page.next;
+    place_ = page.next.value_or(query::HistoryPlace());
+    if (!page.next) series_.pop_back();
+    return true;
   }
-  return true;
-}
 
-Result<> give_histories(Context& context, const std::vector<RunId>& runs, const ViewQuery& query,
-                        const Take& take) {
-  constexpr std::size_t kKey = 1;
-  for (const RunId run : runs) {
-    for (const store::Series& series : TRY(context.store.series_of(run))) {
-      const bool own = series.owner == metric::Owner::kRun && series.source.empty();
-      const Json name(series.name);
-      const bool wanted = std::ranges::all_of(query.filters, [&](const Filter& filter) {
-        return filter.column != kKey || filter.takes(name);
-      });
-      if (own && wanted && !TRY(give_history(context, run, series, take))) return {};
-    }
+ private:
+  [[nodiscard]] bool wanted(const store::Series& series) const {
+    constexpr std::size_t kKey = 1;
+    const Json name(series.name);
+    const bool own = series.owner == metric::Owner::kRun && series.source.empty();
+    return own && std::ranges::all_of(query_.filters, [&](const Filter& filter) {
+             return filter.column != kKey || filter.takes(name);
+           });
   }
-  return {};
-}
+
+  store::Store& store_;
+  const std::vector<RunId> runs_;
+  const ViewQuery query_;
+  std::size_t run_ = 0;                // the next one
+  std::vector<store::Series> series_;  // of the one before it that are left, the next one last
+  query::HistoryPlace place_;
+};
 
 }  // namespace
 
@@ -270,13 +278,9 @@ Response fe_metrics_available(const Request& request, Context& context) {
   if (!query) return error_response(query.error());
   auto names = metric_names(context, query->only(1));
   if (!names) return error_response(names.error());
-  return answer(*query, kAvailableColumns,
-                [names = *std::move(names)](const ViewQuery&, const Take& take) -> Result<> {
-                  for (const auto& [name, run] : names) {
-                    if (!take({Json(name), Json(run.hex())})) break;
-                  }
-                  return {};
-                });
+  const auto rows = std::make_shared<std::vector<Row>>();
+  for (const auto& [name, run] : *names) rows->push_back({Json(name), Json(run.hex())});
+  return answer(*query, kAvailableColumns, given(rows));
 }
 
 Response fe_metrics(const Request& request, Context& context) {
@@ -292,9 +296,8 @@ Response fe_metrics(const Request& request, Context& context) {
     if (const auto run = RunId::parse(text)) runs.push_back(*run);
   }
   return answer(*query, kMetricColumns,
-                [&context, runs = std::move(runs)](const ViewQuery& wanted, const Take& take) {
-                  return give_histories(context, runs, wanted, take);
-                });
+                [histories = std::make_shared<Histories>(context.store, std::move(runs), *query)](
+                    const Take& take) { return histories->next(take); });
 }
 
 }  // namespace corral::server::radt

@@ -50,6 +50,8 @@ class Reader {
   // Names this version as HTTP's ETag does, quoted; empty when the store says none.
   [[nodiscard]] virtual std::string etag() const = 0;
   virtual Result<> read(ByteRange range, const Take& take) = 0;
+  // A good length for whoever reads the file range by range: each costs a request, or nothing.
+  [[nodiscard]] virtual std::size_t part_bytes() const { return 256u << 10; }
 };
 
 class Writer {

@@ -26,6 +26,7 @@ class S3Reader final : public Reader {
   [[nodiscard]] std::uint64_t size() const override { return version_.size; }
   [[nodiscard]] std::string etag() const override { return version_.etag; }
 
+  [[nodiscard]] std::size_t part_bytes() const override { return 1u << 20; }
   Result<> read(ByteRange range, const Take& take) override {
     std::uint64_t at = std::min(range.offset, version_.size);
     const std::uint64_t end = at + std::min(range.length, version_.size - at);

@@ -240,15 +240,12 @@ TEST_F(Transport, SlowReadersHoldNoThread) {
   constexpr std::size_t kPart = 64u << 10;
   constexpr std::size_t kParts = 200;  // more than the sockets' buffers take
   std::atomic<int> ended = 0;
-  struct CountsIts {
-    std::atomic<int>& ended;
-    ~CountsIts() { ended += 1; }
-  };
   handle_ = [&](const Request& request) {
     Response response = text_response("");
     const bool slow = request.path == "/slow";
-    response.stream = [i = std::size_t{0}, left = std::make_shared<CountsIts>(ended)](
-                          std::string& part) mutable -> Result<bool> {
+    const std::shared_ptr<std::atomic<int>> counted(&ended, [](auto* count) { *count += 1; });
+    response.stream = [i = std::size_t{0},
+                       left = counted](std::string& part) mutable -> Result<bool> {
       part.assign(kPart, 'x');
       return ++i < kParts;
     };

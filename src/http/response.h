@@ -18,11 +18,11 @@
 
 namespace corral::http {
 
-// Appends the next part of an answer; true: there is more. Called on a thread of its own pool, each
-// time when the client has taken the part before: a slow reader holds no thread, but what the
-// producer keeps between two calls and one part in memory, so some 64 KiB to 1 MiB are right. An
-// error ends the connection without the last chunk, so that the client notices. Destroyed when the
-// client has gone.
+// Appends the next part of an answer, some 64 KiB to 512 KiB; true: there is more. Called on a
+// thread of its own pool, each time when the client has taken the part before: a slow reader holds
+// no thread, but what the producer keeps between two calls and a part, whose rest waits in a file
+// if it is longer. An error ends the connection without the last chunk, so that the client notices.
+// Destroyed when the client has gone.
 using StreamProducer = std::function<Result<bool>(std::string& part)>;
 
 struct Response {

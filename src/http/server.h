@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/limits.h"
@@ -41,7 +42,8 @@ struct HttpOptions {
   std::size_t max_connections = 1000;          // over TCP, and as many over the Unix socket
   std::size_t max_connections_per_peer = 500;  // one IP address
   std::size_t body_limit = limits::kBodyBytes;
-  std::size_t body_memory = limits::kBodyMemory;        // of all connections; at least body_limit
+  std::size_t body_memory = limits::kBodyMemory;  // of all connections; at least body_limit
+  std::string spill_directory = "/tmp";  // where the rest of a long part waits for a slow reader
   std::uint64_t upload_limit = std::uint64_t{1} << 40;  // of a streamed body
   Nanos idle_timeout = std::chrono::seconds(75);        // for the first byte of the next request
   Nanos header_timeout = std::chrono::seconds(20);      // from that byte on, for the whole header

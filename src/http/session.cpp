@@ -463,59 +463,6 @@ void Session::close() {
   room_timer_.cancel();
 }
 
-// ---- streamed answers
-
-void Session::start_stream() {
-  chunked_ = !http_1_0_ && !response_.stream_length;
-  if (http_1_0_ && !response_.stream_length) keep_alive_ = false;
-  const Framing framing = response_.stream_length ? Framing::kLength
-                          : chunked_              ? Framing::kChunked
-                                                  : Framing::kUntilClose;
-  head_ = response_head(response_, framing, keep_alive_);
-  if (head_only_) return write_bytes();
-  streamed_ = 0;
-  next_part();
-}
-
-void Session::next_part() {
-  run_on(engine_.stream_pool, [](Session& s) { s.make_part(); });
-}
-
-void Session::make_part() {
-  part_.clear();
-  Result<bool> more = true;
-  const bool made = sys::guard_call("a streamed answer", [&] {
-    while (part_.empty() && more && *more) more = response_.stream(part_);
-  });
-  streamed_ += part_.size();
-  const bool last = made && more && !*more;
-  const bool broken = !made || !more || streamed_ > response_.stream_length.value_or(streamed_) ||
-                      (last && streamed_ != response_.stream_length.value_or(streamed_));
-  asio::post(stream_.get_executor(), guarded([last, broken](Session& s) {
-               if (!broken) return s.send_part(last);
-               s.tell(false);
-               s.close();
-             }));
-}
-
-void Session::send_part(bool last) {
-  if (chunked_ && !part_.empty()) head_ += fmt::format("{:x}\r\n", part_.size());
-  const std::string_view end = !chunked_       ? ""
-                               : part_.empty() ? "0\r\n\r\n"
-                               : last          ? "\r\n0\r\n\r\n"
-                                               : "\r\n";
-  set_deadline(part_.size());
-  const std::array<asio::const_buffer, 3> buffers{asio::buffer(head_), asio::buffer(part_),
-                                                  asio::buffer(end)};
-  asio::async_write(stream_, buffers, guarded([last](Session& s, BoostError error, std::size_t n) {
-                      s.count_out(n);
-                      s.head_.clear();
-                      if (!error && !last) return s.next_part();
-                      s.part_ = {};
-                      s.on_written(error);
-                    }));
-}
-
 // ---- push streams
 
 void Session::start_push() {

@@ -162,7 +162,11 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start_stream();
   void next_part();
-  void make_part();  // stream pool
+  // Stream pool, while nothing of the session runs on the strand but its end.
+  void make_part();
+  Result<> produce();
+  Result<> spill();
+  Result<> read_spilled();
   void send_part(bool last);
 
   void start_push();
@@ -205,6 +209,10 @@ class Session : public std::enable_shared_from_this<Session> {
   std::string head_;
   std::string part_;            // of a streamed answer
   std::uint64_t streamed_ = 0;  // bytes of those so far
+  bool all_made_ = false;       // the producer has nothing more
+  sys::Fd spill_;               // the rest of a long part
+  off_t spill_at_ = 0;
+  std::uint64_t spilled_ = 0;  // bytes left of it
   std::string pushed_;
   bool head_only_ = false;
   bool http_1_0_ = false;

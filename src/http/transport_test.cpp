@@ -269,6 +269,39 @@ TEST_F(Transport, SlowReadersHoldNoThread) {
   EXPECT_GT(slow.back().seen().size(), kPart * kParts);
 }
 
+TEST_F(Transport, TheRestOfALongPartWaitsInAFile) {
+  const auto text = [](std::size_t part) {
+    std::string all;
+    for (std::size_t i = 0; all.size() < (8u << 20); ++i) all += std::to_string(part + i) + ' ';
+    return all;
+  };
+  handle_ = [&](const Request&) {
+    Response response = text_response("");
+    response.stream = [&text, i = 0](std::string& part) mutable -> Result<bool> {
+      part += text(static_cast<std::size_t>(i));
+      return ++i < 2;
+    };
+    response.stream_length = text(0).size() + text(1).size();
+    return response;
+  };
+  start();
+  const auto files = [] {
+    return std::ranges::count_if(sys::fs::directory_iterator("/proc/self/fd"), [](const auto& fd) {
+      std::error_code gone;
+      return sys::fs::read_symlink(fd, gone).string().ends_with(" (deleted)");
+    });
+  };
+  const auto before = files();
+  TestClient client(port_, 4096);
+  client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_TRUE(client.read_until("99 100 "));
+  EXPECT_GT(files(), before);
+  const auto reply = client.reply();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->body, text(0) + text(1));
+  EXPECT_EQ(files(), before);
+}
+
 TEST_F(Transport, PushStreamsReachTheClientAndEndWithTheServer) {
   const auto events = start_pushing();
   TestClient client(port_);

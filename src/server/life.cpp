@@ -218,6 +218,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
   };
   handlers.done = [this](const http::Exchange& exchange) { note(exchange); };
   handlers.traffic = figures_.traffic();
+  options_.http.spill_directory = options_.store_dir.string();
   http_ = TRY(HttpServer::start(std::move(listeners), options_.http, std::move(handlers)));
   return {};
 }

@@ -26,7 +26,7 @@ class EventHub {
   struct Options {
     Nanos interval = std::chrono::milliseconds(500);
     Nanos heartbeat = std::chrono::seconds(15);
-    std::size_t max_streams = 200;
+    std::size_t max_streams = 500;
   };
   explicit EventHub(Options options);
   EventHub() : EventHub(Options{}) {}

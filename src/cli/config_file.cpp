@@ -1,0 +1,162 @@
+#include "cli/config_file.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+
+#include "core/sha256.h"
+#include "core/text.h"
+#include "sys/file.h"
+
+namespace corral::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kName = "corral.toml";
+constexpr std::size_t kConfigBytes = 1u << 20;
+constexpr std::size_t kHashDigits = 64;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// `of_xdg` where that is an absolute path, else `below` in the home directory; empty without both.
+fs::path base_directory(const char* of_xdg, const char* below) {
+  const std::string chosen = variable(of_xdg);
+  if (chosen.starts_with('/')) return chosen;
+  const std::string home = variable("HOME");
+  return home.starts_with('/') ? fs::path(home) / below : fs::path();
+}
+
+// What lets others decide what the file says; empty: nothing does.
+std::string open_to_others(const struct stat& info) {
+  if (info.st_uid != ::geteuid() && info.st_uid != 0)
+    return fmt::format("belongs to user {}", info.st_uid);
+  return (info.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "can be written by others" : "";
+}
+
+Result<ConfigFile> read_config(const fs::path& path, ConfigOrigin origin) {
+  const sys::Fd file = TRY(sys::open_file(path, O_RDONLY | O_NONBLOCK));
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return fail_errno(path.string(), errno);
+  // A named one may be a pipe.
+  if (origin != ConfigOrigin::kNamed && !S_ISREG(info.st_mode))
+    return fail(Code::kInvalidArgument, path.string() + ": not a regular file");
+  ConfigFile config{.path = path, .text = {}, .origin = origin, .trusted = true, .advice = {}};
+  config.text = TRY(sys::read_file(fmt::format("/proc/self/fd/{}", file.get()), kConfigBytes));
+  const std::string problem = open_to_others(info);
+  if (origin == ConfigOrigin::kDirectory || problem.empty()) return config;
+  if (origin == ConfigOrigin::kNamed) {
+    fmt::print(stderr, "corral: {} {}; it counts, because it was named\n", path.string(), problem);
+    return config;
+  }
+  config.trusted = false;
+  config.advice = fmt::format("{}: chown or chmod go-w it, or name it with --config", problem);
+  return config;
+}
+
+std::optional<std::string> named_file(std::span<char* const> args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string_view word = args[i];
+    if (word == "--config" && i + 1 < args.size()) return args[i + 1];
+    if (word.starts_with("--config=")) return std::string(word.substr(9));
+  }
+  const std::string chosen = variable("CORRAL_CONFIG");
+  return chosen.empty() ? std::nullopt : std::optional(chosen);
+}
+
+Result<fs::path> trusted_path() {
+  const fs::path state = base_directory("XDG_STATE_HOME", ".local/state");
+  if (state.empty())
+    return fail(Code::kUnavailable,
+                "neither $XDG_STATE_HOME nor $HOME is set: trusted files cannot be remembered");
+  return state / "corral" / "trusted";
+}
+
+}  // namespace
+
+Result<std::vector<ConfigFile>> find_config_files(std::span<char* const> args) {
+  std::vector<ConfigFile> files;
+  if (const auto named = named_file(args)) {
+    files.push_back(TRY(read_config(*named, ConfigOrigin::kNamed)));
+    return files;
+  }
+  std::error_code error;
+  const fs::path base = base_directory("XDG_CONFIG_HOME", ".config");
+  const fs::path own = base / "corral" / kName;
+  if (!base.empty() && fs::exists(own, error))
+    files.push_back(TRY(read_config(own, ConfigOrigin::kUser)));
+  const fs::path here = fs::path(variable(kConfigFolder)) / kName;
+  if (fs::exists(here, error) && (files.empty() || !fs::equivalent(here, own, error)))
+    files.push_back(TRY(read_directory_config(here)));
+  return files;
+}
+
+Result<ConfigFile> read_directory_config(const fs::path& path) {
+  ConfigFile file = TRY(read_config(path, ConfigOrigin::kDirectory));
+  const TrustedFiles trusted = read_trusted();
+  const auto known = trusted.find(TRY(trusted_name(path)));
+  file.trusted = known != trusted.end() && known->second == content_hash(file.text);
+  file.advice = "corral trust shows and trusts it";
+  return file;
+}
+
+TrustedFiles read_trusted() {
+  TrustedFiles files;
+  const auto path = trusted_path();
+  if (!path) return files;
+  const auto file = sys::open_file(*path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  struct stat info {};
+  if (!file || ::fstat(file->get(), &info) != 0 || info.st_uid != ::geteuid() ||
+      !open_to_others(info).empty())
+    return files;
+  const auto text = sys::read_file(fmt::format("/proc/self/fd/{}", file->get()));
+  if (!text) return files;
+  for (const std::string_view line : split(*text, '\n')) {
+    if (line.size() > kHashDigits + 1 && line[kHashDigits] == ' ')
+      files.emplace(line.substr(kHashDigits + 1), line.substr(0, kHashDigits));
+  }
+  return files;
+}
+
+Result<> write_trusted(const TrustedFiles& files) {
+  const fs::path path = TRY(trusted_path());
+  std::string text;
+  for (const auto& [name, hash] : files) text += fmt::format("{} {}\n", hash, name);
+  TRY(sys::make_directories(path.parent_path(), 0700));
+  return sys::replace_file(path, text, 0600);
+}
+
+Result<std::string> trusted_name(const fs::path& path) {
+  std::error_code error;
+  const fs::path whole = fs::absolute(path, error);
+  const fs::path folder = fs::canonical(whole.parent_path(), error);
+  if (error) return fail_errno(path.string(), error.value());
+  std::string name = (folder / whole.filename()).string();
+  if (name.find('\n') != std::string::npos)
+    return fail(Code::kInvalidArgument, "a path with a line feed cannot be trusted");
+  return name;
+}
+
+std::string content_hash(std::string_view text) {
+  std::string hex;
+  for (const std::uint8_t byte : sha256(text)) hex += fmt::format("{:02x}", byte);
+  return hex;
+}
+
+Result<> trust(ConfigFile& file) {
+  TrustedFiles files = read_trusted();
+  files[TRY(trusted_name(file.path))] = content_hash(file.text);
+  TRY(write_trusted(files));
+  file.trusted = true;
+  return {};
+}
+
+}  // namespace corral::cli

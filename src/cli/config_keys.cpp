@@ -1,0 +1,153 @@
+#include "cli/config_keys.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/text.h"
+
+namespace corral::cli {
+namespace {
+
+struct Name {
+  std::string_view name;
+  Counts counts;
+};
+
+constexpr Counts kAlways = Counts::kAlways;
+constexpr Counts kTrusted = Counts::kWhenTrusted;
+
+constexpr auto kOptions = std::to_array<Name>({
+    // Where data goes, and with which token.
+    {"store", kTrusted},
+    {"server", kTrusted},
+    {"token-file", kTrusted},
+    {"spool", kTrusted},
+    {"spool-limit", kTrusted},
+    {"capture-mlflow", kTrusted},
+    {"dcgm-address", kTrusted},
+    // What is executed or looked into.
+    {"environment", kTrusted},
+    {"profile", kTrusted},
+    {"notify", kTrusted},
+    {"watch", kTrusted},
+    {"peers", kTrusted},
+    {"peer-python", kTrusted},
+    // What a server opens, keeps and removes.
+    {"listen", kTrusted},
+    {"insecure", kTrusted},
+    {"allow-host", kTrusted},
+    {"access-log", kTrusted},
+    {"artifacts", kTrusted},
+    {"artifacts-from", kTrusted},
+    {"copy-artifacts", kTrusted},
+    {"read-store", kTrusted},
+    {"durability", kTrusted},
+    {"idle-exit", kTrusted},
+    {"idle-after", kTrusted},
+    {"keep-days", kTrusted},
+    {"keep-bytes", kTrusted},
+    {"older-than", kTrusted},
+    {"stop", kTrusted},
+    // Questions answered beforehand, and files that are written.
+    {"yes", kTrusted},
+    {"force", kTrusted},
+    {"dry-run", kTrusted},
+    {"anew", kTrusted},
+    {"output", kTrusted},
+    {"out", kTrusted},
+    // What a run is called and how closely it is watched.
+    {"experiment", kAlways},
+    {"workload", kAlways},
+    {"name", kAlways},
+    {"param", kAlways},
+    {"tag", kAlways},
+    {"listeners", kAlways},
+    {"no-listeners", kAlways},
+    {"interval", kAlways},
+    {"max-time", kAlways},
+    {"grace", kAlways},
+    {"leftovers", kAlways},
+    {"no-mlflow", kAlways},
+    {"no-capture", kAlways},
+    {"hash-data", kAlways},
+    {"max-epochs", kAlways},
+    {"max-steps", kAlways},
+    {"no-pty", kAlways},
+    {"quiet", kAlways},
+    {"cool-down", kAlways},
+    {"quiet-check", kAlways},
+    {"no-devices", kAlways},
+    // How a benchmark measures.
+    {"planted", kAlways},
+    {"pairs", kAlways},
+    {"margin", kAlways},
+    {"seed", kAlways},
+    {"training", kAlways},
+    {"seconds", kAlways},
+    // What is printed.
+    {"format", kAlways},
+    {"json", kAlways},
+    {"limit", kAlways},
+    {"metric", kAlways},
+    {"part", kAlways},
+    {"runs", kAlways},
+    {"check-trace", kAlways},
+    {"steps", kAlways},
+    {"tool", kAlways},
+    {"wait", kAlways},
+});
+
+constexpr auto kSources = std::to_array<Name>({{"exec", kTrusted},
+                                               {"prometheus", kTrusted},
+                                               {"statsd", kTrusted},
+                                               {"otlp", kTrusted},
+                                               {"regex", kAlways},
+                                               {"pressure", kAlways}});
+
+constexpr auto kCommands = std::to_array<std::string_view>(
+    {"run", "serve", "ls", "show", "export", "import", "plan", "diff", "undo", "profile", "rm",
+     "store", "doctor", "bench", "trust"});
+
+template <class Table>
+std::optional<Counts> counts_in(const Table& table, std::string_view name) {
+  const auto found = std::ranges::find(table, name, &Name::name);
+  return found == table.end() ? std::nullopt : std::optional(found->counts);
+}
+
+template <class Table>
+std::vector<std::string_view> names_in(const Table& table) {
+  std::vector<std::string_view> names;
+  for (const Name& entry : table) names.push_back(entry.name);
+  return names;
+}
+
+}  // namespace
+
+std::optional<Counts> option_counts(std::string_view option) { return counts_in(kOptions, option); }
+std::optional<Counts> source_counts(std::string_view kind) { return counts_in(kSources, kind); }
+bool is_command_section(std::string_view section) {
+  return std::ranges::find(kCommands, section) != kCommands.end();
+}
+
+std::vector<std::string_view> option_names() { return names_in(kOptions); }
+std::vector<std::string_view> source_kinds() { return names_in(kSources); }
+std::vector<std::string_view> section_names() {
+  std::vector<std::string_view> names = source_kinds();
+  names.insert(names.begin(), kCommands.begin(), kCommands.end());
+  return names;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {
+  const auto distance = [&](std::string_view name) { return edit_distance(word, name); };
+  const auto best = std::ranges::min_element(known, {}, distance);
+  return best != known.end() && distance(*best) < 3 ? std::string(*best) : std::string();
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known) {
+  const std::string near = nearest(word, known);
+  return near.empty() ? near : fmt::format("; did you mean '{}'?", near);
+}
+
+}  // namespace corral::cli

@@ -1,0 +1,36 @@
+// The names that corral.toml may hold, and which of them count from a file that nobody trusts.
+//
+// The one table of them: an option that the file may give and that is missing here fails the first
+// parse of its command. Whatever executes something, names a server, store, spool, token, file or
+// address, or lets data go (a limit, a removal, a question that is answered beforehand) counts from
+// a trusted file alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace corral::cli {
+
+enum class Counts : std::uint8_t { kAlways, kWhenTrusted };
+
+// nullopt: no option has this name.
+std::optional<Counts> option_counts(std::string_view option);
+// Of [KIND] and [KIND.NAME]: a section that says what is recorded. nullopt: no such kind.
+std::optional<Counts> source_counts(std::string_view kind);
+// Whether `section` is named as a command.
+bool is_command_section(std::string_view section);
+
+std::vector<std::string_view> option_names();
+std::vector<std::string_view> source_kinds();
+// Commands and kinds of sources.
+std::vector<std::string_view> section_names();
+
+// The nearest of `known`; empty when none is near.
+std::string nearest(std::string_view word, const std::vector<std::string_view>& known);
+// "; did you mean 'NAME'?" for that one.
+std::string did_you_mean(std::string_view word, const std::vector<std::string_view>& known);
+
+}  // namespace corral::cli

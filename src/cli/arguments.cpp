@@ -6,22 +6,27 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
 
 #include "cli/command.h"
+#include "cli/config_file.h"
+#include "cli/config_keys.h"
 #include "cli/config_syntax.h"
 #include "cli/source_sections.h"
+#include "cli/table.h"
+#include "cli/trust.h"
 #include "core/result.h"
 #include "core/text.h"
-#include "sys/file.h"
 #include "sys/store_paths.h"
 
 namespace corral::cli {
 namespace {
 
 namespace fs = std::filesystem;
+namespace foreign = collect::foreign;
 
 std::string variable_of(std::string_view option) {
   std::string name = "CORRAL_" + std::string(option);
@@ -31,39 +36,24 @@ std::string variable_of(std::string_view option) {
   return name;
 }
 
-// --config, $CORRAL_CONFIG, ./corral.toml, $XDG_CONFIG_HOME/corral/corral.toml; empty when there is
-// none.
-fs::path config_file(std::span<char* const> args) {
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const std::string_view word = args[i];
-    if (word == "--config" && i + 1 < args.size()) return args[i + 1];
-    if (word.starts_with("--config=")) return word.substr(9);
-  }
-  if (const char* chosen = std::getenv("CORRAL_CONFIG"); chosen != nullptr && *chosen != '\0')
-    return chosen;
-  std::error_code error;
-  if (fs::exists("corral.toml", error)) return "corral.toml";
-  const char* base = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  fs::path file = base != nullptr && *base == '/' ? fs::path(base)
-                  : home != nullptr               ? fs::path(home) / ".config"
-                                                  : fs::path();
-  if (file.empty()) return {};
-  file = file / "corral" / "corral.toml";
-  return fs::exists(file, error) ? file : fs::path();
+std::string_view view_of(const char* word) { return word; }
+std::vector<std::string_view> views(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
 }
 
-std::string nearest(std::string_view word, const std::vector<std::string>& known) {
-  std::string best;
-  std::size_t least = 3;
-  for (const std::string& name : known) {
-    const std::size_t edits = edit_distance(word, name);
-    if (edits < least) {
-      least = edits;
-      best = name;
-    }
+bool asks_for_help(std::span<char* const> flags) {
+  return std::ranges::any_of(
+      flags, [](std::string_view word) { return word == "--help" || word == "-h"; });
+}
+
+// Where the file has it: "corral.toml:3: ".
+std::string place_of(const ConfigFile& file, const std::vector<ConfigLine>& lines,
+                     const CLI::ConfigItem& item) {
+  for (const ConfigLine& line : lines) {
+    const std::string whole = line.section.empty() ? line.option : line.section + "." + line.option;
+    if (whole == item.fullname()) return fmt::format("{}:{}: ", file.path.string(), line.number);
   }
-  return best;
+  return file.path.string() + ": ";
 }
 
 // Process listings show what stands here.
@@ -86,45 +76,89 @@ struct Arguments::Impl {
   std::map<std::string, std::vector<std::string>*> lists;  // of them those that may be repeated
   std::map<std::string, std::string*> texts;
   std::vector<std::pair<std::string, std::string>> exclusive;
-  std::set<std::string> in_file, flag_only;
+  std::map<std::string, ConfigOrigin> in_file;  // which gave an option last
+  std::set<std::string> flag_only;
   std::vector<std::string>* rest = nullptr;
   std::string rest_name;
+  bool (*alone)(std::string_view) = nullptr;
   std::string config;
-  fs::path read;  // the file that counted
+  foreign::Sources* sources = nullptr;  // nullptr: not read
+  std::string* withheld = nullptr;
+  bool* token_kept_back = nullptr;
+  bool asks = false;
+  std::vector<std::string> notices;  // of what was ignored
+  std::string refusal;               // why the command may not go on; empty: it may
+  std::pair<std::string, std::string> config_variable;
 
   CLI::Option* named(const std::string& option, CLI::Option* added) {
     names.push_back(option);
     return added->envname(variable_of(option));
   }
 
-  // Lines of the file become defaults, which environment and flags override.
-  std::optional<std::string> apply(const fs::path& file) {
-    const auto text = sys::read_file(file);
-    if (!text) return fmt::format("{}: cannot be read", file.string());
-    read = file;
-    std::istringstream in(without_sources(*text));
-    if (const auto wrong = config_error(in)) return fmt::format("{}:{}", file.string(), *wrong);
+  [[nodiscard]] bool is_mine(const CLI::ConfigItem& item) const {
+    return item.parents.empty() || item.parents[0] == name;
+  }
+  [[nodiscard]] bool is_known(const std::string& option) const {
+    return std::ranges::find(names, option) != names.end() && !flag_only.contains(option);
+  }
+
+  // The error is what is wrong with the file.
+  Result<std::vector<CLI::ConfigItem>> items_of(const ConfigFile& file) {
+    std::istringstream in(without_sources(file.text));
+    const auto read = config_lines(in);
+    if (!read)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}:{}", file.path.string(), read.error().message));
+    TRY(check_sections(file, *read));
     in.clear();
     in.seekg(0);
     std::vector<CLI::ConfigItem> items;
     try {
       items = CLI::ConfigTOML().from_config(in);
     } catch (const CLI::Error& error) {
-      return fmt::format("{}: {}", file.string(), error.what());
+      return fail(Code::kInvalidArgument, fmt::format("{}: {}", file.path.string(), error.what()));
     }
+    std::erase_if(items, [](const CLI::ConfigItem& item) {
+      return item.name == "++" || item.name == "--" || item.inputs.empty();
+    });
+    for (const CLI::ConfigItem& item : items)
+      TRY(check_item(item).map_error([&](Error error) {
+        return Error{error.code, place_of(file, *read, item) + error.message};
+      }));
+    std::erase_if(items, [this](const CLI::ConfigItem& item) {
+      return !is_mine(item) || !is_known(item.name);
+    });
+    return items;
+  }
+
+  static Result<> check_sections(const ConfigFile& file, const std::vector<ConfigLine>& lines) {
+    for (const ConfigLine& line : lines) {
+      if (!line.option.empty() || is_command_section(line.section)) continue;
+      const std::string kind = line.section.substr(0, line.section.find('.'));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("{}:{}: unknown section [{}]{}", file.path.string(), line.number,
+                              line.section, did_you_mean(kind, section_names())));
+    }
+    return {};
+  }
+
+  Result<> check_item(const CLI::ConfigItem& item) {
+    const bool own = !item.parents.empty() && item.parents[0] == name;
+    // Such a line did never count, but is no slip of the pen.
+    if (is_known(item.name) || (is_mine(item) && flag_only.contains(item.name))) return {};
+    if (own)
+      return fail(Code::kInvalidArgument, fmt::format("[{}] has no option '{}'{}", name, item.name,
+                                                      did_you_mean(item.name, views(names))));
+    if (option_counts(item.name)) return {};  // of another subcommand
+    return fail(Code::kInvalidArgument, fmt::format("unknown option '{}'{}", item.name,
+                                                    did_you_mean(item.name, option_names())));
+  }
+
+  // Lines of the file become defaults, which environment and flags override.
+  std::optional<std::string> apply(const ConfigFile& file,
+                                   const std::vector<CLI::ConfigItem>& items) {
     for (const CLI::ConfigItem& item : items) {
-      if (item.name == "++" || item.name == "--" || item.inputs.empty()) continue;
-      const bool mine = item.parents.empty() || item.parents[0] == name;
-      if (!mine) continue;
-      const bool known = std::ranges::find(names, item.name) != names.end();
-      if (!known && item.parents.empty()) continue;  // of another subcommand
-      if (!known) {
-        const std::string near = nearest(item.name, names);
-        return fmt::format("{}: [{}] has no option '{}'{}", file.string(), name, item.name,
-                           near.empty() ? "" : "; did you mean '" + near + "'?");
-      }
-      if (flag_only.contains(item.name)) continue;
-      in_file.insert(item.name);
+      in_file[item.name] = file.origin;
       if (const auto list = lists.find(item.name); list != lists.end()) {
         *list->second = item.inputs;  // flags and environment replace it whole
         continue;
@@ -133,22 +167,85 @@ struct Arguments::Impl {
         CLI::Option* option = app.get_option("--" + item.name);
         option->run_callback_for_default()->default_val(CLI::detail::join(item.inputs, ","));
       } catch (const CLI::Error& error) {
-        return fmt::format("{}: {} = {}: {}", file.string(), item.name, item.inputs[0],
+        return fmt::format("{}: {} = {}: {}", file.path.string(), item.name, item.inputs[0],
                            error.what());
       }
     }
     return std::nullopt;
   }
 
-  // How strongly an option was given: 3 flag, 2 environment, 1 file, 0 not at all.
+  // What this file may not give and the user has not given in a stronger way: such items; their
+  // names, those of its untrusted sources too, go to `held`.
+  void hold_back(std::vector<CLI::ConfigItem>& items, foreign::Sources& recorded,
+                 std::vector<std::string>& held, std::span<char* const> flags) {
+    const auto chosen = [&](const std::string& option) { return strength(option, flags) >= 3; };
+    const bool place_chosen = chosen("server") || chosen("store");
+    std::erase_if(items, [&](const CLI::ConfigItem& item) {
+      if (option_counts(item.name) == Counts::kAlways) return false;
+      const bool place = item.name == "server" || item.name == "store";
+      if (place ? place_chosen : chosen(item.name)) return true;
+      if (std::ranges::find(held, item.name) == held.end()) held.push_back(item.name);
+      return !place || withheld == nullptr;
+    });
+    for (std::string& section : take_untrusted(recorded)) held.push_back(std::move(section));
+  }
+
+  // The error is what is wrong with the file.
+  Result<> take(ConfigFile& file, std::span<char* const> flags) {
+    std::vector<CLI::ConfigItem> items = TRY(items_of(file));
+    foreign::Sources recorded;
+    if (sources != nullptr) recorded = TRY(read_sources(file.text, file.path.string()));
+    if (!file.trusted) {
+      std::vector<CLI::ConfigItem> harmless = items;
+      foreign::Sources harmless_sources = recorded;
+      std::vector<std::string> held;
+      hold_back(harmless, harmless_sources, held, flags);
+      const bool ask = asks && !held.empty() && file.origin == ConfigOrigin::kDirectory &&
+                       !asks_for_help(flags) && at_terminal();
+      if (!ask || !ask_to_trust(file, held)) {
+        note_held(file, held);
+        items = std::move(harmless);
+        recorded = std::move(harmless_sources);
+      }
+    }
+    if (const auto wrong = apply(file, items)) return fail(Code::kInvalidArgument, *wrong);
+    if (sources != nullptr) merge_sources(*sources, std::move(recorded));
+    return {};
+  }
+
+  void note_held(const ConfigFile& file, const std::vector<std::string>& held) {
+    if (held.empty()) return;
+    const bool place = std::ranges::any_of(held, [](const std::string& held_name) {
+      return held_name == "server" || held_name == "store";
+    });
+    const std::string what =
+        fmt::format("{} is not trusted: ignored {}", file.path.string(), join(held, ", "));
+    if (place && withheld == nullptr) {
+      refusal = fmt::format(
+          "{} names the server or store, but is not trusted: {}; or choose one "
+          "with --server or --store",
+          file.path.string(), file.advice);
+      return;
+    }
+    if (place) *withheld = fmt::format("{} is not trusted", file.path.string());
+    notices.push_back(fmt::format(
+        "{}{}; {}", printable(what),
+        place ? "; the data waits in the spool for the place it names" : "", file.advice));
+  }
+
+  // How strongly an option was given: 4 flag, 3 environment, 2 ./corral.toml, 1 a file of the
+  // user's, 0 not at all.
   int strength(const std::string& option, std::span<char* const> flags) {
     const std::string flag = "--" + option;
     const auto is_it = [&](std::string_view word) {
       return word == flag || word.starts_with(flag + "=");
     };
-    if (std::ranges::any_of(flags, is_it)) return 3;
+    if (std::ranges::any_of(flags, is_it)) return 4;
     const char* variable = std::getenv(variable_of(option).c_str());
-    return variable != nullptr && *variable != '\0' ? 2 : in_file.contains(option) ? 1 : 0;
+    if (variable != nullptr && *variable != '\0') return 3;
+    const auto found = in_file.find(option);
+    if (found == in_file.end()) return 0;
+    return found->second == ConfigOrigin::kDirectory ? 2 : 1;
   }
 
   void settle_exclusive(std::span<char* const> flags) {
@@ -156,6 +253,13 @@ struct Arguments::Impl {
       const int difference = strength(a, flags) - strength(b, flags);
       if (difference != 0) texts.at(difference > 0 ? b : a)->clear();
     }
+  }
+
+  void settle_token(std::span<char* const> flags) {
+    if (token_kept_back == nullptr) return;
+    const int place = strength(texts.at("server")->empty() ? "store" : "server", flags);
+    const int token = strength("token-file", flags);
+    *token_kept_back = token != 0 && token != 2 && place == 2;
   }
 
   // The first word that is neither an option nor an option's value starts what is passed on
@@ -172,7 +276,33 @@ struct Arguments::Impl {
     }
     return args.size();
   }
+
+  // Takes away what is passed on; the number of words in front of it, the options.
+  std::size_t split(std::vector<char*>& args) {
+    if (rest == nullptr) return args.size();
+    std::size_t length = prefix_length(args);
+    if (alone != nullptr && length < args.size() && alone(args[length]) &&
+        std::ranges::find(args, std::string_view("--"), view_of) == args.end()) {
+      const auto word = args.begin() + static_cast<std::ptrdiff_t>(length);
+      std::rotate(word, word + 1, args.end());
+      length = prefix_length(args);
+    }
+    for (std::size_t i = length; i < args.size(); ++i) {
+      if (i > length || view_of(args[i]) != "--") rest->emplace_back(args[i]);
+    }
+    return length;
+  }
 };
+
+// At most one that was named; else the folder of ./corral.toml, whether there is one or not.
+std::pair<std::string, std::string> variable_for(const std::vector<ConfigFile>& files) {
+  std::error_code error;
+  if (!files.empty() && files.back().origin == ConfigOrigin::kNamed)
+    return {"CORRAL_CONFIG", fs::absolute(files.back().path, error).string()};
+  const char* folder = std::getenv(kConfigFolder);
+  return {kConfigFolder, folder != nullptr && *folder != '\0' ? std::string(folder)
+                                                              : fs::current_path(error).string()};
+}
 
 Arguments::Arguments(const std::string& name, const std::string& about, const std::string& examples)
     : impl_(std::make_unique<Impl>()) {
@@ -181,8 +311,10 @@ Arguments::Arguments(const std::string& name, const std::string& about, const st
   impl_->app.description(about);
   impl_->app.footer("\nExamples:\n" + examples);
   impl_->app.get_formatter()->column_width(34);
-  impl_->app.add_option("--config", impl_->config,
-                        "configuration file (else ./corral.toml, ~/.config/corral/corral.toml)");
+  impl_->app.add_option(
+      "--config", impl_->config,
+      "configuration file (else ~/.config/corral/corral.toml, and ./corral.toml, see "
+      "corral trust)");
   impl_->names.emplace_back("config");
 }
 Arguments::~Arguments() = default;
@@ -242,10 +374,17 @@ void Arguments::positionals(const std::string& name, std::vector<std::string>& v
                             const std::string& help, bool required) {
   impl_->app.add_option(name, values, help)->required(required);
 }
-void Arguments::rest(const std::string& name, std::vector<std::string>& values) {
+void Arguments::rest(const std::string& name, std::vector<std::string>& values,
+                     bool (*alone)(std::string_view word)) {
   impl_->rest = &values;
   impl_->rest_name = name;
+  impl_->alone = alone;
 }
+
+void Arguments::sources(foreign::Sources& sources) { impl_->sources = &sources; }
+void Arguments::withholds(std::string& why) { impl_->withheld = &why; }
+void Arguments::asks_to_trust() { impl_->asks = true; }
+void Arguments::guard_token(bool& kept_back) { impl_->token_kept_back = &kept_back; }
 
 void Arguments::exclusive(const std::string& a, const std::string& b) {
   impl_->exclusive.emplace_back(a, b);
@@ -262,24 +401,30 @@ void Arguments::hidden(const std::string& name) {
   std::erase(impl_->names, name);
 }
 
-std::filesystem::path Arguments::config_path() const { return impl_->read; }
+std::pair<std::string, std::string> Arguments::config_variable() const {
+  return impl_->config_variable;
+}
 
-std::optional<int> Arguments::parse(std::span<char* const> args) {
+std::optional<int> Arguments::parse(std::span<char* const> given) {
   const auto misuse = [&](const std::string& message) {
     fmt::print(stderr, "corral {}: {}\ncorral {} --help lists the options\n", impl_->name, message,
                impl_->name);
     return kMisuse;
   };
-  const std::size_t length = impl_->rest != nullptr ? impl_->prefix_length(args) : args.size();
-  for (std::size_t i = length; i < args.size(); ++i) {
-    if (i > length || std::string_view(args[i]) != "--") impl_->rest->emplace_back(args[i]);
+  for (const std::string& option : impl_->names) {
+    // config_keys.cpp says of each whether it counts from any file.
+    CORRAL_ASSERT(option == "config" || impl_->flag_only.contains(option) || option_counts(option));
   }
-  const fs::path file = config_file(args.first(length));
-  if (!file.empty()) {
-    if (const auto wrong = impl_->apply(file)) return misuse(*wrong);
+  std::vector<char*> args(given.begin(), given.end());
+  const std::size_t length = impl_->split(args);
+  const std::span<char* const> flags = std::span(args).first(length);
+  auto files = find_config_files(flags);
+  if (!files) return misuse(files.error().message);
+  for (ConfigFile& file : *files) {
+    if (const auto taken = impl_->take(file, flags); !taken) return misuse(taken.error().message);
   }
-  std::vector<std::string> reversed(args.begin(),
-                                    args.begin() + static_cast<std::ptrdiff_t>(length));
+  impl_->config_variable = variable_for(*files);
+  std::vector<std::string> reversed(flags.begin(), flags.end());
   std::ranges::reverse(reversed);
   try {
     impl_->app.parse(reversed);
@@ -291,11 +436,10 @@ std::optional<int> Arguments::parse(std::span<char* const> args) {
     fmt::print("{}", help);
     return kDone;
   } catch (const CLI::ExtrasError& error) {
-    for (std::size_t i = 0; i < length; ++i) {
-      const std::string_view word = args[i];
+    for (const std::string_view word : flags) {
       const std::string option(word.substr(0, word.find('=')));
       if (!word.starts_with("--") || impl_->app.get_option_no_throw(option) != nullptr) continue;
-      const std::string near = nearest(option.substr(2), impl_->names);
+      const std::string near = nearest(option.substr(2), views(impl_->names));
       return misuse(fmt::format("unknown option {}{}", option,
                                 near.empty() ? "" : "; did you mean --" + near + "?"));
     }
@@ -303,8 +447,14 @@ std::optional<int> Arguments::parse(std::span<char* const> args) {
   } catch (const CLI::Error& error) {
     return misuse(error.what());
   }
-  impl_->settle_exclusive(args.first(length));
-  hide_passwords(args.first(length));
+  impl_->settle_exclusive(flags);
+  impl_->settle_token(flags);
+  hide_passwords(flags);
+  if (!impl_->refusal.empty()) {
+    fmt::print(stderr, "corral {}: {}\n", impl_->name, impl_->refusal);
+    return kFailed;
+  }
+  for (const std::string& notice : impl_->notices) fmt::print(stderr, "corral: {}\n", notice);
   return std::nullopt;
 }
 

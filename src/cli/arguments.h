@@ -1,20 +1,21 @@
-// Flags, environment and configuration file of a subcommand, put together: flag > environment >
-// file > default.
+// Flags, environment and configuration files of a subcommand, put together: flag > environment >
+// ./corral.toml > the user's own file > default.
 //
 // The only place that includes CLI11. Every option --some-name has the environment variable
 // CORRAL_SOME_NAME and the line `some-name = value` in corral.toml (top level, or in a section
-// named as the subcommand), but for those of as_flag_only().
+// named as the subcommand), but for those of as_flag_only(). A file that is not trusted gives only
+// what config_keys.h lets it; the rest is named on standard error, in one line.
 #pragma once
 
-#include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "collect/foreign/config.h"
 #include "core/time.h"
 
 namespace corral::cli {
@@ -39,8 +40,10 @@ class Arguments {
                   bool required);
   void positionals(const std::string& name, std::vector<std::string>& values,
                    const std::string& help, bool required = true);
-  // Everything from the first word that is no option (or after `--`) goes here untouched.
-  void rest(const std::string& name, std::vector<std::string>& values);
+  // Everything from the first word that is no option (or after `--`) goes here untouched. Where
+  // `alone` says that this word takes no arguments, options may follow it.
+  void rest(const std::string& name, std::vector<std::string>& values,
+            bool (*alone)(std::string_view word));
   // Two texts that exclude each other: of a flag, a variable and a line of the file the stronger
   // one stays, the other becomes empty.
   void exclusive(const std::string& a, const std::string& b);
@@ -53,10 +56,22 @@ class Arguments {
   // declaration.
   void hidden(const std::string& name);
 
+  // The files' sections that say what is recorded are read, too.
+  void sources(collect::foreign::Sources& sources);
+  // A server or store that only an untrusted file names is taken all the same, and `why` says that
+  // nothing may be sent there. Without this it ends the command with kFailed.
+  void withholds(std::string& why);
+  // At a terminal the user is asked whether ./corral.toml is to be trusted.
+  void asks_to_trust();
+  // Set when the option `token-file` was not given together with the server or store, but
+  // ./corral.toml names that: the token was given for another one.
+  void guard_token(bool& kept_back);
+
   // Nothing: go on. Otherwise the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);
-  // The configuration file that parse() read; empty: none.
-  [[nodiscard]] std::filesystem::path config_path() const;
+  // A variable that has a process in another directory read the same files, without being told of
+  // what was ignored; after parse().
+  [[nodiscard]] std::pair<std::string, std::string> config_variable() const;
 
  private:
   struct Impl;

@@ -68,7 +68,7 @@ void declare(Arguments& a, Flags& f) {
   a.duration("seconds", f.length, "how long a run of its own training takes (default: 10s)");
   a.choice("format", f.format, {"table", "markdown", "json"}, "of the result");
   a.text("out", f.out, "writes OUT.json and OUT.csv, with every run");
-  a.rest("[-- COMMAND [ARGS]]", f.training.command);
+  a.rest("[-- COMMAND [ARGS]]", f.training.command, nullptr);
 }
 
 Result<double> share_of(const std::string& option, const std::string& text, double most) {

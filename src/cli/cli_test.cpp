@@ -9,6 +9,7 @@
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/config_file.h"
 #include "cli/destination.h"
 #include "cli/ls_plans.h"
 #include "cli/table.h"
@@ -26,6 +27,7 @@ class ArgumentsTest : public ::testing::Test {
     fs::create_directories(dir_);
     fs::current_path(dir_);
     ::setenv("XDG_CONFIG_HOME", (dir_ / "config").c_str(), 1);
+    ::setenv("XDG_STATE_HOME", (dir_ / "state").c_str(), 1);
     for (const char* name : kVariables) ::unsetenv(name);
   }
   void TearDown() override {
@@ -34,9 +36,9 @@ class ArgumentsTest : public ::testing::Test {
     fs::remove_all(dir_);
   }
 
-  // What `corral test WORDS` gives; misuse is told on standard error, kept in error_.
+  // What `corral run WORDS` gives; misuse is told on standard error, kept in error_.
   std::optional<int> parse(std::vector<std::string> words, bool with_rest = false) {
-    Arguments arguments("test", "About.", "  corral test\n");
+    Arguments arguments("run", "About.", "  corral run\n");
     arguments.text("store", store_, "help");
     arguments.text("server", server_, "help");
     arguments.exclusive("store", "server");
@@ -45,7 +47,7 @@ class ArgumentsTest : public ::testing::Test {
     arguments.texts("param", params_, "help");
     arguments.duration("interval", interval_, "help");
     arguments.bytes("spool-limit", limit_, "help");
-    if (with_rest) arguments.rest("COMMAND...", rest_);
+    if (with_rest) arguments.rest("COMMAND...", rest_, nullptr);
     std::vector<char*> args;
     for (std::string& word : words) args.push_back(word.data());
     ::testing::internal::CaptureStderr();
@@ -58,6 +60,8 @@ class ArgumentsTest : public ::testing::Test {
   void config(const std::string& text, const fs::path& path = "corral.toml") {
     fs::create_directories(fs::absolute(path).parent_path());
     ASSERT_TRUE(sys::replace_file(path, text));
+    auto file = read_directory_config(path);
+    ASSERT_TRUE(file && trust(*file));
   }
   [[nodiscard]] bool said(const std::string& part) const {
     return error_.find(part) != std::string::npos;
@@ -119,10 +123,10 @@ TEST_F(ArgumentsTest, OfTwoThatExcludeEachOtherTheStrongerStays) {
 }
 
 TEST_F(ArgumentsTest, AFilesSectionsAreTheSubcommands) {
-  config("[test]\nstore = \"mine\"\n[other]\nstore = \"theirs\"\nwhatever = 1\n");
+  config("[run]\nstore = \"mine\"\n[serve]\nstore = \"theirs\"\nlisten = \"x\"\n");
   EXPECT_EQ(parse({}), std::nullopt);
   EXPECT_EQ(store_, "mine");
-  config("of-another-subcommand = 1\nstore = \"top\"\n");
+  config("listen = \"x\"\nstore = \"top\"\n");
   EXPECT_EQ(parse({}), std::nullopt);
   EXPECT_EQ(store_, "top");
 }
@@ -151,9 +155,18 @@ TEST_F(ArgumentsTest, TheFileIsTheOneNamedElseTheOneHereElseThePersons) {
 }
 
 TEST_F(ArgumentsTest, AFileThatIsWrongIsMisuseThatNamesFileAndLine) {
-  config("[test]\nstoer = \"x\"\n");
+  config("[run]\nstoer = \"x\"\n");
   EXPECT_EQ(parse({}), kMisuse);
   EXPECT_TRUE(said("corral.toml") && said("'stoer'") && said("did you mean 'store'?")) << error_;
+  config("# mine\nstoer = \"x\"\n");
+  EXPECT_EQ(parse({}), kMisuse);
+  EXPECT_TRUE(said("corral.toml:2: unknown option 'stoer'; did you mean 'store'?")) << error_;
+  config("\n[serv]\nlisten = \"x\"\n");
+  EXPECT_EQ(parse({}), kMisuse);
+  EXPECT_TRUE(said("corral.toml:2: unknown section [serv]; did you mean 'serve'?")) << error_;
+  config("[serve]\nlistn = \"x\"\n");
+  EXPECT_EQ(parse({}), kMisuse);
+  EXPECT_TRUE(said("corral.toml:2: unknown option 'listn'; did you mean 'listen'?")) << error_;
   config("interval = \"soon\"\n");
   EXPECT_EQ(parse({}), kMisuse);
   EXPECT_TRUE(said("corral.toml") && said("soon")) << error_;
@@ -162,26 +175,26 @@ TEST_F(ArgumentsTest, AFileThatIsWrongIsMisuseThatNamesFileAndLine) {
 }
 
 TEST_F(ArgumentsTest, ALineOfTheFileThatCannotBeReadIsNamed) {
-  for (const char* wrong : {"store: x", "store", "= 3", "store =", "store = # none", "[test",
-                            "[test] # mine", "store = \"x", "store = \"x\" y", "store = two words",
+  for (const char* wrong : {"store: x", "store", "= 3", "store =", "store = # none", "[run",
+                            "[run] # mine", "store = \"x", "store = \"x\" y", "store = two words",
                             "param = [\"a=1\"\n, \"b=2\"", "store = \"a#b\"", "st ore = 1"}) {
     config("# first\n" + std::string(wrong) + "\n");
     EXPECT_EQ(parse({}), kMisuse) << wrong;
     EXPECT_TRUE(said("corral.toml:2: '")) << wrong << error_;
   }
   config(
-      "; mine\n\n[test]  \n store = \"a b\" # c\nparam = [\"a=1\", # one\n 'b=2']\nquiet = true\n");
+      "; mine\n\n[run]  \n store = \"a b\" # c\nparam = [\"a=1\", # one\n 'b=2']\nquiet = true\n");
   EXPECT_EQ(parse({}), std::nullopt) << error_;
   EXPECT_EQ(store_, "a b");
   EXPECT_EQ(params_, (std::vector<std::string>{"a=1", "b=2"}));
 }
 
 TEST_F(ArgumentsTest, AnOptionThatIsAFlagOnlyComesFromNowhereElse) {
-  config("format = \"csv\"\n[test]\nformat = \"csv\"\n");
+  config("format = \"csv\"\n[run]\nformat = \"csv\"\n");
   ::setenv("CORRAL_FORMAT", "json", 1);
   std::string format = "table";
   const auto parsed = [&](std::vector<std::string> words) {
-    Arguments arguments("test", "About.", "");
+    Arguments arguments("run", "About.", "");
     arguments.choice("format", format, {"table", "json", "csv"}, "help");
     arguments.as_flag_only("format");
     std::vector<char*> args;
@@ -230,7 +243,7 @@ TEST_F(ArgumentsTest, SomeMayBeRepeated) {
 TEST_F(ArgumentsTest, HelpIsPrintedAndDone) {
   EXPECT_EQ(parse({"--help"}, true), kDone);
   for (const char* part :
-       {"corral test", "COMMAND...", "--store", "--spool-limit", "CORRAL_STORE", "Examples:"})
+       {"corral run", "COMMAND...", "--store", "--spool-limit", "CORRAL_STORE", "Examples:"})
     EXPECT_NE(output_.find(part), std::string::npos) << part << output_;
 }
 

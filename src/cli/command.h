@@ -25,6 +25,7 @@ int diff_command(std::span<char* const> args);
 int rm_command(std::span<char* const> args);
 int store_command(std::span<char* const> args);
 int doctor_command(std::span<char* const> args);
+int trust_command(std::span<char* const> args);
 int bench_command(std::span<char* const> args);
 
 }  // namespace corral::cli

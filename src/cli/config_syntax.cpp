@@ -100,16 +100,24 @@ std::string_view wrong_with_line(std::string_view line, std::istream& in, int& n
 
 }  // namespace
 
-std::optional<std::string> config_error(std::istream& in) {
+Result<std::vector<ConfigLine>> config_lines(std::istream& in) {
+  std::vector<ConfigLine> lines;
+  std::string section;
   std::string text;
   for (int number = 1; std::getline(in, text); ++number) {
     const std::string_view line = trim(text);
     if (line.empty() || line.front() == '#' || line.front() == ';') continue;
     const int first = number;
     const std::string_view wrong = wrong_with_line(line, in, number);
-    if (!wrong.empty()) return fmt::format("{}: '{}' {}", first, line, wrong);
+    if (!wrong.empty())
+      return fail(Code::kInvalidArgument, fmt::format("{}: '{}' {}", first, line, wrong));
+    const bool opens = line.front() == '[';
+    if (opens) section = line.substr(1, line.size() - 2);
+    std::string option(opens ? "" : trim(line.substr(0, line.find('='))));
+    std::erase_if(option, [](char c) { return c == '"' || c == '\''; });
+    lines.push_back({.number = first, .section = section, .option = std::move(option)});
   }
-  return std::nullopt;
+  return lines;
 }
 
 }  // namespace corral::cli

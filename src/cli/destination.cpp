@@ -25,21 +25,7 @@ fs::path obstacle(const fs::path& directory) {
   return fs::exists(found) && !fs::is_directory(found) ? part : fs::path();
 }
 
-}  // namespace
-
-void add_destination(Arguments& arguments, DestinationFlags& flags) {
-  arguments.text("store", flags.store,
-                 "directory of the embedded store (default: $XDG_DATA_HOME/corral, else "
-                 "~/.local/share/corral), or postgresql://user@host/database");
-  arguments.text("server", flags.server, "URL of a running server instead of a store of one's own");
-  arguments.exclusive("store", "server");
-  arguments.text("token-file", flags.token_file, "file that holds the server's token");
-  arguments.text(
-      "spool", flags.spool,
-      "local directory where data waits for the server (default: ~/.local/state/corral/spool)");
-}
-
-Result<spool::Destination> destination_of(const DestinationFlags& flags) {
+Result<spool::Destination> named_destination(const DestinationFlags& flags) {
   if (!flags.server.empty() && !flags.store.empty()) {
     return fail(
         Code::kInvalidArgument,
@@ -81,6 +67,27 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags) {
               "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
 }
 
+}  // namespace
+
+void add_destination(Arguments& arguments, DestinationFlags& flags) {
+  arguments.text("store", flags.store,
+                 "directory of the embedded store (default: $XDG_DATA_HOME/corral, else "
+                 "~/.local/share/corral), or postgresql://user@host/database");
+  arguments.text("server", flags.server, "URL of a running server instead of a store of one's own");
+  arguments.exclusive("store", "server");
+  arguments.text("token-file", flags.token_file, "file that holds the server's token");
+  arguments.guard_token(flags.token_kept_back);
+  arguments.text(
+      "spool", flags.spool,
+      "local directory where data waits for the server (default: ~/.local/state/corral/spool)");
+}
+
+Result<spool::Destination> destination_of(const DestinationFlags& flags) {
+  spool::Destination destination = TRY(named_destination(flags));
+  destination.withheld = flags.withheld;
+  return destination;
+}
+
 Result<spool::Destination> possible_destination_of(const DestinationFlags& flags) {
   spool::Destination destination = TRY(destination_of(flags));
   const fs::path file = destination.server.empty() && destination.database.empty()
@@ -99,7 +106,14 @@ std::string store_name(const spool::Destination& destination) {
 }
 
 Result<std::string> token_of(const DestinationFlags& flags) {
-  if (flags.token_file.empty()) return std::string();
+  if (flags.token_file.empty() || !flags.withheld.empty()) return std::string();
+  if (flags.token_kept_back) {
+    fmt::print(stderr,
+               "corral: no token is sent: it was not given for {}, which only ./corral.toml names; "
+               "name that in a flag or variable, too\n",
+               flags.server.empty() ? sys::without_passwords(flags.store) : flags.server);
+    return std::string();
+  }
   const std::string text = TRY(sys::read_file(flags.token_file, 4096));
   return std::string(trim(std::string_view(text).substr(0, text.find('\n'))));
 }

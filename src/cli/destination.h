@@ -16,6 +16,8 @@ struct DestinationFlags {
   std::string server;
   std::string token_file;
   std::string spool;
+  bool token_kept_back = false;  // it was given for another server (Arguments::guard_token)
+  std::string withheld{};        // why nothing may be sent there (Arguments::withholds)
 };
 // The store in words: its directory, or the database without its password.
 std::string store_name(const spool::Destination& destination);
@@ -28,7 +30,8 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags);
 // The same, and kInvalidArgument where no store can be, because a file stands there. `corral run`
 // does not ask: a training starts whatever is wrong with the store.
 Result<spool::Destination> possible_destination_of(const DestinationFlags& flags);
-// The first line of --token-file; empty without one.
+// The first line of --token-file; empty without one, and where that is kept back, which is said on
+// standard error.
 Result<std::string> token_of(const DestinationFlags& flags);
 
 // Path of the running binary.

@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/doctor_listeners.h"
-#include "cli/source_sections.h"
 #include "cli/table.h"
 #include "collect/listener.h"
 #include "collect/sampler.h"
@@ -58,9 +57,8 @@ void check_listeners(Table& table) {
 }
 
 // Ends the process when a driver was left behind: its library's destructors might hang, too.
-int print_listeners(const Arguments& arguments, const std::string& format) {
+int print_listeners(const collect::foreign::Sources& sources, const std::string& format) {
   const auto report = [&]() -> Result<ListenerReport> {
-    const auto sources = TRY(read_sources_of(arguments.config_path()));
     const char* library = std::getenv("CORRAL_NVML_LIBRARY");
     return report_listeners(sources, library != nullptr ? library : "", format);
   }();
@@ -162,14 +160,19 @@ int doctor_command(std::span<char* const> args) {
                  "not");
   arguments.text("dcgm-address", dcgm_address, "where DCGM's host engine is, as in corral run");
   arguments.as_flag_only("listeners");  // `corral run` has an option of this name
+  collect::foreign::Sources sources;
+  arguments.sources(sources);
+  arguments.withholds(flags.withheld);
   add_destination(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   if (!dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", dcgm_address.c_str(), 1);
-  if (listeners) return print_listeners(arguments, format);
+  if (listeners) return print_listeners(sources, format);
   Table table({{"part", "PART"}, {"available", "AVAILABLE"}, {"detail", "DETAIL"}});
   const auto destination = destination_of(flags);
   if (!destination) {
     row(table, "store", false, destination.error().message);
+  } else if (!destination->withheld.empty()) {
+    row(table, "store", false, destination->withheld);
   } else {
     check_result(table, "store", check_store(*destination, token_of(flags).value_or("")));
     if (destination->server.empty()) check_result(table, "server", check_server(*destination));

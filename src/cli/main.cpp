@@ -36,6 +36,7 @@ constexpr std::array kSubcommands = {
                "look after a store: check, stats, backup, load, migrate, rebuild, gc, prune",
                store_command},
     Subcommand{"doctor", "say what this machine offers and lacks, and why", doctor_command},
+    Subcommand{"trust", "let all of a corral.toml count that came with a directory", trust_command},
     Subcommand{"bench", "measure what recording costs a training on this machine", bench_command},
 };
 

@@ -6,13 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
-#include <memory>
 
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "cli/run_plan.h"
-#include "cli/source_sections.h"
 #include "collect/selection.h"
 #include "core/text.h"
 #include "run/supervisor.h"
@@ -131,7 +129,11 @@ void declare(Arguments& a, Flags& f) {
   a.flag("quiet", f.options.quiet, "say nothing but warnings");
   declare_scheduled(a, f);
   declare_plan(a, f.plan);
-  a.rest("train.py|COMMAND|plan.csv [ARGS]", f.options.command);
+  // An experiment file has no arguments of its own.
+  a.rest("train.py|COMMAND|plan.csv [ARGS]", f.options.command, is_plan_file);
+  a.sources(f.options.sources);
+  a.withholds(f.destination.withheld);
+  a.asks_to_trust();
 }
 
 Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view option,
@@ -240,7 +242,7 @@ Result<> complete_profile(Flags& f) {
   return {};
 }
 
-Result<> complete(Flags& f, const std::filesystem::path& config) {
+Result<> complete(Flags& f) {
   run::Options& o = f.options;
   if (!o.adopt.empty() && !o.command.empty())
     return fail(Code::kInvalidArgument, "--adopt takes the run's own command");
@@ -262,6 +264,9 @@ Result<> complete(Flags& f, const std::filesystem::path& config) {
   if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
   o.params = TRY(pairs_of(f.params, "--param", "lr=0.1"));
   o.tags = TRY(pairs_of(f.tags, "--tag", "team=vision"));
+  // A scheduler says so to its supervisors.
+  if (const char* why = std::getenv("CORRAL_WITHHELD"); why != nullptr && *why != '\0')
+    f.destination.withheld = why;
   o.destination = TRY(destination_of(f.destination));
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
@@ -270,7 +275,7 @@ Result<> complete(Flags& f, const std::filesystem::path& config) {
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
   o.leftovers = f.leftovers == "wait" ? run::Leftovers::kWait : run::Leftovers::kLeave;
   if (!f.no_listeners) o.listeners = TRY(collect::select_listeners(f.listeners));
-  if (!f.no_listeners) o.sources = TRY(read_sources_of(config));
+  if (f.no_listeners) o.sources = {};
   if (const char* library = std::getenv("CORRAL_NVML_LIBRARY")) o.device_library = library;
   // Listener "dcgm" reads it there.
   if (!f.dcgm_address.empty()) ::setenv("CORRAL_DCGM_ADDRESS", f.dcgm_address.c_str(), 1);
@@ -292,7 +297,8 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
       {"CORRAL_STORE", !to.server.empty()    ? ""
                        : to.database.empty() ? to.store.string()
                                              : to.database},
-      {"CORRAL_TOKEN_FILE", path(f.destination.token_file)},
+      {"CORRAL_TOKEN_FILE", f.destination.token_kept_back ? "" : path(f.destination.token_file)},
+      {"CORRAL_WITHHELD", to.withheld},
       {"CORRAL_SPOOL", path(f.destination.spool)},
       {"CORRAL_INTERVAL", time(o.interval)},
       {"CORRAL_GRACE", time(o.grace)},
@@ -311,67 +317,36 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
                                   {"CORRAL_HASH_DATA", o.hash_data},
                                   {"CORRAL_NO_CAPTURE", f.no_capture}})
     if (set) variables.emplace_back(name, "true");
-  std::erase_if(variables, [](const auto& v) {
-    return v.second.empty() && v.first != "CORRAL_SERVER" && v.first != "CORRAL_STORE";
+  // These say by being empty that what this process inherited does not count.
+  constexpr std::array<std::string_view, 3> kAlwaysSet{"CORRAL_SERVER", "CORRAL_STORE",
+                                                       "CORRAL_TOKEN_FILE"};
+  std::erase_if(variables, [&](const auto& v) {
+    return v.second.empty() && std::ranges::find(kAlwaysSet, v.first) == kAlwaysSet.end();
   });
   return variables;
-}
-
-// Options may stand behind an experiment file, too: it has no arguments of its own.
-void move_plan_file_last(std::vector<std::string>& words, const Flags& flags) {
-  const std::vector<std::string>& command = flags.options.command;
-  const auto tail = static_cast<std::ptrdiff_t>(command.size());
-  if (tail < 2 || !is_plan_file(command[0]) || std::ranges::find(words, "--") != words.end())
-    return;
-  std::rotate(words.end() - tail, words.end() - tail + 1, words.end());
-}
-
-struct Parsed {
-  Flags flags;
-  std::filesystem::path config;
-  std::optional<int> status;  // help or an error was printed
-};
-
-void parse(std::span<char* const> args, Parsed& parsed) {
-  Arguments arguments("run",
-                      "Runs a training script, any command or an experiment file and records what "
-                      "it does and what the machine does meanwhile.",
-                      kExamples);
-  declare(arguments, parsed.flags);
-  parsed.status = arguments.parse(args);
-  parsed.config = arguments.config_path();
 }
 
 }  // namespace
 
 int run_command(std::span<char* const> args) {
-  // Parsing hides passwords in what it was given.
-  std::vector<std::string> words(args.begin(), args.end());
-  auto parsed = std::make_unique<Parsed>();
-  parse(args, *parsed);
-  if (parsed->status) return *parsed->status;
-  const std::vector<std::string> before = words;
-  move_plan_file_last(words, parsed->flags);
-  if (words != before) {
-    std::vector<char*> moved;
-    moved.reserve(words.size());
-    for (std::string& word : words) moved.push_back(word.data());
-    parsed = std::make_unique<Parsed>();
-    parse(moved, *parsed);
-    if (parsed->status) return *parsed->status;
-  }
-  const auto completed = complete(parsed->flags, parsed->config);
+  Flags flags;
+  Arguments arguments("run",
+                      "Runs a training script, any command or an experiment file and records what "
+                      "it does and what the machine does meanwhile.",
+                      kExamples);
+  declare(arguments, flags);
+  if (const auto status = arguments.parse(args)) return *status;
+  const auto completed = complete(flags);
   if (!completed) {
     fmt::print(stderr, "corral run: {}\n", completed.error().message);
     return kMisuse;
   }
-  const Flags& flags = parsed->flags;
   const bool adopts = flags.options.command.empty();
   if (adopts || !is_plan_file(flags.options.command[0])) return run::supervise(flags.options);
-  return run_plan({.flags = flags.plan,
-                   .options = flags.options,
-                   .config = parsed->config,
-                   .variables = variables_of(flags)});
+  auto variables = variables_of(flags);
+  variables.push_back(arguments.config_variable());
+  return run_plan(
+      {.flags = flags.plan, .options = flags.options, .variables = std::move(variables)});
 }
 
 }  // namespace corral::cli

@@ -66,9 +66,6 @@ schedule::PlanFacts facts_of(const PlanCommand& command, const fs::path& file) {
     facts.arguments.insert(facts.arguments.end(), {"--tag", fmt::format("{}={}", key, value)});
   for (const auto& [name, value] : command.variables)
     facts.environment.push_back(fmt::format("{}={}", name, value));
-  std::error_code error;
-  if (!command.config.empty())
-    facts.environment.push_back("CORRAL_CONFIG=" + fs::absolute(command.config, error).string());
   return facts;
 }
 

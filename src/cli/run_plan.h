@@ -1,7 +1,6 @@
 // `corral run plan.csv`: the options of an experiment file's scheduler, and its parts wired.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +27,7 @@ bool is_plan_file(std::string_view word);
 
 struct PlanCommand {
   const PlanFlags& flags;
-  const run::Options& options;   // completed
-  std::filesystem::path config;  // the file that counted; empty: none
+  const run::Options& options;  // completed
   // CORRAL_… variables that say to the supervisors what this command was told by flags.
   std::vector<std::pair<std::string, std::string>> variables;
 };

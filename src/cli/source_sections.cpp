@@ -12,18 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "cli/config_keys.h"
 #include "cli/toml_value.h"
 #include "core/text.h"
 #include "core/time.h"
-#include "sys/file.h"
 
 namespace corral::cli {
 namespace {
 
 namespace foreign = collect::foreign;
-
-constexpr auto kKinds =
-    std::to_array<std::string_view>({"exec", "prometheus", "regex", "statsd", "otlp", "pressure"});
 
 tl::unexpected<Error> wrong(std::string what) {
   return fail(Code::kInvalidArgument, std::move(what));
@@ -150,13 +147,6 @@ constexpr auto kPressureKeys =
                                   {"stall", apply<&Pressure::stall>},
                                   {"window", apply<&Pressure::window>}});
 
-std::string nearest(std::string_view word, const std::vector<std::string_view>& known) {
-  const auto distance = [&](std::string_view name) { return edit_distance(word, name); };
-  const auto best = std::ranges::min_element(known, {}, distance);
-  return best != known.end() && distance(*best) < 3 ? fmt::format("; did you mean '{}'?", *best)
-                                                    : std::string();
-}
-
 struct Line {
   std::string_view option;
   TomlValue value;
@@ -168,7 +158,8 @@ Result<> apply_line(std::span<const Key<Source>> keys, Source& source, const Lin
   if (key == keys.end()) {
     std::vector<std::string_view> known;
     for (const Key<Source>& k : keys) known.push_back(k.name);
-    return wrong(fmt::format("has no option '{}'{}", line.option, nearest(line.option, known)));
+    return wrong(
+        fmt::format("has no option '{}'{}", line.option, did_you_mean(line.option, known)));
   }
   if (const auto applied = key->apply(source, line.value); !applied)
     return wrong(fmt::format("{}: {}", line.option, applied.error().message));
@@ -185,8 +176,17 @@ std::optional<std::string_view> section_of(std::string_view line) {
 
 std::string_view kind_of(std::string_view section) { return section.substr(0, section.find('.')); }
 
-bool is_source(std::string_view section) {
-  return std::ranges::find(kKinds, kind_of(section)) != kKinds.end();
+bool is_source(std::string_view section) { return source_counts(kind_of(section)).has_value(); }
+
+// Of each kind its name and where Sources has it.
+template <class Visit>
+void for_each_kind(const Visit& visit) {
+  visit("exec", &foreign::Sources::exec);
+  visit("prometheus", &foreign::Sources::prometheus);
+  visit("statsd", &foreign::Sources::statsd);
+  visit("otlp", &foreign::Sources::otlp);
+  visit("regex", &foreign::Sources::regex);
+  visit("pressure", &foreign::Sources::pressure);
 }
 
 // One source as its section is read.
@@ -258,7 +258,7 @@ class SectionReader {
   Result<> begin(std::string_view title, std::string_view line) {
     section_.reset();
     if (!is_source(title)) {
-      const std::string near = nearest(kind_of(title), {kKinds.begin(), kKinds.end()});
+      const std::string near = did_you_mean(kind_of(title), source_kinds());
       if (title.find('.') != std::string_view::npos && !near.empty())
         return wrong(fmt::format("[{}] is no source{}", title, near));
       return {};
@@ -329,9 +329,32 @@ Result<foreign::Sources> read_sources(std::string_view text, const std::string& 
   return sources;
 }
 
-Result<foreign::Sources> read_sources_of(const std::filesystem::path& file) {
-  if (file.empty()) return foreign::Sources{};
-  return read_sources(TRY(sys::read_file(file)), file.string());
+std::vector<std::string> take_untrusted(foreign::Sources& sources) {
+  std::vector<std::string> taken;
+  for_each_kind([&](std::string_view kind, auto member) {
+    if (source_counts(kind) == Counts::kAlways) return;
+    for (const auto& source : sources.*member) {
+      if constexpr (requires { source.name; })
+        taken.push_back(fmt::format("[{}.{}]", kind, source.name));
+      else
+        taken.push_back(fmt::format("[{}]", kind));
+    }
+    (sources.*member).clear();
+  });
+  return taken;
+}
+
+void merge_sources(foreign::Sources& into, foreign::Sources stronger) {
+  for_each_kind([&](std::string_view, auto member) {
+    auto& list = into.*member;
+    for (auto& source : stronger.*member) {
+      std::erase_if(list, [&](const auto& weaker) {
+        if constexpr (requires { weaker.name; }) return weaker.name == source.name;
+        return true;  // there is one at most
+      });
+      list.push_back(std::move(source));
+    }
+  });
 }
 
 std::string without_sources(std::string_view text) {

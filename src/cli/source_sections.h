@@ -6,9 +6,9 @@
 // file is the other reader's. docs/sources.md is the user's side of it.
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "collect/foreign/config.h"
 #include "core/result.h"
@@ -19,8 +19,10 @@ namespace corral::cli {
 // mean 'command'?". The sources are checked.
 Result<collect::foreign::Sources> read_sources(std::string_view text, const std::string& file);
 
-// Those of a file; none when the path is empty.
-Result<collect::foreign::Sources> read_sources_of(const std::filesystem::path& file);
+// Takes away the sources that count from a trusted file alone; their sections, as "[exec.power]".
+std::vector<std::string> take_untrusted(collect::foreign::Sources& sources);
+// Adds them to those of a weaker file, of which they replace what has the same name.
+void merge_sources(collect::foreign::Sources& into, collect::foreign::Sources stronger);
 
 // The same text with those sections blanked out, line for line.
 std::string without_sources(std::string_view text);

@@ -35,8 +35,12 @@ Result<spool::fs::path> find_spooled(const Options& options) {
 }
 
 Options options_of(const spool::Manifest& manifest, Options options) {
-  // A database's URL is not written down: it may hold a password.
-  if (!(options.destination == manifest.destination)) options.destination = manifest.destination;
+  // A database's URL is not written down: it may hold a password. A token goes only to the server
+  // that it was given for.
+  if (!(options.destination == manifest.destination)) {
+    options.destination = manifest.destination;
+    options.token.clear();
+  }
   options.experiment = manifest.experiment;
   options.workload = manifest.workload_name;
   options.name = manifest.run_name;

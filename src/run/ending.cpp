@@ -86,7 +86,7 @@ void Supervision::wait_uploaded() {
     const int signal = next_signal(sys::boot_now());
     return sys::boot_now() > deadline || signal == SIGINT || signal == SIGTERM;
   });
-  if (!all)
+  if (!all && options_.destination.withheld.empty())
     notices_.warn("not all data has reached the server; the rest waits in " +
                   recording_->directory().path().string() + " for the next corral run or serve");
   if (!recording_->summary().empty()) notices_.say(recording_->summary());

@@ -121,8 +121,10 @@ void Recording::upload_loop(const std::stop_token& stop) {
     delivery_.end(round);
     report_problems(uploader);
     if (!round) {
-      notices_.warn(round.error().message + "; the run goes on and its data waits in " +
-                    directory_.path().string());
+      // Of a place that is withheld the user was told before the run began.
+      if (options_.destination.withheld.empty())
+        notices_.warn(round.error().message + "; the run goes on and its data waits in " +
+                      directory_.path().string());
       link.drop();
       delivery_.back_off(stop, backoff);
       backoff = std::min(2 * backoff, kLastBackoff);
@@ -155,13 +157,14 @@ void Recording::artifact_loop(const std::stop_token& stop) {
       journal_.event("spool: " + refusal, {});
     }
     if (sent && sent->stored > 0) delivery_.wake();
-    if (!sent && !cancel_artifacts_) notices_.warn(sent.error().message);
+    if (!sent && !cancel_artifacts_ && options_.destination.withheld.empty())
+      notices_.warn(sent.error().message);
     if (!delivery_.sleep(stop, kArtifactPause)) return;
   }
 }
 
 bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
-  while (!uploaded_.load() && !give_up()) {
+  while (options_.destination.withheld.empty() && !uploaded_.load() && !give_up()) {
     sys::system_clock().sleep_until(sys::boot_now() + Nanos(std::chrono::milliseconds(5)));
     // A last round has failed after the end: the spool keeps everything for the next server.
     if (!server_reachable_.load() && !journal_open_.load() && ++failed_waits_ > kFailedWaits) break;

@@ -86,6 +86,7 @@ std::string to_json(const Manifest& m) {
   json.set("host", m.host);
   json.set("store", m.destination.store.string());
   json.set("server", m.destination.server);
+  if (!m.destination.withheld.empty()) json.set("withheld", m.destination.withheld);
   json.set("utc_minus_boot_ns", m.anchor.utc_minus_boot.count());
   json.set("clock_error_ns", m.anchor.error.count());
   json.set("started_ns", ns_of(m.started));
@@ -108,7 +109,9 @@ Result<Manifest> parse_manifest(std::string_view text) {
   m.workload_name = json.get_string("workload_name");
   m.run_name = json.get_string("run_name");
   m.host = json.get_string("host");
-  m.destination = {.store = json.get_string("store"), .server = json.get_string("server")};
+  m.destination = {.store = json.get_string("store"),
+                   .server = json.get_string("server"),
+                   .withheld = json.get_string("withheld")};
   m.anchor = {.utc_minus_boot = Nanos(json.get_int("utc_minus_boot_ns")),
               .error = Nanos(json.get_int("clock_error_ns"))};
   m.started = boot_time(json.get_int("started_ns"));

@@ -37,6 +37,8 @@ struct Destination {
   fs::path store;
   std::string server;
   std::string database{};
+  // Why nothing may be sent there, although it is where the data belongs; empty: it may.
+  std::string withheld{};
   bool operator==(const Destination& other) const {
     return store == other.store && server == other.server;
   }

@@ -22,6 +22,9 @@ constexpr std::int64_t kLogBytes = 1 << 20;
 }  // namespace
 
 sys::HttpTarget target_of(const spool::Destination& destination, const std::string& token) {
+  // No socket: every request fails at once.
+  if (!destination.withheld.empty())
+    return {.base_url = "http://localhost", .unix_socket = "/dev/null", .token = {}};
   if (!destination.server.empty())
     return {.base_url = destination.server, .unix_socket = {}, .token = token};
   return {.base_url = "http://localhost",
@@ -31,7 +34,7 @@ sys::HttpTarget target_of(const spool::Destination& destination, const std::stri
 
 void start_when_needed(LinkOptions& link, const std::string& program, const std::string& spool) {
   const spool::Destination& destination = link.destination;
-  if (!destination.server.empty()) return;
+  if (!destination.server.empty() || !destination.withheld.empty()) return;
   link.serve_command = {program, "serve", "--idle-exit"};
   if (destination.database.empty())
     link.serve_command.insert(link.serve_command.end(), {"--store", destination.store.string()});
@@ -115,6 +118,8 @@ Result<> ServerLink::await(Nanos patience) {
 }
 
 Result<Transport*> ServerLink::connect(Nanos patience) {
+  if (!options_.destination.withheld.empty())
+    return fail(Code::kUnavailable, options_.destination.withheld);
   if (transport_ != nullptr) return transport_.get();
   Result<> probed = probe();
   // Another user's server is in the way of one that is started here.

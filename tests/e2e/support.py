@@ -191,6 +191,14 @@ class Corral:
         path.write_text(textwrap.dedent(code))
         return path
 
+    def configure(self, text: str) -> Path:
+        """The user's own configuration file."""
+        path = self.home / "config" / "corral" / "corral.toml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+        path.chmod(0o600)
+        return path
+
     def counter(self, name: str = "counter") -> Counter:
         return Counter(self.home / name)
 

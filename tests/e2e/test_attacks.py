@@ -46,9 +46,7 @@ class Answer:
     def message(self) -> str:
         """Of an error in either form."""
         body = self.json
-        return str(
-            body["message"] if "error_code" in body else body["error"]["message"]
-        )
+        return str(body["message"] if "error_code" in body else body["error"]["message"])
 
 
 class Door:
@@ -104,9 +102,7 @@ class Door:
         runs = self.ask("GET", f"{API}/runs").json["runs"]
         assert [run["name"] for run in runs] == ["one"]
         assert [
-            m["points"]
-            for m in self.ask("GET", f"{API}/runs/one/metrics").json["metrics"]
-            if m["name"] == "loss"
+            m["points"] for m in self.ask("GET", f"{API}/runs/one/metrics").json["metrics"] if m["name"] == "loss"
         ] == [1]
 
     def resident(self) -> int:
@@ -167,9 +163,7 @@ def test_nothing_is_changed_by_what_a_page_may_send_unasked(door: Door) -> None:
         "multipart/form-data; boundary=x",
     ):
         body = json.dumps({"name": "stolen"}).encode()
-        answer = door.ask(
-            "POST", f"{MLFLOW}/experiments/create", body, {"Content-Type": kind}
-        )
+        answer = door.ask("POST", f"{MLFLOW}/experiments/create", body, {"Content-Type": kind})
         assert (answer.status, answer.json["error_code"]) == (
             400,
             "INVALID_PARAMETER_VALUE",
@@ -219,9 +213,7 @@ SMUGGLED = [
 
 
 def test_a_smuggled_request_is_named_and_never_handled(door: Door) -> None:
-    hidden = (
-        f"DELETE {API}/runs/one?force=true HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-    )
+    hidden = f"DELETE {API}/runs/one?force=true HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     head = f"POST {API}/charts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode()
     for fields, named in SMUGGLED:
         answer = door.raw(head + fields + b"\r\n0\r\n\r\n" + hidden)
@@ -241,9 +233,7 @@ def test_header_bombs_are_named(door: Door) -> None:
     assert b"at most 100 headers" in answer
     answer = door.raw(start + b"X: " + b"y" * 50_000 + b"\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 431 ")
-    answer = door.raw(
-        b"GET /health?" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    )
+    answer = door.raw(b"GET /health?" + b"a" * 20_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 414 ")
 
 
@@ -279,9 +269,7 @@ def test_a_zip_bomb_is_refused_while_it_unfolds(door: Door) -> None:
         assert answer.status == 413, (path, answer)
         assert "unfold" in answer.message
     assert door.resident() - before < 100 << 20
-    answer = door.ask(
-        "POST", f"{API}/charts", b"no gzip", JSON | {"Content-Encoding": "gzip"}
-    )
+    answer = door.ask("POST", f"{API}/charts", b"no gzip", JSON | {"Content-Encoding": "gzip"})
     assert answer.status == 400
     assert "gzip" in answer.message
     answer = door.ask("POST", f"{API}/charts", b"{}", JSON | {"Content-Encoding": "br"})
@@ -294,11 +282,7 @@ MIB = 1 << 20
 def peak_resident(pid: int) -> int:
     """The most memory that the process ever had, in bytes."""
     status = Path(f"/proc/{pid}/status").read_text()
-    return 1024 * int(
-        next(
-            line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")
-        )
-    )
+    return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")))
 
 
 def test_large_bodies_share_the_memory_and_are_all_stored(corral: Corral) -> None:
@@ -337,14 +321,10 @@ def test_a_body_is_not_kept_for_who_may_not_send_it(corral: Corral) -> None:
     before = peak_resident(server.pid)
     for path in ("/health", f"{API}/frames", f"{MLFLOW}/runs/log-batch", "/nowhere"):
         for length in (f"Content-Length: {64 * MIB}", "Transfer-Encoding: chunked"):
-            with closing(
-                socket.create_connection((url.hostname, url.port), timeout=30)
-            ) as connection:
+            with closing(socket.create_connection((url.hostname, url.port), timeout=30)) as connection:
                 head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{length}\r\n\r\n"
                 with suppress(ConnectionError):
-                    connection.sendall(
-                        head.encode() + b"3f00000\r\n" + b"x" * (63 * MIB)
-                    )
+                    connection.sendall(head.encode() + b"3f00000\r\n" + b"x" * (63 * MIB))
     with closing(corral.connection()) as connection:
         connection.request("GET", "/health")
         assert connection.getresponse().status == 200
@@ -357,11 +337,7 @@ def test_the_memory_for_bodies_holds_one_at_least(corral: Corral) -> None:
 
 
 def test_a_gzip_body_is_taken(door: Door) -> None:
-    question = {
-        "series": [
-            door.ask("GET", f"{API}/runs/one/metrics").json["metrics"][0]["series"]
-        ]
-    }
+    question = {"series": [door.ask("GET", f"{API}/runs/one/metrics").json["metrics"][0]["series"]]}
     plain = door.ask("POST", f"{API}/windows", question)
     packed = door.ask(
         "POST",
@@ -400,9 +376,7 @@ OUTSIDE = [
 
 def test_no_path_leads_to_a_file_of_the_machine(door: Door) -> None:
     for path in OUTSIDE:
-        answer = door.raw(
-            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
-        )
+        answer = door.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         assert b"root:" not in answer
         page = b"text/html" in answer or b"without its page" in answer
         assert answer.split(b" ", 2)[1] in (b"400", b"404") or page, (
@@ -423,10 +397,7 @@ def send_everywhere(door: Door, text: str) -> None:
     word = quote(text, safe="")
     gets = [
         f"workloads?experiment={word}",
-        *(
-            f"runs?{name}={word}"
-            for name in ("experiment", "workload", "status", "limit", "before")
-        ),
+        *(f"runs?{name}={word}" for name in ("experiment", "workload", "status", "limit", "before")),
         *(
             f"runs/{word}{rest}"
             for rest in (
@@ -492,9 +463,7 @@ def send_everywhere_in_mlflow(door: Door, text: str) -> None:
     )
     assert made.status == 200, made
     experiment = made.json["experiment_id"]
-    known = door.ask(
-        "GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}"
-    ).json["experiment"]
+    known = door.ask("GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}").json["experiment"]
     assert known["name"] == text
     assert known["tags"] == [{"key": "k", "value": text}]
     for body in (
@@ -505,9 +474,7 @@ def send_everywhere_in_mlflow(door: Door, text: str) -> None:
     for name in ("filter", "order_by", "page_token"):
         value: Json = [text] if name == "order_by" else text
         body = {"experiment_ids": [experiment], "max_results": 10, name: value}
-        assert door.ask("POST", f"{MLFLOW}/runs/search", body).status in (200, 400), (
-            name
-        )
+        assert door.ask("POST", f"{MLFLOW}/runs/search", body).status in (200, 400), name
         body = {"max_results": 10, name: value}
         assert door.ask("POST", f"{MLFLOW}/experiments/search", body).status in (
             200,
@@ -524,10 +491,7 @@ def send_everywhere_in_mlflow(door: Door, text: str) -> None:
             404,
         ), path
     door.ask("POST", f"{MLFLOW}/experiments/delete", {"experiment_id": text})
-    assert (
-        door.ask("GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}").status
-        == 200
-    )
+    assert door.ask("GET", f"{MLFLOW}/experiments/get?experiment_id={experiment}").status == 200
 
 
 # ---- hangers-on
@@ -537,15 +501,9 @@ def test_a_hundred_half_open_requests_disturb_nobody(door: Door) -> None:
     sockets = [socket.create_connection(door.address) for _ in range(100)]
     try:
         for i, connection in enumerate(sockets):
-            connection.sendall(
-                b"POST /api/corral/v1/frames HTTP/1.1\r\nHost: localhost\r\n"[
-                    : 10 + i % 40
-                ]
-            )
+            connection.sendall(b"POST /api/corral/v1/frames HTTP/1.1\r\nHost: localhost\r\n"[: 10 + i % 40])
         assert door.ask("GET", "/health").status == 200
-        until(
-            lambda: figure(door, "corral_http_connections") >= 100, "they are counted"
-        )
+        until(lambda: figure(door, "corral_http_connections") >= 100, "they are counted")
     finally:
         for connection in sockets:
             connection.close()

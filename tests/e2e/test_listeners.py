@@ -80,8 +80,7 @@ def test_doctor_shows_every_metric_with_value_unit_and_cost_and_each_absence_wit
 
 
 def test_doctor_tries_the_configured_sources(corral: Corral) -> None:
-    corral.script(
-        "corral.toml",
+    corral.configure(
         """\
         listeners = "proc"  # of corral run: doctor's flag of this name is another
 
@@ -112,7 +111,7 @@ def test_doctor_tries_the_configured_sources(corral: Corral) -> None:
 
 @pytest.mark.parametrize("verb", [("run", "true"), ("doctor", "--listeners")])
 def test_a_slip_in_a_source_is_named_with_its_line(corral: Corral, verb: tuple[str, ...]) -> None:
-    corral.script("corral.toml", 'experiment = "x"\n\n[exec.power]\ncomand = "meter"\n')
+    corral.configure('experiment = "x"\n\n[exec.power]\ncomand = "meter"\n')
     error = corral(*verb, status=2).stderr.decode()
     assert "corral.toml:4: [exec.power] has no option 'comand'; did you mean 'command'?" in error
 
@@ -128,8 +127,7 @@ def driver_that_samples(corral: Corral) -> dict[str, str]:
 
 
 def test_a_run_records_what_its_sources_give(corral: Corral) -> None:
-    corral.script(
-        "corral.toml",
+    corral.configure(
         """\
         [exec.room]
         command = 'while true; do echo "room.temperature 21.5 C"; sleep 0.05; done'

@@ -293,8 +293,7 @@ def test_flag_over_environment_over_file_over_default(corral: Corral) -> None:
         return str(corral.show()["experiment"])
 
     assert experiment() == "default"
-    (corral.home / "config" / "corral").mkdir(parents=True)
-    (corral.home / "config" / "corral" / "corral.toml").write_text('experiment = "of the user"\n')
+    corral.configure('experiment = "of the user"\n')
     assert experiment() == "of the user"
     (corral.home / "corral.toml").write_text(
         'experiment = "of the directory"\n[run]\nparam = ["a=1", "b=2"]\n[serve]\nlisten = "x"\n'

@@ -49,10 +49,6 @@ def endpoint(answer: str, port: int = 0) -> Iterator[str]:
         server.server_close()
 
 
-def configure(corral: Corral, text: str) -> None:
-    (corral.home / "corral.toml").write_text(text)
-
-
 def test_every_kind_of_source_on_one_run(corral: Corral) -> None:
     script = corral.script("train.py", TRAINING)
     socket = corral.runtime / "statsd.sock"
@@ -66,8 +62,7 @@ def test_every_kind_of_source_on_one_run(corral: Corral) -> None:
         "process_open_fds 7\n"
     )
     with endpoint(exposition) as url:
-        configure(
-            corral,
+        corral.configure(
             f"""
 [exec.power]
 command = "echo self $$; echo run $CORRAL_RUN_PID; while :; do echo board.power 35.5 W; sleep 0.1; done"
@@ -125,8 +120,7 @@ listen = "unix:{socket}"
 
 
 def test_a_source_that_fails_is_told_once_and_the_others_go_on(corral: Corral) -> None:
-    configure(
-        corral,
+    corral.configure(
         """
 [exec.broken]
 command = "echo no such sensor >&2; exit 7"
@@ -168,8 +162,7 @@ url = "http://127.0.0.1:9/metrics"
 
 def test_commands_of_sources_end_with_a_killed_supervisor(corral: Corral) -> None:
     pid_file = corral.home / "pid"
-    configure(
-        corral,
+    corral.configure(
         f"""
 [exec.stubborn]
 command = "trap '' TERM; echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file}; while :; do echo x 1; sleep 0.1; done"
@@ -184,8 +177,7 @@ command = "trap '' TERM; echo $$ > {pid_file}.new; mv {pid_file}.new {pid_file};
 
 
 def test_a_command_that_ignores_sigterm_does_not_hold_the_run_up_for_long(corral: Corral) -> None:
-    configure(
-        corral,
+    corral.configure(
         """
 [exec.stubborn]
 command = "trap '' TERM; echo self $$; touch stubborn; while :; do sleep 0.1; done"
@@ -197,12 +189,12 @@ command = "trap '' TERM; echo self $$; touch stubborn; while :; do sleep 0.1; do
 
 
 def test_what_is_wrong_is_named_before_anything_starts(corral: Corral) -> None:
-    configure(corral, '[regex.loss]\npattern = "loss=(.*)"\n')
+    corral.configure('[regex.loss]\npattern = "loss=(.*)"\n')
     done = corral("run", "touch", "started", status=2)
     assert b"corral.toml:1" in done.stderr, done.stderr
     assert b"has no named group" in done.stderr, done.stderr
     assert not (corral.home / "started").exists()
-    configure(corral, '[exec.power]\ncomand = "true"\n')
+    corral.configure('[exec.power]\ncomand = "true"\n')
     done = corral("run", "touch", "started", status=2)
     assert b"corral.toml:2" in done.stderr, done.stderr
     assert b"did you mean 'command'?" in done.stderr, done.stderr
@@ -211,7 +203,7 @@ def test_what_is_wrong_is_named_before_anything_starts(corral: Corral) -> None:
 def test_an_endpoint_that_comes_later_is_found(corral: Corral) -> None:
     with endpoint("up 1\n") as url:
         pass
-    configure(corral, f'[prometheus.late]\nurl = "{url}"\ninterval = "200ms"\n')
+    corral.configure(f'[prometheus.late]\nurl = "{url}"\ninterval = "200ms"\n')
     run = corral.start("run", "sleep", "1000")
     until_said(run, b"not available")
     port = urlsplit(url).port
@@ -225,8 +217,7 @@ def test_an_endpoint_that_comes_later_is_found(corral: Corral) -> None:
 
 
 def test_at_a_terminal_every_pattern_reads_the_output(corral: Corral) -> None:
-    configure(
-        corral,
+    corral.configure(
         """
 [regex.loss]
 pattern = 'loss=(?P<loss>[0-9.]+)'

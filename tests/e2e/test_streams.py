@@ -45,9 +45,7 @@ EXPORTER = """
 
 def test_exporters_find_the_run(corral: Corral) -> None:
     script = corral.script("export.py", EXPORTER)
-    (corral.home / "corral.toml").write_text(
-        '[otlp.app]\n[statsd]\nlisten = "127.0.0.1:0"\n'
-    )
+    corral.configure('[otlp.app]\n[statsd]\nlisten = "127.0.0.1:0"\n')
     done = corral("run", "--", PYTHON, "-S", script)
     assert done.stdout.decode().split("\n")[:5] == [
         "gauge 200",
@@ -56,17 +54,10 @@ def test_exporters_find_the_run(corral: Corral) -> None:
         "sum 200",
         "bad 400",
     ]
-    assert (
-        done.stderr.decode().count("source otlp.app: was sent what is not understood")
-        == 1
-    ), done.stderr
+    assert done.stderr.decode().count("source otlp.app: was sent what is not understood") == 1, done.stderr
     points = corral.points()
-    assert [
-        p.value for p in points if (p.metric, p.source) == ("step.time", "rank=0")
-    ] == [0.5]
-    assert [
-        p.value for p in points if (p.metric, p.source) == ("step.time", "rank=1")
-    ] == [1.5]
+    assert [p.value for p in points if (p.metric, p.source) == ("step.time", "rank=0")] == [0.5]
+    assert [p.value for p in points if (p.metric, p.source) == ("step.time", "rank=1")] == [1.5]
     assert [p.value for p in points if p.metric == "tokens"] == [5, 10, 15]
     assert [p.value for p in points if p.metric == "samples"] == [32]
     metrics = {m["name"]: m for m in corral.json("ls", "metrics", "@1")}
@@ -98,14 +89,8 @@ def test_a_request_that_breaks_the_parser_ends_no_supervisor(corral: Corral) -> 
 
 
 def test_pressure_is_an_event_of_the_run(corral: Corral) -> None:
-    (corral.home / "corral.toml").write_text(
-        '[pressure]\nresources = ["cpu"]\nstall = "20ms"\nwindow = "500ms"\n'
-    )
-    watched = [
-        line
-        for line in corral.json("doctor", "--listeners")
-        if line["listener"] == "events"
-    ]
+    corral.configure('[pressure]\nresources = ["cpu"]\nstall = "20ms"\nwindow = "500ms"\n')
+    watched = [line for line in corral.json("doctor", "--listeners") if line["listener"] == "events"]
     if not any(line["metric"].startswith("cpu pressure: ") for line in watched):
         pytest.skip(f"no triggers of PSI here: {watched}")
     burners = 2 * (os.cpu_count() or 1) + 1
@@ -126,9 +111,7 @@ def test_pressure_is_an_event_of_the_run(corral: Corral) -> None:
         enough.touch()
     _, said = run.communicate(timeout=60)
     assert run.returncode == 0, said
-    assert len(events()) <= 2 + (time.monotonic() - began) / GAP_S, (
-        "and tells them at a bounded pace"
-    )
+    assert len(events()) <= 2 + (time.monotonic() - began) / GAP_S, "and tells them at a bounded pace"
     first = events()[0]
     assert first["origin"] == "corral"
     assert first["attributes"]["count"] == 1

@@ -1,0 +1,151 @@
+#include "cli/trust.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "cli/answers.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/destination.h"
+#include "cli/table.h"
+#include "core/text.h"
+#include "upload/finisher.h"
+#include "upload/server_link.h"
+
+namespace corral::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExamples =
+    "  corral trust                show what ./corral.toml says, and trust it\n"
+    "  corral trust --revoke       no longer\n"
+    "  corral trust --list\n";
+
+struct Flags {
+  std::string file = "corral.toml";
+  bool list = false;
+  bool revoke = false;
+};
+
+void show(const ConfigFile& file, std::FILE* to) {
+  fmt::print(to, "{}:\n", printable(file.path.string()));
+  std::string_view text = file.text;
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  for (const std::string_view line : split(text, '\n')) fmt::print(to, "  {}\n", printable(line));
+}
+
+int list() {
+  for (const auto& [name, hash] : read_trusted()) {
+    std::error_code error;
+    const auto text = sys::read_file(name);
+    const char* state = !fs::exists(name, error)              ? "gone"
+                        : text && content_hash(*text) == hash ? "trusted"
+                                                              : "changed: not trusted";
+    fmt::print("{}  {}\n", printable(name), state);
+  }
+  return kDone;
+}
+
+Result<> revoke(const std::string& path) {
+  TrustedFiles files = read_trusted();
+  if (files.erase(TRY(trusted_name(path))) == 0)
+    return fail(Code::kNotFound, path + " was not trusted");
+  TRY(write_trusted(files));
+  fmt::print("{} is no longer trusted\n", printable(path));
+  return {};
+}
+
+// Runs in the spool that wait for this place.
+std::size_t waiting_for(const spool::Destination& destination,
+                        const std::vector<spool::fs::path>& roots) {
+  std::size_t count = 0;
+  for (const spool::fs::path& path : spool::find_runs(roots)) {
+    const auto text = sys::read_file(path / "manifest.json");
+    const auto manifest = text ? spool::parse_manifest(*text) : tl::unexpected(text.error());
+    if (manifest && manifest->destination == destination) ++count;
+  }
+  return count;
+}
+
+// A store's server takes what waits for it out of the spool by itself.
+Result<> deliver(const DestinationFlags& flags) {
+  const spool::Destination destination = TRY(possible_destination_of(flags));
+  const auto roots = spool::spool_roots(flags.spool);
+  const std::size_t waiting = waiting_for(destination, roots);
+  if (waiting == 0) return {};
+  upload::LinkOptions options{.destination = destination,
+                              .token = TRY(token_of(flags)),
+                              .serve_command = {},
+                              .environment = {},
+                              .server_log = TRY(spool::usable_root(roots)) / "server.log"};
+  upload::start_when_needed(options, program_path().string(), flags.spool);
+  upload::ServerLink link(options);
+  upload::Transport* server = TRY(link.connect(std::chrono::seconds(15)));
+  if (!destination.server.empty()) {
+    upload::Finisher finisher(roots, destination);
+    // Of a terminal's output the end is only known at the second look.
+    for (int round = 0; round < 2; ++round) TRY(finisher.step(*server));
+  }
+  fmt::print("the data of {} waiting run{} goes to {}\n", waiting, waiting == 1 ? "" : "s",
+             destination.server.empty() ? store_name(destination) : destination.server);
+  return {};
+}
+
+// The file's own words say where that is.
+Result<> deliver_waiting(const fs::path& trusted) {
+  std::error_code error;
+  ::setenv(kConfigFolder, fs::absolute(trusted, error).parent_path().c_str(), 1);
+  DestinationFlags flags;
+  Arguments arguments("trust", "", "");
+  add_destination(arguments, flags);
+  return arguments.parse({}) ? Result<>() : deliver(flags);
+}
+
+Result<> trust_file(const std::string& path) {
+  ConfigFile file = TRY(read_directory_config(path));
+  show(file, stdout);
+  TRY(trust(file));
+  fmt::print("{} is trusted until it changes\n", printable(path));
+  return deliver_waiting(file.path).map_error([](const Error& error) {
+    return error.with_context("it is trusted, but the data that waits is not sent");
+  });
+}
+
+}  // namespace
+
+bool at_terminal() { return ::isatty(STDIN_FILENO) != 0 && ::isatty(STDERR_FILENO) != 0; }
+
+bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held) {
+  show(file, stderr);
+  fmt::print(stderr, "Until you trust this file, these do not count: {}\nTrust it? [y/N] ",
+             printable(join(held, ", ")));
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer != "y" && answer != "Y" && answer != "yes") return false;
+  if (const auto trusted = trust(file); !trusted)
+    fmt::print(stderr, "corral: {}\n", trusted.error().message);
+  return true;
+}
+
+int trust_command(std::span<char* const> args) {
+  Flags flags;
+  Arguments arguments("trust",
+                      "Shows a corral.toml and trusts it: until it changes all of it counts where "
+                      "it lies. Data that waits for the server or store that it names is sent.",
+                      kExamples);
+  arguments.positional("file", flags.file, "FILE (default: ./corral.toml)", false);
+  arguments.flag("list", flags.list, "the files that are trusted");
+  arguments.flag("revoke", flags.revoke, "trust FILE no longer");
+  for (const char* name : {"list", "revoke"}) arguments.as_flag_only(name);
+  if (const auto status = arguments.parse(args)) return *status;
+  if (flags.list) return list();
+  const auto done = flags.revoke ? revoke(flags.file) : trust_file(flags.file);
+  return done ? kDone : report("trust", done.error());
+}
+
+}  // namespace corral::cli

@@ -53,25 +53,68 @@ class _UnixConnection(http.client.HTTPConnection):
 # Which server
 
 
-def _configuration() -> dict[str, Any]:
-    """Top-level lines of the configuration file. Python 3.10 cannot read TOML: there it is left aside."""
+@dataclass(frozen=True)
+class _Choice:
+    """What one place says of server, store and token."""
+
+    name: str  # of that place, for messages
+    server: str = ""
+    store: str = ""
+    token_file: str = ""
+    from_directory: bool = False  # ./corral.toml: no token that was given elsewhere goes to its server
+    advice: str = ""  # what to do to have it trusted; empty: it is
+
+
+def _base(variable: str, below: str) -> str:
+    base = os.environ.get(variable, "")
+    return base if base.startswith("/") else os.path.join(os.environ.get("HOME", "/nonexistent"), below)
+
+
+def _mine(file: int) -> bool:
+    """Nobody else decides what it says."""
+    facts = os.fstat(file)
+    return facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & 0o022
+
+
+def _is_trusted(path: str, text: bytes) -> bool:
+    """As `corral trust` writes it down: the SHA-256 of the content and the path, a file a line."""
+    record = os.path.join(_base("XDG_STATE_HOME", ".local/state"), "corral", "trusted")
+    folder, name = os.path.split(os.path.abspath(path))
+    line = f"{hashlib.sha256(text).hexdigest()} {os.path.join(os.path.realpath(folder), name)}"
+    try:
+        with open(record, "rb") as stream:
+            return _mine(stream.fileno()) and os.fsencode(line) in stream.read().split(b"\n")
+    except OSError:
+        return False
+
+
+def _configured() -> list[_Choice]:
+    """Top-level lines of the configuration files, the strongest first. Python 3.10 cannot read TOML: there they are
+    left aside."""
     if not installed("tomllib"):
-        return {}
+        return []
     tomllib = module("tomllib")
-    base = os.environ.get("XDG_CONFIG_HOME", "")
-    if not base.startswith("/"):
-        base = os.path.join(os.environ.get("HOME", "/nonexistent"), ".config")
+    own = os.path.join(_base("XDG_CONFIG_HOME", ".config"), "corral", "corral.toml")
     chosen = os.environ.get("CORRAL_CONFIG")
-    for file in [chosen] if chosen else ["corral.toml", os.path.join(base, "corral", "corral.toml")]:
+    choices = []
+    for path in [chosen] if chosen else ["corral.toml", own]:
         try:
-            with open(file, "rb") as stream:
-                lines: dict[str, Any] = tomllib.load(stream)
-                return lines
+            with open(path, "rb") as stream:
+                text, mine = stream.read(), _mine(stream.fileno())
+            lines: dict[str, Any] = tomllib.loads(text.decode())
         except FileNotFoundError:
             continue
         except ValueError as error:
-            raise ValueError(f"corral.read: {file}: {error}") from None
-    return {}
+            raise ValueError(f"corral.read: {path}: {error}") from None
+        server, store, token = (str(lines.get(key, "")) for key in ("server", "store", "token-file"))
+        here = path == "corral.toml" and not chosen
+        advice = ""
+        if here and not _is_trusted(path, text):
+            advice = "`corral trust` shows and trusts it"
+        elif not (here or mine or chosen):
+            advice = "others can write it: chmod go-w it"
+        choices.append(_Choice(path, server, store, token, here, advice))
+    return choices
 
 
 def _without_passwords(url: str) -> str:
@@ -125,35 +168,51 @@ def _default_store() -> str:
     raise ValueError("corral.read: neither $XDG_DATA_HOME nor $HOME is set: say where the store is with store=")
 
 
-def _chosen(server: str | None, store: str | os.PathLike[str] | None) -> tuple[str, str]:
-    """(server, store) of the strongest source: argument, environment, configuration file."""
-    configuration = _configuration() if server is None and store is None else {}
-    sources = [
-        ("server= and store=", server or "", os.fspath(store) if store is not None else ""),
-        ("CORRAL_SERVER and CORRAL_STORE", os.environ.get("CORRAL_SERVER", ""), os.environ.get("CORRAL_STORE", "")),
-        ("the file's server and store", str(configuration.get("server", "")), str(configuration.get("store", ""))),
+def _chosen(server: str | None, store: str | os.PathLike[str] | None) -> _Choice:
+    """The strongest that names a place: argument, environment, ./corral.toml, the user's own file."""
+    given = [
+        _Choice("server= and store=", server or "", os.fspath(store) if store is not None else ""),
+        _Choice(
+            "CORRAL_SERVER and CORRAL_STORE", os.environ.get("CORRAL_SERVER", ""), os.environ.get("CORRAL_STORE", "")
+        ),
     ]
-    for name, url, place in sources:
-        if url and place:
-            raise ValueError(f"corral.read: {name} exclude each other: choose one")
-        if url or place:
-            return url, place
-    return "", _default_store()
+    if not any(choice.server or choice.store for choice in given):
+        given += _configured()
+    for choice in given:
+        if choice.server and choice.store:
+            raise ValueError(f"corral.read: {choice.name}: server and store exclude each other: choose one")
+        if choice.advice and (choice.server or choice.store):
+            raise PermissionError(
+                f"corral.read: {choice.name} names the server or store, but is not trusted: {choice.advice}; or choose "
+                "one with server=, store=, CORRAL_SERVER or CORRAL_STORE"
+            )
+        if choice.server or choice.store:
+            return choice
+    return _Choice("the default", store=_default_store())
 
 
-def _token(token: str | None) -> str:
-    if token is not None:
+def _token(token: str | None, place: _Choice) -> str:
+    """A token goes only to the server that it was given for (docs/security.md)."""
+    if token is not None and not place.from_directory:
         return token
-    file = os.environ.get("CORRAL_TOKEN_FILE") or str(_configuration().get("token-file", ""))
+    if token is not None:
+        raise ValueError(
+            f"corral.read: token= was not given for {place.server}, which only {place.name} names: give server="
+        )
+    file = place.token_file
+    if not place.from_directory:
+        files = (c.token_file for c in _configured() if not c.advice)
+        file = os.environ.get("CORRAL_TOKEN_FILE") or next(filter(None, files), "")
     return Path(file).read_text(encoding="utf-8").partition("\n")[0].strip() if file else ""
 
 
 def find_server(server: str | None, store: str | os.PathLike[str] | None, token: str | None) -> Server:
-    url, place = _chosen(server, store)
+    chosen = _chosen(server, store)
+    url, place = chosen.server, chosen.store
     if url:
         if not url.startswith(("http://", "https://")):
             raise ValueError(f"corral.read: server {url!r}: a URL is wanted, as http://host:5000")
-        return Server(url=url.rstrip("/"), token=_token(token))
+        return Server(url=url.rstrip("/"), token=_token(token, chosen))
     if place.startswith(_DATABASE):
         return Server(socket=socket_path(_database_directory(place)), store=_without_passwords(place))
     return Server(socket=socket_path(place), store=place)

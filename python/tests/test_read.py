@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import socket
@@ -338,6 +339,41 @@ def test_the_configuration_file_names_the_store(
     if find_spec("tomllib") is None:
         pytest.skip("this Python reads no TOML")
     monkeypatch.delenv("CORRAL_STORE")
-    (tmp_path / "corral.toml").write_text(f'store = "{server.store}"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    own = tmp_path / "config" / "corral" / "corral.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f'store = "{server.store}"\n')
+    own.chmod(0o600)
     server.answer = stream(declaration(), points([1], [2.0]), totals=(1, 1, 0))
     assert corral.read("@1", as_="lists")[0].value == [2.0]
+
+
+def test_a_file_of_the_directory_names_the_store_once_it_is_trusted(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if find_spec("tomllib") is None:
+        pytest.skip("this Python reads no TOML")
+    from corral._server import find_server
+
+    for name in ("CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    monkeypatch.delenv("CORRAL_STORE")
+    (tmp_path / "token").write_text("secret\n")
+    monkeypatch.setenv("CORRAL_TOKEN_FILE", str(tmp_path / "token"))
+    here = tmp_path / "corral.toml"
+    here.write_text('server = "http://evil"\n')
+    with pytest.raises(PermissionError, match="corral trust"):
+        corral.read("@1", as_="lists")
+    assert find_server("http://mine", None, None).token == "secret"
+    record = tmp_path / "STATE" / "corral" / "trusted"
+    record.parent.mkdir(parents=True)
+    record.write_text(f"{hashlib.sha256(here.read_bytes()).hexdigest()} {here.resolve()}\n")
+    record.chmod(0o600)
+    trusted = find_server(None, None, None)
+    assert (trusted.url, trusted.token) == ("http://evil", "")
+    with pytest.raises(ValueError, match="give server="):
+        find_server(None, None, "mine")
+    record.chmod(0o666)
+    with pytest.raises(PermissionError, match="corral trust"):
+        find_server(None, None, None)

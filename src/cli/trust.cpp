@@ -26,6 +26,8 @@ constexpr const char* kExamples =
     "  corral trust --revoke       no longer\n"
     "  corral trust --list\n";
 
+constexpr int kRounds = 10;
+
 struct Flags {
   std::string file = "corral.toml";
   bool list = false;
@@ -88,8 +90,10 @@ Result<> deliver(const DestinationFlags& flags) {
   upload::Transport* server = TRY(link.connect(std::chrono::seconds(15)));
   if (!destination.server.empty()) {
     upload::Finisher finisher(roots, destination);
-    // Of a terminal's output the end is only known at the second look.
-    for (int round = 0; round < 2; ++round) TRY(finisher.step(*server));
+    // A run's end is only known when nothing more comes; one that still runs is not waited for.
+    int rounds = 0;
+    do TRY(finisher.step(*server));
+    while (finisher.unfinished() > 0 && ++rounds < kRounds);
   }
   fmt::print("the data of {} waiting run{} goes to {}\n", waiting, waiting == 1 ? "" : "s",
              destination.server.empty() ? store_name(destination) : destination.server);

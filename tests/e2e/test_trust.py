@@ -37,7 +37,8 @@ class Recorder(http.server.BaseHTTPRequestHandler):
         self.server.seen.append(dict(self.headers))  # type: ignore[attr-defined]
         self.send_error(404)
 
-    do_POST = do_GET
+    def do_POST(self) -> None:
+        self.do_GET()
 
     def log_message(self, *_: object) -> None:
         pass
@@ -153,6 +154,17 @@ def test_a_server_of_the_directory_is_not_spoken_to(
     assert not [headers for headers in seen if "Authorization" in headers]
     corral("ls", "runs", "--server", url, cwd=clone, env=env, status=1)
     assert seen[-1]["Authorization"] == "Bearer secret"
+
+
+def test_data_for_a_server_of_the_directory_is_sent_by_trust(corral: Corral, clone: Path) -> None:
+    server = corral.start("serve", "--listen", "127.0.0.1:0", "--store", corral.store)
+    until(lambda: corral.server_pid() == server.pid, "the server answers")
+    (clone / "corral.toml").write_text(f'server = "{corral.url()}"\n')
+    corral(*QUICK, cwd=clone)
+    assert len(corral.spooled()) == 1
+    assert b"the data of 1 waiting run goes to http" in corral("trust", cwd=clone).stdout
+    assert not corral.spooled()
+    assert corral.show()["status"] == "finished"
 
 
 def test_a_plan_tells_its_supervisors(corral: Corral, clone: Path, stranger: tuple[str, list[dict[str, str]]]) -> None:

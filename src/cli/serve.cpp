@@ -107,6 +107,7 @@ Result<std::unique_ptr<store::Store>> open_store(const Flags& flags,
   }
   store::SqliteOptions options;
   options.directory = destination.store;
+  options.lock = sys::server_lock_path(destination.store);
   options.relaxed = flags.durability == "relaxed";
   return store::open_sqlite_store(options);
 }
@@ -191,10 +192,10 @@ int serve(const Flags& flags, const spool::Destination& destination) {
       }
     }
   });
-  (*running)->wait(leave.get_token());
+  const auto reason = (*running)->wait(leave.get_token());
   waiter.request_stop();
   (*running)->stop();
-  return kDone;
+  return reason == server::LeaveReason::kLost ? kFailed : kDone;
 }
 
 void declare(Arguments& arguments, Flags& flags) {

@@ -4,6 +4,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "core/limits.h"
 #include "core/text.h"
 #include "server/artifact_files.h"
@@ -20,6 +22,8 @@ namespace {
 
 constexpr auto kGrace = std::chrono::seconds(5);
 constexpr std::size_t kShownError = 500;  // bytes of an error's body in a message
+constexpr Nanos kLook = std::chrono::seconds(1);
+constexpr std::string_view kStopPath = "/api/corral/v1/stop";
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch())
@@ -150,6 +154,7 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
                              std::unique_ptr<store::Store> store)
     : options_(std::move(options)),
       lock_(std::move(lock)),
+      lock_name_({sys::server_lock_path(options_.store_dir)}),
       store_(std::move(store)),
       events_(options_.events),
       metric_writer_(*store_),
@@ -235,6 +240,9 @@ Response RunningServer::handle(Request request) {
     RunningServer& server;
   };
   const Busy busy(*this);
+  // Reads, too: what they say of a session lets its spool go.
+  if (const auto intact = store_->intact(); !intact && request.path != kStopPath)
+    return refusal(request, intact.error());
   Response response = route(std::move(request), context_);
   if (!response.stream) return response;
   // Until its last byte is out it is a request in flight.
@@ -265,27 +273,52 @@ Nanos RunningServer::idle_for() const {
   return Nanos(steady_ns() - last_request_ns_);
 }
 
+void RunningServer::look_at_files() {
+  const auto complain = [this](const std::string& what) {
+    if (options_.complain) options_.complain(what);
+  };
+  const auto intact = store_->intact();
+  if (!intact && !lost_since_ns_) complain(intact.error().message);
+  if (intact) {
+    lost_since_ns_.reset();
+  } else if (!lost_since_ns_) {
+    lost_since_ns_ = steady_ns();
+  }
+  // Of a store in a database: nothing is lost.
+  if (!intact || told_of_lock_ || lock_name_.check()) return;
+  told_of_lock_ = true;
+  complain(
+      fmt::format("{} was deleted, moved or replaced: programs of this machine do not find "
+                  "this server by its socket any more; it goes on serving at {}",
+                  options_.store_dir.string(), record_.url));
+}
+
 LeaveReason RunningServer::wait(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
   const auto asked = [this] { return asked_to_stop_; };
-  while (options_.idle_exit) {
+  for (;;) {
+    look_at_files();
+    if (lost_since_ns_ && Nanos(steady_ns() - *lost_since_ns_) >= options_.farewell)
+      return LeaveReason::kLost;
     const Nanos idle = idle_for();
-    if (idle >= options_.idle_after) return LeaveReason::kIdle;
-    if (wake_.wait_for(lock, stop, options_.idle_after - idle, asked) || stop.stop_requested())
+    if (options_.idle_exit && idle >= options_.idle_after) return LeaveReason::kIdle;
+    std::unique_lock lock(mutex_);
+    const Nanos pause =
+        options_.idle_exit ? std::min(kLook, options_.idle_after - idle) : Nanos(kLook);
+    if (wake_.wait_for(lock, stop, pause, asked) || stop.stop_requested())
       return LeaveReason::kAsked;
   }
-  wake_.wait(lock, stop, asked);
-  return LeaveReason::kAsked;
 }
 
 void RunningServer::stop() {
   if (std::exchange(stopped_, true)) return;
   for (std::jthread& job : jobs_) job.request_stop();
   jobs_.clear();
-  if (record_.pid != 0) ::unlink(sys::server_record_path(options_.store_dir).c_str());
+  // At the names of lost files another server's may be.
+  const bool named = store_->intact() && lock_name_.check();
+  if (named && record_.pid != 0) ::unlink(sys::server_record_path(options_.store_dir).c_str());
   // What was in its way and kept this server from starting stays.
   std::error_code error;
-  if (!record_.socket.empty() && fs::is_socket(record_.socket, error))
+  if (named && !record_.socket.empty() && fs::is_socket(record_.socket, error))
     ::unlink(record_.socket.c_str());
   if (http_) http_->stop(kGrace);
   artifact_removal_.reset();

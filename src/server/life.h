@@ -30,6 +30,7 @@
 #include "server/profile_asks.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/store.h"
+#include "sys/named_files.h"
 #include "sys/socket.h"
 #include "sys/store_paths.h"
 
@@ -49,6 +50,9 @@ struct ServeOptions {
   bool idle_exit = false;  // leave after `idle_after` without request or open event stream (a live
                            // run's frames are requests)
   Nanos idle_after = std::chrono::minutes(15);
+  // A server without its store refuses for so long before it leaves: every client that is alive
+  // asks meanwhile and hears why.
+  Nanos farewell = std::chrono::seconds(15);
   std::optional<fs::path> token_file{};
   // Where artifacts lie: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
   std::string artifacts{};
@@ -78,7 +82,8 @@ class StoreLock {
 // that has the store; kUnsupported for network filesystems, where flock and WAL are not safe.
 Result<StoreLock> lock_store(const fs::path& store_dir);
 
-enum class LeaveReason { kAsked, kIdle };
+// kLost: the store has lost its files; whoever asked in the last seconds was told so.
+enum class LeaveReason { kAsked, kIdle, kLost };
 
 class RunningServer {
  public:
@@ -91,8 +96,8 @@ class RunningServer {
   // Listens beyond loopback without a token, as `insecure` allowed: worth a warning.
   [[nodiscard]] bool is_open_to_others() const { return open_to_others_; }
 
-  // Blocks until `stop`, a request of POST /stop, or idleness when options.idle_exit is set. Does
-  // not stop by itself.
+  // Blocks until `stop`, a request of POST /stop, idleness when options.idle_exit is set, or the
+  // loss of the store's files, which it looks at every second. Does not stop by itself.
   LeaveReason wait(const std::stop_token& stop);
   // Ends gracefully: requests in flight finish within 5 s, event streams end, server.json and the
   // socket go. Once; the destructor does it else.
@@ -108,9 +113,11 @@ class RunningServer {
   void note(const http::Exchange& exchange);
   void ask_to_stop();
   [[nodiscard]] Nanos idle_for() const;
+  void look_at_files();
 
   ServeOptions options_;
   StoreLock lock_;
+  sys::NamedFiles lock_name_;
   std::unique_ptr<store::Store> store_;
   EventHub events_;
   Figures figures_;
@@ -123,6 +130,9 @@ class RunningServer {
   sys::ServerRecord record_;
   bool open_to_others_ = false;
   bool stopped_ = false;
+  // Of wait()'s thread.
+  std::optional<std::int64_t> lost_since_ns_;  // steady clock
+  bool told_of_lock_ = false;
 
   std::atomic<std::int64_t> last_request_ns_;  // steady clock
   std::atomic<int> in_flight_{0};

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "core/guarded.h"
 #include "core/json.h"
 #include "core/limits.h"
 #include "core/text.h"
@@ -303,6 +304,56 @@ TEST_F(Life, AnAnswerThatIsStillOnItsWayKeepsIt) {
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->status, 200);
   EXPECT_EQ(reply->body.size(), kBytes);
+}
+
+TEST_F(Life, AServerWithoutItsStoreSaysSoRefusesAndLeaves) {
+  Guarded<std::string> said;
+  ServeOptions options;
+  options.farewell = std::chrono::milliseconds(200);
+  options.complain = [&](std::string_view what) {
+    said.with([&](std::string& all) { all += std::string(what) + "\n"; });
+  };
+  const auto server = start(std::move(options));
+  ASSERT_TRUE(server);
+  TestClient client(port_of(**server));
+  ASSERT_EQ(client.get("/health")->status, 200);
+  const fs::path moved = directory_.parent_path() / "moved";
+  fs::rename(directory_, moved);
+  // Before anything was written, and reads as well: what is said of a session empties its spool.
+  for (const char* path : {"/health", "/api/corral/v1/runs", "/api/2.0/mlflow/experiments/get"}) {
+    const auto reply = client.get(path);
+    ASSERT_TRUE(reply) << path;
+    EXPECT_EQ(reply->status, 503) << path;
+    EXPECT_NE(reply->body.find(directory_.string()), std::string::npos) << reply->body;
+  }
+  EXPECT_EQ((*server)->wait({}), LeaveReason::kLost);
+  EXPECT_NE(
+      said.with([](const std::string& all) { return all; }).find("was deleted, moved or repl"),
+      std::string::npos);
+  // Another one may be there by now.
+  fs::create_directories(directory_);
+  ASSERT_TRUE(sys::replace_file(sys::server_record_path(directory_), "another's"));
+  (*server)->stop();
+  EXPECT_EQ(sys::read_file(sys::server_record_path(directory_)).value_or(""), "another's");
+  EXPECT_TRUE(fs::exists(sys::server_record_path(moved)));
+}
+
+// As of a store in a database, whose files are elsewhere.
+TEST_F(Life, AServerWhoseDirectoryIsGoneServesOn) {
+  Guarded<std::string> said;
+  std::stop_source stop;
+  ServeOptions options;
+  options.complain = [&](std::string_view what) {
+    said.with([&](std::string& all) { all += what; });
+    stop.request_stop();
+  };
+  const auto server = start(std::move(options));
+  ASSERT_TRUE(server);
+  fs::remove(sys::server_lock_path(directory_));
+  EXPECT_EQ((*server)->wait(stop.get_token()), LeaveReason::kAsked);
+  EXPECT_NE(said.with([](const std::string& all) { return all; }).find("goes on serving at http"),
+            std::string::npos);
+  EXPECT_EQ(TestClient(port_of(**server)).get("/health")->status, 200);
 }
 
 TEST_F(Life, StopIsTakenFromTheUnixSocketOnly) {

@@ -221,6 +221,10 @@ class Store {
  public:
   virtual ~Store() = default;
 
+  // kUnavailable, for good: the store's files were deleted, moved or replaced, so that what is
+  // written is lost. No write is acknowledged from then on. Costs a few microseconds.
+  [[nodiscard]] virtual Result<> intact() const { return {}; }
+
   // Frames of any sessions in the order given, decoded by codec::decode_frame before. One
   // transaction with whatever else is waiting (group commit). A frame wholly at or below
   // durable_seq is acknowledged and ignored. An Error means that nothing of this call was stored

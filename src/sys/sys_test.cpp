@@ -1,4 +1,5 @@
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
+#include "sys/named_files.h"
 #include "sys/process.h"
 #include "sys/socket.h"
 #include "sys/thread_guard.h"
@@ -253,6 +255,47 @@ TEST(ThreadGuard, ALoopBeginsAgainUntilItReturnsOrIsStopped) {
     throw std::runtime_error("on purpose");
   });
   EXPECT_EQ(calls, 4);
+}
+
+class NamedFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = ::testing::TempDir() + "corral-names-XXXXXX";
+    dir_ = fs::path(::mkdtemp(pattern.data())) / "store";
+    fs::create_directory(dir_);
+    for (const char* name : {"db", "wal"}) {
+      ASSERT_TRUE(replace_file(dir_ / name, "x"));
+      held_.push_back(open_file(dir_ / name, O_RDONLY).value());
+    }
+  }
+  void TearDown() override { fs::remove_all(dir_.parent_path()); }
+  [[nodiscard]] static std::string lost(const NamedFiles& files) {
+    const auto checked = files.check();
+    return checked ? "" : fs::path(checked.error().message).filename().string();
+  }
+
+  fs::path dir_;
+  std::vector<Fd> held_;
+};
+
+TEST_F(NamedFilesTest, EachLossIsSeenAndStays) {
+  const auto all = [this] { return std::vector{dir_ / "db", dir_ / "wal", dir_ / "never"}; };
+  const NamedFiles moved(all());
+  const NamedFiles removed(all());
+  EXPECT_EQ(lost(moved), "");
+  fs::rename(dir_, dir_.parent_path() / "elsewhere");
+  EXPECT_EQ(lost(moved), "db");
+  fs::rename(dir_.parent_path() / "elsewhere", dir_);
+  EXPECT_EQ(lost(moved), "db") << "who knows what was there meanwhile";
+  EXPECT_EQ(lost(removed), "") << "nobody looked";
+  fs::remove(dir_ / "wal");
+  EXPECT_EQ(lost(removed), "wal");
+}
+
+TEST_F(NamedFilesTest, AnotherFileOfTheNameIsALoss) {
+  const NamedFiles files({dir_ / "db"});
+  ASSERT_TRUE(replace_file(dir_ / "db", "x"));
+  EXPECT_EQ(lost(files), "db");
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ Error error_of(const sys::HttpReply& reply) {
               .message = fmt::format("the server answered {}", reply.status)};
   const auto json = Json::parse(reply.body);
   const Json* detail = json ? json->find("error") : nullptr;
-  if (detail != nullptr) error.message += ": " + detail->get_string("message");
+  if (detail != nullptr && !detail->get_string("message").empty())
+    error.message = detail->get_string("message");
   return error;
 }
 

@@ -82,7 +82,7 @@ ATTACKER = """
 
 def test_a_request_that_breaks_the_parser_ends_no_supervisor(corral: Corral) -> None:
     script = corral.script("attack.py", ATTACKER)
-    (corral.home / "corral.toml").write_text("[otlp.app]\n")
+    corral.configure("[otlp.app]\n")
     done = corral("run", "--", PYTHON, "-S", script, status=7)
     assert done.stdout.decode().split("\n")[:4] == ["HTTP/1.1 "] * 4
     assert [run["status"] for run in corral.runs()] == ["failed"]

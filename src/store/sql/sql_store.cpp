@@ -19,7 +19,8 @@ class SqlStore final : public Store {
  public:
   explicit SqlStore(StoreParts parts)
       : location_(std::move(parts.location)),
-        writer_(std::move(parts.writer),
+        intact_(std::move(parts.intact)),
+        writer_(std::move(parts.writer), intact_,
                 [this](const StoredBatch& batch) {
                   points_.fetch_add(batch.points, std::memory_order_relaxed);
                   sealer_.note(batch.session, batch.bytes);
@@ -31,6 +32,7 @@ class SqlStore final : public Store {
         sealer_(readers_, writer_, std::move(parts.repair)),
         remover_(readers_, writer_, sealer_) {}
 
+  [[nodiscard]] Result<> intact() const override { return intact_ ? intact_() : Result<>(); }
   Result<AppendResult> append(std::span<const codec::Frame> frames) override {
     sealer_.pace();
     return writer_.append(frames);
@@ -122,6 +124,7 @@ class SqlStore final : public Store {
 
  private:
   const std::string location_;
+  const Intact intact_;
   std::atomic<std::uint64_t> points_{0};
   Writer writer_;  // closed last: its connection makes the final checkpoint
   Readers& charts() { return charts_ ? *charts_ : readers_; }

@@ -19,6 +19,7 @@ struct StoreParts {
   OpenConnection open_chart_reader;
   std::size_t readers = 16;  // at once, of each kind; more wait
   Repair repair;             // may be empty
+  Intact intact{};           // empty: it always is
 };
 
 std::unique_ptr<Store> make_store(StoreParts parts);

@@ -26,9 +26,10 @@ bool passing(const Error& error) {
 
 }  // namespace
 
-Writer::Writer(std::unique_ptr<Connection> database, Stored stored)
+Writer::Writer(std::unique_ptr<Connection> database, Intact intact, Stored stored)
     : database_(std::move(database)),
       ingest_(*database_),
+      intact_(std::move(intact)),
       stored_(std::move(stored)),
       thread_([this] {
         while (!sys::guard_call("the store's writer", [this] { loop(); }))
@@ -158,6 +159,7 @@ void Writer::write(const std::vector<Job*>& group) {
     done = fail(Code::kUnavailable, done.error().message);
   for (const StoredBatch& batch : ingest_.take_batches()) stored_(batch);
   if (done && group.size() > 1) try_alone(group, answers);
+  if (done) done = still_there();
   const std::scoped_lock guard(mutex_);
   for (std::size_t i = 0; i < group.size(); ++i) {
     group[i]->result =
@@ -198,7 +200,8 @@ void Writer::write_alone(Job& job) {
       return fail(Code::kInternal, std::string("writing to the store: ") + e.what());
     }
   };
-  const Result<> done = caught();
+  Result<> done = caught();
+  if (done) done = still_there();
   if (!done && database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
   if (job.sessions == Sessions::kForget) ingest_.forget();
   const std::scoped_lock lock(mutex_);

@@ -28,11 +28,15 @@
 
 namespace corral::store::sql {
 
+// Store::intact(); any thread.
+using Intact = std::function<Result<>()>;
+
 class Writer {
  public:
   // `stored` is told, on the writer's thread, of every batch row once it is durable.
   using Stored = std::function<void(const StoredBatch& batch)>;
-  Writer(std::unique_ptr<Connection> database, Stored stored);
+  // `intact` is asked after each commit, before anything of it is acknowledged; may be empty.
+  Writer(std::unique_ptr<Connection> database, Intact intact, Stored stored);
   // Calls that wait are answered kUnavailable; the last commit is finished.
   ~Writer();
   Writer(const Writer&) = delete;
@@ -69,10 +73,12 @@ class Writer {
   Result<> try_group(const std::vector<Job*>& group, Ingest::LockRuns lock, Answers& answers);
   Result<> write_one(const Job& job, Ingest::LockRuns lock, Answers& answers);
   Result<> hurry();
+  [[nodiscard]] Result<> still_there() const { return intact_ ? intact_() : Result<>(); }
   void met_a_lock();
 
   std::unique_ptr<Connection> database_;
   Ingest ingest_;
+  Intact intact_;
   Stored stored_;
   std::optional<BootTime> hurry_until_;  // the writer's thread only
   std::vector<std::size_t> held_back_;   // the same; jobs of the group that met a lock

@@ -8,6 +8,7 @@
 #include "store/sql/sql_store.h"
 #include "store/sqlite/database.h"
 #include "sys/file.h"
+#include "sys/named_files.h"
 
 namespace corral::store {
 namespace fs = std::filesystem;
@@ -40,6 +41,26 @@ Result<> prepare(sql::Connection& database) {
   return database.script(fmt::format("PRAGMA application_id = {}", kApplicationId));
 }
 
+// The writer's connection keeps the database and its log open, the caller the lock.
+sql::Intact names_of(const SqliteOptions& options, const fs::path& file) {
+  std::vector<fs::path> paths{file, file.string() + "-wal"};
+  if (!options.lock.empty()) paths.push_back(options.lock);
+  const auto files = std::make_shared<const sys::NamedFiles>(paths);
+  return [files, store = options.directory.string()]() -> Result<> {
+    const auto named = files->check();
+    if (named) return {};
+    if (named.error().code != Code::kNotFound)
+      return fail(Code::kUnavailable, "the store cannot be looked at: " + named.error().message);
+    return fail(
+        Code::kUnavailable,
+        fmt::format("the store {} was deleted, moved or replaced while its server ran ({}): the "
+                    "server stores nothing more and leaves; what it did not acknowledge waits in "
+                    "the spools. Put the store back, or leave its place empty for a new one, and "
+                    "start a server there",
+                    store, named.error().message));
+  };
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
@@ -56,6 +77,7 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
         .open_chart_reader = {},
         .readers = options.readers,
         .repair = maintain::repair_session,
+        .intact = names_of(options, file),
     });
   };
   auto store = open();

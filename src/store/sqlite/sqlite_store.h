@@ -19,6 +19,8 @@ struct SqliteOptions {
   std::filesystem::path directory;  // made when missing
   // Reads at once; more wait. One that is kept waiting by its `take` holds a connection.
   std::size_t readers = 16;
+  // A further file whose name must stay, as those of the database must (Store::intact): the lock.
+  std::filesystem::path lock{};
   bool relaxed = false;  // acknowledges before it is on the disk (sqlite::Mode::kRelaxed)
 };
 

@@ -261,5 +261,75 @@ TEST(SqliteStore, KillAtAnyInstantLosesNoAcknowledgedBatch) {
   EXPECT_EQ(check->text(0), "ok");
 }
 
+// ---- files that lose their names
+// A store with a lock, and a session in it.
+struct LockedStore {
+  explicit LockedStore(const fs::path& directory) : place(directory) {
+    fs::create_directories(directory);
+    std::ofstream(directory / "server.lock") << "";
+    store = open_sqlite_store({.directory = directory, .lock = directory / "server.lock"}).value();
+    const auto begun = append(session_body(RunId::random()));
+    EXPECT_TRUE(begun) << begun.error().message;
+  }
+  template <class Body>
+  Result<AppendResult> append(const Body& body) {
+    return store->append(std::array{writer.frame(body)});
+  }
+  [[nodiscard]] Result<AppendResult> append_one() {
+    return append(codec::SchemaBody{.series = {series_def(1, "x")}});
+  }
+
+  fs::path place;
+  std::unique_ptr<Store> store;
+  SessionWriter writer;
+};
+
+TEST(SqliteStore, NothingIsAcknowledgedOnceAFileHasLostItsName) {
+  using Lose = void (*)(const fs::path&);
+  const auto ways = std::to_array<std::pair<const char*, Lose>>(
+      {{"deleted", [](const fs::path& d) { fs::remove_all(d); }},
+       {"moved", [](const fs::path& d) { fs::rename(d, d.string() + "-moved"); }},
+       {"replaced",
+        [](const fs::path& d) {
+          fs::copy_file(d / "corral.db", d / "copy");
+          fs::rename(d / "copy", d / "corral.db");
+        }},
+       {"without its log", [](const fs::path& d) { fs::remove(d / "corral.db-wal"); }},
+       {"without its lock", [](const fs::path& d) { fs::remove(d / "server.lock"); }}});
+  for (const auto& [way, lose] : ways) {
+    const TemporaryDirectory directory;
+    LockedStore locked(directory.path() / "store");
+    ASSERT_TRUE(locked.append_one()) << way;
+    ASSERT_TRUE(locked.store->intact()) << way;
+    lose(locked.place);
+    // The commit itself goes well: the descriptors are as good as ever.
+    const auto refused = locked.append_one();
+    ASSERT_FALSE(refused) << way;
+    EXPECT_EQ(refused.error().code, Code::kUnavailable) << way;
+    EXPECT_NE(refused.error().message.find(locked.place.string()), std::string::npos)
+        << refused.error().message;
+    EXPECT_FALSE(locked.store->change([](sql::Connection&) { return Result<>(); })) << way;
+    EXPECT_FALSE(locked.store->intact()) << way;
+  }
+}
+
+TEST(SqliteStore, ALostStoreLeavesItsSuccessorAlone) {
+  const TemporaryDirectory directory;
+  auto lost = std::make_unique<LockedStore>(directory.path() / "store");
+  fs::rename(lost->place, directory.path() / "moved");
+  EXPECT_FALSE(lost->append_one());
+  LockedStore successor(directory.path() / "store");
+  lost.reset();
+  const auto stored = successor.append_one();
+  EXPECT_TRUE(stored) << stored.error().message;
+  // And the moved one is whole.
+  EXPECT_EQ(open_sqlite_store({.directory = directory.path() / "moved"})
+                .value()
+                ->runs({})
+                .value()
+                .runs.size(),
+            1u);
+}
+
 }  // namespace
 }  // namespace corral::store

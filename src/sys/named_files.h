@@ -1,0 +1,37 @@
+// NamedFiles: whether files that a process works on are still what their names stand for.
+//
+// A file that is deleted, moved or replaced stays usable through its descriptors, and what is
+// written to it is lost to everybody else. The caller keeps each file open, so that no other file
+// gets its inode. One stat(2) a file; any thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <vector>
+
+#include "core/result.h"
+#include "sys/file.h"
+
+namespace corral::sys {
+
+class NamedFiles {
+ public:
+  // The files that have these names now. Names that stand for nothing are left aside.
+  explicit NamedFiles(const std::vector<fs::path>& paths);
+
+  // kNotFound names the first file that has lost its name, and does so from then on, even if the
+  // file comes back; another error: its name cannot be looked at now.
+  [[nodiscard]] Result<> check() const;
+
+ private:
+  struct File {
+    fs::path path;
+    dev_t device;
+    ino_t inode;
+  };
+  std::vector<File> files_;
+  mutable std::atomic<const File*> lost_{nullptr};
+};
+
+}  // namespace corral::sys

@@ -1,0 +1,99 @@
+"""A store that is deleted or moved under its server: nothing more is acknowledged, the user is told, and what was not
+acknowledged reaches the next store at that path."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support import Corral, Counter, until
+
+LOST = "was deleted, moved or replaced while its server ran"
+
+
+def delete(corral: Corral) -> None:
+    shutil.rmtree(corral.store)
+
+
+def move(corral: Corral) -> None:
+    corral.store.rename(corral.home / "moved")
+
+
+def command(counter: Counter) -> list[str]:
+    """Logs until it is told to stop; its exit status is 7."""
+    return ["/bin/sh", "-c", '"$@"; exit 7', "sh", *counter.program(10_000_000, burst=50, pause=0.01)]
+
+
+def steps_of(corral: Corral, store: Path | None = None) -> set[int]:
+    """Those of the newest run; its server is started when there is none."""
+    env = {"CORRAL_STORE": str(store)} if store else None
+    text = corral("export", "@1", "--metric", "x", "--format", "jsonl", env=env).stdout.decode()
+    return {int(json.loads(line)["step"]) for line in text.splitlines()}
+
+
+@pytest.mark.parametrize("lose", [delete, move])
+def test_what_is_logged_after_the_loss_reaches_the_next_store(corral: Corral, lose: Callable[[Corral], None]) -> None:
+    counter = corral.counter()
+    run = corral.start("run", "--no-listeners", "--", *command(counter))
+    until(lambda: corral.server_pid() and counter.returned > 500, "it logs and is served")
+    until(lambda: corral("ls", "metrics", "@1", "--format", "json", status=None).stdout.count(b'"x"'), "points arrive")
+    lose(corral)
+    lost_at = counter.returned
+    until(lambda: counter.returned > lost_at + 500, "it goes on")
+    counter.stop()
+    _, error = run.communicate(timeout=100)
+    assert run.returncode == 7
+    assert error.decode().count(LOST) == 1, error.decode()
+    assert LOST in (corral.spool / "server.log").read_text()
+
+    assert corral.server_pid() or corral("ls", "runs")
+    corral.wait_spool_empty()
+    assert corral.wait_ended()["status"] == "failed"
+    kept = steps_of(corral)
+    assert kept >= set(range(lost_at, counter.returned)), (lost_at, min(kept), max(kept), len(kept), counter.returned)
+    if lose is move:
+        # The server of the moved store is told to leave by nobody: until it has left, the store is its own.
+        before = until(lambda: read_moved(corral), "the moved store can be had")
+        assert before | kept == set(range(counter.returned))
+
+
+def read_moved(corral: Corral) -> set[int] | None:
+    moved = corral.home / "moved"
+    done = corral("store", "check", env={"CORRAL_STORE": str(moved)}, status=None)
+    assert done.returncode == 0, done.stdout
+    served = corral("ls", "runs", env={"CORRAL_STORE": str(moved)}, status=None)
+    if served.returncode != 0:
+        return None
+    steps = steps_of(corral, moved)
+    corral("serve", "--stop", env={"CORRAL_STORE": str(moved)})
+    return steps
+
+
+def test_a_server_that_was_started_by_hand_leaves_with_an_error(corral: Corral) -> None:
+    server = corral.start("serve", "--listen", "127.0.0.1:0")
+    until(lambda: corral.server_pid() == server.pid, "the server answers")
+    url = corral.url()
+    counter = corral.counter()
+    run = corral.start("run", "--no-listeners", "--server", url, "--", *command(counter))
+    until(lambda: counter.returned > 500 and corral.runs(), "it logs")
+    delete(corral)
+    lost_at = counter.returned
+    _, error = server.communicate(timeout=100)
+    assert server.returncode == 1
+    assert LOST in error.decode()
+    counter.stop()
+    _, error = run.communicate(timeout=100)
+    assert run.returncode == 7
+    assert error.decode().count(LOST) == 1, error.decode()
+    (spooled,) = corral.spooled()
+
+    again = corral.start("serve", "--listen", url.removeprefix("http://"))
+    until(lambda: corral.server_pid() == again.pid, "another server answers there")
+    taken = f"while [ -d {spooled} ]; do sleep 0.1; done"
+    corral("run", "--no-listeners", "--name", "after", "--server", url, "--", "/bin/sh", "-c", taken)
+    (lost,) = [r["id"] for r in corral.runs() if r["name"] != "after"]
+    steps = {p.step for p in corral.points(lost, "x")}
+    assert steps >= set(range(lost_at, counter.returned))

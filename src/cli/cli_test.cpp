@@ -1,5 +1,7 @@
 // Options from everywhere, and lists in every format.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -357,6 +359,34 @@ TEST(Destination, AFileIsNoStore) {
   EXPECT_EQ(refusal(home.string()), "");
   EXPECT_EQ(refusal((home / "not" / "yet").string()), "");
   EXPECT_EQ(refusal("postgresql://host/afile"), "");
+  fs::remove_all(home);
+}
+
+TEST(Destination, AStoreOfAnotherUserIsNamedAsSuch) {
+  constexpr uid_t kNobody = 65534;
+  if (::geteuid() != 0) GTEST_SKIP() << "needs the right to be another user";
+  const fs::path home = fs::path("/tmp") / ("corral-other-" + std::to_string(::getpid()));
+  const fs::path store = home / "store";
+  fs::create_directories(store);
+  ASSERT_TRUE(sys::replace_file(store / "corral.db", "x", 0600));
+  const auto refusal = [&] {
+    EXPECT_EQ(::seteuid(kNobody), 0);
+    const auto server =
+        connect({.store = store.string(), .server = {}, .token_file = {}, .spool = home.string()});
+    EXPECT_EQ(::seteuid(0), 0);
+    return server ? std::string() : server.error().message;
+  };
+  ::chmod(store.c_str(), 0755);
+  EXPECT_EQ(refusal().find(fmt::format("permission denied: {}/corral.db belongs to user root",
+                                       store.string())),
+            0u);
+  ::chmod(store.c_str(), 0700);
+  EXPECT_EQ(
+      refusal().find(fmt::format("permission denied: {} belongs to user root", store.string())),
+      0u);
+  fs::remove(store / "corral.db");
+  ::chmod(store.c_str(), 0755);
+  EXPECT_EQ(refusal().find("there is no store at"), 0u);
   fs::remove_all(home);
 }
 

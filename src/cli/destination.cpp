@@ -1,8 +1,12 @@
 #include "cli/destination.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "cli/memory_store.h"
@@ -23,6 +27,14 @@ fs::path obstacle(const fs::path& directory) {
   while (part.has_relative_path() && !fs::exists(part, error)) part = part.parent_path();
   const fs::file_status found = fs::status(part, error);
   return fs::exists(found) && !fs::is_directory(found) ? part : fs::path();
+}
+
+std::string owner_of(const fs::path& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return "another user";
+  const passwd* user = ::getpwuid(info.st_uid);
+  return user != nullptr ? fmt::format("user {}", user->pw_name)
+                         : fmt::format("user {}", info.st_uid);
 }
 
 Result<spool::Destination> named_destination(const DestinationFlags& flags) {
@@ -105,6 +117,24 @@ std::string store_name(const spool::Destination& destination) {
                                       : sys::without_passwords(destination.database);
 }
 
+Result<> find_database(const fs::path& store) {
+  const fs::path file = store / "corral.db";
+  if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) == 0) return {};
+  if (errno != EACCES)
+    return fail(Code::kNotFound,
+                fmt::format("there is no store at {} yet; `corral run` makes it, --store DIR names "
+                            "another one",
+                            store.string()));
+  // The file, or the directory that lets nobody else look inside.
+  fs::path closed = file;
+  std::error_code error;
+  while (closed.has_relative_path() && !fs::exists(closed, error)) closed = closed.parent_path();
+  return fail(Code::kPermission,
+              fmt::format("permission denied: {} belongs to {}; --store DIR names another store, "
+                          "--server URL a server of this one",
+                          closed.string(), owner_of(closed)));
+}
+
 Result<std::string> token_of(const DestinationFlags& flags) {
   if (flags.token_file.empty() || !flags.withheld.empty()) return std::string();
   if (flags.token_kept_back) {
@@ -136,15 +166,8 @@ fs::path python_path(const fs::path& program) {
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(possible_destination_of(flags));
   const std::string token = TRY(token_of(flags));
-  std::error_code error;
-  if (destination.server.empty() && destination.database.empty() &&
-      !fs::exists(destination.store / "corral.db", error)) {
-    return fail(
-        Code::kNotFound,
-        fmt::format(
-            "there is no store at {} yet; `corral run` makes it, --store DIR names another one",
-            destination.store.string()));
-  }
+  if (destination.server.empty() && destination.database.empty())
+    TRY(find_database(destination.store));
   upload::LinkOptions options{.destination = destination,
                               .token = token,
                               .serve_command = {},

@@ -30,6 +30,9 @@ Result<spool::Destination> destination_of(const DestinationFlags& flags);
 // The same, and kInvalidArgument where no store can be, because a file stands there. `corral run`
 // does not ask: a training starts whatever is wrong with the store.
 Result<spool::Destination> possible_destination_of(const DestinationFlags& flags);
+// kNotFound: no database is in the store's directory; kPermission: this user may not open it, and
+// whose it is.
+Result<> find_database(const spool::fs::path& store);
 // The first line of --token-file; empty without one, and where that is kept back, which is said on
 // standard error.
 Result<std::string> token_of(const DestinationFlags& flags);

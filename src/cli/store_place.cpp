@@ -46,6 +46,9 @@ std::optional<std::int64_t> holder_of(const fs::path& lock) {
 }
 
 Result<std::unique_ptr<Connection>> open_file(const StorePlace& place, bool write) {
+  if (const auto found = find_database(place.file.parent_path());
+      !found && found.error().code == Code::kPermission)
+    return tl::unexpected(found.error());
   std::error_code error;
   if (!fs::exists(place.file, error)) {
     return fail(Code::kNotFound,

@@ -1,8 +1,88 @@
 #include "upload/frame_log_source.h"
 
+#include <map>
+#include <utility>
+
+#include "core/limits.h"
 #include "upload/merge.h"
 
 namespace corral::upload {
+namespace {
+
+// What a session's frames have declared; the newest value of a fact.
+class Declared {
+ public:
+  void learn(codec::ByteView bytes) {
+    auto frame = codec::decode_frame(bytes);
+    auto parts = frame ? codec::sections(*std::move(frame)) : tl::unexpected(frame.error());
+    if (!parts) return;
+    for (const codec::Frame& part : *parts) {
+      if (part.header.kind == codec::FrameKind::kSchema) {
+        if (const auto body = codec::decode_schema(part)) {
+          for (const codec::SeriesDef& def : body->series) series_[def.id] = def;
+        }
+      } else if (part.header.kind == codec::FrameKind::kFacts) {
+        if (const auto body = codec::decode_facts(part)) {
+          for (const codec::Fact& fact : body->facts) facts_[{fact.kind, fact.key}] = fact.value;
+        }
+      }
+    }
+  }
+  // Nothing when none was declared, or more than a frame holds.
+  [[nodiscard]] codec::Bytes frame(const codec::FrameHeader& header) const {
+    codec::Bundle bundle;
+    codec::SchemaBody schema;
+    for (const auto& [id, def] : series_) schema.series.push_back(def);
+    if (!schema.series.empty()) bundle.add(schema);
+    codec::FactsBody facts;
+    for (const auto& [name, value] : facts_)
+      facts.facts.push_back({.kind = name.first, .key = name.second, .value = value});
+    if (!facts.facts.empty()) bundle.add(facts);
+    if (bundle.empty() || bundle.size() > limits::kFrameBytes / 2) return {};
+    return bundle.finish(header);
+  }
+
+ private:
+  std::map<std::uint32_t, codec::SeriesDef> series_;
+  std::map<std::pair<codec::FactKind, std::string>, std::string> facts_;
+};
+
+Declared read_declared(const spool::fs::path& file) {
+  Declared declared;
+  const auto text = sys::read_file(file);
+  if (text) declared.learn({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()});
+  return declared;
+}
+
+constexpr std::size_t kReadBytes = 1u << 20;
+
+}  // namespace
+
+// Before the files go whose frames are acknowledged.
+void FrameLogSource::keep_declared(std::uint64_t durable) const {
+  const std::vector<std::uint64_t> files = spool::frame_files(log_.path);
+  if (files.size() < 2 || files[1] > durable + 1) return;
+  Declared known = read_declared(declared());
+  spool::FrameLogReader reader(log_.path);
+  for (std::uint64_t after = files.front() - 1; after < durable;) {
+    const auto frames = reader.read(after, kReadBytes);
+    if (!frames || frames->empty()) break;
+    for (const codec::Bytes& bytes : *frames) {
+      known.learn(bytes);
+      after = codec::decode_frame(bytes).value().header.last;
+    }
+  }
+  const codec::Bytes frame = known.frame({.kind = {}, .session = session(), .first = 1, .last = 1});
+  // Where it cannot be kept, a lost store costs the series their names.
+  if (!frame.empty())
+    static_cast<void>(sys::replace_file(
+        declared(), {reinterpret_cast<const char*>(frame.data()), frame.size()}, 0600, false));
+}
+
+void FrameLogSource::acknowledge(std::uint64_t durable) {
+  keep_declared(durable);
+  reader_.acknowledge(durable);
+}
 
 Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
                                                          std::size_t max_bytes) {
@@ -22,6 +102,15 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   if (after == 0) {
     mended.push_back(codec::encode(header, log_.description));
     ++header.first;
+  }
+  // The last number of the gap stays one.
+  if (header.first < first - 1) {
+    header.last = header.first;
+    codec::Bytes declarations = read_declared(declared()).frame(header);
+    if (!declarations.empty()) {
+      mended.push_back(std::move(declarations));
+      ++header.first;
+    }
   }
   header.last = first - 1;
   if (header.last >= header.first) {

@@ -1,9 +1,10 @@
 // A session that was written as whole frames, as a source of them: the supervisor's, and those of
 // the programs that log through its relay.
 //
-// Files whose frames were acknowledged are gone. When the server then knows less than that (its
-// store was lost), the session is described anew and what is missing is covered by a gap. Many
-// small frames that wait travel as one (merge.h).
+// Files whose frames were acknowledged are gone, but for the series and facts that they declared:
+// <log>/declared has those in one frame. When the server then knows less than that (its store was
+// lost), the session is described and declared anew, so that later samples are understood, and what
+// is missing is covered by a gap. Many small frames that wait travel as one (merge.h).
 #pragma once
 
 #include <functional>
@@ -25,7 +26,7 @@ class FrameLogSource final : public Source {
 
   [[nodiscard]] SessionId session() const override { return log_.session; }
   Result<std::vector<codec::Bytes>> frames(std::uint64_t after, std::size_t max_bytes) override;
-  void acknowledge(std::uint64_t durable) override { reader_.acknowledge(durable); }
+  void acknowledge(std::uint64_t durable) override;
   bool finished(std::uint64_t durable) override {
     // Asked in this order: what is appended before the log closes is then seen by last().
     return !open_() && reader_.last().value_or(durable + 1) <= durable;
@@ -34,6 +35,9 @@ class FrameLogSource final : public Source {
   bool discard() override;
 
  private:
+  void keep_declared(std::uint64_t durable) const;
+  [[nodiscard]] spool::fs::path declared() const { return log_.path / "declared"; }
+
   spool::ClientLogPlace log_;
   spool::FrameLogReader reader_;
   std::function<bool()> open_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <set>
 
 #include "spool/client_log.h"
@@ -267,6 +268,40 @@ TEST(Uploader, ADamagedSegmentIsNamedKeptAndDoesNotHoldTheRestUp) {
   EXPECT_NE(problems[0].find(bad), std::string::npos);
   EXPECT_TRUE(uploader.finished());
   EXPECT_TRUE(sys::fs::exists(run.directory.path() / "refused" / bad));
+}
+
+// Even when the files that declared series and facts are long gone.
+TEST(Uploader, AStoreThatWasLostIsToldAnewWhatWasDeclared) {
+  Spooled run;
+  const auto sample = [&](double value) {
+    codec::Bundle bundle;
+    bundle.add(codec::SamplesBody{
+        .groups = {{.times = {boot_time(1)},
+                    .steps = {},
+                    .columns = {{.series = 7, .present = {}, .values = {value}}}}}});
+    run.journal.bundle(bundle);
+  };
+  codec::Bundle declares;
+  declares.add(codec::SchemaBody{.series = {{.id = 7, .name = "watts", .source = "", .unit = ""}}});
+  run.journal.bundle(declares);
+  run.journal.facts({{codec::FactKind::kParam, "lr", "0.1"}});
+  sample(1);
+  std::optional<FakeServer> server(std::in_place);
+  Uploader uploader(run.directory, [] { return true; });
+  std::minstd_rand random(1);
+  while (spool::frame_files(run.directory.path()).front() == 1) {
+    std::string noise(limits::kLogChunkBytes, ' ');
+    std::ranges::generate(noise, [&] { return static_cast<char>(random()); });
+    run.journal.log({.time = {}, .stream = codec::LogStream::kStdout, .offset = 0, .bytes = noise});
+    drain(uploader, *server);
+  }
+  server.emplace();
+  sample(2);
+  drain(uploader, *server);
+  EXPECT_EQ(uploader.refused(), 0u) << uploader.last_refusal();
+  EXPECT_EQ(server->values(), std::vector<double>{2});
+  EXPECT_EQ(server->facts, (std::vector<codec::Fact>{{codec::FactKind::kParam, "lr", "0.1"}}));
+  EXPECT_EQ(server->gaps.size(), 1u);
 }
 
 TEST(Uploader, ALostSegmentIsAGapWithAName) {

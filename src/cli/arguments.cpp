@@ -122,7 +122,7 @@ struct Arguments::Impl {
       return item.name == "++" || item.name == "--" || item.inputs.empty();
     });
     for (const CLI::ConfigItem& item : items)
-      TRY(check_item(item).map_error([&](Error error) {
+      TRY(check_item(item).map_error([&](const Error& error) {
         return Error{error.code, place_of(file, *read, item) + error.message};
       }));
     std::erase_if(items, [this](const CLI::ConfigItem& item) {

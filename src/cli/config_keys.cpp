@@ -118,8 +118,8 @@ std::optional<Counts> counts_in(const Table& table, std::string_view name) {
 
 template <class Table>
 std::vector<std::string_view> names_in(const Table& table) {
-  std::vector<std::string_view> names;
-  for (const Name& entry : table) names.push_back(entry.name);
+  std::vector<std::string_view> names(table.size());
+  std::ranges::transform(table, names.begin(), &Name::name);
   return names;
 }
 

@@ -19,6 +19,9 @@ namespace corral::cli {
 namespace {
 
 namespace fs = spool::fs;
+// A server or store that only an untrusted file names.
+constexpr const char* kWithheldPlace = "CORRAL_WITHHELD";
+
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 struct Flags {
@@ -264,9 +267,11 @@ Result<> complete(Flags& f) {
   if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
   o.params = TRY(pairs_of(f.params, "--param", "lr=0.1"));
   o.tags = TRY(pairs_of(f.tags, "--tag", "team=vision"));
-  // A scheduler says so to its supervisors.
-  if (const char* why = std::getenv("CORRAL_WITHHELD"); why != nullptr && *why != '\0')
-    f.destination.withheld = why;
+  // Of the place that a scheduler names to its supervisors.
+  if (const char* place = std::getenv(kWithheldPlace);
+      place != nullptr && *place != '\0' &&
+      (f.destination.server == place || f.destination.store == place))
+    f.destination.withheld = "the corral.toml that names it is not trusted";
   o.destination = TRY(destination_of(f.destination));
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
@@ -292,13 +297,14 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
   const auto path = [](const std::string& text) {
     return text.empty() ? text : std::filesystem::absolute(text).string();
   };
+  const std::string store = !to.server.empty()    ? ""
+                            : to.database.empty() ? to.store.string()
+                                                  : to.database;
   std::vector<std::pair<std::string, std::string>> variables = {
       {"CORRAL_SERVER", to.server},
-      {"CORRAL_STORE", !to.server.empty()    ? ""
-                       : to.database.empty() ? to.store.string()
-                                             : to.database},
+      {"CORRAL_STORE", store},
       {"CORRAL_TOKEN_FILE", f.destination.token_kept_back ? "" : path(f.destination.token_file)},
-      {"CORRAL_WITHHELD", to.withheld},
+      {kWithheldPlace, to.withheld.empty() ? "" : to.server + store},
       {"CORRAL_SPOOL", path(f.destination.spool)},
       {"CORRAL_INTERVAL", time(o.interval)},
       {"CORRAL_GRACE", time(o.grace)},

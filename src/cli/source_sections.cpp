@@ -189,6 +189,13 @@ void for_each_kind(const Visit& visit) {
   visit("pressure", &foreign::Sources::pressure);
 }
 
+// Its name; of a kind that is there once at most: empty.
+template <class Source>
+std::string name_of(const Source& source) {
+  if constexpr (requires(Source s) { s.name; }) return source.name;
+  return {};
+}
+
 // One source as its section is read.
 class Section {
  public:
@@ -334,10 +341,8 @@ std::vector<std::string> take_untrusted(foreign::Sources& sources) {
   for_each_kind([&](std::string_view kind, auto member) {
     if (source_counts(kind) == Counts::kAlways) return;
     for (const auto& source : sources.*member) {
-      if constexpr (requires { source.name; })
-        taken.push_back(fmt::format("[{}.{}]", kind, source.name));
-      else
-        taken.push_back(fmt::format("[{}]", kind));
+      const std::string name = name_of(source);
+      taken.push_back(fmt::format("[{}{}{}]", kind, name.empty() ? "" : ".", name));
     }
     (sources.*member).clear();
   });
@@ -348,10 +353,7 @@ void merge_sources(foreign::Sources& into, foreign::Sources stronger) {
   for_each_kind([&](std::string_view, auto member) {
     auto& list = into.*member;
     for (auto& source : stronger.*member) {
-      std::erase_if(list, [&](const auto& weaker) {
-        if constexpr (requires { weaker.name; }) return weaker.name == source.name;
-        return true;  // there is one at most
-      });
+      std::erase_if(list, [&](const auto& weaker) { return name_of(weaker) == name_of(source); });
       list.push_back(std::move(source));
     }
   });

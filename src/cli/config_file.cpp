@@ -11,7 +11,7 @@
 
 #include "core/sha256.h"
 #include "core/text.h"
-#include "sys/file.h"
+#include "sys/private_directory.h"
 
 namespace corral::cli {
 namespace {
@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kName = "corral.toml";
+constexpr const char* kRecord = "trusted";
 constexpr std::size_t kConfigBytes = 1u << 20;
 constexpr std::size_t kHashDigits = 64;
 
@@ -35,13 +36,6 @@ fs::path base_directory(const char* of_xdg, const char* below) {
   return home.starts_with('/') ? fs::path(home) / below : fs::path();
 }
 
-// What lets others decide what the file says; empty: nothing does.
-std::string open_to_others(const struct stat& info) {
-  if (info.st_uid != ::geteuid() && info.st_uid != 0)
-    return fmt::format("belongs to user {}", info.st_uid);
-  return (info.st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "can be written by others" : "";
-}
-
 Result<ConfigFile> read_config(const fs::path& path, ConfigOrigin origin) {
   const sys::Fd file = TRY(sys::open_file(path, O_RDONLY | O_NONBLOCK));
   struct stat info {};
@@ -50,15 +44,15 @@ Result<ConfigFile> read_config(const fs::path& path, ConfigOrigin origin) {
   if (origin != ConfigOrigin::kNamed && !S_ISREG(info.st_mode))
     return fail(Code::kInvalidArgument, path.string() + ": not a regular file");
   ConfigFile config{.path = path, .text = {}, .origin = origin, .trusted = true, .advice = {}};
-  config.text = TRY(sys::read_file(fmt::format("/proc/self/fd/{}", file.get()), kConfigBytes));
-  const std::string problem = open_to_others(info);
-  if (origin == ConfigOrigin::kDirectory || problem.empty()) return config;
+  config.text = TRY(sys::read_all(file, path, kConfigBytes));
+  const auto own = sys::open_own_file(path);
+  if (origin == ConfigOrigin::kDirectory || own || !S_ISREG(info.st_mode)) return config;
   if (origin == ConfigOrigin::kNamed) {
-    fmt::print(stderr, "corral: {} {}; it counts, because it was named\n", path.string(), problem);
+    fmt::print(stderr, "corral: {}; it counts, because it was named\n", own.error().message);
     return config;
   }
   config.trusted = false;
-  config.advice = fmt::format("{}: chown or chmod go-w it, or name it with --config", problem);
+  config.advice = own.error().message + "; or name it with --config";
   return config;
 }
 
@@ -72,12 +66,13 @@ std::optional<std::string> named_file(std::span<char* const> args) {
   return chosen.empty() ? std::nullopt : std::optional(chosen);
 }
 
-Result<fs::path> trusted_path() {
+// Of the record of trusted files.
+Result<fs::path> record_directory() {
   const fs::path state = base_directory("XDG_STATE_HOME", ".local/state");
   if (state.empty())
     return fail(Code::kUnavailable,
                 "neither $XDG_STATE_HOME nor $HOME is set: trusted files cannot be remembered");
-  return state / "corral" / "trusted";
+  return state / "corral";
 }
 
 }  // namespace
@@ -110,14 +105,9 @@ Result<ConfigFile> read_directory_config(const fs::path& path) {
 
 TrustedFiles read_trusted() {
   TrustedFiles files;
-  const auto path = trusted_path();
-  if (!path) return files;
-  const auto file = sys::open_file(*path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  struct stat info {};
-  if (!file || ::fstat(file->get(), &info) != 0 || info.st_uid != ::geteuid() ||
-      !open_to_others(info).empty())
-    return files;
-  const auto text = sys::read_file(fmt::format("/proc/self/fd/{}", file->get()));
+  const auto path = record_directory();
+  const auto record = path ? sys::PrivateDirectory::open(*path) : tl::unexpected(path.error());
+  const auto text = record ? record->read_file(kRecord) : tl::unexpected(record.error());
   if (!text) return files;
   for (const std::string_view line : split(*text, '\n')) {
     if (line.size() > kHashDigits + 1 && line[kHashDigits] == ' ')
@@ -127,11 +117,11 @@ TrustedFiles read_trusted() {
 }
 
 Result<> write_trusted(const TrustedFiles& files) {
-  const fs::path path = TRY(trusted_path());
   std::string text;
   for (const auto& [name, hash] : files) text += fmt::format("{} {}\n", hash, name);
-  TRY(sys::make_directories(path.parent_path(), 0700));
-  return sys::replace_file(path, text, 0600);
+  const fs::path path = TRY(record_directory());
+  const sys::PrivateDirectory record = TRY(sys::PrivateDirectory::make(path));
+  return record.replace_file(kRecord, text);
 }
 
 Result<std::string> trusted_name(const fs::path& path) {

@@ -91,10 +91,22 @@ tl::unexpected<Error> open_failed(int directory, const std::string& name, const 
   return fail_errno(path.string(), error);
 }
 
-// Walks from "/" to a directory, link by link.
+// Walks from "/" to a directory or a file, link by link.
 class Walk {
  public:
   Walk(const fs::path& path, uid_t owner, bool make) : make_(make), owner_(owner) { push(path); }
+
+  // To a file; a pipe does not block.
+  Result<Fd> run_to_file() {
+    TRY(restart());
+    while (!ahead_.empty() && !file_) {
+      const std::string name = ahead_.front();
+      ahead_.pop_front();
+      TRY(step(name));
+    }
+    if (!file_ || !ahead_.empty()) return untrusted(path_, "it is not a regular file");
+    return std::move(file_);
+  }
 
   Result<> run() {
     TRY(restart());
@@ -102,6 +114,7 @@ class Walk {
       const std::string name = ahead_.front();
       ahead_.pop_front();
       TRY(step(name));
+      if (file_) return fail_errno(path_.string(), ENOTDIR);
     }
     return check_private(path_, facts_, {.owner = owner_, .closed = closed_above_});
   }
@@ -147,10 +160,20 @@ class Walk {
     if (!next) return fail_errno(path.string(), errno);
     const struct stat facts = TRY(facts_of(next.get(), path));
     if (S_ISLNK(facts.st_mode)) return follow(next.get(), facts, path);
+    if (S_ISREG(facts.st_mode) && !make_) return open_here(name, path);
     if (!S_ISDIR(facts.st_mode)) return fail_errno(path.string(), ENOTDIR);
     at_ = std::move(next);
     path_ = path;
     return enter();
+  }
+
+  Result<> open_here(const std::string& name, const fs::path& path) {
+    file_ = Fd(::openat(at_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (!file_) return fail_errno(path.string(), errno);
+    const struct stat facts = TRY(facts_of(file_.get(), path));
+    const uid_t owner = is_roots(facts.st_uid) ? facts.st_uid : owner_;
+    path_ = path;
+    return check_file(path, facts, {.owner = owner, .closed = closed_});
   }
 
   Result<> follow(int link, const struct stat& facts, const fs::path& path) {
@@ -171,6 +194,7 @@ class Walk {
   uid_t owner_;
   std::deque<std::string> ahead_;
   Fd at_;
+  Fd file_;
   fs::path path_;
   struct stat facts_ {};
   bool closed_above_ = false;
@@ -371,6 +395,11 @@ bool PrivateDirectory::remove_all(const fs::path& name) const {
   const auto below = place->directory.step(place->name);
   if (!below) return below.error().code == Code::kNotFound;
   return clear(below->descriptor()) && remove(name);
+}
+
+Result<Fd> open_own_file(const fs::path& path) {
+  Walk walk(TRY(absolute_path(path)), ::geteuid(), false);
+  return walk.run_to_file();
 }
 
 }  // namespace corral::sys

@@ -85,4 +85,9 @@ class PrivateDirectory {
   std::shared_ptr<const State> state_;
 };
 
+// Opens a regular file for reading that belongs to this user or to root and that nobody else can
+// write to or replace: directories and links on the way are trusted as those above a
+// PrivateDirectory, the last link too. For configuration, which people keep in places of their own.
+Result<Fd> open_own_file(const fs::path& path);
+
 }  // namespace corral::sys

@@ -157,6 +157,19 @@ TEST_F(PrivateDirectoryTest, FlagsOfTheCallerStay) {
   EXPECT_EQ(at.read_file("file").value(), "");
 }
 
+TEST_F(PrivateDirectoryTest, AnOwnFileMayBeReachedThroughOwnLinks) {
+  ASSERT_EQ(::chmod(base_.c_str(), 0755), 0);
+  fs::create_symlink("outside", base_ / "link");
+  EXPECT_TRUE(open_own_file(base_ / "link"));
+  EXPECT_FALSE(open_own_file(base_)) << "a directory";
+  EXPECT_FALSE(open_own_file(base_ / "outside" / "below"));
+  EXPECT_EQ(open_own_file(base_ / "none").error().code, Code::kNotFound);
+  ASSERT_EQ(::mkfifo((base_ / "pipe").c_str(), 0600), 0);
+  EXPECT_FALSE(open_own_file(base_ / "pipe"));
+  ASSERT_EQ(::chmod(outside_.c_str(), 0664), 0);
+  EXPECT_FALSE(open_own_file(base_ / "link")) << "writable for the group";
+}
+
 // With a real second owner.
 class ForeignTest : public PrivateDirectoryTest {
  protected:

@@ -47,9 +47,11 @@ class Declared {
   std::map<std::pair<codec::FactKind, std::string>, std::string> facts_;
 };
 
-Declared read_declared(const spool::fs::path& file) {
+constexpr const char* kDeclared = "declared";
+
+Declared read_declared(const spool::ClientLogPlace& log) {
   Declared declared;
-  const auto text = sys::read_file(file);
+  const auto text = log.files.read_file(kDeclared);
   if (text) declared.learn({reinterpret_cast<const std::uint8_t*>(text->data()), text->size()});
   return declared;
 }
@@ -60,10 +62,10 @@ constexpr std::size_t kReadBytes = 1u << 20;
 
 // Before the files go whose frames are acknowledged.
 void FrameLogSource::keep_declared(std::uint64_t durable) const {
-  const std::vector<std::uint64_t> files = spool::frame_files(log_.path);
+  const std::vector<std::uint64_t> files = spool::frame_files(log_.files);
   if (files.size() < 2 || files[1] > durable + 1) return;
-  Declared known = read_declared(declared());
-  spool::FrameLogReader reader(log_.path);
+  Declared known = read_declared(log_);
+  spool::FrameLogReader reader(log_.files);
   for (std::uint64_t after = files.front() - 1; after < durable;) {
     const auto frames = reader.read(after, kReadBytes);
     if (!frames || frames->empty()) break;
@@ -75,8 +77,8 @@ void FrameLogSource::keep_declared(std::uint64_t durable) const {
   const codec::Bytes frame = known.frame({.kind = {}, .session = session(), .first = 1, .last = 1});
   // Where it cannot be kept, a lost store costs the series their names.
   if (!frame.empty())
-    static_cast<void>(sys::replace_file(
-        declared(), {reinterpret_cast<const char*>(frame.data()), frame.size()}, 0600, false));
+    static_cast<void>(log_.files.replace_file(
+        kDeclared, {reinterpret_cast<const char*>(frame.data()), frame.size()}, false));
 }
 
 void FrameLogSource::acknowledge(std::uint64_t durable) {
@@ -106,7 +108,7 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   // The last number of the gap stays one.
   if (header.first < first - 1) {
     header.last = header.first;
-    codec::Bytes declarations = read_declared(declared()).frame(header);
+    codec::Bytes declarations = read_declared(log_).frame(header);
     if (!declarations.empty()) {
       mended.push_back(std::move(declarations));
       ++header.first;

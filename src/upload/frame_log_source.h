@@ -36,7 +36,6 @@ class FrameLogSource final : public Source {
 
  private:
   void keep_declared(std::uint64_t durable) const;
-  [[nodiscard]] spool::fs::path declared() const { return log_.path / "declared"; }
 
   spool::ClientLogPlace log_;
   spool::FrameLogReader reader_;

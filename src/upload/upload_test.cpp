@@ -289,7 +289,7 @@ TEST(Uploader, AStoreThatWasLostIsToldAnewWhatWasDeclared) {
   std::optional<FakeServer> server(std::in_place);
   Uploader uploader(run.directory, [] { return true; });
   std::minstd_rand random(1);
-  while (spool::frame_files(run.directory.path()).front() == 1) {
+  while (spool::frame_files(run.directory.files()).front() == 1) {
     std::string noise(limits::kLogChunkBytes, ' ');
     std::ranges::generate(noise, [&] { return static_cast<char>(random()); });
     run.journal.log({.time = {}, .stream = codec::LogStream::kStdout, .offset = 0, .bytes = noise});

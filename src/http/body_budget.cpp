@@ -32,7 +32,7 @@ bool BodyRoom::resize(std::size_t bytes, std::function<void()> granted) {
   bytes -= std::min(bytes, BodyBudget::kFreeBytes);
   {
     const std::scoped_lock lock(budget_.mutex_);
-    // Whoever came before goes first.
+    // Bodies that already wait go first.
     const bool first = budget_.waiting_.empty() || budget_.favoured_ == this;
     if (bytes > held_ && !(first && budget_.grant(*this, bytes))) {
       if (granted)
@@ -49,8 +49,7 @@ bool BodyRoom::resize(std::size_t bytes, std::function<void()> granted) {
 BodyBudget::BodyBudget(std::size_t total, std::size_t one_body, std::shared_ptr<Traffic> traffic)
     : shared_(total - one_body), one_body_(one_body), traffic_(std::move(traffic)) {}
 
-// What the favoured one may take fits beside all that the others have: they never go beyond
-// shared_.
+// The others never go beyond shared_, so the room of the favoured one is always there.
 bool BodyBudget::grant(BodyRoom& room, std::size_t bytes) {
   const bool fits = used_ + (bytes - room.held_) <= shared_;
   if (!fits && ((favoured_ != nullptr && favoured_ != &room) || bytes > one_body_)) return false;

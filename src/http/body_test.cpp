@@ -20,7 +20,7 @@ class Bodies : public ::testing::Test {
     sys::Fd tcp = sys::listen_tcp({"127.0.0.1", 0}).value();
     port_ = sys::bound_port(tcp).value();
     listeners.push_back({std::move(tcp), false});
-    server_ = HttpServer::start(std::move(listeners), options, handlers_).value();
+    server_ = HttpServer::start(std::move(listeners), std::move(options), handlers_).value();
   }
   static std::string head(std::size_t bytes, std::string_view more = "") {
     return "POST / HTTP/1.1\r\nHost: x\r\n" + std::string(more) +
@@ -56,6 +56,7 @@ TEST_F(Bodies, ManyTogetherStayWithinTheBudgetAndAllAreTaken) {
   std::atomic<int> taken = 0;
   {
     std::vector<std::jthread> clients;
+    clients.reserve(kClients);
     for (int i = 0; i < kClients; ++i) {
       clients.emplace_back([&, i] {
         TestClient client(port_);

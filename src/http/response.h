@@ -32,7 +32,7 @@ struct Response {
   // Instead of `body`: bytes that live for ever (embedded assets).
   std::string_view static_body;
   StreamProducer stream;  // instead of a body, when set
-  // How many bytes `stream` makes, when that is known: the client is told, and an answer that
+  // Bytes that `stream` makes in all, when that is known: the client is told, and an answer that
   // turns out shorter or longer ends the connection.
   std::optional<std::uint64_t> stream_length = {};
   std::shared_ptr<PushStream> events;  // instead of a body, when set

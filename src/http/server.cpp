@@ -42,7 +42,7 @@ Result<> unpack(Request& request, std::size_t limit) {
 }  // namespace
 
 Engine::Engine(HttpOptions o, HttpHandlers h)
-    : options(o),
+    : options(std::move(o)),
       handlers(std::move(h)),
       traffic(handlers.traffic ? handlers.traffic : std::make_shared<Traffic>()),
       bodies(options.body_memory, options.body_limit, traffic),
@@ -207,7 +207,7 @@ void run_all(asio::io_context& io) {
 
 struct HttpServer::Impl {
   Impl(HttpOptions options, HttpHandlers handlers)
-      : engine(options, std::move(handlers)), work(engine.io.get_executor()) {}
+      : engine(std::move(options), std::move(handlers)), work(engine.io.get_executor()) {}
 
   Engine engine;
   std::list<Doorman> doormen;
@@ -227,12 +227,12 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> list
   }
   try {
     std::unique_ptr<HttpServer> server(
-        new HttpServer(std::make_unique<Impl>(options, std::move(handlers))));
+        new HttpServer(std::make_unique<Impl>(std::move(options), std::move(handlers))));
     Impl& impl = *server->impl_;
     for (Listener& listener : listeners) {
       impl.doormen.emplace_back(impl.engine, std::move(listener)).accept();
     }
-    for (int i = 0; i < options.io_threads; ++i) {
+    for (int i = 0; i < impl.engine.options.io_threads; ++i) {
       impl.threads.emplace_back([&io = impl.engine.io] { run_all(io); });
     }
     return server;

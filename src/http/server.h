@@ -88,8 +88,8 @@ struct HttpHandlers {
   // Whether `handle` gets the body as Request::stream, on a thread of its own pool; called on an
   // I/O thread. Short bodies and compressed ones come whole nevertheless.
   std::function<bool(const Request&)> streams_body = {};
-  // Whether the handler looks at a body; one that comes nevertheless is dropped, or refused when it
-  // is long. Left out: always. Called on an I/O thread.
+  // False: the handler does not look at a body. A short one is dropped, a long one refused. Not
+  // set: every body is read. Called on an I/O thread.
   std::function<bool(const Request&)> takes_body = {};
 };
 

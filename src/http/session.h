@@ -43,8 +43,8 @@ using Protocol = asio::generic::stream_protocol;
 using Stream = beast::basic_stream<Protocol, asio::any_io_executor>;
 using BoostError = boost::system::error_code;
 
-// What a connection has read and not yet taken: a whole head, or the chunk extensions or trailers
-// of a body, which the parser wants in one piece. Beast throws at a field of 64 KiB and more, so
+// The buffer of a connection. It must hold a whole head, or the chunk extensions or trailers of a
+// body, which the parser wants in one piece. Beast throws at a field of 64 KiB and more, so
 // none can be that long.
 inline constexpr std::size_t kBufferBytes = 64u << 10;
 static_assert(kBufferBytes > kHeadBytes + (4u << 10));

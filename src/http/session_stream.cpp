@@ -13,7 +13,7 @@
 namespace corral::http {
 namespace {
 
-// Of a part that waits in memory for a slow reader; the rest of a longer one waits in a file.
+// The most of a part that waits in memory for a slow reader; the rest waits in a file.
 constexpr std::size_t kMostPartBytes = 512u << 10;
 
 }  // namespace

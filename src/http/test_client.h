@@ -15,8 +15,7 @@
 
 namespace corral::http {
 
-// What follows the head of a chunked request: a body of two bytes and a trailer that Beast's parser
-// throws at.
+// The chunks of a request: a body of two bytes and a trailer that Beast's parser throws at.
 inline std::string long_trailer() {
   return "2\r\n{}\r\n0\r\nX-A: " + std::string(65'600, 'x') + "\r\n\r\n";
 }

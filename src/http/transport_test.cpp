@@ -36,8 +36,8 @@ class Transport : public ::testing::Test {
     ASSERT_TRUE(tcp);
     port_ = *sys::bound_port(*tcp);
     listeners.push_back({std::move(*tcp), false});
-    auto server =
-        HttpServer::start(std::move(listeners), options, {gate_, handle_, {}, done_, traffic_});
+    auto server = HttpServer::start(std::move(listeners), std::move(options),
+                                    {gate_, handle_, {}, done_, traffic_});
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
   }

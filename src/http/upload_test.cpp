@@ -23,7 +23,8 @@ class Upload : public ::testing::Test {
     HttpHandlers handlers;
     handlers.handle = [this](const Request& request) { return handle_(request); };
     handlers.streams_body = [](const Request& request) { return request.path.starts_with("/up"); };
-    server_ = HttpServer::start(std::move(listeners), options, std::move(handlers)).value();
+    server_ =
+        HttpServer::start(std::move(listeners), std::move(options), std::move(handlers)).value();
   }
   static std::string put(const std::string& path, const std::string& rest) {
     return "PUT " + path + " HTTP/1.1\r\nHost: x\r\n" + rest;

@@ -47,7 +47,7 @@ class PointExport {
   std::unique_ptr<Rows> rows_;
 };
 
-// Of an answer in parts: a slow reader holds one in memory.
+// A good length for a part of an answer: a slow reader holds one in memory.
 inline constexpr std::size_t kPartBytes = 64u << 10;
 
 }  // namespace corral::query

@@ -18,7 +18,7 @@ struct Rpc {
 };
 std::span<const Rpc> rpcs();
 
-// Of a path that speaks_mlflow() (refusal.h): the error when no call takes the request.
+// The error of a request that no call takes. Its path speaks_mlflow() (refusal.h).
 std::optional<Response> no_rpc(const Request& request);
 
 // Of a path that speaks_mlflow() (refusal.h): the answer, an error of MLflow's form for paths and

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostRows = 50000;
 constexpr std::int64_t kRunsAtOnce = 1000;
-// Of a list that is streamed: one part of it waits in memory for a slow reader.
+// In one part of a streamed list, which waits in memory for a slow reader.
 constexpr std::size_t kRunsOfPart = 250;
 
 // The answer to a search for runs, some of them at a time. Runs that are gone by then are left out.

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import stat
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,9 +43,15 @@ class _UnixConnection(http.client.HTTPConnection):
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
+        # Others can put a socket of theirs, or a link, at a path that a client expects.
+        facts = os.lstat(self._path)
+        if not stat.S_ISSOCK(facts.st_mode):
+            raise PermissionError(f"corral.read: {self._path} is not a socket; nothing is sent")
+        self._check(facts.st_uid)
         self.sock.connect(self._path)
-        # Others can put a socket of theirs at a path that a client expects.
-        _, uid, _ = struct.unpack("3i", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        self._check(struct.unpack("iII", self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1])
+
+    def _check(self, uid: int) -> None:
         if uid not in (os.geteuid(), 0):
             self.close()
             raise PermissionError(f"corral.read: the server at {self._path} belongs to user {uid}; nothing is sent")

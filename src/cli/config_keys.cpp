@@ -48,6 +48,7 @@ constexpr auto kOptions = std::to_array<Name>({
     {"idle-after", kTrusted},
     {"keep-days", kTrusted},
     {"keep-bytes", kTrusted},
+    {"max-memory", kTrusted},
     {"older-than", kTrusted},
     {"stop", kTrusted},
     // Questions answered beforehand, and files that are written.

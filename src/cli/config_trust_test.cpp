@@ -40,6 +40,7 @@ class ConfigTrustTest : public ::testing::Test {
   void SetUp() override {
     std::string pattern = ::testing::TempDir() + "corral-trust-XXXXXX";
     dir_ = ::mkdtemp(pattern.data());
+    ASSERT_EQ(::chmod(dir_.c_str(), 0755), 0);  // else others could not reach what is below
     fs::create_directories(dir_ / "here");
     fs::current_path(dir_ / "here");
     ::setenv("XDG_CONFIG_HOME", (dir_ / "config").c_str(), 1);
@@ -178,6 +179,9 @@ TEST_F(ConfigTrustTest, ARecordThatOthersCanWriteTrustsNothing) {
   ASSERT_EQ(::stat(record.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   ASSERT_EQ(::chmod(record.c_str(), 0666), 0);
+  EXPECT_EQ(parse().destination.spool, "/mine") << "others cannot enter its directory";
+  for (const fs::path& open : {dir_ / "state", record.parent_path()})
+    ASSERT_EQ(::chmod(open.c_str(), 0755), 0);
   EXPECT_EQ(parse().destination.spool, "");
 }
 
@@ -192,15 +196,14 @@ TEST_F(ConfigTrustTest, TheUsersOwnFileCountsBeneathTheDirectorys) {
 
 TEST_F(ConfigTrustTest, AnOwnFileThatOthersCanWriteIsNotTrusted) {
   own("spool = \"/own\"\n");
-  ASSERT_EQ(::chmod(own_.c_str(), 0664), 0);
+  ASSERT_EQ(::chmod(own_.c_str(), 0606), 0);
   const Parsed parsed = parse();
   EXPECT_EQ(parsed.destination.spool, "");
-  EXPECT_NE(parsed.error.find("ignored spool; can be written by others: chown or chmod go-w it"),
-            std::string::npos)
+  EXPECT_NE(parsed.error.find("is not trusted: others can write to it"), std::string::npos)
       << parsed.error;
   const Parsed named = parse({"--config", own_.string()});
   EXPECT_EQ(named.destination.spool, "/own");
-  EXPECT_NE(named.error.find("can be written by others"), std::string::npos) << named.error;
+  EXPECT_NE(named.error.find("others can write to it"), std::string::npos) << named.error;
 }
 
 TEST_F(ConfigTrustTest, WhatTheUserNamesCounts) {

@@ -7,7 +7,7 @@
 #include <system_error>
 #include <vector>
 
-#include "sys/file.h"
+#include "sys/private_directory.h"
 #include "sys/store_paths.h"
 
 namespace corral::cli {
@@ -37,9 +37,11 @@ void remove_left_over(const fs::path& where) {
     if (entry->path().filename().string().starts_with(mine)) found.push_back(entry->path());
   }
   for (const fs::path& directory : found) {
-    const fs::path lock = sys::server_lock_path(directory);
+    // Others can make directories of that name, too.
+    const auto own = sys::PrivateDirectory::open(directory);
+    const std::string lock = sys::server_lock_path(directory).filename();
     // One without a lock is about to be a server's.
-    if (fs::exists(lock, error) && sys::try_lock_file(lock)) fs::remove_all(directory, error);
+    if (own && own->exists(lock) && own->try_lock_file(lock)) fs::remove_all(directory, error);
   }
 }
 

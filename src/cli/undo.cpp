@@ -1,8 +1,6 @@
 #include "collocate/undo.h"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -85,14 +83,6 @@ bool waits(const collocate::UndoReport& report) {
   return false;
 }
 
-// Root may put back what another user's runs left, in the directory that it names.
-uid_t user_of(const Flags& flags) {
-  struct stat facts {};
-  const bool other =
-      ::geteuid() == 0 && !flags.state.empty() && ::stat(flags.state.c_str(), &facts) == 0;
-  return other ? facts.st_uid : ::geteuid();
-}
-
 }  // namespace
 
 int undo_command(std::span<char* const> args) {
@@ -117,7 +107,6 @@ int undo_command(std::span<char* const> args) {
                            .root = "/",
                            .nvml = of_test("CORRAL_NVML_LIBRARY"),
                            .mps_control = of_test("CORRAL_MPS_CONTROL"),
-                           .user = user_of(flags),
                            .dry_run = flags.dry_run,
                            .end_runs = flags.end_runs,
                            .commands_of = run::schedule::commands_of,

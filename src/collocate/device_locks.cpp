@@ -28,15 +28,27 @@ fs::path file_of(const fs::path& directory, const std::string& device) {
   return directory / ("corral-" + name + ".lock");
 }
 
-// Never through a link, and made only when it is not there: in a directory for all, kernels refuse
-// O_CREAT on a file of another user.
+// The file is everybody's, and what another user put there instead is not written to and not waited
+// for: a link, a pipe, a second name of some other file.
+Result<sys::Fd> checked(Result<sys::Fd> file, const fs::path& path) {
+  struct stat info {};
+  if (!file) return file;
+  if (::fstat(file->get(), &info) != 0) return fail_errno(path.string(), errno);
+  if (!S_ISREG(info.st_mode) || info.st_nlink > 1)
+    return fail(Code::kPermission, path.string() + ": not a regular file with one name; remove it");
+  return file;
+}
+
+// Made only when it is not there: in a directory for all, kernels refuse O_CREAT on a file of
+// another user.
 Result<sys::Fd> open_file_for_all(const fs::path& path) {
+  constexpr int kWait = O_NOFOLLOW | O_NONBLOCK;
   for (int attempt = 0; attempt < 10; ++attempt) {
-    auto file = sys::open_file(path, O_RDWR | O_NOFOLLOW);
-    if (file || file.error().code != Code::kNotFound) {
-      // Locking needs no more than reading.
-      return file ? std::move(file) : sys::open_file(path, O_RDONLY | O_NOFOLLOW);
-    }
+    auto file = sys::open_file(path, O_RDWR | kWait);
+    // Locking needs no more than reading.
+    if (!file && file.error().code != Code::kNotFound)
+      file = sys::open_file(path, O_RDONLY | kWait);
+    if (file || file.error().code != Code::kNotFound) return checked(std::move(file), path);
     file = sys::open_file(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, kForAll);
     if (file) ::fchmod(file->get(), kForAll);  // whatever the umask is
     if (file || file.error().code != Code::kAlreadyExists) return file;

@@ -175,13 +175,13 @@ Result<Journal> Journal::open(const fs::path& state, bool sync, const JournalOwn
   }
 }
 
-Result<JournalContent> Journal::read(const fs::path& path, uid_t user) {
-  const auto directory = TRY(sys::PrivateDirectory::open(path.parent_path(), user));
+Result<JournalContent> Journal::read(const fs::path& path) {
+  const auto directory = TRY(sys::PrivateDirectory::open(path.parent_path()));
   return parse_journal(TRY(directory.read_file(path.filename())));
 }
 
-Result<Journal> Journal::adopt(const fs::path& path, uid_t user) {
-  const auto directory = TRY(sys::PrivateDirectory::open(path.parent_path(), user));
+Result<Journal> Journal::adopt(const fs::path& path) {
+  const auto directory = TRY(sys::PrivateDirectory::open(path.parent_path()));
   const std::string name = path.filename();
   Journal journal(directory, name, TRY(open_locked(directory, name, O_RDWR | O_APPEND)));
   journal.content_ = parse_journal(TRY(directory.read_file(name)));
@@ -191,9 +191,9 @@ Result<Journal> Journal::adopt(const fs::path& path, uid_t user) {
   return journal;
 }
 
-Result<std::vector<fs::path>> Journal::files(const fs::path& state, uid_t user) {
+Result<std::vector<fs::path>> Journal::files(const fs::path& state) {
   std::vector<fs::path> found;
-  const auto directory = TRY(sys::PrivateDirectory::open(state / kFolder, user));
+  const auto directory = TRY(sys::PrivateDirectory::open(state / kFolder));
   for (const std::string& name : directory.list()) {
     if (name.ends_with(kSuffix)) found.push_back(state / kFolder / name);
   }

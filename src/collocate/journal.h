@@ -52,7 +52,6 @@ struct Standing {
 struct JournalOwner {
   fs::path plan;                // directory of the plan's state
   std::vector<fs::path> spool;  // where its runs' directories are
-  uid_t user = ::geteuid();     // whose both are; not in the file
 };
 
 // What a file says, whoever wrote it.
@@ -76,12 +75,12 @@ class Journal {
                               const JournalOwner& owner = {});
   // Takes over the file of an owner that is gone: kUnavailable while it lives, kNotFound when
   // another has put it back and deleted it.
-  static Result<Journal> adopt(const fs::path& path, uid_t user = ::geteuid());
+  static Result<Journal> adopt(const fs::path& path);
   // What a file of a living owner says.
-  static Result<JournalContent> read(const fs::path& path, uid_t user = ::geteuid());
+  static Result<JournalContent> read(const fs::path& path);
   // The files below <state>/undo, whether their owners live or not, oldest name first. The
-  // directory must be that user's alone; kNotFound when it is missing.
-  static Result<std::vector<fs::path>> files(const fs::path& state, uid_t user = ::geteuid());
+  // directory must be this user's alone; kNotFound when it is missing.
+  static Result<std::vector<fs::path>> files(const fs::path& state);
   // Keeps the file under another name, for a person to look at; gives that name's path.
   fs::path set_aside();
 

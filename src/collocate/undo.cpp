@@ -13,6 +13,7 @@
 #include "collocate/nvidia/undo.h"
 #include "core/failpoint.h"
 #include "core/text.h"
+#include "sys/private_directory.h"
 #include "sys/process.h"
 
 namespace corral::collocate {
@@ -75,7 +76,8 @@ class Replay {
   [[nodiscard]] std::string end_runs(const std::vector<Standing>& entries) const {
     const std::vector<sys::ProcessIdentity> live = commands(entries);
     if (live.empty()) return {};
-    const std::string scheduler = options_.scheduler_of ? options_.scheduler_of(owner()) : "";
+    const std::string scheduler =
+        options_.scheduler_of ? options_.scheduler_of(journal_.content().owner) : "";
     if (!scheduler.empty())
       return fmt::format("its plan is being run by {}: end that first", scheduler);
     if (!options_.dry_run) end_commands(live, kGrace);
@@ -87,14 +89,9 @@ class Replay {
       const std::vector<Standing>& entries) const {
     const bool stands =
         std::ranges::any_of(entries, [&](const Standing& entry) { return !is_void(entry); });
-    if (!stands || owner().plan.empty() || !options_.commands_of) return {};
-    return options_.commands_of(owner());
-  }
-
-  [[nodiscard]] JournalOwner owner() const {
-    JournalOwner owner = journal_.content().owner;
-    owner.user = options_.user;
-    return owner;
+    const JournalOwner& owner = journal_.content().owner;
+    if (!stands || owner.plan.empty() || !options_.commands_of) return {};
+    return options_.commands_of(owner);
   }
 
   void one(const Standing& standing) {
@@ -126,8 +123,8 @@ class Replay {
   UndoReport& report_;
 };
 
-std::string owner_text(const fs::path& path, const UndoOptions& options) {
-  const auto content = Journal::read(path, options.user);
+std::string owner_text(const fs::path& path) {
+  const auto content = Journal::read(path);
   return content ? fmt::format("process {}", content->pid) : path.string();
 }
 
@@ -139,11 +136,11 @@ void set_aside(Journal& journal, UndoReport& report) {
 }
 
 void undo_file(const fs::path& path, const UndoOptions& options, UndoReport& report) {
-  auto journal = Journal::adopt(path, options.user);
+  auto journal = Journal::adopt(path);
   if (!journal) {
     if (journal.error().code == Code::kNotFound) return;
     report.notes.push_back(journal.error().code == Code::kUnavailable
-                               ? owner_text(path, options) + " still works with what it changed"
+                               ? owner_text(path) + " still works with what it changed"
                                : journal.error().message);
     return;
   }
@@ -157,9 +154,9 @@ void undo_file(const fs::path& path, const UndoOptions& options, UndoReport& rep
 }  // namespace
 
 bool UndoReport::complete() const {
-  return std::ranges::none_of(lines, [](const UndoLine& line) {
-    return line.state == UndoState::kInUse || line.state == UndoState::kFailed;
-  });
+  return looked && std::ranges::none_of(lines, [](const UndoLine& line) {
+           return line.state == UndoState::kInUse || line.state == UndoState::kFailed;
+         });
 }
 
 const KindHandler* handler_of(std::string_view kind) {
@@ -174,9 +171,11 @@ const KindHandler* handler_of(std::string_view kind) {
 UndoReport undo_all(const UndoOptions& options) {
   UndoReport report;
   // What was changed last is put back first.
-  auto files = Journal::files(options.state, options.user);
-  if (!files && files.error().code != Code::kNotFound)
+  auto files = Journal::files(options.state);
+  if (!files && files.error().code != Code::kNotFound) {
+    report.looked = false;
     report.notes.push_back(files.error().message);
+  }
   if (!files) return report;
   std::ranges::reverse(*files);
   for (const fs::path& path : *files) undo_file(path, options, report);
@@ -198,15 +197,24 @@ Result<> put_back(Journal& journal, std::uint64_t first, const UndoOptions& opti
 }
 
 std::string permission_advice(const fs::path& state) {
-  return fmt::format("this needs root (CAP_SYS_ADMIN): sudo corral undo --state {}",
-                     state.string());
+  return fmt::format(
+      "this needs root (CAP_SYS_ADMIN). Root does not follow another user's journal: ask an "
+      "administrator to put these changes back by hand; {} keeps them",
+      state.string());
 }
 
 fs::path default_state() {
   const char* state = std::getenv("XDG_STATE_HOME");
-  if (state != nullptr && *state == '/') return fs::path(state) / "corral";
   const char* home = std::getenv("HOME");
-  if (home != nullptr && *home == '/') return fs::path(home) / ".local" / "state" / "corral";
+  fs::path chosen;
+  if (state != nullptr && *state == '/') {
+    chosen = fs::path(state) / "corral";
+  } else if (home != nullptr && *home == '/') {
+    chosen = fs::path(home) / ".local" / "state" / "corral";
+  }
+  // Root may have another user's home: in a container, or by sudo -E.
+  const auto own = sys::PrivateDirectory::open(chosen);
+  if (!chosen.empty() && (own || own.error().code != Code::kPermission)) return chosen;
   return fs::path("/var/tmp") / fmt::format("corral-{}", ::geteuid());
 }
 

@@ -19,14 +19,13 @@
 namespace corral::collocate {
 
 struct UndoOptions {
-  fs::path state;            // where the journals are: <state>/undo
-  fs::path root = "/";       // /proc, /sys; for tests
-  std::string nvml;          // library in place of the system's; for tests
-  std::string mps_control;   // program in place of nvidia-cuda-mps-control; for tests
-  uid_t user = ::geteuid();  // whose the journals are: root may be told another's
-  bool dry_run = false;      // says what would be put back
-  bool end_runs = false;  // processes that are still in a group of ours, or use a device of ours,
-                          // are ended; else the whole journal waits for them
+  fs::path state;           // where the journals are: <state>/undo
+  fs::path root = "/";      // /proc, /sys; for tests
+  std::string nvml;         // library in place of the system's; for tests
+  std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
+  bool dry_run = false;     // says what would be put back
+  bool end_runs = false;    // processes that are still in a group of ours, or use a device of ours,
+                            // are ended; else the whole journal waits for them
   // The commands of an owner's runs that still run: they count as users of all that its journal
   // names. Empty: undo_all leaves the journals of plans alone, as their runs cannot be asked after.
   std::function<std::vector<sys::ProcessIdentity>(const JournalOwner&)> commands_of{};
@@ -63,6 +62,7 @@ struct UndoReport {
   std::vector<UndoLine> lines;
   std::vector<std::string> notes;  // owners that still live, files that are damaged
   int permissions = 0;             // failures for want of permission
+  bool looked = true;              // false: the journals' directory is not trusted
   [[nodiscard]] bool complete() const;
 };
 
@@ -77,10 +77,11 @@ Result<> put_back(Journal& journal, std::uint64_t first, const UndoOptions& opti
 // The handlers of this host's kinds and of nvidia/.
 const KindHandler* handler_of(std::string_view kind);
 
-// "changing CPU sets needs root; …": once, for all failures of kPermission.
+// Once, for all failures of kPermission.
 std::string permission_advice(const fs::path& state);
 
-// $XDG_STATE_HOME/corral, else ~/.local/state/corral, else /var/tmp/corral-UID: of this user.
+// $XDG_STATE_HOME/corral, else ~/.local/state/corral; /var/tmp/corral-UID without either, or where
+// that is not this user's alone.
 fs::path default_state();
 
 }  // namespace corral::collocate

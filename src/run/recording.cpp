@@ -97,7 +97,10 @@ Result<std::unique_ptr<Recording>> Recording::join(const Options& options, Notic
 
 Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notices& notices,
                                                    bool terminal) {
-  const auto root = TRY(spool::usable_root(spool::spool_roots(options.spool)));
+  std::vector<std::string> untrusted;
+  const auto root = TRY(spool::usable_root(spool::spool_roots(options.spool), &untrusted));
+  for (const std::string& reason : untrusted)
+    notices.warn(reason + "; the run's data waits in " + root.string());
   spool::RunDirectory directory = TRY(spool::RunDirectory::create(root, make_manifest(options)));
   auto opened = join(options, notices, directory, Relay::open(directory, terminal));
   if (!opened) directory.remove();

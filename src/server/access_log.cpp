@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -48,8 +49,16 @@ Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::filesystem::path& 
     if (!out.valid()) return fail(Code::kIo, "standard output is closed");
     return std::make_unique<AccessLog>(std::move(out));
   }
-  return std::make_unique<AccessLog>(
-      TRY(sys::open_file(file, O_WRONLY | O_APPEND | O_CREAT, 0600)));
+  // A pipe or a terminal is as good as a file, but a file of another user's choice is not.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT;
+  const bool device = file.native().starts_with("/dev/");
+  sys::Fd log = TRY(sys::open_file(file, device ? kFlags : kFlags | O_NOFOLLOW, 0600));
+  struct stat facts {};
+  if (::fstat(log.get(), &facts) != 0) return fail_errno(file.string(), errno);
+  if (S_ISREG(facts.st_mode) && (facts.st_uid != ::geteuid() || facts.st_nlink > 1))
+    return fail(Code::kPermission,
+                file.string() + ": the access log must be a file of this user's with one name");
+  return std::make_unique<AccessLog>(std::move(log));
 }
 
 AccessLog::AccessLog(sys::Fd fd)

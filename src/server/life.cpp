@@ -15,6 +15,7 @@
 #include "server/router.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
+#include "sys/private_directory.h"
 #include "sys/thread_guard.h"
 
 namespace corral::server {
@@ -139,8 +140,8 @@ Result<StoreLock> lock_store(const fs::path& store_dir) {
             "directory with --store, or a server on another host with --server",
             store_dir.string(), kind.name));
   }
-  TRY(sys::make_directories(store_dir, 0700));
-  Result<sys::Fd> fd = sys::try_lock_file(sys::server_lock_path(store_dir));
+  const sys::PrivateDirectory store = TRY(sys::PrivateDirectory::make(store_dir));
+  Result<sys::Fd> fd = store.try_lock_file(sys::server_lock_path(store_dir).filename());
   if (fd) return StoreLock(*std::move(fd));
   if (fd.error().code != Code::kUnavailable) return tl::unexpected(fd.error());
   const auto other = sys::read_server_record(store_dir);

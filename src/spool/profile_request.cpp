@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
 namespace corral::spool {
 namespace {
@@ -19,10 +20,11 @@ Result<> ProfileRequest::ask(std::int64_t steps) const {
   const std::string draft = id_ + ".request";
   const Json wanted = Json::Object{{"id", id_}, {"tool", "torch"}, {"steps", steps}};
   TRY(folder->replace_file(draft, wanted.dump(), false));
-  // A link, not a rename: it leaves alone what somebody else has asked for.
+  // Leaves a request alone that waits already.
   const int at = folder->descriptor();
-  const int failed = ::linkat(at, draft.c_str(), at, "request", 0) == 0 ? 0 : errno;
-  folder->remove(draft);
+  const int failed =
+      ::renameat2(at, draft.c_str(), at, "request", RENAME_NOREPLACE) == 0 ? 0 : errno;
+  if (failed != 0) folder->remove(draft);
   if (failed == EEXIST)
     return fail(Code::kConflict, "another profile of this run has been asked for and waits");
   if (failed != 0) return fail_errno(folder->path().string(), failed);

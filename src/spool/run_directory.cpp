@@ -59,8 +59,8 @@ TrackingAddress tracking_from(const Json& json) {
 }
 
 // The directory of a run in a root that is this user's alone.
-Result<sys::PrivateDirectory> open_run(const fs::path& path, uid_t user = ::geteuid()) {
-  const sys::PrivateDirectory root = TRY(sys::PrivateDirectory::open(path.parent_path(), user));
+Result<sys::PrivateDirectory> open_run(const fs::path& path) {
+  const sys::PrivateDirectory root = TRY(sys::PrivateDirectory::open(path.parent_path()));
   return root.directory(path.filename());
 }
 
@@ -154,8 +154,8 @@ Result<RunDirectory> RunDirectory::adopt(const fs::path& path) {
   return RunDirectory(std::move(files), std::move(manifest), std::move(lock));
 }
 
-Result<Manifest> RunDirectory::read_manifest(const fs::path& path, uid_t user) {
-  return manifest_in(TRY(open_run(path, user)));
+Result<Manifest> RunDirectory::read_manifest(const fs::path& path) {
+  return manifest_in(TRY(open_run(path)));
 }
 
 Result<> RunDirectory::ask_for(const fs::path& path) {
@@ -272,25 +272,29 @@ std::vector<fs::path> spool_roots(const fs::path& chosen) {
 
 namespace {
 
-// Empty: runs can be recorded there.
-std::string obstacle_to(const fs::path& root) {
+Result<> check_root(const fs::path& root) {
   const auto kind = sys::filesystem_of(root);
-  if (kind && kind->network)
-    return fmt::format("{} is on {}, a network filesystem", root.string(), kind->name);
-  const auto made = sys::PrivateDirectory::make(root);
-  if (!made) return made.error().message;
-  const bool writable = ::faccessat(made->descriptor(), ".", W_OK | X_OK, AT_EACCESS) == 0;
-  return writable ? "" : root.string() + ": not writable";
+  if (kind && kind->network) {
+    return fail(Code::kUnsupported,
+                fmt::format("{} is on {}, a network filesystem", root.string(), kind->name));
+  }
+  const sys::PrivateDirectory made = TRY(sys::PrivateDirectory::make(root));
+  if (::faccessat(made.descriptor(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+    return fail(Code::kUnavailable, root.string() + ": not writable");
+  return {};
 }
 
 }  // namespace
 
-Result<fs::path> usable_root(const std::vector<fs::path>& roots) {
+Result<fs::path> usable_root(const std::vector<fs::path>& roots,
+                             std::vector<std::string>* untrusted) {
   std::vector<std::string> reasons;
   for (const fs::path& root : roots) {
-    std::string obstacle = obstacle_to(root);
-    if (obstacle.empty()) return root;
-    reasons.push_back(std::move(obstacle));
+    const Result<> checked = check_root(root);
+    if (checked) return root;
+    reasons.push_back(checked.error().message);
+    if (checked.error().code == Code::kPermission && untrusted != nullptr)
+      untrusted->push_back(checked.error().message);
   }
   return fail(Code::kUnavailable, fmt::format("no local directory for the spool ({}); choose one "
                                               "with --spool DIR",

@@ -88,7 +88,7 @@ class RunDirectory {
   // kPermission when it is not this user's alone.
   static Result<RunDirectory> adopt(const fs::path& path);
   // The manifest of a run whose directory another process may hold.
-  static Result<Manifest> read_manifest(const fs::path& path, uid_t user = ::geteuid());
+  static Result<Manifest> read_manifest(const fs::path& path);
 
   // Asks whoever finishes the run's data to let this process have it; withdraw() once that is
   // decided, and wanted() while the one that asks lives.
@@ -138,8 +138,10 @@ class RunDirectory {
 // (~/.local/state/...), then /var/tmp/corral-UID/spool, then /tmp/corral-UID/spool.
 std::vector<fs::path> spool_roots(const fs::path& chosen);
 // The first of them that is this user's alone, can be written and is on a local filesystem; it is
-// made when missing. The error says what is wrong with each.
-Result<fs::path> usable_root(const std::vector<fs::path>& roots);
+// made when missing. The error says what is wrong with each; `untrusted`, unless nullptr, gets
+// those that were passed over because they are not this user's alone.
+Result<fs::path> usable_root(const std::vector<fs::path>& roots,
+                             std::vector<std::string>* untrusted = nullptr);
 // Run directories under those roots that are this user's alone. Each root that is not is skipped,
 // with a line in `problems` unless that is nullptr.
 std::vector<fs::path> find_runs(const std::vector<fs::path>& roots,

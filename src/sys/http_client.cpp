@@ -75,9 +75,12 @@ struct UnixDoor {
     ::curl_easy_setopt(easy, CURLOPT_PREREQDATA, this);
   }
   static curl_socket_t open(void* door, curlsocktype, curl_sockaddr* address) {
+    auto& self = *static_cast<UnixDoor*>(door);
+    const auto file = check_socket_file(self.path);
+    if (!file && file.error().code == Code::kPermission) self.refusal = file.error();
+    if (!file) return CURL_SOCKET_BAD;
     const int type = address->socktype | SOCK_CLOEXEC;
-    return static_cast<UnixDoor*>(door)->opened =
-               ::socket(address->family, type, address->protocol);
+    return self.opened = ::socket(address->family, type, address->protocol);
   }
   static int check(void* door, char*, char*, int, int) {
     auto& self = *static_cast<UnixDoor*>(door);
@@ -182,7 +185,7 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
     ::curl_easy_setopt(easy, CURLOPT_HEADERDATA, fields);
   }
   const CURLcode code = ::curl_easy_perform(easy);
-  reached_ = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST;
+  reached_ = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST && !door.refusal;
   if (door.refusal) return tl::unexpected(*door.refusal);
   if (code != CURLE_OK) {
     return fail(Code::kUnavailable,

@@ -3,6 +3,8 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <grp.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,13 +15,13 @@
 #include <optional>
 
 #include "core/ids.h"
+#include "core/text.h"
 
 namespace corral::sys {
 namespace {
 
 constexpr int kMostLinks = 40;  // the kernel's own limit
 constexpr int kDirectory = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-constexpr mode_t kWriteByOthers = S_IWGRP | S_IWOTH;
 constexpr mode_t kEnterByOthers = S_IXGRP | S_IXOTH;
 constexpr mode_t kPrivate = 0700;
 
@@ -27,52 +29,88 @@ tl::unexpected<Error> untrusted(const fs::path& path, std::string_view why) {
   return fail(Code::kPermission, fmt::format("{} is not trusted: {}", path.string(), why));
 }
 
-tl::unexpected<Error> not_ours(const fs::path& path, uid_t found, uid_t owner) {
-  return untrusted(path, fmt::format("it belongs to user {}, not to user {}", found, owner));
+tl::unexpected<Error> not_ours(const fs::path& path, uid_t found) {
+  return untrusted(path, fmt::format("it belongs to user {}, not to user {}", found, ::geteuid()));
 }
 
-// The user id by which root's files appear inside a user namespace that does not map root.
+// True when the user namespace of this process maps `id`, the number of a user in it.
+bool is_mapped(std::string_view map, std::uint64_t id) {
+  for (const std::string_view line : split(map, '\n')) {
+    unsigned long long first = 0;
+    unsigned long long outside = 0;
+    unsigned long long count = 0;
+    if (std::sscanf(std::string(line).c_str(), "%llu %llu %llu", &first, &outside, &count) == 3 &&
+        id >= first && id < first + count)
+      return true;
+  }
+  return false;
+}
+
+// The user id by which root's files appear in a user namespace that does not map root.
 std::optional<uid_t> unmapped_root() {
-  constexpr uid_t kOverflow = 65534;
-  const auto map = read_file("/proc/self/uid_map", 4096);
-  unsigned first = 0;
-  unsigned outside = 0;
-  unsigned count = 0;
-  const bool whole =
-      !map || (std::sscanf(map->c_str(), "%u %u %u", &first, &outside, &count) == 3 && first == 0 &&
-               count == UINT_MAX);
-  return whole ? std::nullopt : std::optional(kOverflow);
+  const auto overflow = read_file("/proc/sys/kernel/overflowuid", 64);
+  const auto map = read_file("/proc/self/uid_map", 64u << 10);
+  const auto id = overflow ? parse_int(trim(*overflow)) : std::nullopt;
+  if (!id || !map || is_mapped(*map, static_cast<std::uint64_t>(*id))) return std::nullopt;
+  return static_cast<uid_t>(*id);
 }
 
-bool is_roots(uid_t found) {
+bool is_roots(uid_t found) { return found == 0; }
+
+// Whoever owns a directory above also decides what is in it. In a namespace without root's id,
+// root's directories look like those of all users that it does not map.
+bool is_roots_directory(uid_t found) {
   static const std::optional<uid_t> kUnmapped = unmapped_root();
-  return found == 0 || found == kUnmapped;
+  return is_roots(found) || found == kUnmapped;
+}
+
+// A group of this user's own, which has the user's name and no other member: what systems that give
+// each user one let it write to is the user's alone.
+bool is_own_group(gid_t group) {
+  std::array<char, 4096> buffer{};
+  passwd user{};
+  passwd* found_user = nullptr;
+  if (::getpwuid_r(::geteuid(), &user, buffer.data(), buffer.size(), &found_user) != 0 ||
+      found_user == nullptr || user.pw_gid != group)
+    return false;
+  std::array<char, 16384> more{};
+  struct group entry {};
+  struct group* found_group = nullptr;
+  if (::getgrgid_r(group, &entry, more.data(), more.size(), &found_group) != 0 ||
+      found_group == nullptr || std::string_view(entry.gr_name) != user.pw_name)
+    return false;
+  for (char** member = entry.gr_mem; *member != nullptr; ++member) {
+    if (std::string_view(*member) != user.pw_name) return false;
+  }
+  return true;
+}
+
+bool others_can_write(const struct stat& facts) {
+  return (facts.st_mode & S_IWOTH) != 0 ||
+         ((facts.st_mode & S_IWGRP) != 0 && !is_own_group(facts.st_gid));
 }
 
 // A directory on the way to a private one.
-Result<> check_above(const fs::path& path, const struct stat& facts, uid_t owner) {
-  if (facts.st_uid != owner && !is_roots(facts.st_uid)) return not_ours(path, facts.st_uid, owner);
+Result<> check_above(const fs::path& path, const struct stat& facts) {
+  if (facts.st_uid != ::geteuid() && !is_roots_directory(facts.st_uid))
+    return not_ours(path, facts.st_uid);
   if ((facts.st_mode & S_IWOTH) != 0 && (facts.st_mode & S_ISVTX) == 0)
     return untrusted(path, "everybody can replace what is in it (no sticky bit)");
   return {};
 }
 
-struct Ours {
-  uid_t owner = 0;
-  bool closed = false;  // a directory above keeps others out
-};
-
-Result<> check_private(const fs::path& path, const struct stat& facts, Ours ours) {
-  if (facts.st_uid != ours.owner) return not_ours(path, facts.st_uid, ours.owner);
-  if (!ours.closed && (facts.st_mode & kWriteByOthers) != 0)
+// `closed`: a directory above keeps others out.
+Result<> check_private(const fs::path& path, const struct stat& facts, bool closed) {
+  if (facts.st_uid != ::geteuid()) return not_ours(path, facts.st_uid);
+  if (!closed && others_can_write(facts))
     return untrusted(path, "others can write to it; chmod go-w takes that away");
   return {};
 }
 
-Result<> check_file(const fs::path& path, const struct stat& facts, Ours ours) {
+Result<> check_file(const fs::path& path, const struct stat& facts, bool closed) {
   if (!S_ISREG(facts.st_mode)) return untrusted(path, "it is not a regular file");
   if (facts.st_nlink > 1) return untrusted(path, "it has a second name (a hard link)");
-  return check_private(path, facts, ours);
+  return check_private(path, facts, closed);
 }
 
 Result<struct stat> facts_of(int fd, const fs::path& path) {
@@ -94,7 +132,7 @@ tl::unexpected<Error> open_failed(int directory, const std::string& name, const 
 // Walks from "/" to a directory or a file, link by link.
 class Walk {
  public:
-  Walk(const fs::path& path, uid_t owner, bool make) : make_(make), owner_(owner) { push(path); }
+  Walk(const fs::path& path, bool make) : make_(make) { push(path); }
 
   // To a file; a pipe does not block.
   Result<Fd> run_to_file() {
@@ -116,7 +154,7 @@ class Walk {
       TRY(step(name));
       if (file_) return fail_errno(path_.string(), ENOTDIR);
     }
-    return check_private(path_, facts_, {.owner = owner_, .closed = closed_above_});
+    return check_private(path_, facts_, closed_above_);
   }
 
   [[nodiscard]] bool closed() const { return closed_; }
@@ -124,7 +162,7 @@ class Walk {
   Fd take() { return std::move(at_); }
 
  private:
-  // In front of what is still ahead.
+  // These components come next, before the others.
   void push(const fs::path& path) {
     std::deque<std::string> names;
     for (const fs::path& part : path.relative_path()) {
@@ -149,8 +187,14 @@ class Walk {
   }
 
   Result<> step(const std::string& name) {
-    TRY(check_above(path_, facts_, owner_));
-    const fs::path path = name == ".." ? path_.parent_path() : path_ / name;
+    TRY(check_above(path_, facts_));
+    if (name == "..") {
+      // Anew from "/", for what kept others out below does not do so here.
+      const fs::path above = path_.parent_path();
+      push(above);
+      return restart();
+    }
+    const fs::path path = path_ / name;
     Fd next(::openat(at_.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!next && errno == ENOENT && make_) {
       if (::mkdirat(at_.get(), name.c_str(), kPrivate) != 0 && errno != EEXIST)
@@ -171,13 +215,15 @@ class Walk {
     file_ = Fd(::openat(at_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!file_) return fail_errno(path.string(), errno);
     const struct stat facts = TRY(facts_of(file_.get(), path));
-    const uid_t owner = is_roots(facts.st_uid) ? facts.st_uid : owner_;
     path_ = path;
-    return check_file(path, facts, {.owner = owner, .closed = closed_});
+    if (!S_ISREG(facts.st_mode)) return untrusted(path, "it is not a regular file");
+    if (facts.st_uid != ::geteuid() && !is_roots(facts.st_uid)) return not_ours(path, facts.st_uid);
+    if (!closed_ && others_can_write(facts)) return untrusted(path, "others can write to it");
+    return {};
   }
 
   Result<> follow(int link, const struct stat& facts, const fs::path& path) {
-    if (facts.st_uid != owner_ && !is_roots(facts.st_uid))
+    if (facts.st_uid != ::geteuid() && !is_roots(facts.st_uid))
       return untrusted(path, fmt::format("it is a symbolic link of user {}", facts.st_uid));
     if (facts.st_nlink > 1) return untrusted(path, "it is a symbolic link with a second name");
     if (++links_ > kMostLinks) return fail_errno(path.string(), ELOOP);
@@ -191,7 +237,6 @@ class Walk {
   }
 
   bool make_;
-  uid_t owner_;
   std::deque<std::string> ahead_;
   Fd at_;
   Fd file_;
@@ -259,18 +304,16 @@ struct PrivateDirectory::Place {
   std::string name;
 };
 
-Result<PrivateDirectory> PrivateDirectory::open(const fs::path& path, uid_t owner) {
-  Walk walk(TRY(absolute_path(path)), owner, false);
+Result<PrivateDirectory> PrivateDirectory::open(const fs::path& path) {
+  Walk walk(TRY(absolute_path(path)), false);
   TRY(walk.run());
-  return PrivateDirectory(
-      {.fd = walk.take(), .path = walk.path(), .owner = owner, .closed = walk.closed()});
+  return PrivateDirectory({.fd = walk.take(), .path = walk.path(), .closed = walk.closed()});
 }
 
 Result<PrivateDirectory> PrivateDirectory::make(const fs::path& path) {
-  Walk walk(TRY(absolute_path(path)), ::geteuid(), true);
+  Walk walk(TRY(absolute_path(path)), true);
   TRY(walk.run());
-  return PrivateDirectory(
-      {.fd = walk.take(), .path = walk.path(), .owner = ::geteuid(), .closed = walk.closed()});
+  return PrivateDirectory({.fd = walk.take(), .path = walk.path(), .closed = walk.closed()});
 }
 
 Result<PrivateDirectory> PrivateDirectory::step(const std::string& name) const {
@@ -278,10 +321,9 @@ Result<PrivateDirectory> PrivateDirectory::step(const std::string& name) const {
   Fd next(::openat(descriptor(), name.c_str(), kDirectory));
   if (!next) return open_failed(descriptor(), name, path, errno);
   const struct stat facts = TRY(facts_of(next.get(), path));
-  TRY(check_private(path, facts, {.owner = state_->owner, .closed = state_->closed}));
+  TRY(check_private(path, facts, state_->closed));
   const bool closed = state_->closed || (facts.st_mode & kEnterByOthers) == 0;
-  return PrivateDirectory(
-      {.fd = std::move(next), .path = path, .owner = state_->owner, .closed = closed});
+  return PrivateDirectory({.fd = std::move(next), .path = path, .closed = closed});
 }
 
 Result<PrivateDirectory> PrivateDirectory::directory(const fs::path& name) const {
@@ -320,8 +362,7 @@ Result<Fd> PrivateDirectory::open_file(const fs::path& name, int flags, mode_t m
       ::openat(place.directory.descriptor(), place.name.c_str(), (flags & ~O_TRUNC) | kWait, mode));
   if (!file) return open_failed(place.directory.descriptor(), place.name, path, errno);
   const struct stat facts = TRY(facts_of(file.get(), path));
-  const State& above = *place.directory.state_;
-  TRY(check_file(path, facts, {.owner = above.owner, .closed = above.closed}));
+  TRY(check_file(path, facts, place.directory.state_->closed));
   if (::fcntl(file.get(), F_SETFL, flags & (O_APPEND | O_NONBLOCK)) != 0 ||
       ((flags & O_TRUNC) != 0 && ::ftruncate(file.get(), 0) != 0))
     return fail_errno(path.string(), errno);
@@ -398,7 +439,7 @@ bool PrivateDirectory::remove_all(const fs::path& name) const {
 }
 
 Result<Fd> open_own_file(const fs::path& path) {
-  Walk walk(TRY(absolute_path(path)), ::geteuid(), false);
+  Walk walk(TRY(absolute_path(path)), false);
   return walk.run_to_file();
 }
 

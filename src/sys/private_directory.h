@@ -9,11 +9,11 @@
 //   `- above: belongs to root or to this user ----'  `- below: this user's, no links ---'
 //
 // - Each directory above belongs to root or to this user; if everybody may write to it, it is
-// sticky.
-//   A symbolic link there is followed when root or this user made it.
+//   sticky. A symbolic link there is followed when root or this user made it.
 // - The directory itself and every directory below belong to this user and are not reached through
 //   a link. A file below is a regular one of this user's with one name.
-// - Neither group nor others can write to any of them, unless a directory above keeps them out.
+// - Nobody else can write to any of them: neither others nor a group that has other members, unless
+//   a directory above keeps them out.
 //
 // Every step goes from the descriptor of the directory that was checked before (openat,
 // O_NOFOLLOW), so that a name that changes hands in between leads to an error. Errors are
@@ -35,9 +35,8 @@ namespace corral::sys {
 
 class PrivateDirectory {
  public:
-  // kNotFound when it is missing. Root may name another owner, whose directory it was told to work
-  // in; "this user" above is then that one.
-  static Result<PrivateDirectory> open(const fs::path& path, uid_t owner = ::geteuid());
+  // kNotFound when it is missing.
+  static Result<PrivateDirectory> open(const fs::path& path);
   // Makes it first when it is missing, with its parents, all with mode 0700.
   static Result<PrivateDirectory> make(const fs::path& path);
 
@@ -73,7 +72,6 @@ class PrivateDirectory {
   struct State {
     Fd fd;
     fs::path path;
-    uid_t owner = 0;
     bool closed = false;  // nobody else can enter it
   };
   struct Place;  // a name in a directory

@@ -138,6 +138,19 @@ Result<Fd> listen_unix(const fs::path& path) {
   return fd;
 }
 
+Result<> check_socket_file(const fs::path& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return fail_errno(path.string(), errno);
+  if (S_ISSOCK(facts.st_mode) && (facts.st_uid == ::geteuid() || facts.st_uid == 0)) return {};
+  return fail(
+      Code::kPermission,
+      S_ISSOCK(facts.st_mode)
+          ? fmt::format("{}: the server there belongs to user {}, not to user {}; nothing is "
+                        "sent",
+                        path.string(), facts.st_uid, ::geteuid())
+          : fmt::format("{} is not a socket; nothing is sent", path.string()));
+}
+
 Result<> check_peer(int socket, const fs::path& path) {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -152,6 +165,7 @@ Result<> check_peer(int socket, const fs::path& path) {
 
 Result<Fd> connect_unix(const fs::path& path) {
   const sockaddr_un address = TRY(unix_address(path));
+  TRY(check_socket_file(path));
   Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!fd) return fail_errno("socket", errno);
   // connect(2) waits as long as send(2) may when the queue of connections is full.

@@ -34,11 +34,13 @@ Result<std::uint16_t> bound_port(const Fd& socket);
 // is replaced: the caller holds a lock that says nobody else uses it. Anything but a socket at that
 // path is an error.
 Result<Fd> listen_unix(const fs::path& path);
-// Connected to a server of this user or of root, for others can put a socket of theirs at a path
-// that a client expects: kPermission names the other user. Waits at most 5 s for a server that does
-// not accept.
+// Connects to a server of this user or of root. Others can put a socket of theirs, or a link to
+// another server of this user, at a path that a client expects: kPermission says which. Waits at
+// most 5 s for a server that does not accept.
 Result<Fd> connect_unix(const fs::path& path);
-// The same look at the other end of a Unix socket that is connected; errors name `path`.
+// The two checks of it. Before: the file is a socket of this user's or root's and no link. After:
+// its server runs as this user or as root.
+Result<> check_socket_file(const fs::path& path);
 Result<> check_peer(int socket, const fs::path& path);
 // Longest path that fits sockaddr_un.
 inline constexpr std::size_t kUnixPathBytes = 107;

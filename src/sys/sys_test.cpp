@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "sys/clock.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
@@ -198,11 +200,12 @@ class ForeignServer {
     EXPECT_EQ(::read(ready[0], &c, 1), 1);
     ::close(ready[0]);
   }
-  // How many bytes the next client sent; it hangs up without an answer.
-  [[nodiscard]] std::size_t end() const {
+  // How many bytes the first client sent; nothing: there was none.
+  [[nodiscard]] std::optional<int> end() const {
+    ::kill(pid_, SIGTERM);
     int status = 0;
     ::waitpid(pid_, &status, 0);
-    return static_cast<std::size_t>(WEXITSTATUS(status));
+    return WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
   }
   [[nodiscard]] const fs::path& socket() const { return socket_; }
 
@@ -212,6 +215,7 @@ class ForeignServer {
     const auto listener = listen_unix(socket_);
     if (!listener || ::write(ready, "r", 1) != 1) ::_exit(101);
     const int client = ::accept(listener->get(), nullptr, nullptr);
+    ::signal(SIGTERM, SIG_IGN);  // it has a client: what that sends is counted
     std::array<char, 64> buffer{};
     const ssize_t n = ::read(client, buffer.data(), buffer.size());
     ::_exit(n > 0 ? static_cast<int>(n) : 0);
@@ -222,16 +226,33 @@ class ForeignServer {
 
 TEST(Socket, NothingIsSentToAServerOfAnotherUser) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can act as a second user";
-  const fs::path directory = scratch("foreign");
-  const ForeignServer server(directory);
-  HttpClient client({.base_url = "http://localhost",
-                     .unix_socket = server.socket().string(),
-                     .token = "a secret"});
-  const auto reply = client.send({.path = "/", .body = {}});
-  ASSERT_FALSE(reply);
-  EXPECT_EQ(reply.error().code, Code::kPermission);
-  EXPECT_NE(reply.error().message.find("user 65534"), std::string::npos) << reply.error().message;
-  EXPECT_EQ(server.end(), 0U);
+  for (const bool with_own_file : {false, true}) {
+    const fs::path directory = scratch("foreign");
+    const ForeignServer server(directory);
+    // As if a former socket of this user's had been moved there.
+    if (with_own_file) {
+      ASSERT_EQ(::chown(server.socket().c_str(), ::geteuid(), ::getegid()), 0);
+    }
+    HttpClient client({.base_url = "http://localhost",
+                       .unix_socket = server.socket().string(),
+                       .token = "a secret"});
+    const auto reply = client.send({.path = "/", .body = {}});
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, Code::kPermission);
+    EXPECT_NE(reply.error().message.find("user 65534"), std::string::npos) << reply.error().message;
+    EXPECT_EQ(server.end().value_or(0), 0);
+  }
+}
+
+TEST(Socket, ALinkToAnotherServerIsNotFollowed) {
+  const fs::path directory = scratch("linked");
+  const auto listener = listen_unix(directory / "s.sock");
+  ASSERT_TRUE(listener);
+  EXPECT_TRUE(connect_unix(directory / "s.sock"));
+  fs::create_symlink("s.sock", directory / "link.sock");
+  const auto linked = connect_unix(directory / "link.sock");
+  ASSERT_FALSE(linked);
+  EXPECT_EQ(linked.error().code, Code::kPermission);
 }
 
 TEST(ThreadGuard, CountsWhatWasThrownAndGoesOn) {

@@ -98,8 +98,8 @@ Result<> end_daemon(const MpsDaemon& daemon, const std::string& program) {
 }
 
 // Only what was made: the directory stays if somebody put something else into it.
-Result<> remove_directories(const MpsDaemon& daemon, uid_t user = ::geteuid()) {
-  const auto files = sys::PrivateDirectory::open(daemon.directory, user);
+Result<> remove_directories(const MpsDaemon& daemon) {
+  const auto files = sys::PrivateDirectory::open(daemon.directory);
   if (!files && files.error().code == Code::kNotFound) return {};
   if (!files) return tl::unexpected(files.error());
   for (const fs::path& path : {daemon.pipe(), daemon.log()}) {
@@ -187,7 +187,7 @@ Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options) {
   if (!fs::exists(daemon.directory, error)) return false;
   if (options.dry_run) return true;
   TRY(end_daemon(daemon, options.mps_control));
-  TRY(remove_directories(daemon, options.user));
+  TRY(remove_directories(daemon));
   return true;
 }
 
@@ -212,7 +212,10 @@ std::string mps_clients(const Standing& entry, const UndoOptions& options) {
 }
 
 std::optional<pid_t> mps_daemon_in(const fs::path& pipe) {
-  const auto text = sys::read_file(pipe / "nvidia-cuda-mps-control.pid");
+  // An operator's daemon may be another user's, who could have put a pipe there.
+  const fs::path file = pipe / "nvidia-cuda-mps-control.pid";
+  const auto opened = sys::open_file(file, O_RDONLY | O_NONBLOCK);
+  const auto text = opened ? sys::read_all(*opened, file, 64) : tl::unexpected(opened.error());
   if (!text) return std::nullopt;
   const auto pid = parse_int(trim(*text));
   if (!pid || *pid <= 0) return std::nullopt;

@@ -32,8 +32,8 @@ Book book_of(std::string_view text) {
 
 }  // namespace
 
-Result<Book> PlanJournal::read(const fs::path& directory, uid_t user) {
-  const auto files = sys::PrivateDirectory::open(directory, user);
+Result<Book> PlanJournal::read(const fs::path& directory) {
+  const auto files = sys::PrivateDirectory::open(directory);
   const auto text =
       files ? files->read_file(kJournalName, kJournalBytes) : tl::unexpected(files.error());
   if (!text && text.error().code != Code::kNotFound) return tl::unexpected(text.error());

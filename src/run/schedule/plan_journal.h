@@ -28,7 +28,7 @@ class PlanJournal {
   static Result<PlanJournal> open(const fs::path& directory);
 
   // The same without making or locking anything.
-  static Result<Book> read(const fs::path& directory, uid_t user = ::geteuid());
+  static Result<Book> read(const fs::path& directory);
 
   [[nodiscard]] const Book& book() const { return book_; }
 

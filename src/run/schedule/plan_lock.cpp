@@ -34,8 +34,8 @@ Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime 
   return PlanLock(std::move(*file));
 }
 
-std::string PlanLock::holder(const std::filesystem::path& directory, uid_t user) {
-  const auto files = sys::PrivateDirectory::open(directory, user);
+std::string PlanLock::holder(const std::filesystem::path& directory) {
+  const auto files = sys::PrivateDirectory::open(directory);
   if (!files || !files->exists(kLockName)) return {};
   const auto file = files->try_lock_file(kLockName);
   const bool held = !file && file.error().code == Code::kUnavailable;

@@ -13,7 +13,7 @@ class PlanLock {
   // kUnavailable names the scheduler that runs the plan: process, host, since when.
   static Result<PlanLock> take(const std::filesystem::path& directory, UtcTime now);
   // The scheduler that runs the plan, in the same words; empty: nobody does.
-  static std::string holder(const std::filesystem::path& directory, uid_t user = ::geteuid());
+  static std::string holder(const std::filesystem::path& directory);
 
  private:
   explicit PlanLock(sys::Fd file) : file_(std::move(file)) {}

@@ -11,7 +11,7 @@ namespace {
 
 std::optional<spool::Manifest> manifest_of(const std::string& run, const RecoveryPlaces& places) {
   for (const auto& root : places.spool_roots) {
-    auto manifest = spool::RunDirectory::read_manifest(root / run, places.user);
+    auto manifest = spool::RunDirectory::read_manifest(root / run);
     if (manifest) return std::move(*manifest);
   }
   return std::nullopt;
@@ -33,18 +33,17 @@ std::optional<sys::ProcessIdentity> command_of(const std::string& run,
 
 std::vector<sys::ProcessIdentity> commands_of(const collocate::JournalOwner& owner) {
   std::vector<sys::ProcessIdentity> live;
-  const auto book = PlanJournal::read(owner.plan, owner.user);
+  const auto book = PlanJournal::read(owner.plan);
   if (!book) return live;
   for (const Attempt* attempt : book->open()) {
-    const auto command = command_of(
-        attempt->run, {.spool_roots = owner.spool, .last_words = {}, .user = owner.user});
+    const auto command = command_of(attempt->run, {.spool_roots = owner.spool, .last_words = {}});
     if (command) live.push_back(*command);
   }
   return live;
 }
 
 std::string scheduler_of(const collocate::JournalOwner& owner) {
-  return PlanLock::holder(owner.plan, owner.user);
+  return PlanLock::holder(owner.plan);
 }
 
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {

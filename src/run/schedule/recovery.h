@@ -1,8 +1,6 @@
 // What became of a run whose scheduler is gone: told from what its supervisor left behind.
 #pragma once
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -31,7 +29,6 @@ struct Remains {
 struct RecoveryPlaces {
   std::vector<std::filesystem::path> spool_roots;
   std::filesystem::path last_words;
-  uid_t user = ::geteuid();  // whose both are
 };
 // The run's command, while it lives.
 std::optional<sys::ProcessIdentity> command_of(const std::string& run,

@@ -29,6 +29,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <type_traits>
 
 #include "http/body_budget.h"
 #include "http/head.h"
@@ -111,12 +112,21 @@ class Session : public std::enable_shared_from_this<Session> {
   using BodyParser = beast::http::request_parser<beast::http::buffer_body>;
   enum class State { kIdle, kBusy, kPushing };
 
+  // Beast completes some operations with an int 0 for the number of bytes.
+  template <class T>
+  static auto counted(T&& value) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<T>, int>) {
+      return static_cast<std::size_t>(value);
+    } else {
+      return std::forward<T>(value);
+    }
+  }
   // A handler for the strand: keeps the session alive; an exception of `work` ends the connection
   // and nothing else.
   template <class Work>
   auto guarded(Work work) {
     return [self = shared_from_this(), work = std::move(work)](auto&&... args) mutable {
-      const auto call = [&] { work(*self, std::forward<decltype(args)>(args)...); };
+      const auto call = [&] { work(*self, counted(std::forward<decltype(args)>(args))...); };
       if (!sys::guard_call("a connection", call)) self->close();
     };
   }

@@ -60,8 +60,8 @@ bool is_roots(uid_t found) { return found == 0; }
 // Whoever owns a directory above also decides what is in it. In a namespace without root's id,
 // root's directories look like those of all users that it does not map.
 bool is_roots_directory(uid_t found) {
-  static const std::optional<uid_t> kUnmapped = unmapped_root();
-  return is_roots(found) || found == kUnmapped;
+  static const std::optional<uid_t> unmapped = unmapped_root();
+  return is_roots(found) || found == unmapped;
 }
 
 // A group of this user's own, which has the user's name and no other member: what systems that give

@@ -19,6 +19,7 @@ from corral._modules import installed, module
 
 _UNIX_PATH_BYTES = 107  # sun_path without its end
 _TIMEOUT_S = 60.0
+_CONFIG_BYTES = 1 << 20
 _DATABASE = ("postgresql://", "postgres://")
 
 
@@ -106,8 +107,13 @@ def _configured() -> list[_Choice]:
     choices = []
     for path in [chosen] if chosen else ["corral.toml", own]:
         try:
-            with open(path, "rb") as stream:
-                text, mine = stream.read(), _mine(stream.fileno())
+            # What lies in the working directory may be a pipe, or endless.
+            with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
+                if not (chosen or stat.S_ISREG(os.fstat(stream.fileno()).st_mode)):
+                    raise ValueError("not a regular file")
+                text, mine = stream.read(_CONFIG_BYTES + 1), _mine(stream.fileno())
+                if len(text) > _CONFIG_BYTES:
+                    raise ValueError("larger than 1 MiB")
             lines: dict[str, Any] = tomllib.loads(text.decode())
         except FileNotFoundError:
             continue

@@ -349,6 +349,19 @@ def test_the_configuration_file_names_the_store(
     assert corral.read("@1", as_="lists")[0].value == [2.0]
 
 
+def test_a_pipe_in_the_directory_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if find_spec("tomllib") is None:
+        pytest.skip("this Python reads no TOML")
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "corral.toml")
+    with pytest.raises(ValueError, match="not a regular file"):
+        corral.read("@1", as_="lists")
+    (tmp_path / "corral.toml").unlink()
+    (tmp_path / "corral.toml").symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match="not a regular file"):
+        corral.read("@1", as_="lists")
+
+
 def test_a_file_of_the_directory_names_the_store_once_it_is_trusted(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

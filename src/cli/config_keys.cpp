@@ -30,6 +30,14 @@ constexpr auto kOptions = std::to_array<Name>({
     // What is executed or looked into.
     {"environment", kTrusted},
     {"profile", kTrusted},
+    {"listeners", kTrusted},  // radT's names of profilers are among them
+    // When a training is ended.
+    {"max-time", kTrusted},
+    {"max-epochs", kTrusted},
+    {"max-steps", kTrusted},
+    {"grace", kTrusted},
+    {"leftovers", kTrusted},
+    // More that is executed or looked into.
     {"notify", kTrusted},
     {"watch", kTrusted},
     {"peers", kTrusted},
@@ -64,17 +72,11 @@ constexpr auto kOptions = std::to_array<Name>({
     {"name", kAlways},
     {"param", kAlways},
     {"tag", kAlways},
-    {"listeners", kAlways},
     {"no-listeners", kAlways},
     {"interval", kAlways},
-    {"max-time", kAlways},
-    {"grace", kAlways},
-    {"leftovers", kAlways},
     {"no-mlflow", kAlways},
     {"no-capture", kAlways},
     {"hash-data", kAlways},
-    {"max-epochs", kAlways},
-    {"max-steps", kAlways},
     {"no-pty", kAlways},
     {"quiet", kAlways},
     {"cool-down", kAlways},

@@ -119,6 +119,10 @@ TEST(ConfigKeys, WhatExecutesOrNamesAPlaceNeedsTrust) {
     EXPECT_EQ(option_counts(option), Counts::kWhenTrusted) << option;
   EXPECT_EQ(option_counts("experiment"), Counts::kAlways);
   EXPECT_EQ(option_counts("serverr"), std::nullopt);
+  // One starts profilers, the others end trainings.
+  for (const char* name :
+       {"listeners", "max-time", "grace", "max-steps", "max-epochs", "leftovers"})
+    EXPECT_EQ(option_counts(name), Counts::kWhenTrusted) << name;
 }
 
 TEST_F(ConfigTrustTest, AnUntrustedFileGivesHarmlessOptionsAndSourcesAlone) {

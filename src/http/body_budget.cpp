@@ -59,10 +59,13 @@ bool BodyBudget::grant(BodyRoom& room, std::size_t bytes) {
 }
 
 void BodyBudget::set(BodyRoom& room, std::size_t bytes) {
-  used_ += bytes;
-  used_ -= std::exchange(room.held_, bytes);
-  traffic_->body_bytes = used_;
-  traffic_->most_body_bytes = std::max<std::uint64_t>(traffic_->most_body_bytes, used_);
+  const std::size_t before = std::exchange(room.held_, bytes);
+  used_ += bytes - before;
+  // Of this and other budgets.
+  const std::uint64_t all = traffic_->body_bytes += bytes - before;
+  std::uint64_t most = traffic_->most_body_bytes;
+  while (most < all && !traffic_->most_body_bytes.compare_exchange_weak(most, all)) {
+  }
 }
 
 void BodyBudget::serve(Line& served) {

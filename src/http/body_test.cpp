@@ -20,6 +20,7 @@ class Bodies : public ::testing::Test {
     sys::Fd tcp = sys::listen_tcp({"127.0.0.1", 0}).value();
     port_ = sys::bound_port(tcp).value();
     listeners.push_back({std::move(tcp), false});
+    listeners.push_back({sys::listen_unix(socket_).value(), true});
     server_ = HttpServer::start(std::move(listeners), std::move(options), handlers_).value();
   }
   static std::string head(std::size_t bytes, std::string_view more = "") {
@@ -44,6 +45,7 @@ class Bodies : public ::testing::Test {
           [](const Request& request) { return text_response(std::to_string(request.body.size())); },
       .traffic = traffic_};
   std::uint16_t port_ = 0;
+  sys::fs::path socket_ = ::testing::TempDir() + "bodies-" + std::to_string(::getpid()) + ".sock";
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -84,6 +86,29 @@ TEST_F(Bodies, OneThatStopsHalfwayDoesNotHoldUpShortOnes) {
   TestClient short_one(port_);
   short_one.send(post(1000));
   EXPECT_EQ(short_one.reply()->body, "1000");
+}
+
+TEST_F(Bodies, ClientsOverTcpDoNotHoldUpThisUsersOwn) {
+  start({.body_limit = kBody, .body_memory = kBody});
+  TestClient halted(port_);
+  halted.send(post(kBody).substr(0, kBody - 1));
+  wait_for_memory(kBody / 2);
+  TestClient own(socket_);
+  own.send(post(kBody));
+  const auto reply = own.reply();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->body, std::to_string(kBody));
+  EXPECT_GE(traffic_->body_bytes, kBody / 2) << "the other one still waits";
+}
+
+TEST_F(Bodies, BytesThatCameFastEarnNoLongPause) {
+  constexpr std::size_t kLong = 16u << 20;  // at the slowest pace that is allowed: four minutes
+  start(
+      {.body_limit = kLong, .body_memory = kLong, .write_timeout = std::chrono::milliseconds(50)});
+  TestClient halted(port_);
+  halted.send(head(kLong) + std::string(kLong - 1000, 'x'));
+  EXPECT_FALSE(halted.reply()) << "it is ended";
+  EXPECT_EQ(traffic_->body_bytes, 0U);
 }
 
 TEST_F(Bodies, WithoutRoomForLongTheAnswerIs503AndTheRoomIsFreeAgain) {

@@ -46,6 +46,7 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
       handlers(std::move(h)),
       traffic(handlers.traffic ? handlers.traffic : std::make_shared<Traffic>()),
       bodies(options.body_memory, options.body_limit, traffic),
+      unix_bodies(options.body_memory, options.body_limit, traffic),
       io(options.io_threads),
       handler_pool(static_cast<std::size_t>(options.handler_threads)),
       stream_pool(static_cast<std::size_t>(options.stream_threads)),

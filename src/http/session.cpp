@@ -256,7 +256,7 @@ void Session::read_body() {
   body_parser_->body_limit(engine_.options.body_limit);
   received_ = 0;
   waited_ = Nanos(0);
-  request_.body_room = engine_.bodies.room();
+  request_.body_room = (over_unix_ ? engine_.unix_bodies : engine_.bodies).room();
   ask_for_room();
 }
 

@@ -71,7 +71,8 @@ struct Engine {
   HttpOptions options;
   HttpHandlers handlers;
   std::shared_ptr<Traffic> traffic;
-  BodyBudget bodies;
+  BodyBudget bodies;       // of clients over TCP
+  BodyBudget unix_bodies;  // of this user's own, which they cannot hold up
   std::atomic<bool> stopping{false};
 
  private:

@@ -76,8 +76,14 @@ void Session::receive(std::span<char> buffer, Received received) {
   auto& body = body_parser_->get().body();
   body.data = buffer.data();
   body.size = buffer.size();
-  const auto fair = std::chrono::seconds((received_ + buffer.size()) / kBytesPerSecond);
-  stream_.expires_after(engine_.options.write_timeout + fair - waited_);
+  // The pace holds for the whole body and for each piece: bytes that came fast earn no long pause,
+  // in which the body would keep its memory.
+  const auto seconds_for = [](std::size_t bytes) {
+    return Nanos(std::chrono::seconds(bytes / kBytesPerSecond));
+  };
+  const Nanos whole = seconds_for(received_ + buffer.size()) - waited_;
+  stream_.expires_after(engine_.options.write_timeout +
+                        std::min(whole, seconds_for(buffer.size())));
   const auto began = std::chrono::steady_clock::now();
   beast_http::async_read(stream_, buffer_, *body_parser_,
                          guarded([size = buffer.size(), received = std::move(received), began](

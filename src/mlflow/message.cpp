@@ -59,7 +59,12 @@ std::string wrong_type_of(std::string_view path, const Json& value) {
 }
 
 std::string invalid_value(std::string_view path, const Json& value, std::string_view hint) {
-  return fmt::format("Invalid value {} for parameter '{}' supplied{}{}", value.dump(), path,
+  // A request may be long, and an answer waits for its reader.
+  constexpr std::size_t kShown = 1000;
+  std::string shown = value.dump();
+  if (shown.size() > kShown)
+    shown = shown.substr(0, utf8_prefix(std::string_view(shown).substr(0, kShown))) + "...";
+  return fmt::format("Invalid value {} for parameter '{}' supplied{}{}", shown, path,
                      hint.empty() ? "." : ": ", hint);
 }
 

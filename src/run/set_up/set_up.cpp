@@ -53,16 +53,43 @@ std::string digits_of(std::string_view text) {
   return digits;
 }
 
+// A command of git that runs nothing because a repository's own configuration says so. The
+// repository may be somebody else's.
+std::vector<std::string> git(std::vector<std::string> words) {
+  static const std::vector<std::string> safe = {"git", "-c", "core.fsmonitor=false", "-c",
+                                                "safe.bareRepository=explicit"};
+  words.insert(words.begin(), safe.begin(), safe.end());
+  return words;
+}
+
+// True when the repository, not the user, names programs that git pipes file contents through.
+bool runs_filters(const fs::path& directory) {
+  const auto keys = output_of(git({"config", "--show-scope", "--name-only", "--list"}), directory);
+  if (!keys) return true;
+  return std::ranges::any_of(split(*keys, '\n'), [](std::string_view line) {
+    const std::size_t tab = line.find('\t');
+    const std::string_view scope = line.substr(0, tab);
+    return tab != std::string_view::npos && (scope == "local" || scope == "worktree") &&
+           line.substr(tab + 1).starts_with("filter.");
+  });
+}
+
 void add_git(const fs::path& directory, std::vector<Fact>& facts) {
-  const auto commit = output_of({"git", "rev-parse", "HEAD"}, directory);
+  const auto commit = output_of(git({"rev-parse", "HEAD"}), directory);
   if (!commit) {
     const bool there = commit.error().message == "git failed";
     facts.push_back(absent("git", there ? "not in a git repository" : commit.error().message));
     return;
   }
   facts.push_back(info("git_commit", std::string(trim(*commit))));
+  if (runs_filters(directory)) {
+    facts.push_back(absent("git_dirty",
+                           "the repository's own configuration names filters, which are programs: "
+                           "git status is not asked"));
+    return;
+  }
   const auto status =
-      output_of({"git", "--no-optional-locks", "status", "--porcelain", "-uno"}, directory);
+      output_of(git({"--no-optional-locks", "status", "--porcelain", "-uno"}), directory);
   if (!status) {
     facts.push_back(absent("git_dirty", "git status failed"));
     return;
@@ -70,8 +97,8 @@ void add_git(const fs::path& directory, std::vector<Fact>& facts) {
   const bool dirty = !trim(*status).empty();
   facts.push_back(info("git_dirty", dirty));
   if (!dirty) return;
-  const auto diff = output_of({"git", "--no-optional-locks", "--no-pager", "diff", "--no-color",
-                               "--no-ext-diff", "--no-textconv", "HEAD"},
+  const auto diff = output_of(git({"--no-optional-locks", "--no-pager", "diff", "--no-color",
+                                   "--no-ext-diff", "--no-textconv", "HEAD"}),
                               directory);
   if (!diff) {
     facts.push_back(absent("git_diff", "git diff failed"));

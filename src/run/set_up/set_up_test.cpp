@@ -322,5 +322,22 @@ TEST(SetUp, WhatWasChangedInTheCode) {
   EXPECT_LE(by_key(of_folder(folder)).at("git_diff").size(), limits::kFactBytes);
 }
 
+TEST(SetUp, NoProgramThatARepositoryNamesIsRun) {
+  Folder folder;
+  folder.put("train.py", "lr = 1\n");
+  git(folder.path(), {"init", "-q"});
+  git(folder.path(), {"add", "."});
+  git(folder.path(), {"commit", "-q", "-m", "first"});
+  folder.put("train.py", "lr = 2\n");
+  const fs::path ran = folder.path() / "ran";
+  git(folder.path(), {"config", "core.fsmonitor", "touch " + ran.string() + " #"});
+  EXPECT_EQ(by_key(of_folder(folder)).at("git_dirty"), "true");
+  EXPECT_FALSE(fs::exists(ran));
+  git(folder.path(), {"config", "filter.x.clean", "touch " + ran.string() + "; cat"});
+  folder.put(".gitattributes", "*.py filter=x\n");
+  EXPECT_NE(by_key(of_folder(folder)).at("git_dirty").find("filters"), std::string::npos);
+  EXPECT_FALSE(fs::exists(ran));
+}
+
 }  // namespace
 }  // namespace corral::run::set_up

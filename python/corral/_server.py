@@ -97,8 +97,8 @@ def _is_trusted(path: str, text: bytes) -> bool:
 
 
 def _configured() -> list[_Choice]:
-    """Top-level lines of the configuration files, the strongest first. Python 3.10 cannot read TOML: there they are
-    left aside."""
+    """Top-level lines of the configuration files, the strongest first. Python 3.10 cannot read TOML and
+    ignores them."""
     if not installed("tomllib"):
         return []
     tomllib = module("tomllib")
@@ -107,7 +107,7 @@ def _configured() -> list[_Choice]:
     choices = []
     for path in [chosen] if chosen else ["corral.toml", own]:
         try:
-            # What lies in the working directory may be a pipe, or endless.
+            # A file in the working directory may be a pipe, or endless.
             with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as stream:
                 if not (chosen or stat.S_ISREG(os.fstat(stream.fileno()).st_mode)):
                     raise ValueError("not a regular file")

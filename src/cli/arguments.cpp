@@ -174,8 +174,8 @@ struct Arguments::Impl {
     return std::nullopt;
   }
 
-  // What this file may not give and the user has not given in a stronger way: such items; their
-  // names, those of its untrusted sources too, go to `held`.
+  // Takes away the items that this file may not give, unless the user has given them in a stronger
+  // way. Their names, and those of its untrusted sources, go to `held`.
   void hold_back(std::vector<CLI::ConfigItem>& items, foreign::Sources& recorded,
                  std::vector<std::string>& held, std::span<char* const> flags) {
     const auto chosen = [&](const std::string& option) { return strength(option, flags) >= 3; };
@@ -233,8 +233,8 @@ struct Arguments::Impl {
         place ? "; the data waits in the spool for the place it names" : "", file.advice));
   }
 
-  // How strongly an option was given: 4 flag, 3 environment, 2 ./corral.toml, 1 a file of the
-  // user's, 0 not at all.
+  // Returns the strength with which an option was given: 4 flag, 3 environment, 2 ./corral.toml, 1
+  // a file of the user's, 0 not at all.
   int strength(const std::string& option, std::span<char* const> flags) {
     const std::string flag = "--" + option;
     const auto is_it = [&](std::string_view word) {

@@ -69,8 +69,8 @@ class Arguments {
 
   // Nothing: go on. Otherwise the exit status; help or the error has been printed.
   std::optional<int> parse(std::span<char* const> args);
-  // A variable that has a process in another directory read the same files, without being told of
-  // what was ignored; after parse().
+  // Returns a variable with which a process in another directory reads the same files and does not
+  // repeat the line about ignored keys. After parse().
   [[nodiscard]] std::pair<std::string, std::string> config_variable() const;
 
  private:

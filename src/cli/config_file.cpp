@@ -66,7 +66,7 @@ std::optional<std::string> named_file(std::span<char* const> args) {
   return chosen.empty() ? std::nullopt : std::optional(chosen);
 }
 
-// Of the record of trusted files.
+// Returns the directory of the record of trusted files.
 Result<fs::path> record_directory() {
   const fs::path state = base_directory("XDG_STATE_HOME", ".local/state");
   if (state.empty())

@@ -27,22 +27,21 @@ constexpr auto kOptions = std::to_array<Name>({
     {"spool-limit", kTrusted},
     {"capture-mlflow", kTrusted},
     {"dcgm-address", kTrusted},
-    // What is executed or looked into.
+    // Programs that are executed, and processes that are looked into.
     {"environment", kTrusted},
     {"profile", kTrusted},
     {"listeners", kTrusted},  // radT's names of profilers are among them
-    // When a training is ended.
+    {"notify", kTrusted},
+    {"watch", kTrusted},
+    {"peers", kTrusted},
+    {"peer-python", kTrusted},
+    // The end of a training.
     {"max-time", kTrusted},
     {"max-epochs", kTrusted},
     {"max-steps", kTrusted},
     {"grace", kTrusted},
     {"leftovers", kTrusted},
-    // More that is executed or looked into.
-    {"notify", kTrusted},
-    {"watch", kTrusted},
-    {"peers", kTrusted},
-    {"peer-python", kTrusted},
-    // What a server opens, keeps and removes.
+    // Files and addresses of a server, and the runs that it removes.
     {"listen", kTrusted},
     {"insecure", kTrusted},
     {"allow-host", kTrusted},
@@ -66,7 +65,7 @@ constexpr auto kOptions = std::to_array<Name>({
     {"anew", kTrusted},
     {"output", kTrusted},
     {"out", kTrusted},
-    // What a run is called and how closely it is watched.
+    // Names of a run, and how closely it is watched.
     {"experiment", kAlways},
     {"workload", kAlways},
     {"name", kAlways},
@@ -82,7 +81,7 @@ constexpr auto kOptions = std::to_array<Name>({
     {"cool-down", kAlways},
     {"quiet-check", kAlways},
     {"no-devices", kAlways},
-    // How a benchmark measures.
+    // Measuring by a benchmark.
     {"planted", kAlways},
     {"pairs", kAlways},
     {"margin", kAlways},

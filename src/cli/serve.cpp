@@ -220,8 +220,9 @@ void declare(Arguments& arguments, Flags& flags) {
   arguments.text("keep-days", flags.keep.days, "remove runs that ended more than so many days ago");
   arguments.bytes("keep-bytes", flags.keep.bytes,
                   "remove the oldest runs that ended when the store takes more than this");
-  arguments.bytes("max-memory", flags.max_memory,
-                  "memory for request bodies of all connections together (default: 256MiB)");
+  arguments.bytes(
+      "max-memory", flags.max_memory,
+      "memory for request bodies over TCP, and as much over the Unix socket (default: 256MiB)");
   arguments.flag("stop", flags.stop, "end the store's running server");
 }
 

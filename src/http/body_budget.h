@@ -1,4 +1,5 @@
-// BodyBudget: the memory that the request bodies of all connections take together.
+// BodyBudget: the memory that the request bodies of many connections take together: one for clients
+// over TCP, one for those over the Unix socket.
 //
 // A body takes room as its bytes arrive and not by its Content-Length, so that announcing much
 // costs nothing; its first kFreeBytes are not counted, so that short requests never wait. When the

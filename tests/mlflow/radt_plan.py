@@ -1,8 +1,10 @@
 """What radT runs in test_radt.py: metrics, spans in a thread of their own, output."""
 
+import os
 import sys
 import threading
 import time
+from pathlib import Path
 
 import radt
 from radt.run import trace
@@ -16,7 +18,6 @@ def load() -> None:
             time.sleep(0.01)
 
 
-# radT looks at what is printed now and then, and not any more once its runs have ended.
 print("trains with", *sys.argv[1:], flush=True)
 trace.start()
 trace.set_run(mlflow.active_run().info.run_id)
@@ -30,3 +31,7 @@ for epoch in range(3):
                 time.sleep(0.002)
 loader.join()
 trace.shutdown()
+# radT looks at what is printed once a second, and not any more once its runs have ended: it prints
+# what it has seen itself.
+while Path(os.environ["RADT_OUTPUT"]).read_text().count("trains with") < 2:
+    time.sleep(0.05)

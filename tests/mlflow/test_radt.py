@@ -38,18 +38,20 @@ def run_plan(server: Server) -> list[dict[str, str]]:
         "GIT_PYTHON_REFRESH": "quiet",
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "MLFLOW_TRACKING_URI": server.url,
+        "PYTHONUNBUFFERED": "1",
+        "RADT_OUTPUT": str(server.home / "radt.txt"),
     }
-    done = subprocess.run(
-        [RADT / "radt", "plan.csv"],
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        timeout=LIMIT_S,
-    )
-    assert done.returncode == 0, done.stdout[-4000:]
+    with Path(environment["RADT_OUTPUT"]).open("w") as output:
+        done = subprocess.run(
+            [RADT / "radt", "plan.csv"],
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=LIMIT_S,
+        )
+    assert done.returncode == 0, Path(environment["RADT_OUTPUT"]).read_text()[-4000:]
     return list(csv.DictReader((folder / "plan.csv").read_text().splitlines()))
 
 

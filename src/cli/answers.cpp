@@ -72,8 +72,12 @@ Cell statistic(const Json& metric, const char* name) {
   return {.value = value, .text = with_unit(value.as_double(0), metric.get_string("unit"))};
 }
 
-int report(const char* verb, const Error& error) {
-  fmt::print(stderr, "corral {}: {}\n", verb, error.message);
+void complain(std::string_view verb, std::string_view message) {
+  fmt::print(stderr, "corral {}: {}\n", verb, printable_lines(message));
+}
+
+int report(std::string_view verb, const Error& error) {
+  complain(verb, error.message);
   return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
 }
 

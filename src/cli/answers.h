@@ -23,7 +23,9 @@ std::string ending_text(const Json& run);
 // A statistic of a metric with its unit; a dash when nothing was measured.
 Cell statistic(const Json& metric, const char* name);
 
-// Prints "corral VERB: message" and gives the exit status.
-int report(const char* verb, const Error& error);
+// Prints "corral VERB: message" on standard error, whatever the message repeats.
+void complain(std::string_view verb, std::string_view message);
+// The same for an error, and gives the exit status.
+int report(std::string_view verb, const Error& error);
 
 }  // namespace corral::cli

@@ -229,8 +229,8 @@ struct Arguments::Impl {
     }
     if (place) *withheld = fmt::format("{} is not trusted", file.path.string());
     notices.push_back(fmt::format(
-        "{}{}; {}", printable(what),
-        place ? "; the data waits in the spool for the place it names" : "", file.advice));
+        "{}{}; {}", what, place ? "; the data waits in the spool for the place it names" : "",
+        file.advice));
   }
 
   // Returns the strength with which an option was given: 4 flag, 3 environment, 2 ./corral.toml, 1
@@ -407,8 +407,8 @@ std::pair<std::string, std::string> Arguments::config_variable() const {
 
 std::optional<int> Arguments::parse(std::span<char* const> given) {
   const auto misuse = [&](const std::string& message) {
-    fmt::print(stderr, "corral {}: {}\ncorral {} --help lists the options\n", impl_->name, message,
-               impl_->name);
+    complain(impl_->name, message);
+    fmt::print(stderr, "corral {} --help lists the options\n", impl_->name);
     return kMisuse;
   };
   for (const std::string& option : impl_->names) {
@@ -451,10 +451,11 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
   impl_->settle_token(flags);
   hide_passwords(flags);
   if (!impl_->refusal.empty()) {
-    fmt::print(stderr, "corral {}: {}\n", impl_->name, impl_->refusal);
+    complain(impl_->name, impl_->refusal);
     return kFailed;
   }
-  for (const std::string& notice : impl_->notices) fmt::print(stderr, "corral: {}\n", notice);
+  for (const std::string& notice : impl_->notices)
+    fmt::print(stderr, "corral: {}\n", printable(notice));
   return std::nullopt;
 }
 

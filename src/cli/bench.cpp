@@ -9,6 +9,7 @@
 #include "cli/bench_verbs.h"
 #include "cli/bench_work.h"
 #include "cli/command.h"
+#include "core/text.h"
 
 namespace corral::cli {
 namespace {
@@ -47,7 +48,8 @@ int bench_command(std::span<char* const> args) {
   }
   const auto* const found = std::ranges::find(kVerbs, word, &Verb::name);
   if (found != kVerbs.end()) return found->call(args.subspan(1));
-  fmt::print(stderr, "corral bench: '{}' is not a benchmark; there is: listeners\n", word);
+  fmt::print(stderr, "corral bench: '{}' is not a benchmark; there is: listeners\n",
+             printable(word));
   return kMisuse;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kName = "corral.toml";
 constexpr const char* kRecord = "trusted";
+constexpr const char* kRecordLock = "trusted.lock";
 constexpr std::size_t kConfigBytes = 1u << 20;
 constexpr std::size_t kHashDigits = 64;
 
@@ -48,7 +50,8 @@ Result<ConfigFile> read_config(const fs::path& path, ConfigOrigin origin) {
   const auto own = sys::open_own_file(path);
   if (origin == ConfigOrigin::kDirectory || own || !S_ISREG(info.st_mode)) return config;
   if (origin == ConfigOrigin::kNamed) {
-    fmt::print(stderr, "corral: {}; it counts, because it was named\n", own.error().message);
+    fmt::print(stderr, "corral: {}; it counts, because it was named\n",
+               printable(own.error().message));
     return config;
   }
   config.trusted = false;
@@ -96,8 +99,14 @@ Result<std::vector<ConfigFile>> find_config_files(std::span<char* const> args) {
 
 Result<ConfigFile> read_directory_config(const fs::path& path) {
   ConfigFile file = TRY(read_config(path, ConfigOrigin::kDirectory));
+  file.trusted = false;
+  const auto name = trusted_name(path);
+  if (!name) {
+    file.advice = name.error().message + "; name the file with --config";
+    return file;
+  }
   const TrustedFiles trusted = read_trusted();
-  const auto known = trusted.find(TRY(trusted_name(path)));
+  const auto known = trusted.find(*name);
   file.trusted = known != trusted.end() && known->second == content_hash(file.text);
   file.advice = "corral trust shows and trusts it";
   return file;
@@ -116,11 +125,17 @@ TrustedFiles read_trusted() {
   return files;
 }
 
-Result<> write_trusted(const TrustedFiles& files) {
-  std::string text;
-  for (const auto& [name, hash] : files) text += fmt::format("{} {}\n", hash, name);
+Result<> change_trusted(const std::function<void(TrustedFiles&)>& change) {
   const fs::path path = TRY(record_directory());
   const sys::PrivateDirectory record = TRY(sys::PrivateDirectory::make(path));
+  // Others who trust a file meanwhile wait.
+  const sys::Fd lock = TRY(record.open_file(kRecordLock, O_RDWR | O_CREAT));
+  while (::flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return fail_errno((path / kRecordLock).string(), errno);
+  TrustedFiles files = read_trusted();
+  change(files);
+  std::string text;
+  for (const auto& [name, hash] : files) text += fmt::format("{} {}\n", hash, name);
   return record.replace_file(kRecord, text);
 }
 
@@ -142,9 +157,8 @@ std::string content_hash(std::string_view text) {
 }
 
 Result<> trust(ConfigFile& file) {
-  TrustedFiles files = read_trusted();
-  files[TRY(trusted_name(file.path))] = content_hash(file.text);
-  TRY(write_trusted(files));
+  const std::string name = TRY(trusted_name(file.path));
+  TRY(change_trusted([&](TrustedFiles& files) { files[name] = content_hash(file.text); }));
   file.trusted = true;
   return {};
 }

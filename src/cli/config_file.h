@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -42,7 +43,8 @@ inline constexpr const char* kConfigFolder = "CORRAL_CONFIG_FOLDER";
 using TrustedFiles = std::map<std::string, std::string>;
 // Nothing when there is no record that only this user can write.
 TrustedFiles read_trusted();
-Result<> write_trusted(const TrustedFiles& files);
+// Changes the record; two processes that do so at once both succeed.
+Result<> change_trusted(const std::function<void(TrustedFiles&)>& change);
 // Its key in TrustedFiles: the directory is resolved, the file's own name stays.
 Result<std::string> trusted_name(const std::filesystem::path& path);
 std::string content_hash(std::string_view text);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
@@ -63,7 +64,7 @@ int print_listeners(const collect::foreign::Sources& sources, const std::string&
     return report_listeners(sources, library != nullptr ? library : "", format);
   }();
   if (!report) {
-    fmt::print(stderr, "corral doctor: {}\n", report.error().message);
+    complain("doctor", report.error().message);
     return kMisuse;
   }
   fmt::print("{}", report->text);

@@ -1,6 +1,7 @@
 // corral import: a database of MLflow's or radT's into the store, which nobody else has meanwhile.
 #include <fmt/core.h>
 
+#include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/store_place.h"
@@ -76,8 +77,7 @@ int import_failed(const Error& error) {
     fmt::print(stderr, "corral import: interrupted; the same command goes on\n");
     return kInterrupted;
   }
-  fmt::print(stderr, "corral import: {}\n", error.message);
-  return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
+  return report("import", error);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ int unknown(std::string_view word) {
   const auto* near = std::ranges::min_element(
       kSubcommands, {}, [&](const Subcommand& s) { return edit_distance(s.name, word); });
   const bool close = edit_distance(near->name, word) <= 2;
-  fmt::print(stderr, "corral: '{}' is not a command{} corral --help lists them\n", word,
+  fmt::print(stderr, "corral: '{}' is not a command{} corral --help lists them\n", printable(word),
              close ? fmt::format(", did you mean '{}'?", near->name) : ";");
   return kMisuse;
 }
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
     return corral::cli::dispatch(
         std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "corral: {}\n", error.what());
+    fmt::print(stderr, "corral: {}\n", corral::printable_lines(error.what()));
     return corral::cli::kFailed;
   }
 }

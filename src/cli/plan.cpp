@@ -51,7 +51,7 @@ int plan_command(std::span<char* const> args) {
   const auto* const near = std::ranges::min_element(
       kVerbs, {}, [&](const Verb& v) { return edit_distance(v.name, word); });
   fmt::print(
-      stderr, "corral plan: '{}' is not a verb{} corral plan --help lists them\n", word,
+      stderr, "corral plan: '{}' is not a verb{} corral plan --help lists them\n", printable(word),
       edit_distance(near->name, word) <= 2 ? fmt::format(", did you mean '{}'?", near->name) : ";");
   return kMisuse;
 }

@@ -10,6 +10,7 @@
 #include "cli/plan_known.h"
 #include "cli/plan_verbs.h"
 #include "cli/table.h"
+#include "core/text.h"
 #include "plan/plan_file.h"
 
 namespace corral::cli {

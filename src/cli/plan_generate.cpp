@@ -79,7 +79,7 @@ int plan_generate(std::span<char* const> args) {
   if (!text) return report(kVerb, text.error());
   const plan::Generated made = plan::generate(*text, options);
   for (const plan::Problem& problem : made.problems)
-    fmt::print(stderr, "{}\n", plan::to_message(problem, flags.spec));
+    fmt::print(stderr, "{}\n", printable(plan::to_message(problem, flags.spec)));
   if (!made.problems.empty()) return kFailed;
   if (const auto written = write(flags, made); !written) return report(kVerb, written.error());
   fmt::print(stderr, "{} runs in {} workloads{}\n", made.runs, made.workloads,

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stop_token>
 
+#include "cli/answers.h"
 #include "cli/table.h"
 #include "core/text.h"
 #include "sys/clock.h"
@@ -20,7 +21,7 @@ constexpr std::int64_t kMostDays = 36'500;
 void prune(store::Store& store, const store::Retention& retention) {
   const auto removal = store.prune(retention, sys::utc_now(), false);
   if (!removal) {
-    fmt::print(stderr, "corral serve: removing old runs: {}\n", removal.error().message);
+    complain("serve", "removing old runs: " + removal.error().message);
     return;
   }
   if (removal->runs.empty()) return;

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
@@ -344,7 +345,7 @@ int run_command(std::span<char* const> args) {
   if (const auto status = arguments.parse(args)) return *status;
   const auto completed = complete(flags);
   if (!completed) {
-    fmt::print(stderr, "corral run: {}\n", completed.error().message);
+    complain("run", completed.error().message);
     return kMisuse;
   }
   const bool adopts = flags.options.command.empty();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "cli/answers.h"
 #include "cli/command.h"
 #include "cli/plan_known.h"
 #include "collocate/undo.h"
@@ -230,9 +231,7 @@ void declare_plan(Arguments& a, PlanFlags& f) {
 
 int run_plan(const PlanCommand& command) {
   const auto status = run_plan_checked(command);
-  if (status) return *status;
-  fmt::print(stderr, "corral run: {}\n", status.error().message);
-  return status.error().code == Code::kInvalidArgument ? kMisuse : kFailed;
+  return status ? *status : report("run", status.error());
 }
 
 }  // namespace corral::cli

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <thread>
 
+#include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
@@ -48,11 +49,6 @@ struct Flags {
   Nanos idle_after = std::chrono::minutes(15);
 };
 
-int failed(const Error& error) {
-  fmt::print(stderr, "corral serve: {}\n", error.message);
-  return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
-}
-
 // Takes over the spools of supervisors that are gone, through the server's own door, for as long as
 // the server runs.
 server::BackgroundJob finish_left_over_runs(const spool::Destination& destination,
@@ -84,8 +80,7 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
       delivery.end(done ? Result<bool>(true) : tl::unexpected(done.error()));
       if (finisher.unfinished() > 0) [[maybe_unused]]
         const auto reply = client.send({.path = "/health", .body = {}});
-      for (const std::string& problem : finisher.take_problems())
-        fmt::print(stderr, "corral serve: {}\n", problem);
+      for (const std::string& problem : finisher.take_problems()) complain("serve", problem);
       delivery.pause(stop, kRound);
     }
   };
@@ -132,7 +127,7 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
                             limits::kBodyBytes >> 20));
   }
   options.http.body_memory = static_cast<std::size_t>(flags.max_memory);
-  options.complain = [](std::string_view what) { fmt::print(stderr, "corral serve: {}\n", what); };
+  options.complain = [](std::string_view what) { complain("serve", what); };
   TRY(server::check_exposure(options));
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
   server::StoreLock lock = TRY(server::lock_store(destination.store));
@@ -163,15 +158,15 @@ int serve(const Flags& flags, const spool::Destination& destination) {
   if (!running && flags.idle_exit && running.error().code == Code::kAlreadyExists) {
     // Two runs that begin at once both start a server: a store that is served is all that either
     // wants.
-    fmt::print(stderr, "corral serve: {}\n", running.error().message);
+    complain("serve", running.error().message);
     return kDone;
   }
   if (!running && running.error().code == Code::kAlreadyExists) {
-    return failed({Code::kAlreadyExists,
-                   running.error().message +
-                       ": open that address, or end it with corral serve --stop first"});
+    return report("serve", {Code::kAlreadyExists,
+                            running.error().message +
+                                ": open that address, or end it with corral serve --stop first"});
   }
-  if (!running) return failed(running.error());
+  if (!running) return report("serve", running.error());
   if (!flags.idle_exit) {
     fmt::print("Corral serves {} at {}\nCtrl-C ends it.\n", store_name(destination),
                (*running)->url());
@@ -237,20 +232,20 @@ int serve_command(std::span<char* const> args) {
   std::optional<MemoryStore> memory;
   if (flags.destination.store == kMemoryStore && !flags.stop) {
     auto made = MemoryStore::make();
-    if (!made) return failed(made.error());
+    if (!made) return report("serve", made.error());
     memory.emplace(*std::move(made));
     flags.destination.store = memory->path();
     flags.durability = "relaxed";
     flags.in_memory = true;
   }
   const auto destination = possible_destination_of(flags.destination);
-  if (!destination) return failed(destination.error());
+  if (!destination) return report("serve", destination.error());
   if (!destination->server.empty())
-    return failed(
-        {Code::kInvalidArgument, "--server names a server that runs; serve wants --store"});
+    return report("serve", {Code::kInvalidArgument,
+                            "--server names a server that runs; serve wants --store"});
   if (!flags.stop) return serve(flags, *destination);
   const auto stopped = server::stop_server(destination->store);
-  if (!stopped) return failed(stopped.error());
+  if (!stopped) return report("serve", stopped.error());
   fmt::print("stopped\n");
   return kDone;
 }

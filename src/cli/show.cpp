@@ -6,6 +6,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "core/text.h"
 
 namespace corral::cli {
 namespace {

@@ -58,7 +58,8 @@ int store_command(std::span<char* const> args) {
   const auto* const near = std::ranges::min_element(
       kVerbs, {}, [&](const Verb& v) { return edit_distance(v.name, word); });
   fmt::print(
-      stderr, "corral store: '{}' is not a verb{} corral store --help lists them\n", word,
+      stderr, "corral store: '{}' is not a verb{} corral store --help lists them\n",
+      printable(word),
       edit_distance(near->name, word) <= 2 ? fmt::format(", did you mean '{}'?", near->name) : ";");
   return kMisuse;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdio>
 
+#include "cli/answers.h"
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "core/text.h"
@@ -169,7 +170,7 @@ void Progress::tell(std::string_view what, std::int64_t done, std::int64_t total
   const std::string count = total > 0  ? fmt::format(" {} of {}", done, total)
                             : done > 0 ? fmt::format(" {}", done)
                                        : "";
-  fmt::print(stderr, "\r\x1b[K{}{}{}", share, what, count);
+  fmt::print(stderr, "\r\x1b[K{}{}{}", share, printable(what), count);
   std::fflush(stderr);
 }
 
@@ -179,8 +180,7 @@ int store_failed(const char* verb, const Error& error) {
     fmt::print(stderr, "corral store {}: interrupted\n", verb);
     return kInterrupted;
   }
-  fmt::print(stderr, "corral store {}: {}\n", verb, error.message);
-  return error.code == Code::kInvalidArgument ? kMisuse : kFailed;
+  return report(fmt::format("store {}", verb), error);
 }
 
 }  // namespace corral::cli

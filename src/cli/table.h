@@ -21,8 +21,6 @@ struct Cell {
   std::string text;
 };
 Cell plain(const Json& value);
-// For a terminal: control characters, which could move the cursor or break the line, as \n or \x1b.
-std::string printable(std::string_view text);
 
 class Table {
  public:

@@ -3,14 +3,19 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <sstream>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/config_keys.h"
+#include "cli/config_syntax.h"
 #include "cli/destination.h"
+#include "cli/source_sections.h"
 #include "cli/table.h"
 #include "core/text.h"
 #include "upload/finisher.h"
@@ -54,10 +59,10 @@ int list() {
 }
 
 Result<> revoke(const std::string& path) {
-  TrustedFiles files = read_trusted();
-  if (files.erase(TRY(trusted_name(path))) == 0)
-    return fail(Code::kNotFound, path + " was not trusted");
-  TRY(write_trusted(files));
+  const std::string name = TRY(trusted_name(path));
+  bool known = false;
+  TRY(change_trusted([&](TrustedFiles& files) { known = files.erase(name) > 0; }));
+  if (!known) return fail(Code::kNotFound, path + " was not trusted");
   fmt::print("{} is no longer trusted\n", printable(path));
   return {};
 }
@@ -110,11 +115,30 @@ Result<> deliver_waiting(const fs::path& trusted) {
   return arguments.parse({}) ? Result<>() : deliver(flags);
 }
 
+// What counts from this file only when it is trusted.
+Result<std::vector<std::string>> held_in(const ConfigFile& file) {
+  std::istringstream options(without_sources(file.text));
+  std::vector<std::string> held;
+  const auto lines = config_lines(options).map_error(
+      [&](const Error& error) { return error.with_context(file.path.string()); });
+  for (const ConfigLine& line : TRY(lines)) {
+    if (option_counts(line.option) == Counts::kWhenTrusted &&
+        std::ranges::find(held, line.option) == held.end())
+      held.push_back(line.option);
+  }
+  auto sources = TRY(read_sources(file.text, file.path.string()));
+  for (std::string& section : take_untrusted(sources)) held.push_back(std::move(section));
+  return held;
+}
+
 Result<> trust_file(const std::string& path) {
   ConfigFile file = TRY(read_directory_config(path));
+  const std::vector<std::string> held = TRY(held_in(file));
   show(file, stdout);
   TRY(trust(file));
-  fmt::print("{} is trusted until it changes\n", printable(path));
+  fmt::print("{} is trusted until it changes{}\n", printable(path),
+             held.empty() ? "; all of it counted before"
+                          : ": from now on these count, too: " + printable(join(held, ", ")));
   return deliver_waiting(file.path).map_error([](const Error& error) {
     return error.with_context("it is trusted, but the data that waits is not sent");
   });
@@ -131,8 +155,7 @@ bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held) {
   std::string answer;
   std::getline(std::cin, answer);
   if (answer != "y" && answer != "Y" && answer != "yes") return false;
-  if (const auto trusted = trust(file); !trusted)
-    fmt::print(stderr, "corral: {}\n", trusted.error().message);
+  if (const auto trusted = trust(file); !trusted) complain("trust", trusted.error().message);
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/table.h"
+#include "core/text.h"
 #include "run/schedule/recovery.h"
 
 namespace corral::cli {

@@ -263,6 +263,17 @@ TEST(Utf8, EveryValidCharacterStays) {
   EXPECT_EQ(utf8_prefix("aé\xE9z"), 3u);
 }
 
+TEST(Printable, WhatATerminalWouldObeyOrTurnIsWritten) {
+  EXPECT_EQ(printable("näme\t1\r\n"), R"(näme\t1\r\n)");
+  EXPECT_EQ(printable("\x1b[2J\x07\x7f"), R"(\x1b[2J\x07\x7f)");
+  EXPECT_EQ(printable("a\u009b\u00a0z"), "a\\x9b\u00a0z") << "one of the C1 controls";
+  EXPECT_EQ(printable("\u202e\u2066\u2069\u200f\u061c\u2028"),
+            R"(\u202e\u2066\u2069\u200f\u061c\u2028)");
+  EXPECT_EQ(printable("\xff\xe2\x80 → €…\u200d"), "\\xff\\xe2\\x80 → €…\u200d");
+  EXPECT_EQ(printable(""), "");
+  EXPECT_EQ(printable_lines("one\n\x1b[H\n"), "one\n\\x1b[H\n");
+}
+
 RC_GTEST_PROP(Utf8Property, WhatComesOutIsValidAndStays, (const std::string& bytes)) {
   const std::string text = to_utf8(bytes);
   RC_ASSERT(is_utf8(text));

@@ -90,6 +90,53 @@ std::string to_utf8(std::string_view bytes) {
   return out;
 }
 
+namespace {
+
+// Control characters and what is not UTF-8 (`bytes` is one character or one invalid byte).
+std::optional<std::string> escaped(std::string_view bytes, bool valid) {
+  const auto first = static_cast<unsigned char>(bytes[0]);
+  if (bytes == "\n") return "\\n";
+  if (bytes == "\t") return "\\t";
+  if (bytes == "\r") return "\\r";
+  if (!valid || first < 0x20 || first == 0x7F) return fmt::format("\\x{:02x}", first);
+  if (bytes.size() == 2 && first == 0xC2 && static_cast<unsigned char>(bytes[1]) < 0xA0)
+    return fmt::format("\\x{:02x}", static_cast<unsigned char>(bytes[1]));  // U+0080 to U+009F
+  // Marks, embeddings, overrides and isolates of the writing direction; separators of lines.
+  if (bytes == "\u061C") return "\\u061c";
+  constexpr std::string_view kGeneralPunctuation = "\xE2\x80";
+  constexpr std::string_view kIsolates = "\xE2\x81";
+  if (bytes.size() != 3) return std::nullopt;
+  const auto last = static_cast<unsigned char>(bytes[2]);
+  if (bytes.starts_with(kGeneralPunctuation) &&
+      (last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE)))
+    return fmt::format("\\u20{:02x}", last - 0x80);
+  if (bytes.starts_with(kIsolates) && last >= 0xA6 && last <= 0xAF)
+    return fmt::format("\\u20{:02x}", last - 0x40);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t n = utf8_length(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(n, 1));
+    const auto written = escaped(character, n > 0);
+    out.append(written ? std::string_view(*written) : character);
+    text.remove_prefix(character.size());
+  }
+  return out;
+}
+
+std::string printable_lines(std::string_view text) {
+  std::string out;
+  for (const std::string_view line : split(text, '\n')) out += printable(line) + '\n';
+  out.pop_back();
+  return out;
+}
+
 std::size_t utf8_prefix(std::string_view bytes) {
   std::size_t at = 0;
   while (at < bytes.size()) {

@@ -25,6 +25,11 @@ bool is_utf8(std::string_view bytes);
 std::size_t incomplete_utf8_tail(std::string_view bytes);
 // How many bytes from the front are valid UTF-8.
 std::size_t utf8_prefix(std::string_view bytes);
+// For a terminal: what could move the cursor, change its state, break the line or turn the order of
+// the characters is written as \n, \x1b or \u202e, as are invalid bytes.
+std::string printable(std::string_view text);
+// The same for text of several lines: line feeds stay.
+std::string printable_lines(std::string_view text);
 // Appends a quoted JSON string; invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& out, std::string_view text);
 

@@ -1,4 +1,5 @@
 #include "run/notices.h"
+#include "core/text.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -21,7 +22,7 @@ void Notices::set_raw(bool raw) { raw_terminal() = raw; }
 void Notices::put(std::string_view line) {
   pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (::poll(&ready, 1, 0) != 1 || (ready.revents & POLLOUT) == 0) return;
-  const std::string text = "corral: " + std::string(line) + (raw_terminal() ? "\r\n" : "\n");
+  const std::string text = "corral: " + printable(line) + (raw_terminal() ? "\r\n" : "\n");
   [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
 }
 

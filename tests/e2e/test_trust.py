@@ -195,6 +195,48 @@ def test_at_a_terminal_the_user_is_asked(corral: Corral, clone: Path, keys: byte
     assert (str(clone) in corral("trust", "--list").stdout.decode()) == trusts
 
 
+def test_what_a_foreign_file_holds_does_not_reach_the_terminal(corral: Corral, clone: Path) -> None:
+    (clone / "corral.toml").write_text("exp\x1b]0;x\x07eriment \u202e = 1\n")
+    done = corral("ls", "runs", cwd=clone, status=2)
+    assert rb"corral.toml:1: 'exp\x1b]0;x\x07eriment \u202e = 1'" in done.stderr
+    assert b"\x1b" not in done.stderr
+    (clone / "corral.toml").unlink()
+    done = corral("run", "--listeners", "proc", "--name", "a\x1b[2J\u202eb", "--", "true", cwd=clone)
+    assert rb"a\x1b[2J\u202eb" in done.stderr
+    assert b"\x1b" not in done.stderr
+
+
+def test_trusting_says_what_counts_from_now_on(corral: Corral, clone: Path) -> None:
+    (clone / "corral.toml").write_text(
+        'experiment = "a"\n[exec.power]\ncommand = "true"\n[run]\nenvironment = "local"\n'
+    )
+    assert b"from now on these count, too: environment, [exec.power]\n" in corral("trust", cwd=clone).stdout
+    (clone / "corral.toml").write_text('experiment = "b"\n')
+    assert b"all of it counted before" in corral("trust", cwd=clone).stdout
+    (clone / "corral.toml").write_text("experiment\n")
+    assert b"corral.toml:1: 'experiment'" in corral("trust", cwd=clone, status=2).stderr
+
+
+def test_files_that_are_trusted_at_once_are_all_remembered(corral: Corral, clone: Path) -> None:
+    folders = [clone / str(number) for number in range(8)]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "corral.toml").write_text('experiment = "a"\n')
+    for process in [corral.start("trust", cwd=folder) for folder in folders]:
+        assert process.wait() == 0
+    remembered = corral("trust", "--list").stdout.decode()
+    assert all(f"{folder}/corral.toml  trusted" in remembered for folder in folders), remembered
+
+
+def test_a_path_that_cannot_be_written_down_is_not_trusted(corral: Corral, clone: Path) -> None:
+    folder = clone / "line\nfeed"
+    folder.mkdir()
+    (folder / "corral.toml").write_text('experiment = "a"\nenvironment = "local"\n')
+    done = corral("run", "--listeners", "proc", "--", "true", cwd=folder)
+    assert b"ignored environment; a path with a line feed cannot be trusted; name the file with --config" in done.stderr
+    assert b"line feed" in corral("trust", cwd=folder, status=2).stderr
+
+
 def test_ctrl_c_at_the_question_runs_nothing(corral: Corral, clone: Path) -> None:
     (clone / "corral.toml").write_text('environment = "local"\n')
     person = Person(corral)

@@ -1,4 +1,5 @@
 #include "run/schedule/console.h"
+#include "core/text.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -41,7 +42,7 @@ void Console::erase() {
 }
 
 void Console::paint() {
-  for (const std::string& line : drawn_) fmt::print(stderr, "{}\n", line);
+  for (const std::string& line : drawn_) fmt::print(stderr, "{}\n", printable(line));
   std::fflush(stderr);
 }
 
@@ -49,7 +50,7 @@ void Console::put(const std::string& line) {
   const std::scoped_lock lock(mutex_);
   if (!takes_text()) return;
   erase();
-  fmt::print(stderr, "corral: {}\n", line);
+  fmt::print(stderr, "corral: {}\n", printable(line));
   paint();
 }
 

@@ -47,15 +47,8 @@ std::string use_of(const ProgressRun& run) {
   return run.cores ? fmt::format("{:.1f} cores", *run.cores) : std::string();
 }
 
-// What a training calls its phases is not for the terminal to obey.
-std::string plain(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
-
 Cells cells_of(const ProgressRun& run) {
-  return {shortened(plain(run.phase), kPhaseWidth),
+  return {shortened(printable(run.phase), kPhaseWidth),
           run.step ? fmt::format("step {}", *run.step) : "",
           run.loss ? fmt::format("loss {:.4g}", *run.loss) : "", use_of(run),
           run.elapsed ? human_duration(*run.elapsed) : ""};
@@ -72,7 +65,7 @@ std::vector<std::string> run_lines(std::span<const ProgressRun> runs, std::size_
     for (std::size_t c = 0; c < widths.size(); ++c)
       widths[c] = std::max(widths[c], width_of(all.back()[c]));
     state = std::max(state, width_of(run.state));
-    name = std::max(name, width_of(run.name));
+    name = std::max(name, width_of(printable(run.name)));
   }
   std::size_t rest = 2 * kGap.size() + state;
   for (const std::size_t w : widths) rest += w > 0 ? kGap.size() + w : 0;
@@ -81,7 +74,7 @@ std::vector<std::string> run_lines(std::span<const ProgressRun> runs, std::size_
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::string line = std::string(kGap) + padded(runs[i].state, state);
     line += kGap;
-    line += padded(shortened(runs[i].name, name), name);
+    line += padded(shortened(printable(runs[i].name), name), name);
     for (std::size_t c = 0; c < widths.size(); ++c) {
       if (widths[c] == 0) continue;
       line += kGap;

@@ -443,11 +443,11 @@ int Scheduler::run(const plan::Plan& plan) {
 
 void print_problems(const plan::Plan& plan, const std::string& file) {
   for (const plan::Problem& problem : plan.problems)
-    fmt::print(stderr, "{}\n", plan::to_message(problem, file));
+    fmt::print(stderr, "{}\n", printable(plan::to_message(problem, file)));
 }
 
 int refuse(const Error& error) {
-  fmt::print(stderr, "corral: {}\n", error.message);
+  fmt::print(stderr, "corral: {}\n", printable_lines(error.message));
   return kFailed;
 }
 
@@ -458,7 +458,7 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
   if (!plan) return refuse(plan.error());
   print_problems(*plan, options.plan.file);
   if (!plan->usable()) {
-    fmt::print(stderr, "corral: {} has errors; nothing was run\n", options.plan.file);
+    fmt::print(stderr, "corral: {} has errors; nothing was run\n", printable(options.plan.file));
     return kMisuse;
   }
   if (options.dry_run) {

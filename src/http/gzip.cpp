@@ -44,26 +44,28 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
   stream.avail_in = static_cast<uInt>(compressed.size());
   std::string out;
+  std::size_t used = 0;
   for (;;) {
-    const std::size_t begin = out.size();
-    const std::size_t room = std::min(kStepBytes, most + 1 - begin);
-    // Doubled by hand, so that what is asked for is what it takes.
-    if (begin + room > out.capacity()) {
-      const std::size_t capacity = std::min(std::max(begin + room, 2 * out.capacity()), most + 1);
-      if (room_for && !room_for(capacity))
+    // Doubled by hand, so that what is asked for is what it takes. One byte more than may come
+    // tells that more came.
+    if (used == out.size()) {
+      const std::size_t size = std::min(std::max(kStepBytes, 2 * used), most + 1);
+      if (room_for && !room_for(size))
         return fail(Code::kUnavailable, "no memory to unpack the body now; send it again later");
-      out.reserve(capacity);
+      out.resize(size);
     }
-    out.resize(begin + room);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + begin);
-    stream.avail_out = static_cast<uInt>(room);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
+    stream.avail_out = static_cast<uInt>(out.size() - used);
     const int status = inflate(&stream, Z_NO_FLUSH);
-    out.resize(begin + room - stream.avail_out);
-    if (out.size() > most) {
+    used = out.size() - stream.avail_out;
+    if (used > most) {
       return fail(Code::kTooLarge,
                   fmt::format("a body may unfold to {} bytes here, this one is longer", most));
     }
-    if (status == Z_STREAM_END && stream.avail_in == 0) return out;
+    if (status == Z_STREAM_END && stream.avail_in == 0) {
+      out.resize(used);
+      return out;
+    }
     if (status == Z_STREAM_END ? inflateReset(&stream) != Z_OK : status != Z_OK) return broken();
   }
 }

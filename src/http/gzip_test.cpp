@@ -28,6 +28,9 @@ TEST(Gzip, UnpacksOneMemberAndSeveral) {
   EXPECT_EQ(gunzip(gzip("hello"), kLimit).value_or("?"), "hello");
   const std::string big(300'000, 'x');
   EXPECT_EQ(gunzip(gzip(big) + gzip("end"), kLimit).value_or("?"), big + "end");
+  std::string many;
+  for (int i = 0; i < 1000; ++i) many += gzip("");
+  EXPECT_EQ(gunzip(many + gzip("end"), kLimit).value_or("?"), "end");
 }
 
 TEST(Gzip, ABombIsTooLargeBySizeAndByRatio) {

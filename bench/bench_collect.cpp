@@ -26,6 +26,7 @@
 #include "collect/proc_file.h"
 #include "collect/sampler.h"
 #include "collect/tree/process_table.h"
+#include "core/test_paths.h"
 #include "sys/clock.h"
 #include "sys/file.h"
 
@@ -178,7 +179,7 @@ class TickingClock final : public sys::Clock {
 
 // Eight times the one GPU of the fixture, in a file of its own.
 std::filesystem::path eight_gpus() {
-  std::ifstream in(CORRAL_NVML_TIMELINE);
+  std::ifstream in(corral::source_dir() + "/tests/fixtures/nvml/one.timeline");
   const auto path = std::filesystem::temp_directory_path() /
                     ("corral_bench_" + std::to_string(::getpid()) + ".timeline");
   std::ofstream out(path);
@@ -200,15 +201,15 @@ std::filesystem::path eight_gpus() {
 void tick_of_eight_gpus(benchmark::State& state) {
   const auto timeline = eight_gpus();
   ::setenv("CORRAL_FAKE_NVML", timeline.c_str(), 1);
-  void* library = ::dlopen(CORRAL_FAKE_NVML_LIBRARY, RTLD_NOW);
+  void* library = ::dlopen(corral::fake_nvml().c_str(), RTLD_NOW);
   auto* set_time = library == nullptr ? nullptr
                                       : reinterpret_cast<decltype(corral_fake_set_time)*>(
                                             ::dlsym(library, "corral_fake_set_time"));
   if (set_time == nullptr) return state.SkipWithError("no fake driver");
   TickingClock clock;
   SeriesTable table;
-  const auto listener = nvidia::open_listener({.library_path = CORRAL_FAKE_NVML_LIBRARY}, table,
-                                              nvidia::clocks_on(clock));
+  const auto listener =
+      nvidia::open_listener({.library_path = corral::fake_nvml()}, table, nvidia::clocks_on(clock));
   std::filesystem::remove(timeline);
   if (listener == nullptr) return state.SkipWithError("the fake driver has no device");
   std::vector<double> values(table.series(kFastGroup).size());

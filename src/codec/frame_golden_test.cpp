@@ -12,6 +12,7 @@
 
 #include "codec/frame.h"
 #include "codec/frame_test_support.h"
+#include "core/test_paths.h"
 
 namespace corral::codec {
 namespace {
@@ -117,7 +118,7 @@ std::vector<Bytes> encoded() {
           encode(header_of(41, 41), long_log())};
 }
 
-std::string golden_path() { return CORRAL_TEST_GOLDEN "/frame-v1.bin"; }
+std::string golden_path() { return golden_dir() + "/frame-v1.bin"; }
 
 std::vector<Bytes> golden() {
   std::ifstream in(golden_path(), std::ios::binary);

@@ -10,16 +10,17 @@
 #include "collect/listener.h"
 #include "collect/news.h"
 #include "collect/series.h"
+#include "core/test_paths.h"
 #include "sys/file.h"
 
 namespace corral::collect {
 
 inline std::filesystem::path fixture_root(const std::string& name) {
-  return std::filesystem::path(CORRAL_SOURCE_DIR) / "tests/fixtures" / name;
+  return std::filesystem::path(source_dir()) / "tests/fixtures" / name;
 }
 
 inline std::string fixture_text(const std::string& path) {
-  return sys::read_file(std::filesystem::path(CORRAL_SOURCE_DIR) / "tests/fixtures" / path).value();
+  return sys::read_file(std::filesystem::path(source_dir()) / "tests/fixtures" / path).value();
 }
 
 // "metric" or "metric/source" -> value, of the values that are there.

@@ -12,6 +12,7 @@
 
 #include "collect/sampler.h"
 #include "collect/sysfs/fake_root.h"
+#include "core/test_paths.h"
 #include "sys/file.h"
 
 namespace {
@@ -174,12 +175,11 @@ TEST(SamplerThread, NeitherAllocatesNorForksOnAMachineThatHasEverything) {
 // The fake driver answers without allocating, too.
 TEST(SamplerThread, NeitherAllocatesNorForksBesideNvidiaGpus) {
   for (const char* gpus : {"one", "mig"}) {
-    const std::string timeline =
-        std::string(CORRAL_SOURCE_DIR) + "/tests/fixtures/nvml/" + gpus + ".timeline";
+    const std::string timeline = source_dir() + "/tests/fixtures/nvml/" + gpus + ".timeline";
     ::setenv("CORRAL_FAKE_NVML", timeline.c_str(), 1);
     expect_quiet({.listeners = {"nvidia", "nvidia-processes"},
                   .run_pid = ::getpid(),
-                  .library_path = CORRAL_FAKE_NVML_LIBRARY});
+                  .library_path = fake_nvml()});
   }
 }
 

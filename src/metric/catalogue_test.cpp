@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include "core/test_paths.h"
 #include "metric/range.h"
 
 namespace corral::metric {
@@ -137,7 +138,7 @@ TEST(Range, EveryMetricHasOneWithZeroAndSaysIt) {
 }
 
 TEST(Catalogue, PageOfTheDocsIsUpToDate) {
-  const std::string path = std::string(CORRAL_SOURCE_DIR) + "/docs/metrics.md";
+  const std::string path = source_dir() + "/docs/metrics.md";
   const std::string page = catalogue_page();
   if (std::getenv("CORRAL_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << page;
   std::ifstream in(path, std::ios::binary);

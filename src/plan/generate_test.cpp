@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/test_paths.h"
 #include "core/text.h"
 #include "plan/generate_spec.h"
 
@@ -103,7 +104,7 @@ TEST(Generate, ThePublishedStudyToTheByte) {
   ASSERT_EQ(study.workloads, 198);
   ASSERT_EQ(study.csv.size(), 84119U);  // as its authors published it
 
-  std::ifstream file(CORRAL_SOURCE_DIR "/examples/study/study.yaml");
+  std::ifstream file(source_dir() + "/examples/study/study.yaml");
   std::ostringstream yaml;
   yaml << file.rdbuf();
   EXPECT_LE(std::ranges::count(yaml.str(), '\n'), 40);

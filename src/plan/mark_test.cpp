@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/test_paths.h"
 #include "plan/csv.h"
 #include "plan/csv_plan.h"
 #include "plan/plan_file.h"
@@ -17,7 +18,7 @@ namespace corral::plan {
 namespace {
 
 std::string fixture(const std::string& name) {
-  return sys::read_file(fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/plans" / name).value();
+  return sys::read_file(fs::path(source_dir()) / "tests/fixtures/plans" / name).value();
 }
 
 Plan read(std::string_view text) { return parse_csv_plan(text, "/", {}); }

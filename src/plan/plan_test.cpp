@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/test_paths.h"
 #include "plan/plan_file.h"
 #include "sys/file.h"
 
@@ -12,7 +13,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::string fixture(const std::string& name) {
-  return sys::read_file(fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/plans" / name).value();
+  return sys::read_file(fs::path(source_dir()) / "tests/fixtures/plans" / name).value();
 }
 
 Plan read(std::string_view text, const Known& known = {}) {
@@ -488,10 +489,9 @@ TEST(PlanTogether, MoreLettersThanTheAlphabet) {
 TEST(PlanFiles, ReadsFromDiskAndSaysWhatIsNone) {
   EXPECT_EQ(read_plan("/nowhere/plan.csv", {}).error().code, Code::kNotFound);
   EXPECT_EQ(read_plan("/", {}).error().code, Code::kInvalidArgument);
-  EXPECT_EQ(read_plan(fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/plans/talk.csv", {})
-                .value()
-                .rows.size(),
-            5u);
+  EXPECT_EQ(
+      read_plan(fs::path(source_dir()) / "tests/fixtures/plans/talk.csv", {}).value().rows.size(),
+      5u);
   EXPECT_EQ(plan_id("host", "/a/b.csv").size(), 32u);
   EXPECT_EQ(plan_id("host", "/a/b.csv"), plan_id("host", "/a/x/../b.csv"));
   EXPECT_NE(plan_id("host", "/a/b.csv"), plan_id("other", "/a/b.csv"));

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "collect/lanes.h"
+#include "core/test_paths.h"
 #include "run/collecting_cost.h"
 #include "run/metrics_feed.h"
 #include "run/point_feed.h"
@@ -62,7 +63,7 @@ struct Fed {
   explicit Fed(std::vector<const collect::ListenerEntry*> entries = {
                    collect::find_listener("proc")}) {
     collect::SamplerOptions options{.entries = std::move(entries),
-                                    .root = fs::path(CORRAL_SOURCE_DIR) / "tests/fixtures/root_vm"};
+                                    .root = fs::path(source_dir()) / "tests/fixtures/root_vm"};
     options.ticker = std::make_unique<ManualTicker>(ticks);
     samplers.push_back(collect::Sampler::open(std::move(options)).value());
     sampler = samplers[0].get();

@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "core/test_paths.h"
 #include "spool/segment_format.h"
 #include "spool/segment_test_support.h"
 
@@ -387,13 +388,13 @@ TEST(Segment, DISABLED_WriteGoldenFile) {
   std::memcpy(header.host, "golden", 6);
   header.crc = codec::crc32c(&header, offsetof(SegmentHeaderLayout, crc));
   patch(path, 0, {reinterpret_cast<const char*>(&header), sizeof header});
-  std::filesystem::copy_file(path, CORRAL_TEST_GOLDEN "/segment-v1.seg");
-  std::ofstream(CORRAL_TEST_GOLDEN "/segment-v1.txt")
+  std::filesystem::copy_file(path, golden_dir() + "/segment-v1.seg");
+  std::ofstream(golden_dir() + "/segment-v1.txt")
       << describe(*open_segment(path)->read(1, SIZE_MAX, false));
 }
 
 TEST(Segment, GoldenFileOfVersion1ReadsAsEver) {
-  const std::filesystem::path path = CORRAL_TEST_GOLDEN "/segment-v1.seg";
+  const std::filesystem::path path = golden_dir() + "/segment-v1.seg";
   const auto reader = open_segment(path);
   ASSERT_TRUE(reader) << reader.error().message;
   EXPECT_EQ(reader->header().run.hex(), "000102030405060708090a0b0c0d0e0f");

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/test_paths.h"
 #include "spool/segment_format.h"
 
 namespace corral::spool {
@@ -150,7 +151,7 @@ std::string describe(const Batch& batch) {
 }
 
 std::string golden_records() {
-  std::ifstream stream(CORRAL_TEST_GOLDEN "/segment-v1.txt");
+  std::ifstream stream(golden_dir() + "/segment-v1.txt");
   std::ostringstream text;
   text << stream.rdbuf();
   return text.str();

@@ -12,6 +12,7 @@
 
 #include "codec/block/column.h"
 #include "codec/block/column_test_support.h"
+#include "core/test_paths.h"
 
 namespace corral::codec {
 namespace {
@@ -70,7 +71,7 @@ std::vector<std::vector<std::int64_t>> integer_columns() {
           integers(60, [](std::int64_t i) { return i % 2 == 0 ? INT64_MIN : INT64_MAX - i; })};
 }
 
-std::string golden_path() { return CORRAL_TEST_GOLDEN "/columns-v1.bin"; }
+std::string golden_path() { return golden_dir() + "/columns-v1.bin"; }
 
 void write_golden() {
   std::string all;

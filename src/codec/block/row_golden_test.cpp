@@ -13,6 +13,7 @@
 #include "codec/block/pyramid.h"
 #include "codec/block/pyramid_test_support.h"
 #include "codec/block/row_group.h"
+#include "core/test_paths.h"
 
 namespace corral::codec {
 namespace {
@@ -70,11 +71,11 @@ std::vector<SamplingGroup> groups() {
 }
 
 Bytes stored(const std::string& name) {
-  std::ifstream in(CORRAL_TEST_GOLDEN "/" + name, std::ios::binary);
+  std::ifstream in(golden_dir() + "/" + name, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 void store(const std::string& name, const std::string& bytes) {
-  std::ofstream(CORRAL_TEST_GOLDEN "/" + name, std::ios::binary) << bytes;
+  std::ofstream(golden_dir() + "/" + name, std::ios::binary) << bytes;
 }
 
 class RowGolden : public ::testing::Test {

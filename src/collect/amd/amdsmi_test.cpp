@@ -7,6 +7,7 @@
 #include "collect/nvidia/fake/fake_driver.h"
 #include "collect/sysfs/fake_root.h"
 #include "collect/vendor/lacking_library.h"
+#include "core/test_paths.h"
 
 namespace corral::collect::amd {
 namespace {
@@ -19,7 +20,7 @@ const std::string kCard = "sys/class/drm/card1/device/";
 // A GPU whose gpu_metrics has an unknown format, at the PCI address of the fake's first or second.
 struct Machine {
   explicit Machine(const std::string& timeline, const std::string& address = "0000:83:02.1",
-                   const std::string& library = CORRAL_FAKE_AMDSMI_LIBRARY)
+                   const std::string& library = built("fakes/libamd_smi.so"))
       : root{{kCard + "vendor", "0x1002\n"},
              {kCard + "gpu_busy_percent", "87\n"},
              {kCard + "gpu_metrics", std::string("\x10\x00\x09\x09", 4)},
@@ -62,7 +63,7 @@ TEST(AmdSmi, GivesTheEnergyThatTheFilesDoNot) {
 
 TEST(AmdSmi, SaysWhyThereIsNoEnergy) {
   const auto why = [](const std::string& timeline, const std::string& address = "0000:83:02.1",
-                      const std::string& library = CORRAL_FAKE_AMDSMI_LIBRARY) {
+                      const std::string& library = built("fakes/libamd_smi.so")) {
     Machine machine("gpu1.energy 4000000\n" + timeline, address, library);
     EXPECT_FALSE(machine.fast().contains("host.gpu.energy/amd0"));
     return machine.why();
@@ -92,17 +93,17 @@ TEST(AmdSmi, GivesWhatHeldTheClocksDownWhereTheFilesDoNot) {
 
 TEST(AmdSmi, SaysWhyItDoesNotTellWhatHeldTheClocksDown) {
   const auto why = [](const std::string& timeline,
-                      const std::string& library = CORRAL_FAKE_AMDSMI_LIBRARY) {
+                      const std::string& library = built("fakes/libamd_smi.so")) {
     Machine machine("gpu1.energy 1\n" + timeline, "0000:83:02.1", library);
     EXPECT_EQ(machine.throttling(), Values{});
     return missing(machine.table, "host.gpu.throttle.* of amd0");
   };
   EXPECT_TRUE(holds(why("gpu1.violations.status 2\n"), "amdsmi: Feature not supported"));
   EXPECT_TRUE(holds(why(""), "amdsmi: Feature not supported")) << "all ones";
-  EXPECT_TRUE(
-      holds(why("gpu1.violations 5\n",
-                vendor::library_without("amdsmi_get_violation_status", CORRAL_FAKE_AMDSMI_LIBRARY)),
-            "amdsmi: "));
+  EXPECT_TRUE(holds(
+      why("gpu1.violations 5\n",
+          vendor::library_without("amdsmi_get_violation_status", built("fakes/libamd_smi.so"))),
+      "amdsmi: "));
 }
 
 TEST(AmdSmi, AnyFunctionMayBeMissing) {
@@ -111,7 +112,7 @@ TEST(AmdSmi, AnyFunctionMayBeMissing) {
        "amdsmi_get_processor_handles", "amdsmi_get_gpu_device_bdf", "amdsmi_get_energy_count",
        "amdsmi_get_violation_status", "amdsmi_status_code_to_string"});
   for (const std::string_view function : kFunctions) {
-    const std::string& lacking = vendor::library_without(function, CORRAL_FAKE_AMDSMI_LIBRARY);
+    const std::string& lacking = vendor::library_without(function, built("fakes/libamd_smi.so"));
     Machine machine("gpu1.energy 4000000\n", "0000:83:02.1", lacking);
     const bool needless = function == "amdsmi_shut_down" ||
                           function == "amdsmi_status_code_to_string" ||

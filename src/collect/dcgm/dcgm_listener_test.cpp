@@ -6,6 +6,7 @@
 #include "collect/dcgm/fake/control.h"
 #include "collect/nvidia/fake/fake_driver.h"
 #include "collect/vendor/lacking_library.h"
+#include "core/test_paths.h"
 
 namespace corral::collect::dcgm {
 namespace {
@@ -54,8 +55,8 @@ struct Opened {
                   Dcgm::Options options = {}, std::vector<std::string> uuids = {})
       : driver(driver_timeline),
         engine(engine_timeline,
-               options.library.empty() ? CORRAL_FAKE_DCGM_LIBRARY : options.library) {
-    if (options.library.empty()) options.library = CORRAL_FAKE_DCGM_LIBRARY;
+               options.library.empty() ? built("fakes/libdcgm.so.4") : options.library) {
+    if (options.library.empty()) options.library = built("fakes/libdcgm.so.4");
     listener =
         open_listener({.device_uuids = std::move(uuids),
                        .news = news,
@@ -346,7 +347,7 @@ TEST(DcgmListener, AnyFunctionMayBeMissing) {
        "dcgmFieldGroupCreate", "dcgmFieldGroupDestroy", "dcgmWatchFields", "dcgmUnwatchFields",
        "dcgmUpdateAllFields", "dcgmEntitiesGetLatestValues", "errorString"});
   for (const std::string_view function : kFunctions) {
-    const std::string& lacking = vendor::library_without(function, CORRAL_FAKE_DCGM_LIBRARY);
+    const std::string& lacking = vendor::library_without(function, built("fakes/libdcgm.so.4"));
     Opened gpu(kEngine, "", {.library = lacking, .address = ""});
     const bool needless = std::ranges::find(kNeedless, function) != kNeedless.end();
     EXPECT_TRUE(!needless || gpu.listener != nullptr) << function;

@@ -13,6 +13,7 @@
 #include "collect/nvidia/fake/fake_driver.h"
 #include "collect/sysfs/fake_root.h"
 #include "collect/vendor/lacking_library.h"
+#include "core/test_paths.h"
 
 namespace corral::collect::intel {
 namespace {
@@ -178,7 +179,7 @@ const std::string kCard =
 TEST(IntelSysman, AddsWhatFilesAndPmuLack) {
   const FakeRoot root;
   write_xe(root);
-  Machine machine(root, refusing, kCard, CORRAL_FAKE_ZE_LIBRARY);
+  Machine machine(root, refusing, kCard, built("fakes/libze_loader.so.1"));
   EXPECT_EQ(machine.at(3), (Values{{"host.gpu.clock.graphics/intel0", 2.4e9},  // of the file
                                    {"host.gpu.clock.memory/intel0", 1.2e9},
                                    {"host.gpu.memory.used/intel0", 5000},
@@ -196,7 +197,7 @@ TEST(IntelSysman, LeavesToTheFilesAndThePmuWhatTheyHave) {
   const FakeRoot root;
   write_xe(root);
   root.write(kDevice + "hwmon/hwmon2/energy1_input", "9000000\n");
-  Machine machine(root, xe_event, kCard, CORRAL_FAKE_ZE_LIBRARY);
+  Machine machine(root, xe_event, kCard, built("fakes/libze_loader.so.1"));
   machine.at(1);
   const Values v = machine.at(2);
   EXPECT_EQ(v.at("host.gpu.energy/intel0"), 9);
@@ -210,7 +211,7 @@ TEST(IntelSysman, SaysWhatIsRefused) {
   write_xe(root);
   EXPECT_TRUE(holds(Machine(root).why("memory of intel0"), "Level Zero is not installed"));
   const auto why = [&](const std::string& lines, std::string_view what) {
-    return Machine(root, absent, kCard + lines, CORRAL_FAKE_ZE_LIBRARY).why(what);
+    return Machine(root, absent, kCard + lines, built("fakes/libze_loader.so.1")).why(what);
   };
   EXPECT_TRUE(holds(why("call.zesInit.status 2013265921\n", "memory of intel0"), "no driver"));
   EXPECT_TRUE(holds(why("call.zesDeviceGet.status 1879113728\n", "memory of intel0"),
@@ -228,7 +229,7 @@ TEST(IntelSysman, SaysWhatIsRefused) {
 TEST(IntelSysman, ALostDeviceEndsItsValuesAndIsToldOnce) {
   const FakeRoot root;
   write_xe(root);
-  Machine machine(root, absent, kCard + "at 5 lost 1\n", CORRAL_FAKE_ZE_LIBRARY);
+  Machine machine(root, absent, kCard + "at 5 lost 1\n", built("fakes/libze_loader.so.1"));
   EXPECT_TRUE(machine.at(1).contains("host.gpu.memory.used/intel0"));
   machine.at(6);
   machine.at(6, kSlowGroup);
@@ -249,11 +250,12 @@ TEST(IntelSysman, AnyFunctionMayBeMissing) {
        "zesMemoryGetProperties", "zesEngineGetActivity", "zesPowerGetEnergyCounter",
        "zesFrequencyGetState", "zesTemperatureGetState", "zesMemoryGetState"});
   const std::size_t all = [&] {
-    Machine machine(root, absent, kCard, CORRAL_FAKE_ZE_LIBRARY);
+    Machine machine(root, absent, kCard, built("fakes/libze_loader.so.1"));
     return machine.at(1).size() + machine.at(1, kSlowGroup).size();
   }();
   for (const std::string_view function : kFunctions) {
-    const std::string& lacking = vendor::library_without(function, CORRAL_FAKE_ZE_LIBRARY);
+    const std::string& lacking =
+        vendor::library_without(function, built("fakes/libze_loader.so.1"));
     Machine machine(root, absent, kCard, lacking);
     const std::size_t there = machine.at(1).size() + machine.at(1, kSlowGroup).size();
     EXPECT_LT(there, all) << function;

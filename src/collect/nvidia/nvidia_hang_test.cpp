@@ -5,6 +5,7 @@
 
 #include "collect/lanes.h"
 #include "collect/nvidia/fake/fake_driver.h"
+#include "core/test_paths.h"
 #include "sys/clock.h"
 
 namespace corral::collect::nvidia {
@@ -15,7 +16,7 @@ using std::chrono::seconds;
 
 TEST(NvidiaHang, IsLeftBehindAndMakesNobodyLate) {
   // A library of its own, for it keeps the thread for good. Every probe of the open answers.
-  const ScratchFile library(sys::read_file(CORRAL_FAKE_NVML_LIBRARY).value());
+  const ScratchFile library(sys::read_file(fake_nvml()).value());
   const ScratchFile lines(timeline("one") +
                           "at 1 call.nvmlDeviceGetUtilizationRates.latency 86400\n");
   ::setenv("CORRAL_FAKE_NVML", lines.path().c_str(), 1);

@@ -6,13 +6,14 @@
 
 #include "collect/nvidia/fake/fake_driver.h"
 #include "collect/nvidia/nvml.h"
+#include "core/test_paths.h"
 
 namespace corral::collect::nvidia {
 namespace {
 
 // A driver without some functions: a copy of the fake whose symbol table has lost their names.
 std::string library_without(const std::vector<std::string>& functions) {
-  std::string binary = sys::read_file(CORRAL_FAKE_NVML_LIBRARY).value();
+  std::string binary = sys::read_file(fake_nvml()).value();
   for (const std::string& function : functions) {
     const std::string name = '\0' + function + '\0';
     std::size_t found = 0;

@@ -8,6 +8,7 @@
 #include "collect/nvidia/fake/fake_driver.h"
 #include "collect/timed_points.h"
 #include "collect/vendor/lacking_library.h"
+#include "core/test_paths.h"
 
 namespace corral::collect::nvidia {
 namespace {
@@ -28,8 +29,7 @@ using Drained = std::map<std::string, std::vector<Point>>;
 // What a drain at that time gives, after it was seen that no column goes back in time.
 class Drains {
  public:
-  explicit Drains(const std::string& timeline,
-                  const std::string& library = CORRAL_FAKE_NVML_LIBRARY)
+  explicit Drains(const std::string& timeline, const std::string& library = fake_nvml())
       : driver(timeline, library), gpu(driver) {}
 
   Drained at(double s) {
@@ -105,7 +105,7 @@ TEST(SampleRings, ThatTheDriverRefusesAreNotAvailable) {
   EXPECT_EQ(drains.gpu.missing("host.gpu.busy.samples of gpu0"), "Not Supported");
   EXPECT_TRUE(drains.at(1).empty());
   EXPECT_FALSE(drains.at(6).empty()) << "nothing sampled yet is no refusal";
-  const auto& lacking = vendor::library_without("nvmlDeviceGetSamples", CORRAL_FAKE_NVML_LIBRARY);
+  const auto& lacking = vendor::library_without("nvmlDeviceGetSamples", fake_nvml());
   const Drains old(power_ring(), lacking);
   EXPECT_EQ(old.gpu.missing("host.gpu.power.samples of gpu0"), "this driver has no such function");
 }

@@ -13,6 +13,7 @@
 #include <ctime>
 
 #include "collect/tree/process_table.h"
+#include "core/test_paths.h"
 #include "sys/file.h"
 
 namespace corral::collect::tree {
@@ -64,8 +65,7 @@ TEST(ExitRecords, TicksAreSharesOfWhatTheSchedulerMeasured) {
 
 // As Linux 6.18 sent it: a thread of a process of several.
 TEST(ExitRecords, OfARecordedDatagram) {
-  const auto datagram =
-      sys::read_file(std::string(CORRAL_SOURCE_DIR) + "/tests/fixtures/taskstats-v16.bin").value();
+  const auto datagram = sys::read_file(source_dir() + "/tests/fixtures/taskstats-v16.bin").value();
   std::vector<ExitRecord> records;
   EXPECT_FALSE(read_exit_records(datagram, [&](const ExitRecord& r) { records.push_back(r); }));
   ASSERT_EQ(records.size(), 1u);
@@ -82,8 +82,7 @@ TEST(ExitRecords, OfARecordedDatagram) {
 
 // The recorded one with another version, and cut short within the struct.
 TEST(ExitRecords, WhatCannotBeReadHasAReason) {
-  auto datagram =
-      sys::read_file(std::string(CORRAL_SOURCE_DIR) + "/tests/fixtures/taskstats-v16.bin").value();
+  auto datagram = sys::read_file(source_dir() + "/tests/fixtures/taskstats-v16.bin").value();
   const auto reason = [&] {
     std::size_t read = 0;
     const auto unread = read_exit_records(datagram, [&](const ExitRecord&) { ++read; });

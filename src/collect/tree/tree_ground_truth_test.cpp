@@ -18,6 +18,7 @@
 
 #include "collect/fixture_root.h"
 #include "collect/tree/tree_listener.h"
+#include "core/test_paths.h"
 
 namespace corral::collect {
 namespace {
@@ -54,6 +55,7 @@ class Trainee : public testing::Test {
   }
 
   void start() {
+    const std::string trainee = built("src/collect/corral_tree_trainee");
     pid_ = ::fork();
     if (pid_ == 0) {
       ::setsid();
@@ -62,7 +64,7 @@ class Trainee : public testing::Test {
       [[maybe_unused]] const ssize_t n = ::read(exec_now_.read.get(), &c, 1);
       ::dup2(commands_.read.get(), STDIN_FILENO);
       ::dup2(answers_.write.get(), STDOUT_FILENO);
-      ::execl(CORRAL_TREE_TRAINEE, CORRAL_TREE_TRAINEE, file_.c_str(), nullptr);
+      ::execl(trainee.c_str(), trainee.c_str(), file_.c_str(), nullptr);
       ::_exit(127);
     }
     perf_ = PerfCounters::open(pid_);

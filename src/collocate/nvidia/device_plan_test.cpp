@@ -9,6 +9,7 @@
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mig.h"
 #include "collocate/nvidia/settings.h"
+#include "core/test_paths.h"
 
 namespace corral::collocate::nvidia {
 namespace {
@@ -122,8 +123,8 @@ TEST_F(DevicePlanTest, AnOldDriversProfilesAreNamedForIt) {
     });
     EXPECT_EQ(state_now(), driver);
   }
-  const std::string bare = collect::vendor::library_without("nvmlDeviceGetGpuInstanceProfileInfoV",
-                                                            CORRAL_FAKE_GPU_LIBRARY);
+  const std::string bare =
+      collect::vendor::library_without("nvmlDeviceGetGpuInstanceProfileInfoV", fake_gpu());
   library_ = bare;
   state("");
   with({mig("7g.40gb")}, [&](const DevicePlan& planned) {

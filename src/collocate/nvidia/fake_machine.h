@@ -15,6 +15,7 @@
 #include "collocate/nvidia/control.h"
 #include "collocate/nvidia/device_plan.h"
 #include "collocate/undo.h"
+#include "core/test_paths.h"
 #include "plan/share.h"
 
 namespace corral::collocate::nvidia {
@@ -80,7 +81,7 @@ class FakeMachine : public ::testing::Test {
   }
   [[nodiscard]] DeviceOptions options() const {
     return {.nvml = library_,
-            .mps_control = CORRAL_FAKE_MPS_CONTROL,
+            .mps_control = fake_mps_control(),
             .state = directory_.path(),
             .operator_pipe = directory_.path() / "operator"};
   }
@@ -88,7 +89,7 @@ class FakeMachine : public ::testing::Test {
     UndoOptions options;
     options.state = directory_.path();
     options.nvml = library_;
-    options.mps_control = CORRAL_FAKE_MPS_CONTROL;
+    options.mps_control = fake_mps_control();
     return options;
   }
   [[nodiscard]] Result<DevicePlan> plan(const std::vector<plan::Share>& shares) const {
@@ -102,7 +103,7 @@ class FakeMachine : public ::testing::Test {
   [[nodiscard]] fs::path path() const { return directory_.path(); }
 
   ScratchDirectory directory_;
-  std::string library_ = CORRAL_FAKE_GPU_LIBRARY;
+  std::string library_ = fake_gpu();
 };
 
 inline constexpr const char* kGpu0 = "GPU-c0de0000-fa4e-4000-8000-000000000000";

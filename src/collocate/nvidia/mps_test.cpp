@@ -5,6 +5,7 @@
 
 #include "collocate/nvidia/fake_machine.h"
 #include "collocate/nvidia/mps_control.h"
+#include "core/test_paths.h"
 #include "core/text.h"
 #include "sys/file.h"
 #include "sys/process.h"
@@ -131,7 +132,7 @@ TEST_F(MpsTest, WithoutTheProgramTheMessageSaysWhereItComesFrom) {
 TEST_F(MpsTest, AnOperatorsDaemonIsNeitherJoinedNorDisturbed) {
   const fs::path pipe = options().operator_pipe;
   fs::create_directories(pipe);
-  ASSERT_TRUE(run_mps_control({.program = CORRAL_FAKE_MPS_CONTROL,
+  ASSERT_TRUE(run_mps_control({.program = fake_mps_control(),
                                .pipe = pipe,
                                .log = path(),
                                .environment = {},

@@ -2,6 +2,7 @@
 
 #include "collect/vendor/lacking_library.h"
 #include "collocate/nvidia/fake_machine.h"
+#include "core/test_paths.h"
 
 namespace corral::collocate::nvidia {
 namespace {
@@ -77,7 +78,7 @@ TEST_F(SettingsTest, ValuesThatTheGpuDoesNotHaveAreRefused) {
 
 TEST_F(SettingsTest, ADriverWithoutTheFunctionIsReported) {
   const std::string old =
-      collect::vendor::library_without("nvmlDeviceSetMemoryLockedClocks", CORRAL_FAKE_GPU_LIBRARY);
+      collect::vendor::library_without("nvmlDeviceSetMemoryLockedClocks", fake_gpu());
   library_ = old;
   Journal log = journal();
   const auto made = set(log, {tuned()});

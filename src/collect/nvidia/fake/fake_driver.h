@@ -18,6 +18,7 @@
 #include "collect/fixture_root.h"
 #include "collect/nvidia/fake/control.h"
 #include "collect/nvidia/nvidia_listener.h"
+#include "core/test_paths.h"
 #include "sys/clock.h"
 
 namespace corral::collect::nvidia {
@@ -60,7 +61,7 @@ inline std::string timeline(const std::string& name) {
 // test's clock.
 class FakeDriver {
  public:
-  explicit FakeDriver(const std::string& timeline, std::string library = CORRAL_FAKE_NVML_LIBRARY)
+  explicit FakeDriver(const std::string& timeline, std::string library = fake_nvml())
       : file_(timeline), library_(std::move(library)) {
     ::setenv("CORRAL_FAKE_NVML", file_.path().c_str(), 1);
     handle_ = ::dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -1,7 +1,7 @@
-"""unity.py SOURCE...: the number of each source's group, joined by semicolons as CMake writes a list.
+"""unity.py FOLDER SOURCE...: what is compiled for these sources, joined by semicolons as CMake writes a list.
 
-Sources of a group are compiled as one. Where one defines a name for itself alone that another uses too, they are kept
-apart.
+Sources of a group are compiled as one file, written to FOLDER, which includes them as seen from src/. Where one defines
+a name for itself alone that another uses too, they are kept apart. A source without a group stays as it is.
 """
 
 from __future__ import annotations
@@ -12,10 +12,21 @@ from pathlib import Path
 import tidy
 
 
+def unit_of(group: tidy.Group, folder: Path) -> Path:
+    names = [file.resolve().relative_to(tidy.SOURCES) for file in group.files]
+    # Named after its first source, so that another group's change leaves this one as it is.
+    unit = folder / "_".join(names[0].parts)
+    text = "".join(f'#include "{name}"\n' for name in names)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not unit.exists() or unit.read_text() != text:
+        unit.write_text(text)
+    return unit
+
+
 def main() -> None:
-    sources = [Path(name) for name in sys.argv[1:]]
-    group_of = {file: number for number, group in enumerate(tidy.groups(sources)) for file in group.files}
-    print(";".join(str(group_of[source]) for source in sources), end="")
+    folder = Path(sys.argv[1])
+    groups = tidy.groups([Path(name) for name in sys.argv[2:]])
+    print(";".join(str(unit_of(one, folder) if len(one.files) > 1 else one.files[0]) for one in groups), end="")
 
 
 if __name__ == "__main__":

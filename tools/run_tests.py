@@ -1,4 +1,4 @@
-"""All tests, stage by stage: `./dev test [STAGE | FILTER]`.
+"""All tests, stage by stage: `./dev test [STAGE | FILTER]`; what one runs while working: `./dev test --quick`.
 
 Every stage prints its seconds and each failed test with its message; the names of all that failed are repeated at the
 end, before the last line, which is `N passed, N failed` (and `, N skipped`). A skipped test says why. The exit status
@@ -31,7 +31,7 @@ JOBS = max(2, os.cpu_count() or 2)
 TAIL_LINES = 60  # of one failed test or command
 NAMES = 40  # of failed tests in the list at the end
 RUNNING: set[int] = set()  # process groups that Ctrl-C ends
-FUZZ_LOOK_S = 12
+FUZZ_LOOK_S = 60  # of all targets together
 LIMIT_S = 1800  # of one command; the longest is the build with sanitizers from nothing
 
 
@@ -58,7 +58,9 @@ class Outcome:
 @dataclass
 class Options:
     filter: str = ""
-    fuzz_seconds: int = 0  # 0: a short look from the same seed every time
+    fuzz_seconds: int = 0  # of each target; 0: a short look from the same seed every time
+    quick: bool = False
+    whole: bool = False  # all stages run
 
 
 def run(command: list[str | Path], cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
@@ -137,7 +139,6 @@ def tracked(*patterns: str) -> list[str]:
 
 
 def lint(options: Options) -> Outcome:
-    del options
     sources = tracked("src/*.cpp", "src/*.h", "bench/*.cpp", "fuzz/*.cpp", "python/native/*.cpp", "python/native/*.h")
     python = ["python", "tools", "tests", "bench", "examples"]
     config = ["--config", "python/pyproject.toml"]
@@ -156,8 +157,23 @@ def lint(options: Options) -> Outcome:
             lambda: check("page: tsc", ["npm", "--prefix", "web", "run", "--silent", "check"]),
         ]
     )
-    total.add(clang_tidy())
+    if not options.quick:
+        total.add(clang_tidy())
     return total
+
+
+RELEASE = [
+    "corral_cgroup_ground_truth_test",
+    "corral_codec_test",
+    "corral_collocate_test",
+    "corral_run_test",
+    "corral_sampler_quiet_test",
+    "corral_spool_test",
+    "corral_store_faults_test",
+    "corral_sys_test",
+    "corral_tree_ground_truth_test",
+    "corral_upload_test",
+]
 
 
 def is_test(path: Path) -> bool:
@@ -165,7 +181,8 @@ def is_test(path: Path) -> bool:
 
 
 def clang_tidy() -> Outcome:
-    """Every source that is no test, with the commands of a build that compiles each alone."""
+    """Every source that is no test, with the commands of a build that compiles each alone. What passed once is not read
+    again until it, a header of the project, the flags or the checks change."""
     status, output = run(["cmake", "--preset", "dev", "-DCORRAL_TESTS=OFF", "-B", "build/lint"])
     if status != 0:
         return failure("configure lint", output)
@@ -173,6 +190,9 @@ def clang_tidy() -> Outcome:
     wanted = {str(ROOT / path) for path in tracked("src/*.cpp") if not is_test(Path(path))}
     folder = ROOT / "build/lint/tidy"
     folder.mkdir(exist_ok=True)
+    passed = ROOT / ".cache/tidy"
+    passed.mkdir(parents=True, exist_ok=True)
+    checks = (ROOT / ".clang-tidy").read_text() + run(["clang-tidy", "--version"])[1]
 
     def read(file: Path, flags: tuple[str, ...]) -> Outcome:
         name = f"clang-tidy {file.relative_to(ROOT)}"
@@ -180,12 +200,18 @@ def clang_tidy() -> Outcome:
 
     def one(number: int, batch: tidy.Batch) -> Outcome:
         source = folder / f"{number}.cpp"
-        source.write_text(batch.text())
-        if len(batch.files) > 1 and not read(source, batch.flags).failed:
+        stamp = passed / batch.content_hash(checks)
+        if stamp.exists():
             return Outcome(passed=len(batch.files))
+        source.write_text(batch.text())
         total = Outcome()
-        for file in batch.files:
-            total.add(read(file, batch.flags))
+        if len(batch.files) > 1 and not read(source, batch.flags).failed:
+            total.passed = len(batch.files)
+        else:
+            for file in batch.files:
+                total.add(read(file, batch.flags))
+        if not total.failed:
+            stamp.touch()
         return total
 
     # One entry of a source is enough: a few are part of two targets.
@@ -232,20 +258,28 @@ def gtest(binary: Path, options: Options) -> Outcome:
     return outcome
 
 
-def unit_of(preset: str, options: Options) -> Outcome:
-    outcome = build(preset, "corral_unit_tests")
+def unit_of(preset: str, options: Options, *targets: str) -> Outcome:
+    """Those of these targets, else of all."""
+    outcome = build(preset, *(targets or ("corral_unit_tests",)))
     if outcome.failed:
         return outcome
-    binaries = sorted(path for path in (ROOT / "build" / preset / "src").rglob("corral_*_test") if path.is_file())
-    return together([partial(gtest, binary, options) for binary in binaries])
+    found = sorted(path for path in (ROOT / "build" / preset / "src").rglob("corral_*_test") if path.is_file())
+    return together([partial(gtest, one, options) for one in found if not targets or one.name in targets])
 
 
 def unit(options: Options) -> Outcome:
-    return unit_of("release", options)
+    """In the build that users have. When all stages run, only what the sanitizers' build does not prove as well: kills,
+    durability, what is vectorised or measured."""
+    return unit_of("release", options, *(RELEASE if options.whole else ()))
 
 
 def asan(options: Options) -> Outcome:
     return unit_of("asan", options)
+
+
+def tsan(options: Options) -> Outcome:
+    """Where threads share most: no third build of all."""
+    return unit_of("tsan", options, "corral_http_test", "corral_run_test", "corral_spool_test", "corral_upload_test")
 
 
 PYTEST = re.compile(r"(\d+) (passed|failed|error|errors|skipped)")
@@ -396,7 +430,7 @@ def fuzz(options: Options) -> Outcome:
             seeds: list[str | Path] = [corpus] if corpus.is_dir() else []
             command: list[str | Path] = [
                 target,
-                f"-max_total_time={options.fuzz_seconds or FUZZ_LOOK_S}",
+                f"-max_total_time={options.fuzz_seconds or max(1, FUZZ_LOOK_S * JOBS // len(targets))}",
                 f"-seed={0 if options.fuzz_seconds else 1}",  # 0: another every time
                 "-timeout=20",
                 "-rss_limit_mb=2048",
@@ -417,23 +451,30 @@ STAGES: dict[str, Callable[[Options], Outcome]] = {
     "browser": browser,
     "lint": lint,
     "asan": asan,
+    "tsan": tsan,
     "fuzz": fuzz,
 }
 WITH_FILTER = ["unit", "python", "page", "e2e", "mlflow", "browser"]
+QUICK = ["unit", "python", "page", "lint"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="", help=f"a stage ({', '.join(STAGES)}) or part of a test's name")
+    parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}, without clang-tidy")
     parser.add_argument("--fuzz-seconds", type=int, default=0)
     arguments = parser.parse_args()
-    options = Options(fuzz_seconds=arguments.fuzz_seconds)
+    options = Options(fuzz_seconds=arguments.fuzz_seconds, quick=arguments.quick)
     chosen = list(STAGES)
-    if arguments.what in STAGES:
+    if arguments.quick:
+        options.filter, chosen = arguments.what, QUICK
+    elif arguments.what in STAGES:
         chosen = [arguments.what]
     elif arguments.what:
         options.filter = arguments.what
         chosen = WITH_FILTER
+    else:
+        options.whole = True
     total = Outcome()
     began = time.monotonic()
     build_page()

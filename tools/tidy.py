@@ -8,6 +8,7 @@ wrong.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -55,6 +56,21 @@ class Group:
 class Batch(Group):
     flags: tuple[str, ...] = ()
 
+    def content_hash(self, checks: str) -> str:
+        """Of all that a reader of these sources looks at but the system's headers."""
+        read: set[Path] = set()
+        waiting = list(self.files)
+        while waiting:
+            file = waiting.pop()
+            if file in read:
+                continue
+            read.add(file)
+            waiting += [path for name in includes_of(file) if (path := SOURCES / name).exists()]
+        whole = hashlib.sha256("\0".join((checks, *self.flags)).encode())
+        for file in sorted(read):
+            whole.update(f"\0{file}\0".encode() + file.read_bytes())
+        return whole.hexdigest()
+
     def text(self) -> str:
         return "".join(f'#include "{file}"  // NOLINT(bugprone-suspicious-include)\n' for file in self.files)
 
@@ -72,9 +88,14 @@ def words_in(file: Path) -> frozenset[str]:
     return frozenset(WORD.findall(COMMENT.sub("", file.read_text())))
 
 
+@cache
+def includes_of(file: Path) -> tuple[str, ...]:
+    return tuple(INCLUDE.findall(file.read_text()))
+
+
 def words_of(file: Path) -> set[str]:
     """With those of the project's headers that it names; headers of headers would forbid too much."""
-    headers = (SOURCES / name for name in INCLUDE.findall(file.read_text()))
+    headers = (SOURCES / name for name in includes_of(file))
     return set(words_in(file)).union(*(words_in(header) for header in headers if header.exists()))
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from contextvars import ContextVar
 
+from corral._rank import rank_of
 from corral._text import attributes_json
 
 TYPE_CHECKING = False
@@ -30,15 +31,17 @@ _GENERATOR = 0x20 | 0x200
 _current: ContextVar[tuple[int, int, str] | None] = ContextVar("corral_phase", default=None)
 
 
-def _rank() -> str:
-    for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
-        rank = os.environ.get(name, "")
-        if rank.isdecimal():
-            return f"rank{rank}/"
-    return ""
-
-
 _HOST = os.uname().nodename
+_known_rank = (0, "")  # process, part of its lanes: read once, as a session's rank is
+
+
+def _rank() -> str:
+    global _known_rank
+    pid = os.getpid()
+    if _known_rank[0] != pid:
+        rank = rank_of(os.environ)
+        _known_rank = (pid, f"rank{rank}/" if rank >= 0 else "")
+    return _known_rank[1]
 
 
 def _lane() -> str:

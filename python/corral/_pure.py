@@ -16,6 +16,8 @@ import time as _time
 from _thread import RLock
 from itertools import count
 
+from corral._rank import rank_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -87,14 +89,6 @@ def _anchor() -> tuple[int, int]:
         if error < best[1]:
             best = (utc - before - (after - before) // 2, error)
     return best
-
-
-def _rank() -> int:
-    for name in ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"):
-        rank = _number(os.environ.get(name, ""), -1)
-        if rank >= 0:
-            return rank
-    return -1
 
 
 def _read(path: str) -> bytes:
@@ -206,7 +200,7 @@ class _Session:
         raw = struct.pack(
             "<4sHHII16s16sIIQQQqqqq16s128s",
             *(b"CRSG", 1, _HEADER, _SLOT, 0, self.id, run, self.index, self.pid, self.base, slots, self.start_time),
-            *(*self.anchor, self.began, _rank(), boot, host),
+            *(*self.anchor, self.began, rank_of(os.environ), boot, host),
         ).ljust(1020, b"\0")
         return raw + struct.pack("<I", _crc32c(raw))
 

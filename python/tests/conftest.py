@@ -22,7 +22,7 @@ class Runner:
     pure: bool
 
     def environment(self, **more: str) -> dict[str, str]:
-        environment = {key: value for key, value in os.environ.items() if "RANK" not in key and key != "SLURM_PROCID"}
+        environment = {key: value for key, value in os.environ.items() if "RANK" not in key and "SLURM_ST" not in key}
         environment |= {
             "PYTHONPATH": str(PACKAGE),
             "PYTHONDEVMODE": "1",

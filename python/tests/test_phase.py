@@ -17,6 +17,7 @@ def test_phases_nest_and_have_a_type_and_a_lane(run: Runner) -> None:
         print(os.uname().nodename, os.getpid())
         """,
         SLURM_PROCID="1",
+        SLURM_STEP_ID="0",
     )
     host, pid = out.split()
     phases = list(run.one().phases.values())

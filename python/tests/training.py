@@ -47,7 +47,7 @@ class Training:
         (self.segments / "drops").write_bytes(bytes(4096))
 
     def environment(self, path: str = "", **more: str) -> dict[str, str]:
-        known = {key: value for key, value in os.environ.items() if "RANK" not in key and key != "SLURM_PROCID"}
+        known = {key: value for key, value in os.environ.items() if "RANK" not in key and "SLURM_ST" not in key}
         entries = [str(STARTUP), str(PACKAGE), *([path] if path else [])]
         environment = known | {"CORRAL_SEGMENT_DIR": str(self.segments), "CORRAL_RUN_ID": RUN}
         return environment | {"PYTHONPATH": ":".join(entries), "PYTHONWARNINGS": "ignore"} | more

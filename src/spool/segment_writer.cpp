@@ -1,4 +1,5 @@
 #include "spool/segment_writer.h"
+#include "spool/rank.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -165,18 +166,6 @@ struct SegmentWriter::Pieces {
   }
 };
 
-namespace {
-
-std::int64_t rank_from_environment() {
-  for (const char* name : {"RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"}) {
-    const std::int64_t rank = number_or(std::getenv(name), -1);
-    if (rank >= 0) return rank;
-  }
-  return -1;
-}
-
-}  // namespace
-
 WriterOptions options_from_environment() {
   WriterOptions options;
   options.directory = std::getenv("CORRAL_SEGMENT_DIR");
@@ -289,7 +278,8 @@ bool SegmentWriter::fill_identity(Session& s) const {
   h.utc_minus_boot = anchor.utc_minus_boot;
   h.anchor_error = anchor.error;
   h.session_began = now();
-  h.rank = rank_of_environment_ ? rank_from_environment() : rank_;
+  h.rank =
+      rank_of_environment_ ? rank_of([](const char* name) { return std::getenv(name); }) : rank_;
   read_boot_id(h.boot_id);
   return ::gethostname(h.host, sizeof h.host - 1) == 0;
 }

@@ -31,10 +31,9 @@ struct WriterOptions {
   std::uint64_t largest_bytes = 0;  // 0 = 4 MiB
 };
 
-// From CORRAL_SEGMENT_DIR, CORRAL_RUN_ID and CORRAL_SPOOL_LIMIT; the rank's variable (RANK,
-// SLURM_PROCID or OMPI_COMM_WORLD_RANK) is read at each process's first call, because launchers set
-// it after the import or after a fork. `directory` points into the environment: use the result
-// before that changes.
+// From CORRAL_SEGMENT_DIR, CORRAL_RUN_ID and CORRAL_SPOOL_LIMIT; the rank (rank.h) is read at each
+// process's first call, because launchers set its variable after the import or after a fork.
+// `directory` points into the environment: use the result before that changes.
 WriterOptions options_from_environment();
 
 // A name's number in the current session. Lives until the process ends, but is void once

@@ -9,15 +9,12 @@
 #include <vector>
 
 #include "core/text.h"
+#include "spool/rank.h"
 #include "sys/file.h"
 #include "sys/process.h"
 
 namespace corral::run {
 namespace {
-
-// In the order of trust, as segments know them.
-constexpr std::array<std::string_view, 3> kVariables = {"RANK", "SLURM_PROCID",
-                                                        "OMPI_COMM_WORLD_RANK"};
 
 std::vector<std::string_view> words(std::string_view line) {
   std::vector<std::string_view> all;
@@ -53,14 +50,16 @@ bool holds(pid_t pid, const std::string& socket) {
 std::optional<std::int64_t> rank_of(pid_t pid) {
   const auto environment = sys::read_file(fmt::format("/proc/{}/environ", pid));
   if (!environment) return std::nullopt;
-  for (const std::string_view variable : kVariables) {
-    for (const std::string_view entry : split(*environment, '\0')) {
-      if (!entry.starts_with(variable) || entry.substr(variable.size(), 1) != "=") continue;
-      const auto rank = parse_int(entry.substr(variable.size() + 1));
-      if (rank && *rank >= 0) return rank;
+  // Each ends with a zero byte.
+  const std::vector<std::string_view> entries = split(*environment, '\0');
+  const std::int64_t rank = spool::rank_of([&](std::string_view name) -> const char* {
+    for (const std::string_view entry : entries) {
+      if (entry.starts_with(name) && entry.substr(name.size(), 1) == "=")
+        return entry.data() + name.size() + 1;
     }
-  }
-  return std::nullopt;
+    return nullptr;
+  });
+  return rank < 0 ? std::nullopt : std::optional(rank);
 }
 
 }  // namespace

@@ -127,6 +127,7 @@ Result<std::unique_ptr<server::RunningServer>> start(const Flags& flags,
                             limits::kBodyBytes >> 20));
   }
   options.http.body_memory = static_cast<std::size_t>(flags.max_memory);
+  options.http.json_memory = options.http.body_memory;
   options.complain = [](std::string_view what) { complain("serve", what); };
   TRY(server::check_exposure(options));
   options.jobs.push_back(finish_left_over_runs(destination, flags.destination.spool));
@@ -217,7 +218,8 @@ void declare(Arguments& arguments, Flags& flags) {
                   "remove the oldest runs that ended when the store takes more than this");
   arguments.bytes(
       "max-memory", flags.max_memory,
-      "memory for request bodies over TCP, and as much over the Unix socket (default: 256MiB)");
+      "memory for request bodies over TCP; as much again over the Unix socket, and for reading "
+      "JSON (default: 256MiB)");
   arguments.flag("stop", flags.stop, "end the store's running server");
 }
 

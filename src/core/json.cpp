@@ -18,12 +18,14 @@ Json from_element(const Element& e);
 
 Json from_array(const simdjson::dom::array& source) {
   Json::Array array;
+  array.reserve(source.size());
   for (const Element child : source) array.push_back(from_element(child));
   return array;
 }
 
 Json from_object(const simdjson::dom::object& source) {
   Json::Object object;
+  object.reserve(source.size());
   for (const auto field : source)
     object.emplace_back(std::string(field.key), from_element(field.value));
   return object;
@@ -70,6 +72,16 @@ Result<Json> Json::parse(std::string_view text) {
                             simdjson::error_message(error)));
   }
   return from_element(root);
+}
+
+std::size_t json_memory(std::string_view text) {
+  constexpr std::size_t kValueBytes = 128;
+  std::size_t values = 1, blanks = 0;
+  for (const char c : text) {
+    values += static_cast<std::size_t>((c == ',') | (c == ':') | (c == '[') | (c == '{'));
+    blanks += static_cast<std::size_t>((c == ' ') | (c == '\n') | (c == '\r') | (c == '\t'));
+  }
+  return values * kValueBytes + 3 * text.size() - 2 * blanks;
 }
 
 std::string Json::dump() const {

@@ -60,6 +60,11 @@ class Json {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> value_;
 };
 
+// An upper bound, in bytes, of the memory that it takes to read `text` as JSON and to make as many
+// values of one's own of it. Cheap: it counts what separates values, also inside of strings, which
+// may hold JSON themselves, and does not check the text.
+std::size_t json_memory(std::string_view text);
+
 // Appends JSON to a string. Commas and escapes are its business; nesting is the caller's. Invalid
 // UTF-8 becomes U+FFFD; NaN and infinities become the strings "NaN", "Infinity", "-Infinity".
 class JsonWriter {

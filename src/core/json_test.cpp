@@ -26,6 +26,16 @@ std::string nested(std::size_t depth) {
   return std::string(depth, '[') + "1" + std::string(depth, ']');
 }
 
+TEST(Json, ItsMemoryGrowsWithValuesAndTextsButNotWithBlanks) {
+  const std::string list = "[0,0,0,0,0,0,0,0,0,0]";
+  EXPECT_GE(json_memory(list), 10 * sizeof(Json));
+  EXPECT_EQ(json_memory("  " + list) - json_memory(list), 2U);
+  EXPECT_GE(json_memory("\"" + list + "\""), json_memory(list)) << "a text may hold JSON";
+  const std::string text = '"' + std::string(1000, 'x') + '"';
+  EXPECT_GE(json_memory(text), 3000U);
+  EXPECT_LT(json_memory(text), 4000U);
+}
+
 TEST(JsonParse, ReadsEveryTypeAndKeepsTheOrderOfMembers) {
   const auto json =
       Json::parse(R"( {"z": null, "a": [true, false], "n": -7, "d": 2.5, "s": "tïn\n\u00e9"} )");

@@ -47,6 +47,7 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
       traffic(handlers.traffic ? handlers.traffic : std::make_shared<Traffic>()),
       bodies(options.body_memory, options.body_limit, traffic),
       unix_bodies(options.body_memory, options.body_limit, traffic),
+      documents(options.json_memory),
       io(options.io_threads),
       handler_pool(static_cast<std::size_t>(options.handler_threads)),
       stream_pool(static_cast<std::size_t>(options.stream_threads)),
@@ -55,12 +56,19 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
   next_id_ = (std::uint64_t{random()} << 32) | random();
 }
 
-Response Engine::call(Request request) const {
+Result<JsonBudget::Room> Engine::prepare(Request& request) {
+  TRY(unpack(request, options.body_limit));
+  if (handlers.reads_json && !handlers.reads_json(request)) return JsonBudget::Room();
+  return documents.take(request.body, options.write_timeout);
+}
+
+Response Engine::call(Request request) {
   try {
-    if (const Result<> unpacked = unpack(request, options.body_limit); !unpacked) {
-      Response response = error(request, unpacked.error());
-      if (unpacked.error().code == Code::kUnsupported) response.status = 415;
-      if (unpacked.error().code == Code::kUnavailable) response.set_header("Retry-After", "1");
+    const Result<JsonBudget::Room> room = prepare(request);
+    if (!room) {
+      Response response = error(request, room.error());
+      if (room.error().code == Code::kUnsupported) response.status = 415;
+      if (room.error().code == Code::kUnavailable) response.set_header("Retry-After", "1");
       return response;
     }
     return handlers.handle(std::move(request));

@@ -8,10 +8,11 @@
 // includes Boost, in session*.cpp and server.cpp.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
-// together `body_memory` (body_budget.h), one request at a time per connection, `max_connections`
-// in all and so many from one address; every wait for a client has a deadline (a body must arrive
-// at 64 KiB/s on average). The Unix socket has its own room: whoever fills the port cannot lock out
-// the runs of this machine.
+// together `body_memory` (body_budget.h), what is read of them as JSON `json_memory`
+// (json_budget.h), one request at a time per connection, `max_connections` in all and so many from
+// one address; every wait for a client has a deadline (a body must arrive at 64 KiB/s on average).
+// The Unix socket has its own room: whoever fills the port cannot lock out the runs of this
+// machine.
 #pragma once
 
 #include <atomic>
@@ -43,6 +44,7 @@ struct HttpOptions {
   std::size_t max_connections_per_peer = 500;  // one IP address
   std::size_t body_limit = limits::kBodyBytes;
   std::size_t body_memory = limits::kBodyMemory;  // of all connections; at least body_limit
+  std::size_t json_memory = limits::kBodyMemory;  // for reading bodies as JSON (json_budget.h)
   std::string spill_directory = "/tmp";  // where the rest of a long part waits for a slow reader
   std::uint64_t upload_limit = std::uint64_t{1} << 40;  // of a streamed body
   Nanos idle_timeout = std::chrono::seconds(75);        // for the first byte of the next request
@@ -91,6 +93,9 @@ struct HttpHandlers {
   // False: the handler does not look at a body. A short one is dropped, a long one refused. Not
   // set: every body is read. Called on an I/O thread.
   std::function<bool(const Request&)> takes_body = {};
+  // False: the handler does not read the body as JSON, so that none of `json_memory` is taken for
+  // it. Not set: every body counts as JSON. Called on the handler's thread.
+  std::function<bool(const Request&)> reads_json = {};
 };
 
 class HttpServer {

@@ -33,6 +33,7 @@
 
 #include "http/body_budget.h"
 #include "http/head.h"
+#include "http/json_budget.h"
 #include "http/server.h"
 #include "sys/thread_guard.h"
 
@@ -57,7 +58,7 @@ struct Engine {
   Engine(HttpOptions o, HttpHandlers h);
 
   // On a pool thread; never throws.
-  Response call(Request request) const;
+  Response call(Request request);
   [[nodiscard]] Response error(const Request& request, const Error& error) const;
   // Unlike any other of this server, and unlike those of the one before with all likelihood.
   std::string next_id();
@@ -73,9 +74,13 @@ struct Engine {
   std::shared_ptr<Traffic> traffic;
   BodyBudget bodies;       // of clients over TCP
   BodyBudget unix_bodies;  // of this user's own, which they cannot hold up
+  JsonBudget documents;
   std::atomic<bool> stopping{false};
 
  private:
+  // Unpacks the body; the room that reading it takes.
+  Result<JsonBudget::Room> prepare(Request& request);
+
   // A pool that was joined keeps what comes to it later, sessions in it, and destroys it with
   // itself: what their destructors use stands above io and pools.
   std::mutex mutex_;

@@ -11,6 +11,7 @@
 #include "server/artifact_files.h"
 #include "server/artifact_place.h"
 #include "server/gate.h"
+#include "server/mlflow/routes.h"
 #include "server/refusal.h"
 #include "server/router.h"
 #include "sys/clock.h"
@@ -25,6 +26,9 @@ constexpr auto kGrace = std::chrono::seconds(5);
 constexpr std::size_t kShownError = 500;  // bytes of an error's body in a message
 constexpr Nanos kLook = std::chrono::seconds(1);
 constexpr std::string_view kStopPath = "/api/corral/v1/stop";
+constexpr std::string_view kFramesPath = "/api/corral/v1/frames";
+constexpr std::string_view kFilePattern = "/api/corral/v1/runs/{run}/artifacts/{path...}";
+constexpr std::string_view kSpansPath = "/v1/traces";
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<Nanos>(std::chrono::steady_clock::now().time_since_epoch())
@@ -116,6 +120,18 @@ bool has_body(const Request& request) {
 bool takes_body(const Request& request) {
   const bool reads = request.method == Method::kGet || request.method == Method::kHead;
   return !reads || speaks_mlflow(request.path);
+}
+
+// Frames, files and protobuf are of any content.
+bool reads_json(const Request& request) {
+  if (speaks_mlflow(request.path)) return !mlflow::takes_file(request);
+  const std::string_view type = request.header("content-type");
+  Pairs params;
+  const bool is_file =
+      request.method == Method::kPut && match(kFilePattern, request.path, params).value_or(false);
+  const bool is_protobuf = request.path == kSpansPath &&
+                           trim(type.substr(0, type.find(';'))) == "application/x-protobuf";
+  return !is_file && !is_protobuf && request.path != kFramesPath;
 }
 
 }  // namespace
@@ -217,6 +233,7 @@ Result<> RunningServer::open_http(sys::Fd tcp, const sys::ListenAddress& address
     return decision.allowed() && has_body(request) ? no_route(request) : std::move(decision.answer);
   };
   handlers.takes_body = takes_body;
+  handlers.reads_json = reads_json;
   handlers.handle = [this](Request request) { return handle(std::move(request)); };
   handlers.streams_body = streams_body;
   handlers.error = [](const Request& request, const Error& error) {

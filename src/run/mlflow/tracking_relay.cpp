@@ -162,6 +162,7 @@ Result<> TrackingRelay::start(pid_t command) {
       .error = [](const Request&,
                   const Error& error) { return refused(mlflow::api_error(error)); }};
   handlers.streams_body = is_artifact;
+  handlers.reads_json = [](const Request& request) { return !is_artifact(request); };
   std::vector<http::Listener> listeners;
   listeners.push_back({.socket = std::move(socket_), .is_unix = false});
   server_ = TRY(http::HttpServer::start(std::move(listeners), options, std::move(handlers)));

@@ -183,12 +183,15 @@ Result<> OtlpReceiver::start() {
   options.max_connections_per_peer = kConnections;
   options.body_limit = kBodyBytes;
   options.body_memory = 2 * kBodyBytes;
+  options.json_memory = 8 * kBodyBytes;
   options.idle_timeout = kIdleTimeout;
   std::vector<http::Listener> listeners;
   listeners.push_back(std::move(listener_));
   server_ = TRY(http::HttpServer::start(
       std::move(listeners), options,
-      {.gate = gate, .handle = [this](const Request& request) { return handle(request); }}));
+      {.gate = gate,
+       .handle = [this](const Request& request) { return handle(request); },
+       .reads_json = [](const Request& request) { return type_of(request) == kJson; }}));
   return {};
 }
 

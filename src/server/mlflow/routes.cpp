@@ -179,6 +179,11 @@ std::optional<Response> no_rpc(const Request& request) {
   return found ? std::nullopt : std::optional(std::move(found.error()));
 }
 
+bool takes_file(const Request& request) {
+  const auto found = find_rpc(request);
+  return found && (found->rpc->raw == put_artifact || found->rpc->raw == upload_artifact);
+}
+
 Response dispatch(Request request, Context& context) {
   auto found = find_rpc(request);
   if (!found) return std::move(found.error());

@@ -21,6 +21,9 @@ std::span<const Rpc> rpcs();
 // The error of a request that no call takes. Its path speaks_mlflow() (refusal.h).
 std::optional<Response> no_rpc(const Request& request);
 
+// Of a path that speaks_mlflow() (refusal.h): whether the body is a file, of any content.
+bool takes_file(const Request& request);
+
 // Of a path that speaks_mlflow() (refusal.h): the answer, an error of MLflow's form for paths and
 // methods that are not there.
 Response dispatch(Request request, Context& context);

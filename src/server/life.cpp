@@ -191,8 +191,8 @@ RunningServer::~RunningServer() { stop(); }
 Result<> RunningServer::listen() {
   TRY(check_exposure(options_));
   artifacts_ = TRY(store::artifacts::open_artifact_store(
-      options_.artifacts.empty() ? (options_.store_dir / "artifacts").string()
-                                 : options_.artifacts));
+      options_.artifacts.empty() ? (options_.store_dir / "artifacts").string() : options_.artifacts,
+      options_.store_dir.string()));
   context_.artifacts = artifacts_.get();
   const std::string elsewhere = check_artifact_place(*store_, *artifacts_);
   if (!elsewhere.empty() && options_.complain) options_.complain(elsewhere);

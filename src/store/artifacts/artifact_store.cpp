@@ -55,8 +55,13 @@ Result<> check_file_path(std::string_view path) {
   return check_path(path);
 }
 
-Result<std::unique_ptr<ArtifactStore>> open_artifact_store(std::string_view location) {
-  if (location.starts_with("s3://")) return open_s3_store(TRY(s3_settings(location)));
+Result<std::unique_ptr<ArtifactStore>> open_artifact_store(std::string_view location,
+                                                           const std::string& scratch) {
+  if (location.starts_with("s3://")) {
+    S3Settings settings = TRY(s3_settings(location));
+    settings.scratch = scratch;
+    return open_s3_store(std::move(settings));
+  }
   if (location.starts_with("file://")) location.remove_prefix(7);
   if (location.find("://") != std::string_view::npos) {
     return fail(Code::kInvalidArgument,

@@ -2,8 +2,8 @@
 //
 // Paths are relative to the store's root, segments joined by '/', and checked here once more:
 // whoever calls has checked what a client sent (mlflow/artifact_path.h). The empty path is the
-// root. Bytes are streamed both ways: a reader or a writer holds at most one piece (256 KiB) or one
-// part (16 MiB for S3) in memory, whatever the file's size. A file is there whole or not at all:
+// root. Bytes are streamed both ways: a reader or a writer holds at most one piece (256 KiB) in
+// memory between two calls, whatever the file's size. A file is there whole or not at all:
 // what a Writer was given shows only with commit(), and is removed when it goes without one.
 //
 // The store is safe from any thread; a Reader or Writer belongs to one thread at a time and must
@@ -117,6 +117,8 @@ Result<> check_file_path(std::string_view path);
 
 // A directory (made when missing; also as "file:///...") or "s3://bucket/prefix", whose endpoint,
 // region and credentials come from the environment (s3/settings.h).
-Result<std::unique_ptr<ArtifactStore>> open_artifact_store(std::string_view location);
+// `scratch`: a directory for what waits to be sent to a bucket.
+Result<std::unique_ptr<ArtifactStore>> open_artifact_store(std::string_view location,
+                                                           const std::string& scratch = "/var/tmp");
 
 }  // namespace corral::store::artifacts

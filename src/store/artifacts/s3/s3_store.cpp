@@ -1,6 +1,9 @@
 #include "store/artifacts/s3/s3_store.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -8,6 +11,8 @@
 #include "store/artifacts/s3/client.h"
 #include "store/artifacts/s3/presign.h"
 #include "sys/clock.h"
+#include "sys/fd.h"
+#include "sys/file.h"
 
 namespace corral::store::artifacts {
 namespace {
@@ -63,10 +68,55 @@ class S3Reader final : public Reader {
   Version version_;
 };
 
+// The part of an upload that fills. Many slow clients may upload at once, so that most of it waits
+// in a file.
+class FillingPart {
+ public:
+  explicit FillingPart(const S3Settings& settings) : settings_(settings) {}
+  [[nodiscard]] std::size_t size() const { return in_file_ + held_.size(); }
+
+  Result<> append(std::string_view bytes) {
+    held_.append(bytes);
+    if (held_.size() <= settings_.held_bytes) return {};
+    if (!file_)
+      file_ = sys::Fd(
+          ::open(settings_.scratch.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR));
+    if (!file_) return {};  // then it waits in memory
+    TRY(sys::write_all(file_.get(), held_));
+    in_file_ += held_.size();
+    held_ = {};
+    return {};
+  }
+
+  // All of it; afterwards it is empty.
+  Result<std::string> take() {
+    std::string whole(in_file_, '\0');
+    for (std::size_t at = 0; at < in_file_;) {
+      const ssize_t n =
+          ::pread(file_.get(), whole.data() + at, in_file_ - at, static_cast<off_t>(at));
+      if (n <= 0) return fail(Code::kIo, "a part of an upload cannot be read");
+      at += static_cast<std::size_t>(n);
+    }
+    whole += std::exchange(held_, {});
+    in_file_ = 0;
+    file_.reset();
+    return whole;
+  }
+
+ private:
+  const S3Settings& settings_;
+  std::string held_;
+  sys::Fd file_;
+  std::size_t in_file_ = 0;
+};
+
 class S3Writer final : public Writer {
  public:
   S3Writer(S3Client& client, std::string key, std::size_t part_bytes)
-      : client_(client), key_(std::move(key)), part_bytes_(part_bytes) {}
+      : client_(client),
+        key_(std::move(key)),
+        part_bytes_(part_bytes),
+        pending_(client.settings()) {}
   S3Writer(const S3Writer&) = delete;
   S3Writer& operator=(const S3Writer&) = delete;
   ~S3Writer() override { drop(); }
@@ -81,7 +131,10 @@ class S3Writer final : public Writer {
         }
       }
       const std::size_t n = std::min(bytes.size(), part_bytes_ - pending_.size());
-      pending_.append(bytes.substr(0, n));
+      if (Result<> kept = pending_.append(bytes.substr(0, n)); !kept) {
+        drop();
+        return kept;
+      }
       bytes.remove_prefix(n);
     }
     return {};
@@ -97,7 +150,8 @@ class S3Writer final : public Writer {
 
  private:
   Result<> put_whole() {
-    TRY(client_.send({.method = "PUT", .key = key_, .body = pending_}));
+    const std::string body = TRY(pending_.take());
+    TRY(client_.send({.method = "PUT", .key = key_, .body = body}));
     return {};
   }
 
@@ -112,18 +166,18 @@ class S3Writer final : public Writer {
       return fail(Code::kTooLarge,
                   fmt::format("'{}' is longer than {} parts of {} bytes: send it with its length",
                               key_, kMostParts, part_bytes_));
+    const std::string body = TRY(pending_.take());
     S3Answer sent =
         TRY(client_.send({.method = "PUT",
                           .key = key_,
                           .query = {{"partNumber", std::to_string(number)}, {"uploadId", upload_}},
-                          .body = pending_}));
+                          .body = body}));
     parts_.push_back({.number = number, .etag = std::move(sent.etag)});
-    pending_.clear();
     return {};
   }
 
   Result<> complete() {
-    if (!pending_.empty()) TRY(send_part());
+    if (pending_.size() > 0) TRY(send_part());
     const std::string xml = completion_xml(parts_);
     TRY(client_.send(
         {.method = "POST", .key = key_, .query = {{"uploadId", upload_}}, .body = xml}));
@@ -133,7 +187,6 @@ class S3Writer final : public Writer {
 
   void drop() {
     ended_ = true;
-    pending_ = {};
     if (upload_.empty()) return;
     // Without an answer the parts stay until the bucket's own rule removes them.
     [[maybe_unused]] const auto gone = client_.send(
@@ -143,7 +196,7 @@ class S3Writer final : public Writer {
   S3Client& client_;
   const std::string key_;
   const std::size_t part_bytes_;
-  std::string pending_;
+  FillingPart pending_;
   std::string upload_;  // empty: none has begun, or it has ended
   std::vector<UploadedPart> parts_;
   bool ended_ = false;

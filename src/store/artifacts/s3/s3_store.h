@@ -1,9 +1,9 @@
 // Artifacts in a bucket of S3 or of anything that speaks its protocol.
 //
 // Key = prefix/path. A file that fits one part goes as one PUT; a longer one as a multipart upload
-// whose parts are sent as they fill (one in memory), tried again on their own, and aborted when the
-// writer goes without commit. A reader asks once for size and ETag and reads ranges of just that
-// version, going on where a broken connection stopped.
+// whose parts are sent as they fill (one in memory while it is sent), tried again on their own, and
+// aborted when the writer goes without commit. A reader asks once for size and ETag and reads
+// ranges of just that version, going on where a broken connection stopped.
 #pragma once
 
 #include <memory>

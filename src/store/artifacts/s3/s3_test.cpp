@@ -232,6 +232,22 @@ TEST_F(S3Store, ALongFileGoesInParts) {
   EXPECT_EQ(look([](const FakeS3::Content& c) { return c.longest_body; }), 2000);
 }
 
+TEST_F(S3Store, PartsThatFillWaitInAFile) {
+  S3Settings settings = s3_.settings();
+  settings.held_bytes = 100;
+  settings.scratch = ::testing::TempDir();
+  store_ = open_s3_store(settings);
+  const std::string content = numbers(10'500);
+  ASSERT_TRUE(put("f", content));
+  EXPECT_EQ(get("f"), content);
+  ASSERT_TRUE(put("short", numbers(500)));
+  EXPECT_EQ(get("short"), numbers(500));
+  settings.scratch = "/nowhere";
+  store_ = open_s3_store(settings);
+  ASSERT_TRUE(put("g", content));
+  EXPECT_EQ(get("g"), content);
+}
+
 TEST_F(S3Store, Ranges) {
   ASSERT_TRUE(put("f", "0123456789"));
   EXPECT_EQ(get("f", {.offset = 3, .length = 4}), "3456");

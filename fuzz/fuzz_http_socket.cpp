@@ -30,21 +30,27 @@ std::optional<http::Response> gate(const http::Request& request) {
   return http::error_response({corral::Code::kUnauthenticated, "no"});
 }
 
-http::Response handle(const http::Request& request) {
-  std::size_t bytes = 0;
-  const auto read = request.read_body([&](std::string_view piece) {
-    bytes += piece.size();
-    return corral::Result<>();
-  });
-  if (!read) return http::error_response(read.error());
+http::Response answer(std::size_t bytes, bool streamed) {
   http::Response response = http::text_response(std::to_string(bytes));
-  if (request.path == "/stream") {
+  if (streamed) {
     response.stream = [left = 3](std::string& part) mutable -> corral::Result<bool> {
       part = "part";
       return --left > 0;
     };
   }
   return response;
+}
+
+http::Response handle(const http::Request& request) {
+  const auto bytes = std::make_shared<std::size_t>(0);
+  const auto take = [bytes](std::string_view piece) {
+    *bytes += piece.size();
+    return corral::Result<>();
+  };
+  const auto end = [bytes, streamed = request.path == "/stream"](const corral::Result<>& taken) {
+    return taken ? answer(*bytes, streamed) : http::error_response(taken.error());
+  };
+  return http::take_body(request, {.take = take, .end = end});
 }
 
 // Lives as long as the process.

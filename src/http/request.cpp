@@ -85,16 +85,7 @@ std::string_view Request::cookie(std::string_view name) const {
 }
 
 std::optional<std::uint64_t> Request::body_length() const {
-  return stream ? stream->length() : body.size();
-}
-
-Result<> Request::read_body(const std::function<Result<>(std::string_view)>& take) const {
-  if (!stream) return body.empty() ? Result<>() : take(body);
-  for (;;) {
-    const std::string_view piece = TRY(stream->next());
-    if (piece.empty()) return {};
-    TRY(take(piece));
-  }
+  return streamed ? stream_length : body.size();
 }
 
 Result<std::string> percent_decode(std::string_view text, bool plus_is_space) {

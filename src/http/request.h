@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,18 +24,6 @@ using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 class BodyRoom;
 
-// A body that its handler takes piece by piece, while the client sends it. Blocks; one thread; not
-// beyond the handler's call.
-class BodySource {
- public:
-  virtual ~BodySource() = default;
-  // As the client said; nothing when it sends chunks.
-  [[nodiscard]] virtual std::optional<std::uint64_t> length() const = 0;
-  // Valid until the next call; empty at the end. kTooLarge beyond the server's limit, kUnavailable
-  // when the client has gone or is too slow.
-  virtual Result<std::string_view> next() = 0;
-};
-
 struct Request {
   Method method = Method::kGet;
   std::string path;  // "/api/corral/v1/runs/%401", encoded as sent
@@ -46,10 +33,11 @@ struct Request {
   std::string body;
   std::shared_ptr<BodyRoom> body_room{};  // what `body` takes of the transport's memory, until the
                                           // request goes
-  std::shared_ptr<BodySource> stream{};   // instead of `body`, when the route asks for it
-  bool over_unix = false;                 // came through the 0600 Unix socket: this user
-  std::uint64_t connection = 0;           // the same for all requests of one, unlike any other's
-  std::uint16_t peer_port = 0;            // of a client over TCP
+  bool streamed = false;  // the body is still to come, and goes to the answer's taker
+  std::optional<std::uint64_t> stream_length = {};  // as the client said; none when it sends chunks
+  bool over_unix = false;                           // came through the 0600 Unix socket: this user
+  std::uint64_t connection = 0;  // the same for all requests of one, unlike any other's
+  std::uint16_t peer_port = 0;   // of a client over TCP
   std::string id;  // names the request in answers and logs: the client's own, or made here
 
   // Empty when absent.
@@ -61,8 +49,6 @@ struct Request {
 
   // Of the body, streamed or not; nothing when only its end will tell.
   [[nodiscard]] std::optional<std::uint64_t> body_length() const;
-  // Hands the body over piece by piece, streamed or not; the first error of either ends it.
-  Result<> read_body(const std::function<Result<>(std::string_view)>& take) const;
 };
 
 // "%41b" -> "Ab"; `plus_is_space` as in query strings. kInvalidArgument for a broken escape or an

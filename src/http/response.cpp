@@ -72,6 +72,16 @@ bool Response::has_header(std::string_view name) const {
   return std::ranges::find(headers, name, &Pairs::value_type::first) != headers.end();
 }
 
+Response take_body(const Request& request, BodyTaker taker) {
+  if (!request.streamed) {
+    const Result<> taken = request.body.empty() ? Result<>() : taker.take(request.body);
+    return taker.end(taken);
+  }
+  Response response;
+  response.taker = std::make_shared<BodyTaker>(std::move(taker));
+  return response;
+}
+
 int http_status(Code code) {
   switch (code) {
     case Code::kNotFound:

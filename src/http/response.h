@@ -1,5 +1,5 @@
 // Response: what a handler answers, in one of three forms: bytes, a stream that a producer makes,
-// or a push stream.
+// or a push stream. A handler of a streamed body answers first with what takes it.
 //
 // The transport adds Content-Length or chunking, Connection, Date, X-Request-Id and the headers
 // that every answer carries: what a browser may do with it is nothing, unless the answer says so
@@ -25,6 +25,19 @@ namespace corral::http {
 // Destroyed when the client has gone.
 using StreamProducer = std::function<Result<bool>(std::string& part)>;
 
+struct Response;
+
+// Takes a body that the client is still sending. Both functions are called on threads of a pool of
+// their own, one at a time; between two calls a slow client holds no thread, but what they keep.
+// Destroyed after end(), or with the server.
+struct BodyTaker {
+  // The next bytes, 64 KiB at most of a streamed body; an error ends the body.
+  std::function<Result<>(std::string_view)> take;
+  // Once, after the last byte or the first error: that of take(), kTooLarge beyond the server's
+  // limit, kUnavailable when the client has gone or is too slow.
+  std::function<Response(const Result<>& taken)> end;
+};
+
 struct Response {
   int status = 200;
   Pairs headers;  // names as they are sent
@@ -36,12 +49,17 @@ struct Response {
   // turns out shorter or longer ends the connection.
   std::optional<std::uint64_t> stream_length = {};
   std::shared_ptr<PushStream> events;  // instead of a body, when set
-  std::string_view route = {};         // pattern that answered, for figures; lives for ever
+  // Instead of an answer, to a request whose body is streamed: it makes the answer (take_body).
+  std::shared_ptr<BodyTaker> taker = {};
+  std::string_view route = {};  // pattern that answered, for figures; lives for ever
 
   [[nodiscard]] std::string_view bytes() const { return static_body.empty() ? body : static_body; }
   void set_header(std::string_view name, std::string_view value);
   [[nodiscard]] bool has_header(std::string_view name) const;
 };
+
+// The answer to a request whose body `taker` takes: its own, when the body is there already.
+Response take_body(const Request& request, BodyTaker taker);
 
 // HTTP status of an error, as docs/api.md lists them.
 int http_status(Code code);

@@ -28,7 +28,7 @@ Result<> unpack(Request& request, std::size_t limit) {
     if (encoding.empty() || equal_ignoring_case(encoding, "identity")) return {};
     return fail(Code::kUnsupported, "Content-Encoding: only gzip is taken");
   }
-  if (request.stream)
+  if (request.streamed)
     return fail(Code::kUnsupported, "a file is sent as it is, without Content-Encoding");
   const std::size_t compressed = request.body.size();
   request.body = TRY(gunzip(request.body, limit, [&](std::size_t bytes) {
@@ -37,6 +37,20 @@ Result<> unpack(Request& request, std::size_t limit) {
   if (request.body_room) request.body_room->resize(request.body.capacity());
   std::erase_if(request.headers, [](const auto& h) { return h.first == "content-encoding"; });
   return {};
+}
+
+// An exception of `work` is a 500.
+template <class Work>
+Response answered(Work work) {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    sys::note_thread_failure("a request", e.what());
+    return error_response({Code::kInternal, std::string("the request failed: ") + e.what()});
+  } catch (...) {
+    sys::note_thread_failure("a request", "unknown exception");
+    return error_response({Code::kInternal, "the request failed"});
+  }
 }
 
 }  // namespace
@@ -62,23 +76,21 @@ Result<JsonBudget::Room> Engine::prepare(Request& request) {
   return documents.take(request.body, options.write_timeout);
 }
 
+Response Engine::handle(Request request) {
+  const Result<JsonBudget::Room> room = prepare(request);
+  if (room) return handlers.handle(std::move(request));
+  Response response = error(request, room.error());
+  if (room.error().code == Code::kUnsupported) response.status = 415;
+  if (room.error().code == Code::kUnavailable) response.set_header("Retry-After", "1");
+  return response;
+}
+
 Response Engine::call(Request request) {
-  try {
-    const Result<JsonBudget::Room> room = prepare(request);
-    if (!room) {
-      Response response = error(request, room.error());
-      if (room.error().code == Code::kUnsupported) response.status = 415;
-      if (room.error().code == Code::kUnavailable) response.set_header("Retry-After", "1");
-      return response;
-    }
-    return handlers.handle(std::move(request));
-  } catch (const std::exception& e) {
-    sys::note_thread_failure("a request", e.what());
-    return error_response({Code::kInternal, std::string("the request failed: ") + e.what()});
-  } catch (...) {
-    sys::note_thread_failure("a request", "unknown exception");
-    return error_response({Code::kInternal, "the request failed"});
-  }
+  return answered([&] { return handle(std::move(request)); });
+}
+
+Response Engine::end(BodyTaker& taker, const Result<>& taken) {
+  return answered([&] { return taker.end(taken); });
 }
 
 Response Engine::error(const Request& request, const Error& error) const {

@@ -2,10 +2,10 @@
 // bytes.
 //
 // I/O threads never run handlers: `gate` alone is called there, with the header and before the body
-// is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers on
-// another one, a part at a time, so that slow downloads hold up nobody. Exceptions of both end as a
-// 500, any other (sys/thread_guard.h) ends its connection. This folder is the only one that
-// includes Boost, in session*.cpp and server.cpp.
+// is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers and
+// takers of streamed bodies on two others, a part at a time, so that slow clients hold up nobody.
+// Exceptions of both end as a 500, any other (sys/thread_guard.h) ends its connection. This folder
+// is the only one that includes Boost, in session*.cpp and server.cpp.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
 // together `body_memory` (body_budget.h), what is read of them as JSON `json_memory`
@@ -39,7 +39,7 @@ struct HttpOptions {
   int io_threads = 2;
   int handler_threads = 4;
   int stream_threads = 8;                      // make the parts of streamed answers
-  int upload_threads = 8;                      // one for each body that is being streamed, likewise
+  int upload_threads = 8;                      // take the pieces of streamed bodies
   std::size_t max_connections = 1000;          // over TCP, and as many over the Unix socket
   std::size_t max_connections_per_peer = 500;  // one IP address
   std::size_t body_limit = limits::kBodyBytes;
@@ -87,8 +87,9 @@ struct HttpHandlers {
   // Told of each answer, on an I/O thread; must not block. Views live as long as the call.
   std::function<void(const Exchange&)> done = {};
   std::shared_ptr<Traffic> traffic = {};  // counted into, when set
-  // Whether `handle` gets the body as Request::stream, on a thread of its own pool; called on an
-  // I/O thread. Short bodies and compressed ones come whole nevertheless.
+  // Whether the body is streamed: `handle` is called before it has come, and answers with what
+  // takes it (take_body). Called on an I/O thread. Short bodies and compressed ones come whole
+  // nevertheless.
   std::function<bool(const Request&)> streams_body = {};
   // False: the handler does not look at a body. A short one is dropped, a long one refused. Not
   // set: every body is read. Called on an I/O thread.

@@ -24,7 +24,6 @@
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <condition_variable>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,6 +58,7 @@ struct Engine {
 
   // On a pool thread; never throws.
   Response call(Request request);
+  static Response end(BodyTaker& taker, const Result<>& taken);
   [[nodiscard]] Response error(const Request& request, const Error& error) const;
   // Unlike any other of this server, and unlike those of the one before with all likelihood.
   std::string next_id();
@@ -80,6 +80,7 @@ struct Engine {
  private:
   // Unpacks the body; the room that reading it takes.
   Result<JsonBudget::Room> prepare(Request& request);
+  Response handle(Request request);
 
   // A pool that was joined keeps what comes to it later, sessions in it, and destroys it with
   // itself: what their destructors use stands above io and pools.
@@ -110,8 +111,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void
   finish_soon();   // any thread: idle connections and push streams end, others after their answer
   void cut_off();  // any thread
-  // Upload pool: the next bytes of a streamed body, up to the buffer's size; 0 at its end.
-  Result<std::size_t> receive_and_wait(std::span<char> buffer);
 
  private:
   using Parser = beast::http::request_parser<beast::http::empty_body>;
@@ -161,6 +160,9 @@ class Session : public std::enable_shared_from_this<Session> {
   // Told on the strand: no error, and bytes that came; 0 at the end of the body.
   using Received = std::function<void(Session&, BoostError, std::size_t)>;
   void receive(std::span<char> buffer, Received received);
+  void receive_piece();
+  void take_piece(std::size_t bytes);
+  void finish_upload(Result<> taken);
   void end_upload(Response response);
   void refuse(Response response, std::uint64_t most_drained);
   void drop_body();
@@ -223,6 +225,7 @@ class Session : public std::enable_shared_from_this<Session> {
     bool open = false;        // nobody was told of it yet
   } told_;
   std::string head_;
+  std::string piece_;           // of a streamed body
   std::string part_;            // of a streamed answer
   std::uint64_t streamed_ = 0;  // bytes of those so far
   bool all_made_ = false;       // the producer has nothing more

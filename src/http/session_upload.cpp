@@ -2,7 +2,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
-#include <future>
 
 #include "http/session.h"
 #include "http/session_rules.h"
@@ -12,63 +11,64 @@ namespace {
 
 namespace beast_http = beast::http;
 
-class SessionBody : public BodySource {
- public:
-  SessionBody(Session& session, std::optional<std::uint64_t> length)
-      : session_(session), length_(length) {}
-  [[nodiscard]] std::optional<std::uint64_t> length() const override { return length_; }
-  Result<std::string_view> next() override {
-    if (ended_) return std::string_view();
-    piece_.resize(kPieceBytes);
-    const std::size_t n = TRY(session_.receive_and_wait(piece_));
-    ended_ = n == 0;
-    return std::string_view(piece_.data(), n);
-  }
-
- private:
-  Session& session_;  // waits for the handler
-  const std::optional<std::uint64_t> length_;
-  std::string piece_;
-  bool ended_ = false;
-};
+// Each connection that uploads holds one.
+constexpr std::size_t kUploadPieceBytes = 64u << 10;
 
 }  // namespace
 
 void Session::start_upload() {
-  std::optional<std::uint64_t> length;
-  if (const auto said = parser_->content_length()) length = *said;
+  if (const auto length = parser_->content_length()) request_.stream_length = *length;
+  request_.streamed = true;
   body_parser_.emplace(std::move(*parser_));
   body_parser_->body_limit(engine_.options.upload_limit);
   received_ = 0;
   waited_ = Nanos(0);
   stream_.expires_never();  // a deadline runs while the client is waited for, not the handler
-  request_.stream = std::make_shared<SessionBody>(*this, length);
   run_on(engine_.upload_pool, [](Session& s) {
     asio::post(s.stream_.get_executor(),
                s.guarded([response = s.engine_.call(std::move(s.request_))](Session& t) mutable {
-                 t.end_upload(std::move(response));
+                 if (!response.taker) return t.end_upload(std::move(response));
+                 t.response_ = std::move(response);
+                 t.piece_.resize(kUploadPieceBytes);
+                 t.receive_piece();
                }));
   });
 }
 
-Result<std::size_t> Session::receive_and_wait(std::span<char> buffer) {
-  // Broken when an exception has destroyed the handler: then get() throws, too.
-  auto received = std::make_shared<std::promise<Result<std::size_t>>>();
-  std::future<Result<std::size_t>> result = received->get_future();
-  auto taken = [received = std::move(received)](Session& s, BoostError error, std::size_t n) {
-    if (!error) return received->set_value(n);
+void Session::receive_piece() {
+  receive(piece_, [](Session& s, BoostError error, std::size_t n) {
+    if (!error) return n > 0 ? s.take_piece(n) : s.finish_upload({});
     s.keep_alive_ = false;
     if (error == beast_http::error::body_limit)
-      return received->set_value(tl::unexpected(too_large(s.engine_.options.upload_limit)));
-    if (!is_end(error)) return received->set_value(tl::unexpected(broken_body(error)));
-    received->set_value(
-        fail(Code::kUnavailable, "the body did not come whole: " + error.message()));
-  };
-  asio::post(stream_.get_executor(),
-             guarded([buffer, taken = std::move(taken)](Session& s) mutable {
-               s.receive(buffer, std::move(taken));
-             }));
-  return result.get();
+      return s.finish_upload(tl::unexpected(too_large(s.engine_.options.upload_limit)));
+    if (!is_end(error)) return s.finish_upload(tl::unexpected(broken_body(error)));
+    s.finish_upload(fail(Code::kUnavailable, "the body did not come whole: " + error.message()));
+  });
+}
+
+void Session::take_piece(std::size_t bytes) {
+  run_on(engine_.upload_pool, [bytes](Session& s) {
+    Result<> taken = fail(Code::kInternal, "the request failed");
+    sys::guard_call("a request", [&] {
+      taken = s.response_.taker->take(std::string_view(s.piece_).substr(0, bytes));
+    });
+    asio::post(s.stream_.get_executor(), s.guarded([taken = std::move(taken)](Session& t) mutable {
+      if (taken) return t.receive_piece();
+      t.finish_upload(std::move(taken));
+    }));
+  });
+}
+
+void Session::finish_upload(Result<> taken) {
+  run_on(engine_.upload_pool, [taken = std::move(taken)](Session& s) {
+    Response response = s.engine_.end(*s.response_.taker, taken);
+    response.route = s.response_.route;
+    s.response_.taker.reset();  // closes files
+    asio::post(s.stream_.get_executor(),
+               s.guarded([response = std::move(response)](Session& t) mutable {
+                 t.end_upload(std::move(response));
+               }));
+  });
 }
 
 void Session::receive(std::span<char> buffer, Received received) {
@@ -99,6 +99,7 @@ void Session::receive(std::span<char> buffer, Received received) {
 }
 
 void Session::end_upload(Response response) {
+  piece_ = {};
   unread_ = !body_parser_->is_done();
   const auto left = body_parser_->content_length_remaining();
   if (!unread_ || !keep_alive_ || !left || *left > kDrainBytes) {

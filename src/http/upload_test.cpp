@@ -32,17 +32,35 @@ class Upload : public ::testing::Test {
 
   // Counts and sums what comes; the status says how it ended.
   std::function<Response(const Request&)> handle_ = [](const Request& request) {
-    std::size_t bytes = 0;
-    unsigned sum = 0;
-    const Result<> read = request.read_body([&](std::string_view piece) -> Result<> {
-      bytes += piece.size();
-      for (const char c : piece) sum += static_cast<unsigned char>(c);
+    struct Seen {
+      std::size_t bytes = 0;
+      unsigned sum = 0;
+    };
+    const auto seen = std::make_shared<Seen>();
+    const auto take = [seen](std::string_view piece) -> Result<> {
+      seen->bytes += piece.size();
+      for (const char c : piece) seen->sum += static_cast<unsigned char>(c);
       return {};
-    });
-    if (!read) return error_response(read.error());
-    return text_response(std::string(request.stream ? "streamed " : "whole ") +
-                         std::to_string(bytes) + " " + std::to_string(sum));
+    };
+    const auto end = [seen, streamed = request.streamed](const Result<>& taken) {
+      if (!taken) return error_response(taken.error());
+      return text_response(std::string(streamed ? "streamed " : "whole ") +
+                           std::to_string(seen->bytes) + " " + std::to_string(seen->sum));
+    };
+    return take_body(request, {.take = take, .end = end});
   };
+  // Takes every body, and tells how it ended.
+  static std::function<Response(const Request&)> tells(std::promise<Code>& ended) {
+    return [&ended](const Request& request) {
+      return take_body(request,
+                       {.take = [](std::string_view) { return Result<>(); },
+                        .end =
+                            [&ended](const Result<>& taken) {
+                              ended.set_value(taken ? Code::kInternal : taken.error().code);
+                              return text_response("");
+                            }});
+    };
+  }
   std::uint16_t port_ = 0;
   std::unique_ptr<HttpServer> server_;
 };
@@ -89,11 +107,14 @@ TEST_F(Upload, TheHandlerHoldsTheClientBack) {
   std::promise<void> go;
   std::promise<void> first;
   handle_ = [&](const Request& request) {
-    if (!request.stream) return text_response("short");
-    EXPECT_FALSE(request.stream->next()->empty());
-    first.set_value();
-    go.get_future().wait();
-    return text_response("enough");
+    if (!request.streamed) return text_response("short");
+    const auto take = [&](std::string_view) -> Result<> {
+      first.set_value();
+      go.get_future().wait();
+      return fail(Code::kNoSpace, "enough");
+    };
+    const auto end = [](const Result<>& taken) { return text_response(taken.error().message); };
+    return take_body(request, {.take = take, .end = end});
   };
   start();
   constexpr std::size_t kPlenty = 256u << 20;
@@ -161,11 +182,7 @@ TEST_F(Upload, ALongTrailerIsTheClientsFaultAndEndsNothingElse) {
 
 TEST_F(Upload, AClientThatLeavesEndsTheBody) {
   std::promise<Code> ended;
-  handle_ = [&](const Request& request) {
-    const auto read = request.read_body([](std::string_view) { return Result<>(); });
-    ended.set_value(read ? Code::kInternal : read.error().code);
-    return text_response("");
-  };
+  handle_ = tells(ended);
   start();
   {
     TestClient client(port_);
@@ -176,11 +193,7 @@ TEST_F(Upload, AClientThatLeavesEndsTheBody) {
 
 TEST_F(Upload, AClientThatStopsEndsTheBody) {
   std::promise<Code> ended;
-  handle_ = [&](const Request& request) {
-    const auto read = request.read_body([](std::string_view) { return Result<>(); });
-    ended.set_value(read ? Code::kInternal : read.error().code);
-    return text_response("");
-  };
+  handle_ = tells(ended);
   start(
       {.write_timeout = std::chrono::milliseconds(-3800)});  // the first piece has 4 s at its pace
   TestClient client(port_);
@@ -188,12 +201,50 @@ TEST_F(Upload, AClientThatStopsEndsTheBody) {
   EXPECT_EQ(ended.get_future().get(), Code::kUnavailable);
 }
 
+// One thread alone takes pieces.
+TEST_F(Upload, SlowOnesHoldNoThread) {
+  constexpr std::size_t kSlow = 16;
+  std::atomic<std::size_t> begun = 0;
+  const auto take = handle_;
+  handle_ = [&, take](const Request& request) {
+    ++begun;
+    return take(request);
+  };
+  start({.upload_threads = 1});
+  std::vector<std::unique_ptr<TestClient>> slow;
+  for (std::size_t i = 0; i < kSlow; ++i) {
+    slow.push_back(std::make_unique<TestClient>(port_));
+    slow.back()->send(put("/up", "Content-Length: 3000000\r\n\r\n") + std::string(100'000, '\1'));
+  }
+  while (begun < kSlow) std::this_thread::yield();
+  TestClient fast(port_);
+  fast.send(put("/up", "Content-Length: 3000000\r\n\r\n") + std::string(kMany, '\1'));
+  EXPECT_EQ(fast.reply()->body, "streamed 3000000 3000000");
+  for (const auto& client : slow) EXPECT_FALSE(client->readable(std::chrono::milliseconds(0)));
+  for (const auto& client : slow) {
+    client->send(std::string(kMany - 100'000, '\1'));
+    EXPECT_EQ(client->reply()->body, "streamed 3000000 3000000");
+  }
+}
+
+TEST_F(Upload, AnExceptionOfTheTakerIsA500) {
+  handle_ = [](const Request& request) {
+    const auto take = [](std::string_view) -> Result<> { throw std::runtime_error("broken"); };
+    const auto end = [](const Result<>& taken) { return error_response(taken.error()); };
+    return take_body(request, {.take = take, .end = end});
+  };
+  start();
+  TestClient client(port_);
+  client.send(put("/up", "Content-Length: 3000000\r\n\r\n") + std::string(kMany, '\1'));
+  EXPECT_EQ(client.reply()->status, 500);
+}
+
 TEST_F(Upload, StoppingCutsOffABodyThatDoesNotCome) {
   std::promise<void> reading;
   handle_ = [&](const Request& request) {
     reading.set_value();
-    const auto read = request.read_body([](std::string_view) { return Result<>(); });
-    return read ? text_response("") : error_response(read.error());
+    return take_body(request, {.take = [](std::string_view) { return Result<>(); },
+                               .end = [](const Result<>&) { return text_response(""); }});
   };
   start();
   TestClient client(port_);

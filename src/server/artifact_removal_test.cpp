@@ -111,21 +111,6 @@ TEST_F(Removal, AFileThatComesAfterItsRunIsGoneIsRefused) {
   EXPECT_FALSE(is_there("0/" + run));
 }
 
-// A body on its way while something happens.
-class Interrupted final : public http::BodySource {
- public:
-  explicit Interrupted(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
-  [[nodiscard]] std::optional<std::uint64_t> length() const override { return std::nullopt; }
-  Result<std::string_view> next() override {
-    if (!meanwhile_) return std::string_view();
-    std::exchange(meanwhile_, nullptr)();
-    return std::string_view("bytes");
-  }
-
- private:
-  std::function<void()> meanwhile_;
-};
-
 TEST_F(Removal, AFileThatComesWhileItsRunGoesLeavesNothing) {
   start();
   for (const bool native : {false, true}) {
@@ -136,11 +121,13 @@ TEST_F(Removal, AFileThatComesWhileItsRunGoesLeavesNothing) {
         parse_target(native ? "/api/corral/v1/runs/" + run + "/artifacts/a.txt"
                             : "/api/2.0/mlflow-artifacts/artifacts/0/" + run + "/artifacts/a.txt",
                      request));
-    request.stream = std::make_shared<Interrupted>([&] {
-      ok(Method::kDelete, "/api/corral/v1/runs/" + run);
-      EXPECT_TRUE(soon([&] { return noted() == 0; })) << "the removal has been there";
-    });
-    EXPECT_EQ(route(std::move(request), *context_).status, 404);
+    request.streamed = true;
+    const Response response = route(std::move(request), *context_);
+    ASSERT_TRUE(response.taker);
+    EXPECT_TRUE(response.taker->take("bytes"));
+    ok(Method::kDelete, "/api/corral/v1/runs/" + run);
+    EXPECT_TRUE(soon([&] { return noted() == 0; })) << "the removal has been there";
+    EXPECT_EQ(response.taker->end({}).status, 404);
     EXPECT_FALSE(is_there("0/" + run));
   }
 }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "server/artifact_files.h"
+#include "server/mlflow/radt.h"
 
 namespace corral::server {
 namespace {
@@ -78,12 +79,21 @@ Result<> settle_file(Context& context, std::string_view path) {
   return gone(file->run);
 }
 
-Result<> receive_file(const Request& request, Context& context, std::string_view path) {
-  TRY(expect_file(context, path));
-  const auto writer = TRY(context.artifacts->create(path, request.body_length()));
-  TRY(request.read_body([&](std::string_view piece) { return writer->append(piece); }));
-  TRY(writer->commit());
-  return settle_file(context, path);
+Response receive_file(const Request& request, Context& context, const std::string& path,
+                      FileAnswer answer) {
+  if (const Result<> expected = expect_file(context, path); !expected) return answer(expected);
+  auto created = context.artifacts->create(path, request.body_length());
+  if (!created) return answer(tl::unexpected(created.error()));
+  const std::shared_ptr<store::artifacts::Writer> file = *std::move(created);
+  const auto finish = [file, &context, path]() -> Result<> {
+    TRY(file->commit());
+    TRY(settle_file(context, path));
+    return mlflow::on_artifact(context, *context.artifacts, path);
+  };
+  return http::take_body(
+      request, {.take = [file](std::string_view piece) { return file->append(piece); },
+                .end = [finish, answer = std::move(answer)](
+                           const Result<>& taken) { return answer(taken ? finish() : taken); }});
 }
 
 }  // namespace corral::server

@@ -5,7 +5,9 @@
 // Blocks; any thread.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/ids.h"
@@ -16,9 +18,12 @@
 
 namespace corral::server {
 
-// Stores the request's body at a path of the store; nothing of it remains after an error.
-// kNotFound: the run that the path names is removed.
-Result<> receive_file(const Request& request, Context& context, std::string_view path);
+// Stores the request's body, streamed or not, at a path of the store, and tells of it
+// (on_artifact); `answer` makes the answer. Nothing of the file remains after an error. kNotFound:
+// the run that the path names is removed.
+using FileAnswer = std::function<Response(const Result<>& stored)>;
+Response receive_file(const Request& request, Context& context, const std::string& path,
+                      FileAnswer answer);
 // Its two halves, for a file that comes another way: before its first byte, and when it is there.
 Result<> expect_file(Context& context, std::string_view path);
 Result<> settle_file(Context& context, std::string_view path);

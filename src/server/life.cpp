@@ -262,8 +262,14 @@ Response RunningServer::handle(Request request) {
   if (const auto intact = store_->intact(); !intact && request.path != kStopPath)
     return refusal(request, intact.error());
   Response response = route(std::move(request), context_);
+  // Until its last byte is out, or in, it is a request in flight.
+  if (response.taker) {
+    response.taker->take = [receiving = std::make_shared<Busy>(*this),
+                            take = std::move(response.taker->take)](std::string_view piece) {
+      return take(piece);
+    };
+  }
   if (!response.stream) return response;
-  // Until its last byte is out it is a request in flight.
   response.stream = [streaming = std::make_shared<Busy>(*this),
                      produce = std::move(response.stream)](std::string& part) {
     return produce(part);

@@ -550,6 +550,39 @@ def test_a_hundred_half_open_requests_disturb_nobody(door: Door) -> None:
     until(lambda: figure(door, "corral_http_connections") < 10, "they are gone")
 
 
+def test_slow_uploads_hold_up_nobody(door: Door) -> None:
+    """Each sends half of its file and pauses; the pool that takes files has eight threads."""
+    size, slow = 1 << 20, 16
+    files = f"{API}/runs/one/artifacts"
+
+    def head(i: int) -> bytes:
+        return f"PUT {files}/slow{i} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size}\r\n\r\n".encode()
+
+    def received() -> float:
+        return figure(door, "corral_http_received_bytes_total")
+
+    before = received()
+    sockets = [socket.create_connection(door.address, timeout=30) for _ in range(slow)]
+    try:
+        for i, connection in enumerate(sockets):
+            connection.sendall(head(i) + b"x" * (size // 2))
+        until(lambda: received() - before >= slow * (size // 4), "all of them have begun")
+        assert door.ask("PUT", f"{files}/fast", b"y" * size).status == 200
+        with closing(socket.socket(socket.AF_UNIX)) as own:
+            own.settimeout(15)
+            own.connect(str((door.corral.record() or {})["socket"]))
+            own.sendall(head(slow) + b"z" * size)
+            assert own.recv(65536).startswith(b"HTTP/1.1 200 ")
+        for connection in sockets:
+            connection.sendall(b"x" * (size // 2))
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+    finally:
+        for connection in sockets:
+            connection.close()
+    names = {entry["name"] for entry in door.ask("GET", files).json["entries"]}
+    assert names >= {"fast", *(f"slow{i}" for i in range(slow + 1))}
+
+
 def figure(door: Door, name: str) -> float:
     for line in door.ask("GET", "/metrics").body.decode().splitlines():
         if line.startswith(name + " "):

@@ -196,7 +196,7 @@ std::optional<Response> TrackingRelay::gate(const Request& request) const {
 Response TrackingRelay::handle(Request request) {
   request.path.erase(0, prefix_.size());
   if (request.path.empty() || request.path == "/") return home();
-  if (is_artifact(request)) return put_artifact(std::move(request));
+  if (is_artifact(request)) return put_artifact(request);
   if (const Call* call = call_of(request)) return (this->*call->handler)(request);
   find_artifact(request);
   return forward(request);
@@ -259,18 +259,30 @@ void TrackingRelay::find_artifact(Request& request) {
   if (run != nullptr) move_artifact(request, artifact_uri(*run));
 }
 
+Response TrackingRelay::put_artifact(const Request& request) {
+  auto made = upstream_.body_file();
+  if (!made) return refused(mlflow::api_error(made.error()));
+  const auto file = std::make_shared<sys::Fd>(*std::move(made));
+  return http::take_body(
+      request,
+      {.take = [file](std::string_view piece) { return sys::write_all(file->get(), piece); },
+       .end =
+           [this, file, request](const Result<>& taken) {
+             return taken ? send_artifact(request, *file)
+                          : refused(mlflow::api_error(taken.error()));
+           }});
+}
+
 // Without a server the file waits in the spool, as corral.artifact()'s do.
-Response TrackingRelay::put_artifact(Request request) {
+Response TrackingRelay::send_artifact(Request request, const sys::Fd& body) {
   const auto place = artifact_place(request);
-  const auto body = upstream_.keep_body(request);
-  if (!body) return refused(mlflow::api_error(body.error()));
   find_artifact(request);
-  auto answer = upstream_.forward(request, *body);
+  auto answer = upstream_.forward(request, body);
   if (answer) return *std::move(answer);
   if (!place || place->inside.empty() || book_.find(place->run) == nullptr)
     return no_server(answer.error());
   const auto kept =
-      spool::keep_artifact(options_.upstream.directory, place->run, place->inside, body->get());
+      spool::keep_artifact(options_.upstream.directory, place->run, place->inside, body.get());
   return kept ? empty_answer() : no_server(kept.error());
 }
 

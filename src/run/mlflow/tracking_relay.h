@@ -68,7 +68,8 @@ class TrackingRelay {
   http::Response home() const;
   http::Response forward(const http::Request& request);
   http::Response forward_or_keep(const http::Request& request);
-  http::Response put_artifact(http::Request request);
+  http::Response put_artifact(const http::Request& request);
+  http::Response send_artifact(http::Request request, const sys::Fd& body);
   std::string artifact_uri(TrackedRun& run);
   void find_artifact(http::Request& request);
   Found run_of(const std::string& id);

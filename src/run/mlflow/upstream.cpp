@@ -148,11 +148,7 @@ Result<http::Response> Upstream::forward(const http::Request& request, const sys
   return forward(request, std::move(out));
 }
 
-Result<sys::Fd> Upstream::keep_body(const http::Request& request) {
-  sys::Fd file = TRY(unlinked_file(options_.directory));
-  TRY(request.read_body([&](std::string_view piece) { return sys::write_all(file.get(), piece); }));
-  return file;
-}
+Result<sys::Fd> Upstream::body_file() { return unlinked_file(options_.directory); }
 
 Result<http::Response> Upstream::forward(const http::Request& request, sys::HttpRequest out) {
   out.method = std::string(http::method_name(request.method));

@@ -31,8 +31,8 @@ class Upstream {
 
   // `request.path` as the server knows it. kUnavailable: there is no server.
   Result<http::Response> forward(const http::Request& request);
-  // The body of a request that is streamed, whole in an unlinked file.
-  Result<sys::Fd> keep_body(const http::Request& request);
+  // An unlinked file, where the body of a request that is streamed waits until it is whole.
+  Result<sys::Fd> body_file();
   // `forward` of a request whose body is in that file.
   Result<http::Response> forward(const http::Request& request, const sys::Fd& body);
   // Ends what is under way within seconds, and refuses what comes.

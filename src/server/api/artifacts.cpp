@@ -8,7 +8,6 @@
 #include "server/api/write.h"
 #include "server/artifact_files.h"
 #include "server/artifact_upload.h"
-#include "server/mlflow/radt.h"
 #include "store/tracking/runs.h"
 
 namespace corral::server::api {
@@ -67,10 +66,8 @@ Result<Response> content(const Request& request, Context& context) {
                        download ? Disposition::kAttachment : Disposition::kInline);
 }
 
-Result<> upload(const Request& request, Context& context) {
-  const Place place = TRY(place_of(request, context, request.param("path"), Use::kStore));
-  TRY(receive_file(request, context, place.path));
-  return mlflow::on_artifact(context, *place.store, place.path);
+Response stored(const Result<>& done) {
+  return done ? json_response("{}") : error_response(done.error());
 }
 
 }  // namespace
@@ -86,8 +83,9 @@ Response get_artifact(const Request& request, Context& context) {
 }
 
 Response put_artifact(const Request& request, Context& context) {
-  const Result<> done = upload(request, context);
-  return done ? json_response("{}") : error_response(done.error());
+  const Result<Place> place = place_of(request, context, request.param("path"), Use::kStore);
+  return place ? receive_file(request, context, place->path, stored)
+               : error_response(place.error());
 }
 
 }  // namespace corral::server::api

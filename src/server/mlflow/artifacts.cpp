@@ -140,12 +140,14 @@ Answer<Response> stored(const Request& request, Context& context) {
   return file_response(request, path, TRY_API(store->open(path)), Disposition::kAttachment);
 }
 
+Response told_of(const Result<>& done) {
+  return done ? json_response("{}") : answer(corral::mlflow::api_error(done.error()));
+}
+
 Answer<Response> store_it(const Request& request, Context& context) {
-  ArtifactStore* store = TRY_API(artifacts_of(context));
+  TRY_API(artifacts_of(context));
   const std::string path = TRY_API(corral::mlflow::artifact_path(request.param("artifact_path")));
-  TRY_API(receive_file(request, context, path));
-  TRY_API(on_artifact(context, *store, path));
-  return json_response("{}");
+  return receive_file(request, context, path, told_of);
 }
 
 Answer<Response> remove_it(const Request& request, Context& context) {
@@ -164,9 +166,7 @@ Answer<Response> store_of_run(const Request& request, Context& context) {
     return invalid("Artifact size is too large. Max size is 10MB.");
   const std::string uri = TRY_API(uri_of_run(context, run));
   const std::string path = TRY_API(path_in_store(*store, uri, inside));
-  TRY_API(receive_file(request, context, path));
-  TRY_API(on_artifact(context, *store, path));
-  return json_response("{}");
+  return receive_file(request, context, path, told_of);
 }
 
 }  // namespace

@@ -131,8 +131,8 @@ class PointExport::Rows final : public PointTaker {
   const char* separator_ = "\n";
 };
 
-PointExport::PointExport(PointWalk walk, std::unique_ptr<Rows> rows)
-    : walk_(std::move(walk)), rows_(std::move(rows)) {}
+PointExport::PointExport(store::Store& store, RunId run, PointWalk walk, std::unique_ptr<Rows> rows)
+    : store_(&store), run_(run), walk_(std::move(walk)), rows_(std::move(rows)) {}
 PointExport::PointExport(PointExport&&) noexcept = default;
 PointExport& PointExport::operator=(PointExport&&) noexcept = default;
 PointExport::~PointExport() = default;
@@ -151,12 +151,15 @@ Result<PointExport> PointExport::open(store::Store& store, const ExportRequest& 
                             request.run.hex(), to_utf8(request.metric)));
   }
   rows->begin();
-  return PointExport(PointWalk(store, std::move(query)), std::move(rows));
+  return PointExport(store, request.run, PointWalk(store, std::move(query)), std::move(rows));
 }
 
 Result<bool> PointExport::next(std::string& out) {
   const bool more = TRY(walk_.next(*rows_));
-  if (!more) rows_->end();
+  if (!more) {
+    TRY(check_not_removed(*store_, run_));
+    rows_->end();
+  }
   out += rows_->take();
   return more;
 }

@@ -37,12 +37,15 @@ class PointExport {
   PointExport& operator=(PointExport&&) noexcept;
   ~PointExport();
 
-  // Appends the next part, kPartBytes and the rest of a block; true: there is more.
+  // Appends the next part, kPartBytes and the rest of a block; true: there is more. kNotFound: the
+  // run was removed meanwhile.
   Result<bool> next(std::string& out);
 
  private:
   class Rows;
-  PointExport(PointWalk walk, std::unique_ptr<Rows> rows);
+  PointExport(store::Store& store, RunId run, PointWalk walk, std::unique_ptr<Rows> rows);
+  store::Store* store_;
+  RunId run_;
   PointWalk walk_;
   std::unique_ptr<Rows> rows_;
 };

@@ -165,6 +165,7 @@ class PerfettoExport::State {
   Result<bool> next(std::string& out) {
     if (!begun_) TRY(begin());
     const bool more = phases_left_ ? TRY(phases()) : TRY(rest());
+    if (!more) TRY(check_not_removed(store_, request_.run));
     out += trace_.take();
     return more;
   }

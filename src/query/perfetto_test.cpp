@@ -233,5 +233,16 @@ TEST(LaneStacks, OneThatBeginsAtTheEndOfAnotherFollowsIt) {
   EXPECT_EQ(lane.place(30, 40), 0U);
 }
 
+TEST_F(Perfetto, OfARunThatIsRemovedMeanwhileIsAnError) {
+  PerfettoExport file(*store_, {.run = run_});
+  std::string part;
+  ASSERT_TRUE(file.next(part).value());
+  ASSERT_TRUE(store_->remove_runs(std::span(&run_, 1), {.force = true}));
+  Result<bool> more = true;
+  while (more && *more) more = file.next(part);
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().code, Code::kNotFound);
+}
+
 }  // namespace
 }  // namespace corral::query

@@ -1,5 +1,7 @@
 #include "query/points.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -150,6 +152,12 @@ Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTake
   Place place;
   while (place.series < query.series.size()) TRY(walk->lot(view, query.series, place));
   return {};
+}
+
+Result<> check_not_removed(store::Store& store, RunId run) {
+  if (TRY(store.run(run))) return {};
+  return fail(Code::kNotFound,
+              fmt::format("run {} was removed while its points were read", run.hex()));
 }
 
 // In the middle of a series the rest of it alone is looked at, which costs a step little.

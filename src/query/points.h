@@ -53,6 +53,10 @@ class PointTaker {
   [[nodiscard]] virtual bool full() const { return false; }
 };
 
+// kNotFound when the run was removed, which takes its points away while they are read: to be asked
+// after the last of them.
+Result<> check_not_removed(store::Store& store, RunId run);
+
 class PointWalk {
  public:
   // `store` must outlive it.

@@ -166,6 +166,27 @@ TEST_F(Export, ComesInPartsOfASeriesAtMost) {
   EXPECT_LT(largest_, text_.size() * 2 / 3);
 }
 
+TEST_F(Export, OfARunThatIsRemovedMeanwhileIsAnError) {
+  using enum ExportFormat;
+  for (const ExportFormat format : {kCsv, kJson, kJsonLines}) {
+    const RunId run = RunId::random();
+    SessionWriter writer = store_.begin(run, {series_def(1, "x"), series_def(2, "y")});
+    std::vector<std::pair<std::int64_t, double>> points;
+    for (std::int64_t i = 0; i < 20'000; ++i) points.emplace_back(2000 + i, 0.5);
+    store_.append({writer.frame(samples(1, points)), writer.frame(samples(2, points))});
+    PointExport file =
+        PointExport::open(*store_, {.run = run, .metric = "*", .format = format}).value();
+    std::string part;
+    ASSERT_TRUE(file.next(part).value());
+    ASSERT_TRUE(store_->remove_runs(std::span(&run, 1), {.force = true}));
+    Result<bool> more = true;
+    while (more && *more) more = file.next(part);
+    ASSERT_FALSE(more);
+    EXPECT_EQ(more.error().code, Code::kNotFound);
+    EXPECT_NE(more.error().message.find("was removed"), std::string::npos);
+  }
+}
+
 TEST_F(Export, NamesAPatternThatMatchesNothing) {
   store_.begin(run_, {series_def(1, "x")});
   const auto done = write("y*", ExportFormat::kCsv);

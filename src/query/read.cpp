@@ -68,6 +68,7 @@ class PointReader::State final : public PointTaker {
       if (!run_) TRY(open_run(request_.runs[next_run_]));
       if (request_.points ? TRY(reduced()) : TRY(walk_->next(*this))) return true;
       declare_up_to(std::nullopt);
+      TRY(check_not_removed(store_, request_.runs[next_run_]));
       run_.reset();
       ++next_run_;
     }

@@ -25,6 +25,22 @@ def names(corral: Corral) -> list[str]:
     return [run["id"] for run in corral.json("ls", "runs")]
 
 
+def test_an_export_of_a_run_that_is_removed_meanwhile_fails(corral: Corral) -> None:
+    code = "import corral\nfor i in range(20_000): corral.log({f'x{k}': i / 7 for k in range(8)}, step=i)\n"
+    corral("run", "--quiet", "--no-listeners", "--", corral.script("many.py", code))
+    run = str(corral.show()["id"])
+    # Each metric is longer than the pipe and the sockets' buffers: most of them are not read yet.
+    export = corral.start("export", run, "--metric", "x*", "--format", "json")
+    assert export.stdout is not None
+    begun = export.stdout.read(1000)
+    assert begun.startswith(b'{"run":')
+    corral("rm", run, "--yes")
+    rest, complaint = export.communicate(timeout=60)
+    assert export.returncode == 1, complaint
+    assert complaint.startswith(b"corral export: "), complaint
+    assert not (begun + rest).endswith(b"}\n")
+
+
 def test_rm_says_what_goes_and_removes_it(corral: Corral) -> None:
     kept = record(corral)
     gone = record(corral)

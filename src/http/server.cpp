@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <boost/asio/basic_socket_acceptor.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <cstdlib>
 #include <list>
@@ -63,9 +62,9 @@ Engine::Engine(HttpOptions o, HttpHandlers h)
       unix_bodies(options.body_memory, options.body_limit, traffic),
       documents(options.json_memory),
       io(options.io_threads),
-      handler_pool(static_cast<std::size_t>(options.handler_threads)),
-      stream_pool(static_cast<std::size_t>(options.stream_threads)),
-      upload_pool(static_cast<std::size_t>(options.upload_threads)) {
+      handler_pool(options.handler_threads),
+      stream_pool(options.stream_threads),
+      upload_pool(options.upload_threads) {
   std::random_device random;
   next_id_ = (std::uint64_t{random()} << 32) | random();
 }
@@ -160,7 +159,7 @@ class Doorman {
  public:
   Doorman(Engine& engine, Listener listener)
       : engine_(engine),
-        strand_(asio::make_strand(engine.io)),
+        strand_(asio::make_strand(engine.io.context())),
         acceptor_(strand_),
         pause_(strand_),
         is_unix_(listener.is_unix) {
@@ -171,7 +170,7 @@ class Doorman {
   // Without memory for the next wait it tries again: a server that accepts no more is dead.
   void accept() {
     const auto wait = [this] {
-      acceptor_.async_accept(asio::any_io_executor(asio::make_strand(engine_.io)),
+      acceptor_.async_accept(asio::any_io_executor(asio::make_strand(engine_.io.context())),
                              [this](BoostError error, Protocol::socket socket) {
                                on_accept(error, std::move(socket));
                              });
@@ -215,27 +214,28 @@ class Doorman {
 
 // ---- HttpServer
 
-namespace {
-
-// An exception that comes out of run() has destroyed its handler, and with it the connection, if
-// nothing else of that was under way; the others go on.
-void run_all(asio::io_context& io) {
-  while (!sys::guard_call("the I/O of HTTP", [&] { io.run(); })) {
-  }
-}
-
-}  // namespace
-
 struct HttpServer::Impl {
   Impl(HttpOptions options, HttpHandlers handlers)
-      : engine(std::move(options), std::move(handlers)), work(engine.io.get_executor()) {}
+      : engine(std::move(options), std::move(handlers)) {}
+
+  Result<> start(std::vector<Listener> listeners);
+
 
   Engine engine;
   std::list<Doorman> doormen;
-  asio::executor_work_guard<asio::io_context::executor_type> work;
-  std::vector<std::jthread> threads;
   bool stopped = false;
 };
+
+// Nobody is let in before all threads are there. After a failure the destructor ends those that are.
+Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
+  TRY(engine.handler_pool.start("the handlers of HTTP"));
+  TRY(engine.stream_pool.start("the answers of HTTP"));
+  TRY(engine.upload_pool.start("the uploads of HTTP"));
+  TRY(engine.io.start("the I/O of HTTP"));
+  for (Listener& listener : listeners)
+    doormen.emplace_back(engine, std::move(listener)).accept();
+  return {};
+}
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -249,13 +249,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(std::vector<Listener> list
   try {
     std::unique_ptr<HttpServer> server(
         new HttpServer(std::make_unique<Impl>(std::move(options), std::move(handlers))));
-    Impl& impl = *server->impl_;
-    for (Listener& listener : listeners) {
-      impl.doormen.emplace_back(impl.engine, std::move(listener)).accept();
-    }
-    for (int i = 0; i < impl.engine.options.io_threads; ++i) {
-      impl.threads.emplace_back([&io = impl.engine.io] { run_all(io); });
-    }
+    TRY(server->impl_->start(std::move(listeners)));
     return server;
   } catch (const std::exception& e) {
     return fail(Code::kIo, std::string("cannot start the HTTP server: ") + e.what());
@@ -282,8 +276,7 @@ void HttpServer::stop(Nanos grace) {
   engine.handler_pool.join();
   engine.upload_pool.join();
   engine.stream_pool.join();
-  impl_->work.reset();
-  for (std::jthread& thread : impl_->threads) thread.join();
+  engine.io.join();
 }
 
 }  // namespace corral::http

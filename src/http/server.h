@@ -5,7 +5,8 @@
 // is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers and
 // takers of streamed bodies on two others, a part at a time, so that slow clients hold up nobody.
 // Exceptions of both end as a 500, any other (sys/thread_guard.h) ends its connection. This folder
-// is the only one that includes Boost, in session*.cpp and server.cpp.
+// is the only one that includes Boost, in pool.cpp, session*.cpp and
+// server.cpp.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
 // together `body_memory` (body_budget.h), what is read of them as JSON `json_memory`
@@ -101,7 +102,7 @@ struct HttpHandlers {
 
 class HttpServer {
  public:
-  // kIo when threads or sockets cannot be had.
+  // kUnavailable when threads cannot be had, kIo when sockets cannot; nothing is left behind then.
   static Result<std::unique_ptr<HttpServer>> start(std::vector<Listener> listeners,
                                                    HttpOptions options, HttpHandlers handlers);
   HttpServer(const HttpServer&) = delete;

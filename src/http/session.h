@@ -17,7 +17,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -33,6 +32,7 @@
 #include "http/body_budget.h"
 #include "http/head.h"
 #include "http/json_budget.h"
+#include "http/pool.h"
 #include "http/server.h"
 #include "sys/thread_guard.h"
 
@@ -92,10 +92,10 @@ struct Engine {
   std::atomic<std::uint64_t> next_id_;
 
  public:
-  asio::io_context io;
-  asio::thread_pool handler_pool;
-  asio::thread_pool stream_pool;
-  asio::thread_pool upload_pool;
+  Pool io;
+  Pool handler_pool;
+  Pool stream_pool;
+  Pool upload_pool;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -137,8 +137,8 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   // The same on a thread of `pool`.
   template <class Work>
-  void run_on(asio::thread_pool& pool, Work work) {
-    asio::post(pool, [self = shared_from_this(), work = std::move(work)]() mutable {
+  void run_on(Pool& pool, Work work) {
+    pool.post([self = shared_from_this(), work = std::move(work)]() mutable {
       if (!sys::guard_call("a request", [&] { work(*self); }))
         sys::guard_call("a request", [&] { self->cut_off(); });
     });

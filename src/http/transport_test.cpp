@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -64,6 +67,37 @@ class Transport : public ::testing::Test {
   std::uint16_t port_ = 0;
   std::unique_ptr<HttpServer> server_;
 };
+
+// Whatever the number of threads is that the user may still have, a start fails or the server serves
+// and ends; it never hangs.
+TEST(TransportThreads, AStartWithoutThreadsFailsAndLeavesNothingBehind) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can act as a user without processes";
+  constexpr uid_t kUser = 65531;
+  constexpr int kThreads = 1 + 3 + 2 + 2;
+  for (int allowed = 1; allowed <= kThreads + 2; ++allowed) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      ::alarm(20);
+      const rlimit limit{static_cast<rlim_t>(allowed), static_cast<rlim_t>(allowed)};
+      if (::setrlimit(RLIMIT_NPROC, &limit) != 0 || ::setresuid(kUser, kUser, kUser) != 0)
+        ::_exit(100);
+      std::vector<Listener> listeners;
+      auto tcp = sys::listen_tcp({"127.0.0.1", 0});
+      if (!tcp) ::_exit(101);
+      listeners.push_back({std::move(*tcp), false});
+      auto server = HttpServer::start(
+          std::move(listeners),
+          {.io_threads = 1, .handler_threads = 3, .stream_threads = 2, .upload_threads = 2}, {});
+      if (!server) ::_exit(server.error().code == Code::kUnavailable ? 1 : 102);
+      (*server)->stop(Nanos(0));
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFEXITED(status)) << allowed << ": signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), allowed > kThreads ? 0 : 1) << allowed;
+  }
+}
 
 TEST_F(Transport, AnswersSeveralRequestsOnOneConnection) {
   start();

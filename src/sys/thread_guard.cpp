@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <string>
 #include <thread>
 
 namespace corral::sys {
@@ -54,6 +55,11 @@ bool pause_after_failure(const std::stop_token& stop) noexcept {
   for (auto left = kPause; left.count() > 0 && !stop.stop_requested(); left -= kSlice)
     std::this_thread::sleep_for(kSlice);
   return !stop.stop_requested();
+}
+
+Error no_thread(std::string_view who, std::string_view why) {
+  return {.code = Code::kUnavailable,
+          .message = "no thread for " + std::string(who) + ": " + std::string(why)};
 }
 
 }  // namespace corral::sys

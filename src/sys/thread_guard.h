@@ -11,8 +11,13 @@
 
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
 #include <stop_token>
 #include <string_view>
+#include <thread>
+#include <utility>
+
+#include "core/result.h"
 
 namespace corral::sys {
 
@@ -44,6 +49,28 @@ template <class Work>
 void guard_loop(std::string_view who, const std::stop_token& stop, Work&& work) noexcept {
   while (!guard_call(who, work) && pause_after_failure(stop)) {
   }
+}
+
+// Why a thread for `who` could not be started.
+Error no_thread(std::string_view who, std::string_view why);
+
+// Starts a thread for `who` ("the writer"), which calls `work`. kUnavailable: the system has none to
+// give, because of a limit of processes or of memory.
+template <class Work>
+Result<std::jthread> start_thread(std::string_view who, Work&& work) {
+  try {
+    return std::jthread(std::forward<Work>(work));
+  } catch (const std::exception& e) {
+    return tl::unexpected(no_thread(who, e.what()));
+  }
+}
+
+// The same for a constructor, which can only throw: std::runtime_error with the error's message.
+template <class Work>
+std::jthread require_thread(std::string_view who, Work&& work) {
+  auto thread = start_thread(who, std::forward<Work>(work));
+  if (!thread) throw std::runtime_error(thread.error().message);
+  return *std::move(thread);
 }
 
 }  // namespace corral::sys

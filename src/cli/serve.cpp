@@ -18,6 +18,7 @@
 #include "store/postgres/postgres_store.h"
 #include "store/sqlite/sqlite_store.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 #include "upload/finisher.h"
 #include "upload/server_link.h"
 
@@ -178,7 +179,7 @@ int serve(const Flags& flags, const spool::Destination& destination) {
     std::fflush(stdout);
   }
   std::stop_source leave;
-  std::jthread waiter([&](const std::stop_token& stop) {
+  auto waiter = sys::start_thread("signals", [&](const std::stop_token& stop) {
     constexpr timespec kSlice{.tv_sec = 0, .tv_nsec = 200'000'000};
     while (!stop.stop_requested()) {
       const int signal = ::sigtimedwait(&signals, nullptr, &kSlice);
@@ -188,8 +189,9 @@ int serve(const Flags& flags, const spool::Destination& destination) {
       }
     }
   });
+  if (!waiter) return report("serve", waiter.error());
   const auto reason = (*running)->wait(leave.get_token());
-  waiter.request_stop();
+  waiter->request_stop();
   (*running)->stop();
   return reason == server::LeaveReason::kLost ? kFailed : kDone;
 }

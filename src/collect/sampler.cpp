@@ -1,7 +1,6 @@
 #include "collect/sampler.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,18 +24,6 @@ Result<std::vector<const ListenerEntry*>> entries_of(const SamplerOptions& optio
   for (const std::string& name : options.listeners) add(TRY(require_listener(name)));
   for (const ListenerEntry* entry : options.entries) add(entry);
   return entries;
-}
-
-// Signals are for the supervisor's other threads.
-template <class Function>
-std::thread start_without_signals(Function function) {
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(function));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
 }
 
 }  // namespace
@@ -84,14 +71,16 @@ Result<> Sampler::start() {
   if (ticker_ == nullptr) ticker_ = TRY(make_timer_ticker(interval_));
   std::promise<void> ended;
   ended_ = ended.get_future();
-  thread_ = start_without_signals(
-      [work = work_, ticker = ticker_, late = late_, done = std::move(ended)]() mutable {
-        sys::guard_call("a sampler", [&] {
-          if (late) work->open();
-          work->run(*ticker);
-        });
-        done.set_value();
-      });
+  // Signals are for the supervisor's other threads.
+  const sys::SignalsBlocked blocked;
+  thread_ = TRY(sys::start_thread("a sampler", [work = work_, ticker = ticker_, late = late_,
+                                                done = std::move(ended)]() mutable {
+    sys::guard_call("a sampler", [&] {
+      if (late) work->open();
+      work->run(*ticker);
+    });
+    done.set_value();
+  }));
   ::pthread_setname_np(thread_.native_handle(), thread_name_.c_str());
   return {};
 }

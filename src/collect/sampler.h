@@ -94,7 +94,7 @@ class Sampler {
   bool late_ = false;
   std::string thread_name_;
   std::future<void> ended_;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace corral::collect

@@ -220,20 +220,19 @@ struct HttpServer::Impl {
 
   Result<> start(std::vector<Listener> listeners);
 
-
   Engine engine;
   std::list<Doorman> doormen;
   bool stopped = false;
 };
 
-// Nobody is let in before all threads are there. After a failure the destructor ends those that are.
+// Nobody is let in before all threads are there. After a failure the destructor ends those that
+// are.
 Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
   TRY(engine.handler_pool.start("the handlers of HTTP"));
   TRY(engine.stream_pool.start("the answers of HTTP"));
   TRY(engine.upload_pool.start("the uploads of HTTP"));
   TRY(engine.io.start("the I/O of HTTP"));
-  for (Listener& listener : listeners)
-    doormen.emplace_back(engine, std::move(listener)).accept();
+  for (Listener& listener : listeners) doormen.emplace_back(engine, std::move(listener)).accept();
   return {};
 }
 

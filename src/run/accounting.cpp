@@ -2,10 +2,18 @@
 
 #include <pthread.h>
 
+#include <memory>
+
 #include "collocate/undo.h"
 #include "core/text.h"
 
 namespace corral::run {
+namespace {
+
+// On a thread, else when the result is asked for.
+constexpr std::launch kLaunch = std::launch::async | std::launch::deferred;
+
+}  // namespace
 
 Accounting::Made Accounting::make(const std::string& run) {
   ::pthread_setname_np(::pthread_self(), "corral-group");
@@ -35,19 +43,22 @@ Accounting::Made Accounting::make(const std::string& run) {
 }
 
 void Accounting::begin(const std::string& run) {
-  making_ = std::async(std::launch::async, [run] { return make(run); });
+  // Copied: where there is no thread, settle() calls it, and std::async has used up the first.
+  const auto work = [run] { return make(run); };
+  making_ = std::async(kLaunch, work);
 }
 
 void Accounting::enter(pid_t pid) {
   if (!making_.valid()) return;
-  making_ = std::async(std::launch::async, [pid, making = std::move(making_)]() mutable {
-    Made made = making.get();
+  const auto work = [pid, making = std::make_shared<std::future<Made>>(std::move(making_))] {
+    Made made = making->get();
     if (!made.group) return made;
     if (const auto entered = made.group->enter(pid); !entered) {
       made.reason = entered.error().message;
     }
     return made;
-  });
+  };
+  making_ = std::async(kLaunch, work);
 }
 
 void Accounting::settle() {

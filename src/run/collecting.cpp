@@ -40,15 +40,17 @@ Result<> Recording::open_lanes(pid_t child, collect::PerfCounters perf) {
 
 void Recording::open_sources() {
   if (options_.gate.reports >= 0) point_feed_.show(progress_);
-  if (!options_.sources.otlp.empty())
+  if (!options_.sources.otlp.empty()) {
     otlp_ = std::make_unique<OtlpSources>(options_.sources.otlp, points_);
+    otlp_->start();
+  }
   if (options_.sources.empty()) return;
   std::error_code error;
   auto opened = foreign::ForeignSources::open(options_.sources,
                                               {.directory = sys::fs::current_path(error).string(),
                                                .environment = sys::own_environment(),
                                                .queue = &points_});
-  if (!opened) return notices_.warn("no sources are recorded: " + opened.error().message);
+  if (!opened) return lacks("sources", opened.error());
   sources_ = std::move(*opened);
 }
 
@@ -67,7 +69,7 @@ void Recording::start_collecting() {
   if (lanes_ != nullptr) {
     lanes_->set_workload_sampling(workload_lock_.hold());
     const auto started = lanes_->start();
-    if (!started) notices_.warn("no metrics are sampled: " + started.error().message);
+    if (!started) lacks("metrics of the machine", started.error());
   }
   if (stalls_ != nullptr) {
     std::vector<codec::Fact> absent;
@@ -75,17 +77,16 @@ void Recording::start_collecting() {
       absent.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = reason});
     journal_.facts(std::move(absent));
     if (const auto started = stalls_->start(); !started)
-      notices_.warn("no events of pressure are recorded: " + started.error().message);
+      lacks("events of pressure", started.error());
   }
   start_sources();
 }
 
 void Recording::start_sources() {
-  if (otlp_ != nullptr) otlp_->start();
   if (sources_ == nullptr) return;
   const auto& child = directory_.manifest().child;
   const auto started = sources_->start(child ? child->pid : 0);
-  if (!started) notices_.warn("no sources are recorded: " + started.error().message);
+  if (!started) lacks("sources", started.error());
 }
 
 void Recording::report_stalls() {

@@ -78,7 +78,13 @@ Recording::Recording(const Options& options, Notices& notices, spool::RunDirecto
       workload_lock_(directory_.path().parent_path(), directory_.manifest().workload),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-Recording::~Recording() = default;
+// Threads that were never let go end without having begun.
+Recording::~Recording() {
+  abandoned_ = !has_begun_;
+  for (std::jthread* thread : {&spooler_, &uploader_, &describer_, &artifact_sender_})
+    thread->request_stop();
+  begin();
+}
 
 // `directory` stays the caller's on error.
 Result<std::unique_ptr<Recording>> Recording::join(const Options& options, Notices& notices,
@@ -103,7 +109,14 @@ Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notic
     notices.warn(reason + "; the run's data waits in " + root.string());
   spool::RunDirectory directory = TRY(spool::RunDirectory::create(root, make_manifest(options)));
   auto opened = join(options, notices, directory, Relay::open(directory, terminal));
-  if (!opened) directory.remove();
+  if (!opened) {
+    directory.remove();
+    return opened;
+  }
+  if (const auto started = (*opened)->start_threads(true); !started) {
+    (*opened)->discard();
+    return tl::unexpected(started.error());
+  }
   return opened;
 }
 
@@ -116,6 +129,7 @@ Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Noti
   // The session's ids go on where no former supervisor of the run has come to.
   recording->series_ids_.next =
       1 + recording->directory_.manifest().adoptions % kSupervisors * kSeriesOfSupervisor;
+  TRY(recording->start_threads(false));
   return recording;
 }
 
@@ -143,13 +157,14 @@ void Recording::open_tracking() {
        .page = [this] { return page(); },
        .address = former},
       delivery_);
-  if (opened) {
-    tracking_ = std::move(*opened);
-    // Where this cannot be written, a killed supervisor has no successor.
-    [[maybe_unused]] const auto noted = directory_.set_tracking(tracking_->address());
-  } else {
-    notices_.warn("MLflow calls are not recorded: " + opened.error().message);
-  }
+  if (!opened) return lacks("MLflow calls", opened.error());
+  // Before the command is told the address: a client waits long for one that does not answer.
+  const auto& child = directory_.manifest().child;
+  if (const auto started = (*opened)->start(child ? child->pid : 0); !started)
+    return lacks("MLflow calls", started.error());
+  tracking_ = std::move(*opened);
+  // Where this cannot be written, a killed supervisor has no successor.
+  [[maybe_unused]] const auto noted = directory_.set_tracking(tracking_->address());
 }
 
 Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
@@ -157,44 +172,69 @@ Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
   // lives.
   const sys::ProcessIdentity identity = TRY(sys::identity_of(child));
   TRY(directory_.set_child(identity));
+  if (tracking_ != nullptr) tracking_->set_command(child);
   open_stall_watch(child);
   return open_lanes(child, std::move(perf));
 }
 
 void Recording::start(const Command& command) {
+  command_ = command;
   journal_.facts(quick_facts(options_, command));
   start_collecting();
-  start_tracking();
-  describer_ =
-      std::jthread([this, command](const std::stop_token& stop) { describe(command, stop); });
-  start_threads();
+  begin();
 }
 
 void Recording::resume() {
   journal_.event("another supervisor took over", {});
-  described_ = true;
   start_collecting();
-  start_tracking();
-  start_threads();
+  begin();
 }
 
-void Recording::start_tracking() {
-  if (tracking_ == nullptr) return;
-  const auto& child = directory_.manifest().child;
-  const auto started = tracking_->start(child ? child->pid : 0);
-  if (!started) notices_.warn("MLflow calls are not recorded: " + started.error().message);
-}
-
-void Recording::start_threads() {
-  spooler_ = std::jthread([this](const std::stop_token& stop) {
+Result<> Recording::start_threads(bool describes) {
+  spooler_ = TRY(sys::start_thread("the spooler", [this](const std::stop_token& stop) {
+    begun_.wait();
+    if (abandoned_) return;
     sys::guard_loop("the spooler", stop, [&] { spool_loop(stop); });
-  });
-  artifact_sender_ = std::jthread([this](const std::stop_token& stop) {
+  }));
+  start_aside(artifact_sender_, "uploads of files", [this](const std::stop_token& stop) {
     sys::guard_loop("the sender of files", stop, [&] { artifact_loop(stop); });
   });
-  uploader_ = std::jthread([this](const std::stop_token& stop) {
+  start_aside(uploader_, "uploads", [this](const std::stop_token& stop) {
     sys::guard_loop("the uploader", stop, [&] { upload_loop(stop); });
   });
+  // Nobody is to wait for rounds that do not come.
+  if (!uploader_.joinable()) delivery_.close();
+  if (describes) {
+    start_aside(describer_, "facts of git and the interpreter",
+                [this](const std::stop_token& stop) {
+                  if (command_) describe(*command_, stop);
+                });
+  }
+  described_ = !describer_.joinable();
+  return {};
+}
+
+void Recording::start_aside(std::jthread& thread, std::string_view what,
+                            std::function<void(const std::stop_token&)> work) {
+  auto started =
+      sys::start_thread(what, [this, work = std::move(work)](const std::stop_token& stop) {
+        begun_.wait();
+        if (!abandoned_) work(stop);
+      });
+  if (started) {
+    thread = *std::move(started);
+  } else {
+    lacks(std::string(what), started.error());
+  }
+}
+
+void Recording::begin() {
+  if (!std::exchange(has_begun_, true)) begun_.count_down();
+}
+
+void Recording::lacks(const std::string& what, const Error& error) {
+  notices_.warn(what + ": not available: " + error.message);
+  note_unavailable(what, error.message);
 }
 
 void Recording::note_leftovers(std::size_t count) {
@@ -288,13 +328,17 @@ void Recording::stop_sampling() {
   if (lanes_ != nullptr) lanes_->stop_host();
 }
 
-void Recording::finish(const codec::RunEndBody& end, const std::function<void()>& before_end) {
-  end_collecting();
+void Recording::stop_spooler() {
   spooler_.request_stop();
-  describer_.request_stop();
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
   if (spooler_.joinable()) spooler_.join();
+}
+
+void Recording::finish(const codec::RunEndBody& end, const std::function<void()>& before_end) {
+  end_collecting();
+  describer_.request_stop();
+  stop_spooler();
   end_sources();
   while (!relay_.store(journal_)) {
   }

@@ -2,11 +2,15 @@
 //
 // Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the
 // uploader brings the spool to the server. A third asks git and the interpreter at the start and
-// ends. (The samplers, foreign sources and the relay for MLflow have their own.) None of them ever
-// touches the command; whatever fails here is said once and the run goes on.
+// ends. (The samplers, foreign sources and the relay for MLflow have their own.) They are started
+// before the command, and wait for start(): without a spooler there is no recording, and without
+// another of them the run lacks what it does. None of them ever touches the command; whatever fails
+// here is said once and the run goes on.
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string>
@@ -64,10 +68,14 @@ class Recording {
 
   // After the command was forked: `perf` counts it. Opens the listeners.
   Result<> watch(pid_t child, collect::PerfCounters perf);
-  // After its exec: starts the threads.
+  // After its exec: lets the threads begin.
   void start(const Command& command);
   // The same after adopt(): what describes the run is recorded already.
   void resume();
+  // Lets the threads begin, also where start() has failed half-way.
+  void begin();
+  // Ends the thread that passes output on; the caller does that from now on.
+  void stop_spooler();
   // The command never came to be.
   void discard();
   // Takes the host's last sample.
@@ -105,8 +113,11 @@ class Recording {
   static Result<std::unique_ptr<Recording>> join(const Options& options, Notices& notices,
                                                  spool::RunDirectory& directory,
                                                  Result<Relay> relay);
-  void start_tracking();
-  void start_threads();
+  Result<> start_threads(bool describes);
+  // Starts one that waits for begin(). Where there is none the run lacks `what`.
+  void start_aside(std::jthread& thread, std::string_view what,
+                   std::function<void(const std::stop_token&)> work);
+  void lacks(const std::string& what, const Error& error);
   bool follow_output(BootTime& next_store);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
@@ -159,6 +170,10 @@ class Recording {
   Guarded<std::string> page_;
   Delivery delivery_;
   std::unique_ptr<TrackingRelay> tracking_;
+  std::optional<Command> command_;
+  std::latch begun_{1};
+  bool has_begun_ = false;
+  bool abandoned_ = false;  // set before begun_ is
   int failed_waits_ = 0;
   std::uint64_t told_drops_ = 0;
   std::uint64_t told_ticks_ = 0;

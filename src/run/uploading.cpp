@@ -164,7 +164,8 @@ void Recording::artifact_loop(const std::stop_token& stop) {
 }
 
 bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
-  while (options_.destination.withheld.empty() && !uploaded_.load() && !give_up()) {
+  while (options_.destination.withheld.empty() && uploader_.joinable() && !uploaded_.load() &&
+         !give_up()) {
     sys::system_clock().sleep_until(sys::boot_now() + Nanos(std::chrono::milliseconds(5)));
     // A last round has failed after the end: the spool keeps everything for the next server.
     if (!server_reachable_.load() && !journal_open_.load() && ++failed_waits_ > kFailedWaits) break;

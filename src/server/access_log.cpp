@@ -62,9 +62,10 @@ Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::filesystem::path& 
 }
 
 AccessLog::AccessLog(sys::Fd fd)
-    : fd_(std::move(fd)), thread_([this](const std::stop_token& stop) {
+    : fd_(std::move(fd)),
+      thread_(sys::require_thread("the access log", [this](const std::stop_token& stop) {
         sys::guard_loop("the access log", stop, [&] { run(stop); });
-      }) {}
+      })) {}
 
 AccessLog::~AccessLog() {
   thread_.request_stop();

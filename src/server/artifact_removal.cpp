@@ -22,9 +22,9 @@ ArtifactRemoval::ArtifactRemoval(store::Store& store, store::artifacts::Artifact
     : store_(store),
       artifacts_(artifacts),
       complain_(std::move(complain)),
-      thread_([this](const std::stop_token& stop) {
+      thread_(sys::require_thread("the removal of artifacts", [this](const std::stop_token& stop) {
         sys::guard_loop("the removal of artifacts", stop, [&] { loop(stop); });
-      }) {}
+      })) {}
 
 void ArtifactRemoval::wake() {
   const std::scoped_lock lock(mutex_);

@@ -32,9 +32,10 @@ void append_event(std::string& out, const EventWords& words, const std::set<Id>&
 }  // namespace
 
 EventHub::EventHub(Options options)
-    : options_(options), thread_([this](const std::stop_token& stop) {
+    : options_(options),
+      thread_(sys::require_thread("the event hub", [this](const std::stop_token& stop) {
         sys::guard_loop("the event hub", stop, [&] { run(stop); });
-      }) {}
+      })) {}
 
 EventHub::~EventHub() {
   thread_.request_stop();

@@ -354,9 +354,10 @@ Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreL
       new RunningServer(std::move(options), std::move(lock), std::move(store)));
   TRY(server->listen());
   for (const BackgroundJob& job : server->options_.jobs) {
-    server->jobs_.emplace_back([&job](const std::stop_token& stop) {
-      sys::guard_loop("a background job", stop, [&] { job(stop); });
-    });
+    server->jobs_.push_back(
+        TRY(sys::start_thread("a background job", [&job](const std::stop_token& stop) {
+          sys::guard_loop("a background job", stop, [&] { job(stop); });
+        })));
   }
   return server;
 }

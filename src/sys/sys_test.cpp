@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -261,6 +262,30 @@ TEST(ThreadGuard, CountsWhatWasThrownAndGoesOn) {
   EXPECT_FALSE(guard_call("a test", [] { throw std::runtime_error("on purpose"); }));
   EXPECT_FALSE(guard_call("a test", [] { throw 1; }));
   EXPECT_EQ(thread_failures(), before + 2);
+}
+
+TEST(ThreadGuard, AThreadThatCannotBeStartedIsAnError) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can act as a user without processes";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t kUser = 65530;
+    const rlimit none{1, 1};
+    if (::setrlimit(RLIMIT_NPROC, &none) != 0 || ::setresuid(kUser, kUser, kUser) != 0)
+      ::_exit(100);
+    const auto thread = start_thread("a test", [] {});
+    const bool told = !thread && thread.error().code == Code::kUnavailable &&
+                      thread.error().message.starts_with("no thread for a test: ");
+    bool thrown = false;
+    try {
+      [[maybe_unused]] const auto required = require_thread("a test", [] {});
+    } catch (const std::runtime_error&) {
+      thrown = true;
+    }
+    ::_exit(told && thrown ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ThreadGuard, ALoopBeginsAgainUntilItReturnsOrIsStopped) {

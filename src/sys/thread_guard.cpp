@@ -57,6 +57,15 @@ bool pause_after_failure(const std::stop_token& stop) noexcept {
   return !stop.stop_requested();
 }
 
+SignalsBlocked::SignalsBlocked() {
+  sigset_t most;
+  ::sigfillset(&most);
+  for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV}) ::sigdelset(&most, s);
+  ::pthread_sigmask(SIG_SETMASK, &most, &before_);
+}
+
+SignalsBlocked::~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 Error no_thread(std::string_view who, std::string_view why) {
   return {.code = Code::kUnavailable,
           .message = "no thread for " + std::string(who) + ": " + std::string(why)};

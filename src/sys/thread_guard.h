@@ -9,6 +9,8 @@
 // can provoke failures cannot fill a disk with them. Any thread.
 #pragma once
 
+#include <signal.h>
+
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -54,8 +56,8 @@ void guard_loop(std::string_view who, const std::stop_token& stop, Work&& work) 
 // Why a thread for `who` could not be started.
 Error no_thread(std::string_view who, std::string_view why);
 
-// Starts a thread for `who` ("the writer"), which calls `work`. kUnavailable: the system has none to
-// give, because of a limit of processes or of memory.
+// Starts a thread for `who` ("the writer"), which calls `work`. kUnavailable: the system has none
+// to give, because of a limit of processes or of memory.
 template <class Work>
 Result<std::jthread> start_thread(std::string_view who, Work&& work) {
   try {
@@ -65,7 +67,21 @@ Result<std::jthread> start_thread(std::string_view who, Work&& work) {
   }
 }
 
-// The same for a constructor, which can only throw: std::runtime_error with the error's message.
+// Blocks all signals for the calling thread, but for those of its own faults, and unblocks them in
+// its destructor: threads that are started meanwhile leave signals to the others.
+class SignalsBlocked {
+ public:
+  SignalsBlocked();
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked();
+
+ private:
+  sigset_t before_{};
+};
+
+// The same as start_thread() for a constructor, which can only throw: std::runtime_error with the
+// error's message.
 template <class Work>
 std::jthread require_thread(std::string_view who, Work&& work) {
   auto thread = start_thread(who, std::forward<Work>(work));

@@ -42,8 +42,8 @@ struct ForeignSources::Parts {
   sys::Fd wake;  // eventfd: readable from stop() on
   std::atomic<bool> stopping{false};
   std::atomic<BootTime> deadline{kNever};
-  std::thread server;
-  std::thread scraper;
+  std::jthread server;
+  std::jthread scraper;
 
   Result<> open(const Sources& sources);
   void add_commands(pid_t run_pid);
@@ -144,14 +144,13 @@ std::optional<std::string> ForeignSources::statsd_address() const { return parts
 Result<> ForeignSources::start(pid_t run_pid) {
   Parts& parts = *parts_;
   parts.add_commands(run_pid);
-  try {
-    if (!parts.parts.empty())
-      parts.server = std::thread([&parts] { sys::guard_call("sources", [&] { parts.serve(); }); });
-    if (!parts.endpoints.empty())
-      parts.scraper =
-          std::thread([&parts] { sys::guard_call("endpoints", [&] { parts.scrape(); }); });
-  } catch (const std::system_error& error) {
-    return fail(Code::kUnavailable, std::string("no thread for sources: ") + error.what());
+  if (!parts.parts.empty()) {
+    parts.server = TRY(sys::start_thread(
+        "sources", [&parts] { sys::guard_call("sources", [&] { parts.serve(); }); }));
+  }
+  if (!parts.endpoints.empty()) {
+    parts.scraper = TRY(sys::start_thread(
+        "endpoints", [&parts] { sys::guard_call("endpoints", [&] { parts.scrape(); }); }));
   }
   return {};
 }

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -77,19 +76,10 @@ Result<> StallWatch::start() {
   if (watched().empty()) return {};
   wake_ = sys::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return fail_errno("eventfd", errno);
-  sigset_t all;
-  sigset_t before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this, wake = wake_.get()] {
-      sys::guard_call("the watch of stalls", [&] { watch(wake); });
-    });
-  } catch (const std::system_error& error) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return fail(Code::kUnavailable, std::string("no thread: ") + error.what());
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const sys::SignalsBlocked blocked;
+  thread_ = TRY(sys::start_thread("the watch of stalls", [this, wake = wake_.get()] {
+    sys::guard_call("the watch of stalls", [&] { watch(wake); });
+  }));
   ::pthread_setname_np(thread_.native_handle(), "corral-pressure");
   return {};
 }

@@ -80,7 +80,7 @@ class StallWatch {
   std::vector<Unavailable> missing_;
   Guarded<std::vector<StallEvent>> events_;
   sys::Fd wake_;  // eventfd
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace corral::collect

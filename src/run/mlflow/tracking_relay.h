@@ -45,6 +45,8 @@ class TrackingRelay {
   [[nodiscard]] spool::TrackingAddress address() const;
   // `command`: the root of the run's processes.
   Result<> start(pid_t command);
+  // The command, when it was not known yet; before it runs.
+  void set_command(pid_t command) { command_ = command; }
   // Answers what is under way and nothing more.
   void stop();
   // The same, and the command is gone: the runs that it left open end.

@@ -17,11 +17,13 @@ OtlpSources::OtlpSources(std::span<const foreign::OtlpSource> sources, foreign::
 }
 
 void OtlpSources::start() {
-  for (const auto& receiver : receivers_) {
-    if (const auto started = receiver->start(); !started)
+  std::erase_if(receivers_, [&](const auto& receiver) {
+    const auto started = receiver->start();
+    if (!started)
       problems_.report("otlp", foreign::Trouble::kGone,
                        "not available: " + started.error().message);
-  }
+    return !started;
+  });
 }
 
 void OtlpSources::stop() {

@@ -21,6 +21,8 @@ class OtlpSources {
   [[nodiscard]] std::string url() const {
     return receivers_.empty() ? std::string() : receivers_.front()->url();
   }
+  // One that cannot start is a problem, and its address is not told. From then on requests are
+  // answered.
   void start();
   void stop();
   // New since the last call.

@@ -77,10 +77,16 @@ Result<> send_notice(const std::string& target, const std::string& text, Nanos l
 
 Notifier::Notifier(std::string target, std::function<void(const std::string&)> say)
     : target_(std::move(target)), say_(std::move(say)) {
-  if (!target_.empty())
-    thread_ = std::jthread([this](const std::stop_token& stop) {
-      sys::guard_loop("the sender of notices", stop, [&] { loop(stop); });
-    });
+  if (target_.empty()) return;
+  auto thread = sys::start_thread("the sender of notices", [this](const std::stop_token& stop) {
+    sys::guard_loop("the sender of notices", stop, [&] { loop(stop); });
+  });
+  if (thread) {
+    thread_ = *std::move(thread);
+  } else {
+    target_.clear();
+    say_("--notify: " + thread.error().message);
+  }
 }
 
 Notifier::~Notifier() { thread_.request_stop(); }

@@ -18,9 +18,14 @@ constexpr auto kLast = std::chrono::seconds(15);  // for the last one, at the en
 
 PlanReporter::PlanReporter(upload::LinkOptions link, std::string plan_id)
     : link_(std::move(link)), path_("/api/corral/v1/plans/" + std::move(plan_id)) {
-  thread_ = std::jthread([this](const std::stop_token& stop) {
+  auto thread = sys::start_thread("the reporter of the plan", [this](const std::stop_token& stop) {
     sys::guard_loop("the reporter of the plan", stop, [&] { loop(stop); });
   });
+  if (thread) {
+    thread_ = *std::move(thread);
+  } else {
+    sys::note_thread_failure("the reporter of the plan", thread.error().message);
+  }
 }
 
 PlanReporter::~PlanReporter() {
@@ -28,7 +33,7 @@ PlanReporter::~PlanReporter() {
     std::unique_lock lock(mutex_);
     closing_ = true;
     wake_.notify_all();
-    wake_.wait_for(lock, kLast, [this] { return !next_ && !busy_; });
+    if (thread_.joinable()) wake_.wait_for(lock, kLast, [this] { return !next_ && !busy_; });
   }
   thread_.request_stop();
 }

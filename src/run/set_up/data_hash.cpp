@@ -116,7 +116,10 @@ std::vector<codec::Fact> data_hashes(
       facts.push_back(hash ? info(key, *hash) : absent(key, to_utf8(hash.error().message)));
     }
   };
-  std::jthread([&] { sys::guard_call("hashing data", hash_all); }).join();
+  auto thread =
+      sys::start_thread("hashing data", [&] { sys::guard_call("hashing data", hash_all); });
+  if (!thread) return {absent("data.hash", thread.error().message)};
+  thread->join();
   return facts;
 }
 

@@ -42,9 +42,12 @@ constexpr std::int64_t kSpareRoom = 16 << 20;
 }  // namespace
 
 Sealer::Sealer(Readers& readers, Writer& writer, Repair repair)
-    : readers_(readers), writer_(writer), repair_(std::move(repair)), thread_([this] {
+    : readers_(readers),
+      writer_(writer),
+      repair_(std::move(repair)),
+      thread_(sys::require_thread("the sealer", [this] {
         while (!sys::guard_call("the sealer", [this] { loop(); })) sys::pause_after_failure({});
-      }) {}
+      })) {}
 
 Sealer::~Sealer() {
   {

@@ -117,7 +117,7 @@ class Sealer {
   BootTime look_at_{};      // for what is left over; the sealer's thread
   SeenRows seen_;           // then; likewise
   std::mutex sealing_;      // one plan is made and carried out at a time
-  std::thread thread_;      // last: it uses everything above
+  std::jthread thread_;     // last: it uses everything above
 };
 
 }  // namespace corral::store::sql

@@ -31,10 +31,10 @@ Writer::Writer(std::unique_ptr<Connection> database, Intact intact, Stored store
       ingest_(*database_),
       intact_(std::move(intact)),
       stored_(std::move(stored)),
-      thread_([this] {
+      thread_(sys::require_thread("the store's writer", [this] {
         while (!sys::guard_call("the store's writer", [this] { loop(); }))
           sys::pause_after_failure({});
-      }) {}
+      })) {}
 
 Writer::~Writer() {
   {

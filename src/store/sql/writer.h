@@ -86,7 +86,7 @@ class Writer {
   std::condition_variable work_, done_, room_;
   std::deque<Job*> queue_;
   bool stopping_ = false;
-  std::thread thread_;  // last: it uses everything above
+  std::jthread thread_;  // last: it uses everything above
 };
 
 }  // namespace corral::store::sql

@@ -273,7 +273,14 @@ Result<> complete(Flags& f) {
       place != nullptr && *place != '\0' &&
       (f.destination.server == place || f.destination.store == place))
     f.destination.withheld = "the corral.toml that names it is not trusted";
-  o.destination = TRY(destination_of(f.destination));
+  auto destination = destination_of(f.destination);
+  const bool named = !f.destination.store.empty() || !f.destination.server.empty();
+  const bool plan = !o.command.empty() && is_plan_file(o.command[0]);
+  if (destination || named || plan || !o.adopt.empty()) {
+    o.destination = TRY(std::move(destination));
+  } else {
+    o.lacking = destination.error().message;
+  }
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
   if (f.max_time == Nanos(0))

@@ -2,14 +2,19 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <new>
 
 #include "collocate/cpu_list.h"
+#include "core/text.h"
 #include "run/command.h"
+#include "run/lifeline.h"
 #include "run/supervision.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::run {
 namespace {
@@ -26,21 +31,36 @@ std::string group_words(const Placement& placement) {
 
 }  // namespace
 
-Supervision::Supervision(const Options& options)
-    : options_(options), notices_(options.quiet), stopper_(options.grace), gate_(options.gate) {}
+Supervision::Supervision(const Options& options, const InPlace& in_place, std::string lacking)
+    : options_(options),
+      in_place_(in_place),
+      lacking_(std::move(lacking)),
+      notices_(options.quiet),
+      stopper_(options.grace),
+      gate_(options.gate) {}
 
 int Supervision::run() {
-  auto command = prepare();
-  if (!command) return refuse(command.error());
-  begin_accounting();
-  record(*command);
-  if (const int status = start(*command); status != 0) {
-    accounting_.discard();
-    return status;
+  try {
+    auto command = prepare();
+    if (!command) return refuse(command.error());
+    // A process that only waits would take one from a command that has few.
+    const bool ends_it = options_.max_time || options_.leftovers == Leftovers::kWait;
+    if (!lacking_.empty() && in_place_.possible() && !ends_it) return in_place_.execute(lacking_);
+    if (lacking_.empty()) begin_accounting();
+    record(*command);
+    if (const int status = start(*command); status != 0) {
+      accounting_.discard();
+      return status;
+    }
+    if (!sys::guard_call("the start of the recording", [&] { started(*command); }) &&
+        recording_ != nullptr)
+      recording_->begin();
+  } catch (const std::bad_alloc&) {
+    return replace("no memory is left");
+  } catch (const std::exception& e) {
+    return replace(e.what());
   }
-  watch();
-  leftovers();
-  return end();
+  return attend();
 }
 
 // What takes time and what may be missing, before anything of the run is there.
@@ -65,15 +85,24 @@ void Supervision::begin_accounting() {
 }
 
 void Supervision::record(Command& command) {
-  if (options_.pty && options_.watched == 0) terminal_ = Terminal::open();
-  auto recording = Recording::open(options_, notices_, terminal_ != nullptr);
-  if (recording) {
-    recording_ = std::move(*recording);
+  if (!lacking_.empty()) return say_not_recorded(lacking_);
+  const auto open = [&]() -> Result<> {
+    if (options_.pty && options_.watched == 0) terminal_ = Terminal::open();
+    recording_ = TRY(Recording::open(options_, notices_, terminal_ != nullptr));
     profiling_->join(recording_->directory(), command);
-  } else {
-    terminal_.reset();
-    notices_.warn("this run is not recorded: " + recording.error().message);
+    return {};
+  };
+  Result<> opened;
+  try {
+    opened = open();
+  } catch (const std::exception& e) {
+    opened = fail(Code::kUnavailable, e.what());
   }
+  if (opened) return;
+  if (recording_ != nullptr) recording_->discard();
+  recording_.reset();
+  terminal_.reset();
+  say_not_recorded(printable(opened.error().message));
 }
 
 // Nothing was started: the exit status is a shell's.
@@ -82,6 +111,20 @@ int Supervision::refuse(const Error& error) {
   const int status = error.code == Code::kNotFound ? kNotFound : kNotExecutable;
   return abandon({.kind = OutcomeKind::kNotStarted, .reason = error.message, .exit_code = status},
                  status);
+}
+
+// What starting the command needs beside it cannot be had: the command takes this process's place.
+int Supervision::replace(const std::string& reason) {
+  if (!in_place_.possible()) return refuse({.code = Code::kUnavailable, .message = reason});
+  sys::guard_call("the supervisor", [&] {
+    gated_.reset();  // which ends the child
+    if (child_ > 0) ::waitpid(child_, nullptr, 0);
+    accounting_.discard();
+    if (recording_ != nullptr) recording_->discard();
+    recording_.reset();
+    terminal_.reset();
+  });
+  return in_place_.execute(printable(reason));
 }
 
 int Supervision::abandon(const Outcome& outcome, int status) {
@@ -124,10 +167,8 @@ Result<Setting::Start> Supervision::set_scene(const Command& command,
                 .terminal = terminal_ != nullptr});
 }
 
-Result<sys::GatedChild> Supervision::spawn(const Command& command) {
-  std::vector<std::string> environment = environment_of_command();
-  Setting::Start start = TRY(set_scene(command, environment));
-  first_ = start.first;
+Result<> Supervision::spawn(Setting::Start scene, std::vector<std::string> environment) {
+  first_ = scene.first;
   sys::Fd out;
   sys::Fd err;
   const int slave = terminal_ != nullptr ? terminal_->slave() : -1;
@@ -135,18 +176,20 @@ Result<sys::GatedChild> Supervision::spawn(const Command& command) {
     out = TRY(recording_->relay().standard_output());
     err = TRY(recording_->relay().standard_error());
   }
-  return sys::GatedChild::spawn({.argv = std::move(start.argv),
-                                 .environment = std::move(environment),
-                                 .directory = options_.directory,
-                                 .standard_input = slave >= 0 ? slave : STDIN_FILENO,
-                                 .standard_output = slave >= 0 ? slave
-                                                    : out      ? out.get()
-                                                               : STDOUT_FILENO,
-                                 .standard_error = slave >= 0 ? slave
-                                                   : err      ? err.get()
-                                                              : STDERR_FILENO,
-                                 .new_session = true,
-                                 .own_terminal = slave >= 0});
+  gated_ = TRY(sys::GatedChild::spawn({.argv = std::move(scene.argv),
+                                       .environment = std::move(environment),
+                                       .directory = options_.directory,
+                                       .standard_input = slave >= 0 ? slave : STDIN_FILENO,
+                                       .standard_output = slave >= 0 ? slave
+                                                          : out      ? out.get()
+                                                                     : STDOUT_FILENO,
+                                       .standard_error = slave >= 0 ? slave
+                                                         : err      ? err.get()
+                                                                    : STDERR_FILENO,
+                                       .new_session = true,
+                                       .own_terminal = slave >= 0}));
+  child_ = gated_->pid();
+  return {};
 }
 
 // From here on somebody reads what the command prints at its terminal.
@@ -195,23 +238,36 @@ int Supervision::wait_for_release() {
 
 int Supervision::start(const Command& command) {
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  auto child = spawn(command);
-  if (!child) return refuse(child.error());
-  child_ = child->pid();
+  std::vector<std::string> environment = environment_of_command();
+  auto scene = set_scene(command, environment);
+  if (!scene) return refuse(scene.error());
+  if (const auto spawned = spawn(std::move(*scene), std::move(environment)); !spawned)
+    return replace(spawned.error().message);
   accounting_.enter(child_);
   Placement placement = options_.placement;
   // A container is made in its group; the tool that starts it stays outside.
   if (setting_.is_apart()) placement.groups.clear();
   if (const auto placed = place(child_, placement); !placed)
     return refuse({.code = Code::kUnavailable, .message = placed.error().message});
-  if (const auto held = hold_terminal(); !held) return refuse(held.error());
+  if (const auto held = hold_terminal(); !held) return replace(held.error().message);
   const bool late = setting_.is_apart() && !first_;
   if (!late) observe(first_.value_or(child_));
   if (const int status = wait_for_release(); status != 0) return status;
-  const auto released = child->release();
-  if (!released) return refuse(released.error().with_context(command.argv[0]));
-  started(command);
-  return 0;
+  return release(command);
+}
+
+// 0: it runs.
+int Supervision::release(const Command& command) {
+  lifeline::guard(nullptr);
+  const auto released = gated_->release();
+  if (released) {
+    lifeline::hold(child_);
+    return 0;
+  }
+  child_ = 0;
+  const Error& error = released.error();
+  const bool its_own = error.code == Code::kNotFound || error.code == Code::kPermission;
+  return its_own ? refuse(error.with_context(command.argv[0])) : replace(error.message);
 }
 
 void Supervision::started(const Command& command) {

@@ -33,7 +33,8 @@ struct Options {
   std::vector<std::string> command;  // as typed: train.py with arguments, or any command
   // Where the command starts, from where its words are seen; empty: here.
   spool::fs::path directory;
-  std::string python;  // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
+  std::string lacking;  // why the command can only run unrecorded; empty: see room.h
+  std::string python;   // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
   spool::Destination destination;
   std::string token;
   std::string experiment = "default";

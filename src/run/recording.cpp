@@ -11,6 +11,7 @@
 
 #include "core/json.h"
 #include "run/facts.h"
+#include "run/lifeline.h"
 #include "run/run_name.h"
 #include "spool/client_log.h"
 #include "sys/clock.h"
@@ -300,6 +301,7 @@ bool Recording::follow_output(BootTime& next_store) {
 
 void Recording::spool_loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-spooler");
+  lifeline::passes_on(relay_);
   BootTime next_store = sys::boot_now();
   BootTime next_sample = next_store + kSamplePause;
   bool woken = false;

@@ -69,6 +69,11 @@ bool Relay::pass_on() {
   return all;
 }
 
+bool Relay::all_passed_on() const {
+  return std::ranges::all_of(
+      streams_, [](const Stream& s) { return s.closed || s.passed >= s.file.size(); });
+}
+
 bool Relay::show(const Show& show) {
   showing_ = true;
   bool all = true;

@@ -30,6 +30,8 @@ class Relay {
   // Passes on what is there as far as the readers take it without waiting; true when everything is
   // passed on or has no reader.
   bool pass_on();
+  // True when nothing is left for pass_on().
+  [[nodiscard]] bool all_passed_on() const;
   // Shows what has not been shown yet, before it is stored; bounded work per call. True when all
   // was shown.
   using Show = std::function<void(codec::LogStream, std::string_view)>;

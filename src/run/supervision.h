@@ -14,6 +14,7 @@
 
 #include "run/accounting.h"
 #include "run/gate.h"
+#include "run/in_place.h"
 #include "run/notices.h"
 #include "run/options.h"
 #include "run/outcome.h"
@@ -29,8 +30,8 @@ namespace corral::run {
 
 class Supervision {
  public:
-  // `options` outlives it.
-  explicit Supervision(const Options& options);
+  // `options` and `in_place` outlive it. `lacking`: why the run cannot be recorded; empty: it can.
+  Supervision(const Options& options, const InPlace& in_place, std::string lacking);
   // The exit status for the shell.
   int run();
   // The same for a run whose supervisor is gone (options.adopt).
@@ -45,18 +46,21 @@ class Supervision {
   Result<Command> prepare();
   void record(Command& command);
   int refuse(const Error& error);
+  int replace(const std::string& reason);
   int abandon(const Outcome& outcome, int status);
   void begin_accounting();
   std::vector<std::string> environment_of_command() const;
   Result<Setting::Start> set_scene(const Command& command, std::vector<std::string> environment);
-  Result<sys::GatedChild> spawn(const Command& command);
+  Result<> spawn(Setting::Start scene, std::vector<std::string> environment);
   Result<> hold_terminal();
   void observe(pid_t process);
   int wait_for_release();
   int start(const Command& command);
+  int release(const Command& command);
   void started(const Command& command);
 
   // Watching.
+  int attend();
   void watch();
   bool reap();
   bool reap_adopted();
@@ -80,6 +84,8 @@ class Supervision {
   void wait_uploaded();
 
   const Options& options_;
+  const InPlace& in_place_;
+  const std::string lacking_;
   Notices notices_;
   Signals signals_;
   Stopper stopper_;
@@ -90,6 +96,7 @@ class Supervision {
   std::vector<int> typed_;              // signals that keys stand for
   std::unique_ptr<Recording> recording_;
   std::optional<Profiling> profiling_;
+  std::optional<sys::GatedChild> gated_;
   pid_t child_ = 0;
   std::optional<pid_t> first_;  // the run's first process, where it is not the child
   bool located_ = false;        // first_ ran already when it was found

@@ -9,8 +9,10 @@
 #include <array>
 #include <cerrno>
 
+#include "run/lifeline.h"
 #include "run/supervision.h"
 #include "sys/clock.h"
+#include "sys/thread_guard.h"
 
 namespace corral::run {
 namespace {
@@ -68,12 +70,31 @@ bool Supervision::reap() {
   // Until it is reaped the kernel still tells what the command used: the last sample is exact.
   if (recording_ != nullptr && options_.leftovers == Leftovers::kLeave) recording_->stop_sampling();
   const pid_t got = ::waitpid(child_, &status_, WNOHANG);
+  if (got == child_) lifeline::ended(status_);
   return got == child_ || (got < 0 && errno == ECHILD);
 }
 
 bool Supervision::reap_adopted() {
   pollfd process{.fd = adopted_.get(), .events = POLLIN, .revents = 0};
   return ::poll(&process, 1, 0) == 1;
+}
+
+// Whatever fails here, the command is waited for and its status given.
+int Supervision::attend() {
+  int status = 0;
+  const auto all = [&] {
+    watch();
+    leftovers();
+    status = end();
+  };
+  if (sys::guard_call("the supervisor", all)) return status;
+  status = lifeline::wait();
+  sys::guard_call("the supervisor", [&] {
+    if (recording_ == nullptr) return;
+    recording_->stop_spooler();
+    finish_output();
+  });
+  return status;
 }
 
 void Supervision::watch() {

@@ -82,8 +82,9 @@ void reset_signals() {
 }
 
 // In the child, between fork and exec: only async-signal-safe calls.
-[[noreturn]] void child_main(const SpawnOptions& options, char* const* argv,
+[[noreturn]] void child_main(const SpawnOptions& options, char* const* as_script,
                              char* const* environment, int gate, int report) {
+  char* const* const argv = as_script + 1;
   if (options.new_session) ::setsid();
   if (options.new_group) ::setpgid(0, 0);
   if (options.own_terminal) ::ioctl(options.standard_input, TIOCSCTTY, 0);
@@ -104,6 +105,8 @@ void reset_signals() {
   }
   if (go != 1) ::_exit(126);  // the parent is gone: never start unseen
   ::execve(argv[0], argv, environment);
+  // A script without a first line that names its interpreter, as execvp() has it.
+  if (errno == ENOEXEC) ::execve("/bin/sh", as_script, environment);
   const int error = errno;
   [[maybe_unused]] const ssize_t n = ::write(report, &error, sizeof error);
   ::_exit(error == ENOENT ? 127 : 126);
@@ -146,7 +149,9 @@ Result<Fd> open_process(pid_t pid) {
 Result<GatedChild> GatedChild::spawn(const SpawnOptions& options) {
   Pipe gate = TRY(make_pipe());
   Pipe report = TRY(make_pipe());
-  const std::vector<char*> argv = pointers(options.argv);
+  std::vector<char*> argv = pointers(options.argv);
+  std::string shell = "/bin/sh";
+  argv.insert(argv.begin(), shell.data());
   const std::vector<char*> environment = pointers(options.environment);
   const pid_t pid = fork_known();
   if (pid < 0) return fail_errno("fork", errno);

@@ -227,7 +227,7 @@ def test_without_any_place_for_a_spool_the_command_still_runs(corral: Corral) ->
     (corral.home / "file").touch()
     done = corral(*QUICK, "--spool", corral.home / "file", "sh", "-c", "echo out; exit 5", status=5)
     assert done.stdout == b"out\n"
-    assert b"this run is not recorded" in done.stderr
+    assert b"corral run: not recorded: " in done.stderr
 
 
 def test_a_left_over_spool_is_taken_in_by_the_next_run(corral: Corral) -> None:

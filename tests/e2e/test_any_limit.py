@@ -1,0 +1,296 @@
+"""Whatever Corral lacks, the command runs: what plain `sh` can start under a limit, `corral run` can, and its exit
+status comes back. As an ordinary user, because limits of processes are none for root."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from support import BINARY, PATIENCE, until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as an ordinary user")
+
+NOT_RECORDED = b"corral run: not recorded: "
+# A shell that starts a process, and one that needs nothing beside itself.
+FORKS = ["sh", "-c", "echo out; (exit 3); echo $?; exit 7"]
+ALONE = ["sh", "-c", "echo out; exit 7"]
+KIB = 1024
+INFINITE = resource.RLIM_INFINITY
+# Below these limits the program itself cannot be loaded.
+FIRST_FILES = 5
+FIRST_MEMORY = 200_000
+FIRST_STACKS = [512]
+
+Setup = Callable[[], None]
+
+
+@dataclass
+class Person:
+    """An ordinary user with a home, of whom nothing else runs."""
+
+    uid: int
+    home: Path
+    environment: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LANG": "C.UTF-8"}
+
+    def start(self, words: list[str], setup: Setup | None = None) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            words,
+            env=self.environment,
+            cwd="/",
+            user=self.uid,
+            group=self.uid,
+            extra_groups=[],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            preexec_fn=setup,
+        )
+
+    def call(self, words: list[str], setup: Setup | None = None) -> subprocess.CompletedProcess[bytes]:
+        process = self.start(words, setup)
+        try:
+            out, error = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        return subprocess.CompletedProcess(words, process.returncode, out, error)
+
+    def plain(self, command: list[str], setup: Setup | None = None) -> subprocess.CompletedProcess[bytes]:
+        return self.call(["sh", "-c", 'exec "$@"', "sh", *command], setup)
+
+    def run(self, command: list[str], setup: Setup | None = None, *options: str) -> subprocess.CompletedProcess[bytes]:
+        return self.call([str(BINARY), "run", "--quiet", "--no-listeners", *options, "--", *command], setup)
+
+    def as_plain(self, command: list[str], setup: Setup, limit: object) -> bytes:
+        """Starts it both ways; what `corral run` wrote to standard error, empty where a shell could not start it."""
+        plain = self.plain(command, setup)
+        done = self.run(command, setup)
+        if plain.returncode != 7:
+            return b""
+        assert (done.returncode, done.stdout) == (7, plain.stdout), (limit, done)
+        assert done.stderr.count(NOT_RECORDED) <= 1, (limit, done.stderr)
+        return done.stderr
+
+    def end(self) -> None:
+        """All of theirs, a server above all, is ended."""
+
+        def gone() -> bool:
+            for entry in Path("/proc").glob("[0-9]*"):
+                try:
+                    if entry.stat().st_uid == self.uid:
+                        os.kill(int(entry.name), signal.SIGKILL)
+                        return False
+                except (FileNotFoundError, ProcessLookupError):
+                    continue
+            return True
+
+        until(gone, "the user's processes are gone")
+        shutil.rmtree(f"/var/tmp/corral-{self.uid}", ignore_errors=True)
+        shutil.rmtree(f"/tmp/corral-{self.uid}", ignore_errors=True)
+
+
+@pytest.fixture
+def person() -> Iterator[Person]:
+    folder = Path(tempfile.mkdtemp(prefix="corral-person-"))
+    folder.chmod(0o755)
+    person = Person(200_000 + os.getpid() % 100_000, folder / "home")
+    person.home.mkdir()
+    os.chown(person.home, person.uid, person.uid)
+    try:
+        if person.call([str(BINARY), "--version"]).returncode != 0:
+            pytest.skip("another user cannot reach the build")
+        yield person
+    finally:
+        person.end()
+        shutil.rmtree(folder)
+
+
+def limited(kind: int, value: int) -> Setup:
+    return lambda: resource.setrlimit(kind, (value, value))
+
+
+def each(person: Person, command: list[str], kind: int, values: list[int]) -> dict[int, bytes]:
+    return {value: person.as_plain(command, limited(kind, value), value) for value in values}
+
+
+def test_any_limit_of_processes(person: Person) -> None:
+    said = each(person, FORKS, resource.RLIMIT_NPROC, [*range(1, 65), 90, 120, 127, 128, 129, 130])
+    assert all(NOT_RECORDED in said[limit] and b"ulimit -u" in said[limit] for limit in range(3, 65))
+
+
+def test_a_command_that_needs_every_process_gets_them(person: Person) -> None:
+    many = "for i in 1 2 3 4 5 6 7 8; do sleep 0.3 & done; wait; exit 7"
+    for limit in (9, 10, 12, 40):
+        person.as_plain(["sh", "-c", many], limited(resource.RLIMIT_NPROC, limit), limit)
+
+
+def test_any_limit_of_open_files(person: Person) -> None:
+    each(person, ALONE, resource.RLIMIT_NOFILE, [*range(FIRST_FILES, 70), 100, 256])
+
+
+def test_any_limit_of_memory(person: Person) -> None:
+    kib = [*range(FIRST_MEMORY, 20_000, 2000), *range(20_000, 200_000, 20_000), *range(200_000, 1_100_000, 75_000)]
+    each(person, FORKS, resource.RLIMIT_AS, [KIB * limit for limit in kib])
+    each(person, FORKS, resource.RLIMIT_DATA, [KIB * limit for limit in [*kib[::4], 1_500_000]])
+
+
+def test_any_limit_of_the_stack_of_locks_and_of_files(person: Person) -> None:
+    for kind, kib in (
+        (resource.RLIMIT_STACK, [*FIRST_STACKS, 512, 1024, 2048, 8192, 100_000]),
+        (resource.RLIMIT_MEMLOCK, [0, 1, 64, 8192]),
+        (resource.RLIMIT_FSIZE, [0, 1, 1024, 100_000_000]),
+        (resource.RLIMIT_SIGPENDING, [0]),
+        (resource.RLIMIT_MSGQUEUE, [0]),
+        (resource.RLIMIT_CORE, [0]),
+    ):
+        each(person, FORKS, kind, [KIB * limit for limit in kib])
+    person.as_plain(ALONE, lambda: resource.setrlimit(resource.RLIMIT_STACK, (INFINITE, INFINITE)), "no limit")
+
+
+def test_what_is_printed_may_be_more_than_a_file_may_hold(person: Person) -> None:
+    command = ["sh", "-c", "head -c 100000 /dev/zero; exit 7"]
+    said = person.as_plain(command, limited(resource.RLIMIT_FSIZE, 4096), "ulimit -f")
+    assert NOT_RECORDED in said
+    assert b"ulimit -f" in said
+
+
+def test_several_limits_at_once(person: Person) -> None:
+    def tight() -> None:
+        for kind, value in ((resource.RLIMIT_NPROC, 3), (resource.RLIMIT_NOFILE, 16), (resource.RLIMIT_MEMLOCK, 0)):
+            resource.setrlimit(kind, (value, value))
+
+    assert NOT_RECORDED in person.as_plain(FORKS, tight, "several")
+
+
+def test_without_a_home(person: Person) -> None:
+    del person.environment["HOME"]
+    assert NOT_RECORDED in person.as_plain(FORKS, lambda: None, "no HOME")
+    assert person.run(FORKS, None, "--max-time", "50s").returncode == 7
+    for home in ("/nonexistent", "relative"):
+        person.environment["HOME"] = home
+        person.as_plain(FORKS, lambda: None, home)
+
+
+MOUNTS = """
+for place in /tmp /var/tmp; do mount -t tmpfs -o ro none $place || exit 99; done
+%s || exit 98
+exec setpriv --reuid $0 --regid $0 --clear-groups env -i PATH=/usr/bin:/bin HOME=/tmp TMPDIR=/tmp "$@"
+"""
+
+
+SHARED_MEMORY = {
+    "read-only": "mount -t tmpfs -o ro none /dev/shm",
+    "missing": "mkdir -p /run/d && mount -t tmpfs none /run/d && touch /run/d/null"
+    " && mount --bind /dev/null /run/d/null && mount --move /run/d /dev && [ ! -e /dev/shm ]",
+}
+
+
+@pytest.mark.parametrize("shm", SHARED_MEMORY)
+def test_without_any_place_to_write_to(person: Person, shm: str) -> None:
+    mounts = MOUNTS % SHARED_MEMORY[shm]
+    command = ["unshare", "--mount", "sh", "-c", mounts, str(person.uid), str(BINARY), "run", "--quiet", *FORKS]
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
+    assert (done.returncode, done.stdout) == (7, b"out\n3\n"), done
+    assert done.stderr.count(NOT_RECORDED) == 1
+
+
+class Filter(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint))
+
+
+class Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.POINTER(Filter)))
+
+
+CALLS = {  # io_uring_setup, perf_event_open, inotify_init, inotify_init1; signalfd4
+    "x86_64": {"rings": [425, 298, 253, 294], "signals": [289]},
+    "aarch64": {"rings": [425, 241, 26], "signals": [74]},
+}
+
+
+def forbidding(numbers: list[int], error: int) -> Setup:
+    """Those system calls fail with this error, of the process and all that come from it."""
+    load = [Filter(0x20, 0, 0, 0)]
+    tests = [Filter(0x15, len(numbers) - i, 0, number) for i, number in enumerate(numbers)]
+    ends = [Filter(0x06, 0, 0, 0x7FFF0000), Filter(0x06, 0, 0, 0x00050000 | error)]
+    filters = (Filter * (len(numbers) + 3))(*load, *tests, *ends)
+    program = Program(len(filters), filters)
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def apply() -> None:
+        assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+        assert libc.prctl(22, 2, ctypes.byref(program), 0, 0) == 0  # PR_SET_SECCOMP
+
+    return apply
+
+
+@pytest.mark.skipif(platform.machine() not in CALLS, reason="system calls have other numbers here")
+@pytest.mark.parametrize("calls", ["rings", "signals"])
+def test_system_calls_that_are_forbidden(person: Person, calls: str) -> None:
+    for error in (1, 38) if calls == "rings" else (1,):  # EPERM, ENOSYS
+        person.as_plain(FORKS, forbidding(CALLS[platform.machine()][calls], error), (calls, error))
+
+
+def test_a_signal_a_script_and_what_is_not_there_end_as_in_a_shell(person: Person) -> None:
+    few = limited(resource.RLIMIT_NPROC, 20)
+    killed = person.run(["sh", "-c", "kill -TERM $$"], few)
+    assert killed.returncode in (-signal.SIGTERM, 128 + signal.SIGTERM)
+    assert person.run(["/nonexistent"], few).returncode == 127
+    assert person.run(["/etc/passwd"], few).returncode == 126
+    script = person.home / "train.py"
+    script.write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
+    done = person.run([str(script), "--lr", "1"], few)
+    assert (done.returncode, done.stdout) == (7, b"['--lr', '1']\n"), done
+    without_first_line = person.home / "plain"
+    without_first_line.write_text("exit 7")
+    without_first_line.chmod(0o755)
+    for setup in (few, None):
+        assert person.run([str(without_first_line)], setup).returncode == 7
+    misuse = person.call([str(BINARY), "run", "--no-such-option", "true"], few)
+    assert misuse.returncode == 2, misuse
+
+
+def test_a_time_limit_counts_where_nothing_is_recorded(person: Person) -> None:
+    began = time.monotonic()
+    done = person.run(["sleep", "60"], limited(resource.RLIMIT_NOFILE, 40), "--max-time", "500ms")
+    assert done.returncode == 128 + signal.SIGINT, done
+    assert time.monotonic() - began < 30
+
+
+def test_a_supervisor_that_fails_still_gives_the_status(person: Person) -> None:
+    def crash(fault: int) -> None:
+        run = person.start([str(BINARY), "run", "--quiet", "sh", "-c", "echo out; sleep 1.5; echo more; exit 7"])
+        assert run.stdout is not None
+        assert run.stdout.readline() == b"out\n"
+        run.send_signal(fault)
+        out, error = run.communicate(timeout=PATIENCE)
+        assert (run.returncode, out) == (7, b"more\n"), (run.returncode, out, error)
+        assert error.count(b"the supervisor failed; waiting for the command") == 1
+
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(crash, (signal.SIGABRT, signal.SIGSEGV)))
+
+
+def test_a_server_that_gets_no_threads_ends(person: Person) -> None:
+    store = person.home / "store"
+    serve = [str(BINARY), "serve", "--idle-exit", "--store", str(store)]
+    for limit in (2, 5, 9, 17, 25):
+        done = person.call(serve, limited(resource.RLIMIT_NPROC, limit))
+        assert done.returncode == 1, done
+        assert b"no thread" in done.stderr, done

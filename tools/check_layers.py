@@ -37,6 +37,7 @@ TABLE: dict[str, set[str]] = {
         *("plan", "environment", "collocate"),
     },
     "server": {"core", "sys", "metric", "codec", "mlflow", "http", "store", "query"},
+    "launcher": set(),
     "cli": {
         *("core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"),
         *("plan", "environment", "collocate", "store", "query", "run", "server"),

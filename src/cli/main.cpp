@@ -1,8 +1,10 @@
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 
@@ -82,6 +84,18 @@ int dispatch(std::span<char* const> args) {
   return found == kSubcommands.end() ? unknown(word) : found->call(args.subspan(1));
 }
 
+// Without memory for the options of a run: the launcher finds its command and executes it. Comes
+// back when there is no launcher.
+void leave_to_launcher(char** argv, const char* reason) {
+  std::array<char, 4096> path{};
+  const ssize_t length = ::readlink("/proc/self/exe", path.data(), path.size() - 1);
+  constexpr std::string_view kEnd = "-program";
+  const std::string_view program(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
+  if (!program.ends_with(kEnd) || ::setenv("CORRAL_NOT_RECORDED", reason, 1) != 0) return;
+  path[program.size() - kEnd.size()] = '\0';
+  ::execv(path.data(), argv);
+}
+
 }  // namespace
 }  // namespace corral::cli
 
@@ -90,6 +104,8 @@ int main(int argc, char** argv) {
     return corral::cli::dispatch(
         std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));
   } catch (const std::exception& error) {
+    if (argc > 1 && std::string_view(argv[1]) == "run")
+      corral::cli::leave_to_launcher(argv, error.what());
     fmt::print(stderr, "corral: {}\n", corral::printable_lines(error.what()));
     return corral::cli::kFailed;
   }

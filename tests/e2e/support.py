@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CORRAL_BUILD", ROOT / "build" / "release"))
 BINARY = BUILD / "corral"
+PROGRAM = BUILD / "corral-program"  # what BINARY starts
 PYTHON = "/usr/bin/python3"
 LOGGER = Path(__file__).parent / "programs" / "logger.py"
 PATIENCE = 100.0  # seconds; generous: the machine may be busy and the store's server runs at idle priority
@@ -68,7 +69,7 @@ def alive(pid: int) -> bool:
 
 def runs_corral(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/exe").samefile(BINARY)
+        return Path(f"/proc/{pid}/exe").samefile(PROGRAM)
     except OSError:
         return False
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import resource
 import shutil
 import signal
@@ -28,10 +29,6 @@ FORKS = ["sh", "-c", "echo out; (exit 3); echo $?; exit 7"]
 ALONE = ["sh", "-c", "echo out; exit 7"]
 KIB = 1024
 INFINITE = resource.RLIM_INFINITY
-# Below these limits the program itself cannot be loaded.
-FIRST_FILES = 5
-FIRST_MEMORY = 200_000
-FIRST_STACKS = [512]
 
 Setup = Callable[[], None]
 
@@ -113,7 +110,7 @@ def person() -> Iterator[Person]:
     person.home.mkdir()
     os.chown(person.home, person.uid, person.uid)
     try:
-        if person.call([str(BINARY), "--version"]).returncode != 0:
+        if person.call(["test", "-x", str(BINARY)]).returncode != 0:
             pytest.skip("another user cannot reach the build")
         yield person
     finally:
@@ -141,18 +138,29 @@ def test_a_command_that_needs_every_process_gets_them(person: Person) -> None:
 
 
 def test_any_limit_of_open_files(person: Person) -> None:
-    each(person, ALONE, resource.RLIMIT_NOFILE, [*range(FIRST_FILES, 70), 100, 256])
+    each(person, ALONE, resource.RLIMIT_NOFILE, [*range(1, 70), 100, 256])
+
+
+def test_a_static_program_needs_no_file_at_all(person: Person) -> None:
+    command = ["/sbin/ldconfig", "--version"]
+    for limit in range(1, 8):
+        limited_shell = ["sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh"]
+        plain = person.call([*limited_shell, *command])
+        done = person.call([*limited_shell, str(BINARY), "run", *command])
+        assert plain.returncode == 0
+        assert (done.returncode, done.stdout) == (0, plain.stdout), (limit, done)
+        assert NOT_RECORDED in done.stderr
 
 
 def test_any_limit_of_memory(person: Person) -> None:
-    kib = [*range(FIRST_MEMORY, 20_000, 2000), *range(20_000, 200_000, 20_000), *range(200_000, 1_100_000, 75_000)]
+    kib = [*range(2000, 20_000, 2000), *range(20_000, 200_000, 20_000), *range(200_000, 1_100_000, 75_000)]
     each(person, FORKS, resource.RLIMIT_AS, [KIB * limit for limit in kib])
     each(person, FORKS, resource.RLIMIT_DATA, [KIB * limit for limit in [*kib[::4], 1_500_000]])
 
 
 def test_any_limit_of_the_stack_of_locks_and_of_files(person: Person) -> None:
     for kind, kib in (
-        (resource.RLIMIT_STACK, [*FIRST_STACKS, 512, 1024, 2048, 8192, 100_000]),
+        (resource.RLIMIT_STACK, [64, 100, 200, 400, 512, 600, 1024, 2048, 8192, 100_000]),
         (resource.RLIMIT_MEMLOCK, [0, 1, 64, 8192]),
         (resource.RLIMIT_FSIZE, [0, 1, 1024, 100_000_000]),
         (resource.RLIMIT_SIGPENDING, [0]),
@@ -271,6 +279,42 @@ def test_a_time_limit_counts_where_nothing_is_recorded(person: Person) -> None:
     done = person.run(["sleep", "60"], limited(resource.RLIMIT_NOFILE, 40), "--max-time", "500ms")
     assert done.returncode == 128 + signal.SIGINT, done
     assert time.monotonic() - began < 30
+
+
+def test_the_launcher_finds_the_command_behind_all_options(person: Person) -> None:
+    """It executes the command itself, as where the program cannot be loaded."""
+    text = person.call([str(BINARY), "run", "--help"]).stdout.decode()
+    options = re.findall(r"^  (--[a-z-]+)( TEXT| DURATION| SIZE)?", text, re.MULTILINE)
+    assert len(options) >= 40
+    person.environment["CORRAL_NOT_RECORDED"] = "a test"
+    for option, takes_value in options:
+        given = [option, "value"] if takes_value else [option]
+        done = person.call([str(BINARY), "run", *given, "sh", "-c", "exit 7"])
+        if option in ("--adopt", "--environment"):
+            assert done.returncode == 126, done
+            assert b"needs corral-program" in done.stderr
+        else:
+            assert (done.returncode, done.stderr.count(NOT_RECORDED)) == (7, 1), done
+    for words, status in (
+        (["--name=x", "--", "sh", "-c", 'test -z "$CORRAL_NOT_RECORDED" && exit 7'], 7),
+        (["--no-such-option", "true"], 2),
+        (["--name"], 2),
+        (["--quiet"], 2),
+        (["/nonexistent"], 127),
+        (["/etc/passwd"], 126),
+        (["plan.csv"], 1),
+    ):
+        assert person.call([str(BINARY), "run", *words]).returncode == status, words
+
+
+def test_a_program_that_is_not_there(person: Person) -> None:
+    alone = person.home / "corral"
+    shutil.copy(BINARY, alone)
+    alone.chmod(0o755)
+    done = person.call([str(alone), "run", *FORKS])
+    assert (done.returncode, done.stdout) == (7, b"out\n3\n")
+    assert done.stderr.count(NOT_RECORDED) == 1
+    assert person.call([str(alone), "ls"]).returncode == 1
 
 
 def test_a_supervisor_that_fails_still_gives_the_status(person: Person) -> None:

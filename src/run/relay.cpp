@@ -70,8 +70,8 @@ bool Relay::pass_on() {
 }
 
 bool Relay::all_passed_on() const {
-  return std::ranges::all_of(
-      streams_, [](const Stream& s) { return s.closed || s.passed >= s.file.size(); });
+  return std::ranges::all_of(streams_,
+                             [](const Stream& s) { return s.closed || s.passed >= s.file.size(); });
 }
 
 bool Relay::show(const Show& show) {

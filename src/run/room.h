@@ -9,8 +9,8 @@
 
 namespace corral::run {
 
-// The error names the limit. Takes a few milliseconds. Call it before any thread is started: it also makes
-// the stacks of later threads small where memory is limited.
+// The error names the limit. Takes a few milliseconds. Call it before any thread is started: it
+// also makes the stacks of later threads small where memory is limited.
 Result<> room_to_record(const Options& options);
 
 }  // namespace corral::run

@@ -115,7 +115,7 @@ Result<> deliver_waiting(const fs::path& trusted) {
   return arguments.parse({}) ? Result<>() : deliver(flags);
 }
 
-// What counts from this file only when it is trusted.
+// Returns the options and sections that count from this file only when it is trusted.
 Result<std::vector<std::string>> held_in(const ConfigFile& file) {
   std::istringstream options(without_sources(file.text));
   std::vector<std::string> held;

@@ -99,7 +99,7 @@ int run(char** words, const char* reason) {
       needing = word;
     }
     if (takes_value && word[length] != '=' && *++words == nullptr)
-      return refuse(word, ": a value is wanted", kMisuse);
+      return refuse(word, ": needs a value", kMisuse);
   }
   if (needs_program || *words == nullptr) {
     if (!needs_program) return refuse("missing script or command", "; try: corral run train.py", 2);

@@ -113,7 +113,7 @@ int Supervision::refuse(const Error& error) {
                  status);
 }
 
-// What starting the command needs beside it cannot be had: the command takes this process's place.
+// The command takes this process's place, for want of what starting it as a child needs.
 int Supervision::replace(const std::string& reason) {
   if (!in_place_.possible()) return refuse({.code = Code::kUnavailable, .message = reason});
   sys::guard_call("the supervisor", [&] {

@@ -89,7 +89,7 @@ void on_fault(int signal) noexcept {
     if (is_main() && (relay == nullptr || relay->all_passed_on())) break;
     pause_and_forward();
   }
-  // Whoever was to do it has ended, or waits for this thread.
+  // The thread that passes it on has ended, or waits for this one.
   if (Relay* const relay = output.load(); relay != nullptr) relay->pass_on();
   ::_exit(result.load());
 }

@@ -1,11 +1,12 @@
 #include "run/notices.h"
-#include "core/text.h"
 
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+
+#include "core/text.h"
 
 namespace corral::run {
 namespace {

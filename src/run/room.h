@@ -1,4 +1,4 @@
-// Whether the limits of this process leave room for a recording beside its command.
+// Tries out whether the limits of this process leave room for a recording beside its command.
 //
 // A recording that fails for a limit half-way leaves the command less than a shell would have left
 // it, so the limits are tried out before anything is started.

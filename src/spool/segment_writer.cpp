@@ -1,5 +1,4 @@
 #include "spool/segment_writer.h"
-#include "spool/rank.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -12,6 +11,7 @@
 #include <ctime>
 #include <new>
 
+#include "spool/rank.h"
 #include "spool/segment_file.h"
 #include "spool/segment_format.h"
 #include "spool/segment_identity.h"

@@ -314,7 +314,7 @@ def test_large_bodies_share_the_memory_and_are_all_stored(corral: Corral) -> Non
     assert peak_resident(server.pid) - before < 6 * size
 
 
-# What takes the most memory for its length, once it is read.
+# These documents take the most memory for their length, once they are read.
 DENSE = ["[]", "0", '{"a":0}', '"a"', "[0]", "{}", '"aaaaaaaaaaaaaaaa"', '{"a":{"a":{}}}']
 
 

@@ -1,5 +1,4 @@
 #include "run/schedule/console.h"
-#include "core/text.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -9,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+#include "core/text.h"
 
 namespace corral::run::schedule {
 namespace {

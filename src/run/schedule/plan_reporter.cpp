@@ -1,9 +1,10 @@
 #include "run/schedule/plan_reporter.h"
-#include "sys/thread_guard.h"
 
 #include <pthread.h>
 
 #include <chrono>
+
+#include "sys/thread_guard.h"
 
 namespace corral::run::schedule {
 namespace {

@@ -71,8 +71,6 @@ Result<> Sampler::start() {
   if (ticker_ == nullptr) ticker_ = TRY(make_timer_ticker(interval_));
   std::promise<void> ended;
   ended_ = ended.get_future();
-  // Signals are for the supervisor's other threads.
-  const sys::SignalsBlocked blocked;
   thread_ = TRY(sys::start_thread("a sampler", [work = work_, ticker = ticker_, late = late_,
                                                 done = std::move(ended)]() mutable {
     sys::guard_call("a sampler", [&] {

@@ -6,6 +6,7 @@
 
 #include "collocate/undo.h"
 #include "core/text.h"
+#include "sys/thread_guard.h"
 
 namespace corral::run {
 namespace {
@@ -45,6 +46,7 @@ Accounting::Made Accounting::make(const std::string& run) {
 void Accounting::begin(const std::string& run) {
   // Copied: where there is no thread, settle() calls it, and std::async has used up the first.
   const auto work = [run] { return make(run); };
+  const sys::SignalsBlocked blocked;
   making_ = std::async(kLaunch, work);
 }
 
@@ -58,6 +60,7 @@ void Accounting::enter(pid_t pid) {
     }
     return made;
   };
+  const sys::SignalsBlocked blocked;
   making_ = std::async(kLaunch, work);
 }
 

@@ -288,6 +288,21 @@ TEST(ThreadGuard, AThreadThatCannotBeStartedIsAnError) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(ThreadGuard, AThreadLeavesAllSignalsButItsOwnFaultsToOthers) {
+  sigset_t blocked;
+  sigset_t before;
+  sigset_t after;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  start_thread("a test", [&] { ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked); }).value().join();
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (const int s : {SIGINT, SIGTERM, SIGTSTP, SIGCONT, SIGWINCH, SIGCHLD}) {
+    EXPECT_EQ(::sigismember(&blocked, s), 1) << s;
+    EXPECT_EQ(::sigismember(&after, s), ::sigismember(&before, s)) << s;
+  }
+  for (const int s : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV})
+    EXPECT_EQ(::sigismember(&blocked, s), 0) << s;
+}
+
 TEST(ThreadGuard, ALoopBeginsAgainUntilItReturnsOrIsStopped) {
   std::stop_source source;
   int calls = 0;

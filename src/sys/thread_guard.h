@@ -56,17 +56,6 @@ void guard_loop(std::string_view who, const std::stop_token& stop, Work&& work) 
 // Why a thread for `who` could not be started.
 Error no_thread(std::string_view who, std::string_view why);
 
-// Starts a thread for `who` ("the writer"), which calls `work`. kUnavailable: the system has none
-// to give, because of a limit of processes or of memory.
-template <class Work>
-Result<std::jthread> start_thread(std::string_view who, Work&& work) {
-  try {
-    return std::jthread(std::forward<Work>(work));
-  } catch (const std::exception& e) {
-    return tl::unexpected(no_thread(who, e.what()));
-  }
-}
-
 // Blocks all signals for the calling thread, but for those of its own faults, and unblocks them in
 // its destructor: threads that are started meanwhile leave signals to the others.
 class SignalsBlocked {
@@ -79,6 +68,19 @@ class SignalsBlocked {
  private:
   sigset_t before_{};
 };
+
+// Starts a thread for `who` ("the writer"), which calls `work` and leaves signals to the thread
+// that waits for them. kUnavailable: the system has none to give, because of a limit of processes
+// or of memory.
+template <class Work>
+Result<std::jthread> start_thread(std::string_view who, Work&& work) {
+  const SignalsBlocked blocked;
+  try {
+    return std::jthread(std::forward<Work>(work));
+  } catch (const std::exception& e) {
+    return tl::unexpected(no_thread(who, e.what()));
+  }
+}
 
 // The same as start_thread() for a constructor, which can only throw: std::runtime_error with the
 // error's message.

@@ -76,7 +76,6 @@ Result<> StallWatch::start() {
   if (watched().empty()) return {};
   wake_ = sys::Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake_) return fail_errno("eventfd", errno);
-  const sys::SignalsBlocked blocked;
   thread_ = TRY(sys::start_thread("the watch of stalls", [this, wake = wake_.get()] {
     sys::guard_call("the watch of stalls", [&] { watch(wake); });
   }));

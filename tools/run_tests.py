@@ -369,7 +369,8 @@ def page(options: Options) -> Outcome:
 
 
 def e2e(options: Options) -> Outcome:
-    outcome = build("release", "corral", "corral_python")
+    fakes = ("corral_fake_gpu", "corral_fake_mps_control", "corral_fake_nvml")
+    outcome = build("release", "corral", "corral_python", *fakes)
     return outcome if outcome.failed else pytest(["tests/e2e"], options, ROOT, 2)
 
 

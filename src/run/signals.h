@@ -1,6 +1,7 @@
 // Signals: the signals that a supervisor takes, as a descriptor for its main thread.
 //
-// Threads do not take them (sys::start_thread), and the command has none blocked. One object in a process.
+// Threads do not take them (sys::start_thread), and the command has none blocked. One object in a
+// process.
 #pragma once
 
 #include <poll.h>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "codec/health.h"
 #include "codec/wire.h"
 #include "core/json.h"
 #include "core/limits.h"
@@ -94,6 +95,10 @@ RecordBody get_event(WireReader& in) {
   event.name = get_name(in, "event name");
   event.origin = "user";
   event.attributes = get_attributes(in);
+  if (event.name == codec::kProcessHealthEvent) {
+    if (const auto health = codec::health_of(event.attributes))
+      return codec::health_event(event.time, *health);
+  }
   return event;
 }
 

@@ -41,7 +41,8 @@ struct Point {
   double value = 0;  // any bit pattern
 };
 
-// SeriesDef: owner run, gauge, mean, no source, no unit. Fact: param or tag. Event: origin "user".
+// SeriesDef: owner run, gauge, mean, no source, no unit. Fact: param or tag. Event: origin "user",
+// but for one that tells the health of the capture (codec/health.h).
 // PhaseRecord: `begin` or `end` is set.
 using RecordBody =
     std::variant<Point, codec::SeriesDef, codec::Fact, codec::Event, codec::PhaseRecord>;

@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "codec/health.h"
 #include "core/test_paths.h"
 #include "spool/segment_format.h"
 #include "spool/segment_test_support.h"
@@ -95,6 +96,25 @@ TEST(Segment, EveryKindOfTextRecordComesBack) {
   EXPECT_EQ(read.phases[1].id, id);
   EXPECT_GE(*read.phases[1].end, *read.phases[0].begin);
   EXPECT_TRUE(read.corrupt.empty());
+}
+
+TEST(Segment, TheHealthOfTheCaptureIsNoEventOfTheScript) {
+  const TestDirectory dir;
+  SegmentWriter writer(dir.options());
+  const std::string told =
+      R"({"part":"capture.keras.fit","state":"given up","reason":"TypeError"})";
+  ASSERT_TRUE(writer.event(view("corral.health"), view(told)));
+  ASSERT_TRUE(writer.event(view("corral.health"), view(R"({"part":"x","state":"fine"})")));
+  ASSERT_TRUE(writer.event(view("health"), view(told)));
+  const Stream read = read_all(dir.path());
+  ASSERT_EQ(read.events.size(), 3u);
+  EXPECT_EQ(read.events[0].name, "health");
+  EXPECT_EQ(read.events[0].origin, "corral");
+  EXPECT_EQ(codec::health_of(read.events[0].attributes),
+            (codec::Health{"capture.keras.fit", codec::HealthState::kGivenUp, "TypeError"}));
+  EXPECT_EQ(read.events[1].name, "corral.health");
+  EXPECT_EQ(read.events[1].origin, "user");
+  EXPECT_EQ(read.events[2].origin, "user");
 }
 
 TEST(Segment, SegmentsFollowEachOtherWithoutAGap) {

@@ -50,8 +50,10 @@ Result<> Lanes::start() {
   TRY(host().start());
   for (const auto& sampler : std::span(all_).subspan(1)) {
     if (const auto started = sampler->start(); !started)
-      problems_.push_back(
-          {.source = sampler->lane(), .text = started.error().message, .missing = true});
+      problems_.push_back({.source = sampler->lane(),
+                           .text = started.error().message,
+                           .missing = true,
+                           .state = codec::HealthState::kNotCaptured});
   }
   return {};
 }

@@ -66,6 +66,11 @@ std::span<const Description> Sampler::descriptions() const {
   return work_->table().descriptions();
 }
 
+std::span<const codec::Health> Sampler::health() const {
+  if (!opened()) return {};
+  return work_->health();
+}
+
 Result<> Sampler::start() {
   CORRAL_ASSERT(!ended_.valid());
   if (ticker_ == nullptr) ticker_ = TRY(make_timer_ticker(interval_));

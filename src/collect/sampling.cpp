@@ -55,10 +55,23 @@ void Sampling::open(Source& source) {
     return table_.series(kSlowGroup).size() + table_.series(kTimedGroup).size();
   };
   const std::size_t slow_before = slow();
+  const std::size_t before = declared();
+  const std::size_t missing_before = table_.missing().size();
   sys::guard_call(source.entry->name,
                   [&] { source.listener = source.entry->open(context, table_); });
   source.pace[kFastGroup].there = source.listener != nullptr;
   source.pace[kSlowGroup].there = source.listener != nullptr && slow() > slow_before;
+  codec::Health& health = health_.emplace_back();
+  health.part = fmt::format("listener.{}", source.entry->name);
+  if (source.listener != nullptr && declared() > before) return;
+  health.state = codec::HealthState::kNotCaptured;
+  const auto missing = table_.missing().subspan(missing_before);
+  health.reason = missing.empty() ? "nothing that it measures was found" : missing.front().reason;
+}
+
+std::size_t Sampling::declared() const {
+  return table_.series(kFastGroup).size() + table_.series(kSlowGroup).size() +
+         table_.series(kTimedGroup).size();
 }
 
 void Sampling::open() {
@@ -218,7 +231,8 @@ void Sampling::take_slow(Source& source, std::vector<Problem>& problems) const {
                              "now on they are read every {} only",
                              fast ? "fast" : "slow", rounded(took), rounded(options_.interval),
                              rounded(now_every)),
-         .missing = false});
+         .missing = false,
+         .state = codec::HealthState::kPartial});
   }
 }
 
@@ -226,8 +240,10 @@ std::vector<Problem> Sampling::take_problems() {
   std::vector<Problem> problems;
   for (Source& source : sources_) take_slow(source, problems);
   news_->drain([&](const News::Item& item) {
-    problems.push_back(
-        {.source = std::string(item.source), .text = std::string(item.text), .missing = true});
+    problems.push_back({.source = std::string(item.source),
+                        .text = std::string(item.text),
+                        .missing = true,
+                        .state = codec::HealthState::kGivenUp});
   });
   const std::int64_t since = busy_since_.load(std::memory_order_relaxed);
   if (since == 0 || sys::boot_now() - boot_time(since) <= kHung) return problems;
@@ -237,7 +253,8 @@ std::vector<Problem> Sampling::take_problems() {
                         .text = fmt::format("has not answered for {}: its values are missing until "
                                             "it does",
                                             rounded(kHung)),
-                        .missing = true});
+                        .missing = true,
+                        .state = codec::HealthState::kPartial});
   }
   return problems;
 }

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "codec/health.h"
 #include "collect/lateness.h"
 #include "collect/listener.h"
 #include "collect/news.h"
@@ -34,6 +35,7 @@ struct Problem {
   std::string source;  // a listener, "gpu0", or a pattern of metrics
   std::string text;
   bool missing;  // its values are not there any more
+  codec::HealthState state;
 };
 
 class Sampling {
@@ -48,6 +50,8 @@ class Sampling {
   // Any thread. What they give is complete and fixed once opened() says so.
   [[nodiscard]] bool opened() const { return opened_.load(std::memory_order_acquire); }
   [[nodiscard]] const SeriesTable& table() const { return table_; }
+  // Of each listener, in the order in which they are sampled.
+  [[nodiscard]] std::span<const codec::Health> health() const { return health_; }
   [[nodiscard]] const Lateness& lateness() const { return lateness_; }
   [[nodiscard]] const std::string& lane() const { return options_.lane; }
   std::atomic<bool> workload_sampling{true};
@@ -81,6 +85,7 @@ class Sampling {
   };
 
   void open(Source& source);
+  [[nodiscard]] std::size_t declared() const;  // series, of all groups
   // `second`: slow parts have their turn, too.
   void sample(Group group, bool second);
   void sample_last();
@@ -95,6 +100,7 @@ class Sampling {
 
   SamplerOptions options_;
   SeriesTable table_;
+  std::vector<codec::Health> health_;
   std::deque<Source> sources_;
   std::optional<SelfSeries> self_;
   std::unique_ptr<RowRing> ring_;

@@ -111,6 +111,7 @@ void Recording::report_lanes() {
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     if (told_unavailable_[i] || !lanes[i]->opened()) continue;
     told_unavailable_[i] = true;
+    note_health(lanes[i]->health());
     for (const auto& [source, reason] : lanes[i]->unavailable())
       facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = reason});
     for (const auto& [key, value] : lanes[i]->descriptions()) {
@@ -121,12 +122,15 @@ void Recording::report_lanes() {
           {.kind = codec::FactKind::kInfo, .key = "device." + key, .value = Json(value).dump()});
     }
   }
-  for (const auto& [source, text, missing] : lanes_->take_problems()) {
+  std::vector<codec::Health> health;
+  for (const auto& [source, text, missing, state] : lanes_->take_problems()) {
     notices_.warn(fmt::format("listener {}: {}", source, text));
     journal_.event(fmt::format("listener {}: {}", source, text), {});
+    health.push_back({.part = "listener." + source, .state = state, .reason = text});
     if (missing)
       facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = text});
   }
+  note_health(health);
   if (!facts.empty()) journal_.facts(std::move(facts));
 }
 
@@ -174,9 +178,11 @@ void Recording::source_duties() {
   if (sources_ == nullptr && otlp_ == nullptr) return;
   if (sources_ != nullptr) {
     for (const foreign::Problem& problem : sources_->problems()) report_problem(problem);
+    note_health(sources_->health());
   }
   if (otlp_ != nullptr) {
     for (const foreign::Problem& problem : otlp_->problems()) report_problem(problem);
+    note_health(otlp_->health());
   }
   point_feed_.flush(journal_, workload_lock_.hold());
   if (const std::uint64_t lost = points_.dropped(); lost != std::exchange(told_points_, lost)) {
@@ -198,10 +204,12 @@ void Recording::end_collecting() {
   const BootTime deadline = sys::boot_now() + kEndPatience;
   if (lanes_ != nullptr) {
     for (const std::string& listener : lanes_->stop(deadline)) {
-      notices_.warn(
-          fmt::format("listener {}: its driver has not answered, its last values are "
-                      "missing",
-                      listener));
+      const codec::Health lost{
+          .part = "listener." + listener,
+          .state = codec::HealthState::kGivenUp,
+          .reason = "its driver has not answered, its last values are missing"};
+      notices_.warn(fmt::format("listener {}: {}", listener, lost.reason));
+      note_health({&lost, 1});
     }
   }
   if (stalls_ != nullptr) stalls_->stop();

@@ -236,6 +236,20 @@ void Recording::begin() {
 void Recording::lacks(const std::string& what, const Error& error) {
   notices_.warn(what + ": not available: " + error.message);
   note_unavailable(what, error.message);
+  const codec::Health health{.part = "recording." + what,
+                             .state = codec::HealthState::kNotCaptured,
+                             .reason = error.message};
+  note_health({&health, 1});
+}
+
+void Recording::note_health(std::span<const codec::Health> health) {
+  if (health.empty()) return;
+  codec::EventsBody body;
+  for (const codec::Health& part : health)
+    body.events.push_back(codec::health_event(sys::boot_now(), part));
+  codec::Bundle bundle;
+  bundle.add(body);
+  journal_.bundle(bundle);
 }
 
 void Recording::note_leftovers(std::size_t count) {

@@ -13,9 +13,11 @@
 #include <latch>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 
+#include "codec/health.h"
 #include "collect/foreign/foreign_sources.h"
 #include "collect/lanes.h"
 #include "collect/pressure/stall_watch.h"
@@ -118,6 +120,7 @@ class Recording {
   void start_aside(std::jthread& thread, std::string_view what,
                    std::function<void(const std::stop_token&)> work);
   void lacks(const std::string& what, const Error& error);
+  void note_health(std::span<const codec::Health> health);
   bool follow_output(BootTime& next_store);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();

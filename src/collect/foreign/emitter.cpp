@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "core/limits.h"
 #include "core/text.h"
 #include "metric/foreign.h"
@@ -42,7 +44,9 @@ Emitter::Emitter(std::string label, std::string prefix, Limits limits, PointQueu
       limits_(limits),
       queue_(queue),
       problems_(problems),
-      rate_(limits.points_per_s) {}
+      rate_(limits.points_per_s) {
+  problems_.expect(label_);
+}
 
 void Emitter::trouble(Trouble trouble, std::string message) {
   problems_.report(label_, trouble, std::move(message));
@@ -128,6 +132,7 @@ bool Emitter::emit(const Reading& reading, BootTime time) {
   }
   rate_.take(time);
   check_range(*series, reading);
+  if (!std::exchange(heard_, true)) problems_.heard(label_);
   return queue_.push(
       {.series = series->number, .time = time, .step = reading.step, .value = reading.value});
 }

@@ -67,6 +67,7 @@ class Emitter {
   PointQueue& queue_;
   ProblemBox& problems_;
   RateLimit rate_;
+  bool heard_ = false;                              // a value came
   std::unordered_map<std::string, Series> series_;  // by name, NUL, source
   std::string key_;
 };

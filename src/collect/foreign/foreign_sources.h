@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "codec/health.h"
 #include "collect/foreign/config.h"
 #include "collect/foreign/points.h"
 #include "core/result.h"
@@ -62,6 +63,8 @@ class ForeignSources {
 
   // New since the last call. The same trouble of one source is told once until it recovers.
   std::vector<Problem> problems();
+  // What changed in the sources' health since the last call.
+  std::vector<codec::Health> health();
 
  private:
   struct Parts;

@@ -1,6 +1,7 @@
 // ProblemBox: what is wrong with foreign sources, on its way to whoever tells it.
 //
-// A trouble is told once per source and kind, again only after it was over. Any thread.
+// A trouble is told once per source and kind, again only after it was over. The box keeps the
+// health of the sources, too: one that gave no value yet, or has a trouble, is partial. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "codec/health.h"
 #include "collect/foreign/foreign_sources.h"
 #include "core/guarded.h"
 
@@ -32,8 +34,18 @@ class ProblemBox {
   void recovered(std::string_view source, Trouble trouble, std::string_view message);
   std::vector<Problem> take();
 
+  // A source from which nothing has come yet, and its first value.
+  void expect(std::string_view source);
+  void heard(std::string_view source);
+  // Changes since the last call, in their order; parts are "source.exec.power".
+  std::vector<codec::Health> take_health();
+
  private:
   struct State {
+    // `reason` is empty when nothing is wrong with the source.
+    void change(std::string_view source, std::string reason);
+    [[nodiscard]] bool troubled(std::string_view source) const;
+    std::vector<codec::Health> health;
     std::set<std::pair<std::string, Trouble>> told;
     std::vector<Problem> fresh;
   };

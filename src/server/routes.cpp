@@ -51,6 +51,8 @@ constexpr std::array kRoutes = {
     Route{Method::kGet, "/api/corral/v1/runs/{run}/check-trace", api::check_trace,
           "whether a run's phases are whole"},
     Route{Method::kGet, "/api/corral/v1/runs/{run}/events", api::events, "events of a run"},
+    Route{Method::kGet, "/api/corral/v1/runs/{run}/health", api::health,
+          "what the capture, listeners and sources of a run could and could not see"},
     Route{Method::kGet, "/api/corral/v1/runs/{run}/logs", api::logs,
           "output of a run (?stream=&limit=, and one of from=, before=, tail=, at_ns=)"},
     Route{Method::kGet, "/api/corral/v1/runs/{run}/logs/search", api::search_logs,

@@ -43,6 +43,8 @@ Response metrics(const Request& request, Context& context);
 Response check_trace(const Request& request, Context& context);
 Response phases(const Request& request, Context& context);
 Response events(const Request& request, Context& context);
+// health.cpp
+Response health(const Request& request, Context& context);
 // phase_statistics.cpp
 Response phase_statistics(const Request& request, Context& context);
 // logs.cpp

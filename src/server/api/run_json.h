@@ -1,8 +1,11 @@
 // RUN, as lists and single answers write it (docs/api.md).
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.h"
 #include "query/summary.h"
@@ -16,6 +19,8 @@ void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss)
 void write_experiment(JsonWriter& json, const store::Experiment& experiment);
 // The text, or null when it is empty.
 void write_optional_text(JsonWriter& json, std::string_view name, const std::string& text);
+// How many parts of each run's capture, listeners and sources have a problem (docs/health.md).
+Result<std::vector<std::int64_t>> health_problems(store::Store& store, std::span<const RunId> runs);
 // A value of `attributes`; null: there is none.
 const std::string* find_fact(const codec::Attributes& attributes, std::string_view key);
 

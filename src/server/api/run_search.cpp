@@ -64,6 +64,7 @@ Result<std::string> search_json(const RunSearchRequest& request, store::Store& s
   std::vector<RunId> ids;
   for (const store::Run& run : found.runs) ids.push_back(run.id);
   const auto losses = TRY(query::losses_of(store, ids));
+  const auto problems = TRY(health_problems(store, ids));
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array();
@@ -71,7 +72,7 @@ Result<std::string> search_json(const RunSearchRequest& request, store::Store& s
     const auto loss = losses.find(found.runs[i].id);
     json.begin_object();
     write_run(json, found.runs[i], loss != losses.end() ? &loss->second : nullptr);
-    json.key("values").begin_object();
+    json.member("health_problems", problems[i]).key("values").begin_object();
     for (std::size_t c = 0; c < request.columns.size(); ++c) {
       json.key(request.columns[c]);
       write_value(json, found.values[i][c]);

@@ -125,14 +125,15 @@ Result<std::string> runs_json(store::RunFilter filter, store::Store& store) {
   std::vector<RunId> ids;
   for (const store::Run& run : page.runs) ids.push_back(run.id);
   const std::unordered_map<RunId, query::Loss> losses = TRY(query::losses_of(store, ids));
+  const auto problems = TRY(health_problems(store, ids));
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array();
-  for (const store::Run& run : page.runs) {
-    const auto loss = losses.find(run.id);
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const auto loss = losses.find(ids[i]);
     json.begin_object();
-    write_run(json, run, loss != losses.end() ? &loss->second : nullptr);
-    json.end_object();
+    write_run(json, page.runs[i], loss != losses.end() ? &loss->second : nullptr);
+    json.member("health_problems", problems[i]).end_object();
   }
   json.end_array();
   write_optional_text(json, "next", more ? cursor_of(page.runs.back()) : "");
@@ -147,10 +148,12 @@ Result<std::string> run_json(std::string_view text, store::Store& store) {
   const std::unordered_map<RunId, query::Loss> losses =
       TRY(query::losses_of(store, std::span(&id, 1)));
   const auto loss = losses.find(id);
+  const auto problems = TRY(health_problems(store, std::span(&id, 1)));
   std::string body;
   JsonWriter json(body);
   json.begin_object();
   write_run(json, *run, loss != losses.end() ? &loss->second : nullptr);
+  json.member("health_problems", problems.front());
   write_facts(json, *run);
   TRY(write_neighbours(json, *run, store));
   json.end_object();

@@ -1,6 +1,7 @@
 // Phases and events of a run.
 #include <fmt/core.h>
 
+#include "codec/health.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "query/select.h"
@@ -98,6 +99,7 @@ Response events(const Request& request, Context& context) {
   JsonWriter json(body);
   json.begin_object().key("events").begin_array();
   for (const store::StoredEvent& event : *found) {
+    if (event.name == codec::kHealthEvent && event.origin == "corral") continue;  // of /health
     json.begin_object().key("time_ns");
     write_time(json, event.time);
     json.member("name", event.name).key("attributes");

@@ -5,6 +5,7 @@
 #include "store/maintain/tables.h"
 #include "store/page/boards.h"
 #include "store/page/epoch_phases.h"
+#include "store/page/health.h"
 #include "store/page/logs.h"
 #include "store/page/notes.h"
 #include "store/page/phases.h"
@@ -70,6 +71,57 @@ class Page : public tracking::SearchTest {
 };
 
 INSTANTIATE_TEST_SUITE_P(Engines, Page, tracking::both_engines(), tracking::engine_name);
+
+codec::Event told(std::int64_t time, std::string part, codec::HealthState state,
+                  std::string reason = "") {
+  return codec::health_event(
+      boot_time(time), {.part = std::move(part), .state = state, .reason = std::move(reason)});
+}
+
+TEST_P(Page, HealthIsWhatEachProcessToldLastOfEachPart) {
+  using enum codec::HealthState;
+  append(writer_.frame(codec::EventsBody{
+      {told(10, "listener.proc", kActive), told(10, "listener.amd", kNotCaptured, "no such GPU"),
+       told(11, "source.exec.a", kPartial, "silent"), told(15, "source.exec.a", kActive)}}));
+  codec::SessionBody rank = frames::session_body(run_);
+  rank.rank = 3;
+  frames::SessionWriter process;
+  append(process.frame(rank));
+  append(
+      process.frame(codec::EventsBody{{told(12, "capture.torch.optimizer", kActive),
+                                       told(14, "capture.torch.optimizer", kGivenUp, "TypeError"),
+                                       {boot_time(13), "health", "user", {{"part", "\"x\""}}}}}));
+  const auto parts = read([&](sql::Reading& r) { return health_parts(r.db, run_); });
+  std::vector<std::string> text;
+  for (const HealthPart& part : parts) {
+    text.push_back(part.part + "@" + part.process + (part.troubled() ? " troubled" : ""));
+    for (const HealthChange& change : part.changes)
+      text.back() += fmt::format(" {}:{}:{}", ns_of(change.at) - ns_of(frames::utc(0)),
+                                 static_cast<int>(change.state), change.reason);
+  }
+  EXPECT_EQ(text, (std::vector<std::string>{
+                      "listener.proc@ 10:0:", "listener.amd@ 10:3:no such GPU",
+                      "source.exec.a@ 11:1:silent 15:0:",
+                      "capture.torch.optimizer@rank 3 troubled 12:0: 14:2:TypeError"}));
+}
+
+TEST_P(Page, CoverageIsTheShareOfTheRunInItsOutermostPhases) {
+  const auto coverage = [&] {
+    const auto run = *store_->run(run_);
+    return read([&](sql::Reading& r) { return run_health(r.db, *run); }).coverage;
+  };
+  EXPECT_TRUE(coverage().empty());
+  phase(1, 500, 1500);      // from before the run's start at 1000
+  phase(2, 1200, 1400, 1);  // inside
+  phase(3, 2000, {});       // still open at the end
+  codec::RunEndBody end;
+  end.time = boot_time(3000);
+  append(writer_.frame(end));
+  ASSERT_EQ(coverage().size(), 1U);
+  EXPECT_EQ(coverage()[0].lane, "lane");
+  EXPECT_EQ(coverage()[0].phases, 2);
+  EXPECT_DOUBLE_EQ(coverage()[0].share, 0.75);
+}
 
 TEST_P(Page, AViewIsFoundByTheIdOfItsState) {
   const std::string state = "{\"x\": \"'\xC3\xA4\"}";

@@ -87,6 +87,13 @@ Result<Table> list_plans(const sys::HttpTarget& server, const Flags&) {
   return plans_table(TRY(get_json(server, "/api/corral/v1/plans")));
 }
 
+// An old run told nothing of its health, which is no problem that anybody knows of.
+Cell health_cell(const Json& problems) {
+  const auto count = static_cast<std::int64_t>(problems.as_double(0));
+  if (count == 0) return {problems, "ok"};
+  return {problems, fmt::format("{} problem{}", count, count == 1 ? "" : "s")};
+}
+
 Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
   const std::string filter = TRY(experiment_filter(server, flags));
   const Json answer = TRY(
@@ -97,6 +104,7 @@ Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
                {"workload", "WORKLOAD"},
                {"status", "STATUS"},
                {"outcome", "OUTCOME"},
+               {"health_problems", "HEALTH"},
                {"start_ns", "STARTED"},
                {"duration_s", "DURATION", true},
                {"loss", "LOSS", true},
@@ -109,6 +117,7 @@ Result<Table> list_runs(const sys::HttpTarget& server, const Flags& flags) {
                plain(member(r, "workload")),
                plain(member(r, "status")),
                plain(member(r, "outcome")),
+               health_cell(member(r, "health_problems")),
                {member(r, "start_ns"), time_text(member(r, "start_ns"))},
                {member(r, "duration_s"), duration_text(member(r, "duration_s"))},
                {loss, loss.is_null() ? "–" : with_unit(loss.as_double(0), "")},

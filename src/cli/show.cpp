@@ -46,6 +46,39 @@ void print_metrics(const Json& metrics) {
   fmt::print("\n{}", table.print("table"));
 }
 
+// "capture.keras.fit (rank 3)"
+std::string part_text(const Json& part) {
+  const std::string process = part.get_string("process");
+  return printable(part.get_string("part")) + (process.empty() ? "" : " (" + process + ")");
+}
+
+void print_coverage(const Json& health) {
+  const auto* lanes = member(health, "coverage").as_array();
+  if (lanes == nullptr) return;
+  if (lanes->empty()) fmt::print("  {:<20} none were recorded\n", "phases");
+  for (const Json& lane : *lanes)
+    fmt::print("  {:<20} cover {:.1f} % of the run ({})\n", "phases",
+               member(lane, "share").as_double(0) * 100, printable(lane.get_string("lane")));
+}
+
+// What is active on one line; everything else on a line of its own, with its reason.
+void print_health(const Json& health) {
+  const auto* parts = member(health, "parts").as_array();
+  if (parts == nullptr || parts->empty()) return;
+  fmt::print("\nHealth\n");
+  std::vector<std::string> active;
+  for (const Json& part : *parts) {
+    if (part.get_string("state") == "active") active.push_back(part_text(part));
+  }
+  if (!active.empty()) fmt::print("  {:<20} {}\n", "active", join(active, ", "));
+  for (const Json& part : *parts) {
+    const std::string state = part.get_string("state");
+    if (state != "active")
+      fmt::print("  {:<20} {}: {}\n", state, part_text(part), printable(part.get_string("reason")));
+  }
+  print_coverage(health);
+}
+
 void print_run(const Json& run) {
   std::string command;
   if (const auto* words = member(run, "command").as_array()) {
@@ -120,12 +153,17 @@ int show_command(std::span<char* const> args) {
   if (!facts) return report("show", facts.error());
   const auto metrics = get_json(*server, path + "/metrics");
   if (!metrics) return report("show", metrics.error());
+  const auto health = get_json(*server, path + "/health");
+  if (!health) return report("show", health.error());
   if (format == "json") {
     facts->set("metrics", member(*metrics, "metrics"));
+    facts->set("health", Json(Json::Object{{"parts", member(*health, "parts")},
+                                           {"coverage", member(*health, "coverage")}}));
     fmt::print("{}\n", facts->dump());
     return kDone;
   }
   print_run(*facts);
+  print_health(*health);
   print_metrics(*metrics);
   return kDone;
 }

@@ -100,7 +100,10 @@ int Supervision::adopt() {
   if (!alive) adopted_ = sys::open_file("/dev/null", O_RDONLY).value_or(sys::Fd());
   if (alive) observe(child_);
   gate_.ready();
-  const BootTime started = recording_->directory().manifest().started;
+  const auto& manifest = recording_->directory().manifest();
+  if (!manifest.begun) recording_->note_begin(sys::boot_now());
+  const BootTime started = *manifest.begun;
+  begun_ = started;
   gate_.started(started);
   if (options_.max_time) limit_ = started + *options_.max_time;
   recording_->resume();

@@ -227,8 +227,9 @@ void Recording::end_sources() {
 
 void Recording::note_cost(BootTime end) {
   if (lanes_ == nullptr) return;
+  const spool::Manifest& run = directory_.manifest();
   const CollectingCost cost =
-      measure_cost(*lanes_, end - directory_.manifest().started, journal_.bytes_written());
+      measure_cost(*lanes_, end - run.begun.value_or(run.started), journal_.bytes_written());
   journal_.facts(facts_of(cost));
   if (auto outside = feed_->strays().facts(); !outside.empty()) journal_.facts(std::move(outside));
   if (cost.wall >= kCostSaidFrom) summary_ = summary_of(cost);

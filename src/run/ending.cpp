@@ -27,7 +27,7 @@ constexpr int kNobodyKnows = 125;
 }  // namespace
 
 codec::RunEndBody Supervision::end_body() const {
-  codec::RunEndBody end{.time = sys::boot_now(),
+  codec::RunEndBody end{.time = finished_.value_or(sys::boot_now()),
                         .reason = codec::EndReason::kUnknown,
                         .exit_code = {},
                         .exit_signal = {}};
@@ -68,7 +68,7 @@ int Supervision::end() {
     recording_->note_outcome(how);
     recording_->finish(end, [&] { profile(end.time); });
   }
-  gate_.ended(how, last);
+  gate_.ended(how, last, end.time);
   accounting_.end();
   if (recording_ == nullptr) return code;
   finish_output();

@@ -122,12 +122,14 @@ bool Gate::progress(const Progress& progress) {
   return true;
 }
 
-void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail) {
+void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail,
+                 std::optional<BootTime> at) {
   Json line;
   line.set("outcome", std::string(outcome_name(outcome.kind)));
   line.set("reason", outcome.reason);
   if (outcome.exit_code) line.set("exit_code", *outcome.exit_code);
   if (outcome.exit_signal) line.set("exit_signal", *outcome.exit_signal);
+  if (at) line.set("ended_ns", ns_of(*at));
   line.set("tail", Json::Array(tail.begin(), tail.end()));
   const std::string text = line.dump();
   // Before it is reported: a scheduler that no longer hears this process looks there.

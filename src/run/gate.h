@@ -8,9 +8,9 @@
 //             a scheduler that is killed closes both.
 //   reports   this supervisor's own stream socket. JSON lines:
 //               {"ready": true}         all is prepared, the command waits before its exec
-//               {"started_ns": N}       boot time right after the exec
-//               {"outcome": "finished", "reason": "…", "exit_code": 0, "tail": ["…"]}   or
-//             "exit_signal"; the last line, written once the command has ended and before data is
+//               {"started_ns": N}       boot time of the command's first instruction
+//               {"outcome": "finished", "reason": "…", "exit_code": 0, "tail": ["…"],
+//                "ended_ns": N}   or "exit_signal"; the boot time of the command's end; the last line, written once the command has ended and before data is
 //             uploaded; it may be the first ("not-started", "interrupted"). `tail`: the last lines
 //             of its output. In between, once a second at most:
 //               {"progress": {"phase": "epoch 3", "step": 1200, "loss": 0.31, "cores": 1.9,
@@ -72,7 +72,9 @@ class Gate {
   void started(BootTime at);
   // False: it was left out, because the scheduler has not read what was said before.
   bool progress(const Progress& progress);
-  void ended(const Outcome& outcome, const std::vector<std::string>& tail = {});
+  // `at`: the command's end; nothing: it never began.
+  void ended(const Outcome& outcome, const std::vector<std::string>& tail = {},
+             std::optional<BootTime> at = {});
 
  private:
   void report(const std::string& line);

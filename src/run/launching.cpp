@@ -22,6 +22,11 @@ namespace {
 // A scheduler that is gone before the start.
 constexpr int kGaveUp = 125;
 
+// Phases of the supervisor's session; 5 is the delivery's.
+constexpr std::uint64_t kPreparationPhase = 2;
+constexpr std::uint64_t kGatePhase = 3;
+constexpr std::uint64_t kContainerPhase = 4;
+
 // As environment::Inside takes the groups.
 std::string group_words(const Placement& placement) {
   std::string words;
@@ -37,7 +42,8 @@ Supervision::Supervision(const Options& options, const InPlace& in_place, std::s
       lacking_(std::move(lacking)),
       notices_(options.quiet),
       stopper_(options.grace),
-      gate_(options.gate) {}
+      gate_(options.gate),
+      made_(sys::boot_now()) {}
 
 int Supervision::run() {
   try {
@@ -217,6 +223,7 @@ void Supervision::observe(pid_t process) {
 
 // 0: go on.
 int Supervision::wait_for_release() {
+  ready_ = sys::boot_now();
   gate_.ready();
   for (;;) {
     const Gate::Word word = gate_.look(sys::boot_now());
@@ -251,6 +258,7 @@ int Supervision::start(const Command& command) {
     return refuse({.code = Code::kUnavailable, .message = placed.error().message});
   if (const auto held = hold_terminal(); !held) return replace(held.error().message);
   const bool late = setting_.is_apart() && !first_;
+  if (first_) inside_.emplace(*first_, true);
   if (!late) observe(first_.value_or(child_));
   if (const int status = wait_for_release(); status != 0) return status;
   return release(command);
@@ -271,19 +279,53 @@ int Supervision::release(const Command& command) {
 }
 
 void Supervision::started(const Command& command) {
-  const BootTime now = sys::boot_now();
-  gate_.started(now);
+  released_ = sys::boot_now();
   if (terminal_ != nullptr) terminal_->enter();
-  if (options_.max_time) limit_ = now + *options_.max_time;
-  if (setting_.is_apart() && !first_) {
-    first_ = setting_.locate();
-    located_ = first_.has_value();
-    observe(first_.value_or(child_));
-  }
+  if (options_.max_time) limit_ = released_ + *options_.max_time;
+  if (setting_.is_apart() && !first_) locate();
+  note_launch();
+  // A container's command begins later: look_inside().
+  if (!inside_ || inside_->executes()) begin(located_ ? began_at(*first_) : released_);
   if (recording_ == nullptr) return;
   recording_->start(command);
   recording_->note_unavailable("control group of the run", accounting_.reason());
   profiling_->begin(recording_->journal(), child_);
+}
+
+// A container that is known only once it runs.
+void Supervision::locate() {
+  first_ = setting_.locate();
+  located_ = first_.has_value();
+  if (located_) inside_.emplace(*first_, false);
+  observe(first_.value_or(child_));
+}
+
+// No earlier than its tool was executed, however coarse the kernel's clock of processes is.
+BootTime Supervision::began_at(pid_t process) const {
+  const auto identity = sys::identity_of(process);
+  return identity ? std::max(released_, sys::start_of(*identity)) : released_;
+}
+
+// What came before the run; it is taken to begin now until more is known.
+void Supervision::note_launch() {
+  if (recording_ == nullptr) return;
+  recording_->note_begin(released_);
+  recording_->note_phase(
+      {kPreparationPhase, "preparation", codec::PhaseKind::kControl, made_, ready_});
+  if (options_.gate.release >= 0)
+    recording_->note_phase(
+        {kGatePhase, "waiting at the gate", codec::PhaseKind::kWait, ready_, released_});
+}
+
+// The command's first instruction.
+void Supervision::begin(BootTime at) {
+  begun_ = at;
+  gate_.started(at);
+  if (options_.max_time) limit_ = at + *options_.max_time;
+  if (recording_ == nullptr || !inside_) return;
+  recording_->note_begin(at);
+  recording_->note_phase(
+      {kContainerPhase, "starting the container", codec::PhaseKind::kControl, released_, at});
 }
 
 }  // namespace corral::run

@@ -22,7 +22,7 @@ namespace fs = spool::fs;
 
 constexpr Nanos kReading{std::chrono::minutes(5)};  // of a report
 constexpr std::size_t kTableBytes = 256u << 20;
-constexpr std::uint64_t kPhase = 1;  // of the supervisor's session, which has no other
+constexpr std::uint64_t kPhase = 1;  // of the supervisor's session; the others are Supervision's
 
 std::string path_variable() {
   const char* path = std::getenv("PATH");

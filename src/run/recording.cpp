@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codec/run_begin.h"
 #include "core/json.h"
 #include "run/facts.h"
 #include "run/lifeline.h"
@@ -29,6 +30,7 @@ constexpr int kIdlePollMs = 100;  // while output waits for its reader or to be 
 // own; one that comes later finds the same metrics at the same ids, or is refused.
 constexpr std::uint32_t kSeriesOfSupervisor = 1u << 15;
 constexpr std::uint32_t kSupervisors = limits::kSeriesPerSession / kSeriesOfSupervisor;
+constexpr std::uint64_t kDeliveryPhase = 5;
 constexpr int kBusyPollMs = 10;  // after a wake: a chatty command costs at most 100 wakes a second
 
 int milliseconds_until(BootTime time) {
@@ -276,6 +278,34 @@ void Recording::note_outcome(const Outcome& outcome) {
   note_tags(tags);
 }
 
+void Recording::note_begin(BootTime at) {
+  codec::Bundle bundle;
+  bundle.add(codec::EventsBody{{{.time = at,
+                                 .name = std::string(codec::kRunBegan),
+                                 .origin = "corral",
+                                 .attributes = {}}}});
+  journal_.bundle(bundle);
+  // Where this cannot be written, a successor takes the run for one that never began.
+  [[maybe_unused]] const auto noted = directory_.set_begun(at);
+}
+
+void Recording::note_phase(const OwnPhase& phase) {
+  const spool::Manifest& run = directory_.manifest();
+  codec::Bundle bundle;
+  bundle.add(
+      codec::PhasesBody{{{.id = phase.id,
+                          .parent = 0,
+                          .begin = phase.begin,
+                          .end = phase.end,
+                          .kind = phase.kind,
+                          .name = std::string(phase.name),
+                          .type = std::string(phase.name),
+                          .lane = fmt::format("{}/{}/supervisor", run.host, run.supervisor.pid),
+                          .links = {},
+                          .attributes = {}}}});
+  journal_.bundle(bundle);
+}
+
 void Recording::discard() { directory_.remove(); }
 
 void Recording::report_losses() {
@@ -363,6 +393,7 @@ void Recording::finish(const codec::RunEndBody& end, const std::function<void()>
   note_cost(end.time);
   if (before_end) before_end();
   if (tracking_ != nullptr) tracking_->end();
+  note_phase({kDeliveryPhase, "delivery", codec::PhaseKind::kControl, end.time, sys::boot_now()});
   journal_.run_end(end);
   journal_open_ = false;
   delivery_.wake();

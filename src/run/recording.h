@@ -40,6 +40,15 @@
 
 namespace corral::run {
 
+// A phase of the supervisor itself. Ids are unique in its session; 1 is the profiler's.
+struct OwnPhase {
+  std::uint64_t id;
+  std::string_view name;
+  codec::PhaseKind kind;
+  BootTime begin;
+  BootTime end;
+};
+
 class Recording {
  public:
   // Makes the run's directory in the spool and opens its files. `terminal`: the command's output
@@ -74,6 +83,10 @@ class Recording {
   void start(const Command& command);
   // The same after adopt(): what describes the run is recorded already.
   void resume();
+  // The command may execute since `at`: the run's start. The last one counts.
+  void note_begin(BootTime at);
+  // What the supervisor did or waited for, outside of the run.
+  void note_phase(const OwnPhase& phase);
   // Lets the threads begin, also where start() has failed half-way.
   void begin();
   // Ends the thread that passes output on; the caller does that from now on.

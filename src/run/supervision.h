@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "run/accounting.h"
+#include "run/first_process.h"
 #include "run/gate.h"
 #include "run/in_place.h"
 #include "run/notices.h"
@@ -58,10 +59,15 @@ class Supervision {
   int start(const Command& command);
   int release(const Command& command);
   void started(const Command& command);
+  void locate();
+  [[nodiscard]] BootTime began_at(pid_t process) const;
+  void note_launch();
+  void begin(BootTime at);
 
   // Watching.
   int attend();
   void watch();
+  void look_inside();
   bool reap();
   bool reap_adopted();
   int next_signal(std::optional<BootTime> deadline);
@@ -100,6 +106,12 @@ class Supervision {
   pid_t child_ = 0;
   std::optional<pid_t> first_;  // the run's first process, where it is not the child
   bool located_ = false;        // first_ ran already when it was found
+  std::optional<FirstProcess> inside_;  // the same, of a container
+  BootTime made_;                       // this object; preparation begins
+  BootTime ready_;                      // the command waits before its exec
+  BootTime released_;
+  std::optional<BootTime> begun_;     // the command's first instruction
+  std::optional<BootTime> finished_;  // the command's end
   sys::Fd adopted_;             // pidfd of a command that another supervisor has started
   int status_ = 0;              // of wait(2)
   bool ended_ = false;          // the command itself

@@ -20,6 +20,8 @@ namespace {
 // How often a supervisor in the background of its terminal asks whether it is in the foreground.
 constexpr Nanos kForegroundPause{std::chrono::milliseconds(250)};
 constexpr Nanos kProgressPause{std::chrono::seconds(1)};
+// How often a container that starts is looked at: how well its start is known.
+constexpr Nanos kLookPause{std::chrono::milliseconds(1)};
 
 bool reap_orphan(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
 
@@ -98,8 +100,22 @@ int Supervision::attend() {
 }
 
 void Supervision::watch() {
-  while (!reap()) handle(next_signal(earliest(limit_, stopper_.wake_at())));
+  while (!reap()) {
+    const auto look = begun_ ? std::nullopt : std::optional(sys::boot_now() + kLookPause);
+    handle(next_signal(earliest(look, earliest(limit_, stopper_.wake_at()))));
+    look_inside();
+  }
+  if (!finished_) finished_ = sys::boot_now();
+  // Shorter than a look.
+  if (!begun_) begin(*finished_);
   ended_ = true;
+}
+
+// A container's command begins after its tool does, and ends before it.
+void Supervision::look_inside() {
+  if (!inside_) return;
+  if (!begun_ && inside_->executes()) begin(sys::boot_now());
+  if (!finished_ && inside_->ended()) finished_ = sys::boot_now();
 }
 
 // What a terminal's signal means to the supervisor; true: it has been done.
@@ -115,10 +131,12 @@ bool Supervision::heed_terminal(int signal) {
 // The next signal, from the kernel or from a key; 0: none until the deadline, or something else was
 // to be done.
 int Supervision::next_signal(std::optional<BootTime> deadline) {
-  std::array<pollfd, 4> waiting{
+  std::array<pollfd, 5> waiting{
       pollfd{.fd = ended_ ? -1 : gate_.reports_descriptor(), .events = POLLIN, .revents = 0},
       pollfd{.fd = ended_ ? -1 : adopted_.get(), .events = POLLIN, .revents = 0}};
   waiting[2].fd = waiting[3].fd = -1;
+  waiting[4] = {
+      .fd = inside_ && !finished_ ? inside_->descriptor() : -1, .events = POLLIN, .revents = 0};
   if (terminal_ != nullptr) {
     std::ranges::copy(terminal_->waits(), waiting.begin() + 2);
     deadline = earliest(deadline, sys::boot_now() + kForegroundPause);
@@ -201,6 +219,7 @@ void Supervision::leftovers() {
     handle(next_signal(earliest(sys::boot_now() + Nanos(std::chrono::milliseconds(50)),
                                 earliest(limit_, stopper_.wake_at()))));
   }
+  finished_ = sys::boot_now();
 }
 
 }  // namespace corral::run

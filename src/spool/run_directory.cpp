@@ -90,6 +90,7 @@ std::string to_json(const Manifest& m) {
   json.set("utc_minus_boot_ns", m.anchor.utc_minus_boot.count());
   json.set("clock_error_ns", m.anchor.error.count());
   json.set("started_ns", ns_of(m.started));
+  json.set("begun_ns", m.begun ? Json(ns_of(*m.begun)) : Json());
   json.set("supervisor", to_json(m.supervisor));
   if (m.child) json.set("child", to_json(*m.child));
   if (m.tracking) json.set("tracking", to_json(*m.tracking));
@@ -118,6 +119,10 @@ Result<Manifest> parse_manifest(std::string_view text) {
   if (const Json* p = json.find("supervisor")) m.supervisor = identity_from(*p);
   if (const Json* p = json.find("child")) m.child = identity_from(*p);
   if (const Json* t = json.find("tracking")) m.tracking = tracking_from(*t);
+  // A manifest without it was written by a Corral that did not tell the two apart.
+  const Json* begun = json.find("begun_ns");
+  if (begun == nullptr && m.child) m.begun = m.started;
+  if (begun != nullptr && !begun->is_null()) m.begun = boot_time(json.get_int("begun_ns"));
   m.adoptions = static_cast<std::uint32_t>(json.get_int("adoptions"));
   return m;
 }
@@ -205,6 +210,11 @@ Result<> RunDirectory::write_manifest() const {
 
 Result<> RunDirectory::set_child(const sys::ProcessIdentity& child) {
   manifest_.child = child;
+  return write_manifest();
+}
+
+Result<> RunDirectory::set_begun(BootTime at) {
+  manifest_.begun = at;
   return write_manifest();
 }
 

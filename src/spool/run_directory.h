@@ -65,7 +65,8 @@ struct Manifest {
   std::string host;
   Destination destination;
   ClockAnchor anchor;
-  BootTime started;
+  BootTime started;               // when the directory was made
+  std::optional<BootTime> begun;  // when the command could execute; nothing: not yet
   sys::ProcessIdentity supervisor;
   std::optional<sys::ProcessIdentity> child;  // once it has started
   std::optional<TrackingAddress> tracking;
@@ -109,6 +110,7 @@ class RunDirectory {
   // Log calls that the run's processes had to refuse so far.
   [[nodiscard]] std::uint64_t drops() const;
   Result<> set_child(const sys::ProcessIdentity& child);
+  Result<> set_begun(BootTime at);
   // Another supervisor than the one before.
   Result<> set_supervisor(const sys::ProcessIdentity& supervisor);
   Result<> set_tracking(TrackingAddress address);

@@ -24,6 +24,7 @@ void expect_same(const Manifest& a, const Manifest& b) {
   EXPECT_EQ(a.destination, b.destination);
   EXPECT_EQ(a.anchor, b.anchor);
   EXPECT_EQ(a.started, b.started);
+  EXPECT_EQ(a.begun, b.begun);
   EXPECT_EQ(a.supervisor, b.supervisor);
   EXPECT_EQ(a.child, b.child);
   EXPECT_EQ(a.tracking, b.tracking);
@@ -32,6 +33,7 @@ void expect_same(const Manifest& a, const Manifest& b) {
 TEST(Manifest, ComesBackAsItWas) {
   Manifest m = test_manifest();
   expect_same(parse_manifest(to_json(m)).value(), m);
+  m.begun = boot_time(9'007'199'254'740'995);
   m.child = sys::ProcessIdentity{.pid = 4711, .start_ticks = 1ull << 62, .boot_id = "boot"};
   m.tracking = TrackingAddress{.port = 65535,
                                .secret = "0a",
@@ -42,6 +44,19 @@ TEST(Manifest, ComesBackAsItWas) {
   m.anchor.utc_minus_boot = Nanos(std::numeric_limits<std::int64_t>::min());
   m.experiment = "é \"quoted\" \\ \n";
   expect_same(parse_manifest(to_json(m)).value(), m);
+}
+
+TEST(Manifest, OfAnOlderCorralBeganWhenItWasMade) {
+  Manifest m = test_manifest();
+  const auto older = [&] {
+    std::string text = to_json(m);
+    const std::string_view begun = "\"begun_ns\":null,";
+    text.erase(text.find(begun), begun.size());
+    return parse_manifest(text).value().begun;
+  };
+  EXPECT_EQ(older(), std::nullopt);
+  m.child = sys::ProcessIdentity{.pid = 4711, .start_ticks = 1, .boot_id = "boot"};
+  EXPECT_EQ(older(), m.started);
 }
 
 TEST(Manifest, OfANewerCorralIsLeftAlone) {

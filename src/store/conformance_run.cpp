@@ -1,6 +1,7 @@
 // The part of the suite about what belongs to a run besides its series.
 #include <set>
 
+#include "codec/run_begin.h"
 #include "core/limits.h"
 #include "store/conformance.h"
 
@@ -66,6 +67,28 @@ TEST_P(StoreConformance, OnlyAnUnknownEndIsUndoneByAdoption) {
     EXPECT_EQ(run(id).status, known ? RunStatus::kFinished : RunStatus::kUnknown)
         << "not knowing does not wipe what is known";
   }
+}
+
+TEST_P(StoreConformance, ARunStartsWhenItsCommandBegan) {
+  const RunId id = RunId::random();
+  SessionWriter writer;
+  begin(writer, id, "supervisor");
+  EXPECT_EQ(run(id).start, utc(1000)) << "until more is known, that of its session";
+  const auto began = [&](std::int64_t at, const char* origin) {
+    codec::EventsBody body;
+    body.events.push_back({.time = boot_time(at),
+                           .name = std::string(codec::kRunBegan),
+                           .origin = origin,
+                           .attributes = {}});
+    append({writer.frame(body)});
+  };
+  began(3000, "corral");
+  EXPECT_EQ(run(id).start, utc(3000));
+  began(3500, "corral");
+  EXPECT_EQ(run(id).start, utc(3500)) << "the last one counts";
+  began(4000, "user");
+  EXPECT_EQ(run(id).start, utc(3500)) << "a training's own event is an event";
+  EXPECT_EQ(store_->events(id)->size(), 1U);
 }
 
 TEST_P(StoreConformance, PhasesMayEndInALaterFrame) {

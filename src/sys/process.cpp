@@ -131,6 +131,11 @@ Result<ProcessIdentity> identity_of(pid_t pid) {
       .pid = pid, .start_ticks = static_cast<std::uint64_t>(*start), .boot_id = boot_id()};
 }
 
+BootTime start_of(const ProcessIdentity& identity) {
+  const auto per_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  return boot_time(static_cast<std::int64_t>(identity.start_ticks * (1'000'000'000 / per_second)));
+}
+
 bool is_alive(const ProcessIdentity& identity) {
   if (identity.pid <= 0 || identity.boot_id != boot_id()) return false;
   const auto fields = stat_fields(identity.pid);

@@ -27,6 +27,8 @@ struct ProcessIdentity {
 Result<ProcessIdentity> identity_of(pid_t pid);
 // Running or stopped, and the same one; a zombie is not alive.
 bool is_alive(const ProcessIdentity& identity);
+// When it was made, to a hundredth of a second.
+BootTime start_of(const ProcessIdentity& identity);
 // 32 hex digits of /proc/sys/kernel/random/boot_id; empty when the kernel does not say.
 std::string boot_id();
 // A pidfd: readable once the process has ended. This libc's own function cannot be linked from C++.

@@ -23,6 +23,7 @@ struct Finisher::Adopted {
   std::vector<spool::OutputFile> outputs;
   bool terminal = false;  // its output comes through a holder, which may write after its end
   bool seen_dead = false;
+  bool seen_alive = false;
   bool ended = false;
   Uploader uploader;
   std::unique_ptr<Successor> successor;  // nullptr: none; last: its threads use the rest
@@ -109,8 +110,12 @@ void Finisher::end(Adopted& run) {
     run.journal->facts(
         {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
   }
+  const bool begun = directory.manifest().begun || run.seen_alive;
+  if (!begun)
+    run.journal->facts(
+        {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"}});
   run.journal->run_end({.time = sys::boot_now(),
-                        .reason = codec::EndReason::kUnknown,
+                        .reason = begun ? codec::EndReason::kUnknown : codec::EndReason::kNotStarted,
                         .exit_code = {},
                         .exit_signal = {}});
   run.ended = true;
@@ -127,6 +132,7 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
   const auto& child = run.directory.manifest().child;
   // Asked first: what a dead command wrote is all there is.
   const bool alive = child && sys::is_alive(*child);
+  run.seen_alive = run.seen_alive || alive;
   bool more = false;
   for (spool::OutputFile& output : run.outputs) {
     more = output.store(*run.journal, kStoreChunks) || more;

@@ -30,7 +30,9 @@ TEST(Finisher, TakesOverWhatNobodyHoldsAndGoesToItsDestination) {
     journal.describe(spool::session_body(m));
     return m;
   };
-  const spool::Manifest mine = abandoned(manifest_for(kMine));
+  spool::Manifest begun = manifest_for(kMine);
+  begun.begun = boot_time(2000);
+  const spool::Manifest mine = abandoned(begun);
   const spool::Manifest other = abandoned(manifest_for(kOther));
   const auto held = spool::RunDirectory::create(root.path(), manifest_for(kMine)).value();
   FakeServer server;
@@ -46,6 +48,22 @@ TEST(Finisher, TakesOverWhatNobodyHoldsAndGoesToItsDestination) {
   EXPECT_TRUE(sys::fs::exists(root.path() / other.run.hex() / "manifest.json"));
   EXPECT_TRUE(sys::fs::exists(held.path() / "manifest.json"));
   EXPECT_TRUE(finisher.take_problems().empty());
+}
+
+TEST(Finisher, ARunThatNeverBeganIsNotStarted) {
+  const TestDirectory root;
+  const spool::Manifest m = manifest_for(kMine);
+  {
+    const auto directory = spool::RunDirectory::create(root.path(), m).value();
+    auto journal = spool::Journal::open(directory, 1 << 30).value();
+    journal.describe(spool::session_body(m));
+  }
+  FakeServer server;
+  Finisher finisher({root.path()}, kMine);
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_EQ(server.ends.size(), 1u);
+  EXPECT_EQ(server.ends[0].reason, codec::EndReason::kNotStarted);
 }
 
 TEST(Finisher, FollowsAChildThatLivesAndEndsTheRunWithoutClaimingToKnowHow) {

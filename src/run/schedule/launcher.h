@@ -41,6 +41,7 @@ struct Event {
   News news = News::kGone;
   std::string run;
   BootTime started;
+  std::optional<BootTime> ended{};  // kEnded: the command's end, where it began
   std::optional<int> exit_status;  // kGone, of a supervisor that was started here
   End end;
   Progress progress{};

@@ -181,6 +181,7 @@ void WorkloadRunner::take(const Event& event) {
   }
   if (event.news == News::kEnded && !member->over()) {
     member->stage = Member::Stage::kEnding;
+    member->ended = event.ended;
     end(*member, event.end);
   }
   if (event.news == News::kGone) take_gone(*member, event);
@@ -218,7 +219,7 @@ void WorkloadRunner::end(Member& member, End last) {
   if (left_alone && last.outcome == "not-started") last = {.outcome = "interrupted"};
   if (standing_of(last.outcome) != Standing::kFailed) last.tail.clear();
   member.end = std::move(last);
-  member.ended = parts_.launcher.now();
+  if (!member.ended) member.ended = parts_.launcher.now();
   note_ready(member);
   if (const auto noted = parts_.journal.ended(member.run, *member.end); !noted)
     parts_.audience.say(noted.error().message);

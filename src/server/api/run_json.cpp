@@ -61,7 +61,12 @@ void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss)
   write_time(json, run.start);
   json.key("end_ns");
   write_time(json, run.end);
-  json.member("duration_s", seconds(std::max(Nanos(0), run.end.value_or(run.newest) - run.start)));
+  json.key("duration_s");
+  if (run.end_reason == codec::EndReason::kNotStarted) {
+    json.null();
+  } else {
+    json.value(seconds(std::max(Nanos(0), run.end.value_or(run.newest) - run.start)));
+  }
   write_exit(json, "exit_code", run.exit_code);
   write_exit(json, "exit_signal", run.exit_signal);
   json.member("host", run.host).key("command");

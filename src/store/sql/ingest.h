@@ -100,6 +100,8 @@ class Ingest {
                        const Content& content);
   Result<> store_phases(const SessionState& session, const std::vector<codec::PhaseRecord>& phases);
   Result<bool> store_facts(const SessionState& session, const std::vector<codec::Fact>& facts);
+  // The run's start is known.
+  Result<> begin_run(Call& call, const SessionState& session, UtcTime at);
   Result<> store_event(const SessionState& session, UtcTime time, const codec::Event& event);
   Result<std::int64_t> log_length(std::int64_t run, codec::LogStream stream);
   Result<> store_log(const SessionState& session, const codec::LogBody& log);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codec/run_begin.h"
 #include "core/json.h"
 #include "core/limits.h"
 #include "store/sql/ingest.h"
@@ -29,8 +30,11 @@ Result<> Ingest::store(Call& call, SessionState& session, const codec::Frame& fr
   TRY(declare(session, content.series));
   if (content.sample_times) TRY(store_batch(call, session, frame, content));
   TRY(store_phases(session, content.phases));
-  for (const codec::Event& event : content.events)
-    TRY(store_event(session, session.anchor.to_utc(event.time), event));
+  for (const codec::Event& event : content.events) {
+    const UtcTime at = session.anchor.to_utc(event.time);
+    TRY(codec::is_run_begin(event) ? begin_run(call, session, at)
+                                   : store_event(session, at, event));
+  }
   if (content.log) TRY(store_log(session, *content.log));
   if (TRY(store_facts(session, content.facts))) call.changed_runs.insert(session.run_id);
   if (content.end) TRY(store_end(call, session, *content.end));

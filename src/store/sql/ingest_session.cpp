@@ -103,4 +103,11 @@ Result<> Ingest::supervise(Call& call, const codec::SessionBody& body, UtcTime s
   return {};
 }
 
+// Until then the start is that of the run's first session.
+Result<> Ingest::begin_run(Call& call, const SessionState& session, UtcTime at) {
+  call.changed_runs.insert(session.run_id);
+  return db_.defer("UPDATE runs SET started = ?2, newest = greatest(newest, ?2) WHERE key = ?1",
+                   session.run, at);
+}
+
 }  // namespace corral::store::sql

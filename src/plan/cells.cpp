@@ -182,7 +182,8 @@ Verdict take_clock(std::string_view key, std::string_view value, Share& share) {
 
 Verdict read_collocation(std::string_view text, Share& share) {
   const std::string word = lower_ascii(text);
-  if (word.empty() || word == "-") return std::nullopt;
+  // radT writes a cell that was empty back as "nan".
+  if (word.empty() || word == "-" || word == "nan") return std::nullopt;
   if (word == "naive" || word == "timeslicing" || word == "time-slicing") {
     share.sharing = Sharing::kTimeSlicing;
     return std::nullopt;

@@ -82,11 +82,14 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   options.file = file;
   options.plan = facts_of(command, file);
   options.state = collocate::default_state() / "plans" / options.plan.id;
+  // Of hosts that share a home: their schedulers meet at the lock.
+  options.claim = collocate::default_state() / "claims" / plan::plan_id("", file);
   options.plan.ready = options.state / "ready";
   options.known = known_here();
   options.places = {.spool_roots = spool::spool_roots(o.spool),
                     .last_words = options.state / "ends"};
   options.selection = TRY(selection_of(flags));
+  options.take_over = flags.take_over;
   options.fail_fast = flags.fail_fast;
   options.dry_run = flags.dry_run;
   options.quiet = o.quiet;
@@ -218,7 +221,10 @@ void declare_plan(Arguments& a, PlanFlags& f) {
          "3h");
   a.flag("fail-fast", f.fail_fast,
          "of an experiment file: begin no workload after a run has failed");
-  for (const char* name : {"rerun", "dry-run", "only", "skip", "shuffle", "until", "fail-fast"})
+  a.flag("take-over", f.take_over,
+         "of an experiment file: also run rows whose Status says that another host runs them");
+  for (const char* name :
+       {"rerun", "dry-run", "only", "skip", "shuffle", "until", "fail-fast", "take-over"})
     a.as_flag_only(name);
   a.duration("cool-down", f.cool_down, "of an experiment file: pause between two workloads");
   a.choice("quiet-check", f.quiet_check, {"off", "wait", "warn", "refuse"},

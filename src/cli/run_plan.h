@@ -13,6 +13,7 @@ namespace corral::cli {
 struct PlanFlags {
   bool rerun = false;
   bool dry_run = false;
+  bool take_over = false;
   bool fail_fast = false;
   std::vector<std::string> only;
   std::vector<std::string> skip;

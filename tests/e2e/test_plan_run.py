@@ -8,11 +8,12 @@ import os
 import random
 import select
 import signal
+import subprocess
 import time
 
 import pytest
 from plan_support import HEADER, Plan, groups, interrupt, own_name
-from support import Corral, alive, until, until_said
+from support import BINARY, Corral, alive, until, until_said
 
 
 def test_runs_of_a_workload_start_together(corral: Corral) -> None:
@@ -318,3 +319,32 @@ def test_a_plan_that_is_killed_and_edited_ends_right(corral: Corral, rng: random
     assert {stored[row["Run"]] for row in plan.rows().values()} <= {"finished", "failed"}
     assert not plan.supervisors()
     assert groups(own) == set()
+
+
+def test_a_plan_is_run_by_one_of_the_hosts_that_share_a_home(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go"])
+    scheduler = plan.start()
+    plan.until_started("a")
+    until(lambda: plan.status("a") == "RUNNING", "RUNNING is written")
+    words = ["unshare", "--uts", "sh", "-c", 'hostname other-host; exec "$@"', "sh", BINARY]
+    elsewhere = [*words, "run", plan.path, "--no-listeners"]
+
+    def other(*more: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*elsewhere, *more], env=corral.environment, cwd=corral.home, capture_output=True, check=False, timeout=60
+        )
+
+    tried = other()
+    if b"unshare failed" in tried.stderr:
+        pytest.skip("no namespace of host names can be made here")
+    assert tried.returncode == 1
+    assert f"process {scheduler.pid} ".encode() in tried.stderr
+    # A host with a state of its own sees the file alone.
+    corral.environment["XDG_STATE_HOME"] = str(corral.home / "other-state")
+    tried = other()
+    assert tried.returncode == 1
+    assert b"Status is RUNNING" in tried.stderr
+    assert b"--take-over" in tried.stderr
+    plan.allow()
+    plan.end(scheduler)
+    assert plan.starts() == ["a"]

@@ -133,6 +133,11 @@ Standing Book::standing(const plan::Row& row, int repetition) const {
   return standing_of(attempt->end->outcome);
 }
 
+bool Book::runs_elsewhere(const plan::Row& row) const {
+  return row.status.starts_with("RUNNING") && !row.run.empty() && !rows_.contains(row.key) &&
+         find(row.run) == nullptr;
+}
+
 std::optional<Book::Cells> Book::cells(const plan::Row& row, int repetitions) const {
   const auto found = rows_.find(row.key);
   if (found == rows_.end()) return std::nullopt;

@@ -64,6 +64,10 @@ class Book {
     std::string run;
     bool operator==(const Cells&) const = default;
   };
+  // Its Status says that a run is under way which this plan's journal does not know: a scheduler on
+  // another host, or one whose journal is lost, has written it.
+  [[nodiscard]] bool runs_elsewhere(const plan::Row& row) const;
+
   // What the row's cells are to say; nothing: they are left as they are.
   [[nodiscard]] std::optional<Cells> cells(const plan::Row& row, int repetitions) const;
 

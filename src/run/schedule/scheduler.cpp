@@ -446,6 +446,18 @@ void print_problems(const plan::Plan& plan, const std::string& file) {
     fmt::print(stderr, "{}\n", printable(plan::to_message(problem, file)));
 }
 
+// A file that several hosts see has one scheduler among them.
+Result<> check_elsewhere(const plan::Plan& plan, const Book& book, const std::string& file) {
+  const auto found = std::ranges::find_if(
+      plan.rows, [&](const plan::Row& row) { return book.runs_elsewhere(row); });
+  if (found == plan.rows.end()) return {};
+  return fail(Code::kUnavailable,
+              fmt::format("{}:{}: Status is RUNNING, but run {} is not known on this host: another "
+                          "host may be running this plan. Wait until it ends; if nothing runs any "
+                          "more, clear the cell or add --take-over",
+                          file, found->line, found->run));
+}
+
 int refuse(const Error& error) {
   fmt::print(stderr, "corral: {}\n", printable_lines(error.message));
   return kFailed;
@@ -467,8 +479,18 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
   }
   const auto lock = PlanLock::take(options.state, sys::utc_now());
   if (!lock) return refuse(lock.error());
+  std::optional<PlanLock> claim;
+  if (!options.claim.empty()) {
+    auto taken = PlanLock::take(options.claim, sys::utc_now());
+    if (!taken) return refuse(taken.error());
+    claim.emplace(std::move(*taken));
+  }
   auto journal = PlanJournal::open(options.state);
   if (!journal) return refuse(journal.error());
+  const auto free = options.take_over
+                        ? Result<>()
+                        : check_elsewhere(*plan, journal->book(), options.plan.file);
+  if (!free) return refuse(free.error());
   return Scheduler(options, parts, *journal).run(*plan);
 }
 

@@ -24,10 +24,12 @@ namespace corral::run::schedule {
 struct ScheduleOptions {
   std::filesystem::path file;   // absolute
   std::filesystem::path state;  // <state>/plans/<plan id>: the plan's own directory
+  std::filesystem::path claim;  // directory of the file's lock, the same for every host
   PlanFacts plan;
   plan::Known known;
   RecoveryPlaces places;
   Selection selection;
+  bool take_over = false;  // rows that run elsewhere by their Status are run
   bool fail_fast = false;  // no workload is begun after a run has failed
   bool dry_run = false;
   bool quiet = false;

@@ -420,6 +420,33 @@ TEST_F(SchedulerTest, PlanWithResultsOfAnotherHostSkipsThem) {
   EXPECT_EQ(world_.runs()[0].name, "c");
 }
 
+TEST_F(SchedulerTest, APlanThatAnotherHostRunsIsLeftToIt) {
+  const std::string run_elsewhere = "0123456789abcdef0123456789abcdef";
+  write_text(std::string(kHeader) + "E,1,a,RUNNING," + run_elsewhere + ",finish,2,,,,\n" +
+             "E,2,b,,,finish,2,,,,\n");
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run(), 1);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("plan.csv:2: Status is RUNNING"), std::string::npos) << said;
+  EXPECT_NE(said.find("--take-over"), std::string::npos) << said;
+  EXPECT_TRUE(world_.runs().empty());
+  options_.take_over = true;
+  EXPECT_EQ(run(), 0);
+  EXPECT_EQ(world_.runs().size(), 2U);
+}
+
+TEST_F(SchedulerTest, TheFilesLockIsSharedByAllHosts) {
+  write({"1,a,,finish,2"});
+  options_.claim = home_ / "claim";
+  {
+    const auto other = PlanLock::take(options_.claim, sys::utc_now());
+    ASSERT_TRUE(other);
+    EXPECT_EQ(run(), 1);
+    EXPECT_TRUE(world_.runs().empty());
+  }
+  EXPECT_EQ(run(), 0);
+}
+
 TEST_F(SchedulerTest, UntilBeginsNothingAfterThatTime) {
   write({"1,a,,finish,2"});
   options_.until = sys::utc_now() - seconds(1);

@@ -58,6 +58,25 @@ __version__ = "0.1.0"
 log = _impl.log
 
 
+def _warn_of_spool() -> None:
+    """One line for each host on which this run's spool is not: a rank that another host's `corral run` started."""
+    place = _os.environ.get("CORRAL_SEGMENT_DIR", "")
+    local_ranks = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+    first = next((rank for name in local_ranks if (rank := _os.environ.get(name))), "0") == "0"
+    if place and first and not _os.path.isdir(place):
+        import sys
+
+        host = _os.uname().nodename
+        text = f"corral: nothing is recorded: {place} does not exist on {host}; start `corral run` on this host\n"
+        try:
+            sys.stderr.write(text)
+        except (AttributeError, OSError, ValueError):  # closed, or none
+            pass
+
+
+_warn_of_spool()
+
+
 def param(name: str, value: object) -> None:
     """Records a parameter of the run: its text, 6,000 bytes at most."""
     if _impl.enabled():

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <new>
 
 #include "collocate/cpu_list.h"
 #include "core/text.h"
 #include "run/command.h"
 #include "run/lifeline.h"
+#include "run/ranks_elsewhere.h"
 #include "run/supervision.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
@@ -289,7 +291,20 @@ void Supervision::started(const Command& command) {
   if (recording_ == nullptr) return;
   recording_->start(command);
   recording_->note_unavailable("control group of the run", accounting_.reason());
+  warn_of_ranks();
   profiling_->begin(recording_->journal(), child_);
+}
+
+void Supervision::warn_of_ranks() {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value != nullptr ? value : "";
+  };
+  const std::string warning = ranks_elsewhere(
+      options_.command, recording_->directory().manifest().host, variable);
+  if (warning.empty()) return;
+  notices_.warn(warning);
+  recording_->note_unavailable("ranks on other hosts", warning);
 }
 
 // A container that is known only once it runs.

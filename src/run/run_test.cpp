@@ -17,6 +17,7 @@
 #include "run/command.h"
 #include "run/facts.h"
 #include "run/progress_watch.h"
+#include "run/ranks_elsewhere.h"
 #include "run/stopper.h"
 #include "run/workload_lock.h"
 #include "spool/spool_test_support.h"
@@ -82,6 +83,41 @@ TEST(Stopper, RestartsForWhatOutlivedTheCommandWithTheSameReason) {
   EXPECT_EQ(play(stopper, 30, 40),
             (std::vector<std::pair<int, int>>{{30, SIGTERM}, {35, SIGKILL}}));
   EXPECT_EQ(stopper.reason(), codec::EndReason::kInterrupt);
+}
+
+// ---- ranks elsewhere
+std::string said_of(std::vector<std::string> command, std::map<std::string, std::string> variables) {
+  return ranks_elsewhere(command, "here", [&](const char* name) { return variables[name]; });
+}
+
+TEST(RanksElsewhere, AreWarnedOfWhereTheCommandSaysSo) {
+  const TestDirectory directory;
+  const std::string hosts = (directory.path() / "hosts").string();
+  ASSERT_TRUE(sys::replace_file(hosts, "# two\na slots=4\nb slots=4\na\n"));
+  const std::map<std::string, std::string> one = {{"SLURM_JOB_ID", "7"},
+                                                  {"SLURM_JOB_NUM_NODES", "1"}};
+  const std::map<std::string, std::string> four = {{"SLURM_JOB_ID", "7"},
+                                                   {"SLURM_JOB_NUM_NODES", "4"}};
+  EXPECT_EQ(said_of({"/usr/bin/srun", "python", "train.py"}, four),
+            "srun starts ranks on 4 hosts, but only processes on here are recorded in this run; to "
+            "record every rank: srun ... corral run ...");
+  for (const auto& command : std::vector<std::vector<std::string>>{
+           {"srun", "-N2", "x"},
+           {"srun", "--nodes=2-4", "x"},
+           {"srun", "-N", "3", "x"},
+           {"mpirun", "-H", "a:2,b:2", "x"},
+           {"mpiexec", "--host", "a,b", "x"},
+           {"mpirun", "--hostfile", hosts, "x"}})
+    EXPECT_NE(said_of(command, one), "") << command[1];
+  EXPECT_NE(said_of({"srun", "x"}, {}), "") << "asks for a job elsewhere";
+  for (const auto& command : std::vector<std::vector<std::string>>{{"srun", "x"},
+                                                                   {"mpirun", "-n", "8", "x"},
+                                                                   {"mpirun", "-H", "a,a", "x"},
+                                                                   {"python", "-N2"}})
+    EXPECT_EQ(said_of(command, one), "") << command[0];
+  EXPECT_EQ(said_of({"srun", "-N1", "x"}, four), "");
+  EXPECT_NE(said_of({"mpirun", "x"}, four), "");
+  EXPECT_EQ(said_of({}, four), "");
 }
 
 // ---- command

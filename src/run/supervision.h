@@ -60,6 +60,7 @@ class Supervision {
   int release(const Command& command);
   void started(const Command& command);
   void locate();
+  void warn_of_ranks();
   [[nodiscard]] BootTime began_at(pid_t process) const;
   void note_launch();
   void begin(BootTime at);

@@ -11,6 +11,8 @@
 #include "cli/plan_verbs.h"
 #include "cli/table.h"
 #include "core/text.h"
+#include "environment/environment.h"
+#include "environment/tool.h"
 #include "plan/plan_file.h"
 
 namespace corral::cli {
@@ -21,6 +23,20 @@ constexpr const char* kExamples =
     "  corral plan check plan.csv\n"
     "  corral plan check plan.csv --format json     for programs\n"
     "  corral plan check plan.csv --no-devices      a plan for another machine\n";
+
+// Once for each environment, however many rows have it.
+std::optional<plan::Lack> environment_lack(std::string_view text,
+                                           const std::filesystem::path& directory) {
+  const auto spec = environment::parse(text);
+  if (!spec) return std::nullopt;
+  const auto there = environment::check(*spec, {.directory = directory,
+                                                .cache = environment::default_cache(),
+                                                .progress = {},
+                                                .cancelled = {}});
+  if (there) return std::nullopt;
+  return plan::Lack{.reason = environment::without_credentials(there.error().message),
+                    .certain = there.error().code != Code::kUnavailable};
+}
 
 Table table_of(const std::vector<plan::Problem>& problems) {
   Table table({{"severity", "SEVERITY"},
@@ -70,9 +86,11 @@ int plan_check(std::span<char* const> args) {
   arguments.positional("file", file, "FILE, CSV or YAML", true);
   arguments.choice("format", format, {"table", "json", "csv"},
                    "table, json or csv (default: table)");
-  arguments.flag("no-devices", no_devices, "do not compare with the GPUs of this machine");
+  arguments.flag("no-devices", no_devices, "a plan for another machine: do not compare with the GPUs and environments of this one");
   if (const auto status = arguments.parse(args)) return *status;
-  const auto plan = plan::read_plan(file, known_here(!no_devices));
+  plan::Known known = known_here(!no_devices);
+  if (!no_devices) known.environment_lack = environment_lack;
+  const auto plan = plan::read_plan(file, known);
   if (!plan) return report(kVerb, plan.error());
   if (format == "table") {
     print_lines(*plan, file);

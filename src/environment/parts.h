@@ -16,6 +16,10 @@ Result<Prepared> prepare_conda(const Spec& spec, const PrepareOptions& options);
 Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& options);
 Result<Prepared> prepare_mlproject(const Spec& spec, const PrepareOptions& options);
 
+// As check().
+Result<> check_conda(const Spec& spec, const PrepareOptions& options);
+Result<> check_container(const Spec& spec, const PrepareOptions& options);
+
 // The first value of an option, else the fallback; all values of one.
 std::string option_of(const Spec& spec, std::string_view name, std::string_view fallback = "");
 std::vector<std::string> options_of(const Spec& spec, std::string_view name);

@@ -113,6 +113,16 @@ void note_packages(Prepared& prepared, const fs::path& prefix) {
 
 }  // namespace
 
+Result<> check_conda(const Spec& spec, const PrepareOptions& options) {
+  if (spec.target.ends_with(".yml") || spec.target.ends_with(".yaml")) {
+    TRY(requirements_content(resolved(spec.target, options)));
+    TRY(conda_tool(spec));
+    return {};
+  }
+  TRY(prefix_of(spec, options));
+  return {};
+}
+
 Result<Prepared> prepare_conda(const Spec& spec, const PrepareOptions& options) {
   const fs::path prefix = TRY(prefix_of(spec, options));
   Prepared prepared;

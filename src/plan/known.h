@@ -24,12 +24,21 @@ struct KnownDevice {
   std::vector<MigProfile> profiles;
 };
 
+struct Lack {
+  std::string reason;
+  bool certain = true;  // false: it may be fetched before the run
+};
+
 // Each function may be empty: then nothing is checked.
 struct Known {
   // Why a listener's name or an environment is none; empty: it is one. Called once for each
   // spelling.
   std::function<std::string(std::string_view word)> listener_problem;
   std::function<std::string(std::string_view text)> environment_problem;
+  // What an environment that is one lacks on this machine, seen from the plan's folder. Called once
+  // for each spelling.
+  std::function<std::optional<Lack>(std::string_view text, const fs::path& directory)>
+      environment_lack{};
   // Of an absolute path; a directory exists, too.
   std::function<bool(const fs::path& path)> exists;
   // Whether the path is a file that may be executed.

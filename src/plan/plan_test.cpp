@@ -349,6 +349,37 @@ TEST(PlanKnown, WithoutAGpuDevicesAreAWarning) {
             Words{"p:2:14: Devices '0': this machine has no GPU, so no device 0 (2 rows)"});
 }
 
+TEST(PlanKnown, WithoutAGpuWhatSharesOneIsAnError) {
+  Known known = known_machine();
+  known.devices->clear();
+  const Plan plan = read(
+      "Experiment,Workload,File,Devices,Collocation\n1,1,train.py,0,mps\n1,2,train.py,0,mps\n",
+      known);
+  EXPECT_FALSE(plan.usable());
+  EXPECT_TRUE(has(complaints(plan), "Collocation 'mps': needs a GPU, and this machine has none"));
+}
+
+TEST(PlanKnown, AnEnvironmentThatIsNotHereIsSaidOnce) {
+  Known known = known_machine();
+  int asked = 0;
+  known.environment_problem = {};
+  known.environment_lack = [&](std::string_view text, const fs::path&) -> std::optional<Lack> {
+    ++asked;
+    if (text == "conda=nope") return Lack{.reason = "no such environment"};
+    if (text == "docker=far") return Lack{.reason = "not here", .certain = false};
+    return std::nullopt;
+  };
+  const std::string head = "Experiment,Workload,File,Environment\n";
+  const Plan plan = read(head + "1,1,train.py,conda=nope\n1,2,train.py,conda=nope\n", known);
+  EXPECT_FALSE(plan.usable());
+  EXPECT_EQ(complaints(plan),
+            Words{"p:2:14: Environment 'conda=nope': no such environment (2 rows)"});
+  EXPECT_EQ(asked, 1);
+  const Plan may_come = read(head + "1,1,train.py,docker=far\n1,2,train.py,conda=base\n", known);
+  EXPECT_TRUE(may_come.usable());
+  EXPECT_EQ(complaints(may_come).size(), 1U);
+}
+
 TEST(PlanKnown, WhatDoesNotReachAContainer) {
   Known known = known_machine();
   known.environment_problem = {};

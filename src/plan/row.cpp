@@ -133,7 +133,21 @@ void RowReader::read_environment(const RawRow& raw, Row& row) {
   auto known = environments_.find(text);
   if (known == environments_.end())
     known = environments_.emplace(text, known_.environment_problem(text)).first;
-  if (!known->second.empty()) problems_.add_once(raw, Field::kEnvironment, {known->second});
+  if (!known->second.empty()) {
+    problems_.add_once(raw, Field::kEnvironment, {known->second});
+  } else if (known_.environment_lack) {
+    check_environment(raw);
+  }
+}
+
+void RowReader::check_environment(const RawRow& raw) {
+  const std::string_view text = raw[Field::kEnvironment];
+  auto lack = lacks_.find(text);
+  if (lack == lacks_.end())
+    lack = lacks_.emplace(text, known_.environment_lack(text, directory_)).first;
+  if (lack->second)
+    problems_.add_once(raw, Field::kEnvironment, {lack->second->reason},
+                       lack->second->certain ? Severity::kError : Severity::kWarning);
 }
 
 void RowReader::read_command(const RawRow& raw, Row& row) {

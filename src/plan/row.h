@@ -92,6 +92,7 @@ class RowReader {
   void read_params(const RawRow& raw, Row& row);
   void read_listeners(const RawRow& raw, Row& row);
   void read_environment(const RawRow& raw, Row& row);
+  void check_environment(const RawRow& raw);
   void read_share(const RawRow& raw, Row& row);
   void read_course(const RawRow& raw, Row& row);
   void check_program(const RawRow& raw, Field field, const Row& row);
@@ -111,6 +112,7 @@ class RowReader {
   MissingColumns missing_;
   // What was asked already.
   std::map<std::string, std::string, std::less<>> listeners_, environments_;
+  std::map<std::string, std::optional<Lack>, std::less<>> lacks_;
   std::map<std::string, bool> exists_;
 };
 

@@ -141,3 +141,27 @@ def test_misuse(corral: Corral) -> None:
     assert b"a directory" in corral("plan", "expand", ".", status=2).stderr
     corral("plan", "check", status=2)
     corral("plan", status=2)
+
+
+def test_environments_that_cannot_be_prepared_are_found_before_the_night(corral: Corral) -> None:
+    script(corral, "train.py")
+    (corral.home / "there.txt").write_text("numpy\n")
+    lacking = {
+        "conda=nope": "conda",
+        "venv=/nope": "/nope/bin/python",
+        "python=/nope/python3": "/nope/python3",
+        "pip=missing.txt": "missing.txt",
+        "mlproject=nodir": "nodir",
+        "apptainer=none.sif": "none.sif" if shutil.which("apptainer") else "apptainer",
+    }
+    good = ["pip=there.txt", "python=python3", "local"]
+    rows = [f"E,{i},train.py,{environment}" for i, environment in enumerate([*lacking, *good])]
+    (corral.home / "plan.csv").write_text("\n".join(["Experiment,Workload,File,Environment", *rows, ""]))
+    said = corral("plan", "check", "plan.csv", status=1).stdout.decode().splitlines()
+    for line, (environment, word) in enumerate(lacking.items(), 2):
+        (found,) = [text for text in said if text.startswith(f"plan.csv:{line}:")]
+        assert environment in found
+        assert word in found.replace(environment, "", 1)
+    assert said[-1].endswith(f"; {len(lacking)} errors, 0 warnings")
+    # A plan for another machine is not compared with this one.
+    assert "0 errors" in corral(*CHECK, "plan.csv").stdout.decode()

@@ -13,6 +13,7 @@
 #include "cli/memory_store.h"
 #include "cli/retention.h"
 #include "core/limits.h"
+#include "run/container_end.h"
 #include "run/mlflow/takeover.h"
 #include "server/life.h"
 #include "store/postgres/postgres_store.h"
@@ -66,7 +67,8 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
     };
     upload::Finisher finisher(
         roots, destination,
-        run::tracking_takeover({.target = target, .page = page, .delivery = delivery}));
+        run::tracking_takeover({.target = target, .page = page, .delivery = delivery}),
+        run::container_end);
     // Before the finisher goes: what waits for a round of it does not hold it up.
     const struct Closing {
       run::Delivery& delivery;

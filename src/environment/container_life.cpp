@@ -20,6 +20,7 @@ constexpr int kGroupTries = 400;
 constexpr int kGroupPauseMs = 5;
 constexpr const char* kGroups = "/sys/fs/cgroup";
 constexpr const char* kMaker = "corral.supervisor";
+constexpr const char* kSpool = "corral.spool";
 constexpr Nanos kAnswerLimit{std::chrono::seconds(30)};
 
 Result<const Container*> engine_of(const Prepared& prepared) {
@@ -99,7 +100,9 @@ Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& c
                      const Inside& inside) {
   const Container& container = *TRY(engine_of(prepared));
   const std::string name = inside.name.empty() ? container_name(inside.spool) : inside.name;
-  Tool create{.argv = tool_words(container, {"create", "--rm", "--label=" + maker_label()}),
+  Tool create{.argv = tool_words(container, {"create", "--label=" + maker_label(),
+                                              fmt::format("--label={}={}", kSpool,
+                                                          inside.spool.string())}),
               .environment = inside.environment};
   const std::vector<std::string> rest = run_words(container, command, inside);
   create.argv.insert(create.argv.end(), rest.begin(), rest.end());
@@ -127,26 +130,63 @@ bool is_gone(std::string_view maker) {
                          .boot_id = std::string(parts[2])});
 }
 
+// "NAME STATE MAKER SPOOL": nobody needs the container any more. One that has ended is kept until its
+// run is finished: who finishes it asks for its exit status.
+bool is_left(std::string_view line) {
+  const std::vector<std::string_view> words = split(line, ' ');
+  if (words.size() < 3 || !is_gone(words[2])) return false;
+  if (words[1] == "created" || words[1] == "initialized") return true;
+  const std::size_t spool = line.find(' ', line.find(words[2]));
+  std::error_code error;
+  return spool == std::string_view::npos ||
+         !fs::exists(fs::path(trim(line.substr(spool))) / "manifest.json", error);
+}
+
 void sweep(const Container& container) {
   const bool podman = container.tool == "podman";
   std::vector<std::string> words =
-      tool_words(container, {"ps", "--all", "--filter=status=created"});
-  if (podman) words.emplace_back("--filter=status=initialized");
+      tool_words(container, {"ps", "--all", "--filter=status=created", "--filter=status=exited"});
+  if (podman)
+    words.insert(words.end(), {"--filter=status=initialized", "--filter=status=stopped"});
   words.push_back(std::string("--filter=label=") + kMaker);
-  words.push_back(podman
-                      ? fmt::format("--format={{{{.Names}}}} {{{{index .Labels \"{}\"}}}}", kMaker)
-                      : fmt::format("--format={{{{.Names}}}} {{{{.Label \"{}\"}}}}", kMaker));
+  const char* const label = podman ? "{{{{index .Labels \"{}\"}}}}" : "{{{{.Label \"{}\"}}}}";
+  words.push_back("--format={{.Names}} {{.State}} " + fmt::format(fmt::runtime(label), kMaker) +
+                  " " + fmt::format(fmt::runtime(label), kSpool));
   const auto listed = run_tool({.argv = words, .limit = kAnswerLimit}, {});
   if (!listed || listed->code != 0) return;
   for (const std::string_view line : split(listed->out, '\n')) {
-    const std::size_t blank = line.find(' ');
-    if (blank == std::string_view::npos || !is_gone(trim(line.substr(blank + 1)))) continue;
+    if (!is_left(line)) continue;
     // Someone else's sweep may have been faster.
     [[maybe_unused]] const auto removed = run_tool(
-        {.argv = tool_words(container, {"rm", "--force", std::string(line.substr(0, blank))}),
+        {.argv = tool_words(container, {"rm", "--force", std::string(line.substr(0, line.find(' ')))}),
          .limit = kAnswerLimit},
         {});
   }
+}
+
+Prepared of_container(std::vector<std::string> program) {
+  Container container;
+  container.tool = fs::path(program.at(0)).filename().string();
+  container.program = std::move(program);
+  Prepared prepared;
+  prepared.in_container = true;
+  prepared.container = std::make_shared<const Container>(std::move(container));
+  return prepared;
+}
+
+std::vector<std::string> program_of(const Prepared& prepared) {
+  return prepared.container != nullptr ? prepared.container->program : std::vector<std::string>();
+}
+
+Result<int> exit_status_of(const Prepared& prepared, const std::string& name) {
+  const Container& container = *TRY(engine_of(prepared));
+  const ToolOutput output =
+      TRY(run_checked({.argv = tool_words(container, {"wait", name}), .limit = kAnswerLimit}, {}));
+  const auto status = parse_int(trim(output.out));
+  if (!status || *status < 0 || *status > 255)
+    return fail(Code::kUnprocessable,
+                fmt::format("{} gives no exit status of {}", container.tool, name));
+  return static_cast<int>(*status);
 }
 
 Result<> discard(const Prepared& prepared, const std::string& name,

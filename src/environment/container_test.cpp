@@ -197,15 +197,22 @@ TEST(Container, OnlyContainersOfDeadSupervisorsAreSwept) {
   Workshop shop;
   const std::string own = maker_label().substr(maker_label().find('=') + 1);
   const std::string removed = (shop.root() / "removed").string();
-  shop.program("docker", "case \"$1\" in\n ps) echo 'live " + own +
-                             "'; echo 'dead 1.2.3'; echo odd; echo 'x y';;\n"
+  // Of a run that is still to be finished.
+  const std::string spool = (shop.root() / "my spool").string();
+  fs::create_directories(spool);
+  ASSERT_TRUE(sys::replace_file(fs::path(spool) / "manifest.json", "{}"));
+  shop.program("docker", "case \"$1\" in\n ps) echo 'live created " + own +
+                             " /s'; echo 'dead created 1.2.3 /s'; echo odd; echo 'x y';\n"
+                             "     echo 'done exited 1.2.3 /no such/spool';\n"
+                             "     echo 'asked exited 1.2.3 " +
+                             spool + "';\n     echo 'ours exited " + own + " /nowhere';;\n"
                              " rm) echo \"$3\" >> " +
                              removed + ";;\nesac\n");
   Container docker;
   docker.tool = "docker";
   docker.program = {(shop.root() / "bin/docker").string()};
   sweep(docker);
-  EXPECT_EQ(sys::read_file(removed).value(), "dead\n");
+  EXPECT_EQ(sys::read_file(removed).value(), "dead\ndone\n");
 }
 
 RC_GTEST_PROP(Container, DirectoriesOfAnyNameAreMountedAsOneField, ()) {

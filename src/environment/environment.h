@@ -139,6 +139,13 @@ struct Staged {
 // this process's environment or is put there for the tool.
 Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& command,
                      const Inside& inside);
+// A container that another process has made with these words of the tool, for the functions here.
+Prepared of_container(std::vector<std::string> program);
+// These words.
+std::vector<std::string> program_of(const Prepared& prepared);
+// The exit status of a container's command, as its tool tells it; waits a moment for one that is
+// about to end.
+Result<int> exit_status_of(const Prepared& prepared, const std::string& name);
 // Takes a container away, whatever it does, and the empty groups that the tool made beside and
 // below the directories of `cgroup_parent`. Done when there is none.
 Result<> discard(const Prepared& prepared, const std::string& name,

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "collocate/undo.h"
+#include "run/container_end.h"
 #include "run/supervision.h"
 #include "sys/clock.h"
 
@@ -108,6 +109,7 @@ int Supervision::adopt() {
   if (options_.max_time) limit_ = started + *options_.max_time;
   recording_->resume();
   watch();
+  told_status_ = container_end(recording_->directory().manifest());
   const int status = end();
   // Whatever group the supervisor before had made is now nobody's.
   collocate::UndoOptions options;

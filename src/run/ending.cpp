@@ -31,7 +31,10 @@ codec::RunEndBody Supervision::end_body() const {
                         .reason = codec::EndReason::kUnknown,
                         .exit_code = {},
                         .exit_signal = {}};
-  if (!adopted_ && WIFEXITED(status_)) {
+  if (told_status_) {
+    end.reason = codec::EndReason::kExit;
+    end.exit_code = *told_status_;
+  } else if (!adopted_ && WIFEXITED(status_)) {
     end.reason = codec::EndReason::kExit;
     end.exit_code = WEXITSTATUS(status_);
   } else if (!adopted_) {
@@ -93,7 +96,7 @@ void Supervision::wait_uploaded() {
 }
 
 Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) const {
-  Ending ending{.seen = !adopted_, .exit_code = end.exit_code, .exit_signal = end.exit_signal};
+  Ending ending{.seen = !adopted_ || told_status_, .exit_code = end.exit_code, .exit_signal = end.exit_signal};
   if (end.reason == codec::EndReason::kMaxTime) ending.asked = Asked::kLimit;
   if (end.reason == codec::EndReason::kInterrupt) ending.asked = Asked::kInterrupt;
   if (end_rule_) {

@@ -250,6 +250,8 @@ int Supervision::start(const Command& command) {
   std::vector<std::string> environment = environment_of_command();
   auto scene = set_scene(command, environment);
   if (!scene) return refuse(scene.error());
+  if (auto container = setting_.address(); container && recording_ != nullptr)
+    recording_->note_container(*std::move(container));
   if (const auto spawned = spawn(std::move(*scene), std::move(environment)); !spawned)
     return replace(spawned.error().message);
   accounting_.enter(child_);

@@ -289,6 +289,10 @@ void Recording::note_begin(BootTime at) {
   [[maybe_unused]] const auto noted = directory_.set_begun(at);
 }
 
+void Recording::note_container(spool::ContainerAddress container) {
+  [[maybe_unused]] const auto noted = directory_.set_container(std::move(container));
+}
+
 void Recording::note_phase(const OwnPhase& phase) {
   const spool::Manifest& run = directory_.manifest();
   codec::Bundle bundle;

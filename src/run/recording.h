@@ -111,6 +111,8 @@ class Recording {
 
   // Processes that outlived the command and were left running.
   void note_leftovers(std::size_t count);
+  // Who takes the run over finds its container by it.
+  void note_container(spool::ContainerAddress container);
   // Before finish(). What is not there, and why; nothing is noted without a reason.
   void note_unavailable(const std::string& source, const std::string& reason);
   void note_tags(const std::vector<std::pair<std::string, std::string>>& tags);

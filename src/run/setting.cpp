@@ -80,6 +80,13 @@ std::optional<pid_t> Setting::locate() const {
   return place ? std::optional(static_cast<pid_t>(place->pid)) : std::nullopt;
 }
 
+std::optional<spool::ContainerAddress> Setting::address() const {
+  if (container_.empty()) return std::nullopt;
+  return spool::ContainerAddress{.program = environment::program_of(prepared_),
+                                 .name = container_,
+                                 .group = group_};
+}
+
 void Setting::end() const {
   if (container_.empty()) return;
   [[maybe_unused]] const auto gone = environment::discard(prepared_, container_, group_);

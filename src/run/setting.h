@@ -14,6 +14,7 @@
 #include "run/command.h"
 #include "run/notices.h"
 #include "run/options.h"
+#include "spool/run_directory.h"
 
 namespace corral::run {
 
@@ -38,6 +39,8 @@ class Setting {
   Result<Start> start(const Command& command, environment::Inside inside);
   // The container's first process, once it runs; nothing: the one that was started.
   [[nodiscard]] std::optional<pid_t> locate() const;
+  // The container that was made; nothing: none.
+  [[nodiscard]] std::optional<spool::ContainerAddress> address() const;
   // Takes the container away, whatever it does.
   void end() const;
   [[nodiscard]] bool in_container() const { return prepared_.in_container; }

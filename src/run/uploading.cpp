@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include "run/container_end.h"
 #include "run/facts.h"
 #include "run/mlflow/takeover.h"
 #include "run/profile_wishes.h"
@@ -89,7 +90,8 @@ void Recording::upload_loop(const std::stop_token& stop) {
         spool::spool_roots(options_.spool), options_.destination,
         tracking_takeover({.target = upload::target_of(options_.destination, options_.token),
                            .page = [url] { return url; },
-                           .delivery = delivery_}));
+                           .delivery = delivery_}),
+        container_end);
   }
   // Before the finisher goes: what waits for a round of it does not hold it up.
   struct Closing {

@@ -58,6 +58,24 @@ TrackingAddress tracking_from(const Json& json) {
           .name_chosen = flag("name_chosen")};
 }
 
+Json to_json(const ContainerAddress& container) {
+  Json json;
+  json.set("program", Json::Array(container.program.begin(), container.program.end()));
+  json.set("name", container.name);
+  json.set("group", container.group);
+  return json;
+}
+std::optional<ContainerAddress> container_from(const Json& json) {
+  ContainerAddress container{
+      .program = {}, .name = json.get_string("name"), .group = json.get_string("group")};
+  const Json* program = json.find("program");
+  if (program != nullptr && program->as_array() != nullptr) {
+    for (const Json& word : *program->as_array())
+      if (word.as_string() != nullptr) container.program.push_back(*word.as_string());
+  }
+  return container.program.empty() ? std::nullopt : std::optional(std::move(container));
+}
+
 // The directory of a run in a root that is this user's alone.
 Result<sys::PrivateDirectory> open_run(const fs::path& path) {
   const sys::PrivateDirectory root = TRY(sys::PrivateDirectory::open(path.parent_path()));
@@ -94,6 +112,7 @@ std::string to_json(const Manifest& m) {
   json.set("supervisor", to_json(m.supervisor));
   if (m.child) json.set("child", to_json(*m.child));
   if (m.tracking) json.set("tracking", to_json(*m.tracking));
+  if (m.container) json.set("container", to_json(*m.container));
   if (m.adoptions > 0) json.set("adoptions", std::int64_t{m.adoptions});
   return json.dump() + "\n";
 }
@@ -123,6 +142,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
   const Json* begun = json.find("begun_ns");
   if (begun == nullptr && m.child) m.begun = m.started;
   if (begun != nullptr && !begun->is_null()) m.begun = boot_time(json.get_int("begun_ns"));
+  if (const Json* c = json.find("container")) m.container = container_from(*c);
   m.adoptions = static_cast<std::uint32_t>(json.get_int("adoptions"));
   return m;
 }
@@ -215,6 +235,11 @@ Result<> RunDirectory::set_child(const sys::ProcessIdentity& child) {
 
 Result<> RunDirectory::set_begun(BootTime at) {
   manifest_.begun = at;
+  return write_manifest();
+}
+
+Result<> RunDirectory::set_container(ContainerAddress container) {
+  manifest_.container = std::move(container);
   return write_manifest();
 }
 

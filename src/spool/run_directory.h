@@ -55,6 +55,15 @@ struct TrackingAddress {
   bool operator==(const TrackingAddress&) const = default;
 };
 
+// The container that the command runs in: whoever takes the run over asks its tool how it ended, and
+// takes it away.
+struct ContainerAddress {
+  std::vector<std::string> program;  // the tool's path, with its global flags
+  std::string name;
+  std::string group;  // as environment::discard() takes it
+  bool operator==(const ContainerAddress&) const = default;
+};
+
 struct Manifest {
   RunId run;
   SessionId session;  // of the supervisor
@@ -70,6 +79,7 @@ struct Manifest {
   sys::ProcessIdentity supervisor;
   std::optional<sys::ProcessIdentity> child;  // once it has started
   std::optional<TrackingAddress> tracking;
+  std::optional<ContainerAddress> container;  // once it is made
   std::uint32_t adoptions = 0;  // supervisors that have taken it over from others
 };
 std::string to_json(const Manifest& manifest);
@@ -111,6 +121,7 @@ class RunDirectory {
   [[nodiscard]] std::uint64_t drops() const;
   Result<> set_child(const sys::ProcessIdentity& child);
   Result<> set_begun(BootTime at);
+  Result<> set_container(ContainerAddress container);
   // Another supervisor than the one before.
   Result<> set_supervisor(const sys::ProcessIdentity& supervisor);
   Result<> set_tracking(TrackingAddress address);

@@ -28,6 +28,7 @@ void expect_same(const Manifest& a, const Manifest& b) {
   EXPECT_EQ(a.supervisor, b.supervisor);
   EXPECT_EQ(a.child, b.child);
   EXPECT_EQ(a.tracking, b.tracking);
+  EXPECT_EQ(a.container, b.container);
 }
 
 TEST(Manifest, ComesBackAsItWas) {
@@ -40,6 +41,8 @@ TEST(Manifest, ComesBackAsItWas) {
                                .room = 1ll << 40,
                                .experiment_chosen = true,
                                .name_chosen = false};
+  m.container = ContainerAddress{
+      .program = {"/usr/bin/podman", "--root=/a b"}, .name = "corral-00", .group = "/g"};
   m.destination = {.store = {}, .server = "https://host:5000"};
   m.anchor.utc_minus_boot = Nanos(std::numeric_limits<std::int64_t>::min());
   m.experiment = "é \"quoted\" \\ \n";

@@ -30,10 +30,11 @@ struct Finisher::Adopted {
 };
 
 Finisher::Finisher(std::vector<spool::fs::path> roots, spool::Destination destination,
-                   MakeSuccessor successor)
+                   MakeSuccessor successor, EndStatus end_status)
     : roots_(std::move(roots)),
       destination_(std::move(destination)),
-      make_successor_(std::move(successor)) {}
+      make_successor_(std::move(successor)),
+      end_status_(std::move(end_status)) {}
 Finisher::~Finisher() = default;
 
 void Finisher::complain(const std::string& problem) {
@@ -100,6 +101,23 @@ Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
   return {};
 }
 
+codec::RunEndBody Finisher::end_of(Adopted& run) const {
+  const spool::Manifest& manifest = run.directory.manifest();
+  codec::RunEndBody end{.time = sys::boot_now(),
+                        .reason = codec::EndReason::kUnknown,
+                        .exit_code = {},
+                        .exit_signal = {}};
+  if (!manifest.begun && !run.seen_alive) {
+    end.reason = codec::EndReason::kNotStarted;
+    run.journal->facts(
+        {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"}});
+  } else if (const auto status = end_status_ ? end_status_(manifest) : std::nullopt) {
+    end.reason = codec::EndReason::kExit;
+    end.exit_code = *status;
+  }
+  return end;
+}
+
 void Finisher::end(Adopted& run) {
   if (run.successor != nullptr) run.successor->end();
   const auto& directory = run.directory;
@@ -110,14 +128,7 @@ void Finisher::end(Adopted& run) {
     run.journal->facts(
         {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
   }
-  const bool begun = directory.manifest().begun || run.seen_alive;
-  if (!begun)
-    run.journal->facts(
-        {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"}});
-  run.journal->run_end({.time = sys::boot_now(),
-                        .reason = begun ? codec::EndReason::kUnknown : codec::EndReason::kNotStarted,
-                        .exit_code = {},
-                        .exit_signal = {}});
+  run.journal->run_end(end_of(run));
   run.ended = true;
 }
 

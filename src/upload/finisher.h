@@ -7,8 +7,10 @@
 // every server for its own store and by supervisors that upload to a URL. One thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,11 +24,14 @@
 
 namespace corral::upload {
 
+// The exit status of a run's command that nobody could reap, where something else has it.
+using EndStatus = std::function<std::optional<int>(const spool::Manifest& run)>;
+
 class Finisher {
  public:
-  // `successor` may be empty.
+  // `successor` and `end_status` may be empty.
   Finisher(std::vector<spool::fs::path> roots, spool::Destination destination,
-           MakeSuccessor successor = {});
+           MakeSuccessor successor = {}, EndStatus end_status = {});
   ~Finisher();
 
   // One round over all spools. An Error of the server's is given back and ends the round; the next
@@ -46,12 +51,14 @@ class Finisher {
   void adopt(const spool::fs::path& path);
   void refuse(const spool::fs::path& path, const Error& error);
   void complain(const std::string& problem);
+  [[nodiscard]] codec::RunEndBody end_of(Adopted& run) const;
   void end(Adopted& run);
   Result<> finish_artifacts(Adopted& run, Transport& server);
   Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed
   std::vector<spool::fs::path> roots_;
   spool::Destination destination_;
   MakeSuccessor make_successor_;
+  EndStatus end_status_;
   std::map<std::string, std::unique_ptr<Adopted>> runs_;
   std::string failed_;  // the run that ended a round last
   std::size_t supervised_ = 0;

@@ -178,9 +178,33 @@ def test_a_container_outlives_all_of_corral_and_is_taken_over(contained: Corral,
     heir.communicate(timeout=120)
     contained.wait_spool_empty()
     assert contained.logs(spooled.name).text("stdout") == "on\noff\n"
-    assert contained.show(spooled.name)["tags"]["corral.outcome"] == "unknown"
-    until(lambda: not podman.containers(), "podman has removed it")
+    # Nobody could reap it, but its tool knows how it ended.
+    shown = contained.show(spooled.name)
+    assert (shown["tags"]["corral.outcome"], shown["exit_code"]) == ("finished", 0)
+    assert podman.containers() == []
     assert list(Path("/sys/fs/cgroup").glob("**/corral-outlives-*")) == []
+
+
+def test_a_killed_supervisors_container_ends_with_its_own_status(contained: Corral, podman: Podman) -> None:
+    (contained.home / "train.sh").write_text("while [ ! -e go ]; do sleep 0.05; done; exit 7\n")
+    run = contained.start("run", "--environment", "podman=corral-musl", "sh", "train.sh")
+    until(lambda: podman("ps", "--quiet").strip(), "the container runs")
+    (spooled,) = contained.spooled()
+    until(lambda: '"begun_ns":null' not in (spooled / "manifest.json").read_text(), "it has begun")
+    run.kill()
+    run.wait()
+    (contained.home / "go").touch()
+    shown = contained.wait_ended(spooled.name)
+    assert shown["exit_code"] == 7
+    until(lambda: podman.containers() == [], "it is taken away")
+
+
+def test_stopped_containers_of_finished_runs_are_swept(contained: Corral, podman: Podman) -> None:
+    labels = ("--label=corral.supervisor=1.2.3", f"--label=corral.spool={contained.home}/gone")
+    podman("run", "--name=corral-left", "--network=host", *labels, "corral-musl", "true")
+    assert podman.containers() == ["corral-left"]
+    contained("run", "--environment", "podman=corral-musl", "true")
+    assert podman.containers() == []
 
 
 def test_an_image_that_is_not_there_is_named(contained: Corral) -> None:

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,6 +17,9 @@ namespace {
 // A finisher makes a round each second, and one that uploads may be long.
 constexpr Nanos kPatience{std::chrono::seconds(30)};
 constexpr Nanos kPause{std::chrono::milliseconds(20)};
+// A scheduler that has reaped the command says so at once; one that could not says nothing.
+constexpr Nanos kStatusPatience{std::chrono::seconds(1)};
+constexpr int kStatusLookMs = 50;
 constexpr int kFailed = 1;
 
 }  // namespace
@@ -76,6 +80,16 @@ Result<spool::RunDirectory> take_over(const spool::fs::path& path,
   }
 }
 
+// The scheduler that started this process has become the command's parent.
+void Supervision::await_status() {
+  const BootTime deadline = sys::boot_now() + kStatusPatience;
+  while (!told_status_ && gate_.reports_descriptor() >= 0 && sys::boot_now() < deadline) {
+    pollfd told{.fd = gate_.reports_descriptor(), .events = POLLIN, .revents = 0};
+    ::poll(&told, 1, kStatusLookMs);
+    look_at_gate();
+  }
+}
+
 int Supervision::adopt() {
   const auto refused = [&](const Error& error) {
     notices_.warn(error.message);
@@ -105,11 +119,15 @@ int Supervision::adopt() {
   if (!manifest.begun) recording_->note_begin(sys::boot_now());
   const BootTime started = *manifest.begun;
   begun_ = started;
-  gate_.started(started);
+  gate_.started(started, child_);
   if (options_.max_time) limit_ = started + *options_.max_time;
   recording_->resume();
   watch();
-  told_status_ = container_end(recording_->directory().manifest());
+  if (const auto status = container_end(recording_->directory().manifest())) {
+    told_status_ = *status << 8;
+  } else {
+    await_status();
+  }
   const int status = end();
   // Whatever group the supervisor before had made is now nobody's.
   collocate::UndoOptions options;

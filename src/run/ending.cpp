@@ -31,15 +31,14 @@ codec::RunEndBody Supervision::end_body() const {
                         .reason = codec::EndReason::kUnknown,
                         .exit_code = {},
                         .exit_signal = {}};
-  if (told_status_) {
+  const bool known = !adopted_ || told_status_;
+  const int status = told_status_.value_or(status_);
+  if (known && WIFEXITED(status)) {
     end.reason = codec::EndReason::kExit;
-    end.exit_code = *told_status_;
-  } else if (!adopted_ && WIFEXITED(status_)) {
-    end.reason = codec::EndReason::kExit;
-    end.exit_code = WEXITSTATUS(status_);
-  } else if (!adopted_) {
+    end.exit_code = WEXITSTATUS(status);
+  } else if (known) {
     end.reason = codec::EndReason::kSignal;
-    end.exit_signal = WTERMSIG(status_);
+    end.exit_signal = WTERMSIG(status);
   }
   if (stopper_.reason()) end.reason = *stopper_.reason();
   return end;

@@ -32,6 +32,7 @@ Wish wish_of(const Json& line) {
       if (value.as_string() != nullptr) wish.tags.emplace_back(key, *value.as_string());
     }
   }
+  if (line.find("status") != nullptr) wish.status = static_cast<int>(line.get_int("status"));
   return wish;
 }
 
@@ -98,9 +99,10 @@ void Gate::ready() {
   report(line.dump());
 }
 
-void Gate::started(BootTime at) {
+void Gate::started(BootTime at, pid_t command) {
   Json line;
   line.set("started_ns", ns_of(at));
+  line.set("pid", std::int64_t{command});
   report(line.dump());
 }
 

@@ -8,7 +8,7 @@
 //             a scheduler that is killed closes both.
 //   reports   this supervisor's own stream socket. JSON lines:
 //               {"ready": true}         all is prepared, the command waits before its exec
-//               {"started_ns": N}       boot time of the command's first instruction
+//               {"started_ns": N, "pid": P}   boot time of the command's first instruction, its process
 //               {"outcome": "finished", "reason": "…", "exit_code": 0, "tail": ["…"],
 //                "ended_ns": N}   or "exit_signal"; the boot time of the command's end; the last line, written once the command has ended and before data is
 //             uploaded; it may be the first ("not-started", "interrupted"). `tail`: the last lines
@@ -18,10 +18,14 @@
 //             And back, after the release:
 //               {"stop": "why"}         as SIGINT, with the outcome `stopped`
 //               {"tags": {"K": "V"}}    facts of the run that are known only now
+//               {"status": W}           of wait(2): a command that its supervisor's death left to the
+//                                       scheduler has ended
 // The last report is written to a file, too, for a scheduler that comes later.
 // A scheduler that is gone before the release ends the supervisor without a start; afterwards the
 // supervisor goes on alone. One thread.
 #pragma once
+
+#include <sys/types.h>
 
 #include <optional>
 #include <string>
@@ -50,6 +54,7 @@ struct GateOptions {
 struct Wish {
   std::optional<std::string> stop;
   std::vector<std::pair<std::string, std::string>> tags;
+  std::optional<int> status{};
 };
 
 class Gate {
@@ -69,7 +74,7 @@ class Gate {
   std::vector<Wish> wishes();
 
   void ready();
-  void started(BootTime at);
+  void started(BootTime at, pid_t command);
   // False: it was left out, because the scheduler has not read what was said before.
   bool progress(const Progress& progress);
   // `at`: the command's end; nothing: it never began.

@@ -337,7 +337,7 @@ void Supervision::note_launch() {
 // The command's first instruction.
 void Supervision::begin(BootTime at) {
   begun_ = at;
-  gate_.started(at);
+  gate_.started(at, child_);
   if (options_.max_time) limit_ = at + *options_.max_time;
   if (recording_ == nullptr || !inside_) return;
   recording_->note_begin(at);

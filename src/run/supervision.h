@@ -65,6 +65,9 @@ class Supervision {
   void note_launch();
   void begin(BootTime at);
 
+  // Adoption.
+  void await_status();
+
   // Watching.
   int attend();
   void watch();
@@ -115,7 +118,7 @@ class Supervision {
   std::optional<BootTime> finished_;  // the command's end
   sys::Fd adopted_;             // pidfd of a command that another supervisor has started
   int status_ = 0;              // of wait(2)
-  std::optional<int> told_status_;  // of an adopted container's command
+  std::optional<int> told_status_;  // of wait(2): an adopted command's, as its parent says
   bool ended_ = false;          // the command itself
   Progress told_;               // to the scheduler
   BootTime tell_at_;

@@ -178,6 +178,7 @@ void Supervision::tell_progress() {
 void Supervision::look_at_gate() {
   for (const Wish& wish : gate_.wishes()) {
     if (recording_ != nullptr) recording_->note_tags(wish.tags);
+    if (wish.status) told_status_ = wish.status;
     if (!wish.stop || stopper_.asked()) continue;
     end_rule_ = *wish.stop;
     notices_.say("stopping the run: " + *wish.stop);

@@ -348,3 +348,42 @@ def test_a_plan_is_run_by_one_of_the_hosts_that_share_a_home(corral: Corral) -> 
     plan.allow()
     plan.end(scheduler)
     assert plan.starts() == ["a"]
+
+
+def test_a_killed_supervisors_run_keeps_its_exit_status(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,good,,,,-,work.sh,good ./go", "E,1,bad,,,,-,work.sh,bad ./go 3"])
+    scheduler = plan.start()
+    plan.until_started("good", "bad")
+    until(lambda: {plan.status("good"), plan.status("bad")} == {"RUNNING"}, "RUNNING is written")
+    killed = plan.supervisors()
+    assert len(killed) == 2
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: len(set(plan.supervisors()) - set(killed)) == 2, "others have taken over")
+    plan.allow()
+    plan.end(scheduler, 1)
+    assert plan.status("good") == "FINISHED"
+    assert plan.rows()["bad"]["Status"].startswith("FAILED failed bad")
+    corral.wait_spool_empty()
+    assert {run["name"]: run["exit_code"] for run in corral.runs()} == {"good": 0, "bad": 3}
+
+
+def test_where_everything_was_killed_the_plan_goes_on(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go", "E,2,b,,,,-,work.sh,b"])
+    scheduler = plan.start()
+    plan.until_started("a")
+    until(lambda: plan.status("a") == "RUNNING", "RUNNING is written")
+    plan.kill(scheduler)
+    for pid in (*plan.supervisors(), *plan.processes()):
+        os.kill(pid, signal.SIGKILL)
+    until(lambda: not plan.processes(), "nothing runs")
+    plan.allow()
+    plan.run()
+    assert plan.starts() == ["a", "a", "b"]
+    assert (plan.status("a"), plan.status("b")) == ("FINISHED", "FINISHED")
+
+
+def test_rows_that_until_left_have_a_status_of_their_own(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a"])
+    assert "--until is reached" in plan.run("--until", "2020-01-01 00:00", status=3)
+    plan.run()

@@ -26,6 +26,7 @@ namespace {
 constexpr int kDone = 0;
 constexpr int kFailed = 1;
 constexpr int kMisuse = 2;
+constexpr int kRowsLeft = 3;
 constexpr int kInterrupted = 130;
 constexpr Nanos kLookAgain{std::chrono::seconds(10)};  // while something disturbs
 
@@ -156,6 +157,9 @@ bool Scheduler::settle(const Attempt& attempt, const Remains& remains) {
   // Also where nothing is left here: all of it may have been brought away.
   if ((no_trace || end.outcome == "unknown") && parts_.recorded_end)
     end = parts_.recorded_end(attempt.run).value_or(end);
+  // Nobody was left to see it: what ended supervisor and scheduler may have ended the run, too.
+  if (end.outcome == "unknown")
+    end = {.outcome = "interrupted", .reason = "its scheduler and its supervisor were killed"};
   if (const auto noted = journal_.ended(attempt.run, end); !noted)
     view_.warn(noted.error().message);
   return true;
@@ -422,7 +426,8 @@ int Scheduler::finish() {
   view_.flush();
   notifier_.send(end_notice({options_.plan, view_.url(), view_.document()}));
   if (interrupted_ && ended_by_.empty()) return kInterrupted;
-  return failed ? kFailed : kDone;
+  if (failed) return kFailed;
+  return unfinished > 0 && !ended_by_.empty() ? kRowsLeft : kDone;
 }
 
 int Scheduler::run(const plan::Plan& plan) {

@@ -55,8 +55,8 @@ struct ScheduleParts {
   std::function<void(const std::function<void(const std::string&)>& warn)> undo;
 };
 
-// The exit status: 0 every run that was selected has finished, 1 one has not, 2 the plan has
-// errors, 130 interrupted.
+// The exit status: 0 every run that was selected has finished, 1 one has failed, 2 the plan has
+// errors, 3 none has failed, but --until left some for later, 130 interrupted.
 int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts);
 
 }  // namespace corral::run::schedule

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <cerrno>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "core/text.h"
 #include "sys/clock.h"
@@ -26,6 +28,7 @@ namespace corral::run::schedule {
 namespace {
 
 constexpr std::size_t kWordsBytes = 4096;
+constexpr Nanos kStrayPause{std::chrono::seconds(10)};
 
 struct Descriptors {
   sys::Fd ours;
@@ -42,6 +45,13 @@ struct Child {
   sys::Fd reports;
   sys::Fd words;  // what it prints, an unnamed file
   std::string unread;
+};
+
+// A command whose supervisor is gone: the kernel made this process its parent.
+struct Orphan {
+  pid_t pid = 0;
+  sys::Fd process;            // pidfd, while it lives
+  std::optional<int> status;  // of wait(2)
 };
 
 Result<Descriptors> socket_pair() {
@@ -124,6 +134,7 @@ class Supervisors : public Launcher {
     for (const int s : {SIGINT, SIGTERM, SIGQUIT, SIGHUP}) ::sigaddset(&set, s);
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals_ = sys::Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   }
 
@@ -142,12 +153,20 @@ class Supervisors : public Launcher {
                       SpawnPlan& plan);
   bool say(const std::string& run, const Json& line);
   void take_signals(std::vector<Event>& events);
-  static void take_reports(const std::string& run, Child& child, std::vector<Event>& events);
+  void take_reports(const std::string& run, Child& child, std::vector<Event>& events);
+  void keep_orphan(const std::string& run);
+  void reap_orphans();
+  void reap_strays();
+  void tell_status(const std::string& run);
   Event farewell(const std::string& run, Child& child) const;
   SupervisorOptions options_;
   sys::Fd signals_;
   Descriptors gate_;
   std::map<std::string, Child> children_;
+  std::map<std::string, pid_t> commands_;  // of runs that were begun here
+  std::map<std::string, Orphan> orphans_;
+  std::set<pid_t> zombies_;  // at the last look
+  BootTime next_strays_;
 };
 
 Result<Child> Supervisors::spawn(const Order& order, const std::vector<std::string>& arguments,
@@ -188,6 +207,7 @@ Result<> Supervisors::launch(const Order& order) {
   child.waiting = order.gated;
   child.reports = std::move(socket.ours);
   children_[order.run] = std::move(child);
+  tell_status(order.run);  // adopted after the command's end
   return {};
 }
 
@@ -277,6 +297,7 @@ void Supervisors::take_reports(const std::string& run, Child& child, std::vector
     } else if (report->find("started_ns") != nullptr) {
       event.news = News::kStarted;
       event.started = boot_time(report->get_int("started_ns"));
+      commands_.try_emplace(run, static_cast<pid_t>(report->get_int("pid")));
     } else if (const Json* progress = report->find("progress"); progress != nullptr) {
       event.news = News::kProgress;
       event.progress = progress_of_report(*progress);
@@ -304,12 +325,58 @@ Event Supervisors::farewell(const std::string& run, Child& child) const {
   return event;
 }
 
+void Supervisors::keep_orphan(const std::string& run) {
+  const auto command = commands_.find(run);
+  if (command == commands_.end() || orphans_.contains(run)) return;
+  const pid_t pid = command->second;
+  commands_.erase(command);
+  if (pid > 0) orphans_[run] = {.pid = pid, .process = sys::open_process(pid).value_or(sys::Fd())};
+}
+
+// One that was reaped by its supervisor, or is another's child, says nothing.
+void Supervisors::reap_orphans() {
+  for (auto& [run, orphan] : orphans_) {
+    int status = 0;
+    const pid_t got = orphan.process ? ::waitpid(orphan.pid, &status, WNOHANG) : 0;
+    if (got == 0) continue;
+    orphan.process.reset();
+    if (got != orphan.pid) continue;
+    orphan.status = status;
+    tell_status(run);
+  }
+}
+
+// Whatever else supervisors left to this process. Others of its threads wait for children of their
+// own, at once: only what was a zombie at the last look, too, is nobody's.
+void Supervisors::reap_strays() {
+  if (now() < next_strays_) return;
+  next_strays_ = now() + kStrayPause;
+  std::set<pid_t> ended;
+  for (const pid_t pid : sys::children_of(::getpid())) {
+    siginfo_t info{};
+    const bool zombie =
+        ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == pid;
+    if (!zombie || (zombies_.contains(pid) && ::waitpid(pid, nullptr, WNOHANG) == pid)) continue;
+    ended.insert(pid);
+  }
+  zombies_ = std::move(ended);
+}
+
+void Supervisors::tell_status(const std::string& run) {
+  const auto orphan = orphans_.find(run);
+  if (orphan == orphans_.end() || !orphan->second.status) return;
+  say(run, Json::Object{{"status", std::int64_t{*orphan->second.status}}});
+}
+
 std::vector<Event> Supervisors::wait(std::optional<BootTime> deadline) {
   std::vector<pollfd> polled = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
   for (const auto& [run, child] : children_) {
     polled.push_back({.fd = child.process.get(), .events = POLLIN, .revents = 0});
     polled.push_back({.fd = child.reports.get(), .events = POLLIN, .revents = 0});
   }
+  for (const auto& [run, orphan] : orphans_)
+    polled.push_back({.fd = orphan.process.get(), .events = POLLIN, .revents = 0});
   int milliseconds = -1;
   if (deadline) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline - now()).count();
@@ -323,9 +390,14 @@ std::vector<Event> Supervisors::wait(std::optional<BootTime> deadline) {
     // What it said before it left comes first.
     const bool gone = (polled[at].revents & POLLIN) != 0;
     take_reports(child->first, child->second, events);
-    if (gone) events.push_back(farewell(child->first, child->second));
+    if (gone) {
+      events.push_back(farewell(child->first, child->second));
+      keep_orphan(child->first);
+      reap_strays();
+    }
     child = gone ? children_.erase(child) : std::next(child);
   }
+  reap_orphans();
   return events;
 }
 

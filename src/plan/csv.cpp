@@ -10,6 +10,11 @@ namespace {
 
 constexpr std::string_view kMark = "\xef\xbb\xbf";
 
+bool declares_separator(std::string_view line) {
+  return line.size() == 5 && equal_ignoring_case(line.substr(0, 4), "sep=") &&
+         std::string_view(",;\t|").find(line[4]) != std::string_view::npos;
+}
+
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 class Reader {
@@ -25,7 +30,14 @@ class Reader {
         next_line(end);
         continue;
       }
-      if (first) table_.separator = separator_of(text_.substr(at_, end - at_));
+      if (first && !table_.declared && declares_separator(text_.substr(at_, end - at_))) {
+        table_.separator = text_[at_ + 4];
+        table_.declared = true;
+        next_line(end);
+        continue;
+      }
+      if (first && !table_.declared)
+        table_.separator = separator_of(text_.substr(at_, end - at_));
       first = false;
       read_record();
     }

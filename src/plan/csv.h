@@ -1,7 +1,7 @@
 // CSV as people and spreadsheets write it, each cell with its place in the text.
 //
 // RFC 4180, and beside it: a byte order mark, LF or CRLF, spaces around cells, `#` lines and blank
-// lines anywhere, and a separator other than the comma. Every text can be read; what is wrong in it
+// lines anywhere, and a separator other than the comma, which a line "sep=;" may declare. Every text can be read; what is wrong in it
 // is listed. Offsets are bytes of the text.
 #pragma once
 
@@ -32,6 +32,7 @@ struct CsvFault {
 
 struct CsvTable {
   char separator = ',';
+  bool declared = false;           // by a line "sep=;" before the header, as spreadsheets write it
   std::vector<CsvRecord> records;  // the first is the header; comments and blank lines are none
   std::vector<CsvFault> faults;
 };

@@ -54,6 +54,13 @@ void check_header(const CsvPlan& plan, ProblemList& problems) {
                          "one of them names the script"));
 }
 
+// As word processors make them of straight ones.
+bool has_curly_quotes(std::string_view line) {
+  for (const std::string_view quote : {"\u201c", "\u201d", "\u201e", "\u2018", "\u2019"})
+    if (line.find(quote) != std::string_view::npos) return true;
+  return false;
+}
+
 const char* separator_name(char separator) {
   return separator == ';' ? "semicolons" : separator == '\t' ? "tabs" : "bars";
 }
@@ -125,6 +132,10 @@ bool check_text(std::string_view text, ProblemList& problems) {
     problems.add(at_line(line_of(text, nul), "holds a NUL byte: this is no text"));
     return false;
   }
+  if (text.find('\n') == std::string_view::npos && trim(text).find('\r') != std::string_view::npos) {
+    problems.add(at_line(1, "lines end in CR alone, as on old Macs", "save the file with LF or CRLF"));
+    return false;
+  }
   const std::size_t good = utf8_prefix(text);
   if (good == text.size()) return true;
   problems.add({Severity::kError, line_of(text, good), column_of(text, good), "", "",
@@ -142,9 +153,14 @@ CsvPlan read_csv_plan(std::string_view text, ProblemList& problems) {
     return plan;
   }
   const CsvRecord& first = plan.table.records.front();
+  if (has_curly_quotes(text.substr(first.begin, first.end - first.begin))) {
+    problems.add(at_line(first.line, "the header holds curly quotes, which quote nothing",
+                         "write \" in place of \u201c and \u201d, or none"));
+    return plan;
+  }
   plan.header = read_header(text, first, problems.all());
   check_header(plan, problems);
-  if (plan.table.separator != ',')
+  if (plan.table.separator != ',' && !plan.table.declared)
     problems.add(at_line(
         first.line,
         fmt::format("cells are separated by {} and read so", separator_name(plan.table.separator)),

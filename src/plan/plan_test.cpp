@@ -1,4 +1,5 @@
 // Reading plans: the headers, the cells, what is wrong and where.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -165,6 +166,38 @@ TEST(PlanHeaders, WhatIsNone) {
 }
 
 // ---- form
+TEST(PlanForm, ALineMayDeclareTheSeparator) {
+  const Plan plan = read("sep=;\nExperiment;Workload;File;Params\n1;1;train.py;--a 1,2\n");
+  EXPECT_EQ(complaints(plan), Words{});
+  ASSERT_EQ(plan.rows.size(), 1U);
+  EXPECT_EQ(plan.rows[0].line, 3);
+  EXPECT_EQ(plan.rows[0].command.back(), "1,2");
+  EXPECT_EQ(complaints(read("sep=,\nExperiment,Workload,File\n1,1,a;b;c;d;e.py\n")), Words{});
+}
+
+TEST(PlanForm, LinesThatEndInCrAloneAreOneError) {
+  EXPECT_EQ(complaints(read("Experiment,Workload,File\r1,1,train.py\r")),
+            Words{"p:1: lines end in CR alone, as on old Macs; save the file with LF or CRLF"});
+}
+
+TEST(PlanForm, CurlyQuotesInTheHeaderAreOneError) {
+  const Words said = complaints(read("“Experiment”,“Workload”,“File”\n1,1,train.py\n"));
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_TRUE(has(said, "p:1: the header holds curly quotes, which quote nothing")) << said[0];
+}
+
+TEST(PlanForm, EqualMistakesAreSaidOnceWithTheirNumber) {
+  std::string text = "Experiment,Workload,File,Memory\n";
+  for (int i = 0; i < 500; ++i) text += fmt::format("1,{},train.py,lots\n", i);
+  text += "1,500,train.py,more\n";
+  const Words said = complaints(read(text));
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_EQ(said[0],
+            "p:2:14: Memory 'lots': not an amount of memory … and 499 more like it; such as 512M "
+            "or 16G");
+  EXPECT_TRUE(has(said, "p:502:16: Memory 'more'")) << said[1];
+}
+
 TEST(PlanForm, CommentsBlankLinesAndQuotedBreaks) {
   const Plan plan = read(
       "# a plan\n\nExperiment,Workload,File,Params\n  # note, with a comma\n"

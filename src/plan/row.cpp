@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <tuple>
 
 #include "core/limits.h"
 #include "core/sha256.h"
@@ -17,6 +18,7 @@ namespace {
 
 // More than anyone reads; the rest is counted.
 constexpr std::size_t kMostProblems = 500;
+constexpr std::size_t kMostEqual = 3;  // that are said one by one
 constexpr auto kContainerTools =
     std::to_array<std::string_view>({"docker", "podman", "apptainer", "singularity"});
 // Variables that a container has of its image, whatever is set outside.
@@ -76,6 +78,24 @@ void ProblemList::add_once(const RawRow& row, Field field, const Refusal& refusa
   if (first) add(row, field, refusal, severity);
 }
 
+// Beyond a few of them: the first stands for all.
+void ProblemList::group_equal() {
+  std::map<std::tuple<Severity, std::string, std::string, std::string>, std::size_t> counts;
+  const auto key_of = [](const Problem& p) {
+    return std::tuple(p.severity, p.field, p.value, p.reason);
+  };
+  for (const Problem& problem : problems_) ++counts[key_of(problem)];
+  std::set<decltype(counts)::key_type> said;
+  std::erase_if(problems_, [&](Problem& problem) {
+    const auto key = key_of(problem);
+    const std::size_t count = counts[key];
+    if (problem.line == 0 || count <= kMostEqual) return false;
+    if (!said.insert(key).second) return true;
+    problem.reason += fmt::format(" … and {} more like it", count - 1);
+    return false;
+  });
+}
+
 std::vector<Problem> ProblemList::take() {
   for (const auto& [key, repeated] : repeated_) {
     if (repeated.rows > 1)
@@ -84,6 +104,7 @@ std::vector<Problem> ProblemList::take() {
   std::ranges::stable_sort(problems_, [](const Problem& a, const Problem& b) {
     return a.line != b.line ? a.line < b.line : a.column < b.column;
   });
+  group_equal();
   if (problems_.size() > kMostProblems) {
     // An error must not hide behind warnings.
     std::stable_partition(problems_.begin(), problems_.end(),

@@ -58,6 +58,7 @@ class ProblemList {
   std::vector<Problem> take();
 
  private:
+  void group_equal();
   std::string_view text_;
   std::vector<Problem> problems_;
   std::set<std::string> said_;  // of sweeps, all of whose rows stand in the same place

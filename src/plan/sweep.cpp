@@ -69,6 +69,15 @@ std::string comparable(std::string_view params) {
   return text;
 }
 
+// A value as a shell reads it: a single word.
+std::string one_word(const std::string& value) {
+  const auto words = shell_words(value);
+  if (words && words->size() == 1 && words->front() == value) return value;
+  std::string quoted = "'";
+  for (const char c : value) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 // Hears a document and forgets it.
 class Silence : public YAML::EventHandler {
  public:
@@ -286,7 +295,7 @@ class SweepReader {
     std::vector<std::string> words(parameters_.size());
     for (std::size_t p = parameters_.size(); p-- > 0;) {
       const auto& values = parameters_[p].values;
-      words[p] = fmt::format("--{} {}", parameters_[p].key, values[number % values.size()]);
+      words[p] = fmt::format("--{} {}", parameters_[p].key, one_word(values[number % values.size()]));
       number /= values.size();
     }
     return join(words, " ");

@@ -31,7 +31,7 @@ def test_runs_of_a_workload_start_together(corral: Corral) -> None:
     rows = plan.rows()
     assert rows["left"]["Status"] == "FINISHED left (0_A)"
     runs = {run["name"]: run for run in corral.runs()}
-    assert set(runs) == {"left", "right", f"({own}8 cpu) work"}
+    assert set(runs) == {f"({own}7 0_A) left", f"({own}7 0_B) right", f"({own}8 cpu) work"}
     left, right = corral.show(rows["left"]["Run"]), corral.show(rows["right"]["Run"])
     assert left["workload"] == right["workload"]
     tags = left["tags"]
@@ -365,7 +365,7 @@ def test_a_killed_supervisors_run_keeps_its_exit_status(corral: Corral) -> None:
     assert plan.status("good") == "FINISHED"
     assert plan.rows()["bad"]["Status"].startswith("FAILED failed bad")
     corral.wait_spool_empty()
-    assert {run["name"]: run["exit_code"] for run in corral.runs()} == {"good": 0, "bad": 3}
+    assert {run["name"].split()[-1]: run["exit_code"] for run in corral.runs()} == {"good": 0, "bad": 3}
 
 
 def test_where_everything_was_killed_the_plan_goes_on(corral: Corral) -> None:
@@ -387,3 +387,19 @@ def test_rows_that_until_left_have_a_status_of_their_own(corral: Corral) -> None
     plan = Plan(corral, ["E,1,a,,,,-,work.sh,a"])
     assert "--until is reached" in plan.run("--until", "2020-01-01 00:00", status=3)
     plan.run()
+
+
+def test_a_plan_beside_another_is_told_that_it_shares_the_machine(corral: Corral) -> None:
+    plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go"])
+    scheduler = plan.start()
+    plan.until_started("a")
+    beside = plan.folder / "beside.csv"
+    beside.write_text(HEADER + "\nE,1,b,,,,-,work.sh,b\n")
+    said = corral("run", beside, "--no-listeners").stderr.decode()
+    assert f"another plan is running on this host (process {scheduler.pid} " in said
+    assert "as line 2, share the machine with it" in said
+    bound = plan.folder / "bound.csv"
+    bound.write_text(HEADER + ",Cpus\nE,1,c,,,,-,work.sh,c,1\n")
+    assert b"another plan" not in corral("run", bound, "--no-listeners").stderr
+    plan.allow()
+    plan.end(scheduler)

@@ -20,6 +20,12 @@ std::string value_of(const std::vector<std::string>& arguments, const std::strin
   return found == arguments.end() ? std::string() : *(found + 1);
 }
 
+// "(7 0_A) name" -> "name"
+std::string name_of_row(const std::string& recorded) {
+  const std::size_t end = recorded.find(") ");
+  return end == std::string::npos ? recorded : recorded.substr(end + 2);
+}
+
 Event event_of(News news, const std::string& run) {
   Event event;
   event.news = news;
@@ -67,7 +73,7 @@ Result<> FakeWorld::launch(const Order& order) {
   }
   const auto command = std::ranges::find(order.arguments, "--");
   runs_.push_back({.id = order.run,
-                   .name = value_of(order.arguments, "--name"),
+                   .name = name_of_row(value_of(order.arguments, "--name")),
                    .workload = value_of(order.arguments, "--workload"),
                    .command = {command + 1, order.arguments.end()},
                    .arguments = order.arguments,

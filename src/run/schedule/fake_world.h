@@ -75,7 +75,7 @@ class FakeMachine : public Machine {
     return std::vector<std::string>{"group for " + workload.name};
   }
   Result<std::vector<collocate::Seat>> set(const plan::Workload& workload) override {
-    if (workload.name == refused) return fail(Code::kUnprocessable, "GPU 0 is too small");
+    if (workload.name == refused) return fail(Code::kUnprocessable, reason);
     if (taken-- > 0) return fail(Code::kUnavailable, "GPU 0 is taken by other.csv");
     ++sets;
     return std::vector<collocate::Seat>(workload.rows.size());
@@ -85,6 +85,7 @@ class FakeMachine : public Machine {
     return {};
   }
   std::string refused;
+  std::string reason = "GPU 0 is too small";
   int taken = 0;  // so often another scheduler has a device
   int sets = 0;
   int clears = 0;

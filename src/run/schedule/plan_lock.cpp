@@ -34,6 +34,18 @@ Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime 
   return PlanLock(std::move(*file));
 }
 
+std::vector<std::string> PlanLock::others(const std::filesystem::path& directory) {
+  std::vector<std::string> found;
+  for (const std::string& name : sys::list_directory(directory.parent_path())) {
+    if (name == directory.filename()) continue;
+    std::string words = holder(directory.parent_path() / name);
+    // Of a home that hosts share: another's runs are not beside these.
+    if (words.find(fmt::format(" on {},", sys::host_name())) != std::string::npos)
+      found.push_back(std::move(words));
+  }
+  return found;
+}
+
 std::string PlanLock::holder(const std::filesystem::path& directory) {
   const auto files = sys::PrivateDirectory::open(directory);
   if (!files || !files->exists(kLockName)) return {};

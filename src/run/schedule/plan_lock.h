@@ -2,6 +2,9 @@
 // came; the file says who holds it.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/result.h"
 #include "core/time.h"
 #include "sys/private_directory.h"
@@ -12,6 +15,8 @@ class PlanLock {
  public:
   // kUnavailable names the scheduler that runs the plan: process, host, since when.
   static Result<PlanLock> take(const std::filesystem::path& directory, UtcTime now);
+  // Schedulers of this host that run other plans than this one, whose directories lie beside it.
+  static std::vector<std::string> others(const std::filesystem::path& directory);
   // The scheduler that runs the plan, in the same words; empty: nobody does.
   static std::string holder(const std::filesystem::path& directory);
 

@@ -297,6 +297,20 @@ bool Scheduler::prepare(const plan::Workload& workload, std::string& reason) {
   return prepared.has_value();
 }
 
+// Of lines "run 2: why", which number the workload's runs from 0, those of this one and those of all.
+std::string reason_of_row(const std::string& reason, std::size_t row) {
+  std::string own;
+  for (const std::string_view line : split(reason, '\n')) {
+    const std::size_t colon = line.find(": ");
+    const auto run = line.starts_with("run ") && colon != std::string_view::npos
+                         ? parse_int(line.substr(4, colon - 4))
+                         : std::nullopt;
+    if (run && static_cast<std::size_t>(*run) != row) continue;
+    own += (own.empty() ? "" : "\n") + std::string(run ? line.substr(colon + 2) : line);
+  }
+  return own.empty() ? "a run beside it could not start" : own;
+}
+
 // It cannot start; the plan goes on.
 void Scheduler::fail_workload(const plan::Workload& workload, const std::string& reason) {
   std::vector<Attempt> attempts;
@@ -316,7 +330,7 @@ void Scheduler::fail_workload(const plan::Workload& workload, const std::string&
                   .run = attempts[i].run,
                   .name = attempts[i].name,
                   .stage = Member::Stage::kGone};
-    member.end = End{.outcome = "not-started", .reason = reason};
+    member.end = End{.outcome = "not-started", .reason = reason_of_row(reason, i)};
     noted = journal_.ended(member.run, *member.end);
     view_.changed(member);
     members.push_back(std::move(member));
@@ -451,6 +465,19 @@ void print_problems(const plan::Plan& plan, const std::string& file) {
     fmt::print(stderr, "{}\n", printable(plan::to_message(problem, file)));
 }
 
+// Devices and CPUs of a row are locked; rows without them meet whatever else runs.
+void warn_of_others(const ScheduleOptions& options, const plan::Plan& plan) {
+  const auto unbound = std::ranges::find_if(plan.rows, [](const plan::Row& row) {
+    return row.share.devices.empty() && row.share.cpus.empty() && !row.share.cpu_count;
+  });
+  if (unbound == plan.rows.end()) return;
+  for (const std::string& other : PlanLock::others(options.state))
+    fmt::print(stderr,
+               "corral: another plan is running on this host ({}): rows without Devices and Cpus, "
+               "as line {}, share the machine with it\n",
+               printable(other), unbound->line);
+}
+
 // A file that several hosts see has one scheduler among them.
 Result<> check_elsewhere(const plan::Plan& plan, const Book& book, const std::string& file) {
   const auto found = std::ranges::find_if(
@@ -490,6 +517,7 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
     if (!taken) return refuse(taken.error());
     claim.emplace(std::move(*taken));
   }
+  warn_of_others(options, *plan);
   auto journal = PlanJournal::open(options.state);
   if (!journal) return refuse(journal.error());
   const auto free = options.take_over

@@ -435,6 +435,16 @@ TEST_F(SchedulerTest, APlanThatAnotherHostRunsIsLeftToIt) {
   EXPECT_EQ(world_.runs().size(), 2U);
 }
 
+TEST_F(SchedulerTest, ARowThatWasNotStartedSaysItsOwnReason) {
+  write({"1,a,,finish,2", "1,b,,finish,2", "1,c,,finish,2"});
+  machine_.refused = "1";
+  machine_.reason = "run 0: there is no GPU '7' here\nrun 1: GPU 0 is too small";
+  EXPECT_EQ(run(), 1);
+  expect_status("a", "FAILED not-started a (cpu_A): there is no GPU '7' here");
+  expect_status("b", "FAILED not-started b (cpu_B): GPU 0 is too small");
+  expect_status("c", "FAILED not-started c (cpu_C): a run beside it could not start");
+}
+
 TEST_F(SchedulerTest, TheFilesLockIsSharedByAllHosts) {
   write({"1,a,,finish,2"});
   options_.claim = home_ / "claim";

@@ -75,10 +75,14 @@ std::filesystem::path own_directory(const std::filesystem::path& of_plan, const 
 }
 
 std::string run_name_of(const plan::Workload& workload, const plan::Row& row) {
-  if (!row.name.empty()) return row.name;
+  return row.name.empty() ? recorded_name_of(workload, row) : row.name;
+}
+
+std::string recorded_name_of(const plan::Workload& workload, const plan::Row& row) {
   std::string name = "(" + workload.recorded_name();
   if (!row.letter.empty()) name += " " + row.letter;
   name += ")";
+  if (!row.name.empty()) return name + " " + row.name;
   if (!row.command.empty()) name += " " + std::filesystem::path(row.command[0]).stem().string();
   return name;
 }
@@ -119,7 +123,7 @@ Order order_of(const PlanFacts& plan, const RunPlace& place) {
   words.insert(
       words.end(),
       {"--quiet", "--run-id", place.run, "--experiment", place.workload.experiment, "--workload",
-       place.workload.recorded_name(), "--name", run_name_of(place.workload, row)});
+       place.workload.recorded_name(), "--name", recorded_name_of(place.workload, row)});
   for (const auto& [key, value] : row.params)
     words.insert(words.end(), {"--param", fmt::format("{}={}", key, value)});
   for (const auto& [key, value] : tags_of(plan, place))

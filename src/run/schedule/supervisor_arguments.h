@@ -33,6 +33,8 @@ struct RunPlace {
 
 // The row's own name, else one of workload, letter and script: "(7 0_A) train".
 std::string run_name_of(const plan::Workload& workload, const plan::Row& row);
+// As the run is recorded: "(7 0_A) train", of a row with a name "(7 0_A) name".
+std::string recorded_name_of(const plan::Workload& workload, const plan::Row& row);
 // Where the runs of the workload whose first is `first` say that they are ready (corral.ready()).
 std::filesystem::path ready_place(const PlanFacts& plan, const std::string& first);
 // Where a script starts that is not in the plan's folder: as with radT, in its own. Programs, and

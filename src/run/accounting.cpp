@@ -91,7 +91,13 @@ void Accounting::put_back(bool end_runs) {
 void Accounting::end() {
   settle();
   if (made_.group) made_.group->release_members();
+  const bool journalled = made_.journal.has_value();
   put_back(false);
+  if (!journalled) return;
+  // What supervisors that were killed have left; groups that are in use stay.
+  collocate::UndoOptions others;
+  others.state = collocate::default_state();
+  [[maybe_unused]] const auto report = collocate::undo_all(others);
 }
 
 void Accounting::discard() {

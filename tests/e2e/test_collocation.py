@@ -249,6 +249,21 @@ def test_a_run_that_another_supervisor_has_ended_leaves_no_group(corral: Corral)
     assert list((corral.home / "state/corral/undo").glob("*")) == []
 
 
+def test_the_next_run_takes_away_a_killed_runs_groups(corral: Corral) -> None:
+    run_id = "a" * 24 + uuid.uuid4().hex[:8]
+    run = corral.start("run", "--no-listeners", "--run-id", run_id, corral.script("train.py", TRAINING), "a")
+    until((corral.home / "a.json").exists, "it has begun")
+    run.kill()
+    run.wait()
+    (corral.home / "go").touch()
+    pid = json.loads((corral.home / "a.json").read_text())["pid"]
+    until(lambda: not alive(pid), "the training ends")
+    assert list(GROUPS.glob(f"**/corral-{run_id}-*"))
+    corral("run", "--no-listeners", "true")
+    assert list(GROUPS.glob(f"**/corral-{run_id}-*")) == []
+    assert list((corral.home / "state/corral/undo").glob("*")) == []
+
+
 def own_group(controller: str) -> str:
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     return next(path for _, names, path in (line.split(":", 2) for line in lines) if controller in names).rstrip("/")

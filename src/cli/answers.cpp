@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
@@ -62,6 +63,24 @@ std::string ending_text(const Json& run) {
     return fmt::format("{}, by signal {}", status, *signal);
   if (status == "unknown") return "unknown: it ended, but nobody was there to see how";
   return status;
+}
+
+std::string noise_text(const Json& run) {
+  // Of the CPUs, as --quiet-check has it for other processes.
+  constexpr double kBusyShare = 0.05;
+  constexpr double kBusyCpus = 0.5;
+  const Json& info = member(run, "info");
+  std::string words;
+  const auto add = [&](const std::string& text) { words += (words.empty() ? "" : ", ") + text; };
+  const double load = member(info, "at_start.load").as_double(0);
+  const double cpus = member(info, "cpus").as_double(1);
+  if (load > std::max(kBusyCpus, kBusyShare * cpus))
+    add(fmt::format("load {:.3g} at the start on {:g} CPU{}", load, cpus, cpus == 1 ? "" : "s"));
+  const std::string governor = info.get_string("set_up.governor");
+  if (!governor.empty() && governor != "performance") add("governor " + governor);
+  const double late = member(member(run, "drops"), "ticks").as_double(0);
+  if (late > 0) add(fmt::format("{:g} samples late or lost", late));
+  return words;
 }
 
 Cell statistic(const Json& metric, const char* name) {

@@ -503,5 +503,16 @@ TEST(Answers, HowARunEnded) {
             0u);
 }
 
+TEST(Answers, WhatMayHaveDisturbedARun) {
+  const auto noise = [](const char* json) { return noise_text(Json::parse(json).value()); };
+  EXPECT_EQ(noise(R"({"info":{"at_start.load":20.12,"cpus":2,"set_up.governor":"powersave"},
+                      "drops":{"ticks":7}})"),
+            "load 20.1 at the start on 2 CPUs, governor powersave, 7 samples late or lost");
+  EXPECT_EQ(noise(R"({"info":{"at_start.load":2.9,"cpus":64,"set_up.governor":"performance"},
+                      "drops":{"ticks":0}})"),
+            "");
+  EXPECT_EQ(noise("{}"), "");
+}
+
 }  // namespace
 }  // namespace corral::cli

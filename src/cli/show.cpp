@@ -91,6 +91,8 @@ void print_run(const Json& run) {
     fmt::print("  {:<20} {}\n", "workload", printable(run.get_string("workload")));
   fmt::print("  {:<20} {}\n", "started", time_text(member(run, "start_ns")));
   fmt::print("  {:<20} {}\n", "duration", duration_text(member(run, "duration_s")));
+  if (const std::string noise = noise_text(run); !noise.empty())
+    fmt::print("  {:<20} {}\n", "noise", printable(noise));
   fmt::print("  {:<20} {}\n", "host", printable(run.get_string("host")));
   fmt::print("  {:<20} {}\n", "command", printable(command));
   print_pairs("Params", member(run, "params"));

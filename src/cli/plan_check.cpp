@@ -86,7 +86,9 @@ int plan_check(std::span<char* const> args) {
   arguments.positional("file", file, "FILE, CSV or YAML", true);
   arguments.choice("format", format, {"table", "json", "csv"},
                    "table, json or csv (default: table)");
-  arguments.flag("no-devices", no_devices, "a plan for another machine: do not compare with the GPUs and environments of this one");
+  arguments.flag(
+      "no-devices", no_devices,
+      "a plan for another machine: do not compare with the GPUs and environments of this one");
   if (const auto status = arguments.parse(args)) return *status;
   plan::Known known = known_here(!no_devices);
   if (!no_devices) known.environment_lack = environment_lack;

@@ -100,10 +100,10 @@ Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& c
                      const Inside& inside) {
   const Container& container = *TRY(engine_of(prepared));
   const std::string name = inside.name.empty() ? container_name(inside.spool) : inside.name;
-  Tool create{.argv = tool_words(container, {"create", "--label=" + maker_label(),
-                                              fmt::format("--label={}={}", kSpool,
-                                                          inside.spool.string())}),
-              .environment = inside.environment};
+  Tool create{
+      .argv = tool_words(container, {"create", "--label=" + maker_label(),
+                                     fmt::format("--label={}={}", kSpool, inside.spool.string())}),
+      .environment = inside.environment};
   const std::vector<std::string> rest = run_words(container, command, inside);
   create.argv.insert(create.argv.end(), rest.begin(), rest.end());
   TRY(run_checked(create, {}));
@@ -130,8 +130,10 @@ bool is_gone(std::string_view maker) {
                          .boot_id = std::string(parts[2])});
 }
 
-// "NAME STATE MAKER SPOOL": nobody needs the container any more. One that has ended is kept until its
-// run is finished: who finishes it asks for its exit status.
+namespace {
+
+// "NAME STATE MAKER SPOOL": nobody needs the container any more. One that has ended is kept until
+// its run is finished: who finishes it asks for its exit status.
 bool is_left(std::string_view line) {
   const std::vector<std::string_view> words = split(line, ' ');
   if (words.size() < 3 || !is_gone(words[2])) return false;
@@ -142,12 +144,13 @@ bool is_left(std::string_view line) {
          !fs::exists(fs::path(trim(line.substr(spool))) / "manifest.json", error);
 }
 
+}  // namespace
+
 void sweep(const Container& container) {
   const bool podman = container.tool == "podman";
   std::vector<std::string> words =
       tool_words(container, {"ps", "--all", "--filter=status=created", "--filter=status=exited"});
-  if (podman)
-    words.insert(words.end(), {"--filter=status=initialized", "--filter=status=stopped"});
+  if (podman) words.insert(words.end(), {"--filter=status=initialized", "--filter=status=stopped"});
   words.push_back(std::string("--filter=label=") + kMaker);
   const char* const label = podman ? "{{{{index .Labels \"{}\"}}}}" : "{{{{.Label \"{}\"}}}}";
   words.push_back("--format={{.Names}} {{.State}} " + fmt::format(fmt::runtime(label), kMaker) +
@@ -157,10 +160,11 @@ void sweep(const Container& container) {
   for (const std::string_view line : split(listed->out, '\n')) {
     if (!is_left(line)) continue;
     // Someone else's sweep may have been faster.
-    [[maybe_unused]] const auto removed = run_tool(
-        {.argv = tool_words(container, {"rm", "--force", std::string(line.substr(0, line.find(' ')))}),
-         .limit = kAnswerLimit},
-        {});
+    [[maybe_unused]] const auto removed =
+        run_tool({.argv = tool_words(
+                      container, {"rm", "--force", std::string(line.substr(0, line.find(' ')))}),
+                  .limit = kAnswerLimit},
+                 {});
   }
 }
 

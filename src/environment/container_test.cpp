@@ -205,7 +205,8 @@ TEST(Container, OnlyContainersOfDeadSupervisorsAreSwept) {
                              " /s'; echo 'dead created 1.2.3 /s'; echo odd; echo 'x y';\n"
                              "     echo 'done exited 1.2.3 /no such/spool';\n"
                              "     echo 'asked exited 1.2.3 " +
-                             spool + "';\n     echo 'ours exited " + own + " /nowhere';;\n"
+                             spool + "';\n     echo 'ours exited " + own +
+                             " /nowhere';;\n"
                              " rm) echo \"$3\" >> " +
                              removed + ";;\nesac\n");
   Container docker;

@@ -163,10 +163,9 @@ Result<std::string> choose_image(Prepared& prepared, Container& container, const
 // Of the tool's own store; a daemon that does not answer says nothing of the image.
 Result<> check_image(const Container& container, const Spec& spec, const PrepareOptions& options) {
   constexpr Nanos kAnswerLimit{std::chrono::seconds(30)};
-  const auto seen =
-      run_tool({.argv = tool_words(container, {"image", "inspect", spec.target}),
-                .limit = kAnswerLimit},
-               options);
+  const auto seen = run_tool(
+      {.argv = tool_words(container, {"image", "inspect", spec.target}), .limit = kAnswerLimit},
+      options);
   if (!seen)
     return fail(Code::kUnavailable, fmt::format("{}: {}", container.tool, seen.error().message));
   if (seen->code == 0) return {};
@@ -187,8 +186,7 @@ Result<> check_container(const Spec& spec, const PrepareOptions& options) {
   for (std::string& flag : options_of(spec, "global")) container.program.push_back(std::move(flag));
   TRY(check_mounts(spec, options));
   if (!is_apptainer(container)) return check_image(container, spec, options);
-  if (spec.target.find("://") == std::string::npos)
-    TRY(apptainer_image(container, spec, options));
+  if (spec.target.find("://") == std::string::npos) TRY(apptainer_image(container, spec, options));
   return {};
 }
 

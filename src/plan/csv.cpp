@@ -36,8 +36,7 @@ class Reader {
         next_line(end);
         continue;
       }
-      if (first && !table_.declared)
-        table_.separator = separator_of(text_.substr(at_, end - at_));
+      if (first && !table_.declared) table_.separator = separator_of(text_.substr(at_, end - at_));
       first = false;
       read_record();
     }

@@ -132,8 +132,10 @@ bool check_text(std::string_view text, ProblemList& problems) {
     problems.add(at_line(line_of(text, nul), "holds a NUL byte: this is no text"));
     return false;
   }
-  if (text.find('\n') == std::string_view::npos && trim(text).find('\r') != std::string_view::npos) {
-    problems.add(at_line(1, "lines end in CR alone, as on old Macs", "save the file with LF or CRLF"));
+  if (text.find('\n') == std::string_view::npos &&
+      trim(text).find('\r') != std::string_view::npos) {
+    problems.add(
+        at_line(1, "lines end in CR alone, as on old Macs", "save the file with LF or CRLF"));
     return false;
   }
   const std::size_t good = utf8_prefix(text);

@@ -295,7 +295,8 @@ class SweepReader {
     std::vector<std::string> words(parameters_.size());
     for (std::size_t p = parameters_.size(); p-- > 0;) {
       const auto& values = parameters_[p].values;
-      words[p] = fmt::format("--{} {}", parameters_[p].key, one_word(values[number % values.size()]));
+      words[p] =
+          fmt::format("--{} {}", parameters_[p].key, one_word(values[number % values.size()]));
       number /= values.size();
     }
     return join(words, " ");

@@ -36,9 +36,8 @@ TEST(Sweep, IsTheProductOfItsValues) {
   EXPECT_EQ(complaints(plan), Words{});
   EXPECT_EQ(params(plan),
             (Words{"000: --b 1 --a 0.10", "001: --b 1 --a True", "002: --b 1 --a None",
-                   "003: --b 1 --a no", "004: --b x y --a 0.10",
-                   "005: --b x y --a True", "006: --b x y --a None",
-                   "007: --b x y --a no"}));
+                   "003: --b 1 --a no", "004: --b x y --a 0.10", "005: --b x y --a True",
+                   "006: --b x y --a None", "007: --b x y --a no"}));
   EXPECT_EQ(plan.rows[4].command, (Words{"a.py", "--b", "x y", "--a", "0.10"}));
   EXPECT_EQ(plan.rows[0].share.devices, (Words{"0", "1"}));
   EXPECT_EQ(workloads_of(plan.rows).size(), 8u);

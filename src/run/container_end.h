@@ -1,4 +1,5 @@
-// Container end: how the command of a run ended whose supervisor is gone, as its container's tool says.
+// Container end: how the command of a run ended whose supervisor is gone, as its container's tool
+// says.
 #pragma once
 
 #include <optional>

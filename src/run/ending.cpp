@@ -95,7 +95,9 @@ void Supervision::wait_uploaded() {
 }
 
 Outcome Supervision::outcome(const codec::RunEndBody& end, std::string tail) const {
-  Ending ending{.seen = !adopted_ || told_status_, .exit_code = end.exit_code, .exit_signal = end.exit_signal};
+  Ending ending{.seen = !adopted_ || told_status_,
+                .exit_code = end.exit_code,
+                .exit_signal = end.exit_signal};
   if (end.reason == codec::EndReason::kMaxTime) ending.asked = Asked::kLimit;
   if (end.reason == codec::EndReason::kInterrupt) ending.asked = Asked::kInterrupt;
   if (end_rule_) {

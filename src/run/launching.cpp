@@ -289,7 +289,8 @@ void Supervision::started(const Command& command) {
   if (setting_.is_apart() && !first_) locate();
   note_launch();
   // A container's command begins later: look_inside().
-  if (!inside_ || inside_->executes()) begin(located_ ? began_at(*first_) : released_);
+  if (located_) begin(began_at(*first_));
+  if (!inside_) begin(released_);
   if (recording_ == nullptr) return;
   recording_->start(command);
   recording_->note_unavailable("control group of the run", accounting_.reason());
@@ -302,8 +303,8 @@ void Supervision::warn_of_ranks() {
     const char* value = std::getenv(name);
     return value != nullptr ? value : "";
   };
-  const std::string warning = ranks_elsewhere(
-      options_.command, recording_->directory().manifest().host, variable);
+  const std::string warning =
+      ranks_elsewhere(options_.command, recording_->directory().manifest().host, variable);
   if (warning.empty()) return;
   notices_.warn(warning);
   recording_->note_unavailable("ranks on other hosts", warning);

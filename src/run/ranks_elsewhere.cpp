@@ -72,8 +72,8 @@ std::size_t nodes_of(std::string_view launcher, const std::vector<std::string>& 
   }
   if (const auto list = option(words, {"-H", "-host", "--host", "-hosts", "--hosts"}))
     return count_hosts(*list, ',');
-  if (const auto file = option(words, {"-hostfile", "--hostfile", "-machinefile", "--machinefile",
-                                       "-f"}))
+  if (const auto file =
+          option(words, {"-hostfile", "--hostfile", "-machinefile", "--machinefile", "-f"}))
     return hosts_in_file(*file);
   return nodes_of_job(variable);
 }

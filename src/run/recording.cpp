@@ -280,10 +280,8 @@ void Recording::note_outcome(const Outcome& outcome) {
 
 void Recording::note_begin(BootTime at) {
   codec::Bundle bundle;
-  bundle.add(codec::EventsBody{{{.time = at,
-                                 .name = std::string(codec::kRunBegan),
-                                 .origin = "corral",
-                                 .attributes = {}}}});
+  bundle.add(codec::EventsBody{
+      {{.time = at, .name = std::string(codec::kRunBegan), .origin = "corral", .attributes = {}}}});
   journal_.bundle(bundle);
   // Where this cannot be written, a successor takes the run for one that never began.
   [[maybe_unused]] const auto noted = directory_.set_begun(at);

@@ -86,7 +86,8 @@ TEST(Stopper, RestartsForWhatOutlivedTheCommandWithTheSameReason) {
 }
 
 // ---- ranks elsewhere
-std::string said_of(std::vector<std::string> command, std::map<std::string, std::string> variables) {
+std::string said_of(std::vector<std::string> command,
+                    std::map<std::string, std::string> variables) {
   return ranks_elsewhere(command, "here", [&](const char* name) { return variables[name]; });
 }
 
@@ -101,13 +102,13 @@ TEST(RanksElsewhere, AreWarnedOfWhereTheCommandSaysSo) {
   EXPECT_EQ(said_of({"/usr/bin/srun", "python", "train.py"}, four),
             "srun starts ranks on 4 hosts, but only processes on here are recorded in this run; to "
             "record every rank: srun ... corral run ...");
-  for (const auto& command : std::vector<std::vector<std::string>>{
-           {"srun", "-N2", "x"},
-           {"srun", "--nodes=2-4", "x"},
-           {"srun", "-N", "3", "x"},
-           {"mpirun", "-H", "a:2,b:2", "x"},
-           {"mpiexec", "--host", "a,b", "x"},
-           {"mpirun", "--hostfile", hosts, "x"}})
+  for (const auto& command :
+       std::vector<std::vector<std::string>>{{"srun", "-N2", "x"},
+                                             {"srun", "--nodes=2-4", "x"},
+                                             {"srun", "-N", "3", "x"},
+                                             {"mpirun", "-H", "a:2,b:2", "x"},
+                                             {"mpiexec", "--host", "a,b", "x"},
+                                             {"mpirun", "--hostfile", hosts, "x"}})
     EXPECT_NE(said_of(command, one), "") << command[1];
   EXPECT_NE(said_of({"srun", "x"}, {}), "") << "asks for a job elsewhere";
   for (const auto& command : std::vector<std::vector<std::string>>{{"srun", "x"},

@@ -82,9 +82,8 @@ std::optional<pid_t> Setting::locate() const {
 
 std::optional<spool::ContainerAddress> Setting::address() const {
   if (container_.empty()) return std::nullopt;
-  return spool::ContainerAddress{.program = environment::program_of(prepared_),
-                                 .name = container_,
-                                 .group = group_};
+  return spool::ContainerAddress{
+      .program = environment::program_of(prepared_), .name = container_, .group = group_};
 }
 
 void Setting::end() const {

@@ -187,6 +187,7 @@ TEST(Finisher, RunsWhoseDataDoesNotGoThroughHoldNoOtherUp) {
 
 TEST(Finisher, TellsHowManyLogCallsWereRefused) {
   Spooled run(manifest_for(kMine));
+  ASSERT_TRUE(run.directory.set_begun(boot_time(2000)));
   const std::uint64_t refused = 5;
   spool::patch(run.directory.segments() / "drops", 0,
                {reinterpret_cast<const char*>(&refused), sizeof refused});

@@ -42,7 +42,7 @@ struct Event {
   std::string run;
   BootTime started;
   std::optional<BootTime> ended{};  // kEnded: the command's end, where it began
-  std::optional<int> exit_status;  // kGone, of a supervisor that was started here
+  std::optional<int> exit_status;   // kGone, of a supervisor that was started here
   End end;
   Progress progress{};
   std::string words;

@@ -297,7 +297,8 @@ bool Scheduler::prepare(const plan::Workload& workload, std::string& reason) {
   return prepared.has_value();
 }
 
-// Of lines "run 2: why", which number the workload's runs from 0, those of this one and those of all.
+// Of lines "run 2: why", which number the workload's runs from 0, those of this one and those of
+// all.
 std::string reason_of_row(const std::string& reason, std::size_t row) {
   std::string own;
   for (const std::string_view line : split(reason, '\n')) {
@@ -520,9 +521,8 @@ int run_schedule(const ScheduleOptions& options, const ScheduleParts& parts) {
   warn_of_others(options, *plan);
   auto journal = PlanJournal::open(options.state);
   if (!journal) return refuse(journal.error());
-  const auto free = options.take_over
-                        ? Result<>()
-                        : check_elsewhere(*plan, journal->book(), options.plan.file);
+  const auto free =
+      options.take_over ? Result<>() : check_elsewhere(*plan, journal->book(), options.plan.file);
   if (!free) return refuse(free.error());
   return Scheduler(options, parts, *journal).run(*plan);
 }

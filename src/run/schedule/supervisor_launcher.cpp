@@ -304,8 +304,7 @@ void Supervisors::take_reports(const std::string& run, Child& child, std::vector
     } else if (report->find("outcome") != nullptr) {
       event.news = News::kEnded;
       event.end = end_of_report(*report);
-      if (report->find("ended_ns") != nullptr)
-        event.ended = boot_time(report->get_int("ended_ns"));
+      if (report->find("ended_ns") != nullptr) event.ended = boot_time(report->get_int("ended_ns"));
     } else {
       continue;
     }

@@ -13,7 +13,7 @@ import { Failing } from "../app/Notice";
 import { kInsets } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
 import { valueAt } from "../charts/line";
-import type { ChartLine } from "../charts/spec";
+import type { ChartLine, Margins } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
 import { useView } from "../state/view";
 import { allLines, ChartFigure } from "./ChartFigure";
@@ -219,7 +219,8 @@ export function Board({ view, theme, font, reader }: BoardProps) {
   const { charts } = view;
   const columns = width >= kTwoColumns && charts.length > 1 ? 2 : 1;
   const each = Math.floor((width - kColumnGap * (columns - 1)) / columns);
-  const plotWidth = Math.max(0, each - kInsets.left - kInsets.right);
+  const [margins, ask] = useMargins();
+  const plotWidth = Math.max(0, each - margins.left - margins.right);
   const devicePixels = Math.min(8192, Math.round(plotWidth * devicePixelRatio));
   const [inSight] = useState<InSight>(() => new Map());
   const sharing = useSharing(view, { inSight, width: devicePixels });
@@ -227,7 +228,7 @@ export function Board({ view, theme, font, reader }: BoardProps) {
   const shownFor = (chart: BoardChart) => shownOf(chart, sharing.shownFor(chart), alone);
   const { error, retry } = sharing;
   useReader(reader, { view, shownFor, answers: [...sharing.answers, alone], theme });
-  const drawing = { view, width: each, theme, font, inSight };
+  const drawing = { view, width: each, theme, font, inSight, margins, ask };
 
   return (
     <div ref={ref}>
@@ -259,6 +260,29 @@ export function Board({ view, theme, font, reader }: BoardProps) {
       )}
     </div>
   );
+}
+
+const kLeast: Margins = { left: kInsets.left, right: kInsets.right };
+
+// The margins that all charts share: those of the one whose labels are the longest. Charts ask; null: it is gone.
+function useMargins() {
+  const [asked, setAsked] = useState<ReadonlyMap<string, Margins>>(new Map());
+  const ask = useCallback(
+    (key: string, margins: Margins | null) =>
+      setAsked((old) => {
+        const before = old.get(key);
+        if (margins?.left === before?.left && margins?.right === before?.right) return old;
+        const next = new Map(old);
+        if (margins === null) next.delete(key);
+        else next.set(key, margins);
+        return next;
+      }),
+    [],
+  );
+  const most = (side: keyof Margins) =>
+    Math.max(kLeast[side], ...[...asked.values()].map((one) => one[side]));
+  const [left, right] = [most("left"), most("right")];
+  return [useMemo((): Margins => ({ left, right }), [left, right]), ask] as const;
 }
 
 // A picture that merely grows at its live end is not stale, one of another range is.

@@ -18,7 +18,7 @@ import {
 } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
 import type { Picture } from "../charts/marks";
-import type { ChartLine } from "../charts/spec";
+import type { ChartLine, Margins } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
 import { formatDuration } from "../format/time";
 import { formatCount, formatNumber, kThin, plural } from "../format/units";
@@ -50,6 +50,9 @@ export interface FigureProps {
   pending: boolean;
   // Where it says whether it is in sight.
   inSight: InSight;
+  // Of all charts, and where it says what its own labels ask for.
+  margins: Margins;
+  ask: (key: string, margins: Margins | null) => void;
 }
 
 // The lines of a chart, those of its right axis after the others, with their metric's name.
@@ -108,7 +111,7 @@ export function specOf(
 }
 
 export function ChartFigure(props: FigureProps) {
-  const { chart, view, answer, width, theme, font, stale, pending, inSight } = props;
+  const { chart, view, answer, width, theme, font, stale, pending, inSight, margins, ask } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const { making, hidden } = view;
   const gestures = view.gesturesOf(chart);
@@ -132,9 +135,21 @@ export function ChartFigure(props: FigureProps) {
       range,
       stale,
       pending,
-      spec: specOf(chart, view, { width, height: kChartHeight, theme }),
+      spec: { ...specOf(chart, view, { width, height: kChartHeight, theme }), margins },
     }),
-    [chart, answer, making, hidden, theme, range, stale, pending, width, ...specParts(view)],
+    [
+      chart,
+      answer,
+      making,
+      hidden,
+      theme,
+      range,
+      stale,
+      pending,
+      width,
+      margins,
+      ...specParts(view),
+    ],
   );
   // A new question is on its way before its old answer is drawn on the new range.
   const drawn = useDeferredValue(now);
@@ -142,6 +157,10 @@ export function ChartFigure(props: FigureProps) {
   const figure = useRef<HTMLElement>(null);
   const near = useNear(figure, { key: chart.key, inSight });
   const picture = usePicture({ lines, spec: drawn.spec, font, near });
+  const { key } = chart;
+  const { left, right } = picture.margins;
+  useLayoutEffect(() => ask(key, { left, right }), [ask, key, left, right]);
+  useEffect(() => () => ask(key, null), [ask, key]);
   // With nothing on the way, nothing is what there is to draw.
   const known = !drawn.pending || lines.some(hasValues);
   const draw = (of: readonly ChartLine[]) => drawChart(of, drawn.spec, font);

@@ -18,10 +18,23 @@ import {
 import { drawHeat } from "./heat";
 import type { Mark, Picture, Rect } from "./marks";
 import { drawMultiples } from "./multiples";
-import { hairline, kInsets, plotOf, plotRect, text, textSizeOf, titleMarks } from "./plot";
+import {
+  hairline,
+  kInsets,
+  kSecondRoom,
+  kTextSize,
+  kTickAir,
+  labelRoom,
+  marginsOf,
+  plotOf,
+  plotRect,
+  text,
+  textSizeOf,
+  titleMarks,
+} from "./plot";
 import { eachPlace, valueRange } from "./range";
 import { drawSeries } from "./series";
-import type { ChartLine, ChartSpec } from "./spec";
+import type { ChartLine, ChartSpec, Margins } from "./spec";
 import { type ChosenAxis, chooseAxis, project } from "./yaxis";
 
 export type { ChartLine, ChartSpec } from "./spec";
@@ -35,6 +48,8 @@ export interface ChartPicture extends Picture {
   axis: ValueAxis | null;
   // Of lines with axis 1.
   axis2: ValueAxis | null;
+  // What its own labels ask for beside the plot.
+  margins: Margins;
   labels: LabelBox[];
   // What the picture leaves out or adds, in the words of the badge.
   notes: string[];
@@ -59,12 +74,12 @@ interface Side extends ChosenAxis {
   y: (v: number) => number;
 }
 
-function sideOf(lines: readonly ChartLine[], spec: ChartSpec, which: 0 | 1, plot: Rect) {
+function chosenOf(lines: readonly ChartLine[], spec: ChartSpec, which: 0 | 1) {
   const mine = lines.filter((line) => (line.axis ?? 0) === which);
   const y = (which === 0 ? spec.y : spec.y2) ?? { mode: "auto" };
   const unit = which === 0 ? spec.unit : (spec.unit2 ?? "");
   const chosen = chooseAxis(mine, { y, unit, x: xOf(spec) });
-  return chosen && { ...chosen, unit, y: project(chosen.axis, plot) };
+  return chosen && { ...chosen, unit };
 }
 
 function drawPlot(lines: readonly ChartLine[], spec: ChartSpec, font: FontMetrics): ChartPicture {
@@ -73,12 +88,19 @@ function drawPlot(lines: readonly ChartLine[], spec: ChartSpec, font: FontMetric
   const legend = style?.legend ?? "ends";
   const across = { width: spec.width - kInsets.left - 16, size, font };
   const rows = legend === "top" ? 1 + (layoutLegend(lines, across).at(-1)?.row ?? -1) : 0;
-  const plot = plotOf(spec, rows);
+  const chosen = [chosenOf(lines, spec, 0), chosenOf(lines, spec, 1)] as const;
+  const [left, right] = chosen.map((one) => labelRoom(one?.axis.ticks ?? [], { font, size }));
+  const asked = { left, right } as Margins;
+  const plot = plotOf(spec, asked, rows);
   const marks: Mark[] = [];
   const axisX = drawXAxis(plot, spec, font);
   marks.push(...axisX.marks);
-  const sides = [sideOf(lines, spec, 0, plot), sideOf(lines, spec, 1, plot)] as const;
-  const picture = { width: spec.width, height: spec.height, marks, plot, plots: [plot] };
+  const sides = chosen.map(
+    (one) => one && { ...one, y: project(one.axis, plot) },
+  ) as unknown as Sides;
+  const margins = marginsOf(spec, asked);
+  const { width, height } = spec;
+  const picture = { width, height, marks, plot, plots: [plot], margins };
   const notes = axisX.note === "" ? [] : [axisX.note];
   const [axis, axis2] = sides.map((side) => side?.axis ?? null) as [
     ValueAxis | null,
@@ -105,7 +127,8 @@ function drawPlot(lines: readonly ChartLine[], spec: ChartSpec, font: FontMetric
   const rect = { x: plot.x - 2, y: plot.y - 2, width: plot.width + 4, height: plot.height + 4 };
   marks.push({ kind: "clip", rect, marks: inside });
   for (const side of sides) if (side !== null) notes.push(...side.notes);
-  const names = drawNames(lines, { plot, spec, font, sides, rows }, marks);
+  const second = Math.max(kSecondRoom * (size / kTextSize), asked.right);
+  const names = drawNames(lines, { plot, spec, font, sides, rows, second }, marks);
   return { ...picture, axis, axis2, notes, labels: names };
 }
 
@@ -137,7 +160,7 @@ function drawTicks([left, right]: Sides, plot: Rect, spec: ChartSpec): Mark[] {
   for (const tick of left?.axis.ticks ?? []) {
     const row = (left as Side).y(tick.value);
     marks.push(hairline(plot, row, spec.theme.grid));
-    marks.push(text(tick.text, { x: plot.x - 7, y: y(row), colour, anchor: "end", size }));
+    marks.push(text(tick.text, { x: plot.x - kTickAir, y: y(row), colour, anchor: "end", size }));
   }
   for (const tick of right?.axis.ticks ?? []) {
     const row = (right as Side).y(tick.value);
@@ -147,18 +170,18 @@ function drawTicks([left, right]: Sides, plot: Rect, spec: ChartSpec): Mark[] {
   return marks;
 }
 
-const kSecondRoom = 38;
-
 interface NamesPlace {
   plot: Rect;
   spec: ChartSpec;
   font: FontMetrics;
   sides: Sides;
   rows: number;
+  // Of the second axis, before the names.
+  second: number;
 }
 
 function drawNames(lines: readonly ChartLine[], at: NamesPlace, marks: Mark[]): LabelBox[] {
-  const { plot, spec, font, sides, rows } = at;
+  const { plot, spec, font, sides, rows, second } = at;
   const { theme, style } = spec;
   const size = textSizeOf(style);
   const legend = style?.legend ?? "ends";
@@ -179,10 +202,11 @@ function drawNames(lines: readonly ChartLine[], at: NamesPlace, marks: Mark[]): 
     marks.push(...drawn.marks);
     return drawn.labels;
   }
-  const left = (9 + (sides[1] === null ? 0 : kSecondRoom)) * (size / 11);
+  const left = 9 * (size / kTextSize) + (sides[1] === null ? 0 : second);
+  const room = spec.width - plot.x - plot.width - left;
   const axisOf = (line: ChartLine) => sides[line.axis ?? 0];
   const narrow = sides[1] !== null;
-  return drawEnds(lines, { plot, left, narrow, axisOf, theme, font, size }, marks);
+  return drawEnds(lines, { plot, left, room, narrow, axisOf, theme, font, size }, marks);
 }
 
 // A short stroke at the edge wherever a line is beyond it; one per pixel.

@@ -18,6 +18,8 @@ export interface EndsPlace {
   plot: Rect;
   // Room between the plot's right edge and the names.
   left: number;
+  // For the names.
+  room: number;
   // A second axis takes a part of it: names go before values.
   narrow: boolean;
   // Of the axis that a line belongs to; null when it has no values.
@@ -37,7 +39,7 @@ export function lastValue({ curve, pairs, data }: ChartLine): number | undefined
 }
 
 // Three digits, or two where that leaves the name whole; then what is to be noted, where there is room.
-function endValue(line: ChartLine, value: number, at: EndsPlace & { room: number }): string {
+function endValue(line: ChartLine, value: number, at: EndsPlace): string {
   const { font, size, room } = at;
   const found = at.axisOf(line);
   if (found === null) return "";
@@ -53,7 +55,7 @@ function endValue(line: ChartLine, value: number, at: EndsPlace & { room: number
 }
 
 // Name and value; where there is not room for both, the name alone.
-function endWords(line: ChartLine, at: EndsPlace & { room: number }): [string, string] {
+function endWords(line: ChartLine, at: EndsPlace): [string, string] {
   const { font, size, room } = at;
   const weight = line.faint ? 400 : 600;
   const value = lastValue(line);
@@ -87,10 +89,8 @@ export function drawEnds(lines: readonly ChartLine[], at: EndsPlace, marks: Mark
   });
   const placed = spread(wanted, height, { top: plot.y - 7, bottom: bottom + 7 });
   const left = plot.x + plot.width + at.left;
-  const room = kInsets.right * (size / kTextSize) - at.left;
-  const place = { ...at, room };
   return shown.map((line, i) => {
-    const [name, number] = endWords(line, place);
+    const [name, number] = endWords(line, at);
     const numberWidth = font.width(number, size, 400);
     const weight = line.faint ? 400 : 600;
     const centre = placed[i] as number;

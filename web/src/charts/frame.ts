@@ -1,7 +1,7 @@
 // What the kinds of charts share: the x axis, event marks, words of an empty plot, the look of the lines. Pure.
 import type { FontMetrics } from "./font";
 import type { Mark, MarkerShape, Rect } from "./marks";
-import { hairline, kTextSize, text, textSizeOf } from "./plot";
+import { hairline, inside, kTextSize, text, textSizeOf } from "./plot";
 import type { ChartLine, ChartSpec, XAxisSpec } from "./spec";
 import { markerShape, monoStyle } from "./theme";
 import { xTicks } from "./xaxis";
@@ -47,14 +47,10 @@ export function drawXAxis(
   const widest = font.width(kWidest[x.kind], size, 400) + 24;
   const { ticks, note } = xTicks(x, { width: plot.width, spacing: Math.max(64, widest) });
   const at = projectX(x, plot);
+  const y = plot.y + plot.height + 5 + size;
+  const look = { colour: spec.theme.ink2, anchor: "middle", size } as const;
   const marks = ticks.map((tick) =>
-    text(tick.text, {
-      x: at(tick.value),
-      y: plot.y + plot.height + 5 + size,
-      colour: spec.theme.ink2,
-      anchor: "middle",
-      size,
-    }),
+    inside(text(tick.text, { x: at(tick.value), y, ...look }), spec.width, font),
   );
   return { marks, note };
 }

@@ -6,7 +6,7 @@ import { type FontMetrics, fitText } from "./font";
 import { drawEmpty, drawEvents, drawWindows, drawXAxis, xOf } from "./frame";
 import { type LineData, partings } from "./gap";
 import type { Mark, Rect } from "./marks";
-import { kInsets, plotOf, text, textSizeOf, titleMarks } from "./plot";
+import { labelRoom, marginsOf, plotOf, text, textSizeOf, titleMarks } from "./plot";
 import type { ChartLine, ChartSpec } from "./spec";
 import { rampColours } from "./theme";
 import { chooseAxis, project } from "./yaxis";
@@ -14,6 +14,7 @@ import { chooseAxis, project } from "./yaxis";
 export const kRampSteps = 64;
 const kRamp = rampColours(kRampSteps);
 const kBar = { width: 6, away: 8 };
+const kBarAir = 3;
 const kLeastRow = 9;
 
 export function drawHeat(
@@ -21,12 +22,14 @@ export function drawHeat(
   spec: ChartSpec,
   font: FontMetrics,
 ): ChartPicture {
-  const plot = plotOf(spec);
+  const x = xOf(spec);
+  const chosen = chooseAxis(lines, { y: spec.y ?? { mode: "auto" }, unit: spec.unit, x });
+  const room = { font, size: textSizeOf(spec.style), air: kBar.away + kBarAir };
+  const asked = { left: labelRoom(chosen?.axis.ticks ?? [], room), right: 0 };
+  const plot = plotOf(spec, asked);
   const axisX = drawXAxis(plot, spec, font);
   const marks: Mark[] = axisX.marks;
   const notes = axisX.note === "" ? [] : [axisX.note];
-  const x = xOf(spec);
-  const chosen = chooseAxis(lines, { y: spec.y ?? { mode: "auto" }, unit: spec.unit, x });
   const picture = {
     width: spec.width,
     height: spec.height,
@@ -34,6 +37,7 @@ export function drawHeat(
     plot,
     plots: [plot],
     axis2: null,
+    margins: marginsOf(spec, asked),
   };
   if (chosen === null) {
     marks.push(...titleMarks(spec, spec.unit, font), ...drawEmpty(lines, plot, spec));
@@ -145,7 +149,13 @@ function drawBar(axis: ValueAxis, plot: Rect, spec: ChartSpec): Mark[] {
   return [
     { kind: "cells", ...rect, columns: 1, rows: kRampSteps, cells, colours: kRamp },
     ...axis.ticks.map((tick) =>
-      text(tick.text, { x: x - 3, y: y(tick.value) + 0.37 * size, colour, anchor: "end", size }),
+      text(tick.text, {
+        x: x - kBarAir,
+        y: y(tick.value) + 0.37 * size,
+        colour,
+        anchor: "end",
+        size,
+      }),
     ),
   ];
 }
@@ -163,7 +173,7 @@ function drawRows(
   const size = row >= base ? base : Math.max(kLeastRow, Math.min(base, row));
   const every = Math.max(1, Math.ceil((size + 2) / row - 0.25));
   const left = plot.x + plot.width + 6;
-  const room = kInsets.right * (base / 11) - 9;
+  const room = spec.width - left - 3;
   const boxes: LabelBox[] = [];
   lines.forEach((line, i) => {
     if (i % every !== 0) return;

@@ -6,7 +6,16 @@ import { hiddenLabels, type LabelBox, lastValue } from "./ends";
 import { type FontMetrics, fitText } from "./font";
 import { drawEmpty, drawWindows, drawXAxis, kLineWidth, projectX, xOf } from "./frame";
 import type { Mark, Rect } from "./marks";
-import { hairline, kInsets, kTextSize, text, textSizeOf, titleMarks } from "./plot";
+import {
+  hairline,
+  kInsets,
+  kTextSize,
+  kTickAir,
+  labelRoom,
+  text,
+  textSizeOf,
+  titleMarks,
+} from "./plot";
 import { drawSeries } from "./series";
 import type { ChartLine, ChartSpec } from "./spec";
 import { readable } from "./theme";
@@ -50,16 +59,20 @@ export function drawMultiples(
   const size = textSizeOf(spec.style);
   const scale = size / kTextSize;
   const top = (spec.style?.title ? 20 : 0) * scale + kInsets.top;
+  const y = spec.y ?? { mode: "auto" };
+  const chosen = chooseAxis(lines, { y, unit: spec.unit, x: xOf(spec) });
+  const asked = labelRoom(chosen?.axis.ticks ?? [], { font, size });
+  const left = Math.max(kInsets.left * scale, asked);
   const inner = {
-    x: kInsets.left * scale,
+    x: left,
     y: top,
-    width: spec.width - kInsets.left * scale - kAir,
+    width: spec.width - left - kAir,
     height: spec.height - top - kInsets.bottom * scale,
   };
   const marks: Mark[] = [];
-  const picture = { width: spec.width, height: spec.height, marks, plot: inner, axis2: null };
-  const y = spec.y ?? { mode: "auto" };
-  const chosen = chooseAxis(lines, { y, unit: spec.unit, x: xOf(spec) });
+  const margins = { left, right: kAir };
+  const { width: all, height: full } = spec;
+  const picture = { width: all, height: full, marks, plot: inner, axis2: null, margins };
   if (chosen === null) {
     marks.push(...drawXAxis(inner, spec, font).marks, ...drawEmpty(lines, inner, spec));
     return { ...picture, plots: [], axis: null, notes: [], labels: hiddenLabels(lines, inner) };
@@ -112,7 +125,7 @@ function drawCell(line: ChartLine, at: CellPlace & { first: boolean }): Mark[] {
     free = row - size;
     marks.push(hairline(plot, row, theme.grid));
     if (!at.first) continue;
-    const place = { x: plot.x - 7, y: row + 0.37 * size, colour: theme.ink2, size };
+    const place = { x: plot.x - kTickAir, y: row + 0.37 * size, colour: theme.ink2, size };
     marks.push(text(tick.text, { ...place, anchor: "end" }));
   }
   if (line.hidden) return marks;

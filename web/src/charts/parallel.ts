@@ -4,7 +4,7 @@ import { formatValue } from "../format/units";
 import { logAxis, place, tightAxis, type ValueAxis } from "./axis";
 import { type FontMetrics, fitText } from "./font";
 import type { Mark, Rect } from "./marks";
-import { inset, kTextSize, text, textSizeOf, titleMarks } from "./plot";
+import { inset, inside, kTextSize, labelRoom, text, textSizeOf, titleMarks } from "./plot";
 import type { HitBox, SummaryPicture, SummarySpec, SummaryTable } from "./summary";
 import { contrast, rampColours } from "./theme";
 
@@ -29,7 +29,9 @@ export interface ParallelPicture extends SummaryPicture {
 interface Placed {
   // 0 at the bottom, 1 at the top; null for none.
   at: (value: number | string | null) => number | null;
-  ticks: { at: number; text: string }[];
+  ticks: { at: number; text: string; value: number }[];
+  // Not numbers, which are never cut.
+  words: boolean;
 }
 
 const known = (value: number | string | null) =>
@@ -49,10 +51,10 @@ function placed(axis: ParallelAxis, values: readonly (number | string | null)[])
       return Number.isFinite(part) ? part : null;
     };
     const unit = scale.scale.unit;
-    const ticks = scale.ticks.map((tick) => ({ at: place(scale, tick.value), text: tick.text }));
+    const ticks = scale.ticks.map((tick) => ({ ...tick, at: place(scale, tick.value) }));
     const last = ticks.at(-1);
     if (last !== undefined && unit !== "") last.text += ` ${unit}`;
-    return { at, ticks };
+    return { at, ticks, words: false };
   }
   const words = [...new Set(some.map(String))].sort((a, b) =>
     a.localeCompare(b, "en", { numeric: true }),
@@ -64,7 +66,8 @@ function placed(axis: ParallelAxis, values: readonly (number | string | null)[])
   };
   return {
     at: (value) => (value === null ? null : part(String(value))),
-    ticks: words.map((word) => ({ at: part(word) as number, text: word })),
+    ticks: words.map((word, value) => ({ at: part(word) as number, text: word, value })),
+    words: true,
   };
 }
 
@@ -88,20 +91,22 @@ export function drawParallel(
   const { spec, font } = at;
   const size = textSizeOf(spec.style);
   const scale = size / kTextSize;
-  const plot = inset(
-    { x: 0, y: 0, width: spec.width, height: spec.height },
-    {
-      left: 52 * scale,
-      right: 64 * scale,
-      top: (26 + (spec.style?.title ? 20 : 0)) * scale,
-      bottom: 12 + kNone,
-    },
-  );
   const found = axes.map((axis, i) =>
     placed(
       axis,
       rows.map((row) => row.values[i] ?? null),
     ),
+  );
+  const last = found.at(-1);
+  const numbers = last === undefined || last.words ? [] : last.ticks;
+  const plot = inset(
+    { x: 0, y: 0, width: spec.width, height: spec.height },
+    {
+      left: 52 * scale,
+      right: Math.max(64 * scale, labelRoom(numbers, { font, size })),
+      top: (26 + (spec.style?.title ? 20 : 0)) * scale,
+      bottom: 12 + kNone,
+    },
   );
   const x = (i: number) => plot.x + (axes.length < 2 ? 0.5 : i / (axes.length - 1)) * plot.width;
   const bottom = plot.y + plot.height;
@@ -155,7 +160,7 @@ function drawAxis(axis: ParallelAxis, found: Placed, at: AxisPlace): Mark[] {
   const centred = { anchor: "middle", weight: 600, size, colour: spec.theme.ink1 } as const;
   const marks: Mark[] = [
     { kind: "line", points, colour: spec.theme.ink3, width: 1, dash: [] },
-    text(name, { ...centred, x, y: plot.y - size }),
+    inside(text(name, { ...centred, x, y: plot.y - size }), spec.width, font),
   ];
   const colour = spec.theme.ink2;
   let free = Number.POSITIVE_INFINITY;
@@ -163,7 +168,9 @@ function drawAxis(axis: ParallelAxis, found: Placed, at: AxisPlace): Mark[] {
     const row = plot.y + (1 - tick.at) * plot.height;
     if (row > free) continue;
     free = row - size;
-    const words = fitText(tick.text, room / 2, { font, size, weight: 400 });
+    const most = Math.min(room / 2, spec.width - x - 6);
+    const cut = () => fitText(tick.text, most, { font, size, weight: 400 });
+    const words = found.words ? cut() : tick.text;
     const width = font.width(words, size, 400);
     const rect = { x: x + 3, y: row - size / 2, width: width + 3, height: size };
     const under = { ...rect, colour: spec.theme.background, alpha: 0.75, radius: 2, hatch: false };

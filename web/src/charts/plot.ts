@@ -1,7 +1,8 @@
 // Where the plot lies in a chart, and the plain marks that every chart is made of. Pure.
+import type { Tick } from "./axis";
 import type { FontMetrics } from "./font";
 import type { Mark, Rect } from "./marks";
-import type { ChartSpec, ChartStyle } from "./spec";
+import type { ChartSpec, ChartStyle, Margins } from "./spec";
 
 export const kInsets = { left: 40, right: 116, top: 8, bottom: 22 };
 export const kTextSize = 11;
@@ -22,23 +23,59 @@ export function inset(rect: Rect, by: typeof kInsets): Rect {
 
 export const textSizeOf = (style: ChartStyle | undefined) => style?.textSize ?? kTextSize;
 
-// The page's own style keeps the page's margins; others grow with the text and need no room for names that
-// stand elsewhere. `legendRows`: of a legend on top.
-export function plotOf(spec: ChartSpec, legendRows = 0): Rect {
+// Between labels and the plot, and between labels and the picture's edge.
+export const kTickAir = 7;
+const kEdgeAir = 1;
+const kStep = 4;
+
+// The room that labels ask for beside a plot, whole steps of the page's grid so that it seldom changes.
+export function labelRoom(
+  ticks: readonly Tick[],
+  at: { font: FontMetrics; size: number; air?: number },
+): number {
+  const widest = Math.max(0, ...ticks.map(({ text }) => at.font.width(text, at.size, 400)));
+  const room = widest + (at.air ?? kTickAir) + kEdgeAir;
+  return ticks.length === 0 ? 0 : Math.ceil(room / kStep) * kStep;
+}
+
+// A second axis has this much before the names.
+export const kSecondRoom = 38;
+
+// The margins of a chart whose labels ask for `left` and, of a second axis, `right`. The page's own style keeps at
+// least the page's margins; others grow with the text and need no room for names that stand elsewhere.
+export function marginsOf(spec: ChartSpec, asked: Margins): Margins {
   const { style } = spec;
   const scale = textSizeOf(style) / kTextSize;
   const ends = (style?.legend ?? "ends") === "ends";
-  const title = style?.title ? kTitleRoom : 0;
   const second = spec.unit2 === undefined ? 16 : kInsets.left;
+  const right = ends
+    ? kInsets.right * scale + Math.max(0, asked.right - kSecondRoom * scale)
+    : Math.max(second * scale, asked.right);
+  return { left: Math.max(kInsets.left * scale, asked.left), right };
+}
+
+// `legendRows`: of a legend on top.
+export function plotOf(spec: ChartSpec, asked: Margins, legendRows = 0): Rect {
+  const { style, margins } = spec;
+  const scale = textSizeOf(style) / kTextSize;
+  const title = style?.title ? kTitleRoom : 0;
+  const { left, right } = marginsOf(spec, asked);
   return inset(
     { x: 0, y: 0, width: spec.width, height: spec.height },
     {
-      left: kInsets.left * scale,
-      right: (ends ? kInsets.right : second) * scale,
+      left: Math.max(left, margins?.left ?? 0),
+      right: Math.max(right, margins?.right ?? 0),
       top: (kInsets.top + title + legendRows * 16) * scale,
       bottom: kInsets.bottom * scale,
     },
   );
+}
+
+// A centred label at the picture's edge is moved until it is inside.
+export function inside(mark: Mark, width: number, font: FontMetrics): Mark {
+  if (mark.kind !== "text" || mark.anchor !== "middle") return mark;
+  const half = font.width(mark.text, mark.size, mark.weight) / 2;
+  return { ...mark, x: Math.min(Math.max(mark.x, half), Math.max(half, width - half)) };
 }
 
 export function hairline(plot: Rect, y: number, colour: string): Mark {

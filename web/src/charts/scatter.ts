@@ -4,7 +4,17 @@ import { formatNumber, formatValue } from "../format/units";
 import { fixedAxis, logAxis, place, tightAxis, type ValueAxis } from "./axis";
 import { type FontMetrics, fitText } from "./font";
 import type { Mark, Rect } from "./marks";
-import { hairline, inset, kTextSize, text, textSizeOf, titleMarks } from "./plot";
+import {
+  hairline,
+  inset,
+  inside,
+  kTextSize,
+  kTickAir,
+  labelRoom,
+  text,
+  textSizeOf,
+  titleMarks,
+} from "./plot";
 import type { HitBox, SummaryPicture, SummarySpec, SummaryTable } from "./summary";
 import { markerShape, monoStyle, seriesColour } from "./theme";
 
@@ -29,6 +39,8 @@ export interface ScatterSpec extends SummarySpec {
 interface Across {
   at: (x: number | string) => number;
   ticks: { at: number; text: string }[];
+  // Not numbers, which are never cut.
+  words: boolean;
 }
 
 function axisOf(values: readonly number[], unit: string, log: boolean): ValueAxis {
@@ -42,13 +54,13 @@ function acrossOf(points: readonly ScatterPoint[], spec: ScatterSpec): Across {
   if (numbers.every(Number.isFinite)) {
     const axis = axisOf(numbers, spec.xUnit ?? "", spec.xLog ?? false);
     const ticks = axis.ticks.map((tick) => ({ at: place(axis, tick.value), text: tick.text }));
-    return { at: (x) => place(axis, x as number), ticks };
+    return { at: (x) => place(axis, x as number), ticks, words: false };
   }
   const words = [...new Set(points.map(({ x }) => String(x)))].sort((a, b) =>
     a.localeCompare(b, "en", { numeric: true }),
   );
   const at = (x: number | string) => (words.indexOf(String(x)) + 0.5) / words.length;
-  return { at, ticks: words.map((word) => ({ at: at(word), text: word })) };
+  return { at, ticks: words.map((word) => ({ at: at(word), text: word })), words: true };
 }
 
 const wordsOf = (point: ScatterPoint, spec: ScatterSpec) => {
@@ -64,10 +76,6 @@ export function drawScatter(
   const size = textSizeOf(spec.style);
   const scale = size / kTextSize;
   const top = (14 + (spec.style?.title ? 20 : 0)) * scale;
-  const plot = inset(
-    { x: 0, y: 0, width: spec.width, height: spec.height },
-    { left: 44 * scale, right: 16, top, bottom: 38 * scale },
-  );
   const drawable = points.filter(({ y }) => Number.isFinite(y) && (!spec.yLog || y > 0));
   const axis = spec.fixed
     ? fixedAxis(spec.fixed.from, spec.fixed.to, spec.unit)
@@ -76,6 +84,11 @@ export function drawScatter(
         spec.unit,
         spec.yLog ?? false,
       );
+  const left = Math.max(44 * scale, labelRoom(axis.ticks, { font, size }));
+  const plot = inset(
+    { x: 0, y: 0, width: spec.width, height: spec.height },
+    { left, right: 16, top, bottom: 38 * scale },
+  );
   const across = acrossOf(drawable, spec);
   const x = (v: number | string) => plot.x + across.at(v) * plot.width;
   const y = (v: number) => plot.y + (1 - place(axis, v)) * plot.height;
@@ -83,13 +96,13 @@ export function drawScatter(
   const colour = spec.theme.ink2;
   for (const tick of axis.ticks) {
     marks.push(hairline(plot, y(tick.value), spec.theme.grid));
-    const at = { x: plot.x - 7, y: y(tick.value) + 0.37 * size, colour, size };
+    const at = { x: plot.x - kTickAir, y: y(tick.value) + 0.37 * size, colour, size };
     marks.push(text(tick.text, { ...at, anchor: "end" }));
   }
   marks.push(...below(across, { plot, spec, font }));
   const boxes = drawPoints(drawable, { x, y, spec, font, plot }, marks);
-  const left = points.length - drawable.length;
-  const notes = left > 0 ? [`${left} of ${points.length} runs have no value to draw`] : [];
+  const missing = points.length - drawable.length;
+  const notes = missing > 0 ? [`${missing} of ${points.length} runs have no value to draw`] : [];
   return { width: spec.width, height: spec.height, marks, plot, boxes, notes };
 }
 
@@ -103,9 +116,11 @@ function below(across: Across, at: { plot: Rect; spec: ScatterSpec; font: FontMe
   const name = { x: middle, y: bottom + 2 * size + 10, colour: spec.theme.ink3, size };
   return [
     ...across.ticks.map((tick): Mark => {
-      const words = fitText(tick.text, Math.max(room, 12), { font, size, weight: 400 });
+      const cut = () => fitText(tick.text, Math.max(room, 12), { font, size, weight: 400 });
+      const words = across.words ? cut() : tick.text;
       const x = plot.x + tick.at * plot.width;
-      return text(words, { x, y: bottom + size + 5, colour, size, anchor: "middle" });
+      const label = text(words, { x, y: bottom + size + 5, colour, size, anchor: "middle" });
+      return inside(label, spec.width, font);
     }),
     text(spec.xLabel, { ...name, anchor: "middle" }),
   ];

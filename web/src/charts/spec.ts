@@ -93,6 +93,12 @@ export interface ChartStyle {
   markers?: boolean;
 }
 
+// Room beside the plot, CSS pixels.
+export interface Margins {
+  left: number;
+  right: number;
+}
+
 export interface ChartSpec {
   width: number;
   height: number;
@@ -112,4 +118,6 @@ export interface ChartSpec {
   marks?: readonly EventMark[];
   windows?: readonly WindowMark[];
   style?: ChartStyle;
+  // At least these: charts below each other have the same, so that a moment is at the same place in each.
+  margins?: Margins;
 }

@@ -4,7 +4,7 @@ import { formatValue } from "../format/units";
 import { fixedAxis, type ValueAxis, valueAxis } from "./axis";
 import { type FontMetrics, fitText } from "./font";
 import type { HatchPattern, Mark, Picture, Rect } from "./marks";
-import { hairline, inset, kTextSize, text, textSizeOf } from "./plot";
+import { hairline, inset, kTextSize, kTickAir, labelRoom, text, textSizeOf } from "./plot";
 import type { ChartStyle } from "./spec";
 import { type ChartTheme, monoStyle, seriesColour } from "./theme";
 import { project } from "./yaxis";
@@ -124,26 +124,31 @@ export function drawFrame(data: FrameData, spec: SummarySpec, font: FontMetrics)
   const turned = widest > rough - 6 && rough < 64;
   const names = turned ? Math.min(widest, kMostTurned) + 8 : size + 8;
   const named = legendOf(data.groups, spec);
-  const plot = inset(
-    { x: 0, y: 0, width: spec.width, height: spec.height },
-    {
-      left: 44 * scale,
-      right: 12,
-      top: 14 * scale + (spec.style?.title ? 20 * scale : 0) + (named ? 18 * scale : 0),
-      bottom: names + data.feet * (size + 2),
-    },
-  );
   const { low, high } = data;
   const axis = spec.fixed
     ? fixedAxis(spec.fixed.from, spec.fixed.to, spec.unit)
     : data.zero
       ? valueAxis(Math.min(0, low), Math.max(0, high), spec.unit)
       : valueAxis(low, high, spec.unit);
+  const plot = inset(
+    { x: 0, y: 0, width: spec.width, height: spec.height },
+    {
+      left: Math.max(44 * scale, labelRoom(axis.ticks, { font, size })),
+      right: 12,
+      top: 14 * scale + (spec.style?.title ? 20 * scale : 0) + (named ? 18 * scale : 0),
+      bottom: names + data.feet * (size + 2),
+    },
+  );
   const y = project(axis, plot);
   const marks: Mark[] = [];
   for (const tick of axis.ticks) {
     marks.push(hairline(plot, y(tick.value), spec.theme.grid));
-    const at = { x: plot.x - 7, y: y(tick.value) + 0.37 * size, colour: spec.theme.ink2, size };
+    const at = {
+      x: plot.x - kTickAir,
+      y: y(tick.value) + 0.37 * size,
+      colour: spec.theme.ink2,
+      size,
+    };
     marks.push(text(tick.text, { ...at, anchor: "end" }));
   }
   if (named)

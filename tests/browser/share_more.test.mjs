@@ -113,6 +113,17 @@ test("an offline page has groups with their bands, a second axis, small plots an
   await compared.close();
 });
 
+// Zooms an offline chart by dragging over a part of its plot; the pointer ends in the middle of it.
+async function dragged(page, canvas, [from, to]) {
+  const box = await canvas.boundingBox();
+  const plot = JSON.parse(await canvas.getAttribute("data-plot"));
+  const x = (part) => box.x + plot.x + part * plot.width;
+  await page.mouse.move(x(from), box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(x(to), box.y + 60, { steps: 4 });
+  await page.mouse.up();
+}
+
 test("an offline page of a zoomed board shows the same range, finely, and goes back to all", async () => {
   const { page, close } = await board("&x=run&metric=loss&smooth=mean:2&from=10&to=20");
   const taken = await takenAway(page);
@@ -129,6 +140,15 @@ test("an offline page of a zoomed board shows the same range, finely, and goes b
   const zoomed = await canvas.screenshot();
   await canvas.dblclick();
   await soon(async () => assert.ok(!zoomed.equals(await canvas.screenshot())));
+  await dragged(offline, canvas, [0.2, 0.5]);
+  // The pointer rests in the middle of the plot, which is another moment now.
+  const [at, from, to] = await offline.evaluate(() => {
+    const seconds = (text) => text.split(":").reduce((sum, part) => sum * 60 + Number(part), 0);
+    const shown = JSON.parse(document.querySelector("canvas").dataset.range);
+    return [seconds(document.querySelector(".reading").textContent.split(" ")[0]), ...shown];
+  });
+  assert.ok(to - from < 12, `${from} to ${to}`);
+  assert.ok(Math.abs(at - (from + to) / 2) < 0.2, `${at} of ${from} to ${to}`);
   // A name hides its line.
   const name = offline.locator(".line-name").first();
   await name.click();

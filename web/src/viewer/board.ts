@@ -10,6 +10,7 @@ import type {
   ChartKind,
   ChartLine,
   EventMark,
+  Margins,
   WindowMark,
   XAxisSpec,
   YAxisSpec,
@@ -56,6 +57,8 @@ const kHeight = 220;
 class ChartView {
   readonly element = document.createElement("section");
   range: Range;
+  // Those of all charts, so that a moment is at the same place in each.
+  margins: Margins = { left: 0, right: 0 };
   private readonly canvas = document.createElement("canvas");
   private readonly plot = document.createElement("div");
   private readonly cursor = document.createElement("div");
@@ -66,6 +69,8 @@ class ChartView {
   private picture: ChartPicture | null = null;
   private lines: readonly ChartLine[] = [];
   private start: number | null = null;
+  // Where the pointer is, of the window's pixels.
+  private pointer: number | null = null;
 
   constructor(
     private readonly chart: ViewedChart,
@@ -88,6 +93,11 @@ class ChartView {
     this.listen();
   }
 
+  // What its labels ask for beside the plot.
+  get asked(): Margins {
+    return this.picture?.margins ?? this.margins;
+  }
+
   get full(): Range {
     return this.chart.full;
   }
@@ -98,7 +108,9 @@ class ChartView {
     const width = this.plot.clientWidth;
     if (width === 0) return;
     const ratio = devicePixelRatio;
-    const pixels = Math.max(1, Math.round((width - kInsets.left - kInsets.right) * ratio));
+    const left = Math.max(kInsets.left, this.margins.left);
+    const right = Math.max(kInsets.right, this.margins.right);
+    const pixels = Math.max(1, Math.round((width - left - right) * ratio));
     this.lines = chart
       .lines({ range, pixels, dark })
       .map((line) => ({ ...line, hidden: this.hidden.has(line.key) }));
@@ -119,11 +131,15 @@ class ChartView {
         windows: chart.windows ?? [],
         zoomed: range.from !== chart.full.from || range.to !== chart.full.to,
         theme: dark ? kDark : kLight,
+        margins: this.margins,
         ...(chart.second ? { unit2: chart.second.unit } : {}),
       },
       font,
     );
     paint(this.canvas, this.picture, ratio);
+    // For scripts, and for tests.
+    this.canvas.dataset.plot = JSON.stringify(this.picture.plot);
+    this.canvas.dataset.range = JSON.stringify([range.from, range.to]);
     const said = {
       ...range,
       unit: chart.unit,
@@ -132,6 +148,7 @@ class ChartView {
     };
     this.canvas.setAttribute("aria-label", summarise(chart.name, this.lines, said));
     this.showNames();
+    this.point();
   }
 
   private head(): HTMLElement {
@@ -176,11 +193,11 @@ class ChartView {
   }
 
   // The place on the axis under the pointer; null where plots have an axis each.
-  private placeOf(event: PointerEvent): number | null {
-    const { picture, range } = this;
-    if (picture === null || picture.plots.length !== 1) return null;
+  private get place(): number | null {
+    const { picture, range, pointer } = this;
+    if (pointer === null || picture === null || picture.plots.length !== 1) return null;
     const { x, width } = picture.plot;
-    const offset = event.clientX - this.canvas.getBoundingClientRect().left;
+    const offset = pointer - this.canvas.getBoundingClientRect().left;
     const part = Math.min(1, Math.max(0, (offset - x) / width));
     return range.from + part * (range.to - range.from);
   }
@@ -188,15 +205,23 @@ class ChartView {
   private listen(): void {
     const { canvas } = this;
     canvas.addEventListener("pointerdown", (event) => {
-      this.start = this.placeOf(event);
+      this.pointer = event.clientX;
+      this.start = this.place;
       canvas.setPointerCapture(event.pointerId);
     });
-    canvas.addEventListener("pointermove", (event) => this.point(this.placeOf(event)));
-    canvas.addEventListener("pointerleave", () => this.point(null));
+    canvas.addEventListener("pointermove", (event) => {
+      this.pointer = event.clientX;
+      this.point();
+    });
+    canvas.addEventListener("pointerleave", () => {
+      this.pointer = null;
+      this.point();
+    });
     canvas.addEventListener("pointerup", (event) => {
-      const [a, b] = [this.start, this.placeOf(event)];
+      this.pointer = event.clientX;
+      const [a, b] = [this.start, this.place];
       this.start = null;
-      this.point(b);
+      this.point();
       if (a === null || b === null) return;
       const least = Math.max((this.full.to - this.full.from) / 1e7, this.span / 200);
       if (Math.abs(a - b) > least) this.at.zoom({ from: Math.min(a, b), to: Math.max(a, b) }, this);
@@ -208,8 +233,9 @@ class ChartView {
     return this.range.to - this.range.from;
   }
 
-  private point(place: number | null): void {
-    const { cursor, selection, reading, picture, start } = this;
+  // Cursor, selection and values at the pointer, which stays where it is while the range becomes another.
+  private point(): void {
+    const { cursor, selection, reading, picture, start, place } = this;
     cursor.style.visibility = place === null ? "hidden" : "visible";
     selection.style.visibility = place === null || start === null ? "hidden" : "visible";
     reading.textContent = place === null ? "" : this.readingAt(place);
@@ -264,14 +290,20 @@ export function mountBoard(
 ): { draw: () => void } {
   const views = board.charts.map((chart) => new ChartView(chart, { x: board.x, ...at, zoom }));
   function zoom(to: Range | null, from: ChartView): void {
-    for (const view of board.linked ? views : [from]) {
-      view.range = to ?? view.full;
+    for (const view of board.linked ? views : [from]) view.range = to ?? view.full;
+    draw();
+  }
+  function draw(): void {
+    for (const view of views) view.draw();
+    const most = (side: keyof Margins) => Math.max(...views.map(({ asked }) => asked[side]));
+    const margins = { left: most("left"), right: most("right") };
+    for (const view of views) {
+      const { left, right } = view.margins;
+      if (left === margins.left && right === margins.right) continue;
+      view.margins = margins;
       view.draw();
     }
   }
-  const draw = () => {
-    for (const view of views) view.draw();
-  };
   root.append(...views.map((view) => view.element));
   draw();
   return { draw };

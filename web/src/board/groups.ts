@@ -1,6 +1,7 @@
 // Which runs belong together on a board, and what a chart asks of the server for them. A group is computed
 // there, from all points of its runs; runs are never joined into one line. Pure.
 import type { LineQuestion } from "../api/lines";
+import { natural } from "../format/order";
 import { type ChartDef, colourSlots, kHues, type LineDef, type ShownRun } from "./model";
 import type { Grouping } from "./view";
 
@@ -12,8 +13,6 @@ export interface Group {
   index: number;
   runs: string[];
 }
-
-const natural = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
 
 function labelOf(run: ShownRun, by: string): string {
   if (by === "workload") return run.workloadName ?? run.name;

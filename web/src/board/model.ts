@@ -1,6 +1,7 @@
 // From what the server says of the shown runs to what the page draws: charts with their lines, the metric
 // list in groups, the default choice, the full range. Pure.
 import { finite, type Metric, type Plain, type RunDetail } from "../api/types";
+import { natural } from "../format/order";
 import { secondsSince } from "../format/time";
 import { plural } from "../format/units";
 
@@ -217,7 +218,7 @@ export function buildCharts(
   const charts = [...byName].map(([name, all]) => {
     const entries = busiest(all);
     const { metric } = entries[0] as Entry;
-    const sources = [...new Set(entries.map((e) => e.metric.source))].sort(naturalOrder);
+    const sources = [...new Set(entries.map((e) => e.metric.source))].sort(natural);
     const lines = entries
       .map((entry) => lineOf(entry, sources, runs))
       .sort((a, b) => (a.colour ?? -1) - (b.colour ?? -1) || a.dash - b.dash);
@@ -237,7 +238,6 @@ export function buildCharts(
 }
 
 const perSecond = (unit: string) => `${unit === "" ? "1" : unit}/s`;
-const naturalOrder = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
 
 function lineOf(entry: Entry, sources: string[], runs: readonly ShownRun[]): LineDef {
   const { metric, run } = entry;

@@ -82,7 +82,11 @@ function wordsOf(data: BoxData, { category, group, found }: Place, spec: Summary
 
 const kMostWide = 44;
 
-export function drawBoxes(data: BoxData, spec: SummarySpec, font: FontMetrics): SummaryPicture {
+export interface BoxSpec extends SummarySpec {
+  yLog?: boolean;
+}
+
+export function drawBoxes(data: BoxData, spec: BoxSpec, font: FontMetrics): SummaryPicture {
   const { categories, groups } = data;
   const all = allBoxes(data);
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -91,7 +95,8 @@ export function drawBoxes(data: BoxData, spec: SummarySpec, font: FontMetrics): 
     high = Math.max(high, found.high, found.outliers.at(-1) ?? found.high);
   }
   if (all.length === 0) [low, high] = [0, 1];
-  const frame = drawFrame({ categories, groups, low, high, feet: 1, zero: false }, spec, font);
+  const log = spec.yLog ?? false;
+  const frame = drawFrame({ categories, groups, low, high, feet: 1, zero: false, log }, spec, font);
   const marks: Mark[] = [...titleMarks(spec, frame.axis.scale.unit, font), ...frame.marks];
   const boxes = all.map((place): HitBox => {
     const drawn = drawBox(place, data.groups.length, { frame, spec, font });
@@ -102,7 +107,8 @@ export function drawBoxes(data: BoxData, spec: SummarySpec, font: FontMetrics): 
     const key = `${place.category}/${place.group}`;
     return { key, x, width, y: top, height: Math.max(bottom - top, 3), words };
   });
-  return { width: spec.width, height: spec.height, marks, plot: frame.plot, boxes, notes: [] };
+  const notes = log && low <= 0 ? ["not logarithmic: some values are ≤ 0"] : [];
+  return { width: spec.width, height: spec.height, marks, plot: frame.plot, boxes, notes };
 }
 
 function drawBox(

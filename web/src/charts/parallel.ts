@@ -1,5 +1,6 @@
 // Parallel coordinates: an axis per parameter and metric, a line per run, coloured by its place on the last
 // axis. Axes are numeric or a list of words; a run without a value passes below the axis, at "none". Pure.
+import { natural } from "../format/order";
 import { formatValue } from "../format/units";
 import { logAxis, place, tightAxis, type ValueAxis } from "./axis";
 import { type FontMetrics, fitText } from "./font";
@@ -56,9 +57,7 @@ function placed(axis: ParallelAxis, values: readonly (number | string | null)[])
     if (last !== undefined && unit !== "") last.text += ` ${unit}`;
     return { at, ticks, words: false };
   }
-  const words = [...new Set(some.map(String))].sort((a, b) =>
-    a.localeCompare(b, "en", { numeric: true }),
-  );
+  const words = [...new Set(some.map(String))].sort(natural);
   const part = (word: string) => {
     const i = words.indexOf(word);
     if (i < 0) return null;

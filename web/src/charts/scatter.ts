@@ -1,5 +1,6 @@
 // A parameter against a summary metric: a point per run, with its name where there is room. The parameter is
 // numeric, on a linear or logarithmic axis, or one of a few words. Pure.
+import { natural } from "../format/order";
 import { formatNumber, formatValue } from "../format/units";
 import { fixedAxis, logAxis, place, tightAxis, type ValueAxis } from "./axis";
 import { type FontMetrics, fitText } from "./font";
@@ -56,9 +57,7 @@ function acrossOf(points: readonly ScatterPoint[], spec: ScatterSpec): Across {
     const ticks = axis.ticks.map((tick) => ({ at: place(axis, tick.value), text: tick.text }));
     return { at: (x) => place(axis, x as number), ticks, words: false };
   }
-  const words = [...new Set(points.map(({ x }) => String(x)))].sort((a, b) =>
-    a.localeCompare(b, "en", { numeric: true }),
-  );
+  const words = [...new Set(points.map(({ x }) => String(x)))].sort(natural);
   const at = (x: number | string) => (words.indexOf(String(x)) + 0.5) / words.length;
   return { at, ticks: words.map((word) => ({ at: at(word), text: word })), words: true };
 }
@@ -76,7 +75,10 @@ export function drawScatter(
   const size = textSizeOf(spec.style);
   const scale = size / kTextSize;
   const top = (14 + (spec.style?.title ? 20 : 0)) * scale;
-  const drawable = points.filter(({ y }) => Number.isFinite(y) && (!spec.yLog || y > 0));
+  const drawable = points.filter(
+    ({ x, y }) =>
+      Number.isFinite(y) && (!spec.yLog || y > 0) && (!spec.xLog || typeof x !== "number" || x > 0),
+  );
   const axis = spec.fixed
     ? fixedAxis(spec.fixed.from, spec.fixed.to, spec.unit)
     : axisOf(

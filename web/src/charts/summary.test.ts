@@ -299,3 +299,31 @@ describe("parallel coordinates", () => {
     ]);
   });
 });
+
+describe("logarithmic axes of summaries", () => {
+  it("place equal ratios equally far apart, and say what they leave out", () => {
+    const points = [1e-4, 1e-3, 1e-2, 0].map((x, i) => ({
+      key: `${i}`,
+      label: `${i}`,
+      x,
+      y: 1 + i,
+    }));
+    const picture = drawScatter(points, { ...spec, xLabel: "lr", xLog: true }, kFixedFont);
+    const [a, b, c] = picture.boxes.map((box) => box.x) as [number, number, number];
+    expect(picture.boxes.length).toBe(3);
+    expect(b - a).toBeCloseTo(c - b, 6);
+    expect(picture.notes).toEqual(["1 of 4 runs have no value to draw"]);
+  });
+
+  it("are those of boxes, where every value is above zero", () => {
+    const boxes = (values: number[]) =>
+      drawBoxes(
+        { categories: ["a"], groups: [""], samples: [[values]] },
+        { ...spec, unit: "", yLog: true },
+        kFixedFont,
+      );
+    expect(textsOf(boxes([0.001, 1, 1000]).marks)).toContain("0.1");
+    expect(boxes([0.001, 1, 1000]).notes).toEqual([]);
+    expect(boxes([-1, 1, 1000]).notes).toEqual(["not logarithmic: some values are ≤ 0"]);
+  });
+});

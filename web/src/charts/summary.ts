@@ -1,7 +1,7 @@
 // What charts of summaries share (bars, boxes, scatter, parallel coordinates): places that can be pointed at, a
 // table of the same numbers, the frame of values and categories, fills that differ without colour. Pure.
 import { formatValue } from "../format/units";
-import { fixedAxis, type ValueAxis, valueAxis } from "./axis";
+import { fixedAxis, logAxis, type ValueAxis, valueAxis } from "./axis";
 import { type FontMetrics, fitText } from "./font";
 import type { HatchPattern, Mark, Picture, Rect } from "./marks";
 import { hairline, inset, kTextSize, kTickAir, labelRoom, text, textSizeOf } from "./plot";
@@ -108,10 +108,18 @@ export interface FrameData {
   feet: number;
   // The axis begins at zero.
   zero: boolean;
+  // It is logarithmic, if all values are above zero.
+  log?: boolean;
 }
 
 const kSlotAir = 0.22;
 const kMostTurned = 96;
+
+function frameAxis({ low, high, zero, log }: FrameData, { fixed, unit }: SummarySpec): ValueAxis {
+  if (fixed) return fixedAxis(fixed.from, fixed.to, unit);
+  if (log && low > 0) return logAxis(low, high, unit);
+  return zero ? valueAxis(Math.min(0, low), Math.max(0, high), unit) : valueAxis(low, high, unit);
+}
 
 // The value axis at the left, categories below, groups named on top.
 export function drawFrame(data: FrameData, spec: SummarySpec, font: FontMetrics): Frame {
@@ -124,12 +132,7 @@ export function drawFrame(data: FrameData, spec: SummarySpec, font: FontMetrics)
   const turned = widest > rough - 6 && rough < 64;
   const names = turned ? Math.min(widest, kMostTurned) + 8 : size + 8;
   const named = legendOf(data.groups, spec);
-  const { low, high } = data;
-  const axis = spec.fixed
-    ? fixedAxis(spec.fixed.from, spec.fixed.to, spec.unit)
-    : data.zero
-      ? valueAxis(Math.min(0, low), Math.max(0, high), spec.unit)
-      : valueAxis(low, high, spec.unit);
+  const axis = frameAxis(data, spec);
   const plot = inset(
     { x: 0, y: 0, width: spec.width, height: spec.height },
     {

@@ -8,7 +8,7 @@ import { Scrolling } from "../../app/Scrolling";
 import { useWidth } from "../../board/Board";
 import { useChartTheme } from "../../board/useBoard";
 import { usePageFont } from "../../board/usePageFont";
-import { barTable, drawBars, summariseBars } from "../../charts/bars";
+import { type BarData, barTable, drawBars, summariseBars } from "../../charts/bars";
 import { boxTable, drawBoxes, summariseBoxes } from "../../charts/box";
 import { paint } from "../../charts/canvas";
 import type { FontMetrics } from "../../charts/font";
@@ -17,7 +17,7 @@ import { drawScatter, scatterTable, summariseScatter } from "../../charts/scatte
 import { boxAt, type SummaryPicture, type SummaryTable } from "../../charts/summary";
 import { toSvg } from "../../charts/svg";
 import type { ChartTheme } from "../../charts/theme";
-import { barsOf, boxesOf, cellsOf, parallelOf, pointsOf, type Sample } from "./data";
+import { barsOf, boxesOf, captionOf, cellsOf, parallelOf, pointsOf, type Sample } from "./data";
 import type { SummarySearch } from "./search";
 
 const kHeight = 420;
@@ -35,6 +35,7 @@ interface Drawn {
   table: SummaryTable;
   // What a ratio can be to.
   bases: string[];
+  caption: string;
 }
 
 interface Drawing {
@@ -48,7 +49,11 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
   const label = `${of === "last" ? "last" : of} ${metric}`;
   const spec = { width: on.width, height: kHeight, unit, theme: on.theme, label };
   const along = { by: search.by ?? "workload", group: search.group ?? "" };
-  switch (search.kind ?? "bars") {
+  const kind = search.kind ?? "bars";
+  const [xLog, yLog] = (["x", "y"] as const).map((axis) => search.log?.includes(axis) ?? false);
+  const stacked = search.stacked ?? false;
+  const caption = (cells: BarData["cells"] = []) => captionOf(kind, { metric, stacked, cells });
+  switch (kind) {
     case "bars": {
       const data = barsOf(cellsOf(samples, along));
       const several = data.groups.length > 1;
@@ -56,7 +61,7 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
       const base = bases.indexOf(search.base ?? "");
       const bars = {
         ...spec,
-        stacked: search.stacked ?? false,
+        stacked,
         ...(base < 0 ? {} : { baseline: several ? { group: base } : { category: base } }),
       };
       const picture = drawBars(data, bars, on.font);
@@ -65,28 +70,32 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
         words: summariseBars(label, data, bars),
         table: barTable(data, bars),
         bases,
+        caption: caption(data.cells),
       };
     }
     case "box": {
       const data = boxesOf(cellsOf(samples, along));
-      const picture = drawBoxes(data, spec, on.font);
+      const picture = drawBoxes(data, { ...spec, yLog: yLog ?? false }, on.font);
       return {
         picture,
         words: summariseBoxes(label, data, spec),
         table: boxTable(data, spec),
         bases: [],
+        caption: caption(),
       };
     }
     case "scatter": {
       const { points, groups } = pointsOf(samples, along);
       const xLabel = along.by.replace(/^(params|tags)\./, "");
-      const scatter = { ...spec, xLabel, ...(along.group === "" ? {} : { groups }) };
+      const logs = { xLog: xLog ?? false, yLog: yLog ?? false };
+      const scatter = { ...spec, ...logs, xLabel, ...(along.group === "" ? {} : { groups }) };
       const picture = drawScatter(points, scatter, on.font);
       return {
         picture,
         words: summariseScatter(label, points, scatter),
         table: scatterTable(points, scatter),
         bases: [],
+        caption: caption(),
       };
     }
     case "parallel": {
@@ -100,6 +109,7 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
         words: summariseParallel(label, axes, rows),
         table: parallelTable(axes, rows),
         bases: [],
+        caption: caption(),
       };
     }
   }
@@ -137,7 +147,7 @@ export function SummaryFigure(props: SummaryFigureProps) {
           />
         )}
         <span className="badge">
-          {pointed !== "" ? pointed : "mean of runs, bars: 95 % interval (Student’s t) where n ≥ 2"}
+          {pointed !== "" ? pointed : [drawn?.caption, ...(drawn?.picture.notes ?? [])].join(" · ")}
         </span>
         <button type="button" className="button" data-testid="summary-svg" onClick={save}>
           SVG

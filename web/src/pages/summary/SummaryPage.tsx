@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect } from "react";
 import { getJson, sendJson } from "../../api/client";
-import type { FacetKey, FoundRun } from "../../api/runSearch";
+import { type FacetKey, type FoundRun, useMetricNames } from "../../api/runSearch";
 import type { Num } from "../../api/types";
 import { Choice } from "../../app/fields";
 import { Failing, Loading, Notice } from "../../app/Notice";
@@ -12,7 +12,7 @@ import { Shell } from "../../app/Shell";
 import { plural } from "../../format/units";
 import { kKinds, type SummaryKind, samplesOf } from "./data";
 import { SummaryFigure } from "./SummaryFigure";
-import { type SummarySearch, summarySearch } from "./search";
+import { type SummaryLog, type SummarySearch, summarySearch } from "./search";
 
 const route = getRouteApi("/summary");
 const kMostRuns = 1000;
@@ -245,28 +245,15 @@ function Panel({ search, set, found, metric }: PanelProps) {
     <section aria-label="What is summarised" className="summary-panel">
       <h2 className="section-title">Summary</h2>
       <div className="form">
-        <label className="form-line">
-          <span>Metric</span>
-          <input
-            key={metric}
-            type="text"
-            aria-label="Metric"
-            defaultValue={metric}
-            onKeyDown={(event) => event.key === "Enter" && event.currentTarget.blur()}
-            onBlur={(event) => {
-              const name = event.currentTarget.value.trim();
-              if (name !== "" && name !== metric) set({ metric: name });
-            }}
-          />
-        </label>
+        <MetricChoice runs={found?.runs ?? []} metric={metric} set={set} />
         <Choice
           label="Each run's"
           value={search.of ?? "last"}
           options={[
             ["last", "last value"],
             ["mean", "mean"],
-            ["min", "least"],
-            ["max", "greatest"],
+            ["min", "min"],
+            ["max", "max"],
           ]}
           change={(of) => set({ of })}
         />
@@ -292,7 +279,69 @@ function Panel({ search, set, found, metric }: PanelProps) {
             <span>stacked</span>
           </label>
         )}
+        <Logs search={search} set={set} />
       </div>
     </section>
   );
+}
+
+// So many runs say which metrics there are.
+const kAskedRuns = 8;
+
+function MetricChoice({
+  runs,
+  metric,
+  set,
+}: SetProps & { runs: readonly FoundRun[]; metric: string }) {
+  const names = useMetricNames(runs.slice(0, kAskedRuns).map((run) => run.id));
+  const groups = [...new Set(names.map(({ group }) => group))];
+  const known = names.some(({ name }) => name === metric);
+  return (
+    <label className="form-line">
+      <span>Metric</span>
+      <select
+        value={metric}
+        data-testid="summary-metric"
+        onChange={(event) => set({ metric: event.currentTarget.value })}
+      >
+        {!known && <option value={metric}>{metric}</option>}
+        {groups.map((group) => (
+          <optgroup key={group} label={group === "" ? "software" : group}>
+            {names
+              .filter((one) => one.group === group)
+              .map(({ name }) => (
+                <option key={name} value={name}>
+                  {name}
+                </option>
+              ))}
+          </optgroup>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+const kLogsOf: Record<SummaryKind, readonly SummaryLog[]> = {
+  bars: [],
+  box: ["y"],
+  scatter: ["x", "y"],
+  parallel: [],
+};
+
+// Bars are as long as their values, so their axis has no logarithm.
+function Logs({ search, set }: SetProps & { search: SummarySearch }) {
+  const now = search.log ?? [];
+  return kLogsOf[search.kind ?? "bars"].map((axis) => (
+    <label key={axis} className="form-check">
+      <input
+        type="checkbox"
+        data-testid={`log-${axis}`}
+        checked={now.includes(axis)}
+        onChange={() =>
+          set({ log: now.includes(axis) ? now.filter((one) => one !== axis) : [...now, axis] })
+        }
+      />
+      <span>logarithmic {axis}</span>
+    </label>
+  ));
 }

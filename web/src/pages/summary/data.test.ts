@@ -1,6 +1,15 @@
 import { describe, expect, it } from "vitest";
 import type { FoundRun } from "../../api/runSearch";
-import { barsOf, cellsOf, meanInterval, parallelOf, pointsOf, type Sample, studentT } from "./data";
+import {
+  barsOf,
+  captionOf,
+  cellsOf,
+  meanInterval,
+  parallelOf,
+  pointsOf,
+  type Sample,
+  studentT,
+} from "./data";
 import { summarySearch } from "./search";
 
 const sample = (id: string, value: number, values: Record<string, string>): Sample => ({
@@ -80,5 +89,33 @@ describe("a summary", () => {
     } as const;
     expect(summarySearch({ ...search, run: "a" })).toEqual(search);
     expect(summarySearch({ kind: "cake", of: "worst", stacked: "maybe" })).toEqual({});
+  });
+});
+
+it("sorts the values of a numeric parameter by size", () => {
+  const some = ["0.1", "0.01", "1e-3", "0.03"].map((lr, i) =>
+    sample(`${i}`, i, { "params.lr": lr }),
+  );
+  const { categories } = cellsOf(some, { by: "params.lr", group: "" });
+  expect(categories).toEqual(["lr 1e-3", "lr 0.01", "lr 0.03", "lr 0.1"]);
+});
+
+describe("the caption", () => {
+  const cells = [[{ value: 1, n: 2 }, null], [{ value: 2, n: 1 }]];
+  const at = { metric: "loss", stacked: false, cells };
+
+  it("speaks of an interval only under bars that have one", () => {
+    expect(captionOf("bars", at)).toMatch(/95 % interval/);
+    for (const [kind, part] of [
+      ["bars", { stacked: true }],
+      ["bars", { cells: [[{ value: 1, n: 1 }]] }],
+      ["box", {}],
+      ["scatter", {}],
+      ["parallel", {}],
+    ] as const)
+      expect(captionOf(kind, { ...at, ...part }), kind).not.toMatch(/95 %|mean of runs, bars/);
+    expect(captionOf("box", at)).toMatch(/median, quartiles/);
+    expect(captionOf("scatter", at)).toBe("a point per run");
+    expect(captionOf("parallel", at)).toMatch(/loss/);
   });
 });

@@ -6,6 +6,7 @@ import type { BoxData } from "../../charts/box";
 import type { ParallelAxis, ParallelRow } from "../../charts/parallel";
 import type { ScatterPoint } from "../../charts/scatter";
 import { collocationWord } from "../../format/collocation";
+import { natural } from "../../format/order";
 
 export type SummaryKind = "bars" | "box" | "scatter" | "parallel";
 export const kKinds: readonly SummaryKind[] = ["bars", "box", "scatter", "parallel"];
@@ -47,7 +48,6 @@ export function nameOf(key: string, value: string): string {
   return /^(params|tags)\./.test(key) ? `${short} ${value}` : value;
 }
 
-const natural = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
 const distinct = (words: readonly string[]) => [...new Set(words)].sort(natural);
 
 export interface SummaryValue {
@@ -153,6 +153,27 @@ export function barsOf(cells: Cells): BarData {
       }),
     ),
   };
+}
+
+// What the picture shows of the runs, in words. `metric`: what colours parallel lines.
+export function captionOf(
+  kind: SummaryKind,
+  at: { metric: string; stacked: boolean; cells: BarData["cells"] },
+): string {
+  switch (kind) {
+    case "box":
+      return "median, quartiles, whiskers to 1.5 × the interquartile range";
+    case "scatter":
+      return "a point per run";
+    case "parallel":
+      return `a line per run, coloured by ${at.metric}`;
+    case "bars": {
+      if (at.stacked) return "mean of runs, stacked";
+      const bars = at.cells.flat().filter((cell) => cell !== null);
+      if (bars.every(({ n }) => n === 1)) return "one run per bar, so no interval";
+      return "mean of runs, error bars: 95 % interval (Student’s t) where n ≥ 2";
+    }
+  }
 }
 
 export const boxesOf = (cells: Cells): BoxData => cells;

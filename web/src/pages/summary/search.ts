@@ -14,11 +14,21 @@ export interface SummarySearch {
   // The group or category that ratios are to.
   base?: string;
   stacked?: boolean;
+  // Logarithmic axes.
+  log?: SummaryLog[];
 }
+
+export type SummaryLog = "x" | "y";
+const kLogs: readonly SummaryLog[] = ["x", "y"];
 
 const list = (value: unknown): string[] | undefined =>
   value === undefined ? undefined : (Array.isArray(value) ? value : [value]).map(String);
 const word = (value: unknown): string | undefined => list(value)?.[0];
+
+function logOf(words: readonly string[] = []): SummaryLog[] | undefined {
+  const found = kLogs.filter((one) => words.includes(one));
+  return found.length === 0 ? undefined : found;
+}
 
 export function summarySearch(raw: Record<string, unknown>): SummarySearch {
   const out: Record<string, unknown> = {
@@ -32,6 +42,7 @@ export function summarySearch(raw: Record<string, unknown>): SummarySearch {
     group: word(raw.group),
     base: word(raw.base),
     stacked: String(raw.stacked) === "true" ? true : undefined,
+    log: logOf(list(raw.log)),
   };
   for (const key of Object.keys(out)) if (out[key] === undefined) delete out[key];
   return out as SummarySearch;

@@ -47,10 +47,30 @@ const json = (response, body, status = 200) => {
 const fail = (response, status, code, message) =>
   json(response, { error: { code, message } }, status);
 
-// M4 columns of one series over [from, to), as the server answers them.
-function columns(id, from, to, width, mode) {
+// The points of one series on an axis: seconds since an origin (of 1970, or its own), or steps, of which every point is
+// one.
+function pointsOn(id, { axis, origin, mode }) {
   const rate = mode === "rate" || (mode !== "value" && data.kindOf(id) === "counter");
   const { t, v } = data.samples(id, rate) ?? { t: [], v: [] };
+  const zero = data.toSeconds(origin);
+  return { rate, v, t: axis === "step" ? t.map((_, i) => i) : t.map((at) => at - zero) };
+}
+
+// What a question is about: from–to on its axis.
+function asked(question) {
+  const { axis, width, from_ns, to_ns, from_step, to_step } = question;
+  const [first, last] = axis === "step" ? [from_step, to_step] : [from_ns, to_ns];
+  const scale = axis === "step" ? 1 : 1e9;
+  const [from, to] = [Number(first) / scale, Number(last) / scale];
+  if (!(width >= 1 && width <= 8192) || !(to > from)) return null;
+  return { first: BigInt(first), last: BigInt(last), from, to };
+}
+
+const kAxes = ["time", "relative", "step"];
+
+// M4 columns of one series over [from, to), as the server answers them.
+function columns(id, { from, to, width, ...at }) {
+  const { rate, t, v } = pointsOn(id, at);
   const cols = [];
   let points = 0;
   let low = 0;
@@ -93,20 +113,88 @@ function columns(id, from, to, width, mode) {
   return out;
 }
 
-function charts(response, body) {
-  const { series, from_ns, to_ns, width, mode } = JSON.parse(body);
-  const [from, to] = [data.toSeconds(from_ns), data.toSeconds(to_ns)];
-  if (!(width >= 1 && width <= 8192) || !(to > from))
-    return fail(response, 400, "invalid_argument", "width must be between 1 and 8192");
+function headerOf(magic, version, { count, width, axis, range }) {
   const header = Buffer.alloc(32);
-  header.write("CRCH", 0);
-  header.writeUInt16LE(2, 4);
-  header.writeUInt16LE(series.length, 6);
+  header.write(magic, 0);
+  header.writeUInt16LE(version, 4);
+  header.writeUInt16LE(count, 6);
   header.writeUInt32LE(width, 8);
-  header.writeBigInt64LE(BigInt(from_ns), 16);
-  header.writeBigInt64LE(BigInt(to_ns), 24);
+  header.writeUInt32LE(kAxes.indexOf(axis), 12);
+  header.writeBigInt64LE(range.first, 16);
+  header.writeBigInt64LE(range.last, 24);
+  return header;
+}
+
+function charts(response, body) {
+  const question = JSON.parse(body);
+  const { series, origins_ns = [], width, mode, axis = "time" } = question;
+  const range = asked(question);
+  if (range === null)
+    return fail(response, 400, "invalid_argument", "width must be between 1 and 8192");
+  const parts = series.map((id, i) =>
+    columns(id, { ...range, width, mode, axis, origin: origins_ns[i] ?? "0" }),
+  );
   response.writeHead(200, { "Content-Type": "application/x-corral-chart" });
-  response.end(Buffer.concat([header, ...series.map((id) => columns(id, from, to, width, mode))]));
+  const header = headerOf("CRCH", 2, { count: series.length, width, axis, range });
+  response.end(Buffer.concat([header, ...parts]));
+}
+
+// The mean of each pixel column, smoothed over its neighbours where that was asked for.
+function meanLine(id, { from, to, width, window, ...at }) {
+  const { t, v } = pointsOn(id, at);
+  const [sums, counts] = [new Float64Array(width), new Float64Array(width)];
+  t.forEach((place, i) => {
+    const centre = Math.floor(((place - from) / (to - from)) * width);
+    for (let k = Math.max(0, centre - window); k <= Math.min(width - 1, centre + window); k++) {
+      sums[k] += v[i];
+      counts[k]++;
+    }
+  });
+  return sums.map((sum, i) => (counts[i] === 0 ? Number.NaN : sum / counts[i]));
+}
+
+const kLineKinds = ["mean", "smooth", "integral", "ratio", "group"];
+
+// Means and smoothed lines; of a group its first series stands for all.
+function lines(response, body) {
+  const question = JSON.parse(body);
+  const { width, axis = "time" } = question;
+  const range = asked(question);
+  if (range === null)
+    return fail(response, 400, "invalid_argument", "width must be between 1 and 8192");
+  const parts = question.lines.map((line) => {
+    const { kind, series, origins_ns = [], mode } = line;
+    const window = kind === "smooth" ? 12 : 0;
+    const at = { ...range, width, window, mode, axis, origin: origins_ns[0] ?? "0" };
+    const values = meanLine(series[0], at);
+    const arrays = kind === "group" ? 10 : 1;
+    const head = Buffer.alloc(48);
+    head.writeUInt8(kLineKinds.indexOf(kind), 0);
+    head.writeUInt8(1, 1);
+    head.writeUInt32LE(arrays, 4);
+    head.writeBigUInt64LE(BigInt(width), 8);
+    head.writeUInt32LE(series.length, 28);
+    const bytes = Buffer.from(values.buffer);
+    return Buffer.concat([head, ...Array.from({ length: arrays }, () => bytes)]);
+  });
+  response.writeHead(200, { "Content-Type": "application/x-corral-lines" });
+  const header = headerOf("CRLN", 1, { count: parts.length, width, axis, range });
+  response.end(Buffer.concat([header, ...parts]));
+}
+
+// Last, mean, least and greatest value of a metric in each run.
+function summaries(response, body) {
+  const { runs, metrics } = JSON.parse(body);
+  const valuesOf = (run) =>
+    Object.fromEntries(
+      metrics.map((name) => {
+        const found = data.metricsOf(run).find((metric) => metric.name === name);
+        if (found === undefined) return [name, null];
+        const { unit, owner, last, mean, min, max } = found;
+        return [name, { unit, rate: false, shared: owner !== "run", last, mean, min, max }];
+      }),
+    );
+  json(response, { summaries: runs.map((run) => ({ run, values: valuesOf(run) })) });
 }
 
 function list(response, query) {
@@ -172,6 +260,8 @@ function oneRun(response, key, what, query) {
   if (what === "metrics") return json(response, { metrics: data.metricsOf(run.id) });
   if (what === "phases") return json(response, { phases: data.phasesOf(run) });
   if (what === "events") return json(response, { events: [] });
+  if (what === "notes") return json(response, { notes: [] });
+  if (what === "artifacts") return json(response, { artifacts: [] });
   if (what !== "logs") return fail(response, 404, "not_found", "no such route");
   const text = data.logOf(run);
   const from = Number(query.get("from") ?? 0);
@@ -207,6 +297,9 @@ function api(response, url, body) {
   if (flags.mode === "failing")
     return fail(response, 500, "io", "cannot read the store: disk I/O error");
   if (parts[0] === "charts") return charts(response, body);
+  if (parts[0] === "lines") return lines(response, body);
+  if (parts[0] === "summaries") return summaries(response, body);
+  if (parts[0] === "boards") return json(response, { boards: [] });
   if (parts[0] === "runs" && parts.length === 1) return list(response, url.searchParams);
   if (parts[0] === "runs" && parts[1] === "search")
     return json(response, searchRuns(allRuns(), JSON.parse(body)));
@@ -268,5 +361,5 @@ const server = createServer((request, response) => {
   });
 });
 server.listen(Number(flags.port), "127.0.0.1", () =>
-  console.log(`http://127.0.0.1:${flags.port} (${flags.mode})`),
+  console.log(`http://127.0.0.1:${server.address().port} (${flags.mode})`),
 );

@@ -426,3 +426,70 @@ test("nothing moves when a part is zoomed to", async () => {
   assert.deepEqual(complaints, []);
   await close();
 });
+
+// Runs of one workload each with a few points, so that they can be removed.
+async function logged(names) {
+  const call = async (path, body) => {
+    const headers = { "Content-Type": "application/json" };
+    const url = `${home.url}/api/2.0/mlflow/${path}`;
+    const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
+    assert.equal(answer.status, 200, await answer.clone().text());
+    return answer.json();
+  };
+  const { experiment_id } = await call("experiments/create", { name: names.join(" ") });
+  const start_time = Date.parse("2026-11-23T09:00:00Z");
+  const made = [];
+  for (const [i, run_name] of names.entries()) {
+    const { run } = await call("runs/create", { experiment_id, run_name, start_time });
+    const { run_id } = run.info;
+    const metrics = Array.from({ length: 50 }, (_, step) => ({
+      ...{ key: "loss", value: i + 1 / (1 + step), timestamp: start_time + step * 100, step },
+    }));
+    await call("runs/log-batch", { run_id, metrics });
+    await call("runs/update", { run_id, status: "FINISHED", end_time: start_time + 5000 });
+    made.push(run_id);
+  }
+  return made;
+}
+
+const swatches = (page) =>
+  page.evaluate(() =>
+    Object.fromEntries(
+      [...document.querySelectorAll("[data-run]")].map((row) => [
+        row.querySelector("a").textContent,
+        row.querySelector("svg").outerHTML,
+      ]),
+    ),
+  );
+
+test("colours stay when a run is taken out or removed, and what is removed is drawn no more", async () => {
+  const runs = await logged(["first", "second", "third", "fourth"]);
+  const address = `/board?${runs.map((run) => `run=${run}`).join("&")}&metric=loss`;
+  const { page, complaints, close } = await open(browser, home, address);
+  await chartsDrawn(page);
+  await atRest(page);
+  const { second, third, fourth } = await swatches(page);
+  await page.getByRole("button", { name: "Take out first" }).click();
+  await page.locator(`[data-run="${runs[0]}"]`).waitFor({ state: "detached" });
+  assert.deepEqual(await swatches(page), { second, third, fourth });
+  await page.reload();
+  await chartsDrawn(page);
+  assert.deepEqual(await swatches(page), { second, third, fourth });
+  await atRest(page);
+
+  const answer = await fetch(`${home.url}/api/corral/v1/runs/${runs[1]}`, { method: "DELETE" });
+  assert.equal(answer.status, 200, await answer.clone().text());
+  await page.getByTestId("missing-runs").getByText(runs[1]).waitFor();
+  await page.locator(`[data-run="${runs[1]}"]`).waitFor({ state: "detached" });
+  assert.deepEqual(await swatches(page), { third, fourth });
+  await until(page, () => {
+    const words = document.querySelector("[data-metric=loss] canvas")?.ariaLabel ?? "";
+    return words.includes("fourth: last") && !words.includes("second");
+  });
+  assert.equal(await page.getByText("there is no series").count(), 0);
+  assert.deepEqual(
+    complaints.filter((text) => !text.includes("404")),
+    [],
+  );
+  await close();
+});

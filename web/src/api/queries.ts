@@ -56,15 +56,21 @@ const runQuery = (id: string) => ({
     getJson<RunDetail>(`/runs/${encodeURIComponent(id)}`, {}, signal),
 });
 
+// Neither shown nor kept: it was removed, maybe while it was shown.
+const isGone = ({ error }: { error: Error | null }) =>
+  error instanceof ApiError && error.status === 404;
+
 export function useRun(id: string) {
-  return useQuery(runQuery(id));
+  const answer = useQuery(runQuery(id));
+  return isGone(answer) ? { ...answer, data: undefined } : answer;
 }
 
 // The other runs that are drawn along.
 export function useOtherRuns(ids: readonly string[]): RunDetail[] {
   return useQueries({
     queries: ids.map(runQuery),
-    combine: (answers) => answers.flatMap((answer) => (answer.data ? [answer.data] : [])),
+    combine: (answers) =>
+      answers.flatMap((answer) => (answer.data && !isGone(answer) ? [answer.data] : [])),
   });
 }
 
@@ -81,10 +87,13 @@ export function useNamedRuns(names: readonly string[]): NamedRuns {
   return useQueries({
     queries: names.map(runQuery),
     combine: (answers) => ({
-      runs: answers.flatMap((answer) => answer.data ?? []),
+      runs: answers.flatMap((answer) => (isGone(answer) ? [] : (answer.data ?? []))),
       pending: answers.some((answer) => answer.isPending),
-      missing: names.filter((_, i) => answers[i]?.isError && !answers[i].data),
-      error: answers.find((answer) => answer.isError && !answer.data)?.error ?? null,
+      missing: names.filter((_, i) => {
+        const answer = answers[i];
+        return answer?.isError && (!answer.data || isGone(answer));
+      }),
+      error: answers.find((one) => one.isError && (!one.data || isGone(one)))?.error ?? null,
     }),
   });
 }

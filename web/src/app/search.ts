@@ -33,10 +33,12 @@ export interface RunSearch extends ViewSearch {
   against?: string;
 }
 
-// A board of any selection. `v`: the state is stored on the server under this id.
+// A board of any selection. `slot`: places in the palette of runs that have another than their usual one, as `ID:3`.
+// `v`: the state is stored on the server under this id.
 export interface BoardSearch extends ViewSearch {
   run?: string[];
   workload?: string[];
+  slot?: string[];
   v?: string;
 }
 
@@ -96,10 +98,27 @@ export function runSearch(raw: Raw): RunSearch {
   }) as RunSearch;
 }
 
+const kSlot = /^([0-9a-f]{6,32}):(\d{1,3})$/;
+
+function slotsOf(value: unknown): string[] | undefined {
+  const found = (list(value) ?? []).filter((one) => kSlot.test(one));
+  return found.length === 0 ? undefined : found;
+}
+
+// The place in the palette that the address gives a run.
+export function slotFor({ slot = [] }: BoardSearch, run: string): number | undefined {
+  const found = slot.flatMap((one) => {
+    const [, id = "", place = ""] = kSlot.exec(one) ?? [];
+    return id !== "" && run.startsWith(id) ? [Number(place)] : [];
+  });
+  return found[0];
+}
+
 export function boardSearch(raw: Raw): BoardSearch {
   return defined({
     run: list(raw.run),
     workload: list(raw.workload),
+    slot: slotsOf(raw.slot),
     ...viewSearch(raw),
     v: word(raw.v),
   }) as BoardSearch;

@@ -110,11 +110,22 @@ function outsideOf(info: RunDetail["info"] = {}): Pick<ShownRun, "outside"> {
 
 export const kHues = 8;
 
-// Each run's place in the palette: the one it prefers, or the next that none before it has. What is added to a
-// selection leaves the colours of the others as they are.
-export function colourSlots(preferred: readonly number[]): number[] {
+// Each run's place in the palette: the one it has already, else the one it prefers, or the next that nobody has. What
+// is added to a selection or taken out of it leaves the colours of the others as they are.
+export function colourSlots(
+  preferred: readonly number[],
+  had: readonly (number | undefined)[] = [],
+): number[] {
   const taken = new Set<number>();
-  return preferred.map((wish) => {
+  const kept = preferred.map((_, i) => {
+    const slot = had[i];
+    if (slot === undefined || taken.has(slot)) return undefined;
+    taken.add(slot);
+    return slot;
+  });
+  return preferred.map((wish, at) => {
+    const own = kept[at];
+    if (own !== undefined) return own;
     let slot = wish;
     // Within its round of hues first: the dash tells rounds apart.
     for (let i = 1; taken.has(slot); i++) slot = i < kHues ? (wish + i) % kHues : wish + i;

@@ -1,18 +1,18 @@
 // `/board`: charts of any selection of runs and workloads, within and across experiments.
 import { useQueries } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useMemo, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { runsOfWorkload, useNamedRuns } from "../../api/queries";
 import type { Run, RunDetail } from "../../api/types";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
-import type { BoardSearch } from "../../app/search";
+import { type BoardSearch, slotFor } from "../../app/search";
 import { placeWords } from "../../board/axis";
 import { BoardBody } from "../../board/BoardBody";
 import { MetricList } from "../../board/MetricList";
-import { colourSlots } from "../../board/model";
 import { useKeys } from "../../board/pointer";
 import { type Reader, Readout } from "../../board/Readout";
+import { slotWords, useSlots } from "../../board/slots";
 import { BoardToolbar } from "../../board/Toolbar";
 import { useBoard, useStable } from "../../board/useBoard";
 import { plural } from "../../format/units";
@@ -96,17 +96,27 @@ function useSelected(search: BoardSearch) {
   // An address may name one run by two of its names.
   const runs = found.filter((run, i) => found.findIndex((one) => one.id === run.id) === i);
   const own = useWorkloads([...new Set(runs.map((run) => run.workload_id))]);
-  const slots = useMemo(() => {
-    const place = (run: RunDetail) =>
-      own.runs
-        .filter((other) => other.workload_id === run.workload_id)
-        .toSorted(byStart)
-        .findIndex((other) => other.id === run.id);
-    return colourSlots(runs.map((run) => Math.max(0, place(run))));
-  }, [runs, own.runs]);
+  const place = (run: RunDetail) =>
+    own.runs
+      .filter((other) => other.workload_id === run.workload_id)
+      .toSorted(byStart)
+      .findIndex((other) => other.id === run.id);
+  const preferred = runs.map((run) => Math.max(0, place(run)));
+  const slots = useSlots({
+    ids: runs.map((run) => run.id),
+    preferred,
+    told: (id) => slotFor(search, id),
+    pending: own.pending || named.pending || workloads.pending,
+  });
+  const placed = runs.map(({ id }, i) => ({
+    id,
+    preferred: preferred[i] ?? 0,
+    slot: slots[i] ?? 0,
+  }));
   return {
     runs,
     slots,
+    slotsLeft: (ids: readonly string[]) => slotWords(placed.filter(({ id }) => ids.includes(id))),
     missing,
     pending: workloads.pending || named.pending,
     error: workloads.error ?? named.error,
@@ -119,7 +129,7 @@ interface SelectedProps {
 }
 
 function Selected({ search, change }: SelectedProps) {
-  const { runs, slots, missing, pending, error } = useSelected(search);
+  const { runs, slots, slotsLeft, missing, pending, error } = useSelected(search);
   const view = useBoard({ runs, slots, search, change });
   const reader = useRef<Reader | null>(null);
   useKeys(view.gestures, view.region !== null);
@@ -128,7 +138,7 @@ function Selected({ search, change }: SelectedProps) {
       crumbs={[<RunsLink key="runs" />, <Crumb key="board" />]}
       panel={
         <>
-          <SelectionPanel runs={view.shown} search={search} change={change} />
+          <SelectionPanel {...{ search, change, slotsLeft }} runs={view.shown} />
           <MetricList
             charts={view.defs}
             shown={view.chosen}

@@ -14,6 +14,8 @@ export interface SelectionPanelProps {
   runs: readonly ShownRun[];
   search: BoardSearch;
   change: (part: (old: BoardSearch) => BoardChange, replace: boolean) => void;
+  // What the address has to say of the colours when these runs are left.
+  slotsLeft: (ids: readonly string[]) => string[] | undefined;
 }
 
 interface Branch {
@@ -39,17 +41,17 @@ function branches(runs: readonly ShownRun[]): Map<string, Branch[]> {
 
 const orNone = (list: string[]) => (list.length === 0 ? undefined : list);
 
-export function SelectionPanel({ runs, search, change }: SelectionPanelProps) {
+export function SelectionPanel({ runs, search, change, slotsLeft }: SelectionPanelProps) {
   // A workload of which one run is taken out becomes the list of its others.
   const remove = (gone: readonly ShownRun[]) =>
     change(() => {
       const ids = new Set(gone.map((run) => run.id));
       const touched = new Set(gone.map((run) => run.workload));
       const workloads = (search.workload ?? []).filter((id) => !touched.has(id));
-      const rest = runs
-        .filter((run) => !ids.has(run.id) && !workloads.includes(run.workload))
-        .map((run) => run.id);
-      return { run: orNone(rest), workload: orNone(workloads) };
+      const left = runs.filter((run) => !ids.has(run.id));
+      const rest = left.filter((run) => !workloads.includes(run.workload)).map((run) => run.id);
+      const slot = slotsLeft(left.map((run) => run.id));
+      return { run: orNone(rest), workload: orNone(workloads), slot };
     }, false);
   return (
     <section aria-label="Selection" data-testid="selection">

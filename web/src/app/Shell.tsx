@@ -1,10 +1,11 @@
 // The frame of every page: header, side panel, toolbar, content, footer.
 import { Link } from "@tanstack/react-router";
-import { Fragment, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { Fragment, type ReactNode, useEffect, useState } from "react";
 import { useLive } from "../api/live";
 import { FileDrop } from "../export/FileDrop";
 import { openPalette, usePalette } from "../state/palette";
 import { Fence, Lines } from "./icons";
+import { late } from "./late";
 import { ThemeToggle } from "./ThemeToggle";
 
 export interface ShellProps {
@@ -63,7 +64,11 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
   );
 }
 
-const Palette = lazy(async () => ({ default: (await import("./Palette")).Palette }));
+const Palette = late({
+  what: "Search",
+  load: async () => (await import("./Palette")).Palette,
+  close: () => openPalette(false),
+});
 const kApple = /Mac|iP(hone|ad)/.test(navigator.platform);
 
 function SearchButton() {
@@ -88,11 +93,7 @@ function SearchButton() {
         <span>Search runs, metrics, actions</span>
         <span className="key">{kApple ? "⌘ K" : "Ctrl K"}</span>
       </button>
-      {open && (
-        <Suspense fallback={null}>
-          <Palette />
-        </Suspense>
-      )}
+      {open && <Palette />}
     </>
   );
 }

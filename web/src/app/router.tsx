@@ -1,14 +1,10 @@
 // Routes and what their addresses may say. Each page is loaded when it is first opened.
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  Link,
-  lazyRouteComponent,
-} from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
 import { experimentSearch } from "../pages/experiment/search";
 import { planSearch } from "../pages/plans/search";
 import { summarySearch } from "../pages/summary/search";
+import { Crashed } from "./Crashed";
+import { late } from "./late";
 import { Notice } from "./Notice";
 import { Shell } from "./Shell";
 import { boardSearch, parseSearch, runSearch, runsSearch, stringifySearch } from "./search";
@@ -32,51 +28,69 @@ export const runsRoute = createRoute({
   getParentRoute: () => root,
   path: "/",
   validateSearch: runsSearch,
-  component: lazyRouteComponent(() => import("../pages/runs/RunsPage"), "RunsPage"),
+  component: late({
+    what: "The list of runs",
+    load: async () => (await import("../pages/runs/RunsPage")).RunsPage,
+  }),
 });
 
 export const experimentRoute = createRoute({
   getParentRoute: () => root,
   path: "/experiments/$id",
   validateSearch: experimentSearch,
-  component: lazyRouteComponent(
-    () => import("../pages/experiment/ExperimentPage"),
-    "ExperimentPage",
-  ),
+  component: late({
+    what: "The experiment",
+    load: async () => (await import("../pages/experiment/ExperimentPage")).ExperimentPage,
+  }),
 });
 
 export const runRoute = createRoute({
   getParentRoute: () => root,
   path: "/runs/$id",
   validateSearch: runSearch,
-  component: lazyRouteComponent(() => import("../pages/run/RunPage"), "RunPage"),
+  component: late({
+    what: "The run",
+    load: async () => (await import("../pages/run/RunPage")).RunPage,
+  }),
 });
 
 export const boardRoute = createRoute({
   getParentRoute: () => root,
   path: "/board",
   validateSearch: boardSearch,
-  component: lazyRouteComponent(() => import("../pages/board/BoardPage"), "BoardPage"),
+  component: late({
+    what: "The board",
+    load: async () => (await import("../pages/board/BoardPage")).BoardPage,
+  }),
 });
 
 export const summaryRoute = createRoute({
   getParentRoute: () => root,
   path: "/summary",
   validateSearch: summarySearch,
-  component: lazyRouteComponent(() => import("../pages/summary/SummaryPage"), "SummaryPage"),
+  component: late({
+    what: "The summary",
+    load: async () => (await import("../pages/summary/SummaryPage")).SummaryPage,
+  }),
 });
 
 export const plansRoute = createRoute({
   getParentRoute: () => root,
   path: "/plans",
-  component: lazyRouteComponent(() => import("../pages/plans/PlansPage"), "PlansPage"),
+  component: late({
+    what: "The list of plans",
+    load: async () => (await import("../pages/plans/PlansPage")).PlansPage,
+  }),
 });
 
 export const planRoute = createRoute({
   getParentRoute: () => root,
   path: "/plans/$id",
   validateSearch: planSearch,
-  component: lazyRouteComponent(() => import("../pages/plans/PlanPage"), "PlanPage"),
+  component: late({
+    what: "The plan",
+    load: async () => (await import("../pages/plans/PlanPage")).PlanPage,
+  }),
 });
 
 export const router = createRouter({
@@ -91,6 +105,7 @@ export const router = createRouter({
   ]),
   parseSearch,
   stringifySearch,
+  defaultErrorComponent: Crashed,
 });
 
 declare module "@tanstack/react-router" {

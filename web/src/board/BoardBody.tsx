@@ -1,5 +1,6 @@
 // What stands below the toolbar of every board: charts (or the words in their place) and the lanes under them.
-import { lazy, type RefObject, Suspense } from "react";
+import type { RefObject } from "react";
+import { late } from "../app/late";
 import { Failing, Loading, Notice } from "../app/Notice";
 import { useView } from "../state/view";
 import { kAxisWords, placeWords } from "./axis";
@@ -12,19 +13,29 @@ import { type BoardView, useChartTheme } from "./useBoard";
 import { useBoardActions } from "./useBoardActions";
 import { usePageFont } from "./usePageFont";
 
-const Minimap = lazy(async () => ({ default: (await import("./Minimap")).Minimap }));
-const Region = lazy(async () => ({ default: (await import("./Region")).Region }));
-const NoteDialog = lazy(async () => ({ default: (await import("./NoteDialog")).NoteDialog }));
-const SharingLanes = lazy(async () => ({
-  default: (await import("./SharingLanes")).SharingLanes,
-}));
-const PhasePanel = lazy(async () => ({
-  default: (await import("./PhasePanel")).PhasePanel,
-}));
+const Minimap = late({
+  what: "The overview",
+  load: async () => (await import("./Minimap")).Minimap,
+});
+const Region = late({ what: "The region", load: async () => (await import("./Region")).Region });
+const NoteDialog = late({
+  what: "The note",
+  load: async () => (await import("./NoteDialog")).NoteDialog,
+  close: () => useView.setState({ noteAt: null }),
+});
+const SharingLanes = late({
+  what: "Sharing",
+  load: async () => (await import("./SharingLanes")).SharingLanes,
+});
+const PhasePanel = late({
+  what: "The phase",
+  load: async () => (await import("./PhasePanel")).PhasePanel,
+});
 
-const PhaseTable = lazy(async () => ({
-  default: (await import("./PhaseTable")).PhaseTable,
-}));
+const PhaseTable = late({
+  what: "Time by phase",
+  load: async () => (await import("./PhaseTable")).PhaseTable,
+});
 const kMostCompared = 8; // runs
 
 export interface BodyProps {
@@ -58,17 +69,7 @@ export function BoardBody({ view, reader }: BodyProps) {
           : {view.lacking.join(", ")}
         </p>
       )}
-      <Suspense fallback={null}>{regarded && <Region view={view} />}</Suspense>
-      {charts.length > 0 && (
-        // Its room is there before it, so that nothing moves.
-        <Suspense fallback={<div className="minimap" />}>
-          {view.zoomedIn ? (
-            <Minimap view={view} theme={drawing.theme} />
-          ) : (
-            <div className="minimap" />
-          )}
-        </Suspense>
-      )}
+      {regarded && <Region view={view} />}
       {charts.length > 0 && <Board {...drawing} view={view} reader={reader} />}
       {view.onTime && (
         <Lanes
@@ -85,32 +86,27 @@ export function BoardBody({ view, reader }: BodyProps) {
         />
       )}
       {view.onTime && view.phase !== null && (
-        <Suspense fallback={null}>
-          <PhasePanel
-            at={view.phase}
-            phases={view.phases.byRun[view.phase.run.id] ?? []}
-            place={place}
-            step={view.gestures.step}
-            close={view.closePhase}
-          />
-        </Suspense>
+        <PhasePanel
+          at={view.phase}
+          phases={view.phases.byRun[view.phase.run.id] ?? []}
+          place={place}
+          step={view.gestures.step}
+          close={view.closePhase}
+        />
       )}
       {view.onTime && view.lanes.length > 0 && isCompared(view.shown.length) && (
-        <Suspense fallback={null}>
-          <PhaseTable
-            runs={view.shown}
-            known={Object.values(view.phases.byRun).reduce((n, phases) => n + phases.length, 0)}
-            base={view.making.baseline?.key ?? ""}
-          />
-        </Suspense>
+        <PhaseTable
+          runs={view.shown}
+          known={Object.values(view.phases.byRun).reduce((n, phases) => n + phases.length, 0)}
+          base={view.making.baseline?.key ?? ""}
+        />
       )}
       {view.onTime && view.shown.some(hasPlace) && (
-        <Suspense fallback={null}>
-          <SharingLanes {...drawing} view={view} place={place} />
-        </Suspense>
+        <SharingLanes {...drawing} view={view} place={place} />
       )}
-      <Suspense fallback={null}>{noting && <NoteDialog view={view} />}</Suspense>
+      {noting && <NoteDialog view={view} />}
       <Pinned reader={reader} place={place} letGo={() => view.gestures.pin(null)} />
+      {charts.length > 0 && view.zoomedIn && <Minimap view={view} theme={drawing.theme} />}
     </>
   );
 }

@@ -1,7 +1,8 @@
 // What can be changed about one chart: axis of its values, kind, a second metric, its own runs, its table.
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { Choice, NumberField } from "../app/fields";
 import { Dots } from "../app/icons";
+import { late } from "../app/late";
 import { Popup } from "../app/Popup";
 import type { ChartKind, ChartLine, YAxisSpec } from "../charts/spec";
 import type { ChartChoice } from "./choice";
@@ -14,8 +15,16 @@ export interface ChartMenuProps {
   lines: readonly ChartLine[];
 }
 
-const ChartTable = lazy(async () => ({ default: (await import("./ChartTable")).ChartTable }));
-const Export = lazy(async () => ({ default: (await import("./ChartExport")).ChartExport }));
+const ChartTable = late({
+  what: "The table",
+  load: async () => (await import("./ChartTable")).ChartTable,
+  close: ({ close }) => close(),
+});
+const Export = late({
+  what: "Export",
+  load: async () => (await import("./ChartExport")).ChartExport,
+  close: ({ close }) => close(),
+});
 
 const kYModes: [YAxisSpec["mode"], string][] = [
   ["auto", "automatic"],
@@ -132,14 +141,10 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
         )}
       </Popup>
       {exporting && (
-        <Suspense fallback={null}>
-          <Export chart={chart} view={view} lines={lines} close={() => setExporting(false)} />
-        </Suspense>
+        <Export chart={chart} view={view} lines={lines} close={() => setExporting(false)} />
       )}
       {table && (
-        <Suspense fallback={null}>
-          <ChartTable chart={chart} view={view} lines={lines} close={() => setTable(false)} />
-        </Suspense>
+        <ChartTable chart={chart} view={view} lines={lines} close={() => setTable(false)} />
       )}
     </>
   );

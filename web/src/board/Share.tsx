@@ -1,9 +1,10 @@
 // Sharing a board: the button; what it opens is loaded by then.
-import { lazy, Suspense } from "react";
+
+import { late } from "../app/late";
 import { Popup } from "../app/Popup";
 import type { BoardView } from "./useBoard";
 
-const Ways = lazy(async () => ({ default: (await import("./ShareWays")).Ways }));
+const Ways = late({ what: "Share", load: async () => (await import("./ShareWays")).Ways });
 
 export function Share({ view }: { view: BoardView }) {
   return (
@@ -11,9 +12,7 @@ export function Share({ view }: { view: BoardView }) {
       {() => (
         // As large as what comes, so that it is placed where that fits.
         <div className="share-ways">
-          <Suspense fallback={null}>
-            <Ways view={view} />
-          </Suspense>
+          <Ways view={view} />
         </div>
       )}
     </Popup>

@@ -1,9 +1,14 @@
 // Files that are dropped anywhere on the page, or chosen from the palette, and what they show.
-import { lazy, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { late } from "../app/late";
 import { usePaletteActions } from "../state/palette";
 import { closeOpened, useOpened, useOpenFile } from "./opened";
 
-const OpenedFile = lazy(() => import("./OpenedFile"));
+const OpenedFile = late({
+  what: "The file's viewer",
+  load: async () => (await import("./OpenedFile")).default,
+  close: closeOpened,
+});
 
 const hasFiles = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false;
 
@@ -86,11 +91,7 @@ export function FileDrop() {
           </button>
         </div>
       )}
-      {file !== null && (
-        <Suspense fallback={null}>
-          <OpenedFile file={file} />
-        </Suspense>
-      )}
+      {file !== null && <OpenedFile file={file} />}
     </>
   );
 }

@@ -1,8 +1,9 @@
 // `/runs/$id`: one run, and the runs of its workload that are drawn along, on one time axis.
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useRun } from "../../api/queries";
 import type { Metric, RunDetail } from "../../api/types";
+import { late } from "../../app/late";
 import { Failing, Loading } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { kRunTabs, type RunTab } from "../../app/search";
@@ -96,16 +97,17 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
             <LogTail run={run.id} status={run.status} revision={board.revision} />
           </div>
         ) : (
-          <Suspense fallback={<Loading what="this part" />}>
-            <Other tab={tab} run={run} runBoard={runBoard} />
-          </Suspense>
+          <Other tab={tab} run={run} runBoard={runBoard} />
         )}
       </div>
     </Shell>
   );
 }
 
-const Profiles = lazy(async () => ({ default: (await import("./Profiles")).Profiles }));
+const Profiles = late({
+  what: "Profiles",
+  load: async () => (await import("./Profiles")).Profiles,
+});
 
 // Few runs have any: what shows them is loaded where there is something to show.
 function ProfilesOf({ run, board }: { run: RunDetail; board: BoardView }) {
@@ -113,24 +115,19 @@ function ProfilesOf({ run, board }: { run: RunDetail; board: BoardView }) {
   const found = useProfiles(run, phases);
   if (found === null) return null;
   const origin = board.onTime ? board.shown.find(({ id }) => id === run.id)?.origin : undefined;
-  return (
-    <Suspense fallback={null}>
-      <Profiles run={run} found={found} origin={origin ?? null} phases={phases} />
-    </Suspense>
-  );
+  return <Profiles run={run} found={found} origin={origin ?? null} phases={phases} />;
 }
 
-const AskProfile = lazy(async () => ({ default: (await import("./AskProfile")).AskProfile }));
+const AskProfile = late({
+  what: "The profiler",
+  load: async () => (await import("./AskProfile")).AskProfile,
+});
 
 // Where the run was running when the page came to it.
 function AskProfileOf(at: { run: RunDetail; toCharts: () => void }) {
   const [was] = useState(at.run.status === "running");
   if (!was) return null;
-  return (
-    <Suspense fallback={null}>
-      <AskProfile {...at} />
-    </Suspense>
-  );
+  return <AskProfile {...at} />;
 }
 
 function crumbsOf(run: RunDetail): ReactNode[] {
@@ -182,10 +179,26 @@ function Tabs({ tab, choose }: { tab: RunTab; choose: (tab: RunTab) => void }) {
   );
 }
 
-const About = lazy(async () => ({ default: (await import("./About")).About }));
-const Output = lazy(async () => ({ default: (await import("./Output")).Output }));
-const Files = lazy(async () => ({ default: (await import("./Files")).Files }));
-const Diff = lazy(async () => ({ default: (await import("./Diff")).Diff }));
+const About = late({
+  what: "This part",
+  load: async () => (await import("./About")).About,
+  waiting: <Loading what="this part" />,
+});
+const Output = late({
+  what: "The output",
+  load: async () => (await import("./Output")).Output,
+  waiting: <Loading what="the output" />,
+});
+const Files = late({
+  what: "The files",
+  load: async () => (await import("./Files")).Files,
+  waiting: <Loading what="the files" />,
+});
+const Diff = late({
+  what: "The comparison",
+  load: async () => (await import("./Diff")).Diff,
+  waiting: <Loading what="the comparison" />,
+});
 
 function Other(at: { tab: RunTab; run: RunDetail; runBoard: RunBoard }) {
   const { run } = at;

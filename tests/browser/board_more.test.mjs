@@ -90,7 +90,7 @@ test("out of sync a drag zooms its own chart alone, which says so, and a double-
   await atRest(page);
   const { accuracy } = await shownCharts(page);
   assert.deepEqual(accuracy, before.accuracy);
-  await chart(page, "loss").getByTestId("together").getByText("zoomed alone").waitFor();
+  await chart(page, "loss").getByTestId("together").getByText("independent zoom").waitFor();
   assert.equal(await chart(page, "accuracy").getByTestId("together").count(), 0);
   assert.deepEqual(await violations(page), []);
   // The link shows the same.

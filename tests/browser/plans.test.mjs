@@ -215,7 +215,7 @@ test("of 10,000 runs only those in sight exist", async () => {
 
 test("an unknown plan is said", async () => {
   const { page, close } = await open(browser, home, `/plans/${"0".repeat(32)}`);
-  await page.getByText("No plan of this id was told of.").waitFor();
+  await page.getByText("No plan with this ID").waitFor();
   await close();
 });
 

@@ -109,7 +109,7 @@ export function Palette() {
             )}
           </div>
         ))}
-        {actions.length === 0 && <div className="row quiet">Nothing is called so.</div>}
+        {actions.length === 0 && <div className="row quiet">No matches</div>}
       </div>
     </dialog>
   );

@@ -126,7 +126,7 @@ function ChartsOrWords(at: { pending: boolean; all: number; drawn: number; live:
   }
   return (
     <Notice>
-      <p>{at.live ? "Nothing was measured yet." : "Nothing was measured in this run."}</p>
+      <p>{at.live ? "No data yet" : "No data in this run"}</p>
       <p>
         {at.live
           ? "The first samples arrive within a second."

@@ -317,10 +317,10 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
           type="button"
           className="alone"
           data-testid="together"
-          title="Zoomed alone; this or a double-click brings back the range of the others"
+          title="Zoomed independently; click to return to the range of the other charts"
           onClick={() => view.gesturesOf(chart).reset()}
         >
-          zoomed alone <span aria-hidden="true">×</span>
+          independent zoom <span aria-hidden="true">×</span>
         </button>
       )}
       {second !== null && (

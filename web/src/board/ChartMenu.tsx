@@ -37,7 +37,7 @@ const kYModes: [YAxisSpec["mode"], string][] = [
 const kKindWords: Record<ChartKind, string> = {
   line: "line over its band",
   step: "steps",
-  band: "band, least to greatest",
+  band: "band, min to max",
   scatter: "points",
   heat: "heat, a row per line",
   multiples: "a small plot per line",
@@ -109,7 +109,7 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
                   change({ range: own } as Partial<ChartChoice>);
                 }}
               />
-              <span>zoom this chart alone</span>
+              <span>Independent zoom</span>
             </label>
             <div className="form-row">
               <button

@@ -74,7 +74,7 @@ export function ChartTable({ chart, view, lines, close }: ChartTableProps) {
 }
 
 function Extremes(at: { lines: readonly ChartLine[]; unitOf: (line: ChartLine) => string }) {
-  return (["least", "greatest"] as const).map((word, i) => (
+  return (["min", "max"] as const).map((word, i) => (
     <tr key={word}>
       <th scope="row">{word}</th>
       {at.lines.map((line) => (

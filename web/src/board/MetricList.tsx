@@ -54,9 +54,7 @@ export function MetricList({ charts, shown, pending, error, choose, reset }: Met
           onChange={(event) => setTyped(event.currentTarget.value)}
         />
       )}
-      {wanted.length === 0 && charts.length > 0 && (
-        <p className="row quiet">No metric is called so.</p>
-      )}
+      {wanted.length === 0 && charts.length > 0 && <p className="row quiet">No matches</p>}
       {kGroups.map((group) => {
         const inGroup = lively.filter((chart) => chart.group === group);
         return (
@@ -81,7 +79,7 @@ export function MetricList({ charts, shown, pending, error, choose, reset }: Met
             onClick={() => setFlatOpen(!flatOpen)}
           >
             <Chevron open={flatOpen} />
-            {plural(count(flat), "flat series", "flat series")} folded away
+            {plural(flat.length, "constant metric")} {flatOpen ? "shown" : "hidden"}
           </button>
           {(flatOpen || typed !== "") &&
             flat.map((chart) => (

@@ -115,8 +115,8 @@ function Statistics({ run, name, lengths, known }: StatisticsProps) {
     ["mean", words(all.mean)],
     ["median", words(median(lengths))],
     ["p95", words(percentile(lengths, 95))],
-    ["least", words(all.least)],
-    ["greatest", words(all.greatest)],
+    ["min", words(all.least)],
+    ["max", words(all.greatest)],
     ["total", words(all.total)],
     ["of the run", `${formatNumber(all.share * 100, 3)}${kThin}%`],
   ];

@@ -101,10 +101,7 @@ export function Readout({ reader, place }: ReadoutProps) {
       if (cursor === null) {
         written = null;
         element.replaceChildren(
-          span(
-            "quiet",
-            "Point at a chart to read it. Drag zooms, double-click shows everything again.",
-          ),
+          span("quiet", "Hover for values. Drag to zoom, double-click to reset"),
         );
         return;
       }

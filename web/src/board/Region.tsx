@@ -138,8 +138,8 @@ const kHead = [
   "n",
   "mean",
   "deviation",
-  "least",
-  "greatest",
+  "min",
+  "max",
   "first → last",
   "integral",
 ];

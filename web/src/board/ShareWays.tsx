@@ -51,7 +51,7 @@ export function Ways({ view }: { view: BoardView }) {
       </Way>
       <Way
         label="Copy embedding"
-        act={() => act(copyText(embedLines("board.html"), "Four lines are in the clipboard."))}
+        act={() => act(copyText(embedLines("board.html"), "Embed code copied"))}
       >
         Lines of HTML that show the offline file in another page.
       </Way>

@@ -238,7 +238,7 @@ function Smoothing({ view }: { view: BoardView }) {
 }
 
 const kBandWords: readonly (readonly [Band, string])[] = [
-  ["range", "least to greatest"],
+  ["range", "min to max"],
   ["std", "standard deviation"],
   ["ci", "95 % interval (repetitions)"],
   ["none", "none"],

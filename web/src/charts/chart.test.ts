@@ -126,12 +126,10 @@ describe("drawChart", () => {
     const words = (lines: ChartLine[], zoomed: boolean) =>
       texts(drawChart(lines, { ...spec, zoomed }, kFixedFont).marks).map((mark) => mark.text);
     expect(drawChart(nothing, spec, kFixedFont).axis).toBeNull();
-    expect(words(nothing, true)).toContain(
-      "Nothing was measured in this range; double-click shows it all.",
-    );
-    expect(words(nothing, false)).toContain("Too little was measured for a picture.");
+    expect(words(nothing, true)).toContain("No data in this range; double-click to reset the zoom");
+    expect(words(nothing, false)).toContain("Not enough data to plot");
     expect(words([line("a", { hidden: true })], false)).toContain(
-      "Every line is hidden; click a name at the right.",
+      "All lines are hidden; click a name at the right to show it",
     );
   });
 

@@ -270,6 +270,6 @@ export function summarise(
   const { from: begin = kLowest, to: end = -kLowest, windows = [] } = spec;
   const seen = windows.filter(({ from, to }) => to >= begin && from <= end);
   const set = new Set(seen.map(({ label }) => `Part of it was ${label}`));
-  const said = parts.length === 0 ? ["Nothing was measured in this range"] : parts;
+  const said = parts.length === 0 ? ["No data in this range"] : parts;
   return `${title}. ${[...said, ...set].join(". ")}.`;
 }

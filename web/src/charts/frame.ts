@@ -71,11 +71,11 @@ export function drawEmpty(lines: readonly ChartLine[], plot: Rect, spec: ChartSp
 
 function emptyWords(lines: readonly ChartLine[], spec: ChartSpec): string {
   if (lines.length > 0 && lines.every((line) => line.hidden))
-    return "Every line is hidden; click a name at the right.";
+    return "All lines are hidden; click a name at the right to show it";
   if (spec.y?.mode === "log" && lines.some((line) => line.data || line.curve || line.pairs))
-    return "Nothing above zero was measured, so a logarithmic axis is empty.";
-  if (spec.zoomed) return "Nothing was measured in this range; double-click shows it all.";
-  return "Too little was measured for a picture.";
+    return "No values above zero, so nothing to plot on a logarithmic axis";
+  if (spec.zoomed) return "No data in this range; double-click to reset the zoom";
+  return "Not enough data to plot";
 }
 
 const kFlag = 5;

@@ -46,7 +46,7 @@ export function PlanPage() {
     >
       {plan.error instanceof ApiError && plan.error.status === 404 ? (
         <Notice>
-          <p>No plan of this id was told of.</p>
+          <p>No plan with this ID</p>
           <p>
             <Link to="/plans">The list of plans</Link> shows those that were.
           </p>

@@ -148,9 +148,9 @@ const kMetricColumns: Column<Metric>[] = [
   { name: "source", cell: (m) => m.source || (m.owner === "workload" ? "host" : ""), left: true },
   { name: "points", cell: (m) => formatCount(m.points) },
   { name: "last", cell: (m) => formatValue(finite(m.last), m.unit, 4) },
-  { name: "least", cell: (m) => formatValue(finite(m.min), m.unit, 4) },
+  { name: "min", cell: (m) => formatValue(finite(m.min), m.unit, 4) },
   { name: "mean", cell: (m) => formatValue(finite(m.mean), m.unit, 4) },
-  { name: "greatest", cell: (m) => formatValue(finite(m.max), m.unit, 4) },
+  { name: "max", cell: (m) => formatValue(finite(m.max), m.unit, 4) },
   { name: "not finite", cell: (m) => (m.nan === 0 ? "" : formatCount(m.nan)) },
 ];
 

@@ -273,8 +273,8 @@ function costOf(run: RunDetail, metrics: readonly Metric[] = []): number | null 
 function Cost({ cores }: { cores: number | null }) {
   if (cores === null) return null;
   return (
-    <span title="CPU time of the process that measures this run">
-      collecting cost {formatNumber(cores * 100, 2)}
+    <span title="CPU time of the supervisor, which measures this run">
+      Collector overhead: {formatNumber(cores * 100, 2)}
       {kThin}% of a core
     </span>
   );

@@ -136,7 +136,7 @@ function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
           and {found.length - kMostOffered} more; type a part of the name.
         </p>
       )}
-      {found.length === 0 && <p className="row quiet">Nothing has such a name.</p>}
+      {found.length === 0 && <p className="row quiet">No matches</p>}
     </div>
   );
 }

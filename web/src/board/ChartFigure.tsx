@@ -20,11 +20,12 @@ import type { FontMetrics } from "../charts/font";
 import type { Picture } from "../charts/marks";
 import type { ChartLine, Margins } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
-import { formatDuration } from "../format/time";
-import { formatCount, formatNumber, kThin, plural } from "../format/units";
+import { formatCount } from "../format/units";
 import { useView } from "../state/view";
 import { kXKind } from "./axis";
+import { badgeText } from "./badge";
 import { ChartMenu } from "./ChartMenu";
+import { toldWords } from "./compare";
 import { LineNames } from "./LineNames";
 import { linesOf } from "./lines";
 import { type ChartDef, outsideWords } from "./model";
@@ -32,7 +33,6 @@ import { type InSight, useNear } from "./near";
 import { Overlay } from "./Overlay";
 import { type Range, useSurface } from "./pointer";
 import type { BoardChart, BoardView } from "./useBoard";
-import type { Axis } from "./view";
 
 // Three rows and the lanes of two runs fit a window of 900.
 export const kChartHeight = 180;
@@ -187,7 +187,7 @@ export function ChartFigure(props: FigureProps) {
         unit={picture.axis?.scale.unit ?? chart.def.unit}
         badge={
           known && drawn.answer
-            ? badgeText(lines, { answer: drawn.answer, points, view, notes: picture.notes })
+            ? badgeText(lines, { ...view, answer: drawn.answer, points, notes: picture.notes })
             : "loading"
         }
         lines={lines}
@@ -300,6 +300,7 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
   const { def, second } = chart;
   const { baseline } = view.making;
   const outside = outsideWords(def);
+  const told = toldWords(lines);
   const titled = (of: ChartDef) =>
     of.description === "" ? of.name : `${of.name}: ${of.description}`;
   return (
@@ -338,6 +339,11 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
           {outside.text}
         </span>
       )}
+      {told !== null && (
+        <span className="unit cut" data-testid="told" title={told}>
+          {told}
+        </span>
+      )}
       <span className="badge" data-testid="chart-badge" title={badge}>
         {badge}
       </span>
@@ -355,41 +361,3 @@ const pointsOf = (lines: readonly ChartLine[]) =>
       sum + (line.hidden ? 0 : (line.data?.columns.points ?? line.pairs?.x.length ?? 0)),
     0,
   );
-
-// How much of the axis one pixel stands for.
-function resolution({ from, to, width }: Charts, axis: Axis): string {
-  const one = (to - from) / width;
-  if (axis === "epoch") return `1 px = ${formatNumber(one, 3)} epochs`;
-  if (axis === "metric") return `1 px = ${formatNumber(one, 3)}`;
-  if (axis === "step") return `1 px = ${formatCount(Math.max(1, Math.round(one)))} steps`;
-  return `1 px = ${formatDuration(one)}`;
-}
-
-// Anything but the baseline itself has a value to show.
-const isCompared = (lines: readonly ChartLine[]) =>
-  lines.filter(({ curve }) => curve?.value.some((v) => !Number.isNaN(v))).length > 1;
-
-function badgeText(
-  lines: readonly ChartLine[],
-  at: { answer: Charts; points: number; view: BoardView; notes: readonly string[] },
-): string {
-  const { answer, points, view, notes } = at;
-  const nonFinite = lines.reduce((sum, line) => sum + (line.data?.columns.nonFinite ?? 0), 0);
-  const { grouping, smoothing, baseline } = view.making;
-  const parts = [resolution(answer, view.axis)];
-  if (points > 0) parts.push(plural(points, "point"));
-  if (grouping !== null) parts.push(`${grouping.show} per column`);
-  if (smoothing !== null) parts.push(`${smoothing.method} ${smoothing.amount}`);
-  const mine = lines.every((line) => line.data?.columns.exact ?? answer.exact);
-  parts.push(mine ? "exact" : "aligned");
-  if (baseline !== null && lines.length > 1 && !isCompared(lines))
-    parts.push(`nothing measured where ${baseline.label} was`);
-  if (nonFinite > 0) parts.push(`${formatCount(nonFinite)} not finite`);
-  const damaged = lines.some(
-    ({ data }) => data && (data.columns.unknownGap || data.columns.gaps.length > 0),
-  );
-  if (damaged) parts.push("damaged data left out");
-  parts.push(...notes);
-  // The badge is in the fixed-width face, where a thin space is none.
-  return parts.join(" · ").replaceAll(kThin, " ");
-}

@@ -132,6 +132,13 @@ describe("the lines that the server computes", () => {
     const none = found.lines.get("group/2,3") as LineAnswer;
     none.interval = 1;
     expect(band()?.low).toBeNull();
+    // That is said.
+    const told = () => linesOf(loss, found, { making, ...palette })[1]?.told;
+    expect(told()).toMatch(/no 95 % interval: .* no repetitions/);
+    none.interval = 2;
+    expect(told()).toBe("no 95 % interval: n = 1");
+    none.interval = 0;
+    expect(told()).toBeUndefined();
   });
 });
 

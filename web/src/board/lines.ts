@@ -7,6 +7,7 @@ import type { Charts, ChartsQuestion } from "../api/useCharts";
 import type { ChartLine, CurveData, PairData } from "../charts/spec";
 import { type ChartTheme, seriesColour, seriesDash } from "../charts/theme";
 import { formatCount } from "../format/units";
+import { compared } from "./compare";
 import { type Group, groupQuestion, linesOfGroup } from "./groups";
 import type { ChartDef, LineDef, ShownRun } from "./model";
 import type { Grouping } from "./view";
@@ -91,13 +92,14 @@ function bandOf(answer: LineAnswer, grouping: Grouping): Pick<CurveData, "low" |
   };
 }
 
-function combine(value: Float64Array, base: Float64Array, as: Baseline["as"]): Float64Array {
-  return value.map((v, i) => {
-    const b = base[i] as number;
-    if (as === "difference") return v - b;
-    return b === 0 ? Number.NaN : v / b;
-  });
-}
+const kNoInterval: Record<number, string> = {
+  1: "no 95 % interval: the runs are no repetitions of each other",
+  2: "no 95 % interval: n = 1",
+};
+
+// Why a group has no band where one was asked for.
+const noBand = (answer: LineAnswer, { show, band }: Grouping) =>
+  show === "mean" && band === "ci" ? kNoInterval[answer.interval] : undefined;
 
 interface Palette {
   theme: ChartTheme;
@@ -120,18 +122,15 @@ function groupLines(
     if (lines.length === 0) return [];
     const found = answer?.lines.get(groupKey(lines));
     let curve: CurveData | null = null;
+    let told = found && noBand(found, grouping);
     if (found && answer) {
       const { from, to } = answer;
       curve = { value: valuesOf(found), ...bandOf(found, grouping), from, to };
       if (baseline !== null) {
         const other = baseAnswer ? valuesOf(baseAnswer) : curve.value.map(() => Number.NaN);
-        curve = {
-          from,
-          to,
-          value: combine(curve.value, other, baseline.as),
-          low: null,
-          high: null,
-        };
+        const result = compared(curve.value, other, baseline);
+        curve = { from, to, value: result.value, low: null, high: null };
+        told = result.told;
       }
     }
     return [
@@ -144,6 +143,7 @@ function groupLines(
         data: null,
         curve,
         ...(found ? { note: `n = ${formatCount(found.units)}` } : {}),
+        ...(told === undefined ? {} : { told }),
       },
     ];
   });
@@ -186,19 +186,24 @@ function curveOf(
   chart: ChartDef,
   line: LineDef,
   at: { answer: Charts; making: Making },
-): CurveData | null {
+): Pick<ChartLine, "curve" | "told"> {
   const { answer, making } = at;
   const { from, to } = answer;
   const plain = (value: Float64Array): CurveData => ({ value, low: null, high: null, from, to });
-  if (making.baseline !== null) {
-    const base = baseLine(chart, line, making);
-    const [value, other] = [line, base].map(
-      (one) => one && answer.lines.get(`mean/${one.series}`)?.arrays[0],
-    );
-    return value && other ? plain(combine(value, other, making.baseline.as)) : null;
+  const { baseline } = making;
+  if (baseline === null) {
+    const smooth = answer.lines.get(`smooth/${line.series}`)?.arrays[0];
+    return { curve: smooth ? plain(smooth) : null };
   }
-  const smooth = answer.lines.get(`smooth/${line.series}`)?.arrays[0];
-  return smooth ? plain(smooth) : null;
+  const base = baseLine(chart, line, making);
+  if (base === undefined)
+    return { curve: null, told: `nothing to compare: not measured in ${baseline.label}` };
+  const [value, other] = [line, base].map(
+    (one) => answer.lines.get(`mean/${one.series}`)?.arrays[0],
+  );
+  if (!value || !other) return { curve: null };
+  const { value: ratios, ...rest } = compared(value, other, baseline);
+  return { ...rest, curve: plain(ratios) };
 }
 
 // Between points, in what the axis counts; epochs are as long as they are.
@@ -228,7 +233,8 @@ export function linesOf(
         dash: chart.lines.length > 1 ? seriesDash(line.dash) : [],
         hidden: hidden.has(line.key),
         data: columns && range ? { columns, ...range, spacing: spacingOn(answer, line) } : null,
-        curve: answer && grouping === null ? curveOf(chart, line, { answer, making }) : null,
+        curve: null,
+        ...(answer && grouping === null ? curveOf(chart, line, { answer, making }) : {}),
         pairs: answer?.pairs.get(line.series) ?? null,
         ...(grouping === null ? {} : { faint: true }),
       };

@@ -63,6 +63,8 @@ export interface ChartLine {
   faint?: boolean;
   // What the label says after the value, such as "n = 3".
   note?: string;
+  // What is to be said beside the chart, such as why there is no band.
+  told?: string;
 }
 
 // Something that happened at a place on the x axis: a thin vertical line with a small flag.

@@ -3,12 +3,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
+#include <set>
+#include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "collect/foreign/exec_lines.h"
 #include "collect/foreign/exposition.h"
 #include "collect/foreign/line_splitter.h"
 #include "collect/foreign/output_scanner.h"
+#include "collect/foreign/relabel.h"
 #include "collect/foreign/statsd_packet.h"
 #include "core/limits.h"
 #include "core/text.h"
@@ -61,6 +67,30 @@ void output(std::string_view text) {
   scanner.finish({});
 }
 
+// Of each series and time of an answer one sample stays, and no two series become one.
+void exposition(std::string_view text) {
+  std::vector<foreign::ExpositionSample> samples;
+  const auto found = foreign::read_exposition(text, [&](foreign::ExpositionSample& sample) {
+    require_within(text, sample.name);
+    if (samples.size() < 256) samples.push_back(sample);
+  });
+  require_within(text, found.first_bad);
+  // The same answer twice over: every sample has a duplicate.
+  const std::size_t once = samples.size();
+  for (std::size_t i = 0; i < once; ++i) samples.push_back(samples[i]);
+  auto relabel = foreign::Relabel::create({}).value();
+  relabel.choose(samples);
+  const auto dropped = relabel.drop_repeated(samples);
+  require(dropped.twice.count + dropped.merged.count >= once);
+  require(samples.size() + dropped.twice.count + dropped.merged.count == 2 * once);
+  std::set<std::tuple<std::string, std::string, std::optional<std::int64_t>>> seen;
+  for (const auto& sample : samples) {
+    require(
+        seen.emplace(std::string(relabel.name(sample.name)), relabel.source(sample), sample.time_ms)
+            .second);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -73,12 +103,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 3:
       exec(static_cast<foreign::Format>(data[0] % 7), text);
       break;
-    case 4: {
-      const auto found = foreign::read_exposition(
-          text, [&](foreign::ExpositionSample& sample) { require_within(text, sample.name); });
-      require_within(text, found.first_bad);
+    case 4:
+      exposition(text);
       break;
-    }
     case 5:
       output(text);
       break;

@@ -355,16 +355,22 @@ TEST(PointFeed, WritesEveryPointWithItsSeriesTimeAndStep) {
   PointFeed feed(queue, fed.ids);
   feed.flush(fed.journal);
   EXPECT_TRUE(fed.frames().empty());
-  const auto loss = queue.declare({.name = "loss", .source = "", .unit = ""});
-  const auto power = queue.declare(
-      {.name = "power", .source = "gpu=0", .unit = "W", .kind = metric::Kind::kGauge});
+  const auto loss = queue.declare({.name = "loss", .source = "", .unit = ""}, "a").number;
+  const auto power =
+      queue
+          .declare({.name = "power", .source = "gpu=0", .unit = "W", .kind = metric::Kind::kGauge},
+                   "a")
+          .number;
   for (int i = 0; i < 100; ++i) {
     queue.push({.series = loss, .time = at(i), .step = i, .value = 1.0 / (i + 1)});
     queue.push({.series = power, .time = at(i), .step = {}, .value = 100.0 + i});
   }
   feed.flush(fed.journal);
   const auto late =
-      queue.declare({.name = "bytes", .source = "", .unit = "B", .kind = metric::Kind::kCounter});
+      queue
+          .declare({.name = "bytes", .source = "", .unit = "B", .kind = metric::Kind::kCounter},
+                   "a")
+          .number;
   queue.push({.series = power, .time = at(100), .step = {}, .value = 200});
   queue.push({.series = late, .time = at(100), .step = {}, .value = 5});
   queue.push({.series = late, .time = at(100), .step = {}, .value = 6});
@@ -391,8 +397,9 @@ TEST(PointFeed, ASeriesKeepsItsOrderWhateverComesBesideIt) {
   collect::foreign::PointQueue queue;
   Fed fed;
   PointFeed feed(queue, fed.ids);
-  const auto always = queue.declare({.name = "always", .source = "", .unit = ""});
-  const auto now_and_then = queue.declare({.name = "now and then", .source = "", .unit = ""});
+  const auto always = queue.declare({.name = "always", .source = "", .unit = ""}, "a").number;
+  const auto now_and_then =
+      queue.declare({.name = "now and then", .source = "", .unit = ""}, "a").number;
   for (int i = 0; i < 20; ++i) {
     queue.push({.series = always, .time = at(i), .step = {}, .value = 1.0 * i});
     if (i % 3 == 0)
@@ -409,14 +416,16 @@ TEST(PointFeed, CorralsOwnNamesStayItsOwn) {
   collect::foreign::PointQueue queue;
   Fed fed;
   PointFeed feed(queue, fed.ids);
-  queue.push({.series = queue.declare({.name = "run.cpu.used", .source = "", .unit = ""}),
-              .time = at(1),
-              .step = {},
-              .value = 1});
-  queue.push({.series = queue.declare({.name = "run.cpu.temp", .source = "", .unit = ""}),
-              .time = at(1),
-              .step = {},
-              .value = 1});
+  queue.push(
+      {.series = queue.declare({.name = "run.cpu.used", .source = "", .unit = ""}, "a").number,
+       .time = at(1),
+       .step = {},
+       .value = 1});
+  queue.push(
+      {.series = queue.declare({.name = "run.cpu.temp", .source = "", .unit = ""}, "a").number,
+       .time = at(1),
+       .step = {},
+       .value = 1});
   feed.flush(fed.journal);
   const auto points = Points::of(fed.frames());
   ASSERT_NE(metric::find_metric("run.cpu.used"), nullptr);
@@ -428,9 +437,13 @@ TEST(PointFeed, TheWorkloadsSeriesAreRecordedByTheRunThatHasItsLock) {
   collect::foreign::PointQueue queue;
   Fed fed;
   PointFeed feed(queue, fed.ids);
-  const auto device = queue.declare(
-      {.name = "gpu.power", .source = "", .unit = "W", .owner = metric::Owner::kWorkload});
-  const auto own = queue.declare({.name = "loss", .source = "", .unit = ""});
+  const auto device =
+      queue
+          .declare(
+              {.name = "gpu.power", .source = "", .unit = "W", .owner = metric::Owner::kWorkload},
+              "a")
+          .number;
+  const auto own = queue.declare({.name = "loss", .source = "", .unit = ""}, "a").number;
   const auto push = [&](int second) {
     for (const auto series : {device, own})
       queue.push({.series = series, .time = at(second), .step = {}, .value = 1.0 * second});
@@ -451,7 +464,7 @@ TEST(PointFeed, AFloodIsCutIntoFrames) {
   collect::foreign::PointQueue queue(200'000);
   Fed fed;
   PointFeed feed(queue, fed.ids);
-  const auto series = queue.declare({.name = "flood", .source = "", .unit = ""});
+  const auto series = queue.declare({.name = "flood", .source = "", .unit = ""}, "a").number;
   for (int i = 0; i < 150'000; ++i)
     queue.push({.series = series, .time = BootTime(Nanos(i)), .step = {}, .value = 1.0 * i});
   feed.flush(fed.journal);
@@ -471,6 +484,14 @@ TEST(CollectingCost, SaysItInOneLineAndInFacts) {
   EXPECT_EQ(summary_of(cost),
             "collecting cost 0.21 % of a core, 9 MiB of memory and 1.5 MiB of data; 3 of 36,000 "
             "ticks late");
+  cost.ticks.late = 4'000;
+  cost.lateness_p99 = std::chrono::milliseconds(85);
+  EXPECT_TRUE(summary_of(cost).ends_with(
+      "4,000 of 36,000 ticks late (11 %, 1 in 100 by more than 0.085 s): values are further apart "
+      "than asked for, rates and maxima over less than a second are noisy, totals and means are "
+      "not"))
+      << summary_of(cost);
+  cost.lateness_p99 = std::chrono::milliseconds(2);
   std::map<std::string, std::string> facts;
   for (const auto& fact : facts_of(cost)) facts[fact.key] = fact.value;
   EXPECT_EQ(facts.at("collecting_ticks"), "36000");

@@ -102,16 +102,25 @@ const Emitter::Series* Emitter::declare(const Reading& reading) {
   std::string unit = fit(reading.unit.empty() ? known_unit(name) : reading.unit);
   unit.resize(utf8_prefix(std::string_view(unit).substr(0, kUnitBytes)));
   const metric::Metric* known = metric::find_metric(name);
-  const SeriesNumber number = queue_.declare({.name = std::move(name),
-                                              .source = std::move(source),
-                                              .unit = std::move(unit),
-                                              .kind = reading.kind,
-                                              .owner = limits_.owner});
-  if (number == kNoSeries) {
+  const auto declared = queue_.declare({.name = name,
+                                        .source = std::move(source),
+                                        .unit = std::move(unit),
+                                        .kind = reading.kind,
+                                        .owner = limits_.owner},
+                                       label_);
+  if (declared.number == kNoSeries) {
     trouble(Trouble::kSeries, "is left out in part: all sources together give too many series");
     return nullptr;
   }
-  return &series_.emplace(key_, Series{.number = number, .known = known}).first->second;
+  if (!declared.shared.empty()) tell_shared(name, declared.shared);
+  return &series_.emplace(key_, Series{.number = declared.number, .known = known}).first->second;
+}
+
+void Emitter::tell_shared(std::string_view name, std::string_view other) {
+  trouble(Trouble::kShared,
+          fmt::format("gives '{}' as {} does: such series are recorded apart, with from={} in "
+                      "their source; a prefix gives them names of their own",
+                      excerpt(name), other, label_));
 }
 
 void Emitter::check_range(const Series& series, const Reading& reading) {

@@ -42,6 +42,8 @@ class Emitter {
   bool emit(const Reading& reading, BootTime time);
   // Counts one that is not worth reading because there is no room for it.
   void skip();
+  // Counts points that are left out for another reason.
+  void count_dropped(std::uint64_t points) { queue_.count_dropped(points); }
   // Counts one whose series is one too many.
   void refuse_series(std::string_view name);
   // Whether a point would be within the rate.
@@ -57,6 +59,7 @@ class Emitter {
     const metric::Metric* known;  // the catalogue's, when it has one of that name
   };
   void tell_series(std::string_view name);
+  void tell_shared(std::string_view name, std::string_view other);
   const Series* find(const Reading& reading);
   const Series* declare(const Reading& reading);
   void check_range(const Series& series, const Reading& reading);

@@ -52,13 +52,18 @@ TEST_F(EmitterTest, NotANumberIsAValue) {
   EXPECT_TRUE(messages().empty());
 }
 
-TEST_F(EmitterTest, TwoEmittersShareASeriesOfTheSameName) {
+TEST_F(EmitterTest, TwoSourcesNeverShareASeries) {
   Emitter a = make();
-  Emitter b = make();
+  Emitter b("statsd", "", {.series = 100, .points_per_s = 1000}, queue, problems);
   a.emit({.name = "x", .value = 1}, kNow);
   b.emit({.name = "x", .value = 2}, kNow);
-  EXPECT_EQ(got.values("x"), (std::vector<double>{1, 2}));
-  EXPECT_EQ(got.names().size(), 1u);
+  a.emit({.name = "x", .source = "gpu=0", .value = 3}, kNow);
+  b.emit({.name = "x", .source = "gpu=0", .value = 4}, kNow);
+  EXPECT_EQ(got.names(),
+            (std::vector<std::string>{"x", "x/from=statsd", "x/gpu=0", "x/gpu=0,from=statsd"}));
+  EXPECT_EQ(got.values("x"), std::vector<double>{1});
+  EXPECT_EQ(got.values("x/gpu=0,from=statsd"), std::vector<double>{4});
+  EXPECT_EQ(messages().size(), 1u) << "told once";
 }
 
 TEST_F(EmitterTest, MoreThanItsRateIsDroppedCountedAndToldOnce) {
@@ -107,9 +112,9 @@ TEST_F(EmitterTest, AValueThatCannotBeIsRecordedAndFlagged) {
 
 TEST(PointQueue, AFullOneRefusesAndCounts) {
   PointQueue queue(2, 1);
-  const SeriesNumber series = queue.declare({.name = "x", .source = "", .unit = ""});
-  EXPECT_EQ(queue.declare({.name = "x", .source = "", .unit = "other"}), series);
-  EXPECT_EQ(queue.declare({.name = "y", .source = "", .unit = ""}), kNoSeries);
+  const SeriesNumber series = queue.declare({.name = "x", .source = "", .unit = ""}, "a").number;
+  EXPECT_EQ(queue.declare({.name = "x", .source = "", .unit = "other"}, "a").number, series);
+  EXPECT_EQ(queue.declare({.name = "y", .source = "", .unit = ""}, "a").number, kNoSeries);
   EXPECT_TRUE(queue.push({.series = series}));
   EXPECT_TRUE(queue.push({.series = series}));
   EXPECT_FALSE(queue.push({.series = series}));

@@ -110,9 +110,29 @@ Result<> Endpoint::record(std::string_view text, BootTime now) {
     emitter_.trouble(Trouble::kUnread,
                      "answers with a line that is no sample: " + excerpt(summary.first_bad));
   relabel_.choose(samples);
+  tell(relabel_.drop_repeated(samples));
   utc_minus_boot_ = sys::read_anchor().utc_minus_boot;
   for (const ExpositionSample& sample : samples) emit(sample, now);
   return {};
+}
+
+void Endpoint::tell(const Repeated& dropped) {
+  emitter_.count_dropped(dropped.twice.count + dropped.merged.count);
+  if (dropped.twice.count > 0) {
+    emitter_.trouble(
+        Trouble::kTwice,
+        fmt::format("gives '{}' several times in one answer ({} duplicate samples): the first is "
+                    "recorded, the others are dropped and counted",
+                    excerpt(dropped.twice.example), dropped.twice.count));
+  }
+  if (dropped.merged.count > 0) {
+    emitter_.trouble(
+        Trouble::kMerged,
+        fmt::format("gives series that its labels do not tell apart here, '{}' among them: the "
+                    "first of each is recorded, {} samples are dropped and counted; check labels "
+                    "and rename",
+                    excerpt(dropped.merged.example), dropped.merged.count));
+  }
 }
 
 void Endpoint::plan(BootTime began, bool answered) {

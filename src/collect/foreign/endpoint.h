@@ -33,6 +33,7 @@ class Endpoint {
            ProblemBox& problems);
   Result<std::string> fetch(const std::atomic<bool>& cancel);
   Result<> record(std::string_view text, BootTime now);
+  void tell(const Repeated& dropped);
   void emit(const ExpositionSample& sample, BootTime now);
   // When the sample was taken; nothing when the endpoint said so before.
   std::optional<BootTime> time_of(const ExpositionSample& sample, const std::string& source,

@@ -197,6 +197,41 @@ TEST_F(EndpointTest, ASampleWithItsOwnTimeIsRecordedOnceAtThatTime) {
       << "a clock that cannot be believed";
 }
 
+TEST_F(EndpointTest, ADuplicateIsDroppedCountedAndToldAndOthersKeepTheirLabels) {
+  make();
+  server->answer(
+      "c_total{a=\"1\"} 1\nc_total{a=\"1\"} 2\n"
+      "g{q=\"x\"} NaN\ng{q=\"y\"} +Inf\ng{q=\"z\"} 42\n");
+  scrape();
+  EXPECT_EQ(got.names(), (std::vector<std::string>{"c_total", "g/q=x", "g/q=y", "g/q=z"}));
+  EXPECT_EQ(got.values("c_total"), std::vector<double>{1});
+  EXPECT_EQ(got.values("g/q=z"), std::vector<double>{42});
+  EXPECT_EQ(queue.dropped(), 1u);
+  scrape();
+  EXPECT_EQ(queue.dropped(), 2u);
+  EXPECT_EQ(messages(), (std::vector<std::string>{
+                            "gives 'c_total' several times in one answer (1 duplicate samples): "
+                            "the first is recorded, the others are dropped and counted"}));
+}
+
+TEST_F(EndpointTest, TwoEndpointsWithOneNameHaveSeriesOfTheirOwn) {
+  make();
+  server->answer("up 1\n");
+  scrape();
+  PrometheusSource second;
+  second.name = "other";
+  second.url = server->url();
+  const auto other = Endpoint::create(second, queue, problems).value();
+  server->answer("up 0\n");
+  other->scrape(cancel);
+  EXPECT_EQ(got.values("up"), std::vector<double>{1});
+  EXPECT_EQ(got.values("up/from=prometheus.other"), std::vector<double>{0});
+  EXPECT_EQ(messages(), (std::vector<std::string>{
+                            "gives 'up' as prometheus.gpu does: such series are recorded apart, "
+                            "with from=prometheus.other in their source; a prefix gives them names "
+                            "of their own"}));
+}
+
 TEST_F(EndpointTest, AHugeAnswerIsRefused) {
   make();
   server->answer(std::string(17u << 20, '#'));

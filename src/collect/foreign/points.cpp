@@ -5,16 +5,25 @@ namespace corral::collect::foreign {
 PointQueue::PointQueue(std::size_t points, std::size_t series)
     : max_points_(points), max_series_(series) {}
 
-SeriesNumber PointQueue::declare(ForeignSeries series) {
+PointQueue::Declared PointQueue::declare(ForeignSeries series, std::string_view giver) {
   return state_.with([&](State& state) {
-    auto key = std::pair(series.name, series.source);
-    if (const auto found = state.numbers.find(key); found != state.numbers.end())
-      return found->second;
-    if (state.numbers.size() >= max_series_) return kNoSeries;
-    const auto number = static_cast<SeriesNumber>(state.numbers.size());
-    state.numbers.emplace(std::move(key), number);
+    Declared declared;
+    auto found = state.series.find({series.name, series.source});
+    if (found != state.series.end() && found->second.giver != giver) {
+      declared.shared = found->second.giver;
+      series.source.append(series.source.empty() ? "from=" : ",from=").append(giver);
+      found = state.series.find({series.name, series.source});
+    }
+    if (found != state.series.end()) {
+      declared.number = found->second.number;
+      return declared;
+    }
+    if (state.series.size() >= max_series_) return declared;
+    declared.number = static_cast<SeriesNumber>(state.series.size());
+    state.series.emplace(std::pair(series.name, series.source),
+                         Known{.number = declared.number, .giver = std::string(giver)});
     state.fresh.push_back(std::move(series));
-    return number;
+    return declared;
   });
 }
 
@@ -32,7 +41,7 @@ bool PointQueue::push(const ForeignPoint& point) {
 PointQueue::Drained PointQueue::drain() {
   return state_.with([](State& state) {
     Drained drained;
-    drained.first_series = static_cast<SeriesNumber>(state.numbers.size() - state.fresh.size());
+    drained.first_series = static_cast<SeriesNumber>(state.series.size() - state.fresh.size());
     drained.series.swap(state.fresh);
     drained.points.swap(state.points);
     return drained;

@@ -45,9 +45,14 @@ class PointQueue {
   // Holds this many points, and this many series over its life.
   explicit PointQueue(std::size_t points = 65536, std::size_t series = 16384);
 
-  // The number of the series with this name and source; its first unit and kind stay. kNoSeries
-  // when there are too many.
-  SeriesNumber declare(ForeignSeries series);
+  struct Declared {
+    SeriesNumber number = kNoSeries;  // kNoSeries: there are too many
+    std::string shared;               // another giver of that name and source; empty: there is none
+  };
+  // The series that `giver` ("prometheus.gpu") calls by this name and source; its first unit and
+  // kind stay. Two givers never share one: the second's source says whose it is ("gpu=0,from=
+  // prometheus.gpu").
+  Declared declare(ForeignSeries series, std::string_view giver);
   // False and counted when the queue is full or the series is kNoSeries.
   bool push(const ForeignPoint& point);
 
@@ -63,9 +68,13 @@ class PointQueue {
   [[nodiscard]] std::uint64_t dropped() const;
 
  private:
+  struct Known {
+    SeriesNumber number = kNoSeries;
+    std::string giver;
+  };
   struct State {
-    std::map<std::pair<std::string, std::string>, SeriesNumber> numbers;
-    std::vector<ForeignSeries> fresh;  // not drained yet
+    std::map<std::pair<std::string, std::string>, Known> series;  // by name and source
+    std::vector<ForeignSeries> fresh;                             // not drained yet
     std::vector<ForeignPoint> points;
     std::uint64_t dropped = 0;
   };

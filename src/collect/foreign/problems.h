@@ -25,6 +25,10 @@ enum class Trouble : std::uint8_t {
   kName,      // a name that cannot be recorded
   kRange,     // a value that cannot be
   kDatagram,  // datagrams were lost
+  kShared,    // series that another source gives, too
+  kTwice,     // one series several times in one answer
+  kMerged,    // labels that do not tell series apart
+  kStranger,  // datagrams of other users
 };
 
 class ProblemBox {

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
-#include <unordered_set>
+#include <utility>
 
 namespace corral::collect::foreign {
 namespace {
@@ -26,6 +27,18 @@ std::string join_labels(const ExpositionSample& sample, const std::vector<std::s
     text.append(found->name).append("=").append(found->value);
   }
   return text;
+}
+
+// The same for the same name and labels, in any order; a label without a value is none.
+std::string identity_of(const ExpositionSample& sample) {
+  std::vector<std::string> parts;
+  for (const Label& label : sample.labels) {
+    if (!label.value.empty()) parts.push_back(std::string(label.name) + '\0' + label.value);
+  }
+  std::ranges::sort(parts);
+  std::string identity(sample.name);
+  for (const std::string& part : parts) identity.append(1, '\0').append(part);
+  return identity;
 }
 
 // Every label, the one with the longest values first.
@@ -74,18 +87,19 @@ std::string_view Relabel::name(std::string_view name) {
 }
 
 bool Relabel::tells_apart(std::span<const ExpositionSample> samples,
-                          const std::vector<std::string>& labels) const {
-  std::unordered_set<std::string> seen;
+                          const std::vector<std::string>& labels) {
+  std::unordered_map<std::string, std::string> seen;  // identity of the series behind a source
   return std::ranges::all_of(samples, [&](const ExpositionSample& sample) {
-    const std::string source = join_labels(sample, labels);
-    return seen.insert(std::string(sample.name) + '\0' + source).second;
+    std::string key = std::string(name(sample.name)) + '\0' + join_labels(sample, labels);
+    std::string identity = identity_of(sample);
+    const auto [known, fresh] = seen.try_emplace(std::move(key), identity);
+    return fresh || known->second == identity;
   });
 }
 
 void Relabel::choose(std::span<const ExpositionSample> samples) {
   if (!source_.labels.empty() || tells_apart(samples, labels_)) return;
   std::vector<std::string> all = longest_first(samples);
-  if (!tells_apart(samples, all)) return;  // the endpoint says the same series twice
   // Those already in use stay, so that series go on.
   for (std::size_t i = 0; i < all.size();) {
     std::vector<std::string> fewer = all;
@@ -103,6 +117,26 @@ void Relabel::choose(std::span<const ExpositionSample> samples) {
 
 std::string Relabel::source(const ExpositionSample& sample) const {
   return join_labels(sample, labels_);
+}
+
+Repeated Relabel::drop_repeated(std::vector<ExpositionSample>& samples) {
+  struct First {
+    std::string identity;
+    std::set<std::optional<std::int64_t>> times;
+  };
+  std::unordered_map<std::string, First> series;
+  Repeated dropped;
+  std::erase_if(samples, [&](const ExpositionSample& sample) {
+    std::string identity = identity_of(sample);
+    std::string key = std::string(name(sample.name)) + '\0' + source(sample);
+    First& first = series.try_emplace(std::move(key), First{identity, {}}).first->second;
+    const bool merged = first.identity != identity;
+    if (!merged && first.times.insert(sample.time_ms).second) return false;
+    auto& [count, example] = merged ? dropped.merged : dropped.twice;
+    if (count++ == 0) example = sample.name;
+    return true;
+  });
+  return dropped;
 }
 
 }  // namespace corral::collect::foreign

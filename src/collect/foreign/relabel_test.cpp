@@ -84,9 +84,63 @@ TEST(Relabel, LabelsThatWereNamedAreTakenInTheirOrder) {
             (Strings{"model=opt,gpu=0", "gpu=1"}));
 }
 
-TEST(Relabel, AnEndpointThatRepeatsItselfIsTakenAsItIs) {
+TEST(Relabel, ADuplicateDoesNotMergeOtherSeries) {
   auto relabel = Relabel::create(PrometheusSource()).value();
-  EXPECT_EQ(sources(relabel, {sample("a", {}), sample("a", {})}), (Strings{"", ""}));
+  std::vector<ExpositionSample> samples{sample("c", {{"a", "1"}}), sample("c", {{"a", "1"}}),
+                                        sample("g", {{"q", "x"}}), sample("g", {{"q", "y"}})};
+  samples[1].value = 9;
+  EXPECT_EQ(sources(relabel, samples), (Strings{"", "", "q=x", "q=y"}));
+  const Repeated dropped = relabel.drop_repeated(samples);
+  EXPECT_EQ(dropped.twice.count, 1u);
+  EXPECT_EQ(dropped.twice.example, "c");
+  EXPECT_EQ(dropped.merged.count, 0u);
+  ASSERT_EQ(samples.size(), 3u);
+  EXPECT_EQ(samples[0].value, 0) << "the first is kept";
+}
+
+TEST(Relabel, SamplesOfOneSeriesAtOtherTimesAreNoDuplicates) {
+  auto relabel = Relabel::create(PrometheusSource()).value();
+  std::vector<ExpositionSample> samples(3, sample("a", {{"x", "1"}}));
+  samples[0].time_ms = samples[2].time_ms = 1000;
+  samples[1].time_ms = 2000;
+  EXPECT_EQ(sources(relabel, samples), (Strings{"", "", ""}));
+  EXPECT_EQ(relabel.drop_repeated(samples).twice.count, 1u);
+  EXPECT_EQ(samples.size(), 2u);
+}
+
+TEST(Relabel, AnOrderOfLabelsAndAnEmptyOneMakeNoOtherSeries) {
+  auto relabel = Relabel::create(PrometheusSource()).value();
+  std::vector<ExpositionSample> samples{sample("a", {{"x", "1"}, {"y", "2"}}),
+                                        sample("a", {{"y", "2"}, {"z", ""}, {"x", "1"}})};
+  EXPECT_EQ(sources(relabel, samples), (Strings{"", ""}));
+  EXPECT_EQ(relabel.drop_repeated(samples).twice.count, 1u);
+}
+
+TEST(Relabel, ValuesThatHoldCommasDoNotMergeSeries) {
+  auto relabel = Relabel::create(PrometheusSource()).value();
+  std::vector<ExpositionSample> samples{sample("a", {{"x", "1,y=2"}}),
+                                        sample("a", {{"x", "1"}, {"y", "2"}})};
+  EXPECT_EQ(sources(relabel, samples), (Strings{"", "y=2"}));
+  EXPECT_EQ(relabel.drop_repeated(samples).merged.count, 0u);
+}
+
+// Neither labels that were named nor a rename make one series of two without a word.
+TEST(Relabel, SeriesThatCannotBeToldApartAreNotMerged) {
+  PrometheusSource source;
+  source.labels = {"model"};
+  auto named = Relabel::create(source).value();
+  std::vector<ExpositionSample> samples{sample("a", {{"model", "opt"}, {"gpu", "0"}}),
+                                        sample("a", {{"model", "opt"}, {"gpu", "1"}})};
+  sources(named, samples);
+  EXPECT_EQ(named.drop_repeated(samples).merged.count, 1u);
+  EXPECT_EQ(samples.size(), 1u);
+
+  source = {};
+  source.rename = {{"a", "x"}, {"b", "x"}};
+  auto renamed = Relabel::create(source).value();
+  samples = {sample("a", {}), sample("b", {})};
+  EXPECT_EQ(sources(renamed, samples), (Strings{"", ""}));
+  EXPECT_EQ(renamed.drop_repeated(samples).merged.count, 1u);
 }
 
 }  // namespace

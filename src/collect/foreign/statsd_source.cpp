@@ -1,5 +1,6 @@
 #include "collect/foreign/statsd_source.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -60,7 +61,8 @@ StatsdPart::StatsdPart(const StatsdSource& source, StatsdAddress address, sys::F
                {.series = source.max_series, .points_per_s = source.max_points_per_s}, queue,
                problems),
       max_series_(source.max_series),
-      buffer_(kDatagramBytes) {}
+      buffer_(kDatagramBytes),
+      senders_(::geteuid()) {}
 
 StatsdPart::~StatsdPart() {
   if (!address_.path.empty()) ::unlink(address_.path.c_str());
@@ -91,6 +93,9 @@ bool StatsdPart::receive(BootTime now) {
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(std::uint32_t))> control{};
   iovec data{.iov_base = buffer_.data(), .iov_len = buffer_.size()};
   msghdr message{};
+  sockaddr_storage from{};
+  message.msg_name = &from;
+  message.msg_namelen = sizeof from;
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = control.data();
@@ -103,11 +108,25 @@ bool StatsdPart::receive(BootTime now) {
                                  *lost - lost_));
     lost_ = *lost;
   }
+  if (is_of_stranger(from, now)) return true;
   // Datagrams that were read at once keep the order in which they came.
   newest_ = std::max(now, newest_ + Nanos(1));
   const std::string_view text(buffer_.data(), static_cast<std::size_t>(bytes));
   if (read_statsd(text, [&](const StatsdMetric& metric) { take(metric, newest_); }) > 0)
     emitter_.trouble(Trouble::kUnread, "sends what is not understood: " + excerpt(text));
+  return true;
+}
+
+// A Unix socket is its owner's by the mode of its file.
+bool StatsdPart::is_of_stranger(const sockaddr_storage& from, BootTime now) {
+  if (from.ss_family != AF_INET && from.ss_family != AF_INET6) return false;
+  // Of both the port is at the same place.
+  const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(from).sin_port);
+  if (!senders_.is_stranger(port, now).value_or(false)) return false;
+  emitter_.count_dropped(1);
+  emitter_.trouble(Trouble::kStranger,
+                   "is sent datagrams by another user: they are dropped and counted; a Unix "
+                   "socket keeps other users out");
   return true;
 }
 

@@ -4,6 +4,8 @@
 // times a second, values (times) one by one.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "collect/foreign/part.h"
 #include "collect/foreign/statsd_address.h"
 #include "collect/foreign/statsd_packet.h"
+#include "collect/foreign/udp_senders.h"
 #include "sys/fd.h"
 
 namespace corral::collect::foreign {
@@ -47,6 +50,8 @@ class StatsdPart : public Part {
   StatsdPart(const StatsdSource& source, StatsdAddress address, sys::Fd socket, PointQueue& queue,
              ProblemBox& problems);
   bool receive(BootTime now);
+  // Told and counted, if it is.
+  bool is_of_stranger(const sockaddr_storage& from, BootTime now);
   void take(const StatsdMetric& metric, BootTime now);
   Kept* keep(const StatsdMetric& metric, metric::Kind kind);
   void flush();
@@ -58,6 +63,7 @@ class StatsdPart : public Part {
   std::unordered_map<std::string, Kept> kept_;  // by kind, name, NUL, source
   std::string source_;                          // of the metric at hand
   std::vector<char> buffer_;
+  UdpSenders senders_;
   std::uint32_t lost_ = 0;  // datagrams, as the kernel counts them
   BootTime next_flush_{};
   BootTime newest_{};   // of a datagram

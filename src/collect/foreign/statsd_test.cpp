@@ -2,9 +2,12 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +16,7 @@
 #include "collect/foreign/foreign_test_support.h"
 #include "collect/foreign/statsd_address.h"
 #include "collect/foreign/statsd_packet.h"
+#include "collect/foreign/udp_senders.h"
 
 namespace corral::collect::foreign {
 namespace {
@@ -119,6 +123,64 @@ TEST_F(StatsdTest, WhatWasSentLastIsRecordedAtTheEnd) {
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(client.send("hits:1|c"));
   sources->stop(sys::boot_now() + std::chrono::seconds(5));
   EXPECT_EQ(got.values("hits").back(), 50);
+}
+
+TEST(UdpSenders, ReadsTheUsersOfPorts) {
+  PortUsers users;
+  read_udp_table(
+      "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid\n"
+      "  52: 0100007F:1FBD 00000000:0000 07 00000000:00000000 00:00000000 00000000  1000        0 "
+      "4711 2 0000000000000000 0\n"
+      "  53: 00000000000000000000000001000000:1FBD 0000:0000 07 0:0 00:0 0 33 0 1 2 0 0\n"
+      "broken\n 1: x:y\n 2: 0100007F:1FBE 0 0\n",
+      users);
+  EXPECT_EQ(users, (PortUsers{{0x1FBD, {1000, 33}}}));
+}
+
+// Sends a datagram as another user, and keeps its socket until it is killed.
+class Stranger {
+ public:
+  Stranger(const std::string& address, std::string_view text) {
+    int sent[2];
+    EXPECT_EQ(::pipe(sent), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      if (::setresuid(65534, 65534, 65534) != 0) ::_exit(1);
+      const Client client(address);
+      if (!client.send(text) || ::write(sent[1], "x", 1) != 1) ::_exit(1);
+      for (;;) ::pause();
+    }
+    ::close(sent[1]);
+    char c = 0;
+    EXPECT_EQ(::read(sent[0], &c, 1), 1);
+    ::close(sent[0]);
+  }
+  ~Stranger() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+
+ private:
+  pid_t pid_;
+};
+
+TEST_F(StatsdTest, DatagramsOfOtherUsersAreDroppedAndCounted) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  const auto sources = open("127.0.0.1:0");
+  ASSERT_TRUE(sources->start());
+  const std::string address = sources->statsd_address().value();
+  const Stranger stranger(address, "theirs:1|g");
+  ASSERT_TRUE(eventually([&] { return queue.dropped() == 1; }));
+  const Client client(address);
+  ASSERT_TRUE(client.send("ours:2|g"));
+  ASSERT_TRUE(eventually([&] { return !got.values("ours").empty(); }));
+  EXPECT_TRUE(got.values("theirs").empty());
+  const auto problems = sources->problems();
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_TRUE(problems[0].message.starts_with("is sent datagrams by another user"));
 }
 
 TEST_F(StatsdTest, AUnixSocketIsPrivateAndGoesWithTheRun) {

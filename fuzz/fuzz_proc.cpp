@@ -72,7 +72,7 @@ void process(std::uint8_t which, std::string_view text) {
       tree::parse_process_io(text, io);
       break;
     case 3:
-      tree::parse_peak_resident(text, number);
+      tree::parse_status_memory(text);
       break;
     case 4:
       tree::parse_children(text, children);

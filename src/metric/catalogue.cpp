@@ -14,7 +14,8 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
     // Host CPU: /proc/stat, whose clock ticks at 10 ms.
     {"host.cpu.busy", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "CPU time that all CPUs of the host spent working (user, nice, system, interrupts), by "
-     "anyone; without steal. From /proc/stat, in steps of 10 ms."},
+     "anyone; without steal. From /proc/stat, in steps of 10 ms; a step that is more than the CPUs "
+     "can have worked since the reading before is told with the next one."},
     {"host.cpu.core.busy", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "CPU time that one CPU (the source) spent working, as host.cpu.busy. From /proc/stat, in "
      "steps of 10 ms."},
@@ -247,9 +248,10 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "task-clock, in nanoseconds. Where the kernel does not allow perf it is run.cpu.user plus "
      "run.cpu.system, at their rate."},
     {"run.cpu.user", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
-     "User-mode CPU time, summed over /proc/PID/stat of the run's processes and their reaped "
-     "children; the kernel estimates the split. A child whose parent ignores SIGCHLD drops out "
-     "when it ends."},
+     "User-mode CPU time of the run's processes, ended ones included: /proc/PID/stat with the rest "
+     "below a tick from the process's clock, and wait(2) of orphans; the kernel estimates the "
+     "split. Children of a process that ignores SIGCHLD are counted where the kernel gives exit "
+     "records (CAP_NET_ADMIN)."},
     {"run.cpu.system", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
      "CPU time in the kernel, as run.cpu.user."},
     {"run.pmu.instructions", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
@@ -286,10 +288,16 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
     {"run.memory.rss", "B", "", kGauge, kSum, kRun, "memory", kSlow,
      "Resident memory, summed over /proc/PID/statm of the run's living processes; a page that "
      "several processes share counts once for each. The kernel may be late by up to 64 pages per "
-     "thread."},
+     "thread. Without pages of hugetlbfs: those are run.memory.hugetlb."},
+    {"run.memory.hugetlb", "B", "", kGauge, kSum, kRun, "memory", kSlow,
+     "Memory in pages of hugetlbfs (HugetlbPages of /proc/PID/status), summed over the run's "
+     "living "
+     "processes; a page that several processes share counts once for each."},
     {"run.memory.rss_peak", "B", "", kGauge, kMean, kRun, "memory", kSlow,
-     "Highest resident memory that any single process of the run had so far (VmHWM of "
-     "/proc/PID/status, seen at the walks)."},
+     "Highest resident memory that any single process of the run had so far: the greatest of what "
+     "the walks see (VmHWM of /proc/PID/status), what wait(2) tells of processes that have ended "
+     "and, where they can be had, the kernel's exit records. Without the records the peak of a "
+     "process that lived between two walks is known when the run ends."},
     {"run.memory.minor_faults", "", "1/s", kCounter, kSum, kRun, "memory", kFast,
      "Page faults of the run's process tree that needed no storage, exited processes included: "
      "perf minor-faults, or the sum over /proc/PID/stat where the kernel does not allow perf."},

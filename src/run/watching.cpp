@@ -23,7 +23,12 @@ constexpr Nanos kProgressPause{std::chrono::seconds(1)};
 // How often a container that starts is looked at: how well its start is known.
 constexpr Nanos kLookPause{std::chrono::milliseconds(1)};
 
-bool reap_orphan(pid_t pid) { return ::waitpid(pid, nullptr, WNOHANG) == pid; }
+// It is reaped by the sampler, which counts what it used, or when this process ends.
+bool has_ended(pid_t orphan) {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(orphan), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+         ended.si_pid == orphan;
+}
 
 }  // namespace
 
@@ -195,7 +200,7 @@ std::vector<pid_t> Supervision::left_over() const {
   std::vector<pid_t> pids;
   for (const pid_t child : sys::children_of(::getpid())) {
     if (child != child_ && (::getsid(child) == ::getsid(0) || sys::started_here(child))) continue;
-    if (child != child_ && !reap_orphan(child)) pids.push_back(child);
+    if (child != child_ && !has_ended(child)) pids.push_back(child);
     const auto below = sys::descendants_of(child);
     pids.insert(pids.end(), below.begin(), below.end());
   }

@@ -207,7 +207,8 @@ std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) 
                     .read_syscalls = stats.read_syscalls,
                     .write_syscalls = stats.write_syscalls,
                     .read_block_bytes = stats.read_bytes,
-                    .write_block_bytes = stats.write_bytes};
+                    .write_block_bytes = stats.write_bytes,
+                    .peak_resident_kib = stats.hiwater_rss};
 }
 
 std::optional<UnreadRecord> read_exit_records(std::string_view datagram,

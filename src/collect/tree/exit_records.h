@@ -1,5 +1,5 @@
 // ExitRecords: what the kernel tells of every thread that ends (taskstats, by generic netlink), for
-// processes that came and went between two walks of the ProcessTable.
+// processes that no walk of the ProcessTable sees.
 //
 // The kernel sends them to who has CAP_NET_ADMIN, in the first PID and user namespace. drain()
 // takes what is there without waiting and without allocating; records that come faster than they
@@ -30,6 +30,7 @@ struct ExitRecord {
   std::uint64_t read_syscall_bytes = 0, write_syscall_bytes = 0;
   std::uint64_t read_syscalls = 0, write_syscalls = 0;
   std::uint64_t read_block_bytes = 0, write_block_bytes = 0;
+  std::uint64_t peak_resident_kib = 0;  // of its process
 };
 
 // A struct taskstats of thread `thread`, of any version from 12 on (Linux 5.19), the first that

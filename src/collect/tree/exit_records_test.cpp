@@ -2,17 +2,12 @@
 
 #include <gtest/gtest.h>
 #include <linux/taskstats.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <ctime>
 
-#include "collect/tree/process_table.h"
+#include "collect/tree/short_lived.h"
 #include "core/test_paths.h"
 #include "sys/file.h"
 
@@ -123,7 +118,16 @@ TEST(ShortLived, SaysOnceThatSomeWereLeftOut) {
   EXPECT_FALSE(exits.left_out());
 }
 
-TEST(ShortLived, CountsWhatNobodyOfTheRunWaitedFor) {
+ExitRecord exit_of(pid_t process, pid_t parent, std::uint64_t us, std::uint64_t peak_kib = 0) {
+  ExitRecord record;
+  record.process = process;
+  record.parent = parent;
+  record.user_us = us;
+  record.peak_resident_kib = peak_kib;
+  return record;
+}
+
+TEST(ShortLived, CountsWhatNobodyCanWaitFor) {
   const auto total = [](std::initializer_list<ExitRecord> records) {
     ShortLived exits;
     Fixed family;
@@ -132,96 +136,28 @@ TEST(ShortLived, CountsWhatNobodyOfTheRunWaitedFor) {
     exits.resolve(family);  // forgot them
     return exits.totals().user_us;
   };
-  const auto exit = [](pid_t process, pid_t parent, std::uint64_t us) {
-    ExitRecord record;
-    record.process = process;
-    record.parent = parent;
-    record.user_us = us;
-    return record;
+  EXPECT_EQ(total({exit_of(20, 11, 7), exit_of(21, 20, 3)}), 10u) << "11 never gets them";
+  EXPECT_EQ(total({exit_of(20, 11, 7), exit_of(20, 11, 2)}), 9u) << "of two threads";
+  EXPECT_EQ(total({exit_of(20, 1, 7), exit_of(30, 20, 1)}), 0u) << "the supervisor waits";
+  EXPECT_EQ(total({exit_of(20, 10, 7), exit_of(21, 20, 3)}), 0u) << "10 has them";
+  EXPECT_EQ(total({exit_of(10, 1, 7)}), 0u) << "a walk saw it";
+  EXPECT_EQ(total({exit_of(20, 999, 7), exit_of(21, 20, 3)}), 0u) << "somebody else's";
+  EXPECT_EQ(total({exit_of(20, 21, 7), exit_of(21, 20, 3), exit_of(22, 22, 1)}), 0u) << "no end";
+}
+
+TEST(ShortLived, TellsTheGreatestMemoryOfAnyProcessOfTheRun) {
+  ShortLived exits;
+  Fixed family;
+  const auto peak_with = [&](const ExitRecord& record) {
+    exits.add(record);
+    exits.resolve(family);
+    return exits.totals().peak_resident_kib;
   };
-  EXPECT_EQ(total({exit(20, 1, 7)}), 7u) << "an orphan";
-  EXPECT_EQ(total({exit(20, 1, 7), exit(20, 1, 2)}), 9u) << "of two threads";
-  EXPECT_EQ(total({exit(30, 20, 1), exit(31, 30, 4), exit(20, 1, 7)}), 12u) << "and its children";
-  EXPECT_EQ(total({exit(20, 10, 7), exit(21, 20, 3)}), 0u) << "10 has them";
-  EXPECT_EQ(total({exit(20, 11, 7), exit(21, 20, 3)}), 10u) << "11 never gets them";
-  EXPECT_EQ(total({exit(10, 1, 7)}), 0u) << "a walk saw it";
-  EXPECT_EQ(total({exit(5, 1, 7), exit(20, 5, 3)}), 0u) << "a helper's";
-  EXPECT_EQ(total({exit(20, 999, 7), exit(21, 20, 3)}), 0u) << "somebody else's";
-  EXPECT_EQ(total({exit(20, 21, 7), exit(21, 20, 3), exit(22, 22, 1)}), 0u) << "no end";
-}
-
-std::int64_t cpu_ns() {
-  timespec t{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return std::int64_t{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
-}
-
-[[noreturn]] void burn_as_orphan() {
-  while (cpu_ns() < 300'000'000) {
-  }
-  ::_exit(0);
-}
-
-// The run's process: at a byte it makes an orphan, and goes on.
-[[noreturn]] void run_process(int go) {
-  char c = 0;
-  while (::read(go, &c, 1) == 1) {
-    const pid_t middle = ::fork();
-    if (middle == 0) {
-      if (::fork() == 0) burn_as_orphan();
-      ::_exit(0);
-    }
-    ::waitpid(middle, nullptr, 0);
-  }
-  ::_exit(0);
-}
-
-// With what it waited for, in ticks.
-std::uint64_t ticks_of(pid_t process) {
-  ProcessFiles files("/");
-  ProcessStat stat;
-  const auto text = files.read(process, ProcessFile::kStat, nullptr);
-  EXPECT_TRUE(text && parse_process_stat(*text, stat));
-  return stat.user_ticks + stat.system_ticks;
-}
-
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
-
-TEST(ExitRecords, AnOrphanThatNoWalkSawIsCountedWithinTwoPercent) {
-  auto exits = ExitRecords::open();
-  if (!exits) GTEST_SKIP() << exits.error().message;
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  int go[2];
-  ASSERT_EQ(::pipe(go), 0);
-  const pid_t run = ::fork();
-  if (run == 0) {
-    ::close(go[1]);
-    run_process(go[0]);
-  }
-  ProcessTable table({.root = "/", .run_pid = run, .supervisor_pid = ::getpid()});
-  table.use(*std::move(exits));
-  const auto ticks = [&] {
-    const Counters& c = table.walk().counters;
-    return c[kUserTicks] + c[kSystemTicks];
-  };
-  const std::uint64_t before = ticks();
-  const std::uint64_t run_before = ticks_of(run);
-  ASSERT_EQ(::write(go[1], "x", 1), 1);
-  rusage used{};
-  const pid_t orphan = ::wait4(-1, nullptr, 0, &used);
-  ASSERT_NE(orphan, run);
-  const auto seen = static_cast<double>(ticks() - before);
-  const double truth = (seconds_of(used.ru_utime) + seconds_of(used.ru_stime)) *
-                           static_cast<double>(::sysconf(_SC_CLK_TCK)) +
-                       static_cast<double>(ticks_of(run) - run_before);
-  EXPECT_GT(truth, 29);
-  EXPECT_NEAR(seen, truth, 0.02 * truth + 2) << "two whole ticks are cut off";
-  EXPECT_EQ(static_cast<double>(ticks() - before), seen) << "once";
-  for (const int fd : go) ::close(fd);
-  ::waitpid(run, nullptr, 0);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  EXPECT_EQ(peak_with(exit_of(20, 10, 7, 500)), 500u);
+  EXPECT_EQ(peak_with(exit_of(21, 10, 7, 300)), 500u);
+  EXPECT_EQ(peak_with(exit_of(22, 1, 7, 600)), 600u) << "an orphan";
+  EXPECT_EQ(peak_with(exit_of(5, 1, 7, 900)), 600u) << "a helper";
+  EXPECT_EQ(peak_with(exit_of(23, 999, 7, 900)), 600u) << "somebody else's";
 }
 
 }  // namespace

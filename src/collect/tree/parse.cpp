@@ -56,6 +56,8 @@ bool parse_process_stat(std::string_view text, ProcessStat& out) {
   out.major_faults = field[12] + field[13];
   out.user_ticks = field[14] + field[16];
   out.system_ticks = field[15] + field[17];
+  out.own_user_ticks = field[14];
+  out.own_system_ticks = field[15];
   out.threads = field[20];
   out.start_time = field[22];
   return true;
@@ -80,9 +82,11 @@ bool parse_process_io(std::string_view text, ProcessIo& out) {
   return true;
 }
 
-bool parse_peak_resident(std::string_view text, std::uint64_t& kib) {
-  constexpr std::array<std::string_view, 1> kKey{"VmHWM"};
-  return find_values(text, kKey, std::span(&kib, 1)) == 1;
+StatusMemory parse_status_memory(std::string_view text) {
+  constexpr std::array<std::string_view, 2> kKeys{"VmHWM", "HugetlbPages"};
+  std::array<std::uint64_t, kKeys.size()> value{};
+  find_values(text, kKeys, value);
+  return {.peak_resident_kib = value[0], .hugetlb_kib = value[1]};
 }
 
 bool parse_ignores_children(std::string_view text) {

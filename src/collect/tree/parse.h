@@ -21,6 +21,9 @@ struct ProcessStat {
   // Of the process, its exited threads and the children that it reaped, theirs included.
   std::uint64_t user_ticks = 0;
   std::uint64_t system_ticks = 0;
+  // Without those children.
+  std::uint64_t own_user_ticks = 0;
+  std::uint64_t own_system_ticks = 0;
   std::uint64_t minor_faults = 0;
   std::uint64_t major_faults = 0;
 };
@@ -40,9 +43,12 @@ struct ProcessIo {
 };
 bool parse_process_io(std::string_view text, ProcessIo& out);
 
-// /proc/PID/status: greatest resident memory so far, in KiB; false when it is not there (zombies,
-// kernel threads).
-bool parse_peak_resident(std::string_view text, std::uint64_t& kib);
+// /proc/PID/status, in KiB; 0 where it is not there (zombies, kernel threads).
+struct StatusMemory {
+  std::uint64_t peak_resident_kib = 0;  // so far
+  std::uint64_t hugetlb_kib = 0;        // not part of resident memory
+};
+StatusMemory parse_status_memory(std::string_view text);
 
 // Of the same file: whether the process ignores SIGCHLD, so that the kernel reaps its children.
 bool parse_ignores_children(std::string_view text);

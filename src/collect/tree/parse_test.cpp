@@ -70,11 +70,17 @@ TEST(ParseProcessIo, WantsAllSix) {
   EXPECT_FALSE(parse_process_io("rchar: 1\nwchar: 2\n", io));
 }
 
-TEST(ParsePeakResident, IsMissingForZombies) {
-  std::uint64_t kib = 0;
-  EXPECT_TRUE(parse_peak_resident(fixture_text("root_nasty/proc/2001/status"), kib));
-  EXPECT_EQ(kib, 9000u);
-  EXPECT_FALSE(parse_peak_resident(fixture_text("root_nasty/proc/2003/status"), kib));
+TEST(ParseStatusMemory, IsMissingForZombies) {
+  EXPECT_EQ(parse_status_memory(fixture_text("root_nasty/proc/2001/status")).peak_resident_kib,
+            9000u);
+  EXPECT_EQ(parse_status_memory(fixture_text("root_nasty/proc/2003/status")).peak_resident_kib, 0u);
+}
+
+TEST(ParseStatusMemory, TellsHugePages) {
+  const StatusMemory memory = parse_status_memory(
+      "VmHWM:\t    1024 kB\nVmSwap:\t       0 kB\nHugetlbPages:\t    4096 kB\n");
+  EXPECT_EQ(memory.peak_resident_kib, 1024u);
+  EXPECT_EQ(memory.hugetlb_kib, 4096u);
 }
 
 TEST(ParseChildren, StopsWhereTheSpanIsFull) {

@@ -1,6 +1,9 @@
 #include "collect/tree/process_table.h"
 
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,9 +32,9 @@ std::size_t max_kept() {
 
 bool is_gone(int error) { return error == ENOENT || error == ESRCH; }
 
-void set_counters(const ProcessStat& stat, Counters& counters) {
-  counters[kUserTicks] = stat.user_ticks;
-  counters[kSystemTicks] = stat.system_ticks;
+void set_counters(const ProcessStat& stat, std::uint64_t us_per_tick, Counters& counters) {
+  counters[kUserMicros] = stat.user_ticks * us_per_tick;
+  counters[kSystemMicros] = stat.system_ticks * us_per_tick;
   counters[kMinorFaults] = stat.minor_faults;
   counters[kMajorFaults] = stat.major_faults;
 }
@@ -49,14 +52,25 @@ void add_to(Counters& sum, const Counters& more) {
   for (std::size_t i = 0; i < kCounterCount; ++i) sum[i] += more[i];
 }
 
-std::uint64_t ticks_of(std::uint64_t us, double ticks_per_us) {
-  return static_cast<std::uint64_t>(static_cast<double>(us) * ticks_per_us);
+std::uint64_t micros_of(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_usec);
+}
+
+// CPU time that a process, its exited threads included, has used; 0 when it is gone.
+std::uint64_t cpu_micros(pid_t pid) {
+  constexpr unsigned kScheduler = 2;  // CPUCLOCK_SCHED of the kernel's clock numbers
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(pid) << 3u) | kScheduler);
+  timespec time{};
+  if (::clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec) / 1000;
 }
 
 // In the form of the other counters; `totals` are those of ShortLived.
-void add_to(Counters& sum, const ExitRecord& totals, double ticks_per_us) {
-  sum[kUserTicks] += ticks_of(totals.user_us, ticks_per_us);
-  sum[kSystemTicks] += ticks_of(totals.system_us, ticks_per_us);
+void add_to(Counters& sum, const ExitRecord& totals) {
+  sum[kUserMicros] += totals.user_us;
+  sum[kSystemMicros] += totals.system_us;
   sum[kMinorFaults] += totals.minor_faults;
   sum[kMajorFaults] += totals.major_faults;
   sum[kReadSyscallBytes] += totals.read_syscall_bytes;
@@ -93,12 +107,15 @@ class ProcessTable::Family final : public ShortLived::Family {
 };
 
 ProcessTable::ProcessTable(const Options& options)
-    : supervisor_(options.supervisor_pid),
+    : run_(options.run_pid),
+      supervisor_(options.supervisor_pid),
+      is_live_(options.root == "/"),
+      reaps_orphans_(options.reaps_orphans),
       files_(options.root),
       children_(kMaxProcesses),
       thread_ids_(kMaxThreads),
       max_kept_(options.keeps_files ? max_kept() : 0),
-      ticks_per_us_(static_cast<double>(::sysconf(_SC_CLK_TCK)) * 1e-6) {
+      us_per_tick_(1'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK))) {
   pids_.reserve(kMaxProcesses);
   retired_.reserve(kMaxProcesses);
   retired_before_.reserve(kMaxProcesses);
@@ -179,16 +196,15 @@ void ProcessTable::add_children_of_threads() {
 }
 
 void ProcessTable::visit_memory(Process& process, pid_t pid) {
-  process.resident_pages = 0;
+  process.resident_pages = process.hugetlb_kib = 0;
   if (process.state == 'Z') return;
   ProcessFiles::Kept* kept = process.keeps_files ? &process.kept : nullptr;
   const auto statm = files_.read(pid, ProcessFile::kStatm, kept);
   if (statm) parse_statm(*statm, process.resident_pages);
-  std::uint64_t peak_kib = 0;
   const auto status = files_.read(pid, ProcessFile::kStatus, kept);
-  if (status && parse_peak_resident(*status, peak_kib)) {
-    sums_.peak_resident_kib = std::max(sums_.peak_resident_kib, peak_kib);
-  }
+  const StatusMemory memory = status ? parse_status_memory(*status) : StatusMemory();
+  process.hugetlb_kib = memory.hugetlb_kib;
+  sums_.peak_resident_kib = std::max(sums_.peak_resident_kib, memory.peak_resident_kib);
 }
 
 void ProcessTable::visit(std::size_t at) {
@@ -216,7 +232,8 @@ void ProcessTable::visit(std::size_t at) {
   process.parent = stat.parent;
   process.state = stat.state;
   process.threads = stat.threads;
-  set_counters(stat, process.counters);
+  set_counters(stat, us_per_tick_, process.counters);
+  if (is_live_) read_cpu_clock(stat, process.counters);
   ProcessIo io;
   const auto io_text = files_.read(pid, ProcessFile::kIo, kept);
   if (io_text && parse_process_io(*io_text, io)) set_counters(io, process.counters);
@@ -224,7 +241,42 @@ void ProcessTable::visit(std::size_t at) {
   process.gone = stat.state == 'X';
   if (process.gone) return;
   visit_memory(process, pid);
-  if (searches_) add_children_of(at);
+  if (is_live_ && stat.state == 'Z' && stat.parent == supervisor_) settle(process, pid);
+  if (searches_ && !process.gone) add_children_of(at);
+}
+
+// /proc cuts both times down to whole ticks of the clock, which is all that a short process uses.
+void ProcessTable::read_cpu_clock(const ProcessStat& stat, Counters& counters) const {
+  const std::uint64_t used = cpu_micros(stat.pid);
+  const std::uint64_t told = (stat.own_user_ticks + stat.own_system_ticks) * us_per_tick_;
+  if (used <= told) return;
+  const std::uint64_t rest = std::min(used - told, 2 * us_per_tick_);
+  // The kernel gives everything to the one of which it saw any, and to user mode if to neither.
+  std::uint64_t system = rest / 2;
+  if (stat.own_system_ticks == 0) system = 0;
+  if (stat.own_system_ticks != 0 && stat.own_user_ticks == 0) system = rest;
+  counters[kUserMicros] += rest - system;
+  counters[kSystemMicros] += system;
+}
+
+void ProcessTable::settle(Process& process, pid_t pid) {
+  // The run's own process and the supervisor's helpers are waited for by others.
+  const bool own = pid == run_ || sys::started_here(pid);
+  const bool reaps = reaps_orphans_ && !own;
+  siginfo_t ended{};
+  rusage used{};  // with all that it waited for, and their greatest memory
+  const int options = WEXITED | WNOHANG | (reaps ? 0 : WNOWAIT);
+  if (::syscall(SYS_waitid, P_PID, pid, &ended, options, &used) != 0 || ended.si_pid != pid) return;
+  process.counters[kUserMicros] = micros_of(used.ru_utime);
+  process.counters[kSystemMicros] = micros_of(used.ru_stime);
+  // What this process held when it forked counts for its child, too.
+  rusage self{};
+  ::getrusage(RUSAGE_SELF, &self);
+  if (!own || used.ru_maxrss > self.ru_maxrss) {
+    sums_.peak_resident_kib =
+        std::max(sums_.peak_resident_kib, static_cast<std::uint64_t>(used.ru_maxrss));
+  }
+  process.gone = process.settled = reaps;
 }
 
 bool ProcessTable::has_living_ancestor(const Process& process) const {
@@ -232,15 +284,24 @@ bool ProcessTable::has_living_ancestor(const Process& process) const {
   for (std::size_t depth = 0; depth < kMaxProcesses; ++depth) {
     const std::size_t at = find(parent);
     if (at == pids_.size()) return false;
-    if (!processes_[at].gone) return true;
+    // The children that a settled one waited for are part of it.
+    if (!processes_[at].gone || processes_[at].settled) return true;
     parent = processes_[at].parent;
   }
   return false;
 }
 
+// Nobody of the run is given what it used.
+bool ProcessTable::is_lost(const Process& process) {
+  const std::size_t parent = find(process.parent);
+  if (parent == pids_.size() || processes_[parent].gone) return !has_living_ancestor(process);
+  const auto status = files_.read(process.parent, ProcessFile::kStatus, nullptr);
+  return status && parse_ignores_children(*status);
+}
+
 void ProcessTable::retire_gone() {
   for (const Process& process : processes_) {
-    if (process.gone && !has_living_ancestor(process)) add_to(retained_, process.counters);
+    if (process.gone && is_lost(process)) add_to(retained_, process.counters);
   }
   // An exit between the records' end and its visit is told at the next walk.
   retired_before_.swap(retired_);
@@ -268,12 +329,15 @@ void ProcessTable::count_short_lived() {
 }
 
 void ProcessTable::sum_up() {
-  sums_.processes = sums_.threads = sums_.resident_pages = 0;
+  sums_.processes = sums_.threads = sums_.resident_pages = sums_.hugetlb_kib = 0;
   Counters now = retained_;
-  add_to(now, short_lived_.totals(), ticks_per_us_);
+  add_to(now, short_lived_.totals());
+  sums_.peak_resident_kib =
+      std::max(sums_.peak_resident_kib, short_lived_.totals().peak_resident_kib);
   for (const Process& process : processes_) {
     add_to(now, process.counters);
     sums_.resident_pages += process.resident_pages;
+    sums_.hugetlb_kib += process.hugetlb_kib;
     if (process.state == 'Z') continue;
     ++sums_.processes;
     sums_.threads += process.threads;

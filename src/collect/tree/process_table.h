@@ -6,10 +6,10 @@
 // the children lists of the known ones, so the cost does not depend on how many other processes the
 // host runs; while nothing starts on it, not even these are read.
 //
-// The kernel adds what a process used to its parent when that reaps it, so a sum over the living
-// holds most of the dead; what the supervisor itself reaps is kept here as it was last seen, and
-// what came and went between two walks as the kernel's exit records tell, where they can be had.
-// Sums never fall. One thread; walk() allocates nothing.
+// The kernel adds what a process used to its parent when that waits for it, so a sum over the
+// living holds most of the dead. Orphans that have ended are waited for by the walk itself, which
+// keeps what wait(2) tells of them; what nobody can wait for is counted as the kernel's exit
+// records tell, where they can be had. Sums never fall. One thread; walk() allocates nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -30,8 +30,8 @@
 namespace corral::collect::tree {
 
 enum Counter : std::size_t {
-  kUserTicks,
-  kSystemTicks,
+  kUserMicros,
+  kSystemMicros,
   kMinorFaults,
   kMajorFaults,
   kReadSyscallBytes,
@@ -49,7 +49,8 @@ struct TreeSums {
   std::uint64_t processes = 0;
   std::uint64_t threads = 0;
   std::uint64_t resident_pages = 0;
-  std::uint64_t peak_resident_kib = 0;  // of any one process, so far
+  std::uint64_t hugetlb_kib = 0;
+  std::uint64_t peak_resident_kib = 0;  // of any one process that a walk, wait(2) or a record tells
 };
 
 class ProcessTable {
@@ -63,7 +64,8 @@ class ProcessTable {
     std::filesystem::path root = "/";
     pid_t run_pid = 0;
     pid_t supervisor_pid = 0;
-    bool keeps_files = true;  // false: three times dearer, for who walks seldom
+    bool keeps_files = true;     // false: three times dearer, for who walks seldom
+    bool reaps_orphans = false;  // of this process's tables one at most; it is the supervisor
   };
   explicit ProcessTable(const Options& options);
 
@@ -90,9 +92,11 @@ class ProcessTable {
     std::uint64_t start_time = 0;
     char state = '?';
     bool gone = false;
+    bool settled = false;  // gone, and its counters are final
     bool keeps_files = false;
     std::uint64_t threads = 0;
     std::uint64_t resident_pages = 0;
+    std::uint64_t hugetlb_kib = 0;
     Counters counters{};
     ProcessFiles::Kept kept;
   };
@@ -105,13 +109,20 @@ class ProcessTable {
   void add_children_of(std::size_t at);
   void add_children_of_threads();
   void visit(std::size_t at);
+  void read_cpu_clock(const ProcessStat& stat, Counters& counters) const;
+  // Takes what wait(2) tells of a child of the supervisor that has ended.
+  void settle(Process& process, pid_t pid);
   void visit_memory(Process& process, pid_t pid);
   [[nodiscard]] bool has_living_ancestor(const Process& process) const;
+  bool is_lost(const Process& process);
   void retire_gone();
   void count_short_lived();
   void sum_up();
 
+  pid_t run_;
   pid_t supervisor_;
+  bool is_live_;  // /proc is this machine's
+  bool reaps_orphans_;
   pid_t supervisor_session_ = 0;
   std::string supervisor_comm_;
   ProcessFiles files_;
@@ -132,7 +143,7 @@ class ProcessTable {
   ShortLived short_lived_;
   std::vector<pid_t> retired_;         // in this walk
   std::vector<pid_t> retired_before_;  // in the one before
-  double ticks_per_us_;
+  std::uint64_t us_per_tick_;
   TreeSums sums_;
 };
 

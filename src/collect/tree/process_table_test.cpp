@@ -23,6 +23,10 @@ ProcessTable nasty_table() {
       {.root = fixture_root("root_nasty"), .run_pid = 2000, .supervisor_pid = 1000});
 }
 
+std::uint64_t us_per_tick() {
+  return 1'000'000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+}
+
 TEST(ProcessTable, FindsTheRunsProcessesAndNoOthers) {
   ProcessTable table = nasty_table();
   const TreeSums& sums = table.walk();
@@ -35,8 +39,8 @@ TEST(ProcessTable, FindsTheRunsProcessesAndNoOthers) {
 TEST(ProcessTable, SumsTheCountersOfLivingAndZombies) {
   ProcessTable table = nasty_table();
   const Counters& c = table.walk().counters;
-  EXPECT_EQ(c[kUserTicks], 1100u + 7 + 70);
-  EXPECT_EQ(c[kSystemTicks], 2200u + 8 + 80);
+  EXPECT_EQ(c[kUserMicros], (1100u + 7 + 70) * us_per_tick());
+  EXPECT_EQ(c[kSystemMicros], (2200u + 8 + 80) * us_per_tick());
   EXPECT_EQ(c[kMinorFaults], 11u + 100 + 1000 + 10000 + 5);
   EXPECT_EQ(c[kMajorFaults], 22u);
   EXPECT_EQ(c[kReadSyscallBytes], 1111u);

@@ -27,28 +27,33 @@ const ExitRecord* ShortLived::find(pid_t process) const {
   return at != records_.end() && at->process == process ? &*at : nullptr;
 }
 
-bool ShortLived::counts(const ExitRecord& record, Family& family) const {
+// A process of the run is counted elsewhere unless it is lost.
+ShortLived::Fate ShortLived::fate_of(const ExitRecord& record, Family& family) const {
   const ExitRecord* top = &record;
   for (int i = 0; i < kDeepest; ++i) {
-    if (family.is_known(top->process)) return false;
-    if (family.is_supervisor(top->parent)) return !family.is_helper(top->process);
-    if (family.is_known(top->parent)) return family.ignores_children(top->parent);
+    if (family.is_known(top->process)) return Fate::kCounted;
+    if (family.is_supervisor(top->parent))
+      return family.is_helper(top->process) ? Fate::kForeign : Fate::kCounted;
+    if (family.is_known(top->parent))
+      return family.ignores_children(top->parent) ? Fate::kLost : Fate::kCounted;
     const ExitRecord* above = find(top->parent);
-    if (above == nullptr || above == top) return false;
+    if (above == nullptr || above == top) return Fate::kForeign;
     top = above;
   }
-  return false;
+  return Fate::kForeign;
 }
 
 void ShortLived::resolve(Family& family) {
   std::ranges::sort(records_, {}, &ExitRecord::process);
   // Threads of one process are told one by one, and belong or do not belong together.
   pid_t last = 0;
-  bool last_counts = false;
+  Fate fate = Fate::kForeign;
   for (const ExitRecord& record : records_) {
-    if (record.process != last) last_counts = counts(record, family);
+    if (record.process != last) fate = fate_of(record, family);
     last = record.process;
-    if (last_counts) add_to(totals_, record);
+    if (fate == Fate::kForeign) continue;
+    totals_.peak_resident_kib = std::max(totals_.peak_resident_kib, record.peak_resident_kib);
+    if (fate == Fate::kLost) add_to(totals_, record);
   }
   records_.clear();
 }

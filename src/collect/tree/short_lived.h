@@ -1,10 +1,10 @@
-// ShortLived: which exit records belong to a run though no walk of its processes saw them, and what
-// those used that no living process of the run has been given.
+// ShortLived: which exit records belong to a run though no walk of its processes saw them, how much
+// memory those held, and what they used that nobody has been given.
 //
-// The kernel adds what a process used to its parent when that waits for it; so a record counts only
-// when nobody of the run waited: its process, or the one below which it was, was an orphan that the
-// supervisor reaped, or the child of a process that ignores SIGCHLD. Records of one interval are
-// added, then resolved. No allocation after the start; one thread.
+// The kernel adds what a process used to its parent when that waits for it, and orphans are waited
+// for by the supervisor. So the use of a process is lost only when it, or the one below which it
+// was, is the child of a process that ignores SIGCHLD. Records of one interval are added, then
+// resolved. No allocation after the start; one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -43,12 +43,14 @@ class ShortLived {
   [[nodiscard]] bool left_out() { return std::exchange(left_out_, false); }
   // Adds the run's to the totals and forgets all.
   void resolve(Family& family);
-  // So far; `process` and `parent` mean nothing.
+  // What was lost so far, but for the peak: that is the greatest of all processes of the run;
+  // `process` and `parent` mean nothing.
   [[nodiscard]] const ExitRecord& totals() const { return totals_; }
 
  private:
   [[nodiscard]] const ExitRecord* find(pid_t process) const;
-  [[nodiscard]] bool counts(const ExitRecord& record, Family& family) const;
+  enum class Fate : std::uint8_t { kForeign, kCounted, kLost };
+  [[nodiscard]] Fate fate_of(const ExitRecord& record, Family& family) const;
 
   std::vector<ExitRecord> records_;  // of threads, by process once resolved
   ExitRecord totals_;

@@ -13,12 +13,15 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "collect/fixture_root.h"
 #include "collect/tree/tree_listener.h"
 #include "core/test_paths.h"
+#include "sys/clock.h"
 
 namespace corral::collect {
 namespace {
@@ -254,6 +257,114 @@ TEST_F(Trainee, OrphanStaysTheRunsAndKeepsItsTimeWhenItIsGone) {
   const Values after = sample();
   EXPECT_EQ(after.at("run.processes"), 1);
   EXPECT_GE(after.at("run.cpu.user"), during.at("run.cpu.user"));
+}
+
+// A control group whose CPU time the kernel counts, where this test may make one.
+class CpuGroup {
+ public:
+  explicit CpuGroup(pid_t process) {
+    for (const char* hierarchy : {"cpuacct", "cpu,cpuacct", "unified", ""}) {
+      const fs::path parent = fs::path("/sys/fs/cgroup") / hierarchy;
+      const fs::path group = parent / ("corral-tree-" + std::to_string(process));
+      std::error_code failed;
+      if (!fs::exists(parent / "cgroup.procs") || !fs::create_directory(group, failed)) continue;
+      group_ = group;
+      std::ofstream(group / "cgroup.procs") << process;
+      if (used()) return;
+      fs::remove(group, failed);
+    }
+    group_.clear();
+  }
+  ~CpuGroup() {
+    std::error_code failed;
+    if (!group_.empty()) fs::remove(group_, failed);
+  }
+  CpuGroup(const CpuGroup&) = delete;
+  CpuGroup& operator=(const CpuGroup&) = delete;
+
+  // Seconds; nothing where there is no group.
+  [[nodiscard]] std::optional<double> used() const {
+    double number = 0;
+    if (std::ifstream(group_ / "cpuacct.usage") >> number) return number * 1e-9;
+    std::string key;
+    std::ifstream stat(group_ / "cpu.stat");
+    if (stat >> key >> number && key == "usage_usec") return number * 1e-6;
+    return std::nullopt;
+  }
+
+ private:
+  fs::path group_;
+};
+
+class TraineeWithOrphans : public Trainee {
+ protected:
+  void SetUp() override {
+    Trainee::SetUp();
+    group_.emplace(pid_);
+  }
+  void TearDown() override {
+    Trainee::TearDown();
+    group_.reset();
+  }
+
+  // Once all that `command` starts is gone, the group's CPU time is counted, within 2 %; without a
+  // group what the processes' own clocks say, which do not see their ends.
+  void expect_counted(const std::string& command) {
+    const Values before = sample();
+    const auto used_before = group_->used();
+    const double own = static_cast<double>(ask(command)) * 1e-9;
+    const BootTime deadline = sys::boot_now() + std::chrono::seconds(20);
+    Values after = sample();
+    while (after.at("run.processes") > 1 && sys::boot_now() < deadline) after = sample();
+    ASSERT_EQ(after.at("run.processes"), 1);
+    after = sample();
+    const auto grew = [&](const char* name) { return after.at(name) - before.at(name); };
+    const double seen = grew("run.cpu.user") + grew("run.cpu.system");
+    EXPECT_GT(seen, 0.98 * own);
+    if (used_before) expect_near(seen, *group_->used() - *used_before, "control group");
+    written_ = grew("run.io.write_syscall_bytes");
+  }
+  std::optional<CpuGroup> group_;
+  double written_ = 0;
+};
+
+TEST_F(TraineeWithOrphans, DaemonsOf5Ms) {
+  expect_counted("daemons 5000000");
+  EXPECT_NEAR(written_, 100 * 4096, 0.02 * 100 * 4096);
+}
+
+TEST_F(TraineeWithOrphans, DaemonsOf20Ms) {
+  expect_counted("daemons 20000000");
+  EXPECT_NEAR(written_, 100 * 4096, 0.02 * 100 * 4096);
+}
+
+TEST_F(TraineeWithOrphans, ChildrenThatEndBeforeAParentThatNeverWaits) {
+  expect_counted("neglected 5000000");
+}
+
+TEST_F(Trainee, AChildOfAProcessThatIgnoresItsChildrenKeepsWhatWasSeen) {
+  const Values before = sample();
+  tell("ignored 500000000");
+  Values seen = before;
+  while (!has_answered()) seen = sample();
+  const double truth = static_cast<double>(hear()) * 1e-9;
+  const Values after = sample();
+  const auto cpu = [](const Values& v) { return v.at("run.cpu.user") + v.at("run.cpu.system"); };
+  EXPECT_GE(cpu(after), cpu(seen));
+  EXPECT_NEAR(cpu(after) - cpu(before), truth, 0.02 * truth + 0.02);
+}
+
+TEST_F(Trainee, AShortChildsMemoryIsInThePeakWhenTheRunEnds) {
+  const Values before = sample();
+  const auto truth = static_cast<double>(ask("spike 134217728"));
+  const Values after = sample();
+  ::kill(pid_, SIGKILL);
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), nullptr, WEXITED | WNOWAIT), 0);
+  const Values ended = sample();
+  EXPECT_GE(ended.at("run.memory.rss_peak"), 0.98 * truth) << "wait(2)";
+  const bool records = why_not("run.* of processes that nobody can wait for").empty();
+  EXPECT_GE(after.at("run.memory.rss_peak"), records ? 0.98 * truth : 0) << "exit records";
+  EXPECT_LT(ended.at("run.memory.rss_peak"), truth + before.at("run.memory.rss_peak") + (8 << 20));
 }
 
 TEST_F(Trainee, TotalsDoNotFallWhenTheRunEnds) {

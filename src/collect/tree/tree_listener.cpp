@@ -15,6 +15,8 @@ namespace {
 using tree::ProcessTable;
 using tree::TreeSums;
 
+constexpr double kMicrosecond = 1e-6;
+
 struct PerfMetric {
   PerfEvent event;
   std::string_view metric;
@@ -33,9 +35,9 @@ class TreeListener final : public Listener {
   TreeListener(const ListenerContext& context, SeriesTable& table)
       : table_({.root = context.root,
                 .run_pid = context.run_pid,
-                .supervisor_pid = context.supervisor_pid}),
+                .supervisor_pid = context.supervisor_pid,
+                .reaps_orphans = context.root == "/" && context.supervisor_pid == ::getpid()}),
         news_(context.news),
-        tick_seconds_(1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK))),
         page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))) {
     if (context.perf != nullptr) perf_ = std::move(*context.perf);
     declare_perf(table);
@@ -60,14 +62,16 @@ class TreeListener final : public Listener {
     for (const CounterColumn& c : counter_columns_) {
       row.set(c.column, static_cast<double>(sums.counters[c.counter]) * c.scale);
     }
-    row.set(used_, static_cast<double>(sums.counters[tree::kUserTicks] +
-                                       sums.counters[tree::kSystemTicks]) *
-                       tick_seconds_);
+    row.set(used_, static_cast<double>(sums.counters[tree::kUserMicros] +
+                                       sums.counters[tree::kSystemMicros]) *
+                       kMicrosecond);
     row.set(processes_, sums.processes);
     row.set(threads_, sums.threads);
     // A run whose last process is a zombie has no memory to measure.
-    if (sums.resident_pages > 0)
+    if (sums.resident_pages > 0) {
       row.set(rss_, static_cast<double>(sums.resident_pages) * page_bytes_);
+      row.set(hugetlb_, static_cast<double>(sums.hugetlb_kib) * 1024);
+    }
     row.set(rss_peak_, static_cast<double>(sums.peak_resident_kib) * 1024);
   }
 
@@ -95,14 +99,13 @@ class TreeListener final : public Listener {
   std::shared_ptr<News> news_;
   bool told_lost_ = false;
   bool told_unread_ = false;
-  double tick_seconds_;
   double page_bytes_;
   std::array<Column, kPerfMetrics.size()> perf_columns_{};
   std::array<Column, kHardwareEvents> pmu_columns_{};
   Column pmu_share_ = kNoColumn;
   std::vector<CounterColumn> counter_columns_;
   Column used_ = kNoColumn, processes_ = kNoColumn, threads_ = kNoColumn, rss_ = kNoColumn,
-         rss_peak_ = kNoColumn;
+         hugetlb_ = kNoColumn, rss_peak_ = kNoColumn;
 };
 
 void TreeListener::tell_of_exits() {
@@ -173,11 +176,12 @@ void TreeListener::sample_hardware(Row& row) {
 }
 
 void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& table) {
-  declare_counter(table, "run.cpu.user", tree::kUserTicks, tick_seconds_);
-  declare_counter(table, "run.cpu.system", tree::kSystemTicks, tick_seconds_);
+  declare_counter(table, "run.cpu.user", tree::kUserMicros, kMicrosecond);
+  declare_counter(table, "run.cpu.system", tree::kSystemMicros, kMicrosecond);
   processes_ = table.add("run.processes");
   threads_ = table.add("run.threads");
   rss_ = table.add("run.memory.rss");
+  hugetlb_ = table.add("run.memory.hugetlb");
   rss_peak_ = table.add("run.memory.rss_peak");
 
   const std::filesystem::path process = context.root / "proc" / std::to_string(context.run_pid);
@@ -198,12 +202,12 @@ void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& tab
   }
 }
 
-// What nobody waits for and what no walk sees would be missing without them.
+// What the children of a process that ignores SIGCHLD used would be missing without them.
 void TreeListener::use_exit_records(const ListenerContext& context, SeriesTable& table) {
   if (context.root != "/") return;  // records are this machine's
   auto records = tree::ExitRecords::open();
   if (records) return table_.use(*std::move(records));
-  table.unavailable("run.* of orphans that live for less than a second", records.error().message);
+  table.unavailable("run.* of processes that nobody can wait for", records.error().message);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // is the truth, by the kernel's own accounts of this process or by construction.
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <ctime>
@@ -121,6 +123,82 @@ void answer(std::int64_t number) {
   if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) ::_exit(5);
 }
 
+// Shared by a family of processes: what each of them used, by its own clock.
+class Account {
+ public:
+  Account()
+      : ns_(static_cast<std::atomic<std::int64_t>*>(::mmap(
+            nullptr, sizeof *ns_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {}
+  [[noreturn]] void exit() {
+    *ns_ += cpu_time(CLOCK_PROCESS_CPUTIME_ID);
+    ::_exit(0);
+  }
+  void add(std::int64_t ns) { *ns_ += ns; }
+  [[nodiscard]] std::int64_t total() const { return *ns_; }
+
+ private:
+  std::atomic<std::int64_t>* ns_;
+};
+
+// Returns when every process that has its writing end is gone.
+struct Ends {
+  Ends() {
+    if (::pipe(ends) != 0) ::_exit(6);
+  }
+  void wait() {
+    char c = 0;
+    ::close(ends[1]);
+    while (::read(ends[0], &c, 1) > 0) {
+    }
+    ::close(ends[0]);
+  }
+  int ends[2] = {-1, -1};
+};
+
+constexpr int kFamily = 100;
+
+// A hundred processes whose parents have ended, each with some CPU time and a write.
+std::int64_t make_daemons(const std::string& file, std::int64_t ns) {
+  Account account;
+  Ends ends;
+  const std::int64_t before = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
+  for (int i = 0; i < kFamily; ++i) {
+    const pid_t middle = ::fork();
+    if (middle == 0) {
+      ::setsid();
+      if (::fork() != 0) account.exit();
+      burn(CLOCK_PROCESS_CPUTIME_ID, ns);
+      write_bytes((file + std::to_string(i)).c_str(), 4096);
+      ::unlink((file + std::to_string(i)).c_str());
+      account.exit();
+    }
+    ::waitpid(middle, nullptr, 0);
+  }
+  ends.wait();
+  account.add(cpu_time(CLOCK_PROCESS_CPUTIME_ID) - before);
+  return account.total();
+}
+
+// A hundred processes that end before their parent, which never waits for one.
+std::int64_t neglect_children(std::int64_t ns) {
+  Account account;
+  const std::int64_t before = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
+  const pid_t careless = ::fork();
+  if (careless == 0) {
+    Ends ends;
+    for (int i = 0; i < kFamily; ++i) {
+      if (::fork() != 0) continue;
+      burn(CLOCK_PROCESS_CPUTIME_ID, ns);
+      account.exit();
+    }
+    ends.wait();
+    account.exit();
+  }
+  ::waitpid(careless, nullptr, 0);
+  account.add(cpu_time(CLOCK_PROCESS_CPUTIME_ID) - before);
+  return account.total();
+}
+
 // A process whose parent ends at once; it answers in the parent's place and then waits to be
 // killed.
 [[noreturn]] void live_as_orphan(std::int64_t ns) {
@@ -150,6 +228,27 @@ void obey(const std::string& command, const std::string& file, std::int64_t n) {
     const pid_t child = ::fork();
     if (child == 0) live_as_orphan(n);
     ::waitpid(child, nullptr, 0);
+  } else if (command == "daemons") {
+    answer(make_daemons(file, n));
+  } else if (command == "neglected") {
+    answer(neglect_children(n));
+  } else if (command == "ignored") {  // a child that nobody can wait for
+    ::signal(SIGCHLD, SIG_IGN);
+    Ends ends;
+    if (::fork() == 0) {
+      burn(CLOCK_PROCESS_CPUTIME_ID, n);
+      ::_exit(0);
+    }
+    ends.wait();
+    answer(n);
+  } else if (command == "spike") {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      touch(n);
+      ::_exit(0);
+    }
+    ::waitpid(child, nullptr, 0);
+    answer(n);
   } else if (command == "touch") {
     touch(n);
     answer(n);

@@ -24,7 +24,7 @@ constexpr std::uint64_t kSlowPace = 10;
 // Values of one row belong to one moment: reads that took so many times what they can take, and
 // more than this part of the interval, were interrupted and are made again.
 constexpr int kInterruptedTimes = 4;
-constexpr int kInterruptedPart = 10;
+constexpr int kInterruptedPart = 50;
 constexpr int kMoreReads = 3;
 // A read that lasts longer is said to hang.
 constexpr Nanos kHung = std::chrono::seconds(5);
@@ -156,15 +156,17 @@ void Sampling::sample(Group group, bool second) {
 
 BootTime Sampling::read_at_once(Group group, Row& row) {
   BootTime begun = sys::boot_now();
+  row.begin(begun);
   BootTime done = read_all(group, false, row);
   if (group != kFastGroup || !options_.lane.empty()) return done;
   const Nanos limit = std::max(options_.interval / kInterruptedPart, kInterruptedTimes * quickest_);
   for (int i = 0; i < kMoreReads && quickest_ > Nanos(0) && done - begun > limit; ++i) {
     begun = done;
+    row.begin(begun);
     done = read_all(group, false, row);
   }
   quickest_ = quickest_ == Nanos(0) ? done - begun : std::min(quickest_, done - begun);
-  return done;
+  return begun;
 }
 
 BootTime Sampling::read_all(Group group, bool slow, Row& row) {

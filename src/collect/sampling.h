@@ -90,7 +90,8 @@ class Sampling {
   void sample(Group group, bool second);
   void sample_last();
   void note_lateness(Nanos late);
-  // Reads what is not slow, and once more when something interrupted that; when it was done.
+  // Reads what is not slow, and once more when something interrupted that. The row's time: when
+  // that was done, of the host's fast group when it began, as the CPUs are read first.
   BootTime read_at_once(Group group, Row& row);
   // Reads the parts that are slow, or those that are not; when that was done.
   BootTime read_all(Group group, bool slow, Row& row);

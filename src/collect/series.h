@@ -73,6 +73,9 @@ class Row {
     present_[column] = 1;
   }
   void set(Column column, std::uint64_t value) { set(column, static_cast<double>(value)); }
+  // When the reads of this row began, which is its time in the host's fast group; zero: unknown.
+  void begin(BootTime time) { time_ = time; }
+  [[nodiscard]] BootTime time() const { return time_; }
   // One point of a column of kTimedGroup; a column's points come in the order of their times.
   void add(Column column, BootTime time, double value);
 
@@ -80,6 +83,7 @@ class Row {
   std::span<double> values_;
   std::span<std::uint8_t> present_;
   TimedPoints* timed_;
+  BootTime time_{};
 };
 
 }  // namespace corral::collect

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "collect/fixture_root.h"
+#include "collect/proc/readers.h"
 #include "collect/proc_file.h"
 #include "collect/sysfs/fake_root.h"
 
@@ -58,6 +59,24 @@ TEST(ProcListener, TellsDisksInBytesAndSeconds) {
   EXPECT_EQ(std::ranges::count_if(
                 v, [](const auto& e) { return e.first.starts_with("host.disk.read/"); }),
             130);
+}
+
+// Two readings of a clock of 10 ms may differ by a tick too much for each CPU.
+TEST(PacedTime, NeverRisesFasterThanItsCpusCanWork) {
+  proc::PacedTime busy(0);
+  const auto told = [&](std::int64_t ms, double seconds) {
+    double value = 0;
+    std::uint8_t present = 0;
+    Row row(std::span(&value, 1), std::span(&present, 1));
+    row.begin(boot_time(ms * 1'000'000));
+    busy.set(row, seconds, 2);
+    return value;
+  };
+  EXPECT_DOUBLE_EQ(told(1000, 50.0), 50.0);
+  EXPECT_DOUBLE_EQ(told(1038, 50.161), 50.076) << "no more than 2 cores";
+  EXPECT_DOUBLE_EQ(told(1138, 50.2), 50.2) << "nothing is lost";
+  EXPECT_DOUBLE_EQ(told(1238, 50.2), 50.2) << "idle";
+  EXPECT_DOUBLE_EQ(told(1338, 1), 1) << "a counter that went back says so";
 }
 
 TEST(ProcListener, TellsEveryCpuThatIsOnline) {

@@ -38,6 +38,15 @@ const Line* find_line(const Item& item, std::span<const Line> lines, std::size_t
 
 }  // namespace
 
+void PacedTime::set(Row& row, double seconds, double cpus) {
+  const BootTime now = row.time();
+  const bool follows = at_ != BootTime{} && now > at_;
+  const double most = told_ + cpus * corral::seconds(now - at_);
+  told_ = follows ? std::min(seconds, most) : seconds;
+  at_ = now;
+  row.set(column_, told_);
+}
+
 StatReader::StatReader(const std::filesystem::path& root, SeriesTable& table)
     : file_(open_or_tell(root / "proc/stat", "host.cpu.*", table)),
       tick_seconds_(1.0 / static_cast<double>(::sysconf(_SC_CLK_TCK))) {
@@ -49,9 +58,9 @@ StatReader::StatReader(const std::filesystem::path& root, SeriesTable& table)
 }
 
 void StatReader::declare(SeriesTable& table) {
-  busy_ = table.add("host.cpu.busy");
-  user_ = table.add("host.cpu.user");
-  system_ = table.add("host.cpu.system");
+  busy_ = PacedTime(table.add("host.cpu.busy"));
+  user_ = PacedTime(table.add("host.cpu.user"));
+  system_ = PacedTime(table.add("host.cpu.system"));
   irq_ = table.add("host.cpu.irq");
   iowait_ = table.add("host.cpu.iowait");
   steal_ = table.add("host.cpu.steal");
@@ -61,8 +70,9 @@ void StatReader::declare(SeriesTable& table) {
   interrupts_ = table.add("host.scheduler.interrupts");
   forks_ = table.add("host.scheduler.forks");
   for (const CoreTicks& core : parsed_) {
-    cores_.push_back({.cpu = core.cpu,
-                      .busy = table.add("host.cpu.core.busy", "cpu" + std::to_string(core.cpu))});
+    cores_.push_back(
+        {.cpu = core.cpu,
+         .busy = PacedTime(table.add("host.cpu.core.busy", "cpu" + std::to_string(core.cpu)))});
   }
 }
 
@@ -72,13 +82,14 @@ void StatReader::sample(Row& row) {
   for (std::size_t i = 0, at = 0; i < stat.cores; ++i) {
     while (at < cores_.size() && cores_[at].cpu < parsed_[i].cpu) ++at;
     if (at < cores_.size() && cores_[at].cpu == parsed_[i].cpu) {
-      row.set(cores_[at].busy, number(parsed_[i].ticks.busy()) * tick_seconds_);
+      cores_[at].busy.set(row, number(parsed_[i].ticks.busy()) * tick_seconds_, 1);
     }
   }
   if (!stat.complete) return;
-  row.set(busy_, number(stat.total.busy()) * tick_seconds_);
-  row.set(user_, number(stat.total.user) * tick_seconds_);
-  row.set(system_, number(stat.total.system) * tick_seconds_);
+  const auto cpus = static_cast<double>(stat.cores);
+  busy_.set(row, number(stat.total.busy()) * tick_seconds_, cpus);
+  user_.set(row, number(stat.total.user) * tick_seconds_, cpus);
+  system_.set(row, number(stat.total.system) * tick_seconds_, cpus);
   row.set(irq_, number(stat.total.irq) * tick_seconds_);
   row.set(iowait_, number(stat.total.iowait) * tick_seconds_);
   row.set(steal_, number(stat.total.steal) * tick_seconds_);

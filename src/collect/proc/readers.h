@@ -19,6 +19,19 @@
 
 namespace corral::collect::proc {
 
+// CPU time that rises no faster than its CPUs can work. The kernel counts it in ticks, so that two
+// readings may differ by a tick too much for each CPU; that is left to the next reading.
+class PacedTime {
+ public:
+  explicit PacedTime(Column column) : column_(column) {}
+  void set(Row& row, double seconds, double cpus);
+
+ private:
+  Column column_;
+  double told_ = 0;
+  BootTime at_{};
+};
+
 class StatReader {
  public:
   StatReader(const std::filesystem::path& root, SeriesTable& table);
@@ -27,7 +40,7 @@ class StatReader {
  private:
   struct Core {
     std::uint64_t cpu;
-    Column busy;
+    PacedTime busy;
   };
   void declare(SeriesTable& table);
 
@@ -35,8 +48,8 @@ class StatReader {
   double tick_seconds_;
   std::vector<Core> cores_;
   std::vector<CoreTicks> parsed_;
-  Column busy_ = kNoColumn, user_ = kNoColumn, system_ = kNoColumn, irq_ = kNoColumn,
-         iowait_ = kNoColumn, steal_ = kNoColumn;
+  PacedTime busy_{kNoColumn}, user_{kNoColumn}, system_{kNoColumn};
+  Column irq_ = kNoColumn, iowait_ = kNoColumn, steal_ = kNoColumn;
   Column running_ = kNoColumn, blocked_ = kNoColumn, switches_ = kNoColumn, interrupts_ = kNoColumn,
          forks_ = kNoColumn;
 };

@@ -10,6 +10,8 @@
 namespace corral::run {
 namespace {
 
+constexpr std::uint64_t kFewLate = 100;  // one tick in so many
+
 // The highest resident memory so far; getrusage would count what the parent had before exec.
 std::uint64_t peak_memory() {
   const auto status = sys::read_file("/proc/self/status");
@@ -30,6 +32,16 @@ std::string grouped(std::uint64_t number) {
 
 double cores_of(const CollectingCost& cost) {
   return cost.wall > Nanos(0) ? seconds(cost.cpu) / seconds(cost.wall) : 0;
+}
+
+// What late ticks mean for the numbers; empty where they are few.
+std::string noise_of(const CollectingCost& cost) {
+  if (cost.ticks.late * kFewLate <= cost.ticks.due) return "";
+  return fmt::format(
+      " ({:.0f} %, 1 in 100 by more than {:.2g} s): values are further apart than asked for, rates "
+      "and maxima over less than a second are noisy, totals and means are not",
+      100 * static_cast<double>(cost.ticks.late) / static_cast<double>(cost.ticks.due),
+      seconds(cost.lateness_p99));
 }
 
 codec::Fact info(std::string key, const Json& value) {
@@ -57,9 +69,9 @@ std::string summary_of(const CollectingCost& cost) {
   const std::string memory =
       cost.peak_memory > 0 ? human_bytes(static_cast<double>(cost.peak_memory)) + " of memory and "
                            : "";
-  return fmt::format("collecting cost {:.2f} % of a core, {}{} of data; {} of {} ticks late",
+  return fmt::format("collecting cost {:.2f} % of a core, {}{} of data; {} of {} ticks late{}",
                      100 * cores_of(cost), memory, human_bytes(static_cast<double>(cost.written)),
-                     grouped(cost.ticks.late), grouped(cost.ticks.due));
+                     grouped(cost.ticks.late), grouped(cost.ticks.due), noise_of(cost));
 }
 
 std::vector<codec::Fact> facts_of(const CollectingCost& cost) {

@@ -15,7 +15,7 @@ from support import BUILD, Corral, Json, until
 
 SUMMARY = re.compile(
     r"^corral: collecting cost \d+\.\d\d % of a core, [\d.]+ MiB of memory and [\d.]+ [KM]?i?B of data; "
-    r"[\d,]+ of [\d,]+ ticks late$",
+    r"[\d,]+ of [\d,]+ ticks late( \(.*)?$",
     re.MULTILINE,
 )
 

@@ -134,8 +134,12 @@ Result<std::string> check_python() {
   const char* path = std::getenv("PATH");
   const auto python = TRY(sys::find_in_path(name, path != nullptr ? path : ""));
   const auto version =
-      TRY(sys::capture_output({.argv = {python.string(), "--version"}, .directory = {}}));
-  return fmt::format("{}, {}", python.string(), trim(version));
+      sys::capture_output({.argv = {python.string(), "--version"}, .directory = {}, .idle = false});
+  // It is there, though a loaded machine may be slow to start it.
+  if (!version && version.error().code == Code::kUnavailable)
+    return fmt::format("{}, version unknown: {}", python.string(), version.error().message);
+  if (!version) return tl::unexpected(version.error());
+  return fmt::format("{}, {}", python.string(), trim(*version));
 }
 
 Result<std::string> check_profiler(run::ProfileTool tool) {

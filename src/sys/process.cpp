@@ -214,7 +214,7 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
                                             .standard_error = null.get(),
                                             .new_session = false}));
   const sched_param idle{};
-  ::sched_setscheduler(child.pid(), SCHED_IDLE, &idle);
+  if (options.idle) ::sched_setscheduler(child.pid(), SCHED_IDLE, &idle);
   out.write.reset();
   TRY(child.release());
   const BootTime deadline = boot_now() + options.limit;

@@ -79,6 +79,7 @@ struct CaptureOptions {
   std::vector<std::string> argv;  // argv[0] may be searched in PATH
   fs::path directory;
   Nanos limit{std::chrono::seconds(10)};
+  bool idle = true;  // runs while no other process wants its CPU, so perhaps never; false: normally
 };
 Result<std::string> capture_output(const CaptureOptions& options, int* exit_code = nullptr);
 

@@ -143,6 +143,18 @@ TEST(Process, CaptureGivesOutputAndStopsAtItsLimit) {
   EXPECT_EQ(late.error().code, Code::kUnavailable);
 }
 
+TEST(Process, CaptureIsIdleUnlessAskedNotToBe) {
+  const auto policy = [](bool idle) {
+    return capture_output({.argv = {"cut", "-d ", "-f41", "/proc/self/stat"},
+                           .directory = {},
+                           .limit = std::chrono::minutes(5),
+                           .idle = idle})
+        .value();
+  };
+  EXPECT_EQ(policy(false), std::to_string(SCHED_OTHER) + "\n");
+  EXPECT_EQ(policy(true), std::to_string(SCHED_IDLE) + "\n");
+}
+
 TEST(Process, PathSearchTellsMissingFromNotExecutable) {
   const fs::path dir = scratch("path");
   ASSERT_TRUE(replace_file(dir / "tool", "#!/bin/sh\n", 0644));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import textwrap
 
 import pytest
@@ -11,10 +12,12 @@ from training import STARTUP, Training
 
 
 def test_a_start_without_framework_imports_nothing_of_ours(training: Training) -> None:
-    done = training.process("-c", "import sys; print(*sorted(n for n in sys.modules if 'corral' in n), *sys.path)")
+    done = training.process("-c", "import json, sys; print(json.dumps([list(sys.modules), sys.path]))")
     assert (done.returncode, done.stderr) == (0, "")
-    assert not any("corral" in word for word in done.stdout.split() if word != str(PACKAGE))
-    assert str(STARTUP) not in done.stdout.split()
+    modules, path = json.loads(done.stdout)
+    assert not [name for name in modules if "corral" in name]
+    assert str(STARTUP) not in path
+    assert str(PACKAGE) in path
 
 
 @pytest.mark.parametrize("flag", ["-S", "-I", "-E"])

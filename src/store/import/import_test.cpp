@@ -273,12 +273,12 @@ TEST_P(Import, PointsAreTheSameBitForBit) {
                        {.key = "m", .value = "-1.7976931348623157e308", .ms = 4, .step = 1},
                        {.key = "m", .value = "5e-324", .ms = 5, .step = 9'007'199'254'740'993}});
   must_import();
-  const double infinity = std::numeric_limits<double>::infinity();
+  constexpr double kGreatest = std::numeric_limits<double>::max();
   auto points = points_of(kRunA, "m");
   std::ranges::sort(points);
   EXPECT_EQ(points, (std::vector<Triple>{
-                        {3, -2, bits(infinity)},
-                        {4, 1, bits(-infinity)},
+                        {3, -2, bits(kGreatest)},
+                        {4, 1, bits(-kGreatest)},
                         {5, 9'007'199'254'740'993, bits(5e-324)},
                         {1'700'000'000'001, 0, bits(0.30000000000000004)},
                         {1'700'000'000'002, 1, bits(std::numeric_limits<double>::quiet_NaN())}}));

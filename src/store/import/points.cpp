@@ -20,7 +20,6 @@ constexpr std::size_t kRowsPerFrame = 16'384;
 constexpr std::size_t kSchemaBytes = 1u << 20;  // of new names in one frame
 constexpr std::size_t kSendBytes = 2u << 20;
 constexpr std::size_t kSendFrames = 16;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // In the order of logging, so that steps ascend where they did; PostgreSQL keeps no such order.
 std::string select_points(bool ordered_rows, std::uint64_t skip) {
@@ -31,11 +30,10 @@ std::string select_points(bool ordered_rows, std::uint64_t skip) {
          " OFFSET " + std::to_string(skip);
 }
 
-// MLflow's databases hold no infinities and no NaN.
+// MLflow's databases hold no NaN. They hold no infinities either, but the greatest number that
+// stands for one may as well have been logged: it stays.
 double value_of(double value, bool nan) {
-  if (nan) return std::numeric_limits<double>::quiet_NaN();
-  return std::abs(value) == std::numeric_limits<double>::max() ? std::copysign(kInfinity, value)
-                                                               : value;
+  return nan ? std::numeric_limits<double>::quiet_NaN() : value;
 }
 
 using Locals = std::unordered_map<std::string, std::uint32_t>;

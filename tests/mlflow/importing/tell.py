@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import sys
 from typing import Any
 
 from mlflow.entities import ViewType
@@ -16,8 +15,8 @@ client = MlflowClient()
 
 
 def number(value: float) -> str:
-    """MLflow's databases have no infinities; Corral takes what stands for one as one."""
-    return "nan" if math.isnan(value) else max(-sys.float_info.max, min(value, sys.float_info.max)).hex()
+    """MLflow's databases have no infinities: the greatest number stands for one, and stays one."""
+    return "nan" if math.isnan(value) else value.hex()
 
 
 def history(run: str, key: str) -> list[list[Any]]:

@@ -35,7 +35,7 @@ class Batches:
 def calls() -> list[tuple[str, Any, Any]]:
     """Name, call as it is, call as it is captured; in the order of a step."""
     sys.modules["torch"] = SimpleNamespace(is_grad_enabled=lambda: True)  # type: ignore[assignment]
-    from corral import _capture_torch
+    from corral import _capture_loader, _capture_torch
 
     def backward() -> None:
         pass
@@ -43,10 +43,10 @@ def calls() -> list[tuple[str, Any, Any]]:
     def step(optimizer: object) -> None:
         pass
 
-    captured = type("Captured", (Batches,), {"__next__": _capture_torch.wrap_next(Batches.__next__)})()
-    _capture_torch._attach(captured, None)
+    captured = type("Captured", (Batches,), {"__next__": _capture_loader.wrap_next(Batches.__next__)})()
+    _capture_loader.attach(captured, None)
     optimizer = object()
-    stepping = _capture_torch._wrap_step(step)
+    stepping = _capture_torch.wrap_step(step)
     return [
         ("fetch (ends a step and its metrics, begins the next, data wait)", Batches().__next__, captured.__next__),
         ("backward", backward, _capture_torch.wrap_backward(backward)),

@@ -9,7 +9,7 @@ from functools import wraps
 
 from corral import _loop
 from corral._capture import Switch, give_up
-from corral._capture_torch import wrap_save
+from corral._capture_save import wrap_save
 from corral._loop import COMPUTE, Loop, now
 
 TYPE_CHECKING = False

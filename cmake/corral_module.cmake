@@ -13,6 +13,7 @@ function(corral_module)
   endif()
   if(M_SOURCES)
     corral_unity(${target})
+    corral_fortify(${target})
   endif()
   # What fuzz/ links for its targets to steer by; the same build runs the tests.
   if(CORRAL_FUZZ AND M_FUZZED)

@@ -1,0 +1,70 @@
+"""What the binaries of a release are protected with, and what they are made of."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import BINARY, ROOT
+
+BUILD = BINARY.parent
+PROGRAM = BUILD / "corral-program"
+NATIVE = BUILD / "python" / "corral" / "_native.abi3.so"
+
+
+def readelf(option: str, file: Path) -> str:
+    done = subprocess.run(["readelf", "--wide", option, file], check=True, capture_output=True, text=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("file", [BINARY, PROGRAM, NATIVE], ids=["launcher", "program", "python"])
+def test_binaries_are_hardened(file: Path) -> None:
+    assert re.search(r"Type:\s+DYN", readelf("-h", file)), "not position independent"
+    segments = readelf("-l", file)
+    assert "GNU_RELRO" in segments, "relocations stay writable"
+    assert re.search(r"GNU_STACK(\s+0x[0-9a-f]+){5}\s+RW\s", segments), "the stack can be executed"
+    dynamic = readelf("-d", file)
+    assert re.search(r"BIND_NOW|FLAGS_1.*NOW", dynamic), "symbols are bound late, so that their table stays writable"
+    symbols = readelf("-s", file)
+    assert "__stack_chk_fail" in symbols, "no stack protector"
+    if file != BINARY and platform.machine() == "x86_64":
+        notes = readelf("-n", file)
+        assert "IBT" in notes, "no control-flow protection"
+        assert "SHSTK" in notes, "no control-flow protection"
+
+
+def test_calls_of_libc_are_checked() -> None:
+    checked = set(re.findall(r" (__\w+_chk)@", readelf("-s", PROGRAM)))
+    assert {"__memcpy_chk", "__read_chk"} & checked, checked
+
+
+def test_the_bill_of_materials_names_what_is_linked() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "tools" / "sbom.py", PROGRAM], check=True, capture_output=True, text=True
+    )
+    bom = json.loads(done.stdout)
+    assert (bom["bomFormat"], bom["specVersion"]) == ("CycloneDX", "1.5")
+    components = {c["name"]: c for c in bom["components"]}
+    for name in ("libsqlite3-0", "libpq5", "libssl3", "react", "libboost1.81-dev"):
+        assert components[name]["scope"] == "required", name
+    assert components["pytest"]["scope"] == "excluded"
+    assert all(c["version"] for c in bom["components"])
+    assert len({c["bom-ref"] for c in bom["components"]}) == len(bom["components"])
+    assert components["react"]["hashes"][0]["alg"] == "SHA-512"
+
+
+def test_every_pinned_package_has_a_hash() -> None:
+    locks = sorted((ROOT / "tools").glob("pip-*.lock"))
+    assert {lock.stem for lock in locks} == {p.stem for p in (ROOT / "tools").glob("pip-*packages.txt")}
+    for lock in locks:
+        text = lock.read_text()
+        assert "http" not in text, f"{lock.name} holds an address"
+        for pin in re.split(r"\n(?=\S)", text.strip()):
+            assert "--hash=sha256:" in pin, f"{lock.name}: {pin.splitlines()[0]}"
+    packages = json.loads((ROOT / "web" / "package-lock.json").read_text())["packages"]
+    assert not [name for name, package in packages.items() if name and "integrity" not in package]

@@ -36,7 +36,8 @@ Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime 
 
 std::vector<std::string> PlanLock::others(const std::filesystem::path& directory) {
   std::vector<std::string> found;
-  for (const std::string& name : sys::list_directory(directory.parent_path())) {
+  const auto plans = sys::PrivateDirectory::open(directory.parent_path());
+  for (const std::string& name : plans ? plans->list() : std::vector<std::string>()) {
     if (name == directory.filename()) continue;
     std::string words = holder(directory.parent_path() / name);
     // Of a home that hosts share: another's runs are not beside these.

@@ -326,8 +326,8 @@ def test_a_plan_is_run_by_one_of_the_hosts_that_share_a_home(corral: Corral) -> 
     scheduler = plan.start()
     plan.until_started("a")
     until(lambda: plan.status("a") == "RUNNING", "RUNNING is written")
-    words = ["unshare", "--uts", "sh", "-c", 'hostname other-host; exec "$@"', "sh", BINARY]
-    elsewhere = [*words, "run", plan.path, "--no-listeners"]
+    words = ["unshare", "--uts", "sh", "-c", 'hostname other-host; exec "$@"', "sh", str(BINARY)]
+    elsewhere = [*words, "run", str(plan.path), "--no-listeners"]
 
     def other(*more: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

@@ -1,5 +1,6 @@
 // Names and last values at the lines' ends, moved apart where they would touch; or the names in rows on top.
 // Pure.
+import { withoutCommon } from "../format/text";
 import { formatScaled, formatValue } from "../format/units";
 import type { ValueAxis } from "./axis";
 import { type FontMetrics, fitText } from "./font";
@@ -54,16 +55,20 @@ function endValue(line: ChartLine, value: number, at: EndsPlace): string {
   return font.width(noted, size, 400) <= rest ? noted : number;
 }
 
-// Name and value; where there is not room for both, the name alone.
-function endWords(line: ChartLine, at: EndsPlace): [string, string] {
+// Name and value; where there is not room for both, the name alone. A name that does not fit goes without what all
+// share, and only then is cut.
+function endWords(line: ChartLine, short: string, at: EndsPlace): [string, string] {
   const { font, size, room } = at;
   const weight = line.faint ? 400 : 600;
   const value = lastValue(line);
   const number = value === undefined || line.hidden ? "hidden" : endValue(line, value, at);
   const rest = room - font.width(number, size, 400) - 4;
-  if (at.narrow && font.width(line.label, size, weight) > rest)
-    return [fitText(line.label, room, { font, size, weight }), ""];
-  return [fitText(line.label, rest, { font, size, weight }), number];
+  const fitted = (most: number) => {
+    const whole = font.width(line.label, size, weight) <= most;
+    return fitText(whole ? line.label : short, most, { font, size, weight });
+  };
+  if (at.narrow && font.width(line.label, size, weight) > rest) return [fitted(room), ""];
+  return [fitted(rest), number];
 }
 
 // More lines than labels fit: the faint ones go without first, then the last ones; the side panel and the footer
@@ -89,8 +94,9 @@ export function drawEnds(lines: readonly ChartLine[], at: EndsPlace, marks: Mark
   });
   const placed = spread(wanted, height, { top: plot.y - 7, bottom: bottom + 7 });
   const left = plot.x + plot.width + at.left;
+  const short = withoutCommon(lines.map((line) => line.label));
   return shown.map((line, i) => {
-    const [name, number] = endWords(line, at);
+    const [name, number] = endWords(line, short[lines.indexOf(line)] ?? line.label, at);
     const numberWidth = font.width(number, size, 400);
     const weight = line.faint ? 400 : 600;
     const centre = placed[i] as number;

@@ -12,3 +12,38 @@ export function commandLine(words: readonly string[]): string {
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
     .join(" ");
 }
+
+const kBoundary = /[-_/ ,:|]/;
+
+// How much of the beginning (or, of reversed names, the end) all share, up to the last boundary between words; it leaves
+// something of each.
+function sharedLength(names: readonly string[]): number {
+  const [first = "", ...rest] = names;
+  let length = 0;
+  while (length < first.length && rest.every((name) => name[length] === first[length])) length++;
+  const most = Math.min(length, ...names.map((name) => name.length - 1));
+  for (let at = most; at > 0; at--) if (kBoundary.test(first[at - 1] as string)) return at;
+  return 0;
+}
+
+const reversed = (text: string) => [...text].reverse().join("");
+
+// Names without the beginning and the end that all of them share, which tell none from another: "…lr-0.1".
+export function withoutCommon(names: readonly string[]): string[] {
+  if (new Set(names).size < 2) return [...names];
+  const begin = sharedLength([...new Set(names)]);
+  const rest = names.map((name) => name.slice(begin));
+  const end = sharedLength([...new Set(rest)].map(reversed));
+  return rest.map((name) => {
+    const middle = end === 0 ? name : name.slice(0, -end);
+    return `${begin > 0 ? "…" : ""}${middle}${end > 0 ? "…" : ""}`;
+  });
+}
+
+// For each name what fits into `most` characters: itself, without what it shares with the others, or cut in the middle.
+export function fittingNames(names: readonly string[], most: number): string[] {
+  const short = withoutCommon(names);
+  return names.map((name, i) =>
+    name.length <= most ? name : middleEllipsis(short[i] ?? name, most),
+  );
+}

@@ -5,7 +5,7 @@ import type { BoardSearch } from "../../app/search";
 import type { ShownRun } from "../../board/model";
 import { useChartTheme } from "../../board/useBoard";
 import { seriesColour, seriesDash } from "../../charts/theme";
-import { middleEllipsis } from "../../format/text";
+import { fittingNames, middleEllipsis } from "../../format/text";
 import { plural } from "../../format/units";
 import { useView } from "../../state/view";
 import type { BoardChange } from "./useBoardAddress";
@@ -53,6 +53,11 @@ export function SelectionPanel({ runs, search, change, slotsLeft }: SelectionPan
       const slot = slotsLeft(left.map((run) => run.id));
       return { run: orNone(rest), workload: orNone(workloads), slot };
     }, false);
+  const names = fittingNames(
+    runs.map((run) => run.name),
+    kMostLetters,
+  );
+  const nameOf = (run: ShownRun) => names[runs.indexOf(run)] ?? run.name;
   return (
     <section aria-label="Selection" data-testid="selection">
       <h2 className="section-title">
@@ -77,7 +82,7 @@ export function SelectionPanel({ runs, search, change, slotsLeft }: SelectionPan
                 </p>
               )}
               {branch.runs.map((run) => (
-                <RunRow key={run.id} run={run} remove={() => remove([run])} />
+                <RunRow key={run.id} run={run} name={nameOf(run)} remove={() => remove([run])} />
               ))}
             </div>
           ))}
@@ -101,7 +106,15 @@ function Remove({ label, act }: { label: string; act: () => void }) {
   );
 }
 
-function RunRow({ run, remove }: { run: ShownRun; remove: () => void }) {
+const kMostLetters = 24;
+
+interface RunRowProps {
+  run: ShownRun;
+  name: string;
+  remove: () => void;
+}
+
+function RunRow({ run, name, remove }: RunRowProps) {
   const theme = useChartTheme();
   return (
     <div
@@ -112,7 +125,7 @@ function RunRow({ run, remove }: { run: ShownRun; remove: () => void }) {
     >
       <Swatch colour={seriesColour(theme, run.index)} dash={seriesDash(run.index)} />
       <Link to="/runs/$id" params={{ id: run.id }} className="cut name" title={run.name}>
-        {middleEllipsis(run.name, 24)}
+        {name}
       </Link>
       <Remove label={`Take out ${run.name}`} act={remove} />
     </div>

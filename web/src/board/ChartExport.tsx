@@ -14,6 +14,14 @@ export interface ChartExportProps {
   close: () => void;
 }
 
+// What the axes are of, with what it is compared to.
+function namesOf({ def, second }: BoardChart, { making }: BoardView) {
+  const { baseline } = making;
+  const sign = baseline?.as === "ratio" ? "÷" : "−";
+  const named = (name: string) => (baseline === null ? name : `${name} ${sign} ${baseline.label}`);
+  return { yName: named(def.name), ...(second === null ? {} : { y2Name: named(second.name) }) };
+}
+
 export function ChartExport({ chart, view, lines, close }: ChartExportProps) {
   const theme = useChartTheme();
   const font = usePageFont();
@@ -23,7 +31,8 @@ export function ChartExport({ chart, view, lines, close }: ChartExportProps) {
       spec: specOf(chart, view, { width: 720, height: kChartHeight, theme }),
       font,
       link: location.href,
-      xName: kAxisWords[view.axis],
+      xName: view.axis === "metric" ? (view.search.xmetric ?? "metric") : kAxisWords[view.axis],
+      ...namesOf(chart, view),
     }),
     [lines, chart, view, theme, font],
   );

@@ -19,6 +19,7 @@ import { drawHeat } from "./heat";
 import type { Mark, Picture, Rect } from "./marks";
 import { drawMultiples } from "./multiples";
 import {
+  axisTitles,
   hairline,
   kInsets,
   kSecondRoom,
@@ -127,7 +128,10 @@ function drawPlot(lines: readonly ChartLine[], spec: ChartSpec, font: FontMetric
   const rect = { x: plot.x - 2, y: plot.y - 2, width: plot.width + 4, height: plot.height + 4 };
   marks.push({ kind: "clip", rect, marks: inside });
   for (const side of sides) if (side !== null) notes.push(...side.notes);
-  const second = Math.max(kSecondRoom * (size / kTextSize), asked.right);
+  const ticks = Math.max(kSecondRoom * (size / kTextSize), asked.right);
+  const [unit, unit2] = sides.map((side) => side?.axis.scale.unit ?? "") as [string, string];
+  marks.push(...axisTitles(plot, spec, { unit, unit2, second: ticks }));
+  const second = ticks + (style?.axes?.y2 === undefined ? 0 : 1.5 * size);
   const names = drawNames(lines, { plot, spec, font, sides, rows, second }, marks);
   return { ...picture, axis, axis2, notes, labels: names };
 }

@@ -26,7 +26,7 @@ const texts = (marks: readonly Mark[]) =>
 
 // From–to in pixels across the picture.
 function extent(mark: TextMark, font: FontMetrics = kFixedFont): [number, number] {
-  if (mark.turned) return [mark.x - mark.size, mark.x + mark.size];
+  if (mark.turned) return [mark.x - mark.size, mark.x + 0.3 * mark.size];
   const width = font.width(mark.text, mark.size, mark.weight);
   const left = mark.anchor === "end" ? width : mark.anchor === "middle" ? width / 2 : 0;
   return [mark.x - left, mark.x - left + width];
@@ -112,4 +112,41 @@ it("moves labels of the x axis at an edge inside", () => {
     for (const legend of ["ends", "top", "none"] as const)
       expectInside(drawChart([], { ...spec, from, to, x, style: { legend } }, kFixedFont));
   }
+});
+
+describe("titles of axes", () => {
+  const axes = { x: "workload time", y: "loss", y2: "power" };
+  const lines = [lineOf("a", [1, 2, 3]), lineOf("b", [10, 20, 30], { axis: 1 })];
+
+  it("stand beside their axes with the units, in nobody's way", () => {
+    for (const legend of ["ends", "top", "none"] as const) {
+      const at = { ...spec, unit: "s", unit2: "W", style: { legend, axes } };
+      const picture = drawChart(lines, at, kFixedFont);
+      expectInside(picture);
+      const { plot } = picture;
+      const find = (words: string) => texts(picture.marks).find((mark) => mark.text === words);
+      const [x, y, y2] = [find("workload time"), find("loss (s)"), find("power (W)")];
+      expect([y?.turned, y2?.turned]).toEqual([true, true]);
+      expect(x?.y).toBeLessThanOrEqual(spec.height);
+      const ticks = texts(picture.marks).filter((mark) => mark.anchor === "end");
+      const left = Math.min(...ticks.map((mark) => extent(mark)[0]));
+      expect(extent(y as TextMark)[1]).toBeLessThanOrEqual(left);
+      expect(extent(y2 as TextMark)[0]).toBeGreaterThan(plot.x + plot.width + 30);
+      for (const label of picture.labels)
+        if (legend === "ends") expect(label.x).toBeGreaterThan((y2 as TextMark).x);
+    }
+  });
+
+  it("are written in every kind of chart, and nowhere without being asked for", () => {
+    for (const kind of ["line", "heat", "multiples"] as const) {
+      const style = { axes: { x: "step", y: "loss" } };
+      const picture = drawChart([lineOf("a", [1, 2])], { ...spec, kind, style }, kFixedFont);
+      expectInside(picture);
+      expect(texts(picture.marks).map(({ text }) => text)).toEqual(
+        expect.arrayContaining(["step", "loss"]),
+      );
+      const plain = drawChart([lineOf("a", [1, 2])], { ...spec, kind }, kFixedFont);
+      expect(texts(plain.marks).map(({ text }) => text)).not.toContain("loss");
+    }
+  });
 });

@@ -6,7 +6,7 @@ import { type FontMetrics, fitText } from "./font";
 import { drawEmpty, drawEvents, drawWindows, drawXAxis, xOf } from "./frame";
 import { type LineData, partings } from "./gap";
 import type { Mark, Rect } from "./marks";
-import { labelRoom, marginsOf, plotOf, text, textSizeOf, titleMarks } from "./plot";
+import { axisTitles, labelRoom, marginsOf, plotOf, text, textSizeOf, titleMarks } from "./plot";
 import type { ChartLine, ChartSpec } from "./spec";
 import { rampColours } from "./theme";
 import { chooseAxis, project } from "./yaxis";
@@ -57,6 +57,7 @@ export function drawHeat(
   const over = [...drawWindows(plot, spec, font), ...drawEvents(plot, spec, font)];
   marks.push({ kind: "clip", rect: plot, marks: over });
   marks.push(...drawBar(axis, plot, spec));
+  marks.push(...axisTitles(plot, spec, { unit: axis.scale.unit, unit2: "", second: 0 }));
   notes.push("colour = greatest value of a column", ...chosen.notes);
   return { ...picture, axis, notes, labels: drawRows(lines, { plot, spec, font }, marks) };
 }

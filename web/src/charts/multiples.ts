@@ -7,11 +7,13 @@ import { type FontMetrics, fitText } from "./font";
 import { drawEmpty, drawWindows, drawXAxis, kLineWidth, projectX, xOf } from "./frame";
 import type { Mark, Rect } from "./marks";
 import {
+  axisTitles,
   hairline,
   kInsets,
   kTextSize,
   kTickAir,
   labelRoom,
+  marginsOf,
   text,
   textSizeOf,
   titleMarks,
@@ -61,13 +63,14 @@ export function drawMultiples(
   const top = (spec.style?.title ? 20 : 0) * scale + kInsets.top;
   const y = spec.y ?? { mode: "auto" };
   const chosen = chooseAxis(lines, { y, unit: spec.unit, x: xOf(spec) });
-  const asked = labelRoom(chosen?.axis.ticks ?? [], { font, size });
-  const left = Math.max(kInsets.left * scale, asked);
+  const asked = { left: labelRoom(chosen?.axis.ticks ?? [], { font, size }), right: 0 };
+  const { left } = marginsOf(spec, asked);
+  const titles = spec.style?.axes === undefined ? 0 : 1.5 * size;
   const inner = {
     x: left,
     y: top,
     width: spec.width - left - kAir,
-    height: spec.height - top - kInsets.bottom * scale,
+    height: spec.height - top - kInsets.bottom * scale - titles,
   };
   const marks: Mark[] = [];
   const margins = { left, right: kAir };
@@ -78,6 +81,8 @@ export function drawMultiples(
     return { ...picture, plots: [], axis: null, notes: [], labels: hiddenLabels(lines, inner) };
   }
   marks.push(...titleMarks(spec, chosen.axis.scale.unit, font));
+  const unit = chosen.axis.scale.unit;
+  marks.push(...axisTitles(inner, spec, { unit, unit2: "", second: 0 }));
   const { across, down } = gridOf(lines.length, inner);
   const fits = Math.max(1, Math.min(down, Math.floor(inner.height / (kTitle + 10))));
   const shown = lines.slice(0, across * fits);

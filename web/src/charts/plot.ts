@@ -41,6 +41,10 @@ export function labelRoom(
 // A second axis has this much before the names.
 export const kSecondRoom = 38;
 
+// Room for the title of an axis.
+const axisTitleRoom = (style: ChartStyle | undefined) =>
+  style?.axes === undefined ? 0 : textSizeOf(style) * 1.5;
+
 // The margins of a chart whose labels ask for `left` and, of a second axis, `right`. The page's own style keeps at
 // least the page's margins; others grow with the text and need no room for names that stand elsewhere.
 export function marginsOf(spec: ChartSpec, asked: Margins): Margins {
@@ -51,7 +55,35 @@ export function marginsOf(spec: ChartSpec, asked: Margins): Margins {
   const right = ends
     ? kInsets.right * scale + Math.max(0, asked.right - kSecondRoom * scale)
     : Math.max(second * scale, asked.right);
-  return { left: Math.max(kInsets.left * scale, asked.left), right };
+  const titles = axisTitleRoom(style);
+  const left = Math.max(kInsets.left * scale, asked.left) + titles;
+  return { left, right: right + (style?.axes?.y2 === undefined ? 0 : titles) };
+}
+
+const withUnit = (name: string, unit: string) => (unit === "" ? name : `${name} (${unit})`);
+
+// The axes' names beside a plot, each in the middle of its axis; `second`: where that of the right axis begins.
+export function axisTitles(
+  plot: Rect,
+  spec: Pick<ChartSpec, "style" | "theme">,
+  { unit, unit2, second }: { unit: string; unit2: string; second: number },
+): Mark[] {
+  const { style, theme } = spec;
+  if (style?.axes === undefined) return [];
+  const size = textSizeOf(style);
+  const look = { colour: theme.ink2, anchor: "middle", size } as const;
+  const [middle, centre] = [plot.x + plot.width / 2, plot.y + plot.height / 2];
+  const below = plot.y + plot.height + 5 + 2.4 * size;
+  const { x, y, y2 } = style.axes;
+  const marks = [
+    text(x, { ...look, x: middle, y: below }),
+    text(withUnit(y, unit), { ...look, x: 1.1 * size, y: centre, turned: true }),
+  ];
+  if (y2 !== undefined) {
+    const at = plot.x + plot.width + second + 1.1 * size;
+    marks.push(text(withUnit(y2, unit2), { ...look, x: at, y: centre, turned: true }));
+  }
+  return marks;
 }
 
 // `legendRows`: of a legend on top.
@@ -66,7 +98,7 @@ export function plotOf(spec: ChartSpec, asked: Margins, legendRows = 0): Rect {
       left: Math.max(left, margins?.left ?? 0),
       right: Math.max(right, margins?.right ?? 0),
       top: (kInsets.top + title + legendRows * 16) * scale,
-      bottom: kInsets.bottom * scale,
+      bottom: kInsets.bottom * scale + axisTitleRoom(style),
     },
   );
 }
@@ -109,7 +141,7 @@ export function titleMarks(
   const size = textSizeOf(style) * 1.1;
   const at = { x: 0.65 * size, y: 1.4 * size, size };
   const title = text(style.title, { ...at, colour: theme.ink1, weight: 600 });
-  if (unit === "") return [title];
+  if (unit === "" || style.axes !== undefined) return [title];
   const x = at.x + font.width(style.title, size, 600) + size / 2;
   return [title, text(unit, { ...at, x, colour: theme.ink2 })];
 }

@@ -91,6 +91,8 @@ export interface ChartStyle {
   // `ends` (default): names and last values at the lines' ends, as far as they fit.
   legend?: "ends" | "top" | "none";
   title?: string;
+  // What the axes are of, written beside them with the unit.
+  axes?: { x: string; y: string; y2?: string };
   // A sign on each line every now and then.
   markers?: boolean;
 }

@@ -5,7 +5,7 @@ import { urlOf } from "../api/client";
 import { download } from "../app/download";
 import { Choice, NumberField } from "../app/fields";
 import { drawnCsv } from "./csv";
-import { type Figure, type FigureSource, makeFigure, pixelsOf, previewOf, svgOf } from "./figure";
+import { type Figure, type FigureSource, makeFigure, pixelsOf, svgOf } from "./figure";
 import { type FigureOptions, kPresets, optionsOf } from "./presets";
 
 export interface WorkshopProps {
@@ -81,7 +81,7 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
             change={(key) => {
               const found = kPresets.find((one) => one.key === key);
               setPreset(key);
-              if (found) setOptions((now) => ({ ...optionsOf(found), title: now.title }));
+              if (found) setOptions(({ title, axes }) => ({ ...optionsOf(found), title, axes }));
             }}
           />
           <Sizes options={options} set={set} />
@@ -113,6 +113,7 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
               onChange={(event) => set({ title: event.currentTarget.value })}
             />
           </label>
+          <Switch label="Axis titles" on={options.axes} set={(axes) => set({ axes })} />
           <Switch
             label="Monochrome"
             on={options.monochrome}
@@ -262,11 +263,19 @@ function FullData({ full }: { full: WorkshopProps["full"] }) {
   );
 }
 
-// As an image, so that nothing in it can run or style the page.
+// The very file, as an image, so that nothing in it can run or style the page.
 function Preview({ figure }: { figure: Figure }) {
-  const url = useMemo(
-    () => `data:image/svg+xml;charset=utf-8,${encodeURIComponent(previewOf(figure))}`,
-    [figure],
-  );
+  const [url, setUrl] = useState("");
+  useEffect(() => {
+    let newest = true;
+    void svgOf(figure).then(
+      (svg) => newest && setUrl(`data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`),
+      () => {},
+    );
+    return () => {
+      newest = false;
+    };
+  }, [figure]);
+  if (url === "") return null;
   return <img src={url} alt="The figure as it will be" data-testid="export-preview" />;
 }

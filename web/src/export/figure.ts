@@ -20,6 +20,9 @@ export interface FigureSource {
   // The address that shows the chart.
   link: string;
   xName: string;
+  yName: string;
+  // Of the right axis.
+  y2Name?: string;
 }
 
 export interface Figure {
@@ -40,7 +43,10 @@ function recoloured(lines: readonly ChartLine[], spec: ChartSpec, theme: ChartTh
 }
 
 export function makeFigure(source: FigureSource, options: FigureOptions): Figure {
-  const { width, height, dark, palette, ...style } = options;
+  const { width, height, dark, palette, axes, ...rest } = options;
+  const { xName, yName, y2Name } = source;
+  const names = { x: xName, y: yName, ...(y2Name === undefined ? {} : { y2: y2Name }) };
+  const style = axes ? { ...rest, axes: names } : rest;
   const theme = withPalette(dark ? kDark : kLight, palette);
   const lines = recoloured(
     source.lines.filter((line) => !line.hidden),
@@ -56,7 +62,17 @@ export function makeFigure(source: FigureSource, options: FigureOptions): Figure
 const escaped = (text: string) =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
-async function fontFace(): Promise<string> {
+let face: Promise<string> | undefined;
+
+function fontFace(): Promise<string> {
+  face ??= loadedFace();
+  face.catch(() => {
+    face = undefined;
+  });
+  return face;
+}
+
+async function loadedFace(): Promise<string> {
   const url = new URL(
     "@fontsource-variable/inter/files/inter-latin-wght-normal.woff2",
     import.meta.url,
@@ -86,8 +102,8 @@ export async function svgOf(figure: Figure): Promise<string> {
   return svgText(figure, `<style>${await fontFace()}</style>`);
 }
 
-// For looking at it on the page, which has the fonts.
-export const previewOf = (figure: Figure): string => svgText(figure, "");
+// For what brings the fonts itself.
+export const plainSvg = (figure: Figure): string => svgText(figure, "");
 
 const kPixelsPerPoint = 300 / 72;
 

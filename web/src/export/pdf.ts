@@ -4,7 +4,7 @@ import regular from "@expo-google-fonts/inter/400Regular/Inter_400Regular.ttf?ur
 import bold from "@expo-google-fonts/inter/600SemiBold/Inter_600SemiBold.ttf?url";
 import { jsPDF } from "jspdf";
 import { svg2pdf } from "svg2pdf.js";
-import { base64, type Figure, previewOf } from "./figure";
+import { base64, type Figure, plainSvg } from "./figure";
 
 async function addFont(document: jsPDF, url: string, weight: number): Promise<void> {
   const bytes = new Uint8Array(await (await fetch(url)).arrayBuffer());
@@ -31,7 +31,7 @@ export async function pdfOf(figure: Figure): Promise<Blob> {
     subject: figure.link,
     keywords: `sha256:${figure.hash}`,
   });
-  const svg = new DOMParser().parseFromString(previewOf(figure), "image/svg+xml").documentElement;
+  const svg = new DOMParser().parseFromString(plainSvg(figure), "image/svg+xml").documentElement;
   svg.setAttribute("font-family", "Inter");
   await svg2pdf(svg, pdf, { x: 0, y: 0, width, height });
   return pdf.output("blob");

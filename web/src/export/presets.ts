@@ -30,6 +30,8 @@ export interface FigureOptions {
   markers: boolean;
   legend: "ends" | "top" | "none";
   title: string;
+  // Names of the axes beside them.
+  axes: boolean;
   dark: boolean;
   palette: PaletteName;
 }
@@ -46,6 +48,7 @@ export function optionsOf(preset: Preset): FigureOptions {
     markers: false,
     legend: narrow ? "top" : "ends",
     title: "",
+    axes: true,
     dark: false,
     palette: "corral",
   };

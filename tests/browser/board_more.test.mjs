@@ -493,3 +493,46 @@ test("colours stay when a run is taken out or removed, and what is removed is dr
   );
   await close();
 });
+
+test("the keyboard reaches a plot, whose board is told by its heading", async () => {
+  const { page, complaints, close } = await board("&metric=loss&metric=accuracy");
+  await page.getByRole("heading", { level: 1, name: "Board of 2 runs" }).waitFor({ state: "attached" });
+  const plot = chart(page, "accuracy").getByRole("group", { name: /^Plot of accuracy/ });
+  const focused = () => plot.evaluate((element) => element === document.activeElement);
+  for (let i = 0; i < 200 && !(await focused()); i++) await page.keyboard.press("Tab");
+  assert.ok(await focused());
+  // The values stand in the footer and can be pinned.
+  await page.keyboard.press("ArrowRight");
+  await until(page, () => /accuracy/.test(document.querySelector("[data-testid=footer-cursor]").textContent));
+  await page.keyboard.press("Enter");
+  await page.getByTestId("pinned").getByText("accuracy").waitFor();
+  await addressed(page, "pin=[^&]*:accuracy");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("no target on a phone is smaller than 24 px, save names in charts and links in text", async () => {
+  const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+  const { page, close } = await board("&metric=loss&metric=accuracy", phone);
+  const small = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll("button, a, select, input, [role=button], summary")]
+        .filter((one) => one.checkVisibility({ visibilityProperty: true, opacityProperty: true }))
+        .filter((one) => !one.matches(".line-name, p a, p .link, .quiet .link"))
+        .map((one) => [one.closest("label") ?? one, one])
+        .filter(([target]) => {
+          const { width, height } = target.getBoundingClientRect();
+          return width > 0 && height > 0 && (width < 24 || height < 24);
+        })
+        .map(([, one]) => one.outerHTML.slice(0, 160)),
+    );
+  assert.deepEqual(await small(), []);
+  await page.getByRole("button", { name: "Side panel" }).click();
+  await page.getByTestId("selection").waitFor();
+  assert.deepEqual(await small(), []);
+  await page.goto(home.url);
+  await page.getByTestId("run-row").first().waitFor();
+  await atRest(page);
+  assert.deepEqual(await small(), []);
+  await close();
+});

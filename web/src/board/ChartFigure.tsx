@@ -115,14 +115,11 @@ export function ChartFigure(props: FigureProps) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { making, hidden } = view;
   const gestures = view.gesturesOf(chart);
-  const surface = useSurface({
-    ...gestures,
-    name: chart.key,
-    click: (at) => {
-      const { pinned } = useView.getState();
-      view.gestures.pin(pinned === null ? { at, chart: chart.key } : null);
-    },
-  });
+  const click = (at: number) => {
+    const { pinned } = useView.getState();
+    view.gestures.pin(pinned === null ? { at, chart: chart.key } : null);
+  };
+  const surface = useSurface({ ...gestures, name: chart.key, click });
   const { range } = gestures;
   // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the spec is made of
   const now = useMemo(
@@ -204,9 +201,19 @@ export function ChartFigure(props: FigureProps) {
         />
         <LineNames chart={chart} view={view} lines={lines} labels={picture.labels} />
         {shared && (
+          // biome-ignore lint/a11y/useSemanticElements: it is no set of fields
           <div
             className="surface"
             ref={surface}
+            role="group"
+            // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard reads and zooms it
+            tabIndex={0}
+            aria-label={`Plot of ${chart.def.name}: arrow keys move the cursor, plus and minus zoom, Enter pins the values`}
+            onFocus={(event) => reached(event.currentTarget, chart.key, range)}
+            onKeyDown={(event) => {
+              const { cursor } = useView.getState();
+              if (event.key === "Enter" && cursor !== null) click(cursor);
+            }}
             style={{ left: plot.x, top: 0, width: plot.width, height: plot.y + plot.height }}
           >
             <Overlay range={drawn.range} width={plot.width} region={view.region} />
@@ -215,6 +222,13 @@ export function ChartFigure(props: FigureProps) {
       </div>
     </figure>
   );
+}
+
+// By the keyboard: its values are read where the cursor is, else in the middle.
+function reached(plot: HTMLElement, key: string, { from, to }: Range): void {
+  if (!plot.matches(":focus-visible")) return;
+  const { cursor } = useView.getState();
+  useView.setState({ hovered: key, cursor: cursor ?? (from + to) / 2, byKeyboard: true });
 }
 
 // What one picture is made of.

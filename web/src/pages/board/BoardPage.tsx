@@ -149,7 +149,12 @@ function Selected({ search, change }: SelectedProps) {
           />
         </>
       }
-      toolbar={<BoardToolbar view={view} />}
+      toolbar={
+        <>
+          <h1 className="unseen">Board of {plural(view.shown.length, "run")}</h1>
+          <BoardToolbar view={view} />
+        </>
+      }
       footer={
         <>
           <Readout reader={reader} place={placeWords(view.axis, view.gestures.range)} />

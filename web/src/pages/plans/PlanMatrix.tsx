@@ -111,36 +111,57 @@ export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
   };
   const items = virtual.getVirtualItems();
   return (
-    <div className="content" ref={scroller} data-testid="plan-scroll">
-      {/* biome-ignore lint/a11y/useSemanticElements: rows are placed absolutely, which a table element forbids */}
-      <div
-        ref={matrix}
-        className={narrow ? "plan-matrix narrow" : "plan-matrix"}
-        role="grid"
-        tabIndex={0}
-        aria-label="Workloads and their runs"
-        aria-rowcount={rows.length}
-        aria-activedescendant={
-          items.some((item) => item.index === place.row) ? cellId(place) : undefined
-        }
-        data-testid="plan-matrix"
-        style={{ height: virtual.getTotalSize() }}
-        onKeyDown={onKeyDown}
-        onClick={onClick}
-      >
-        {items.map((item) => (
-          <MatrixRow
-            key={item.key}
-            row={rows[item.index] as PlanRow}
-            index={item.index}
-            top={item.start}
-            height={item.size}
-            active={item.index === place.row ? place.cell : null}
-            open={open}
-            show={show}
-          />
-        ))}
+    <>
+      <PlanHead narrow={narrow} />
+      <div className="content" ref={scroller} data-testid="plan-scroll">
+        {/* biome-ignore lint/a11y/useSemanticElements: rows are placed absolutely, which a table element forbids */}
+        <div
+          ref={matrix}
+          className={narrow ? "plan-matrix narrow" : "plan-matrix"}
+          role="grid"
+          tabIndex={0}
+          aria-label="Workloads and their runs"
+          aria-rowcount={rows.length}
+          aria-activedescendant={
+            items.some((item) => item.index === place.row) ? cellId(place) : undefined
+          }
+          data-testid="plan-matrix"
+          style={{ height: virtual.getTotalSize() }}
+          onKeyDown={onKeyDown}
+          onClick={onClick}
+        >
+          {items.map((item) => (
+            <MatrixRow
+              key={item.key}
+              row={rows[item.index] as PlanRow}
+              index={item.index}
+              top={item.start}
+              height={item.size}
+              active={item.index === place.row ? place.cell : null}
+              open={open}
+              show={show}
+            />
+          ))}
+        </div>
       </div>
+    </>
+  );
+}
+
+// Above what scrolls. Each row's header says the same to those who do not see it.
+function PlanHead({ narrow }: { narrow: boolean }) {
+  return (
+    <div
+      className={narrow ? "plan-head narrow" : "plan-head"}
+      aria-hidden="true"
+      data-testid="plan-head"
+    >
+      <span className="plan-name">
+        <span>experiment</span>
+        <span>workload</span>
+        <span>collocation</span>
+      </span>
+      <span>runs</span>
     </div>
   );
 }

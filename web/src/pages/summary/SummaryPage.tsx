@@ -134,6 +134,7 @@ export function SummaryPage() {
       panel={<Panel search={search} set={set} found={found.data} metric={metric} />}
       toolbar={
         <>
+          <h1 className="unseen">Summary of {metric}</h1>
           <Kinds kind={search.kind ?? "bars"} set={set} />
           <span className="grow" />
           <span className="quiet">{plural(runs.length, "run")}</span>

@@ -626,8 +626,16 @@ test("a summary: bars over the configurations, ratios to one, the same numbers a
       assert.ok(words.includes("loss"), words);
     });
   }
+  // What is not a bar says nothing of bars; its axes may be logarithmic.
+  await page.getByTestId("kind-scatter").click();
+  await page.getByTestId("summary").getByText("a point per run").waitFor();
+  await page.getByTestId("log-x").check();
+  await addressed(page, "log", "x");
+  // Metrics are picked, not typed.
+  await page.getByTestId("summary-metric").selectOption("accuracy");
+  await page.getByRole("heading", { level: 1, name: "Summary of accuracy" }).waitFor({ state: "attached" });
   await page.getByTestId("kind-bars").click();
-  await page.waitForURL((url) => url.searchParams.get("kind") !== "parallel");
+  await page.waitForURL((url) => url.searchParams.get("kind") !== "scatter");
   await atRest(page);
   assert.deepEqual(await violations(page), []);
   assert.deepEqual(complaints, []);

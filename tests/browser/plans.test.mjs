@@ -126,6 +126,10 @@ test("a plan is a matrix that follows what is told of it", async () => {
       [...document.querySelectorAll("[data-testid=plan-cell]")].map((cell) => cell.dataset.state),
     );
   assert.deepEqual(await states(), ["out-of-memory", "finished", "finished", "running", "waiting"]);
+  assert.equal(
+    (await page.getByTestId("plan-head").innerText()).replace(/\s+/g, " "),
+    "experiment workload collocation runs",
+  );
   // The runs that were recorded give a pace.
   assert.match(await page.getByTestId("plan-estimate").innerText(), /^about [\d:]+ left$/);
   assert.deepEqual(await violations(page), []);

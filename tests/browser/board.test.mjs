@@ -634,6 +634,10 @@ test("a summary: bars over the configurations, ratios to one, the same numbers a
   // Metrics are picked, not typed.
   await page.getByTestId("summary-metric").selectOption("accuracy");
   await page.getByRole("heading", { level: 1, name: "Summary of accuracy" }).waitFor({ state: "attached" });
+  const coming = page.waitForEvent("download");
+  await page.getByTestId("summary-svg").click();
+  const svg = readFileSync(await (await coming).path(), "utf8");
+  assert.match(svg, /@font-face.*>last accuracy</s);
   await page.getByTestId("kind-bars").click();
   await page.waitForURL((url) => url.searchParams.get("kind") !== "scatter");
   await atRest(page);

@@ -33,6 +33,16 @@ export interface Figure {
   link: string;
 }
 
+// Any other picture as a figure; `table`: the drawn numbers.
+export function figureOf(
+  picture: Picture,
+  at: { background: string; link: string; table: readonly (readonly string[])[] },
+): Figure {
+  const { background, link, table } = at;
+  const text = table.map((row) => row.join("\t")).join("\n");
+  return { picture, background, link, hash: bytesToHex(sha256(utf8ToBytes(text))) };
+}
+
 // Colours of lines follow the theme they are drawn on.
 function recoloured(lines: readonly ChartLine[], spec: ChartSpec, theme: ChartTheme): ChartLine[] {
   const index = (colour: string) => spec.theme.series.indexOf(colour);

@@ -15,12 +15,14 @@ import type { FontMetrics } from "../../charts/font";
 import { drawParallel, parallelTable, summariseParallel } from "../../charts/parallel";
 import { drawScatter, scatterTable, summariseScatter } from "../../charts/scatter";
 import { boxAt, type SummaryPicture, type SummaryTable } from "../../charts/summary";
-import { toSvg } from "../../charts/svg";
 import type { ChartTheme } from "../../charts/theme";
 import { barsOf, boxesOf, captionOf, cellsOf, parallelOf, pointsOf, type Sample } from "./data";
 import type { SummarySearch } from "./search";
 
 const kHeight = 420;
+const kFormats = ["pdf", "svg", "png"] as const;
+type Format = (typeof kFormats)[number];
+const kNotSaved = "The server does not answer, so this could not be saved as";
 
 export interface SummaryFigureProps {
   samples: readonly Sample[];
@@ -42,12 +44,15 @@ interface Drawing {
   width: number;
   theme: ChartTheme;
   font: FontMetrics;
+  // It stands alone, so it says what its values are.
+  titled?: boolean;
 }
 
 function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
   const { metric, of, unit } = at;
   const label = `${of === "last" ? "last" : of} ${metric}`;
-  const spec = { width: on.width, height: kHeight, unit, theme: on.theme, label };
+  const style = on.titled ? { style: { title: label } } : {};
+  const spec = { width: on.width, height: kHeight, unit, theme: on.theme, label, ...style };
   const along = { by: search.by ?? "workload", group: search.group ?? "" };
   const kind = search.kind ?? "bars";
   const [xLog, yLog] = (["x", "y"] as const).map((axis) => search.log?.includes(axis) ?? false);
@@ -129,9 +134,14 @@ export function SummaryFigure(props: SummaryFigureProps) {
     if (canvas.current !== null && drawn !== null)
       paint(canvas.current, drawn.picture, devicePixelRatio);
   }, [drawn]);
-  const save = () => {
-    if (drawn !== null)
-      download(toSvg(drawn.picture, theme.background), "summary.svg", "image/svg+xml");
+  const save = async (format: Format) => {
+    const { picture, table } = draw(props, { width, theme, font, titled: true });
+    const { figureOf, pixelsOf, svgOf } = await import("../../export/figure");
+    const at = { background: theme.background, link: location.href };
+    const figure = figureOf(picture, { ...at, table: [table.head, ...table.rows] });
+    if (format === "png") download(await pixelsOf(figure, "image/png"), "summary.png");
+    else if (format === "svg") download(await svgOf(figure), "summary.svg", "image/svg+xml");
+    else download(await (await import("../../export/pdf")).pdfOf(figure), "summary.pdf");
   };
   return (
     <figure ref={ref} data-testid="summary">
@@ -149,9 +159,18 @@ export function SummaryFigure(props: SummaryFigureProps) {
         <span className="badge">
           {pointed !== "" ? pointed : [drawn?.caption, ...(drawn?.picture.notes ?? [])].join(" · ")}
         </span>
-        <button type="button" className="button" data-testid="summary-svg" onClick={save}>
-          SVG
-        </button>
+        {kFormats.map((format) => (
+          <button
+            key={format}
+            type="button"
+            className="button"
+            aria-label={`Save as ${format.toUpperCase()}`}
+            data-testid={`summary-${format}`}
+            onClick={() => void save(format).catch(() => setPointed(`${kNotSaved} ${format}`))}
+          >
+            {format.toUpperCase()}
+          </button>
+        ))}
       </div>
       <canvas
         ref={canvas}

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "collect/drm/open_files.h"
@@ -195,6 +196,18 @@ TEST(DrmProcesses, AClientWhoseDescriptorMovesIsCountedOnce) {
   machine.at(2);
   machine.open_file(210, 5, amd_client(1, 300, 10));  // handed on, and only now found
   EXPECT_DOUBLE_EQ(machine.at(3).at("run.gpu.engine.busy/amd0.gfx"), 0.3);
+}
+
+// The kernel may tell of less than before, for a while: what was counted stays, and no more is.
+TEST(DrmProcesses, WorkThatFallsAndRisesAgainIsCountedOnce) {
+  Machine machine;
+  machine.open_file(200, 3, amd_client(1, 100, 10));
+  machine.at(1);
+  for (const auto& [second, told, counted] :
+       {std::tuple(2, 90, 0.1), std::tuple(3, 100, 0.1), std::tuple(4, 130, 0.13)}) {
+    machine.root.write("proc/200/fdinfo/3", amd_client(1, told, 10));
+    EXPECT_DOUBLE_EQ(machine.at(second).at("run.gpu.engine.busy/amd0.gfx"), counted) << second;
+  }
 }
 
 TEST(DrmProcesses, CyclesAreTimeOnceTheyAreSeenToGrow) {

@@ -95,7 +95,7 @@ void ProcessGpus::add(const Works& works, Client& client) {
   GpuUse& use = uses_[client.gpu];
   for (std::size_t kind = 0; kind < kMostKinds; ++kind) {
     const Work& now = works[kind];
-    const Work& last = client.last[kind];
+    Work& last = client.last[kind];
     if (!now.timed && now.total_cycles == 0) continue;
     use.told[kind] = true;
     double grown = now.seconds - last.seconds;
@@ -107,8 +107,12 @@ void ProcessGpus::add(const Works& works, Client& client) {
     grown = std::max(grown, 0.0);
     use.busy_seconds[kind] += grown;
     if (!client.fresh) grown_[client.gpu][kind] += grown;
+    // The kernel may tell of less than before: the greater value stays the one to compare with.
+    last.timed = now.timed;
+    last.seconds = std::max(last.seconds, now.seconds);
+    last.cycles = std::max(last.cycles, now.cycles);
+    last.total_cycles = std::max(last.total_cycles, now.total_cycles);
   }
-  client.last = works;
   client.fresh = false;
 }
 

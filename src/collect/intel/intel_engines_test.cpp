@@ -193,6 +193,21 @@ TEST(IntelSysman, AddsWhatFilesAndPmuLack) {
   EXPECT_EQ(machine.why("host.gpu.engine.busy of intel0"), "");
 }
 
+// Older loaders list decoders, later ones codecs, some both.
+TEST(IntelSysman, CountsEachMediaEngineOnce) {
+  const FakeRoot root;
+  write_xe(root);
+  const std::string decoder = "engines 2\nengine0.kind 6\nengine0.value 1000000\n";
+  const auto values = [&](const std::string& engines) {
+    Machine machine(root, refusing, engines, built("fakes/libze_loader.so.1"));
+    return machine.at(3);
+  };
+  EXPECT_EQ(values(decoder).at("host.gpu.engine.busy/intel0.vcs0"), 1);
+  const Values both = values(decoder + "engine1.kind 14\nengine1.value 2000000\n");
+  EXPECT_EQ(both.at("host.gpu.engine.busy/intel0.vcs0"), 2);
+  EXPECT_FALSE(both.contains("host.gpu.engine.busy/intel0.vcs1"));
+}
+
 TEST(IntelSysman, LeavesToTheFilesAndThePmuWhatTheyHave) {
   const FakeRoot root;
   write_xe(root);

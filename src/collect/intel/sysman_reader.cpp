@@ -21,9 +21,12 @@ constexpr auto kClocks =
     std::to_array<Kind>({{0, "host.gpu.clock.graphics"}, {1, "host.gpu.clock.memory"}});
 constexpr auto kTemperatures =
     std::to_array<Kind>({{1, "host.gpu.temperature"}, {2, "host.gpu.memory.temperature"}});
-// Groups of a single engine, named as the kernel names them.
-constexpr auto kEngines =
-    std::to_array<Kind>({{4, "ccs"}, {5, "rcs"}, {6, "vcs"}, {8, "bcs"}, {9, "vecs"}});
+// Groups of a single engine, named as the kernel names them. Decoders are deprecated: where codecs
+// are listed, they are the same engines.
+constexpr std::uint32_t kDecoder = 6;
+constexpr std::uint32_t kCodec = 14;
+constexpr auto kEngines = std::to_array<Kind>(
+    {{4, "ccs"}, {5, "rcs"}, {kDecoder, "vcs"}, {kCodec, "vcs"}, {8, "bcs"}, {9, "vecs"}});
 
 // Parts with what they say of themselves; those of the whole card, or all when there are none.
 template <class Properties>
@@ -140,7 +143,11 @@ void SysmanReader::open_engines(ZeDevice device, const Wanted& wanted, SeriesTab
   ZeStatus status = ZeStatus::kSuccess;
   const auto groups = list_of(sysman_->call().engines, device, status);
   std::array<unsigned, kEngines.size()> numbers{};
-  for (const auto& one : describe(groups, sysman_->call().engine, ZeType::kEngine)) {
+  auto described = describe(groups, sysman_->call().engine, ZeType::kEngine);
+  const auto is_codec = [](const auto& one) { return one.properties.kind == kCodec; };
+  if (std::ranges::any_of(described, is_codec))
+    std::erase_if(described, [](const auto& one) { return one.properties.kind == kDecoder; });
+  for (const auto& one : described) {
     const auto kind = std::ranges::find(kEngines, one.properties.kind, &Kind::kind);
     if (kind == kEngines.end()) continue;
     const unsigned number = numbers[static_cast<std::size_t>(kind - kEngines.begin())]++;

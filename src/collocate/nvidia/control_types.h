@@ -106,8 +106,8 @@ struct ComputeInstanceInfo {
 };
 static_assert(sizeof(ComputeInstanceInfo) == 32);
 
-// Drivers number profiles upwards from 0 and refuse the first number that they do not know; today's
-// know 18 of GPU instances and 9 of compute instances.
+// Drivers number profiles upwards from 0, with gaps: a number that one does not know says nothing
+// of the next. Today's know 18 of GPU instances and 9 of compute instances.
 inline constexpr std::uint32_t kMostProfiles = 64;
 inline constexpr std::uint32_t kSharedEngines = 0;
 

@@ -132,6 +132,23 @@ TEST_F(DevicePlanTest, AnOldDriversProfilesAreNamedForIt) {
   });
 }
 
+// The driver knows 0 to 4, 7 and 9.
+TEST_F(DevicePlanTest, ProfilesBehindAGapInTheirNumbersAreFound) {
+  with({mig("1g.10gb"), mig("1g.5gb+me"), mig("2g.10gb")}, [&](const DevicePlan& planned) {
+    EXPECT_EQ(planned.changes().size(), 4U);
+    EXPECT_EQ(planned.seats()[1].devices[0].profile, "1g.5gb+me");
+  });
+}
+
+TEST_F(DevicePlanTest, MpsSharesAreAsManyAsTheNewestDriverTakes) {
+  state("gpus 1\n");
+  EXPECT_EQ(refusal(std::vector<plan::Share>(60, mps())), "");
+  const std::string text = refusal(std::vector<plan::Share>(61, mps()));
+  EXPECT_NE(text.find("61 runs share it by MPS, which serves at most 60 contexts"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(DevicePlanTest, InstancesOfOthersStayAndIdleOnesAreUsed) {
   state("gpu0.mig 1\ngpu0.gi.1 9 0 4\ngpu0.ci.1.0 3\ngpu0.gi.2 14 4 2\ngpu0.ci.2.0 2\n");
   const std::string before = state_now();

@@ -23,7 +23,7 @@ Profile profile_from(const Info& info) {
           .placements = {}};
 }
 
-// The newest form that this driver takes; kInvalidArgument ends the numbers that it knows.
+// The newest form that this driver takes.
 Status read_profile(const Control& control, const Gpu& gpu, unsigned number, Profile& profile) {
   const ControlFunctions& f = control.call();
   ProfileInfoV3 v3{};
@@ -88,20 +88,22 @@ std::vector<MigDevice> mig_devices(const Control& control, const Gpu& gpu) {
 
 Result<std::vector<Profile>> profiles_of(const Control& control, const Gpu& gpu) {
   std::vector<Profile> profiles;
-  Status last = Status::kNotSupported;
+  Status refused = Status::kNotSupported;
   for (unsigned number = 0; number < kMostProfiles; ++number) {
     Profile profile;
-    last = read_profile(control, gpu, number, profile);
-    if (last == Status::kInvalidArgument || last == Status::kFunctionNotFound ||
-        last == Status::kNoPermission)
+    const Status status = read_profile(control, gpu, number, profile);
+    if (status == Status::kSuccess) {
+      profile.placements = TRY(read_placements(control, gpu, profile));
+      profiles.push_back(std::move(profile));
+    } else if (status == Status::kFunctionNotFound || status == Status::kNoPermission) {
+      refused = status;
       break;
-    if (last != Status::kSuccess) continue;
-    profile.placements = TRY(read_placements(control, gpu, profile));
-    profiles.push_back(std::move(profile));
+    } else if (status != Status::kInvalidArgument) {
+      refused = status;
+    }
   }
   if (!profiles.empty()) return profiles;
-  if (last == Status::kInvalidArgument) last = Status::kNotSupported;
-  return tl::unexpected(control.error(last, gpu.words() + ": MIG profiles"));
+  return tl::unexpected(control.error(refused, gpu.words() + ": MIG profiles"));
 }
 
 Result<std::vector<Instance>> instances_of(const Control& control, const Gpu& gpu,

@@ -23,7 +23,7 @@ std::optional<ComputeProfileInfo> filling_profile(const Control& control, GpuIns
   for (unsigned number = 0; number < kMostProfiles; ++number) {
     ComputeProfileInfo info{};
     const Status status = control.call().compute_profile(instance, number, kSharedEngines, &info);
-    if (status == Status::kInvalidArgument || status == Status::kFunctionNotFound) break;
+    if (status == Status::kFunctionNotFound) break;
     if (status == Status::kSuccess && info.slices == slices) return info;
   }
   return std::nullopt;
@@ -98,7 +98,7 @@ std::vector<Compute> compute_instances_of(const Control& control, GpuInstance in
   for (unsigned number = 0; number < kMostProfiles; ++number) {
     ComputeProfileInfo profile{};
     const Status status = f.compute_profile(instance, number, kSharedEngines, &profile);
-    if (status == Status::kInvalidArgument || status == Status::kFunctionNotFound) break;
+    if (status == Status::kFunctionNotFound) break;
     if (status != Status::kSuccess) continue;
     ComputeInstance handles[kMostInstances] = {};
     unsigned count = kMostInstances;

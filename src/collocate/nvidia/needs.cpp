@@ -12,7 +12,8 @@ namespace {
 using plan::Share;
 using plan::Sharing;
 
-constexpr std::size_t kMostMpsClients = 48;  // of a GPU, since Volta
+// CUDA contexts of a GPU in the newest drivers; 48 before, since Volta. A run has one at least.
+constexpr std::size_t kMostMpsContexts = 60;
 
 std::string list_of(const std::vector<Found>& machine) {
   std::string names;
@@ -144,8 +145,9 @@ class Collector {
       problem("run {}: it has all of {}, of which run {} has a MIG instance", need.whole.front(),
               gpu, part);
     }
-    if (need.mps.size() > kMostMpsClients)
-      problem("{}: {} runs share it by MPS, and {} can", gpu, need.mps.size(), kMostMpsClients);
+    if (need.mps.size() > kMostMpsContexts)
+      problem("{}: {} runs share it by MPS, which serves at most {} contexts", gpu, need.mps.size(),
+              kMostMpsContexts);
   }
 
   // A client reaches one daemon, so GPUs that one run has together are one daemon's.

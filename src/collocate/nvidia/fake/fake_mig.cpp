@@ -19,7 +19,8 @@ Status give_profile(const ModelProfile& profile, Info& info) {
 // What stands before any answer about profiles.
 Status profile_status(const Call& call, Device device, unsigned number, bool versioned) {
   if (call.failed()) return call.status;
-  if (number >= 18) return Status::kInvalidArgument;
+  // Numbers that a driver does not know lie between those that it does.
+  if (number >= 18 || number == 5 || number == 6) return Status::kInvalidArgument;
   if (call.profile(number) == nullptr) return Status::kNotSupported;
   const bool needs_mode = versioned || call.state.number("profiles_need_mode") != 0;
   if (needs_mode && !call.mig(device->gpu)) return Status::kNotSupported;
@@ -202,12 +203,14 @@ Status nvmlGpuInstanceGetComputeInstanceProfileInfo(GpuInstance instance, unsign
                                                     unsigned engines, ComputeProfileInfo* info) {
   const Call call(__func__, instance);
   if (call.failed()) return call.status;
-  constexpr unsigned kSlices[] = {1, 2, 3, 4, 7, 8, 6, 1, 7};
-  if (number >= std::size(kSlices) || engines != 0) return Status::kInvalidArgument;
+  // A number that it does not know, then those that it does.
+  constexpr unsigned kSlices[] = {0, 1, 2, 3, 4, 7, 8, 6, 1, 7};
+  if (number >= std::size(kSlices) || kSlices[number] == 0 || engines != 0)
+    return Status::kInvalidArgument;
   unsigned slices = 0;
   for (const Call::Occupant& one : call.occupants(instance->gpu))
     if (one.id == instance->id) slices = call.profile_with(one.profile)->slices;
-  if (kSlices[number] > slices || number > 4) return Status::kNotSupported;
+  if (kSlices[number] > slices || number > 5) return Status::kNotSupported;
   *info = {};
   info->id = kSlices[number];
   info->slices = kSlices[number];

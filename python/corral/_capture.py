@@ -1,17 +1,117 @@
-"""What wrappers of the capture share.
+"""Part: one hook of the capture, with its health.
 
 A wrapper does its own work inside `try` and calls what it wraps outside of it: what the script would see without the
-capture it sees with it. After the first error of ours everything is passed through.
+capture it sees with it. After the first error of ours in a part, this part passes everything through; others go on.
 """
 
 from __future__ import annotations
 
+import os
+import sys
+
+from corral._text import attributes_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from corral import _native as _impl
+
+    Hook = Callable[[Any], None]
+else:
+    _impl = sys.modules["corral"]._impl
+
+_REASON_CHARACTERS = 300
+
+_told: list[tuple[str, str, str]] = []  # part, state, reason: each part and state once in a process
+_held: list[tuple[str, str, str]] = []  # of a process that may have no part in the training: not told yet
+
+
+class Part:
+    """`on` until an error of ours. The states it tells: active, given up, not captured, partial."""
+
+    __slots__ = ("name", "on")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.on = True
+
+    def place(self, hook: Hook, module: Any) -> None:
+        try:
+            hook(module)
+        except Exception:  # another version than those known
+            self.give_up()
+        else:
+            self.tell("active")
+
+    def give_up(self) -> None:
+        """Called where an error of ours is handled: from now on this part records nothing."""
+        self.on = False
+        self.tell("given up", _words(sys.exc_info()[1]))
+
+    def tell(self, state: str, reason: str = "") -> None:
+        if any(told[:2] == (self.name, state) for told in _told):
+            return
+        said = (self.name, state, reason)
+        _told.append(said)
+        if _is_child():
+            _held.append(said)
+        else:
+            _write(said)
+
 
 class Switch:
-    """Off for good after an error of ours."""
+    """Off for good after an error of ours; of parts that have no health of their own yet."""
 
     on = True
 
 
 def give_up() -> None:
     Switch.on = False
+
+
+def place(hooks: Mapping[str, tuple[Part, Hook]], name: str, module: Any) -> None:
+    part, hook = hooks[name]
+    part.place(hook, module)
+
+
+def tell_held() -> None:
+    """A child process begins to record: it is one of the training's after all."""
+    while _held:
+        _write(_held.pop(0))
+
+
+def _words(error: BaseException | None) -> str:
+    """The type and the message of an error, in a line."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:
+        text = ""
+    name = type(error).__name__
+    return (f"{name}: {text}" if text else name)[:_REASON_CHARACTERS]
+
+
+def _is_child() -> bool:
+    """Whether multiprocessing started this process: workers of a DataLoader and such, or a rank."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and process.current_process().name != "MainProcess"
+
+
+def _write(said: tuple[str, str, str]) -> None:
+    try:
+        part, state, reason = said
+        attributes: dict[str, object] = {"part": f"capture.{part}", "state": state}
+        if reason:
+            attributes["reason"] = reason.encode("utf-8", "replace").decode()
+        _impl.event("corral.health", attributes_json(attributes))
+    except Exception:  # no way to say it
+        pass
+
+
+def _forked() -> None:
+    """The hooks are in place in the child, too; it says so if it trains."""
+    _held[:] = _told
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -23,6 +23,7 @@ from corral._phase import _current, _lane
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from corral import _native as _impl
@@ -48,6 +49,8 @@ class Loop:
         *(
             "began",
             "busy",
+            "differentiated",
+            "edge",
             "epochs",
             "explicit",
             "fit",
@@ -56,6 +59,7 @@ class Loop:
             "lane",
             "late",
             "main",
+            "mode",
             "open",
             "paths",
             "samples",
@@ -80,9 +84,12 @@ class Loop:
         self.late = 0  # when a profiler between two steps was done: its time belongs to neither
         self.since = 0  # where a step without loader begins: the end of the one before; 0: not known
         self.explicit = 0  # helpers and frameworks that say themselves where epochs and steps begin
+        self.edge = 0  # when the latest of ours began or ended
         self.busy = False  # inside a loader's __next__ or a backward pass
+        self.differentiated = False  # a backward pass was made
+        self.mode: tuple[int, int] | None = None  # a model that was set to evaluation: its id, and when
         self.tangled = False  # phases of the script cross ours: only leaves are written from then on
-        self.main: Any = None  # the pass over the training data (_capture_torch.Pass)
+        self.main: Any = None  # the pass over the training data (_capture_loader.Pass)
         self.fit: Any = None  # of Keras (_capture_keras.Fit)
 
     # Phases
@@ -118,11 +125,13 @@ class Loop:
             self.session = _impl.session_key()
         here = (self.session, number, path)
         _current.set(here)
+        self.edge = time
         self.open.append((here, outer, name))
 
     def pop(self, time: int) -> None:
         here, outer, _ = self.open.pop()
         _end(here[1], time)
+        self.edge = time
         if _current.get() is here:
             _current.set(outer)
 
@@ -142,6 +151,7 @@ class Loop:
         known = self.paths.get(name)
         path = known[1] if known is not None and known[0] is around[2] else self.path(around[2], name)
         _end(_begin(name, kind, around[1], path, self.lane, "", began), ended)
+        self.edge = ended
 
     def is_inside(self, name: str) -> bool:
         return self.place()[2].rpartition("/")[2] == name
@@ -250,22 +260,81 @@ def existing() -> Loop | None:
     return _loops.loop
 
 
+def all_loops() -> list[Loop]:
+    """Of this process's threads, also of those that have ended."""
+    return _all
+
+
 def current() -> Loop:
     loop = _loops.loop
     if loop is None:
         loop = _loops.loop = Loop()
         if not _all:
-            import atexit
+            from corral import _capture
 
-            atexit.register(_finish)
+            _await_end()
+            _capture.tell_held()
         _all.append(loop)
         if Due.look == 0:
             _look(loop)
     return loop
 
 
+def abandon() -> None:
+    """A part of the capture was given up: what it had open ends, and what is left of the loop begins anew."""
+    loop = _loops.loop
+    if loop is None:
+        return
+    loop.explicit = 0
+    loop.main = None
+    try:
+        loop.updates.clear()
+        loop.unwind(0, now())
+    except Exception:  # the reason why it was given up
+        loop.open.clear()
+        loop.in_epoch = loop.in_step = -1
+
+
+def write_apart(
+    lane: str, phase: tuple[str, int, int, int], attributes: str, leaves: list[tuple[str, int, int, int]]
+) -> None:
+    """A phase that is over, at the root of a lane, with what was in it: each a name, kind, begin and end."""
+    name, kind, began, ended = phase
+    number = _begin(name, kind, 0, name, lane, attributes, began)
+    for inner, inner_kind, inner_began, inner_ended in leaves:
+        _end(_begin(inner, inner_kind, number, f"{name}/{inner}", lane, "", inner_began), inner_ended)
+    _end(number, ended)
+
+
+_at_finish: list[Callable[[], None]] = []
+
+
+def at_finish(call: Callable[[], None]) -> None:
+    """Calls it before the last phases of this process end."""
+    if call not in _at_finish:
+        _at_finish.append(call)
+        _await_end()
+
+
+class _End:
+    awaited = False  # in this process or in the one that it was forked from
+
+
+def _await_end() -> None:
+    if not _End.awaited:
+        import atexit
+
+        _End.awaited = True
+        atexit.register(_finish)
+
+
 def _finish() -> None:
     Due.look = _NEVER
+    for call in _at_finish:
+        try:
+            call()
+        except Exception:
+            pass
     for loop in _all:
         try:
             loop.finish()
@@ -279,6 +348,7 @@ def _forget() -> None:
     global _loops
     _loops = _Loops()
     _all.clear()
+    _at_finish.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from functools import wraps
 
-from corral import _loop
-from corral._capture import Switch, give_up
-from corral._capture_save import wrap_save
+from corral import _capture, _loop
+from corral._capture import Part
+from corral._capture_save import argument, wrap_save
 from corral._loop import COMPUTE, Loop, now
+from corral._samples import rows_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,17 +19,23 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+_FIT = Part("keras.fit")
+_DATA = Part("keras.data")
+_SAVE = Part("keras.save")
+
+
 class Fit:
     """What is known of the fit under way in a thread."""
 
     __slots__ = (
-        *("batches", "begun", "ended", "executed", "explicit", "fetches_before", "next", "outer", "partial", "size"),
-        "telling",
+        *("batches", "begun", "ended", "executed", "explicit", "fetched", "fetches_before", "next", "outer"),
+        *("partial", "size", "telling"),
     )
 
     def __init__(self) -> None:
         self.ended = 0  # of the batch, or of what came before the epoch's first
         self.size = 0  # samples of a batch; 0: not known
+        self.fetched = 0  # samples of the batches of this step; counted where `size` is not known
         self.partial = 0  # samples of an epoch's last batch, if it has fewer
         self.batches = 0  # of an epoch; 0: not known
         self.executed = 1  # batches between two calls of the callbacks (steps_per_execution)
@@ -97,7 +104,10 @@ def _batch_end(loop: Loop, batch: Any = 0, *_: Any) -> None:
     if loop.in_step < 0:
         return
     fit = _fit(loop)
-    loop.samples = fit.size * fit.executed
+    loop.samples = fit.size * fit.executed if fit.size else fit.fetched
+    fit.fetched = 0
+    if loop.samples == 0:
+        _DATA.tell("partial", "the number of samples in a batch is not known: no samples_per_second")
     if fit.partial and fit.batches and _count(batch) + fit.executed >= fit.batches:
         loop.samples = fit.size * (fit.batches - 1 - _count(batch)) + fit.partial
     loop.updates.append(0)
@@ -130,12 +140,14 @@ _METHODS: dict[str, tuple[Callable[..., None] | None, Callable[..., None] | None
 }
 
 
-def _tell(told: Callable[..., None], arguments: tuple[Any, ...]) -> None:
-    if Switch.on:
+def _tell(part: Part, told: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    if part.on:
         try:
             told(_loop.current(), *arguments)
         except Exception:
-            give_up()
+            part.give_up()
+            if part is _FIT:
+                _loop.abandon()
 
 
 def _wrap_method(
@@ -145,7 +157,7 @@ def _wrap_method(
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         given = (*args, *kwargs.values())
         if before is not None:
-            _tell(before, given)
+            _tell(_FIT, before, given)
         fit = _told()
         try:
             result = original(self, *args, **kwargs)
@@ -153,7 +165,7 @@ def _wrap_method(
             if fit is not None:
                 fit.telling -= 1
         if after is not None:
-            _tell(after, given)
+            _tell(_FIT, after, given)
         return result
 
     return method
@@ -172,25 +184,35 @@ def _learn(loop: Loop, iterator: Any) -> None:
     """The last iterator before a fit begins is its own; those of validations are made later."""
     fit = Fit()
     adapter = iterator.data_adapter
-    fit.size = _count(adapter.batch_size)
-    fit.partial = _count(adapter.partial_batch_size) if adapter.has_partial_batch else 0
-    fit.batches = _count(iterator.num_batches)
-    fit.executed = _count(iterator.steps_per_execution) or 1
+    fit.size = _asked(adapter, "batch_size")
+    if fit.size and _asked(adapter, "has_partial_batch"):
+        fit.partial = _asked(adapter, "partial_batch_size")
+    fit.batches = _asked(iterator, "num_batches")
+    fit.executed = _asked(iterator, "steps_per_execution") or 1
     fit.fetches_before = ".backend.torch." in type(iterator).__module__
     _fit(loop).next = fit
+
+
+def _asked(object: object, name: str) -> int:
+    """0 where nobody knows; some adapters raise then."""
+    try:
+        value = getattr(object, name)
+    except Exception:
+        return 0
+    return int(value) if type(value) in (int, bool) else 0
 
 
 def _wrap_init(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
         original(self, *args, **kwargs)
-        _tell(_learn, (self,))
+        _tell(_DATA, _learn, (self,))
 
     return __init__
 
 
 class _Watched:
-    """The iterator that a step on JAX reads."""
+    """The iterator that a step on JAX reads, or on PyTorch what Keras reads before the step."""
 
     def __init__(self, iterator: Iterator[Any]) -> None:
         self._iterator = iterator
@@ -201,7 +223,7 @@ class _Watched:
     def __next__(self) -> Any:
         began = now()
         batch = next(self._iterator)
-        _tell(_fetched, (began,))
+        _tell(_DATA, _fetched, (began, batch))
         return batch
 
 
@@ -213,19 +235,58 @@ def _wrap_iterator(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return _get_iterator
 
 
-def _fetched(loop: Loop, began: int) -> None:
-    if loop.in_step >= 0 or loop.innermost() == "evaluation":
+def _fetched(loop: Loop, began: int, batch: object) -> None:
+    fit = _fit(loop)
+    if loop.innermost() == "evaluation":
+        if not fit.fetches_before:
+            loop.wait(began, now())
+        return
+    if not fit.size:
+        fit.fetched += rows_of(batch)  # Keras defines it so
+    if loop.in_step >= 0 and not fit.fetches_before:
         loop.wait(began, now())
 
 
-def wrap(name: str, module: Any) -> None:
-    if name == "keras.src.trainers.epoch_iterator":
-        module.EpochIterator.__init__ = _wrap_init(module.EpochIterator.__init__)
-    elif name == "keras.src.backend.jax.trainer":
-        module.JAXEpochIterator._get_iterator = _wrap_iterator(module.JAXEpochIterator._get_iterator)
-    elif name == "keras.src.saving.saving_api":
-        module.save_model = wrap_save(module.save_model, 1)
-        module.save_weights = wrap_save(module.save_weights, 1)
-    elif hasattr(module, "CallbackList") and not hasattr(module.CallbackList.on_epoch_begin, "__wrapped__"):
+def _hook_iterator(module: Any) -> None:
+    module.EpochIterator.__init__ = _wrap_init(module.EpochIterator.__init__)
+
+
+def _hook_jax(module: Any) -> None:
+    module.JAXEpochIterator._get_iterator = _wrap_iterator(module.JAXEpochIterator._get_iterator)
+
+
+def _hook_torch(module: Any) -> None:
+    module.TorchEpochIterator._get_iterator = _wrap_iterator(module.TorchEpochIterator._get_iterator)
+
+
+def _hook_tensorflow(module: Any) -> None:
+    _DATA.tell("partial", "TensorFlow reads its data within the compiled step: data waits are not seen")
+
+
+def _hook_save(module: Any) -> None:
+    module.save_model = wrap_save(module.save_model, _SAVE, argument(1, "filepath"))
+    module.save_weights = wrap_save(module.save_weights, _SAVE, argument(1, "filepath"))
+
+
+def _hook_callbacks(module: Any) -> None:
+    callbacks = module.CallbackList
+    if not hasattr(callbacks.on_epoch_begin, "__wrapped__"):
         for method, (before, after) in _METHODS.items():
-            setattr(module.CallbackList, method, _wrap_method(getattr(module.CallbackList, method), before, after))
+            setattr(callbacks, method, _wrap_method(getattr(callbacks, method), before, after))
+
+
+_HOOKS = {
+    "keras.src.backend.jax.trainer": (_DATA, _hook_jax),
+    "keras.src.backend.tensorflow.trainer": (_DATA, _hook_tensorflow),
+    "keras.src.backend.torch.trainer": (_DATA, _hook_torch),
+    "keras.src.callbacks.callback_list": (_FIT, _hook_callbacks),
+    "keras.src.saving.saving_api": (_SAVE, _hook_save),
+    "keras.src.trainers.epoch_iterator": (_DATA, _hook_iterator),
+}
+
+
+def wrap(name: str, module: Any) -> None:
+    if name in _HOOKS:
+        _capture.place(_HOOKS, name, module)
+    elif hasattr(module, "CallbackList"):  # Keras 2
+        _FIT.place(_hook_callbacks, module)

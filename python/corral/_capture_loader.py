@@ -1,7 +1,8 @@
 """PyTorch's DataLoader: each iteration over one is a pass, and what happens with its batches says of which kind.
 
-The first backward or optimizer step makes it an epoch of training; a pass without gradients, or one that ends before
-either, is an evaluation.
+The first optimizer step makes a pass an epoch of training with steps. A pass with backward passes, but without the step
+of an optimizer that is known, is an epoch without steps, and so is one whose batches another thread trains with
+(_elsewhere.py). A pass without gradients, or one that ends before any of this, is an evaluation.
 """
 
 from __future__ import annotations
@@ -10,39 +11,36 @@ import sys
 from functools import wraps
 
 from corral import _loop
-from corral._capture import Switch, give_up
-from corral._loop import COMPUTE, Loop, now
+from corral._capture import Part
+from corral._loop import COMPUTE, WAIT, Loop, now
 from corral._phase import _current
-from corral._samples import samples_of
+from corral._samples import UNKNOWN, index_samples, stacked_samples
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-NEW, UNDECIDED, TRAINING, EVALUATION, BESIDE, LEAVES, OFF = range(7)
-_MOST_UNDECIDED = 1024  # batches without backward or optimizer step: nobody trains with them
+NEW, UNDECIDED, TRAINING, STEPLESS, EVALUATION, BESIDE, LEAVES, OFF = range(8)
+_MOST_UNDECIDED = 1024  # batches without an optimizer step
 
-# Loaders that trained before: id -> (weak reference, Pass.ahead). Their next pass is an epoch from its first batch on.
-_trained: dict[int, tuple[Any, bool]] = {}
+_COUNTED = (UNDECIDED, TRAINING, BESIDE)
+
+LOADER = Part("torch.dataloader")
+SAMPLES = Part("torch.samples")
+OPTIMIZER = Part("torch.optimizer")
+
+# Loaders that trained before: id -> (weak reference, Pass.ahead, TRAINING or STEPLESS, Pass.elsewhere). Their next pass
+# is an epoch from its first batch on.
+_trained: dict[int, tuple[Any, bool, int, bool]] = {}
 
 
 class Pass:
     """One iteration over one loader."""
 
     __slots__ = (
-        "__weakref__",
-        "ahead",
-        "alive",
-        "draining",
-        "held",
-        "kind",
-        "loader",
-        "loop",
-        "phase",
-        "place",
-        "size",
-        "waits",
+        *("__weakref__", "ahead", "alive", "draining", "elsewhere", "ended", "fetches", "held", "kind", "leaves"),
+        *("loader", "loop", "phase", "place", "samples", "seen", "started", "touched"),
     )
 
     def __init__(self, loader: Any) -> None:
@@ -50,39 +48,52 @@ class Pass:
         self.loader = loader  # weak reference, or None
         self.loop: Loop | None = None
         self.alive: Any = None  # weak reference to the iterator
-        self.size = _batch_size(None if loader is None else loader())
-        self.waits: list[tuple[int, int, int]] = []  # of an undecided pass: began, ended, samples
+        self.started: tuple[int, int, Any] | None = None  # of its workers: began, ended, the phase around
+        self.leaves: list[tuple[str, int, int, int]] = []  # of an undecided pass: name, kind, began, ended
+        self.samples = 0  # of an undecided pass
+        self.fetches = 0
+        self.touched = False  # a backward pass was made of an undecided pass's batches
         self.place: Any = None  # the phase around, when it began
         self.phase: Any = None  # an evaluation's own, as in loop.open
         self.ahead = False  # batches are fetched one ahead of the step that takes them
-        self.held = 0  # samples of the batch that was fetched ahead
+        self.held = 0  # samples of the latest batch, which was fetched ahead
         self.draining = False  # exhausted, but a step with the batch held is to come
+        self.elsewhere = False  # another thread trains with its batches
+        self.seen = 0  # batches that the other thread has trained with
+        self.ended = 0  # when, of a pass that is over and still undecided
 
     def gone(self, _: Any) -> None:
         """The iterator died: the script left its `for` by a break or an exception, or the pass is over anyway."""
         loop = self.loop
-        if loop is None or not Switch.on or _loop.existing() is not loop or self.draining:
+        if loop is None or not LOADER.on or self.kind == OFF or self.draining or loop not in _loop.all_loops():
             return
         try:
             leave(loop, self, now(), whole=False)
         except Exception:
-            give_up()
+            give_up(LOADER)
 
 
-def _batch_size(loader: Any) -> int:
-    size = getattr(loader, "batch_size", None)
-    if size is None:
-        size = getattr(getattr(loader, "batch_sampler", None), "batch_size", None)
-    return size if type(size) is int else 0
+def give_up(part: Part) -> None:
+    """Without its loaders a loop is what its optimizer steps are; without those its epochs have no steps."""
+    part.give_up()
+    loop = _loop.existing()
+    if loop is not None and loop.main is not None:
+        loop.main.kind = OFF
+    _trained.clear()
+    _loop.abandon()
 
 
-def _is_worker() -> bool:
+def is_worker() -> bool:
     worker = sys.modules.get("torch.utils.data._utils.worker")
     return worker is not None and worker._worker_info is not None
 
 
-def _gradients() -> bool:
-    return bool(sys.modules["torch"].is_grad_enabled())
+def gradients() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is None or bool(torch.is_grad_enabled())
+
+
+# Ends
 
 
 def leave(loop: Loop, over: Pass, time: int, whole: bool = True) -> None:
@@ -95,32 +106,63 @@ def leave(loop: Loop, over: Pass, time: int, whole: bool = True) -> None:
     if loop.main is not over:
         return
     loop.main = None
-    if kind == TRAINING and not loop.tangled:
+    if kind in (TRAINING, STEPLESS) and not loop.tangled:
         loop.end_epoch(time)
-    elif kind == UNDECIDED and over.waits:
+    elif kind == UNDECIDED and over.leaves:
+        _left_undecided(loop, over, time, whole)
+
+
+def _left_undecided(loop: Loop, over: Pass, time: int, whole: bool) -> None:
+    from corral import _elsewhere
+
+    if over.touched or over.elsewhere:
+        over.kind = UNDECIDED
+        train_stepless(loop, over)
+        over.kind = OFF
+        if not loop.tangled:
+            loop.end_epoch(time)
+    elif not loop.steps and _elsewhere.is_side_thread():
+        over.ended = time
+        _elsewhere.wait_for_word(over)
+    else:
         _evaluation(loop, over, time, whole)
 
 
 def _evaluation(loop: Loop, over: Pass, time: int, whole: bool = True) -> None:
     """An undecided pass trained nothing; one that was left early looked at a batch or two, and evaluated nothing."""
     if _current.get() is over.place:
-        inside = not whole or loop.is_inside("evaluation")
+        inside = not whole or loop.is_inside("evaluation") or _is_jax_only(loop)
         if not inside:
-            loop.push("evaluation", COMPUTE, over.waits[0][0])
-        for began, ended, _ in over.waits:
-            loop.leaf("data wait", _loop.WAIT, began, ended)
+            loop.push("evaluation", COMPUTE, over.leaves[0][2])
+        for leaf in over.leaves:
+            loop.leaf(*leaf)
         if not inside:
             loop.pop(time)
-    over.waits.clear()
+    over.leaves.clear()
+
+
+def _is_jax_only(loop: Loop) -> bool:
+    """JAX trains inside compiled functions: nobody can see what it did with the batches."""
+    if loop.steps or loop.differentiated or "jax" not in sys.modules:
+        return False
+    LOADER.tell("partial", "batches were read beside JAX: whether a pass trained or evaluated is not known")
+    return True
+
+
+# Beginnings
 
 
 def _classify(loop: Loop, new: Pass, began: int) -> None:
     """The first fetch of a pass."""
+    from corral import _elsewhere
+
     new.loop = loop
-    if _is_worker():
+    if is_worker():
         new.kind = OFF
         return
-    if not _gradients():
+    loop.mode = None
+    _elsewhere.decide_waiting(new)
+    if not gradients():
         _evaluate(loop, new, began)
         return
     if loop.explicit:
@@ -129,7 +171,7 @@ def _classify(loop: Loop, new: Pass, began: int) -> None:
     evaluated(loop, began)
     main = loop.main
     known = _trained.get(id(new.loader())) if new.loader is not None else None
-    if main is not None and not main.draining and main.alive() is not None and not _is_same(main, new):
+    if main is not None and not main.draining and main.alive() is not None and not is_same(main, new):
         if main.kind == UNDECIDED or (loop.in_step >= 0 and not loop.updates):
             new.kind = BESIDE  # two loaders in step, as zip() does; the first leads
             return
@@ -147,8 +189,10 @@ def _classify(loop: Loop, new: Pass, began: int) -> None:
     new.kind = UNDECIDED
     new.place = _current.get()
     if known is not None and known[0] is new.loader:
-        new.ahead = known[1]
-        _train(loop, new, began)
+        _, new.ahead, new.kind, new.elsewhere = known
+        loop.begin_epoch(began, _elsewhere.lend(new) if new.elsewhere else None)
+        if new.kind == TRAINING:
+            loop.begin_step(began)
 
 
 def _evaluate(loop: Loop, new: Pass, began: int) -> None:
@@ -159,50 +203,63 @@ def _evaluate(loop: Loop, new: Pass, began: int) -> None:
         new.phase = loop.open[-1]
 
 
-def _is_same(one: Pass, other: Pass) -> bool:
+def is_same(one: Pass, other: Pass) -> bool:
     """Whether both are of one loader."""
     return one.loader is not None and other.loader is not None and one.loader() is other.loader()
 
 
 def evaluated(loop: Loop, time: int) -> None:
     """Something happens that needs gradients: an evaluation that was left before its loader's end is over."""
-    if loop.innermost() == "evaluation" and not loop.explicit and _gradients():
+    if loop.innermost() == "evaluation" and not loop.explicit and gradients():
         loop.unwind(len(loop.open) - 1, time)
 
 
-def _train(loop: Loop, over: Pass, began: int) -> None:
-    over.kind = TRAINING
-    loop.begin_epoch(began)
-    loop.begin_step(began)
-
-
 def decide(loop: Loop, over: Pass) -> None:
-    """A backward or an optimizer step: the undecided pass is an epoch."""
-    if _current.get() is not over.place and not _is_within(loop, over):
-        _tangle(loop, over, now())
-        over.waits.clear()
-        return
-    if over.loader is not None:
-        _remember(over)
+    """An optimizer step: the undecided pass is an epoch."""
+    if _begin_epoch(loop, over, TRAINING):
+        loop.samples = over.samples - over.held
+
+
+def train_stepless(loop: Loop, over: Pass) -> None:
+    """The undecided pass is an epoch whose steps are not known."""
+    if not over.elsewhere:
+        OPTIMIZER.tell(
+            "partial",
+            "backward passes without the step of a known optimizer (torch.optim, fastai): no steps are recorded there",
+        )
+    _begin_epoch(loop, over, STEPLESS)
+
+
+def _begin_epoch(loop: Loop, over: Pass, kind: int) -> bool:
+    from corral import _elsewhere
+
+    leaves, over.leaves = over.leaves, []
+    if is_crossed(over):
+        tangle(loop, over, now())
+        return False
+    over.kind = kind
+    remember(over)
     # The script may have opened phases since; ours are written around nothing of it, beside them.
     inner = _current.get()
     _current.set(over.place)
-    _train(loop, over, over.waits[0][0])
-    for began, ended, _ in over.waits:
-        loop.wait(began, ended)
+    loop.begin_epoch(leaves[0][2], _elsewhere.next_epoch() if over.elsewhere else None)
+    if kind == TRAINING:
+        loop.begin_step(leaves[0][2])
+    for leaf in leaves:
+        loop.leaf(*leaf)
+        if leaf[1] == WAIT:
+            loop.waited += leaf[3] - leaf[2]
     if inner is not over.place:
         _current.set(inner)
-    over.held = over.waits[-1][2] if over.ahead else 0
-    loop.samples = sum(samples for _, _, samples in over.waits) - over.held
-    over.waits.clear()
+    if not over.ahead:
+        over.held = 0
+    return True
 
 
-def _is_within(loop: Loop, over: Pass) -> bool:
-    """Whether the innermost phase lies within the one around the pass: the script opened more, and left none."""
+def is_crossed(over: Pass) -> bool:
+    """Whether the innermost phase lies outside the one around the pass; the script may have opened more within it."""
     here, place = _current.get(), over.place
-    if here is None:
-        return False
-    return place is None or here[2].startswith(place[2] + "/")
+    return here is not place and (here is None or (place is not None and not here[2].startswith(place[2] + "/")))
 
 
 def at_home(loop: Loop, over: Pass) -> bool:
@@ -217,13 +274,13 @@ def at_home(loop: Loop, over: Pass) -> bool:
     return True
 
 
-def _remember(over: Pass) -> None:
-    loader = over.loader()
+def remember(over: Pass) -> None:
+    loader = over.loader() if over.loader is not None else None
     if loader is not None:
-        _trained[id(loader)] = (over.loader, over.ahead)
+        _trained[id(loader)] = (over.loader, over.ahead, over.kind, over.elsewhere)
 
 
-def _tangle(loop: Loop, over: Pass, time: int) -> None:
+def tangle(loop: Loop, over: Pass, time: int) -> None:
     """Phases of the script cross ours: no more epochs and steps in this thread, only what has no inside."""
     loop.unwind(0, time)
     loop.updates.clear()
@@ -231,40 +288,46 @@ def _tangle(loop: Loop, over: Pass, time: int) -> None:
     over.kind = LEAVES
 
 
+# Batches
+
+
 def fetching(loop: Loop, over: Pass, began: int) -> None:
     kind = over.kind
-    if kind == TRAINING:
+    if kind in (TRAINING, STEPLESS):
         open_ = loop.open
         if not open_ or open_[-1][2] != "step" or open_[-1][0] is not _current.get():
             evaluated(loop, began)
             if not at_home(loop, over):
-                return _tangle(loop, over, began)
+                return tangle(loop, over, began)
         if loop.updates:
             loop.end_step(began)
     elif kind == NEW:
         _classify(loop, over, began)
-    elif kind == UNDECIDED and len(over.waits) == 1:
-        over.ahead = True  # nothing was done with the first batch yet
+    elif kind == UNDECIDED:
+        if over.elsewhere:
+            train_stepless(loop, over)
+        elif over.fetches == 1 and not over.touched:
+            over.ahead = True  # nothing was done with the first batch yet
 
 
-def fetched(loop: Loop, over: Pass, began: int, ended: int, batch: object) -> None:
+def fetched(loop: Loop, over: Pass, began: int, ended: int, samples: int) -> None:
     kind = over.kind
     if kind == OFF:
         return
-    if kind == EVALUATION:
-        loop.leaf("data wait", _loop.WAIT, began, ended)
+    over.fetches += 1
+    if kind in (EVALUATION, STEPLESS):
+        loop.leaf("data wait", WAIT, began, ended)
         return
-    samples = samples_of(batch, over.size)
     if kind == UNDECIDED:
-        over.waits.append((began, ended, samples))
-        if len(over.waits) > _MOST_UNDECIDED:
-            loop.main = None
-            over.kind = OFF
-            _evaluation(loop, over, ended)
+        over.leaves.append(("data wait", WAIT, began, ended))
+        over.samples += samples
+        over.held = samples
+        if over.fetches > _MOST_UNDECIDED:
+            _undecided_for_long(loop, over, ended)
         return
     main = loop.main
     if kind == BESIDE and main is not None and main.kind == UNDECIDED:
-        main.waits.append((began, ended, 0))
+        main.leaves.append(("data wait", WAIT, began, ended))
         return
     if kind == TRAINING and loop.in_step < 0:
         loop.begin_step(began)
@@ -274,6 +337,15 @@ def fetched(loop: Loop, over: Pass, began: int, ended: int, batch: object) -> No
     if over.ahead:
         samples, over.held = over.held, samples
     loop.samples += samples
+
+
+def _undecided_for_long(loop: Loop, over: Pass, time: int) -> None:
+    if over.touched:
+        train_stepless(loop, over)
+    else:
+        loop.main = None
+        over.kind = OFF
+        _evaluation(loop, over, time)
 
 
 def exhausted(loop: Loop, over: Pass, began: int, ended: int) -> None:
@@ -286,20 +358,44 @@ def exhausted(loop: Loop, over: Pass, began: int, ended: int) -> None:
         leave(loop, over, ended)
 
 
+def _starting(loop: Loop, over: Pass, began: int) -> int:
+    """Where the pass begins: with the start of its workers, if nothing happened since, else with its first fetch."""
+    started, over.started = over.started, None
+    if started is None or started[0] < loop.edge or started[2] is not _current.get():
+        fetching(loop, over, began)
+        return began
+    fetching(loop, over, started[0])
+    if over.kind not in (OFF, LEAVES):
+        _started(loop, over, max(started[0], loop.late), started[1])
+    return began
+
+
+def _started(loop: Loop, over: Pass, began: int, ended: int) -> None:
+    """The wait for the workers belongs to the first batch, and is none of its own."""
+    main = loop.main if over.kind == BESIDE else over
+    if main is not None and main.kind == UNDECIDED:
+        main.leaves.append(("data wait", WAIT, began, ended))
+    elif ended > began:
+        loop.wait(began, ended)
+
+
 def wrap_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @wraps(original)
     def __next__(self: Any) -> Any:  # noqa: N807
         loop = _loop.current()
-        if loop.busy or not Switch.on:
+        if loop.busy or not LOADER.on:
             return original(self)
         began = now()
         try:
             over = self.__dict__.get("_corral") or attach(self, None)
-            fetching(loop, over, began)
+            if over.started is None:
+                fetching(loop, over, began)
+            else:
+                began = _starting(loop, over, began)
             if loop.late > began:
                 began = loop.late
         except Exception:
-            give_up()
+            give_up(LOADER)
             return original(self)
         loop.busy = True
         try:
@@ -309,7 +405,7 @@ def wrap_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
             try:
                 exhausted(loop, over, began, now())
             except Exception:
-                give_up()
+                give_up(LOADER)
             raise
         except BaseException:
             loop.busy = False
@@ -317,9 +413,10 @@ def wrap_next(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
             raise
         loop.busy = False
         try:
-            fetched(loop, over, began, now(), batch)
+            ended = now()
+            fetched(loop, over, began, ended, take_samples(self, batch, over.kind in _COUNTED))
         except Exception:
-            give_up()
+            give_up(LOADER)
         return batch
 
     return __next__
@@ -331,7 +428,7 @@ def _failed(loop: Loop, over: Pass) -> None:
         leave(loop, over, now(), whole=False)
         over.kind = NEW
     except Exception:
-        give_up()
+        give_up(LOADER)
 
 
 def attach(iterator: Any, loader: Any) -> Pass:
@@ -341,7 +438,8 @@ def attach(iterator: Any, loader: Any) -> Pass:
     if loader is not None:
         trained = _trained.get(id(loader))
         known = trained[0] if trained is not None else weakref.ref(loader, _loader_gone)
-    over = iterator._corral = Pass(known)
+    over: Pass = Pass(known)
+    iterator._corral = over
     over.alive = weakref.ref(iterator, over.gone)
     return over
 
@@ -351,15 +449,82 @@ def _loader_gone(loader: Any) -> None:
         del _trained[key]
 
 
-def wrap_iter(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _wrap_iter(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @wraps(original)
     def __iter__(self: Any) -> Any:  # noqa: N807
+        began = now()
         iterator = original(self)
-        if Switch.on:
+        if LOADER.on:
             try:
-                attach(iterator, self)
+                over = attach(iterator, self)
+                if getattr(self, "num_workers", 0):
+                    over.started = (began, now(), _current.get())
             except Exception:
-                give_up()
+                give_up(LOADER)
         return iterator
 
     return __iter__
+
+
+# Samples: how many indices the sampler gave for a batch
+
+
+def take_samples(iterator: Any, batch: object, wanted: bool = True) -> int:
+    """Of the batch that the iterator has just given."""
+    sizes = iterator.__dict__.get("_corral_sizes")
+    if not sizes:
+        return UNKNOWN
+    size: int = sizes.pop(0)
+    if size >= 0 or not wanted or not SAMPLES.on:
+        return size
+    try:
+        if size != UNKNOWN:  # at most so many
+            size = stacked_samples(iterator, ~size, batch)
+        if size == UNKNOWN:
+            SAMPLES.tell(
+                "partial", "the loader does not say how many samples some batches have: no samples_per_second there"
+            )
+        return size
+    except Exception:
+        SAMPLES.give_up()
+        return UNKNOWN
+
+
+def _wrap_next_index(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @wraps(original)
+    def _next_index(self: Any) -> Any:
+        index = original(self)
+        if SAMPLES.on:
+            try:
+                self.__dict__.setdefault("_corral_sizes", []).append(index_samples(self, index))
+            except Exception:
+                SAMPLES.give_up()
+        return index
+
+    return _next_index
+
+
+def _wrap_reset(original: Callable[..., None]) -> Callable[..., None]:
+    @wraps(original)
+    def _reset(self: Any, *args: Any, **kwargs: Any) -> None:
+        self.__dict__.pop("_corral_sizes", None)  # of batches that nobody will fetch
+        original(self, *args, **kwargs)
+
+    return _reset
+
+
+def _hook_samples(module: Any) -> None:
+    base = module._BaseDataLoaderIter
+    base._next_index = _wrap_next_index(base._next_index)
+    base._reset = _wrap_reset(base._reset)
+
+
+def _hook_loader(module: Any) -> None:
+    module._BaseDataLoaderIter.__next__ = wrap_next(module._BaseDataLoaderIter.__next__)
+    module.DataLoader.__iter__ = _wrap_iter(module.DataLoader.__iter__)
+
+
+def hook(module: Any) -> None:
+    """Of torch.utils.data.dataloader."""
+    SAMPLES.place(_hook_samples, module)
+    LOADER.place(_hook_loader, module)

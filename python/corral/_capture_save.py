@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import wraps
 
 from corral import _loop
-from corral._capture import Switch, give_up
-from corral._capture_loader import evaluated
+from corral._capture_loader import evaluated, is_worker
 from corral._loop import IO, Loop, now
 from corral._text import attributes_json
 
@@ -15,48 +14,57 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-
-def run_inside(
-    loop: Loop, opened: int, original: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """The original's answer; what it calls itself is not captured, and what was opened for it is closed."""
-    loop.busy = True
-    try:
-        return original(*args, **kwargs)
-    finally:
-        loop.busy = False
-        close(loop, opened)
+    from corral._capture import Part
 
 
-def close(loop: Loop, opened: int) -> None:
+def close(loop: Loop, opened: int, part: Part) -> None:
     """Ends the phase with which `opened` phases were open, and what an exception left open in it; 0: there is none."""
     try:
-        if Switch.on and 0 < opened <= len(loop.open):
+        if part.on and 0 < opened <= len(loop.open):
             loop.unwind(opened - 1, now())
     except Exception:
-        give_up()
+        part.give_up()
 
 
-def wrap_save(original: Callable[..., Any], target: int) -> Callable[..., Any]:
-    """Of a function whose argument number `target` says where to."""
+def argument(number: int, *names: str) -> Callable[[tuple[Any, ...], dict[str, Any]], object]:
+    """Finds an argument by its number or names."""
+
+    def find(args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+        return args[number] if len(args) > number else next((kwargs[name] for name in names if name in kwargs), None)
+
+    return find
+
+
+def wrap_save(
+    original: Callable[..., Any], part: Part, target: Callable[[tuple[Any, ...], dict[str, Any]], object]
+) -> Callable[..., Any]:
+    """Of a function that saves; `target` says where to, by its arguments."""
 
     @wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
-        loop = _loop.existing()
-        if loop is None or loop.busy or not Switch.on:
+        if not part.on or is_worker():
             return original(*args, **kwargs)
-        opened = 0
+        loop = _loop.current()
+        if loop.busy:
+            return original(*args, **kwargs)
+        opened, since = 0, loop.since
         try:
-            opened = checkpoint(loop, args[target] if len(args) > target else kwargs.get("f", kwargs.get("filename")))
+            opened = checkpoint(loop, target(args, kwargs))
         except Exception:
-            give_up()
-        return run_inside(loop, opened, original, args, kwargs)
+            part.give_up()
+        loop.busy = True
+        try:
+            return original(*args, **kwargs)
+        finally:
+            loop.busy = False
+            close(loop, opened, part)
+            loop.since = loop.edge if since else 0  # a step without loader begins here
 
     return save
 
 
 def checkpoint(loop: Loop, target: object) -> int:
-    """Opens a checkpoint phase, unless the script has; returns what close wants."""
+    """Opens a checkpoint phase, unless the script has; returns what close() wants."""
     time = now()
     evaluated(loop, time)
     loop.settle(time)

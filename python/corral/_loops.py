@@ -123,7 +123,7 @@ def _recorded(loader: Iterable[Batch], samples: int | Callable[[Batch], int] | N
             ended = _loop.now()
             loop.begin_step(began)
             loop.wait(began, ended)
-            loop.samples = samples_of(batch, known) if samples is None else _given(samples, batch)
+            loop.samples = _counted_samples(iterator, batch, known) if samples is None else _given(samples, batch)
             _Done.steps += 1
             yield batch
             if _loop.existing() is not loop:  # a forked child: it has no part in its parent's phases
@@ -134,7 +134,7 @@ def _recorded(loader: Iterable[Batch], samples: int | Callable[[Batch], int] | N
                 loop.end_step(_loop.now())
     finally:
         if _loop.existing() is loop:
-            loop.explicit -= 1
+            loop.explicit = max(loop.explicit - 1, 0)
             if loop.in_step >= depth:  # left by a break
                 loop.end_step(_loop.now())
             if len(loop.open) > depth:
@@ -147,6 +147,15 @@ def _next(loop: Loop, iterator: Iterator[Batch]) -> Any:
         return next(iterator, _END)
     finally:
         loop.busy = False
+
+
+def _counted_samples(iterator: Iterator[Any], batch: object, size: int) -> int:
+    """A captured DataLoader knows; of other batches the first dimension is taken."""
+    if "_corral_sizes" in getattr(iterator, "__dict__", ()):
+        from corral import _capture_loader
+
+        return _capture_loader.take_samples(iterator, batch)
+    return samples_of(batch, size)
 
 
 def _given(samples: int | Callable[[Any], int], batch: object) -> int:

@@ -217,7 +217,8 @@ def test_epochs_steps_waits_evaluations_and_checkpoints(training: Training) -> N
                 spawned = DataLoader(data, batch_size=16, num_workers=1, multiprocessing_context="spawn")
                 for batch in spawned: train(batch)
             """,
-            loop(5, 35),
+            # The start of the workers is a wait of its own.
+            loop(5, 35) + Counter({"epoch/step/data wait": 5}),
             id="workers",
         ),
     ],
@@ -333,19 +334,6 @@ def test_a_checkpoint_whose_name_is_no_utf8_is_one(training: Training) -> None:
     assert types(session) == loop(2, 14) + Counter({"checkpoint": 1})
     (path,) = (phase.attributes["path"] for phase in session.phases.values() if phase.name == "checkpoint")
     assert path.endswith("train.py?.pt")
-
-
-@needs_torch
-def test_an_error_of_ours_turns_the_capture_off(training: Training) -> None:
-    out = training.torch("""
-        from corral import _loop
-        def broken(*_): raise RuntimeError("ours")
-        _loop.Loop.begin_step = _loop.Loop.pop = broken
-        for batch in loader: train(batch)
-        torch.save(1, sys.argv[0] + ".pt")
-        print("done")
-    """)
-    assert out == "done\n"
 
 
 @needs_torch

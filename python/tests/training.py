@@ -75,6 +75,27 @@ class Training:
         return session
 
 
+def health(session: Session) -> dict[tuple[str, str], str]:
+    """Part and state -> reason, each of which is said once."""
+    said = [attributes for _, name, attributes in session.events if name == "corral.health"]
+    found = {(attributes["part"], attributes["state"]): attributes.get("reason", "") for attributes in said}
+    assert len(found) == len(said)
+    return found
+
+
+def samples(session: Session) -> list[int]:
+    """Of each step that has a rate."""
+    steps = [phase for phase in session.phases.values() if phase.name == "step"]
+    found = []
+    for name, rate, number, _ in session.points:
+        if name == "samples_per_second":
+            assert number is not None
+            end = steps[number].end
+            assert end is not None
+            found.append(round(rate * (end - steps[number].begin) / 1e9))
+    return found
+
+
 def types(session: Session) -> Counter[str]:
     """How many phases of each type there are, all of which must have ended within their parents."""
     for phase in session.phases.values():

@@ -61,16 +61,6 @@ class Part:
             _write(said)
 
 
-class Switch:
-    """Off for good after an error of ours; of parts that have no health of their own yet."""
-
-    on = True
-
-
-def give_up() -> None:
-    Switch.on = False
-
-
 def place(hooks: Mapping[str, tuple[Part, Hook]], name: str, module: Any) -> None:
     part, hook = hooks[name]
     part.place(hook, module)

@@ -33,6 +33,10 @@ _WATCHED = {
     "keras.src.saving.saving_api": "keras",
     "keras.src.trainers.epoch_iterator": "keras",
     "jax._src.profiler": "jax",
+    "optax._src.update": "jax",
+    "lightgbm.basic": "calls",
+    "sklearn.base": "calls",
+    "xgboost.core": "calls",
 }
 
 
@@ -103,7 +107,11 @@ def _wrap(framework: str, name: str, module: ModuleType) -> None:
         from corral import _capture_keras
 
         _capture_keras.wrap(name, module)
-    else:
+    elif framework == "jax":
         from corral import _capture_jax
 
         _capture_jax.wrap(name, module)
+    else:
+        from corral import _capture_calls
+
+        _capture_calls.wrap(name, module)

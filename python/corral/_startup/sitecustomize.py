@@ -15,7 +15,7 @@ class _Finder:
     """First on sys.meta_path; at a framework's name its place is taken by the one that watches."""
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if name not in ("torch", "keras", "jax", "safetensors"):
+        if name not in ("torch", "keras", "jax", "safetensors", "sklearn", "xgboost", "lightgbm"):
             return None
         try:
             spec = PathFinder.find_spec("corral")

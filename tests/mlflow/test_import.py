@@ -135,6 +135,39 @@ def test_artifacts_are_copied(corral: Corral, source: tuple[str, Path]) -> None:
         assert answer.read() == b"hello"
 
 
+def contents(folder: Path) -> dict[str, tuple[int, int]]:
+    """Of all that lies in a folder, when it was changed and how large it is."""
+    found = {}
+    for path in [folder, *folder.rglob("*")]:
+        info = path.stat()
+        found[str(path)] = (info.st_mtime_ns, 0 if path.is_dir() else info.st_size)
+    return found
+
+
+def test_its_source_is_only_read(corral: Corral, source: tuple[str, Path], tmp_path: Path) -> None:
+    """Also where nothing can be written, and in SQLite's WAL mode."""
+    _, original = source
+    home = tmp_path / "source"
+    shutil.copytree(original, home)
+    with sqlite3.connect(home / "mlflow.db") as database:
+        database.execute("PRAGMA journal_mode = WAL")
+        for table, column in (("runs", "artifact_uri"), ("experiments", "artifact_location")):
+            database.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (str(original), str(home)))
+    database.close()
+    before = contents(home)
+    command = [str(BINARY), "import", str(home / "mlflow.db"), "--copy-artifacts"]
+    if os.geteuid() == 0:  # whom permissions do not stop
+        read_only = 'mount --bind -o ro "$0" "$0" && exec "$@"'
+        command = ["unshare", "-m", "sh", "-c", read_only, str(home), *command]
+    else:
+        for path in [home, *home.rglob("*")]:
+            path.chmod(path.stat().st_mode & ~0o222)
+    done = subprocess.run(command, env=corral.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"[1-9]\d* artifacts copied", done.stdout), done.stdout
+    assert contents(home) == before
+
+
 def test_killed_it_goes_on(corral: Corral, source: tuple[str, Path], tmp_path: Path) -> None:
     path = tmp_path / "big.db"
     shutil.copy(source[1] / "mlflow.db", path)

@@ -120,5 +120,8 @@ Result<> check_file_path(std::string_view path);
 // `scratch`: a directory for what waits to be sent to a bucket.
 Result<std::unique_ptr<ArtifactStore>> open_artifact_store(std::string_view location,
                                                            const std::string& scratch = "/var/tmp");
+// The same of files that belong to somebody else: nothing is made, changed or removed there, and
+// create() and remove() are refused (kPermission). kNotFound for a directory that is not there.
+Result<std::unique_ptr<ArtifactStore>> open_artifact_source(std::string_view location);
 
 }  // namespace corral::store::artifacts

@@ -54,7 +54,7 @@ class Copier {
     std::error_code error;
     if (place->starts_with('/') && !fs::is_directory(*place, error))
       return true;  // a run without artifacts has no directory
-    auto from = artifacts::open_artifact_store(*place);
+    auto from = artifacts::open_artifact_source(*place);
     if (!from) return leave_out(uri, from.error());
     TRY(directory(**from, "", to));
     return true;

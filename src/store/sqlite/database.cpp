@@ -1,5 +1,6 @@
 #include "store/sqlite/database.h"
 
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -207,6 +208,9 @@ class SqliteConnection final : public sql::Connection {
   Result<sql::Cursor*> prepare(std::string_view sql) override;
 
  private:
+  bool needs_log_index();
+  Result<> open_unchanging();
+
   struct Close {
     void operator()(sqlite3* handle) const { sqlite3_close(handle); }
   };
@@ -216,6 +220,31 @@ class SqliteConnection final : public sql::Connection {
   std::map<std::string, std::unique_ptr<SqliteCursor>, std::less<>>
       statements_;  // goes before handle_
 };
+
+// A database in WAL mode cannot be read where its directory cannot be written, because SQLite wants
+// to keep an index of the log beside it. Without a log there is nothing that could change: the file
+// is read as it is.
+bool SqliteConnection::needs_log_index() {
+  std::error_code error;
+  if (fs::exists(file_.string() + "-wal", error)) return false;
+  const int rc = sqlite3_exec(handle_.get(), "PRAGMA schema_version", nullptr, nullptr, nullptr);
+  return (rc & 0xFF) == SQLITE_CANTOPEN || (rc & 0xFF) == SQLITE_READONLY;
+}
+
+Result<> SqliteConnection::open_unchanging() {
+  std::string uri = "file:";
+  for (const char c : fs::absolute(file_).string()) {
+    const bool plain = c == '/' || c == '-' || c == '_' || c == '.' || (c >= '0' && c <= '9') ||
+                       (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    uri += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  sqlite3* handle = nullptr;
+  int rc = sqlite3_open_v2((uri + "?immutable=1").c_str(), &handle,
+                           SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+  handle_.reset(handle);
+  if (rc == SQLITE_OK) rc = register_functions(handle);
+  return rc == SQLITE_OK ? Result<>() : failed(handle, rc, file_.string());
+}
 
 Result<> SqliteConnection::open(const fs::path& file, Mode mode) {
   file_ = file;
@@ -234,8 +263,9 @@ Result<> SqliteConnection::open(const fs::path& file, Mode mode) {
   handle_.reset(handle);
   if (rc == SQLITE_OK) rc = register_functions(handle);
   if (rc != SQLITE_OK) return failed(handle, rc, file_.string());
-  sqlite3_extended_result_codes(handle, 1);
-  sqlite3_busy_timeout(handle, 10'000);
+  if (mode == Mode::kReadOnly && needs_log_index()) TRY(open_unchanging());
+  sqlite3_extended_result_codes(handle_.get(), 1);
+  sqlite3_busy_timeout(handle_.get(), 10'000);
   // Memory mapping stays off: a truncated file would be SIGBUS.
   TRY(script("PRAGMA mmap_size = 0; PRAGMA foreign_keys = ON;"));
   if (mode == Mode::kReadOnly) return {};

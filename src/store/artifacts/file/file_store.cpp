@@ -156,6 +156,7 @@ class FileStore final : public ArtifactStore {
 
   Result<std::unique_ptr<Writer>> create(std::string_view path,
                                          std::optional<std::uint64_t> size) override {
+    TRY(check_writable());
     TRY(check_file(path));
     if (size) TRY(check_room(*size));
     Temporary temporary = TRY(make_temporary(uploads_.get()));
@@ -166,6 +167,7 @@ class FileStore final : public ArtifactStore {
   }
 
   Result<> remove(std::string_view path) override {
+    TRY(check_writable());
     TRY(check_file(path));
     const SplitPath parts = split_path(path);
     const Result<sys::Fd> parent = open_directory(root_.get(), parts.parent);
@@ -185,6 +187,10 @@ class FileStore final : public ArtifactStore {
     TRY(check_file_path(path));
     return check(path);
   }
+  [[nodiscard]] Result<> check_writable() const {
+    if (uploads_) return {};
+    return fail(Code::kPermission, location_ + " is only read");
+  }
   [[nodiscard]] Result<> check_room(std::uint64_t size) const {
     struct statvfs info {};
     if (::fstatvfs(root_.get(), &info) != 0) return fail_errno(location_, errno);
@@ -195,7 +201,7 @@ class FileStore final : public ArtifactStore {
 
   const std::string location_;
   const sys::Fd root_;
-  const sys::Fd uploads_;
+  const sys::Fd uploads_;  // none: the files are only read
 };
 
 // What uploads of processes that died have left.
@@ -219,6 +225,12 @@ Result<std::unique_ptr<ArtifactStore>> open_file_store(const std::filesystem::pa
   remove_left_overs(uploads.get());
   return std::make_unique<FileStore>(std::filesystem::absolute(root).lexically_normal().string(),
                                      std::move(directory), std::move(uploads));
+}
+
+Result<std::unique_ptr<ArtifactStore>> open_file_source(const std::filesystem::path& root) {
+  sys::Fd directory = TRY(sys::open_file(root, O_RDONLY | O_DIRECTORY));
+  return std::make_unique<FileStore>(std::filesystem::absolute(root).lexically_normal().string(),
+                                     std::move(directory), sys::Fd());
 }
 
 }  // namespace corral::store::artifacts

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "store/artifacts/file/tree.h"
 #include "sys/file.h"
 
 namespace corral::store::artifacts {
@@ -249,6 +250,21 @@ TEST_F(FileStore, MultipartIsNotForDirectories) {
   EXPECT_EQ(upload.error().code, Code::kUnsupported);
   EXPECT_EQ(upload.error().message,
             "Multipart upload is not supported for the current artifact repository");
+}
+
+TEST_F(FileStore, ASourceIsOnlyRead) {
+  ASSERT_TRUE(put("a/one", "1"));
+  fs::remove_all(root_ / kUploads);
+  const auto before = fs::last_write_time(root_);
+  const auto source = open_file_source(root_).value();
+  EXPECT_EQ(source->list("a").value().size(), 1U);
+  EXPECT_EQ(source->open("a/one").value()->size(), 1U);
+  EXPECT_EQ(source->create("b", 1).error().code, Code::kPermission);
+  EXPECT_EQ(source->remove("a").error().code, Code::kPermission);
+  EXPECT_FALSE(fs::exists(root_ / kUploads));
+  EXPECT_EQ(fs::last_write_time(root_), before);
+  EXPECT_EQ(open_file_source(root_ / "none").error().code, Code::kNotFound);
+  EXPECT_FALSE(fs::exists(root_ / "none"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "query/point_stream.h"
 
@@ -116,6 +117,26 @@ Result<HistoryPage> history_page(store::Store& store, SeriesId series, const His
   // A client that has logged a point finds it in the history.
   TRY(store.fresh_view(std::span(&series, 1), read));
   return page;
+}
+
+Result<std::vector<HistoryPoint>> known_points(store::Store& store, SeriesId series,
+                                               std::span<const HistoryPoint> points) {
+  constexpr std::size_t kPage = 1000;
+  std::vector<HistoryPoint> known;
+  HistoryPlace from;
+  for (auto at = points.begin(); at != points.end();) {
+    if (at->time_ms > from.time_ms) from = {.time_ms = at->time_ms, .skip = 0};
+    const HistoryPage page = TRY(history_page(store, series, from, kPage));
+    const auto end = page.next
+                         ? std::upper_bound(at, points.end(), page.points.back(), history_less)
+                         : points.end();
+    std::set_intersection(at, end, page.points.begin(), page.points.end(),
+                          std::back_inserter(known), history_less);
+    if (!page.next) break;
+    at = end;
+    from = *page.next;
+  }
+  return known;
 }
 
 }  // namespace corral::query

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/ids.h"
@@ -53,5 +54,9 @@ Result<HistoryPage> history_page(store::Store& store, SeriesId series, const His
 // The same over a view of the series.
 Result<HistoryPage> history_page(store::PointView& view, SeriesId series, const HistoryPlace& from,
                                  std::size_t most);
+
+// Those of `points` that the history has. `points` are in the order of a history, each once.
+Result<std::vector<HistoryPoint>> known_points(store::Store& store, SeriesId series,
+                                               std::span<const HistoryPoint> points);
 
 }  // namespace corral::query

@@ -1,9 +1,13 @@
 #include "server/mlflow/metric_writer.h"
 
 #include <algorithm>
+#include <limits>
+#include <set>
 #include <utility>
 
 #include "mlflow/times.h"
+#include "query/history.h"
+#include "store/sql/database.h"
 #include "store/tracking/client_session.h"
 
 namespace corral::server::mlflow {
@@ -52,20 +56,73 @@ codec::SampleGroup& group_for(codec::SamplesBody& samples,
   return group;
 }
 
+// The newest that a lane wrote to a series.
+struct Newest {
+  std::int64_t time_ms = std::numeric_limits<std::int64_t>::min();
+  std::int64_t step = std::numeric_limits<std::int64_t>::min();
+
+  // False: the point may be one of those before it.
+  bool take(const corral::mlflow::MetricPoint& point) {
+    const bool newer = point.time_ms > time_ms || point.step > step;
+    time_ms = std::max(time_ms, point.time_ms);
+    step = std::max(step, point.step);
+    return newer;
+  }
+};
+
+query::HistoryPoint history_point(const corral::mlflow::MetricPoint& point) {
+  return {.time_ms = point.time_ms, .step = point.step, .value = point.value};
+}
+
+// Sorted, each once.
+std::vector<query::HistoryPoint> in_order(std::vector<query::HistoryPoint> points) {
+  std::ranges::sort(points, query::history_less);
+  const auto same = [](const auto& a, const auto& b) { return !query::history_less(a, b); };
+  points.erase(std::unique(points.begin(), points.end(), same), points.end());
+  return points;
+}
+
+// Leaves out the points of `known` and those that the column has twice.
+void drop_points(corral::mlflow::MetricColumn& column, std::span<const query::HistoryPoint> known) {
+  std::set<query::HistoryPoint, bool (*)(const query::HistoryPoint&, const query::HistoryPoint&)>
+      seen(known.begin(), known.end(), query::history_less);
+  std::erase_if(column.points, [&](const corral::mlflow::MetricPoint& point) {
+    return !seen.insert(history_point(point)).second;
+  });
+}
+
 }  // namespace
+
+Result<std::optional<SeriesId>> find_series(store::Store& store, RunId run, std::string_view key) {
+  std::optional<SeriesId> found;
+  const auto read = store.inspect([&](store::sql::Reading& reading) -> Result<> {
+    const auto id = TRY(reading.db.number(
+        "SELECT x.id FROM series x JOIN runs r ON r.key = x.owner WHERE x.owner_kind = 0 AND r.id "
+        "= ?1 AND x.name = ?2 AND x.source = ''",
+        run, key));
+    if (id) found = SeriesId{*id};
+    return {};
+  });
+  if (!read) return tl::unexpected(read.error());
+  return found;
+}
 
 struct MetricWriter::Lane {
   explicit Lane(RunId of) : run(of), session(session_for(of)) {}
   RunId run;
   SessionId session;
   std::uint64_t next = 1;  // sequence number
-  std::unordered_map<std::string, std::uint32_t> series;
+  struct Series {
+    std::uint32_t id = 0;
+    Newest newest;
+  };
+  std::unordered_map<std::string, Series> series;
   std::size_t name_bytes = 0;
 
   // That it takes, about: with its nodes in maps and lists.
   [[nodiscard]] std::size_t bytes() const {
     constexpr std::size_t kOwn = 400;
-    constexpr std::size_t kOfSeries = 96;
+    constexpr std::size_t kOfSeries = 112;
     return kOwn + series.size() * kOfSeries + name_bytes;
   }
 
@@ -78,7 +135,7 @@ struct MetricWriter::Lane {
   void go_back(const Mark& mark) {
     next = mark.next;
     std::erase_if(series, [&](const auto& known) {
-      const bool newer = known.second > mark.series;
+      const bool newer = known.second.id > mark.series;
       if (newer) name_bytes -= known.first.size();
       return newer;
     });
@@ -87,7 +144,7 @@ struct MetricWriter::Lane {
   // Declares what the lane has not seen.
   std::uint32_t series_of(const std::string& key, codec::SchemaBody& schema) {
     const auto id = static_cast<std::uint32_t>(series.size() + 1);
-    const auto [known, fresh] = series.emplace(key, id);
+    const auto [known, fresh] = series.emplace(key, Series{.id = id, .newest = {}});
     if (fresh) {
       codec::SeriesDef def;
       def.id = id;
@@ -95,7 +152,14 @@ struct MetricWriter::Lane {
       name_bytes += key.size();
       schema.series.push_back(std::move(def));
     }
-    return known->second;
+    return known->second.id;
+  }
+
+  void note(MetricColumns metrics) {
+    for (const auto& column : metrics) {
+      Newest& newest = series.at(column.key).newest;
+      for (const auto& point : column.points) newest.take(point);
+    }
   }
 
   codec::FrameHeader header(codec::FrameKind kind) {
@@ -108,14 +172,17 @@ MetricWriter::MetricWriter(store::Store& store) : store_(store) {}
 MetricWriter::~MetricWriter() = default;
 
 Result<store::AppendResult> MetricWriter::write(RunId run, MetricColumns metrics,
-                                                const store::Change& before) {
+                                                const store::Change& before,
+                                                const Repeated& repeated) {
   // A lane that another server or a restart left behind is a conflict: once more with a new one.
   for (int attempt = 0;; ++attempt) {
     std::unique_ptr<Lane> lane = take(run, attempt > 0);
+    const auto left = TRY(new_points(*lane, metrics, repeated));
+    const MetricColumns columns = left ? MetricColumns(*left) : metrics;
     const Lane::Mark mark = lane->mark();
     int asked = 0;
     bool refused = false;
-    auto stored = append(*lane, metrics, [&](store::sql::Connection& db) {
+    auto stored = append(*lane, columns, [&](store::sql::Connection& db) {
       asked += 1;
       Result<> agreed = before(db);
       refused = !agreed;
@@ -130,12 +197,40 @@ Result<store::AppendResult> MetricWriter::write(RunId run, MetricColumns metrics
       return stored;
     }
     if (stored->refusals.empty()) {
+      lane->note(columns);
       give_back(std::move(lane));
       return stored;
     }
     const Error& error = stored->refusals.front().error;
     if (error.code != Code::kConflict || attempt > 0) return tl::unexpected(error);
   }
+}
+
+Result<std::optional<MetricWriter::Columns>> MetricWriter::new_points(const Lane& lane,
+                                                                      MetricColumns metrics,
+                                                                      const Repeated& repeated) {
+  std::optional<Columns> left;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    const auto& column = metrics[i];
+    const auto written = lane.series.find(column.key);
+    const bool all = written == lane.series.end() || repeated.contains(column.key);
+    Newest newest = all ? Newest() : written->second.newest;
+    std::vector<query::HistoryPoint> doubtful;
+    for (const auto& point : column.points)
+      if (!newest.take(point) || all) doubtful.push_back(history_point(point));
+    if (doubtful.empty()) continue;
+    const std::size_t asked = doubtful.size();
+    doubtful = in_order(std::move(doubtful));
+    const auto series = TRY(find_series(store_, lane.run, column.key));
+    if (!series && doubtful.size() == asked) continue;
+    const auto known = series ? TRY(query::known_points(store_, *series, doubtful))
+                              : std::vector<query::HistoryPoint>();
+    if (known.empty() && doubtful.size() == asked) continue;
+    if (!left) left.emplace(metrics.begin(), metrics.end());
+    drop_points((*left)[i], known);
+  }
+  if (left) std::erase_if(*left, [](const auto& column) { return column.points.empty(); });
+  return left;
 }
 
 std::unique_ptr<MetricWriter::Lane> MetricWriter::take(RunId run, bool fresh) {
@@ -171,6 +266,10 @@ void MetricWriter::give_back(std::unique_ptr<Lane> lane) {
 Result<store::AppendResult> MetricWriter::append(Lane& lane, MetricColumns metrics,
                                                  const store::Change& before) {
   std::vector<codec::Bytes> bytes;
+  if (metrics.empty()) {  // all of it is there
+    TRY(store_.change(before));
+    return store::AppendResult();
+  }
   if (lane.next == 1)
     bytes.push_back(codec::encode(lane.header(codec::FrameKind::kSession),
                                   store::tracking::client_session(lane.run)));

@@ -13,8 +13,11 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +30,11 @@
 namespace corral::server::mlflow {
 
 using MetricColumns = std::span<const corral::mlflow::MetricColumn>;
+// Metrics whose points the client may have logged before: it sends those of a logged model again.
+using Repeated = std::set<std::string, std::less<>>;
+
+// The series of a metric that the run's client logs; nothing when there is none.
+Result<std::optional<SeriesId>> find_series(store::Store& store, RunId run, std::string_view key);
 
 class MetricWriter {
  public:
@@ -34,8 +42,12 @@ class MetricWriter {
   ~MetricWriter();
 
   // All or nothing; durable when this returns. `before` is called first, in the same transaction;
-  // its error is given back and nothing is stored. The run must be there.
-  Result<store::AppendResult> write(RunId run, MetricColumns metrics, const store::Change& before);
+  // its error is given back and nothing is stored. The run must be there. A point that the run has
+  // already (same metric, time, step and value) is left out. Only points that are not newer than
+  // all that their lane wrote are looked up, and those of `repeated` metrics; so one that clients
+  // send at the same time through different lanes may be stored twice.
+  Result<store::AppendResult> write(RunId run, MetricColumns metrics, const store::Change& before,
+                                    const Repeated& repeated = {});
 
  private:
   struct Lane;
@@ -46,6 +58,10 @@ class MetricWriter {
   void give_back(std::unique_ptr<Lane> lane);
   Result<store::AppendResult> append(Lane& lane, MetricColumns metrics,
                                      const store::Change& before);
+  using Columns = std::vector<corral::mlflow::MetricColumn>;
+  // The columns without points that the run has; nothing when all of them are new.
+  Result<std::optional<Columns>> new_points(const Lane& lane, MetricColumns metrics,
+                                            const Repeated& repeated);
 
   store::Store& store_;
   std::mutex mutex_;

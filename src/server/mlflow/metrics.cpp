@@ -47,6 +47,8 @@ Result<> store_for_models(Connection& db, const LogBatch& batch) {
 
 // All or nothing: params, tags and points are one transaction.
 Body store_batch(const LogBatch& batch, Context& context) {
+  Repeated repeated;
+  for (const auto& metric : batch.model_metrics) repeated.insert(metric.key);
   std::optional<ApiError> refused;
   const auto before = [&](Connection& db) -> Result<> {
     refused.reset();
@@ -64,9 +66,10 @@ Body store_batch(const LogBatch& batch, Context& context) {
     return corral::fail(Code::kInvalidArgument, "refused");
   };
   const auto done = [&]() -> Result<> {
-    if (batch.metrics.empty()) return context.store.change(before);
-    const RunId run = TRY(RunId::parse(batch.run_id));
-    const auto stored = TRY(context.metric_writer->write(run, batch.metrics, before));
+    const auto run = RunId::parse(batch.run_id);
+    // What is no run's id is refused by `before`, like an unknown run.
+    if (batch.metrics.empty() || !run) return context.store.change(before);
+    const auto stored = TRY(context.metric_writer->write(*run, batch.metrics, before, repeated));
     context.events.note(stored.changed_runs, stored.data_runs);
     return {};
   }();
@@ -82,27 +85,12 @@ Response log(const Request& request, Context& context,
   return batch ? answer(store_batch(*batch, context)) : answer(batch.error());
 }
 
-// The series of a metric that the run's client logs; nothing when there is none.
-Result<std::optional<SeriesId>> find_series(Context& context, RunId run, std::string_view key) {
-  std::optional<SeriesId> found;
-  const auto read = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    const auto id = TRY(reading.db.number(
-        "SELECT x.id FROM series x JOIN runs r ON r.key = x.owner WHERE x.owner_kind = 0 AND r.id "
-        "= ?1 AND x.name = ?2 AND x.source = ''",
-        run, key));
-    if (id) found = SeriesId{*id};
-    return {};
-  });
-  if (!read) return tl::unexpected(read.error());
-  return found;
-}
-
 // Nothing for a run or a metric that is not there: clients expect an empty history.
 Answer<std::optional<SeriesId>> series_of(Context& context, std::string_view run,
                                           std::string_view key) {
   const auto id = RunId::parse(run);
   if (!id) return std::nullopt;
-  return TRY_API(find_series(context, *id, key));
+  return TRY_API(find_series(context.store, *id, key));
 }
 
 struct PointNames {

@@ -183,6 +183,48 @@ TEST_F(Tracking, ABatchSentAgainIsThereOnce) {
   EXPECT_TRUE(history(RunId::random().hex(), "m").empty());
 }
 
+TEST_F(Tracking, PointsThatALoggedModelRepeatsAreTheRunsOnce) {
+  const std::string id = new_run();
+  const std::string model = post("logged-models", R"({"experiment_id":"0","name":"net"})")
+                                .json.find("model")
+                                ->find("info")
+                                ->get_string("model_id");
+  const auto log = [&](std::string_view metrics) {
+    const Reply reply =
+        post("runs/log-batch", fmt::format(R"({{"run_id":"{}","metrics":[{}]}})", id, metrics));
+    EXPECT_EQ(reply.status, 200) << reply.message();
+  };
+  const auto of_model = [&](int step, int value) {
+    return fmt::format(R"({{"key":"m","value":{},"timestamp":{},"step":{},"model_id":"{}"}})",
+                       value, 1000 + step, step, model);
+  };
+  log(R"({"key":"m","value":5,"timestamp":1000,"step":0},{"key":"m","value":6,"timestamp":1001,"step":1})");
+  // Step 0 again; step 1 with another value, a new step, and one of another metric are new.
+  log(of_model(0, 5) + "," + of_model(1, 7) + "," + of_model(2, 8) +
+      R"(,{"key":"n","value":1,"timestamp":1000})");
+  log(of_model(0, 5));
+  const auto points = [&](std::string_view key) {
+    const auto all = store_->series_of(*RunId::parse(id)).value();
+    const auto found = std::ranges::find(all, key, &store::Series::name);
+    return found == all.end() ? -1 : found->points;
+  };
+  EXPECT_EQ(points("m"), 4);
+  EXPECT_EQ(points("n"), 1);
+  // A batch that is sent again, also by a client that comes back to another server's lane.
+  const std::string batch =
+      R"({"key":"k","value":1,"timestamp":5,"step":1},{"key":"k","value":1,"timestamp":5,"step":1},)"
+      R"({"key":"k","value":2,"timestamp":6,"step":2})";
+  log(batch);
+  log(batch);
+  mlflow::MetricWriter restarted(*store_);
+  context_->metric_writer = &restarted;
+  log(batch);
+  EXPECT_EQ(points("k"), 2);
+  EXPECT_EQ(history(id, "m").size(), 4U);
+  const Reply told = get("logged-models/" + model);
+  EXPECT_EQ(told.json.find("model")->find("data")->find("metrics")->as_array()->size(), 3U);
+}
+
 TEST_F(Tracking, HistoryComesInPages) {
   const std::string id = new_run();
   std::string body = fmt::format(R"({{"run_id":"{}","metrics":[)", id);

@@ -211,7 +211,7 @@ class Parser {
           place.of("timestamp"), Json(point.time_ms),
           fmt::format("metric '{}' (value={}). Timestamp must be a nonnegative long (64-bit "
                       "integer) ",
-                      key, Json(point.value).dump())));
+                      key, shown_number(point.value))));
     }
     if (!client_time(point.time_ms)) TRY_API(check_time(point.time_ms, place.of("timestamp")));
     TRY_API(column_of(key, place)).get().points.push_back(point);

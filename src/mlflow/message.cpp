@@ -58,10 +58,16 @@ std::string wrong_type_of(std::string_view path, const Json& value) {
       path, value, fmt::format(" Hint: Value was of type '{}'. {}", type_name(value), kSeeDocs));
 }
 
+std::string shown_number(double value) {
+  std::string text = Json(value).dump();
+  if (std::isfinite(value) && text.find_first_of(".eE") == std::string::npos) text += ".0";
+  return text;
+}
+
 std::string invalid_value(std::string_view path, const Json& value, std::string_view hint) {
   // A request may be long, and an answer waits for its reader.
   constexpr std::size_t kShown = 1000;
-  std::string shown = value.dump();
+  std::string shown = value.is_double() ? shown_number(value.as_double(0)) : value.dump();
   if (shown.size() > kShown)
     shown = shown.substr(0, utf8_prefix(std::string_view(shown).substr(0, kShown))) + "...";
   return fmt::format("Invalid value {} for parameter '{}' supplied{}{}", shown, path,

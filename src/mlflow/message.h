@@ -87,5 +87,7 @@ Answer<> check_no_nul(std::string_view json);
 std::string wrong_type_of(std::string_view path, const Json& value);
 std::string invalid_value(std::string_view path, const Json& value, std::string_view hint = {});
 std::string missing_value(std::string_view path);
+// As Python prints a float: 9 is "9.0".
+std::string shown_number(double value);
 
 }  // namespace corral::mlflow

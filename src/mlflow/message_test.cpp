@@ -66,6 +66,12 @@ TEST(Message, EnumsAreNamesOrNumbersAndUnknownNamesAbsent) {
   EXPECT_TRUE(in.error());
 }
 
+TEST(Message, NumbersAreShownAsPythonShowsThem) {
+  EXPECT_EQ(invalid_value("a", Json(9.0)), "Invalid value 9.0 for parameter 'a' supplied.");
+  EXPECT_EQ(invalid_value("a", Json(9)), "Invalid value 9 for parameter 'a' supplied.");
+  EXPECT_EQ(invalid_value("a", Json(0.5)), "Invalid value 0.5 for parameter 'a' supplied.");
+}
+
 TEST(Message, AQueryIsAMessage) {
   const Json json = object_of({{"run_id", "a"}, {"ids", "1"}, {"ids", "2"}, {"ids", "3"}});
   Message in(json);

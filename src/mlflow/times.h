@@ -30,6 +30,14 @@ constexpr BootTime nearest_client_time(std::int64_t unix_ms) {
   return *client_time(std::clamp(unix_ms, kFirstClientMs, kLastClientMs));
 }
 
+// Seconds from start to end, both ns UTC; at least 0. Nothing for a run that began in 1970 and
+// ended later: its client named no start.
+constexpr std::optional<double> run_seconds(std::int64_t start_ns, std::int64_t end_ns) {
+  constexpr std::int64_t kYear1970 = 365LL * 86400 * 1'000'000'000;
+  if (start_ns >= 0 && start_ns < kYear1970 && end_ns >= kYear1970) return std::nullopt;
+  return end_ns > start_ns ? static_cast<double>(end_ns - start_ns) / 1e9 : 0.0;
+}
+
 static_assert(ns_of(*client_time(kFirstClientMs)) > -(std::int64_t{1} << 61));
 static_assert(ns_of(*client_time(kLastClientMs)) < (std::int64_t{1} << 61));
 

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
+#include "mlflow/times.h"
 #include "server/api/handlers.h"
 #include "server/api/run_json.h"
 #include "server/api/summary_request.h"
@@ -24,8 +25,8 @@ void write_overview_run(JsonWriter& json, const OverviewRun& run, SummaryValue o
   json.begin_object().member("id", run.id.hex()).member("name", run.name);
   json.member("status", store::status_name(run.status)).member("model", run.model).key("value");
   write_number(json, value);
-  const double ns = static_cast<double>(run.end) - static_cast<double>(run.start);
-  json.member("duration_s", std::max(0.0, ns / 1e9));
+  json.key("duration_s");
+  write_number(json, corral::mlflow::run_seconds(run.start, run.end));
   json.key("start_ns");
   write_integer(json, run.start);
   json.end_object();

@@ -159,13 +159,15 @@ Answer<Response> remove_it(const Request& request, Context& context) {
 
 Answer<Response> store_of_run(const Request& request, Context& context) {
   ArtifactStore* store = TRY_API(artifacts_of(context));
-  const std::string run = TRY_API(run_in_query(request));
-  const std::string inside = TRY_API(need_query(request, "path"));
+  const auto asked = run_in_query(request);
+  if (!asked) return invalid("Request must specify run_uuid.");
+  const auto inside = need_query(request, "path");
+  if (!inside) return invalid("Request must specify path.");
   if (request.body.empty()) return invalid("Request must specify data.");
   if (request.body.size() > kUploadBytes)
     return invalid("Artifact size is too large. Max size is 10MB.");
-  const std::string uri = TRY_API(uri_of_run(context, run));
-  const std::string path = TRY_API(path_in_store(*store, uri, inside));
+  const std::string uri = TRY_API(uri_of_run(context, *asked));
+  const std::string path = TRY_API(path_in_store(*store, uri, *inside));
   return receive_file(request, context, path, told_of);
 }
 

@@ -229,13 +229,17 @@ Response get_history(Message& in, Context& context) {
 
 Body get_history_bulk(Message& in, Context& context) {
   const auto runs = TRY_API(bulk_runs(in, in.has("run_id") ? "run_id" : "run_ids"));
-  const std::string key = in.need_text("metric_key");
+  const std::string key = in.text("metric_key");
+  if (key.empty())
+    in.wrong({ErrorCode::kInvalidParameterValue,
+              "GetMetricHistoryBulk request must specify a metric_key."});
   const auto most = std::clamp(in.maybe_integer("max_results").value_or(kMostBulkPoints),
                                std::int64_t{0}, kMostBulkPoints);
   TRY_API(all_read(in));
   auto left = static_cast<std::size_t>(most);
   std::vector<std::string> sorted = runs;
   std::ranges::sort(sorted);
+  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());  // each run once
   std::string out;
   JsonWriter json(out);
   json.begin_object().key("metrics").begin_array();

@@ -396,6 +396,36 @@ TEST_F(Tracking, DeletedRunsTakeNothing) {
       404);
 }
 
+TEST_F(Tracking, BulkHistoryTellsEachRunOnce) {
+  const std::string id = new_run();
+  post("runs/log-metric",
+       fmt::format(R"({{"run_id":"{}","key":"m","value":1,"timestamp":1}})", id));
+  const std::string query = "metrics/get-history-bulk?run_id=" + id + "&run_id=" + id;
+  EXPECT_EQ(get(query + "&metric_key=m").json.find("metrics")->as_array()->size(), 1U);
+  EXPECT_EQ(get(query).message(), "GetMetricHistoryBulk request must specify a metric_key.");
+}
+
+TEST_F(Tracking, AMetricOfWhatIsNoRunIsNotFound) {
+  const Reply reply =
+      post("runs/log-metric", R"({"run_id":"nope","key":"m","value":1,"timestamp":1})");
+  EXPECT_EQ(reply.status, 404);
+  EXPECT_EQ(reply.code(), "RESOURCE_DOES_NOT_EXIST");
+  EXPECT_EQ(reply.message(), "Run with id=nope not found");
+}
+
+TEST_F(Tracking, ARunWithoutAStartHasNoDuration) {
+  const std::string id = new_run();
+  const auto duration = [&] {
+    return json_of(send(Method::kGet, "/api/corral/v1/runs/" + id)).find("duration_s")->dump();
+  };
+  EXPECT_EQ(duration(), "0");
+  post("runs/update", fmt::format(R"({{"run_id":"{}","status":"FINISHED","end_time":3000}})", id));
+  EXPECT_EQ(duration(), "2");
+  post("runs/update",
+       fmt::format(R"({{"run_id":"{}","status":"FINISHED","end_time":1795442400000}})", id));
+  EXPECT_EQ(duration(), "null");
+}
+
 TEST_F(Tracking, WhatIsNotThereIsAnErrorOfTheInterfacesForm) {
   EXPECT_EQ(get("nothing").code(), "ENDPOINT_NOT_FOUND");
   EXPECT_EQ(get("nothing").status, 404);

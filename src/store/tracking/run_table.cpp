@@ -7,6 +7,7 @@
 
 #include "codec/frame.h"
 #include "core/text.h"
+#include "mlflow/times.h"
 #include "store/tracking/many.h"
 #include "store/tracking/search_scope.h"
 
@@ -87,7 +88,7 @@ std::unordered_set<Id> set_of(const std::vector<Id>& ids) {
 
 // Seconds, for ordering.
 double duration_of(const RunTable::Row& run) {
-  return std::max(0.0, static_cast<double>(run.end) - static_cast<double>(run.start)) / 1e9;
+  return mlflow::run_seconds(run.start, run.end).value_or(0);
 }
 
 // Of texts that are all numbers, the numbers.

@@ -181,9 +181,11 @@ Answer<ModelSource> of_run(Connection& db, ModelSource asked) {
     return bad(asked.source,
                "The run_id request parameter must identify the resource that contains the source.");
   }
-  const auto run = TRY_API(find_run(db, id));
   asked.run_id = id;
-  asked.storage_location = fmt::format("{}/{}", run.artifact_uri, *inside);
+  // A run of another server may not be here; its version is kept with its source, as MLflow does.
+  const auto parsed = RunId::parse(id);
+  const auto run = parsed ? TRY_API(tracking::run(db, *parsed)) : std::nullopt;
+  asked.storage_location = run ? fmt::format("{}/{}", run->artifact_uri, *inside) : asked.source;
   return asked;
 }
 

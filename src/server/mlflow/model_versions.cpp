@@ -1,6 +1,8 @@
 // Model versions: create, read, describe, stages, tags, delete, where the files are.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "mlflow/names.h"
 #include "server/mlflow/handlers.h"
 #include "server/mlflow/model_source.h"
@@ -17,6 +19,22 @@ using tracking::VersionKey;
 Answer<ModelSource> source_of(Connection& db, const ModelSource& asked,
                               const tracking::Tags& tags) {
   return is_prompt(tags) ? Answer<ModelSource>(asked) : resolve_source(db, asked);
+}
+
+// The logged model's tag mlflow.modelVersions lists the versions that were made of it.
+Answer<> tell_logged_model(Connection& db, const std::string& model, const VersionKey& key) {
+  constexpr std::string_view kTag = "mlflow.modelVersions";
+  const auto logged = TRY_API(tracking::logged_model(db, model));
+  if (!logged) return {};
+  const auto tag =
+      std::ranges::find(logged->tags, kTag, [](const auto& pair) { return pair.first; });
+  const auto known = tag != logged->tags.end() ? Json::parse(tag->second) : Json(Json::Array{});
+  Json::Array versions;
+  if (known && known->as_array() != nullptr) versions = *known->as_array();
+  versions.emplace_back(Json::Object{{"name", key.model}, {"version", key.version}});
+  TRY_API(
+      tracking::set_model_tags(db, model, {{std::string(kTag), Json(std::move(versions)).dump()}}));
+  return {};
 }
 
 // Runs `work(db)` on a version that is there and answers what became of it.
@@ -52,6 +70,8 @@ Body create_model_version(Message& in, Context& context) {
     version.run_id = std::move(source.run_id);
     version.model_id = std::move(source.model_id);
     const VersionKey key = TRY_API(tracking::create_model_version(db, version, sys::utc_now()));
+    if (!version.model_id.empty() && !is_prompt(version.tags))
+      TRY_API(tell_logged_model(db, version.model_id, key));
     return model_version_answer(TRY_API(find_model_version(db, key)));
   });
 }

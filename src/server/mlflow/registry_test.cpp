@@ -182,6 +182,29 @@ TEST_F(Registry, SourcesOfModelsAndRunsAreResolved) {
             "mlflow-artifacts:/0/" + run + "/artifacts/some/model");
 }
 
+TEST_F(Registry, AVersionOfARunThatIsNotHereKeepsItsSource) {
+  post("registered-models/create", R"({"name":"a"})");
+  const std::string run(32, 'e');
+  const Json made =
+      post("model-versions/create", R"({"name":"a","source":"runs:/)" + run + R"(/model"})");
+  EXPECT_EQ(at(made, {"model_version", "run_id"}), run);
+  EXPECT_EQ(at(get("model-versions/get-download-uri?name=a&version=1"), {"artifact_uri"}),
+            "runs:/" + run + "/model");
+}
+
+TEST_F(Registry, ALoggedModelKnowsItsVersions) {
+  const std::string model = make_logged();
+  post("registered-models/create", R"({"name":"a"})");
+  const auto tags = [&] { return at(get("logged-models/" + model), {"model", "info", "tags"}); };
+  const std::string body = R"({"name":"a","source":"models:/)" + model + "\"}";
+  post("model-versions/create", body);
+  EXPECT_EQ(tags(),
+            R"([{"key":"mlflow.modelVersions","value":"[{\"name\":\"a\",\"version\":1}]"}])");
+  post("model-versions/create", body);
+  EXPECT_EQ(tags(), R"([{"key":"mlflow.modelVersions","value":"[{\"name\":\"a\",\"version\":1},)"
+                    R"({\"name\":\"a\",\"version\":2}]"}])");
+}
+
 TEST_F(Registry, SourcesThatLeadElsewhereAreRefused) {
   post("registered-models/create", R"({"name":"a"})");
   const auto refusal = [&](const std::string& source) {

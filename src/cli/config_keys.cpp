@@ -63,6 +63,8 @@ constexpr auto kOptions = std::to_array<Name>({
     {"force", kTrusted},
     {"dry-run", kTrusted},
     {"anew", kTrusted},
+    // Secrets that are recorded.
+    {"no-mask", kTrusted},
     {"output", kTrusted},
     {"out", kTrusted},
     // Names of a run, and how closely it is watched.

@@ -39,6 +39,7 @@ struct Flags {
   bool capture_mlflow = false;
   bool no_mlflow = false;
   bool no_capture = false;
+  bool no_mask = false;
   bool no_pty = false;
   std::string watch;
   // Of a scheduler.
@@ -111,6 +112,8 @@ void declare(Arguments& a, Flags& f) {
   a.flag("no-mlflow", f.no_mlflow, "leave MLflow alone: its calls are not recorded here");
   a.flag("no-capture", f.no_capture,
          "leave training loops alone: no epochs, steps and data waits of unchanged scripts");
+  a.flag("no-mask", f.no_mask,
+         "record secrets on the command line, in code changes and in variables, too");
   a.flag("hash-data", f.options.hash_data,
          "read all files behind options with \"data\" in their name and record their hash; at idle "
          "priority, as far as the run leaves time for it");
@@ -263,6 +266,7 @@ Result<> complete(Flags& f) {
   TRY(check_names(o));
   TRY(check_counts(o));
   o.capture = !f.no_capture;
+  o.mask = !f.no_mask;
   o.pty = !f.no_pty;
   TRY(complete_profile(f));
   if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
@@ -329,7 +333,8 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
                                   {"CORRAL_CAPTURE_MLFLOW", f.capture_mlflow},
                                   {"CORRAL_NO_MLFLOW", f.no_mlflow},
                                   {"CORRAL_HASH_DATA", o.hash_data},
-                                  {"CORRAL_NO_CAPTURE", f.no_capture}})
+                                  {"CORRAL_NO_CAPTURE", f.no_capture},
+                                  {"CORRAL_NO_MASK", f.no_mask}})
     if (set) variables.emplace_back(name, "true");
   // These say by being empty that what this process inherited does not count.
   constexpr std::array<std::string_view, 3> kAlwaysSet{"CORRAL_SERVER", "CORRAL_STORE",

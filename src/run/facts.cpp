@@ -13,6 +13,7 @@
 #include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
 #include "run/set_up/packages.h"
+#include "run/set_up/secrets.h"
 #include "run/set_up/set_up.h"
 #include "sys/file.h"
 
@@ -98,8 +99,10 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
     facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
   utsname kernel{};
   ::uname(&kernel);
-  facts.push_back(info(
-      "command", command_words(options.watched > 0 ? words_of(options.watched) : options.command)));
+  set_up::Mask mask(options.mask);
+  facts.push_back(
+      info("command", command_words(mask.words(options.watched > 0 ? words_of(options.watched)
+                                                                   : options.command))));
   facts.push_back(info("executable", to_utf8(command.argv[0])));
   facts.push_back(info("directory", to_utf8(start_folder(options).string())));
   facts.push_back(info("user", user_name()));
@@ -110,7 +113,8 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   facts.push_back(info("memory_bytes", memory_bytes()));
   if (!command.interpreter.empty()) facts.push_back(info("interpreter", command.interpreter));
   for (const auto& [key, value] : command.record)
-    facts.push_back(info(key, set_up::cut_lines(to_utf8(value), kRecordBytes)));
+    facts.push_back(info(key, set_up::cut_lines(mask.text(to_utf8(value)), kRecordBytes)));
+  set_up::add_masked("command", mask, facts);
   return facts;
 }
 
@@ -118,7 +122,8 @@ std::vector<Fact> slow_facts(const Options& options, const Command& command) {
   return set_up::facts({.interpreter = command.interpreter,
                         .prepared = command.record,
                         .command = command.argv,
-                        .directory = options.directory});
+                        .directory = options.directory,
+                        .mask = options.mask});
 }
 
 std::vector<Fact> data_facts(const Options& options, const Command& command,

@@ -51,6 +51,7 @@ struct Options {
   Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
   Leftovers leftovers = Leftovers::kLeave;
   Mlflow mlflow = Mlflow::kUnlessSet;
+  bool mask = true;        // secrets in what is recorded of the command, the code and variables
   bool hash_data = false;  // the files behind options with "data" in their name
   bool capture = true;     // of training loops, by the Python package
   std::string max_epochs;  // of the Python package's helpers; a whole number; empty: no limit

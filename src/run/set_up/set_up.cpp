@@ -74,7 +74,7 @@ bool runs_filters(const fs::path& directory) {
   });
 }
 
-void add_git(const fs::path& directory, std::vector<Fact>& facts) {
+void add_git(const fs::path& directory, Mask& mask, std::vector<Fact>& facts) {
   const auto commit = output_of(git({"rev-parse", "HEAD"}), directory);
   if (!commit) {
     const bool there = commit.error().message == "git failed";
@@ -104,7 +104,7 @@ void add_git(const fs::path& directory, std::vector<Fact>& facts) {
     facts.push_back(absent("git_diff", "git diff failed"));
     return;
   }
-  facts.push_back(info("git_diff", cut_text(*diff)));
+  facts.push_back(info("git_diff", cut_text(mask.text(*diff))));
   facts.push_back(info("git_diff_hash", digits_of(*diff)));
 }
 
@@ -117,7 +117,7 @@ bool packages_known(const Subject& subject) {
 constexpr const char* kAsk =
     "import sys; print('Python %d.%d.%d' % sys.version_info[:3]); print('\\n'.join(sys.path))";
 
-void add_interpreter(const Subject& subject, std::vector<Fact>& facts) {
+void add_interpreter(const Subject& subject, Mask& mask, std::vector<Fact>& facts) {
   if (subject.interpreter.empty()) return;
   const auto said = output_of({subject.interpreter, "-c", kAsk}, subject.directory);
   if (!said) {
@@ -133,7 +133,7 @@ void add_interpreter(const Subject& subject, std::vector<Fact>& facts) {
   std::vector<fs::path> path;
   path.reserve(lines.size());
   for (const std::string_view line : lines) path.emplace_back(line);
-  const std::string packages = cut_lines(python_packages(path), kTextBytes);
+  const std::string packages = cut_lines(mask.text(python_packages(path)), kTextBytes);
   facts.push_back(packages.empty() ? absent("environment.packages", "none are installed")
                                    : info("environment.packages", cut_text(packages)));
 }
@@ -159,10 +159,12 @@ bool describes(const Fact& fact) {
 
 std::vector<Fact> facts(const Subject& subject) {
   std::vector<Fact> all;
-  add_git(subject.directory, all);
-  add_interpreter(subject, all);
+  Mask code(subject.mask), packages(subject.mask), variables_mask(subject.mask);
+  add_git(subject.directory, code, all);
+  add_interpreter(subject, packages, all);
   if (!packages_known(subject)) add_conda(all);
-  const std::string variables = cut_lines(recorded_variables(sys::own_environment()), kTextBytes);
+  const std::string variables =
+      cut_lines(recorded_variables(sys::own_environment(), variables_mask), kTextBytes);
   all.push_back(variables.empty() ? absent("environment.variables", "none that are recorded")
                                   : info("environment.variables", cut_text(variables)));
   std::error_code error;
@@ -173,6 +175,9 @@ std::vector<Fact> facts(const Subject& subject) {
   std::vector<Fact> hashed = all;
   for (const auto& [key, value] : subject.prepared) hashed.push_back(info(key, to_utf8(value)));
   all.push_back(info("set_up.hash", hash_of(hashed)));
+  add_masked("git_diff", code, all);
+  add_masked("environment.packages", packages, all);
+  add_masked("environment.variables", variables_mask, all);
   return all;
 }
 

@@ -22,6 +22,7 @@ struct Subject {
   std::vector<std::string> command = {};  // for the data that it was given by path
   std::filesystem::path root = "/";       // of /proc and /sys
   std::filesystem::path directory = "";   // where the run works; empty: this one
+  bool mask = true;                       // secrets (secrets.h)
 };
 
 std::vector<codec::Fact> facts(const Subject& subject);

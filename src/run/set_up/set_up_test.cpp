@@ -144,11 +144,21 @@ TEST(Variables, OnlyThoseOfTheListAndNeverSecrets) {
 }
 
 TEST(Variables, OneALineInOrderLongOnesCut) {
-  EXPECT_EQ(recorded_variables({"OMP_NUM_THREADS=4", "CUDA_VISIBLE_DEVICES=", "no equals",
-                                "XLA_FLAGS=a\nb=c", "HOME=/root",
-                                "LD_PRELOAD=" + std::string(5000, 'x')}),
-            "CUDA_VISIBLE_DEVICES=\nLD_PRELOAD=" + std::string(1000, 'x') +
-                "…\nOMP_NUM_THREADS=4\nXLA_FLAGS=a b=c\n");
+  Mask mask(true);
+  EXPECT_EQ(
+      recorded_variables({"OMP_NUM_THREADS=4", "CUDA_VISIBLE_DEVICES=", "no equals",
+                          "XLA_FLAGS=a\nb=c", "HOME=/root", "LD_PRELOAD=" + std::string(5000, 'x')},
+                         mask),
+      "CUDA_VISIBLE_DEVICES=\nLD_PRELOAD=" + std::string(1000, 'x') +
+          "…\nOMP_NUM_THREADS=4\nXLA_FLAGS=a b=c\n");
+}
+
+TEST(Variables, CredentialsWithinThemAreMasked) {
+  Mask mask(true);
+  EXPECT_EQ(
+      recorded_variables({"PYTHONPATH=/a:https://ann:s3cret@host/b", "TF_X=token=abc d"}, mask),
+      "PYTHONPATH=/a:https://ann:***@host/b\nTF_X=token=*** d\n");
+  EXPECT_EQ(mask.masked(), 2U);
 }
 
 // ---- packages

@@ -28,31 +28,25 @@ constexpr auto kNames =
                                      "SLURM_NTASKS",       "SLURM_PROCID",
                                      "SLURM_LOCALID",      "SLURM_CPUS_PER_TASK",
                                      "SLURM_GPUS",         "SLURM_ARRAY_TASK_ID"});
-// Stronger than the lists above.
-constexpr auto kSecret = std::to_array<std::string_view>(
-    {"KEY", "TOKEN", "SECRET", "PASS", "PWD", "CREDENTIAL", "AUTH", "JWT", "COOKIE"});
 
 constexpr std::size_t kValueBytes = 1000;
 
 }  // namespace
 
 bool is_recorded(std::string_view variable) {
-  const auto within = [&](std::string_view part) {
-    return variable.find(part) != std::string_view::npos;
-  };
-  if (std::ranges::any_of(kSecret, within)) return false;
+  if (hints_at_secret(variable)) return false;  // stronger than the lists above
   const auto starts = [&](std::string_view prefix) { return variable.starts_with(prefix); };
   return std::ranges::any_of(kPrefixes, starts) ||
          std::ranges::find(kNames, variable) != kNames.end();
 }
 
-std::string recorded_variables(const std::vector<std::string>& environment) {
+std::string recorded_variables(const std::vector<std::string>& environment, Mask& mask) {
   std::map<std::string, std::string> chosen;
   for (const std::string& entry : environment) {
     const std::size_t equals = entry.find('=');
     if (equals == std::string::npos || !is_recorded(std::string_view(entry).substr(0, equals)))
       continue;
-    std::string value = to_utf8(std::string_view(entry).substr(equals + 1));
+    std::string value = mask.text(to_utf8(std::string_view(entry).substr(equals + 1)));
     if (value.size() > kValueBytes)
       value = value.substr(0, utf8_prefix(std::string_view(value).substr(0, kValueBytes))) + "…";
     std::ranges::replace(value, '\n', ' ');

@@ -1,0 +1,69 @@
+#include "run/set_up/secrets.h"
+
+#include <gtest/gtest.h>
+
+namespace corral::run::set_up {
+namespace {
+
+using Words = std::vector<std::string>;
+
+Words masked(Words words) { return Mask(true).words(std::move(words)); }
+std::string masked_text(std::string_view text) { return Mask(true).text(text); }
+
+TEST(Secrets, AreFoundByWholeNames) {
+  for (const auto* name : {"password", "db-password", "api-key", "API_KEY", "apiKey", "apikey",
+                           "wandb-api-key", "token", "HF_TOKEN", "hub_token", "secret",
+                           "client-secret", "AWS_SECRET_ACCESS_KEY", "private.key"})
+    EXPECT_TRUE(names_secret(name)) << name;
+  for (const auto* name : {"tokenizer", "tokens", "max-tokens", "pad-token", "eos_token", "key",
+                           "key-dim", "passes", "author", "secretary", "password-length", ""})
+    EXPECT_FALSE(names_secret(name)) << name;
+}
+
+TEST(Secrets, OnTheCommandLineTheirValuesAreMasked) {
+  EXPECT_EQ(
+      masked({"train.py", "--api-key=abc", "--password", "hunter2", "--tokenizer", "bpe", "--token",
+              "--lr", "0.1", "api_key=x", "HF_TOKEN=y", "--out=my-secret", "z"}),
+      (Words{"train.py", "--api-key=***", "--password", "***", "--tokenizer", "bpe", "--token",
+             "--lr", "0.1", "api_key=***", "HF_TOKEN=***", "--out=my-secret", "z"}));
+  EXPECT_EQ(masked({"sh", "-c", "HF_TOKEN=abc train --password 'a b' --lr 1"}),
+            (Words{"sh", "-c", "HF_TOKEN=*** train --password '***' --lr 1"}));
+}
+
+TEST(Secrets, InCodeTheyAreMaskedWhereAValueIs) {
+  EXPECT_EQ(masked_text("+API_KEY = 'sk-1'\n-password: hunter2\n \"secret\": \"x\", \"n\": 1\n"),
+            "+API_KEY = '***'\n-password: ***\n \"secret\": \"***\", \"n\": 1\n");
+  EXPECT_EQ(masked_text("def f(token: str = \"abc\", n: int = 3)"),
+            "def f(token: str = \"***\", n: int = 3)");
+  EXPECT_EQ(masked_text("os.environ[\"HF_TOKEN\"] = \"hf_x\"; d.setdefault('api_key', 'k')"),
+            "os.environ[\"HF_TOKEN\"] = \"***\"; d.setdefault('api_key', '***')");
+  for (const auto* code : {"token = read_token()", "if token == 'a':", "tokenizer = 'bpe'",
+                           "password=None", "a password is needed", "token", "secret = \"\""})
+    EXPECT_EQ(masked_text(code), code);
+}
+
+TEST(Secrets, InAddressesTheyAreMasked) {
+  EXPECT_EQ(masked_text("git+https://ann:pw@host/x https://ghp_0123456789abcdefghij@github.com/y"),
+            "git+https://ann:***@host/x https://***@github.com/y");
+  for (const auto* text : {"ssh://git@host/x", "https://host/a?to=a@b", "s3://bucket/a:b@c", "://"})
+    EXPECT_EQ(masked_text(text), text);
+}
+
+TEST(Secrets, AreCountedAndLeftAloneOnDemand) {
+  Mask mask(true);
+  mask.words({"--token", "a", "--password=b"});
+  mask.text("secret = 'x'");
+  EXPECT_EQ(mask.masked(), 3U);
+  std::vector<codec::Fact> facts;
+  add_masked("command", mask, facts);
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0].key + "=" + facts[0].value, "masked.command=3");
+  Mask off(false);
+  EXPECT_EQ(off.words({"--token", "a"}), (Words{"--token", "a"}));
+  EXPECT_EQ(off.text("secret = 'x' https://a:b@c"), "secret = 'x' https://a:b@c");
+  add_masked("command", off, facts);
+  EXPECT_EQ(facts.size(), 1U);
+}
+
+}  // namespace
+}  // namespace corral::run::set_up

@@ -179,7 +179,10 @@ Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
     options.server_log = (root ? *root : destination.store) / "server.log";
   }
   upload::ServerLink link(options);
-  TRY(link.connect(std::chrono::seconds(15)));
+  auto connected = link.connect(std::chrono::seconds(15));
+  if (!connected && connected.error().message.starts_with("no server at "))
+    connected.error().message += "; start `corral serve` or check --server";
+  TRY(std::move(connected));
   return upload::target_of(destination, token);
 }
 

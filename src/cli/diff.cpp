@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 
 #include "cli/answers.h"
 #include "cli/arguments.h"
@@ -71,11 +70,9 @@ int diff_command(std::span<char* const> args) {
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.runs.size() != 2) {
-    constexpr std::array kWanted = {"two runs are wanted", "one more run is wanted"};
-    const std::size_t given = flags.runs.size();
     return report("diff RUN RUN",
                   {.code = Code::kInvalidArgument,
-                   .message = given < 2 ? kWanted.at(given) : "two runs are compared, no more"});
+                   .message = fmt::format("expected two runs, got {}", flags.runs.size())});
   }
   const auto server = connect(flags.destination);
   if (!server) return report("diff", server.error());

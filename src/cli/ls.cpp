@@ -218,7 +218,7 @@ Result<const List*> find_list(const Flags& flags) {
                 fmt::format("{} of which run? corral ls {} RUN, as in corral ls {} @1", flags.what,
                             flags.what, flags.what));
   if (!found->of_a_run && !flags.run.empty())
-    return fail(Code::kInvalidArgument, fmt::format("'{}' is one word too many", flags.run));
+    return fail(Code::kInvalidArgument, fmt::format("unexpected argument '{}'", flags.run));
   if (flags.summary && found->query != list_phases)
     return fail(Code::kInvalidArgument, "--summary is of phases: corral ls phases RUN --summary");
   return found;

@@ -44,8 +44,8 @@ constexpr std::array kSubcommands = {
 
 void print_help(std::FILE* out) {
   fmt::print(out,
-             "Corral {} benchmarks deep-learning training: it runs, measures, keeps and "
-             "shows.\n\nUsage: corral COMMAND [OPTIONS]\n\n",
+             "Corral {} records training runs with hardware metrics and charts them "
+             "live.\n\nUsage: corral COMMAND [OPTIONS]\n\n",
              kVersion);
   for (const Subcommand& s : kSubcommands) fmt::print(out, "  {:<8} {}\n", s.name, s.summary);
   fmt::print(out,

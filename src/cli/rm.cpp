@@ -106,7 +106,7 @@ std::string size_text(const Size& size) {
 // Nothing: go on.
 std::optional<int> confirm() {
   if (::isatty(STDIN_FILENO) == 0) {
-    fmt::print(stderr, "corral rm: nobody to ask here: --yes removes without asking\n");
+    fmt::print(stderr, "corral rm: not a terminal; pass --yes to confirm\n");
     return kMisuse;
   }
   fmt::print("This cannot be undone. Remove? [y/N] ");

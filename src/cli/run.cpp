@@ -88,8 +88,8 @@ void declare(Arguments& a, Flags& f) {
          "runs that name the same workload of an experiment run together; default: one of its own");
   a.text("name", f.options.name, "name of the run (default: two words are made up)");
   for (const char* name : {"experiment", "workload", "name"}) a.never_empty(name);
-  a.texts("param", f.params, "K=V, a parameter of the run; may be repeated");
-  a.texts("tag", f.tags, "K=V, a tag of the run; may be repeated");
+  a.texts("param", f.params, "KEY=VALUE, a parameter of the run; may be repeated");
+  a.texts("tag", f.tags, "KEY=VALUE, a tag of the run; may be repeated");
   a.text("listeners", f.listeners,
          "what is sampled, joined by + or commas, radT's names too (default: all that can measure "
          "something here; `corral doctor --listeners` shows what)");
@@ -150,7 +150,7 @@ Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view o
     const std::size_t equals = text.find('=');
     if (equals == 0 || equals == std::string::npos)
       return fail(Code::kInvalidArgument,
-                  fmt::format("{} {}: K=V is wanted, as {}", option, text, example));
+                  fmt::format("{} {}: expected KEY=VALUE, e.g. {}", option, text, example));
     std::string key = text.substr(0, equals);
     std::string value = text.substr(equals + 1);
     if (key.size() > limits::kNameBytes || value.size() > limits::kValueBytes || !is_utf8(text)) {
@@ -170,7 +170,7 @@ Result<> check_counts(const run::Options& o) {
     if (!text->empty() &&
         (!digits || text->size() > 18 || text->find_first_not_of('0') == std::string::npos))
       return fail(Code::kInvalidArgument,
-                  fmt::format("{} {}: a whole number above 0 is wanted", option, *text));
+                  fmt::format("{} {}: expected a whole number greater than 0", option, *text));
   }
   return {};
 }
@@ -178,7 +178,7 @@ Result<> check_counts(const run::Options& o) {
 Result<std::int64_t> process_of(const std::string& text) {
   const auto pid = parse_int(text);
   if (!pid || *pid < 1 || *pid > std::numeric_limits<pid_t>::max())
-    return fail(Code::kInvalidArgument, "--watch " + text + ": the id of a process is wanted");
+    return fail(Code::kInvalidArgument, "--watch " + text + ": expected the id of a process");
   return *pid;
 }
 
@@ -254,15 +254,14 @@ Result<> complete(Flags& f) {
   if (!o.adopt.empty() && !o.command.empty())
     return fail(Code::kInvalidArgument, "--adopt takes the run's own command");
   if (o.command.empty() && o.adopt.empty())
-    return fail(Code::kInvalidArgument,
-                "what is to be run? corral run train.py, or corral run COMMAND");
+    return fail(Code::kInvalidArgument, "missing script or command; try: corral run train.py");
   constexpr Nanos kShortest{std::chrono::milliseconds(10)};
   constexpr Nanos kLongest{std::chrono::hours(1)};
   TRY(complete_mlflow(f));
   TRY(complete_scheduled(f, o));
   if (o.interval < kShortest || o.interval > kLongest)
     return fail(Code::kInvalidArgument,
-                fmt::format("--interval {:g}s: 10ms to 1h is wanted", seconds(o.interval)));
+                fmt::format("--interval {:g}s: must be 10ms to 1h", seconds(o.interval)));
   TRY(check_names(o));
   TRY(check_counts(o));
   o.capture = !f.no_capture;
@@ -288,7 +287,7 @@ Result<> complete(Flags& f) {
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
   if (f.max_time == Nanos(0))
-    return fail(Code::kInvalidArgument, "--max-time 0: a time above 0 is wanted, as 2h");
+    return fail(Code::kInvalidArgument, "--max-time must be greater than 0, e.g. 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
   o.leftovers = f.leftovers == "wait" ? run::Leftovers::kWait : run::Leftovers::kLeave;
   if (!f.no_listeners) o.listeners = TRY(collect::select_listeners(f.listeners));

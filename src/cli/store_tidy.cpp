@@ -118,11 +118,10 @@ int store_prune(std::span<char* const> args) {
   if (const auto status = arguments.parse(args)) return *status;
   if (age != kNoDuration && age <= Nanos(0))
     return store_failed("prune", {.code = Code::kInvalidArgument,
-                                  .message = "--older-than 0: an age above 0 is wanted, as 90d"});
+                                  .message = "--older-than must be greater than 0, e.g. 90d"});
   if (age == kNoDuration && keep < 0)
-    return store_failed("prune",
-                        {.code = Code::kInvalidArgument,
-                         .message = "say what may go: --older-than AGE, --keep-bytes SIZE"});
+    return store_failed("prune", {.code = Code::kInvalidArgument,
+                                  .message = "give --older-than AGE or --keep-bytes SIZE"});
   const auto place = place_of(store);
   if (!place) return store_failed("prune", place.error());
   store::Retention retention;

@@ -102,7 +102,13 @@ Result<Command> resolve_command(const Options& options, const std::string& path)
   const std::string searched = path.empty() ? variable("PATH", "/usr/bin:/bin") : path;
   if (options.command[0].ends_with(".py")) return python_command(options, searched);
   auto found = sys::find_in_path(options.command[0], searched);
-  if (!found) return tl::unexpected(found.error());
+  if (!found) {
+    // A script without its ending.
+    std::error_code error;
+    if (fs::is_regular_file(options.directory / (options.command[0] + ".py"), error))
+      found.error().message += fmt::format("; did you mean {}.py?", options.command[0]);
+    return tl::unexpected(found.error());
+  }
   Command command{.argv = options.command, .interpreter = {}};
   command.argv[0] = found->string();
   return command;

@@ -187,6 +187,8 @@ Result<int> HttpClient::perform(const HttpRequest& request, const Take& take, Ht
   const CURLcode code = ::curl_easy_perform(easy);
   reached_ = code != CURLE_COULDNT_CONNECT && code != CURLE_COULDNT_RESOLVE_HOST && !door.refusal;
   if (door.refusal) return tl::unexpected(*door.refusal);
+  if (code == CURLE_COULDNT_CONNECT && door.path.empty())
+    return fail(Code::kUnavailable, "no server at " + target_.base_url);
   if (code != CURLE_OK) {
     return fail(Code::kUnavailable,
                 fmt::format("{} {}: {}", request.method, url, ::curl_easy_strerror(code)));

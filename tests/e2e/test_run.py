@@ -110,6 +110,23 @@ def test_missing_command(corral: Corral) -> None:
     assert b"./nothing" in corral("run", "./nothing", status=127).stderr
 
 
+def test_a_script_without_its_ending_is_named(corral: Corral) -> None:
+    corral.script("fine.py", "print(1)")
+    assert b"fine: command not found; did you mean fine.py?" in corral("run", "fine", status=127).stderr
+
+
+def test_secrets_of_the_command_line_are_masked(corral: Corral) -> None:
+    command = ["true", "--api-key=abc", "--password", "hunter2", "--tokenizer", "bpe"]
+    corral("run", *command)
+    facts = corral.wait_ended()["info"]
+    assert facts["command"] == ["true", "--api-key=***", "--password", "***", "--tokenizer", "bpe"]
+    assert facts["masked.command"] == 2
+    corral("run", "--no-mask", *command)
+    facts = corral.wait_ended()["info"]
+    assert facts["command"] == command
+    assert "masked.command" not in facts
+
+
 def test_not_executable(corral: Corral) -> None:
     plain = corral.script("plain", "echo no")
     assert b"not executable" in corral("run", plain, status=126).stderr
@@ -130,16 +147,16 @@ def test_missing_script_names_the_nearest(corral: Corral) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run"], "what is to be run?"),
+        (["run"], "missing script or command; try: corral run train.py"),
         (["run", "--nme", "x", "true"], "unknown option --nme; did you mean --name?"),
         (["run", "--listeners", "proc+tre", "true"], "tre"),
-        (["run", "--interval", "1ms", "true"], "--interval 0.001s: 10ms to 1h"),
+        (["run", "--interval", "1ms", "true"], "--interval 0.001s: must be 10ms to 1h"),
         (["run", "--max-time", "5x", "true"], "--max-time: '5x' is no duration"),
-        (["run", "--param", "lr", "true"], "--param lr: K=V is wanted, as lr=0.1"),
+        (["run", "--param", "lr", "true"], "--param lr: expected KEY=VALUE, e.g. lr=0.1"),
         (["run", "--experiment", "", "true"], "--experiment: an empty name (an unset variable?)"),
         (["ls"], "corral ls experiments|workloads|plans|runs|metrics RUN|phases RUN: one of them is wanted"),
         (["ls", "runs", "--store", "/etc/passwd"], "--store /etc/passwd: is a file"),
-        (["diff", "slow"], "corral diff RUN RUN: one more run is wanted"),
+        (["diff", "slow"], "corral diff RUN RUN: expected two runs, got 1"),
         (["run", "--leftovers", "kill", "true"], "leave"),
         (["rnu", "true"], "did you mean 'run'?"),
         (["run", "--server", "http://localhost:1", "--store", "x", "true"], "choose one"),

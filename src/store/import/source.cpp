@@ -86,7 +86,7 @@ Result<std::unique_ptr<sql::Connection>> open_file(const fs::path& file) {
     return fail(Code::kNotFound, fmt::format("there is no file {}", file.string()));
   auto db = TRY(sqlite::open_database(file, sqlite::Mode::kReadOnly));
   if (!db->empty())
-    return fail(Code::kUnsupported, file.string() + " is no database of SQLite, or a damaged one");
+    return fail(Code::kUnsupported, file.string() + " is not a SQLite database, or damaged");
   return db;
 }
 

@@ -7,7 +7,6 @@
 #include <utility>
 
 namespace corral::collect::nvidia {
-namespace {
 
 bool ends_the_device(Status status) {
   switch (status) {
@@ -20,8 +19,6 @@ bool ends_the_device(Status status) {
       return false;
   }
 }
-
-}  // namespace
 
 DeviceHealth::DeviceHealth(const Nvml& nvml, std::shared_ptr<News> news, std::string source)
     : nvml_(&nvml), news_(std::move(news)), source_(std::move(source)) {}

@@ -15,6 +15,9 @@
 
 namespace corral::collect::nvidia {
 
+// False of a status that may pass, a timeout for instance.
+bool ends_the_device(Status status);
+
 class DeviceHealth {
  public:
   DeviceHealth(const Nvml& nvml, std::shared_ptr<News> news, std::string source);

@@ -1,12 +1,16 @@
 #include "collect/nvidia/process_listener.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "collect/nvidia/device_health.h"
 #include "collect/nvidia/gpu_reader.h"
 #include "collect/nvidia/nvml.h"
 #include "collect/nvidia/process_room.h"
@@ -35,33 +39,44 @@ struct Busy {
 // One device's lists, in buffers that all devices share.
 class ProcessLists {
  public:
-  ProcessLists(const Nvml& nvml, RunProcesses own)
+  ProcessLists(const Nvml& nvml, RunProcesses own, const Clocks& clocks)
       : nvml_(&nvml),
         own_(std::move(own)),
+        clocks_(clocks),
         room_(kMostProcesses),
         samples_(std::make_unique_for_overwrite<ProcessUtilization[]>(kMostSamples)),
-        shares_(std::make_unique_for_overwrite<ProcessShare[]>(kMostSamples)) {}
+        shares_(std::make_unique_for_overwrite<ProcessShare[]>(kMostSamples)) {
+    listed_.reserve(kMostProcesses);
+  }
 
-  Status use_of(Device device, Use& use);
-  // Per process the mean of its samples since `last_seen_us`, summed.
+  // Of a device, or of all the instances into which it is divided.
+  Status use_of(std::span<const Device> devices, Use& use);
+  // Per process of the latest use_of() the mean of its samples since `last_seen_us`, summed.
   Status busy_of(Device device, unsigned long long& last_seen_us, Busy& busy);
 
  private:
   template <class Entry>
   Status add(const Function<Device, unsigned*, Entry*>& list, Device device, Use& use);
-  void add(const ProcessV1& process, Use& use) const;
+  void add(const ProcessV1& process, Use& use);
+  Status use_of(Device device, Use& use);
   Status ask_samples(Device device, unsigned long long since_us, unsigned& count);
   unsigned ask_shares(Device device, unsigned long long since_us);
+  // Whether a sample can be one: drivers have given shares above 100 % and times to come.
+  [[nodiscard]] static bool makes_sense(const ProcessUtilization& sample, std::uint64_t since_us,
+                                        std::uint64_t now_us);
 
   const Nvml* nvml_;
   RunProcesses own_;
+  Clocks clocks_;
   ProcessRoom room_;
+  std::vector<std::uint32_t> listed_;  // of the run's
   std::unique_ptr<ProcessUtilization[]> samples_;
   std::unique_ptr<ProcessShare[]> shares_;
 };
 
-void ProcessLists::add(const ProcessV1& process, Use& use) const {
+void ProcessLists::add(const ProcessV1& process, Use& use) {
   if (!own_.holds(static_cast<pid_t>(process.pid))) return;
+  if (listed_.size() < listed_.capacity()) listed_.push_back(process.pid);
   ++use.processes;
   if (process.memory == kMemoryNotAvailable) {
     use.bytes_known = false;
@@ -75,6 +90,14 @@ Status ProcessLists::add(const Function<Device, unsigned*, Entry*>& list, Device
   const Status status = room_.ask(list, device);
   for (unsigned i = 0; i < room_.count(); ++i) add(room_.at(i), use);
   return status;
+}
+
+Status ProcessLists::use_of(std::span<const Device> devices, Use& use) {
+  listed_.clear();
+  for (const Device device : devices) {
+    if (const Status status = use_of(device, use); status != Status::kSuccess) return status;
+  }
+  return Status::kSuccess;
 }
 
 Status ProcessLists::use_of(Device device, Use& use) {
@@ -115,33 +138,47 @@ unsigned ProcessLists::ask_shares(Device device, unsigned long long since_us) {
   return count;
 }
 
+bool ProcessLists::makes_sense(const ProcessUtilization& sample, std::uint64_t since_us,
+                               std::uint64_t now_us) {
+  constexpr std::uint32_t kAll = 100;
+  return sample.sm <= kAll && sample.memory <= kAll && sample.encoder <= kAll &&
+         sample.decoder <= kAll && sample.timestamp_us > since_us && sample.timestamp_us <= now_us;
+}
+
 Status ProcessLists::busy_of(Device device, unsigned long long& last_seen_us, Busy& busy) {
   unsigned count = 0;
-  const Status status = ask_samples(device, last_seen_us, count);
+  const std::uint64_t since_us = last_seen_us;
+  const Status status = ask_samples(device, since_us, count);
   if (status != Status::kSuccess && status != Status::kNotFound) return status;
   // Nobody used it since, or the device is one of which the older call never has any (Blackwell).
-  if (count == 0) count = ask_shares(device, last_seen_us);
+  if (count == 0) count = ask_shares(device, since_us);
+  const auto now = clocks_.boot->now().time_since_epoch() + clocks_.utc_minus_boot();
+  const auto now_us = static_cast<std::uint64_t>(now.count() / 1000);
   const auto samples = std::span(samples_.get(), count);
   std::ranges::sort(samples, {}, &ProcessUtilization::pid);
   for (std::size_t at = 0; at < samples.size();) {
     const std::uint32_t pid = samples[at].pid;
+    const bool listed = std::ranges::find(listed_, pid) != listed_.end();
     double percent = 0;
-    std::size_t of_pid = 0;
-    for (; at < samples.size() && samples[at].pid == pid; ++at, ++of_pid) {
+    std::size_t taken = 0;
+    for (; at < samples.size() && samples[at].pid == pid; ++at) {
+      if (!listed || !makes_sense(samples[at], since_us, now_us)) continue;
       percent += samples[at].sm;
+      ++taken;
       last_seen_us = std::max<unsigned long long>(last_seen_us, samples[at].timestamp_us);
     }
-    if (!own_.holds(static_cast<pid_t>(pid))) continue;
+    if (taken == 0) continue;
     busy.seen = true;
-    busy.share += percent / static_cast<double>(of_pid) * 0.01;
+    busy.share += percent / static_cast<double>(taken) * 0.01;
   }
   return Status::kSuccess;
 }
 
 class ProcessListener final : public Listener {
  public:
-  ProcessListener(std::shared_ptr<const Nvml> nvml, RunProcesses own, std::shared_ptr<News> news)
-      : nvml_(std::move(nvml)), news_(std::move(news)), lists_(*nvml_, std::move(own)) {}
+  ProcessListener(std::shared_ptr<const Nvml> nvml, RunProcesses own, const Clocks& clocks,
+                  std::shared_ptr<News> news)
+      : nvml_(std::move(nvml)), news_(std::move(news)), lists_(*nvml_, std::move(own), clocks) {}
 
   void open(const FoundGpu& gpu, SeriesTable& table);
   void sample_fast(Row&) override {}
@@ -153,11 +190,13 @@ class ProcessListener final : public Listener {
   struct Gpu {
     std::string source;
     Device device;
+    std::vector<Device> listed;  // whose processes are asked for
     Column processes, memory, busy = kNoColumn;
     unsigned long long last_seen_us = 0;
     bool used = false;  // by the run, now or before
     bool seen = false;  // of its use there were samples
     bool told = false;  // that there are none
+    bool told_pause = false;
     bool over = false;  // the device answers no more
   };
   void sample(Gpu& gpu, Row& row);
@@ -171,13 +210,18 @@ class ProcessListener final : public Listener {
 
 void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
   const std::string source = gpu_source(gpu.index);
+  // The processes of a divided device are listed to administrators only, an instance's to all.
+  std::vector<Device> listed;
+  for (const FoundGpu::Instance& instance : gpu.instances) listed.push_back(instance.device);
+  if (listed.empty()) listed.push_back(gpu.device);
   Use use;
-  if (const Status status = lists_.use_of(gpu.device, use); status != Status::kSuccess) {
+  if (const Status status = lists_.use_of(listed, use); status != Status::kSuccess) {
     table.unavailable("run.gpu.* of " + source, std::string(nvml_->words(status)));
     return;
   }
   Gpu& added = gpus_.emplace_back(Gpu{.source = source,
                                       .device = gpu.device,
+                                      .listed = std::move(listed),
                                       .processes = table.add("run.gpu.processes", source),
                                       .memory = table.add("run.gpu.memory.used", source)});
   Busy busy;
@@ -193,16 +237,21 @@ void ProcessListener::open(const FoundGpu& gpu, SeriesTable& table) {
 
 bool ProcessListener::accept(Gpu& gpu, Status status) const {
   if (status == Status::kSuccess) return true;
-  if (!std::exchange(gpu.over, true) && news_ != nullptr) {
-    news_->tell("run.gpu.*", nvml_->words(status));
-  }
+  gpu.over = ends_the_device(status);
+  const bool told = std::exchange(gpu.told_pause, true);
+  if (news_ == nullptr || (told && !gpu.over)) return false;
+  std::array<char, 160> text{};
+  const auto end = fmt::format_to_n(
+      text.data(), text.size(), "{}: {}",
+      gpu.over ? "run.gpu.* end here" : "no values of run.gpu.* for now", nvml_->words(status));
+  news_->tell(gpu.source, {text.data(), std::min(end.size, text.size())});
   return false;
 }
 
 void ProcessListener::sample(Gpu& gpu, Row& row) {
   if (gpu.over) return;
   Use use;
-  if (!accept(gpu, lists_.use_of(gpu.device, use))) return;
+  if (!accept(gpu, lists_.use_of(gpu.listed, use))) return;
   gpu.used = gpu.used || use.processes > 0;
   // A device that the run never touched has no values of the run.
   if (!gpu.used) return;
@@ -219,32 +268,38 @@ void ProcessListener::sample(Gpu& gpu, Row& row) {
 }
 
 }  // namespace
-}  // namespace nvidia
 
-std::unique_ptr<Listener> open_nvidia_process_listener(const ListenerContext& context,
-                                                       SeriesTable& table) {
+std::unique_ptr<Listener> open_process_listener(const ListenerContext& context, SeriesTable& table,
+                                                const Clocks& clocks) {
   if (context.run_pid == 0) {
     table.unavailable("run.gpu.*", "there is no run");
     return nullptr;
   }
-  auto nvml = nvidia::Nvml::open(context.library_path);
+  auto nvml = Nvml::open(context.library_path);
   if (!nvml) {
     table.unavailable("run.gpu.*", nvml.error().message);
     return nullptr;
   }
-  nvidia::RunProcesses own(
+  RunProcesses own(
       {.root = context.root, .run_pid = context.run_pid, .supervisor_pid = context.supervisor_pid});
   if (const std::string obstacle = own.obstacle(); !obstacle.empty()) {
     table.unavailable("run.gpu.*", obstacle);
     return nullptr;
   }
   SeriesTable unreachable;  // listener "nvidia" tells it
-  const auto gpus = nvidia::find_gpus(**nvml, context.device_uuids, unreachable);
+  const auto gpus = find_gpus(**nvml, context.device_uuids, unreachable);
   auto listener =
-      std::make_unique<nvidia::ProcessListener>(std::move(*nvml), std::move(own), context.news);
-  for (const nvidia::FoundGpu& gpu : gpus) listener->open(gpu, table);
+      std::make_unique<ProcessListener>(std::move(*nvml), std::move(own), clocks, context.news);
+  for (const FoundGpu& gpu : gpus) listener->open(gpu, table);
   if (gpus.empty()) return nullptr;
   return listener;
+}
+
+}  // namespace nvidia
+
+std::unique_ptr<Listener> open_nvidia_process_listener(const ListenerContext& context,
+                                                       SeriesTable& table) {
+  return nvidia::open_process_listener(context, table, nvidia::clocks_on(sys::system_clock()));
 }
 
 }  // namespace corral::collect

@@ -6,10 +6,17 @@
 #include <memory>
 
 #include "collect/listener.h"
+#include "collect/nvidia/sample_rings.h"
 
 namespace corral::collect {
 
 std::unique_ptr<Listener> open_nvidia_process_listener(const ListenerContext& context,
                                                        SeriesTable& table);
+
+namespace nvidia {
+// With clocks of the test's, which live longer than the listener.
+std::unique_ptr<Listener> open_process_listener(const ListenerContext& context, SeriesTable& table,
+                                                const Clocks& clocks);
+}  // namespace nvidia
 
 }  // namespace corral::collect

@@ -25,12 +25,12 @@ constexpr const char* kGpus =
 struct Processes {
   explicit Processes(FakeDriver& its_driver, const std::string& root = "nvml/root_processes")
       : driver(its_driver) {
-    listener = open_nvidia_process_listener({.root = fixture_root(root),
-                                             .run_pid = kRun,
-                                             .supervisor_pid = kSupervisor,
-                                             .news = news,
-                                             .library_path = driver.library()},
-                                            table);
+    listener = open_process_listener({.root = fixture_root(root),
+                                      .run_pid = kRun,
+                                      .supervisor_pid = kSupervisor,
+                                      .news = news,
+                                      .library_path = driver.library()},
+                                     table, driver.clocks());
   }
   Values at(double s) {
     driver.set_time(s);
@@ -64,7 +64,7 @@ TEST(NvidiaProcesses, ADeviceThatTheRunLeftHasZero) {
 }
 
 TEST(NvidiaProcesses, HasNoSharesOfADeviceInMigMode) {
-  FakeDriver driver(std::string(kGpus) + "gpu0.mig 1\n");
+  FakeDriver driver(std::string(kGpus) + "gpu0.mig 1\ngpu0.mig.privileged 1\n");
   Processes processes(driver);
   const Values v = processes.at(1);
   EXPECT_EQ(v.at("run.gpu.memory.used/gpu0"), 3.5e9);
@@ -106,6 +106,66 @@ TEST(NvidiaProcesses, WhatRunsByMpsUnseenIsNotIdle) {
   }
   EXPECT_TRUE(just(drained(*processes.news), "gpu0: no run.gpu.busy: the driver has no samples"));
   EXPECT_DOUBLE_EQ(processes.at(10).at("run.gpu.busy/gpu0"), 0.05);
+}
+
+// The driver lists the processes of a divided device to administrators only, those of an instance
+// to everybody.
+TEST(NvidiaProcesses, SumsTheInstancesOfADeviceInMigMode) {
+  FakeDriver driver(
+      "gpus 1\ngpu0.uuid GPU-a\ngpu0.mig 1\n"
+      "gpu0.mig0.uuid MIG-a\ngpu0.mig0.process.211 3000000000\ngpu0.mig0.process.900 7\n"
+      "gpu0.mig2.uuid MIG-b\ngpu0.mig2.process.300 500000000\n");
+  Processes processes(driver);
+  ASSERT_NE(processes.listener, nullptr);
+  const Values v = processes.at(1);
+  EXPECT_EQ(v.at("run.gpu.processes/gpu0"), 2);
+  EXPECT_EQ(v.at("run.gpu.memory.used/gpu0"), 3.5e9);
+  EXPECT_EQ(missing(processes.table, "run.gpu.* of gpu0"), "");
+}
+
+TEST(NvidiaProcesses, MemoryThatTheDriverDoesNotKnowIsMissing) {
+  FakeDriver driver("gpus 1\ngpu0.uuid GPU-a\ngpu0.process.211 18446744073709551615\n");
+  Processes processes(driver);
+  const Values v = processes.at(1);
+  EXPECT_EQ(v.at("run.gpu.processes/gpu0"), 1);
+  EXPECT_FALSE(v.contains("run.gpu.memory.used/gpu0"));
+}
+
+// Drivers have given samples with times to come, shares above 100 % and processes of no list.
+TEST(NvidiaProcesses, SamplesThatCannotBeAreLeftOut) {
+  const std::string gpu =
+      "gpus 1\ngpu0.uuid GPU-a\ngpu0.process.211 3000\ngpu0.process.211.sm 40\n";
+  for (const char* wrong :
+       {"gpu0.process.300.sm 4000000000\n", "gpu0.process.300.sm 5\ngpu0.process.300.stamp 3600\n",
+        "gpu0.process.300.sm 5\ngpu0.process.300.unlisted 1\n"}) {
+    FakeDriver driver(gpu + "gpu0.process.300 500\n" + wrong);
+    Processes processes(driver);
+    EXPECT_DOUBLE_EQ(processes.at(1).at("run.gpu.busy/gpu0"), 0.4) << wrong;
+    EXPECT_DOUBLE_EQ(processes.at(2).at("run.gpu.busy/gpu0"), 0.4) << wrong;
+  }
+}
+
+TEST(NvidiaProcesses, ASampleOfTheFutureDoesNotSilenceThoseToCome) {
+  FakeDriver driver(
+      "gpus 1\ngpu0.uuid GPU-a\ngpu0.process.211 3000\ngpu0.process.211.sm 40\n"
+      "gpu0.process.900 1\ngpu0.process.900.sm 1\nat 2 gpu0.process.900.stamp 3600\n"
+      "at 3 gpu0.process.900.stamp 0\n");
+  Processes processes(driver);
+  for (int s = 1; s < 6; ++s) EXPECT_DOUBLE_EQ(processes.at(s).at("run.gpu.busy/gpu0"), 0.4) << s;
+}
+
+TEST(NvidiaProcesses, GoesOnAfterACallThatFailedOnce) {
+  FakeDriver driver(std::string(kGpus) +
+                    "at 5 call.nvmlDeviceGetComputeRunningProcesses_v3.status TIMEOUT\n"
+                    "at 7 call.nvmlDeviceGetComputeRunningProcesses_v3.status SUCCESS\n");
+  Processes processes(driver);
+  EXPECT_FALSE(processes.at(4).empty());
+  EXPECT_TRUE(processes.at(5).empty()) << "missing, not 0";
+  EXPECT_TRUE(processes.at(6).empty());
+  EXPECT_EQ(processes.at(8).at("run.gpu.memory.used/gpu0"), 3.5e9);
+  const std::vector<std::string> told = drained(*processes.news);
+  ASSERT_EQ(told.size(), 2U) << "once for each device";
+  EXPECT_TRUE(holds(told[0], "gpu0: no values of run.gpu.* for now: Timeout"));
 }
 
 TEST(NvidiaProcesses, ADriverThatGoesAwayIsToldOnce) {

@@ -18,7 +18,7 @@ Status ask_utilization(const Nvml& nvml, Device device, Answers& answers) {
 }
 
 // Where there is no v2, used includes what the driver reserves. A unified memory is told as 0
-// bytes.
+// bytes, or as not available.
 Status ask_memory(const Nvml& nvml, Device device, MemoryV2& memory, bool& has_reserved) {
   memory = {.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};
   Status status = nvml.call().memory_v2(device, &memory);
@@ -28,7 +28,9 @@ Status ask_memory(const Nvml& nvml, Device device, MemoryV2& memory, bool& has_r
     status = nvml.call().memory_v1(device, &old);
     memory = {.version = 0, .total = old.total, .reserved = 0, .free = old.free, .used = old.used};
   }
-  return status == Status::kSuccess && memory.total == 0 ? Status::kNotSupported : status;
+  const bool known = memory.total != 0 && memory.total != kMemoryNotAvailable &&
+                     memory.used != kMemoryNotAvailable && memory.free != kMemoryNotAvailable;
+  return status == Status::kSuccess && !known ? Status::kNotSupported : status;
 }
 
 Status ask_memory_use(const Nvml& nvml, Device device, Answers& answers) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,10 +28,12 @@ class TestClock final : public sys::Clock {
  public:
   BootTime now() override { return now_; }
   bool sleep_until(BootTime deadline) override {
+    if (deadline > now_ && on_sleep) on_sleep(seconds(deadline - now_));
     now_ = std::max(now_, deadline);
     return true;
   }
-  void pass(double s) { now_ += Nanos(static_cast<std::int64_t>(s * 1e9)); }
+  void pass(double s) { now_ += Nanos(std::llround(s * 1e9)); }
+  std::function<void(double)> on_sleep;  // what else the time passes for
 
  private:
   BootTime now_ = boot_time(1'000'000'000);
@@ -70,6 +73,7 @@ class FakeDriver {
     symbol<decltype(corral_fake_on_latency)>("corral_fake_on_latency")(
         [](double s) { current()->clock.pass(s); });
     set_time(0);
+    clock.on_sleep = [this](double s) { set_time(time_ + s); };
   }
   ~FakeDriver() { ::dlclose(handle_); }
   FakeDriver(const FakeDriver&) = delete;

@@ -3,16 +3,18 @@
 // installed.
 //
 // Keys: gpus; driver.version; driver.gone; gpuN.KEY with uuid, name, bus, busy, memory_busy,
-// memory.total|reserved|used, field.ID or field.ID.SCOPE, power, energy, clock.sm|memory, reasons,
-// temperature, state, encoder, decoder, gpm, gpm.ID, mig, lost, process.PID (bytes),
-// process.PID.sm (%), process.PID.mps (a client of MPS: no samples), ring.TYPE (ring.h);
-// gpuN.migM.KEY with uuid, gi, memory.*, gpm.ID; call.FUNCTION.latency (s), .status, .version (the
-// version word that it asks for), .strict (no room is an error) and .entry (bytes of an entry of
-// its list).
+// memory.total|reserved|used, field.ID or field.ID.SCOPE, field.ID.wide (64 bits), power, energy,
+// clock.sm|memory, reasons, temperature, state, encoder, decoder, link.generation|width, gpm,
+// gpm.ID, mig, mig.privileged (its process lists are answered in MIG mode), lost, ring.TYPE
+// (ring.h), process.PID (bytes) with .sm (%), .mps (a client of MPS: no samples), .stamp (s by
+// which its samples are late) and .unlisted (there are samples alone); gpuN.migM.KEY with uuid, gi,
+// memory.*, gpm.ID, process.*; call.FUNCTION.latency (s), .status, .version (the version word that
+// it asks for), .strict (no room is an error) and .entry (bytes of an entry of its list).
 #include <time.h>
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -139,6 +141,12 @@ Status enter(const char* function, Device device) {
   return is_set(Key("gpu%u.lost", device->gpu)) ? Status::kGpuIsLost : Status::kSuccess;
 }
 
+// 2^64 - 1 stays that: it is the driver's word for a value that is not available.
+std::uint64_t whole(double value) {
+  constexpr double kEnd = 18446744073709551616.0;
+  return value >= kEnd ? ~std::uint64_t{0} : static_cast<std::uint64_t>(value);
+}
+
 Status number(Device device, std::string_view name, double& out) {
   const Value* value =
       find(Key("%s%.*s", device->prefix.c_str(), static_cast<int>(name.size()), name.data()));
@@ -179,7 +187,8 @@ Status memory(Device device, double& total, double& reserved, double& used) {
   return number(device, "memory.used", used);
 }
 
-// Field values come as what the driver gives: 64 bits for counters, 32 for the rest.
+// Field values come as what the driver gives: 64 bits for counters, 32 for the rest; those of PCIe
+// bytes wrap.
 Status field(Device device, FieldValue& value) {
   double found = 0;
   Status status = Status::kNotSupported;
@@ -191,55 +200,87 @@ Status field(Device device, FieldValue& value) {
   value.timestamp_us = static_cast<std::int64_t>(driver().now() * 1e6);
   value.latency_us = 1;
   if (status != Status::kSuccess) return status;
-  const auto whole = static_cast<std::uint64_t>(found);
-  if (whole > 0xFFFFFFFFU || value.field % 2 == 1) {
+  const std::uint64_t wide = whole(found);
+  const bool pcie_bytes = value.field == 197 || value.field == 198;
+  const bool is_wide = pcie_bytes
+                           ? is_set(Key("%sfield.%u.wide", device->prefix.c_str(), value.field))
+                           : wide > 0xFFFFFFFFU || value.field % 2 == 1;
+  if (is_wide) {
     value.type = ValueType::kUint64;
-    std::memcpy(value.value, &whole, sizeof whole);
+    std::memcpy(value.value, &wide, sizeof wide);
   } else {
-    const auto small = static_cast<std::uint32_t>(whole);
+    const auto small = static_cast<std::uint32_t>(wide);
     value.type = ValueType::kUint32;
     std::memcpy(value.value, &small, sizeof small);
   }
   return status;
 }
 
-// Calls f(pid, bytes, sm) for each process of the device that is a client of MPS, or is not.
+struct Process {
+  std::uint32_t pid;
+  std::uint64_t bytes;
+  std::string_view key;
+
+  [[nodiscard]] double part(const char* name) const {
+    const Value* value = find(Key("%.*s.%s", static_cast<int>(key.size()), key.data(), name));
+    return value != nullptr ? value->number : 0;
+  }
+};
+
+// Calls f for each process of the device that is a client of MPS, or is not.
 template <class F>
 void for_each_process(Device device, bool mps, F f) {
   const Key prefix("%sprocess.", device->prefix.c_str());
   const auto& keys = driver().timeline.keys();
   const std::string_view begin = prefix;
   for (auto at = keys.lower_bound(begin); at != keys.end() && at->first.starts_with(begin); ++at) {
-    if (at->first.ends_with(".sm") || at->first.ends_with(".mps")) continue;
-    if (is_set(Key("%s.mps", at->first.c_str())) != mps) continue;
+    if (at->first.find('.', begin.size()) != std::string::npos) continue;
     const Value* bytes = find(at->first);
     if (bytes == nullptr || bytes->number < 0) continue;
-    const Value* sm = find(Key("%s.sm", at->first.c_str()));
-    f(static_cast<std::uint32_t>(std::strtoul(at->first.c_str() + begin.size(), nullptr, 10)),
-      static_cast<std::uint64_t>(bytes->number), sm != nullptr ? sm->number : 0.0);
+    const Process process{.pid = static_cast<std::uint32_t>(
+                              std::strtoul(at->first.c_str() + begin.size(), nullptr, 10)),
+                          .bytes = whole(bytes->number),
+                          .key = at->first};
+    if ((process.part("mps") != 0) == mps) f(process);
   }
 }
 
-template <class Process>
-Status processes(const char* function, Device device, unsigned* count, Process* list,
+template <class Entry>
+Status processes(const char* function, Device device, unsigned* count, Entry* list,
                  bool mps = false) {
   const Status status = enter(function, device);
   if (status != Status::kSuccess) return status;
+  // All instances together are for administrators.
+  if (device->instance < 0 && is_set(Key("gpu%u.mig", device->gpu)) &&
+      !is_set(Key("gpu%u.mig.privileged", device->gpu)))
+    return Status::kNoPermission;
   const Value* told = find(Key("call.%s.entry", function));
-  const auto size = told != nullptr ? static_cast<std::size_t>(told->number) : sizeof(Process);
+  const auto size = told != nullptr ? static_cast<std::size_t>(told->number) : sizeof(Entry);
   unsigned found = 0;
-  for_each_process(device, mps, [&](std::uint32_t pid, std::uint64_t bytes, double) {
+  for_each_process(device, mps, [&](const Process& process) {
+    if (process.part("unlisted") != 0) return;
     if (found < *count && list != nullptr) {
       auto* entry = reinterpret_cast<char*>(list) + found * size;
       std::memset(entry, 0, size);
-      std::memcpy(entry, &pid, sizeof pid);
-      std::memcpy(entry + offsetof(Process, memory), &bytes, sizeof bytes);
+      std::memcpy(entry, &process.pid, sizeof process.pid);
+      std::memcpy(entry + offsetof(Entry, memory), &process.bytes, sizeof process.bytes);
     }
     ++found;
   });
   const bool fits = found <= *count;
   *count = found;
   return fits ? Status::kSuccess : Status::kInsufficientSize;
+}
+
+// Calls f(process, UTC in us, %) for each process that has a sample since then.
+template <class F>
+void for_each_share(Device device, std::uint64_t since_us, F f) {
+  for_each_process(device, false, [&](const Process& process) {
+    const double now = driver().now();
+    const double utc = driver().ring("").utc(now) + process.part("stamp");
+    const auto stamp = static_cast<std::uint64_t>(std::llround(utc * 1e6));
+    if (stamp > since_us) f(process, stamp, static_cast<std::uint32_t>(process.part("sm")));
+  });
 }
 
 Status take_sample(const std::string& prefix, GpmSample sample) {
@@ -318,6 +359,8 @@ const char* nvmlErrorString(Status status) {
       return "GPU is lost";
     case Status::kDriverNotLoaded:
       return "Driver Not Loaded";
+    case Status::kTimeout:
+      return "Timeout";
     case Status::kVersionMismatch:
       return "Argument Version Mismatch";
     default:
@@ -357,6 +400,13 @@ Status nvmlDeviceGetPciInfo_v3(Device device, PciAddress* pci) {
   return give(__func__, device, "bus", &pci->bus);
 }
 
+Status nvmlDeviceGetMaxPcieLinkGeneration(Device device, unsigned* out) {
+  return give(__func__, device, "link.generation", out);
+}
+Status nvmlDeviceGetMaxPcieLinkWidth(Device device, unsigned* out) {
+  return give(__func__, device, "link.width", out);
+}
+
 Status nvmlDeviceGetUtilizationRates(Device device, Utilization* out) {
   CORRAL_FAKE_ENTER(device);
   double gpu = 0;
@@ -373,9 +423,9 @@ Status nvmlDeviceGetMemoryInfo_v2(Device device, MemoryV2* out) {
   double reserved = 0;
   double used = 0;
   const Status status = memory(device, total, reserved, used);
-  out->total = static_cast<std::uint64_t>(total);
-  out->reserved = static_cast<std::uint64_t>(reserved);
-  out->used = static_cast<std::uint64_t>(used);
+  out->total = whole(total);
+  out->reserved = whole(reserved);
+  out->used = whole(used);
   out->free = out->total - out->reserved - out->used;
   return status;
 }
@@ -385,8 +435,8 @@ Status nvmlDeviceGetMemoryInfo(Device device, MemoryV1* out) {
   double reserved = 0;
   double used = 0;
   const Status status = memory(device, total, reserved, used);
-  out->total = static_cast<std::uint64_t>(total);
-  out->used = static_cast<std::uint64_t>(reserved + used);
+  out->total = whole(total);
+  out->used = whole(reserved + used);
   out->free = out->total - out->used;
   return status;
 }
@@ -483,14 +533,12 @@ Status nvmlDeviceGetProcessUtilization(Device device, ProcessUtilization* list, 
                                        unsigned long long since_us) {
   CORRAL_FAKE_ENTER(device);
   if (is_set(Key("gpu%u.mig", device->gpu))) return Status::kNotSupported;
-  const auto now_us = static_cast<unsigned long long>(driver().now() * 1e6);
   unsigned found = 0;
-  for_each_process(device, false, [&](std::uint32_t pid, std::uint64_t, double sm) {
-    if (now_us <= since_us) return;
+  for_each_share(device, since_us, [&](const Process& process, std::uint64_t stamp, auto sm) {
     if (found < *count && list != nullptr) {
-      list[found] = {.pid = pid,
-                     .timestamp_us = now_us,
-                     .sm = static_cast<std::uint32_t>(sm),
+      list[found] = {.pid = process.pid,
+                     .timestamp_us = stamp,
+                     .sm = sm,
                      .memory = 0,
                      .encoder = 0,
                      .decoder = 0};
@@ -506,15 +554,13 @@ Status nvmlDeviceGetProcessesUtilizationInfo(Device device, ProcessShares* out) 
   CORRAL_FAKE_ENTER(device);
   if (!version_is(__func__, out->version, kProcessSharesVersion)) return Status::kVersionMismatch;
   if (is_set(Key("gpu%u.mig", device->gpu))) return Status::kNotSupported;
-  const auto now_us = static_cast<std::uint64_t>(driver().now() * 1e6);
   unsigned found = 0;
-  for_each_process(device, false, [&](std::uint32_t pid, std::uint64_t, double sm) {
-    if (now_us <= out->since_us) return;
+  for_each_share(device, out->since_us, [&](const Process& process, std::uint64_t stamp, auto sm) {
     if (found < out->count && out->list != nullptr) {
       out->list[found] = {};
-      out->list[found].timestamp_us = now_us;
-      out->list[found].pid = pid;
-      out->list[found].sm = static_cast<std::uint32_t>(sm);
+      out->list[found].timestamp_us = stamp;
+      out->list[found].pid = process.pid;
+      out->list[found].sm = sm;
     }
     ++found;
   });

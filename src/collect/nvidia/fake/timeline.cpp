@@ -11,6 +11,7 @@ namespace corral::collect::nvidia::fake {
 namespace {
 
 constexpr auto kStatuses = std::to_array<std::pair<std::string_view, Status>>({
+    {"SUCCESS", Status::kSuccess},
     {"UNINITIALIZED", Status::kUninitialized},
     {"INVALID_ARGUMENT", Status::kInvalidArgument},
     {"NOT_SUPPORTED", Status::kNotSupported},

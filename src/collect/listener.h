@@ -22,6 +22,7 @@
 #include "collect/series.h"
 #include "collect/tree/perf_counters.h"
 #include "core/result.h"
+#include "core/time.h"
 
 namespace corral::collect {
 
@@ -47,6 +48,7 @@ struct ListenerContext {
   std::vector<std::string> device_uuids = {};  // only these devices; empty: all there are
   std::shared_ptr<News> news = nullptr;        // what happens after open; null: nobody listens
   std::string library_path = {};  // a vendor library in place of the system's; empty: the system's
+  Nanos tick = std::chrono::milliseconds(100);  // between two samples
 };
 
 struct ListenerEntry {

@@ -50,7 +50,8 @@ void Sampling::open(Source& source) {
                                 .perf = &options_.perf,
                                 .device_uuids = options_.device_uuids,
                                 .news = news_,
-                                .library_path = options_.library_path};
+                                .library_path = options_.library_path,
+                                .tick = options_.interval};
   const auto slow = [&] {
     return table_.series(kSlowGroup).size() + table_.series(kTimedGroup).size();
   };

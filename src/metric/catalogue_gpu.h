@@ -27,8 +27,8 @@ inline constexpr auto kGpus = std::to_array<Metric>({
     {"host.gpu.decoder.busy", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
      "Use of the video decoder, by the driver's own sampling."},
     {"host.gpu.memory.used", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
-     "Memory of the device that is allocated, by anyone; without what the driver reserves, which "
-     "older drivers count in."},
+     "Memory of the device that is allocated, by anyone. Older drivers include what they "
+     "reserve. For newer ones NVIDIA's header says the same, while its tools show the two apart."},
     {"host.gpu.memory.free", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
      "Memory of the device that nobody has allocated."},
     {"host.gpu.memory.total", "B", "", kGauge, kOnce, kHost, "gpu", kSlow,
@@ -36,9 +36,11 @@ inline constexpr auto kGpus = std::to_array<Metric>({
     {"host.gpu.memory.reserved", "B", "", kGauge, kOnce, kHost, "gpu", kSlow,
      "Memory of the device that the driver and the firmware keep."},
     {"host.gpu.power", "W", "", kGauge, kOnce, kHost, "gpu", kFast,
-     "Power of the whole device as nvidia-smi shows it: averaged over a second on Ampere and later "
-     "but for GA100, the latest reading elsewhere. Sampled: some sensors (A100, H100) see 25 ms of "
-     "each 100 ms. Of AMD's GPUs the driver's mean, where it keeps one."},
+     "Power of the whole device as nvidia-smi shows it: averaged over a second on Ampere and "
+     "later but for GA100, the latest reading elsewhere. Where the GPU has no figure of its own "
+     "it is the module's, CPU and GPU together, and the fact power_scope says so. Sampled: some "
+     "sensors (A100, H100) see 25 ms of each 100 ms. Of AMD's GPUs the driver's mean, where it "
+     "keeps one."},
     {"host.gpu.power.instant", "W", "", kGauge, kOnce, kHost, "gpu", kFast,
      "The power sensor's latest reading. Sampled: some sensors (A100, H100) see 25 ms of each 100 "
      "ms, so that a load with a steady beat is read wrong."},
@@ -107,20 +109,24 @@ inline constexpr auto kGpus = std::to_array<Metric>({
     {"host.gpu.throttle.power_brake", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
      "Time in which the clocks were held down by the hardware, for a signal of the power supply."},
     {"host.gpu.pcie.tx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
-     "Bytes that the device sent over PCIe. The driver says that the counter may wrap."},
+     "Bytes that the device sent over PCIe. The driver says that its counter may wrap; one of 32 "
+     "bits is unwrapped if it is read often enough for the link's rate, and unavailable "
+     "otherwise."},
     {"host.gpu.pcie.rx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
-     "Bytes that the device received over PCIe. The driver says that the counter may wrap."},
+     "Bytes that the device received over PCIe; as host.gpu.pcie.tx."},
     {"host.gpu.nvlink.tx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
-     "Bytes of data that the device sent over all its NVLinks."},
+     "Bytes that the device sent over all its NVLinks: everything on the links from NVLink 5 on, "
+     "payload alone before."},
     {"host.gpu.nvlink.rx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
-     "Bytes of data that the device received over all its NVLinks."},
+     "Bytes that the device received over all its NVLinks: everything on the links from NVLink 5 "
+     "on, payload alone before."},
     {"host.gpu.pcie.replays", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
      "PCIe packets that had to be sent again."},
     {"host.gpu.ecc.corrected", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
      "Memory errors that ECC corrected since the driver was loaded."},
     {"host.gpu.ecc.uncorrected", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
      "Memory errors that ECC could not correct since the driver was loaded."},
-    // What its units did: GPM, averages over the latest 100 to 200 ms, Hopper and later.
+    // What its units did: GPM, averages over the latest 120 to 200 ms, Hopper and later.
     {"host.gpu.graphics.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
      "Share of the time in which the compute or graphics engine was busy. Mean of a window of at "
      "least 100 ms (GPM or DCGM)."},
@@ -156,8 +162,9 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "Share of the SMs' cycles in which their FP16 pipe was active, tensor cores not counted. Mean "
      "of a window of at least 100 ms (GPM or DCGM)."},
     {"host.gpu.dram.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
-     "Bandwidth of the device's memory that was used, of what it has in theory. Mean of a window "
-     "of at least 100 ms (GPM or DCGM)."},
+     "By GPM the bandwidth of the device's memory that was used, of what it has in theory; by "
+     "DCGM (field 1005) the share of cycles in which the memory's interface was active. The two "
+     "are not the same. Mean of a window of at least 100 ms."},
     {"host.gpu.pcie.tx_rate", "B/s", "", kGauge, kOnce, kHost, "gpu", kFast,
      "Traffic that the device sent over PCIe, protocol included. Mean of a window of at least 100 "
      "ms (GPM or DCGM)."},
@@ -165,11 +172,11 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "Traffic that the device received over PCIe, protocol included. Mean of a window of at least "
      "100 ms (GPM or DCGM)."},
     {"host.gpu.nvlink.tx_rate", "B/s", "", kGauge, kOnce, kHost, "gpu", kFast,
-     "Traffic that the device sent over all NVLinks, protocol included. Mean of a window of at "
-     "least 100 ms (GPM or DCGM)."},
+     "Traffic that the device sent over all NVLinks. Whether protocol headers count is unclear: "
+     "NVIDIA's documents disagree. Mean of a window of at least 100 ms (GPM or DCGM)."},
     {"host.gpu.nvlink.rx_rate", "B/s", "", kGauge, kOnce, kHost, "gpu", kFast,
-     "Traffic that the device received over all NVLinks, protocol included. Mean of a window of at "
-     "least 100 ms (GPM or DCGM)."},
+     "Traffic that the device received over all NVLinks. Whether protocol headers count is "
+     "unclear: NVIDIA's documents disagree. Mean of a window of at least 100 ms (GPM or DCGM)."},
     // One MIG instance ("gpu0.mig1"). Apart from the whole device's, so that no sum counts twice.
     {"host.gpu.mig.memory.used", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
      "As host.gpu.memory.used, of one MIG instance."},

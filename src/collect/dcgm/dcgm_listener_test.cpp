@@ -124,6 +124,15 @@ TEST(DcgmListener, AddsWhatTheDriverDoesNotGive) {
   EXPECT_TRUE(gpu.told().empty());
 }
 
+// Of a Hopper whose driver's monitors are there and refuse.
+TEST(DcgmListener, HasTheUnitActivityThatTheDriverCannotSample) {
+  Opened gpu(kEngine,
+             "gpus 2\ngpu0.uuid GPU-a\ngpu1.uuid GPU-b\ngpu1.gpm 1\ngpu1.gpm.2 50\n"
+             "call.nvmlGpmSampleGet.status NO_PERMISSION\n");
+  ASSERT_NE(gpu.listener, nullptr);
+  EXPECT_EQ(gpu.fast_at(1).at("host.gpu.sm.active/gpu1"), 0.75);
+}
+
 TEST(DcgmListener, GivesTheDevicesValuesInSiUnitsWithoutADriver) {
   Opened gpu(kEngine);
   const Values v = gpu.fast_at(2);

@@ -1,8 +1,11 @@
 #include "collect/nvidia/fields.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace corral::collect::nvidia {
 namespace {
@@ -10,14 +13,16 @@ namespace {
 constexpr double kMilli = 1e-3;
 constexpr double kNano = 1e-9;
 constexpr double kKib = 1024;
-constexpr std::uint32_t kModule = 1;  // scope of power: the whole module, where the GPU has no own
+constexpr std::string_view kPower = "host.gpu.power";
+// Scope of power: the whole module, CPU and GPU, where the GPU has none of its own.
+constexpr std::uint32_t kModule = 1;
 
 constexpr auto kFast = std::to_array<Field>({
     {"host.gpu.energy", {{{83, 0, kMilli}}}},
-    {"host.gpu.power", {{{185, 0, kMilli}, {185, kModule, kMilli}}}},
+    {kPower, {{{185, 0, kMilli}, {185, kModule, kMilli}}}},
     {"host.gpu.power.instant", {{{186, 0, kMilli}, {186, kModule, kMilli}}}},
-    {"host.gpu.pcie.tx", {{{197}}}},
-    {"host.gpu.pcie.rx", {{{198}}}},
+    {"host.gpu.pcie.tx", {{{197}}}, true},
+    {"host.gpu.pcie.rx", {{{198}}}, true},
     {"host.gpu.nvlink.tx", {{{202, kAllLinks}, {138, kAllLinks, kKib}}}},
     {"host.gpu.nvlink.rx", {{{204, kAllLinks}, {139, kAllLinks, kKib}}}},
 });
@@ -55,6 +60,14 @@ FieldValue question(const Field::Number& number) {
   return value;
 }
 
+std::string too_fast(std::string_view metric, Nanos wrap, Nanos tick) {
+  return fmt::format(
+      "the driver's counter has 32 bits and wraps every {:.0f} ms at the link's full rate, and it "
+      "is "
+      "read every {:.0f} ms; {}_rate (GPM, DCGM) has the traffic where the device gives it",
+      seconds(wrap) * 1e3, seconds(tick) * 1e3, metric);
+}
+
 }  // namespace
 
 double number_of(ValueType type, std::span<const std::byte, 8> value) {
@@ -83,35 +96,50 @@ std::span<const Field> slow_fields() { return kSlow; }
 std::vector<FieldBatch::Refused> FieldBatch::open(std::span<const Field> fields, CallMeter& meter,
                                                   const std::string& source, SeriesTable& table) {
   std::vector<Refused> refused;
+  const Nanos wrap = PcieCounter::shortest_wrap(*nvml_, device_);
   for (const Field& field : fields) {
-    Status first = Status::kSuccess;
-    const auto taken = std::ranges::find_if(field.numbers, [&](const Field::Number& number) {
-      if (number.field == 0) return false;
-      const Status status = probe(meter, number);
-      if (first == Status::kSuccess) first = status;
-      return status == Status::kSuccess;
-    });
-    if (taken == field.numbers.end()) {
-      refused.push_back({.metric = field.metric, .status = first});
+    FieldValue value{};
+    const Status status = probe(field, meter, value);
+    const bool narrow = field.pcie_bytes && PcieCounter::is_narrow(value.type);
+    if (status != Status::kSuccess) {
+      refused.push_back({.metric = field.metric, .why = std::string(nvml_->words(status))});
       continue;
     }
-    outputs_.push_back({.metric = field.metric,
-                        .number = *taken,
-                        .column = table.add(field.metric, source),
-                        .latest = std::nan("")});
+    if (narrow && tick_ >= wrap) {
+      refused.push_back({.metric = field.metric, .why = too_fast(field.metric, wrap, tick_)});
+      continue;
+    }
+    Output output{.metric = field.metric,
+                  .number = *std::ranges::find_if(field.numbers,
+                                                  [&](const Field::Number& number) {
+                                                    return number.field == value.field &&
+                                                           number.scope == value.scope;
+                                                  }),
+                  .column = table.add(field.metric, source),
+                  .latest = std::nan(""),
+                  .counter = {}};
+    if (field.pcie_bytes) output.counter.emplace(narrow, wrap);
+    if (field.metric == kPower && value.scope == kModule)
+      table.describe(source + ".power_scope", "module: CPU and GPU together");
+    outputs_.push_back(output);
   }
   values_.resize(outputs_.size());
   return refused;
 }
 
-Status FieldBatch::probe(CallMeter& meter, const Field::Number& number) {
-  FieldValue value = question(number);
-  const Status status =
-      meter.measure(call_, [&] { return nvml_->call().fields(device_, 1, &value); });
-  if (status != Status::kSuccess) return status;
-  if (value.status == Status::kSuccess && std::isnan(number_of(value.type, value.value)))
-    return Status::kNoData;
-  return value.status;
+Status FieldBatch::probe(const Field& field, CallMeter& meter, FieldValue& value) {
+  Status first = Status::kSuccess;
+  for (const Field::Number& number : field.numbers) {
+    if (number.field == 0) continue;
+    value = question(number);
+    Status status = meter.measure(call_, [&] { return nvml_->call().fields(device_, 1, &value); });
+    if (status == Status::kSuccess) status = value.status;
+    if (status == Status::kSuccess && std::isnan(number_of(value.type, value.value)))
+      status = Status::kNoData;
+    if (status == Status::kSuccess) return status;
+    if (first == Status::kSuccess) first = status;
+  }
+  return first;
 }
 
 Status FieldBatch::ask(CallMeter& meter) {
@@ -128,11 +156,33 @@ void FieldBatch::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
   if (!health.accept(call_, ask(meter))) return;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     if (!health.accept(call_, values_[i].status)) continue;
-    const double number = number_of(values_[i].type, values_[i].value);
+    const double number = take(outputs_[i], values_[i], meter.now(), health);
     if (std::isnan(number)) continue;
     outputs_[i].latest = number * outputs_[i].number.scale;
     row.set(outputs_[i].column, outputs_[i].latest);
   }
+}
+
+double FieldBatch::take(Output& output, const FieldValue& value, BootTime now,
+                        DeviceHealth& health) {
+  const double number = number_of(value.type, value.value);
+  if (!output.counter || std::isnan(number)) return number;
+  switch (output.counter->add(now, number)) {
+    case PcieCounter::Outcome::kCounted:
+      return output.counter->total();
+    case PcieCounter::Outcome::kTooLate:
+      if (!std::exchange(told_late_, true))
+        health.tell("host.gpu.pcie.tx and rx: read too late, the counter may have wrapped twice");
+      break;
+    case PcieCounter::Outcome::kWraps:
+      if (std::exchange(output.column, kNoColumn) == kNoColumn) break;
+      std::array<char, 120> text{};
+      const auto end = fmt::format_to_n(
+          text.data(), text.size(),
+          "{}: the driver's counter wraps at 32 bits; its values end here", output.metric);
+      health.tell({text.data(), std::min(end.size, text.size())});
+  }
+  return std::nan("");
 }
 
 double FieldBatch::latest(std::string_view metric) const {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "collect/nvidia/call_meter.h"
 #include "collect/nvidia/device_health.h"
 #include "collect/nvidia/nvml.h"
+#include "collect/nvidia/pcie_counter.h"
 
 namespace corral::collect::nvidia {
 
@@ -28,6 +30,7 @@ struct Field {
     double scale = 1;
   };
   std::array<Number, 2> numbers;
+  bool pcie_bytes = false;  // a counter that wraps
 };
 // The number in a value of that type; NaN for a type that is not known.
 double number_of(ValueType type, std::span<const std::byte, 8> value);
@@ -39,11 +42,11 @@ class FieldBatch {
  public:
   struct Refused {
     std::string_view metric;
-    Status status;
+    std::string why;
   };
-  // `call` is what its calls are counted as.
-  FieldBatch(const Nvml& nvml, Device device, Call call)
-      : nvml_(&nvml), device_(device), call_(call) {}
+  // `call` is what its calls are counted as, `tick` the time from one to the next.
+  FieldBatch(const Nvml& nvml, Device device, Call call, Nanos tick)
+      : nvml_(&nvml), device_(device), call_(call), tick_(tick) {}
   // Asks for each field once; gives back those that the device does not have.
   std::vector<Refused> open(std::span<const Field> fields, CallMeter& meter,
                             const std::string& source, SeriesTable& table);
@@ -57,13 +60,19 @@ class FieldBatch {
     Field::Number number;
     Column column = kNoColumn;
     double latest = 0;
+    std::optional<PcieCounter> counter;
   };
-  Status probe(CallMeter& meter, const Field::Number& number);
+  // Asks each of its numbers; `value` is the first good answer, else the status is the first's.
+  Status probe(const Field& field, CallMeter& meter, FieldValue& value);
   Status ask(CallMeter& meter);
+  // The value of one output's answer; NaN where there is none.
+  double take(Output& output, const FieldValue& value, BootTime now, DeviceHealth& health);
 
   const Nvml* nvml_;
   Device device_;
   Call call_;
+  Nanos tick_;
+  bool told_late_ = false;
   std::vector<Output> outputs_;
   std::vector<FieldValue> values_;
 };

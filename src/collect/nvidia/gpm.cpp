@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <string>
+#include <utility>
 
 namespace corral::collect::nvidia {
 namespace {
@@ -56,7 +57,10 @@ std::span<const GpmColumn> gpm_columns() { return kColumns; }
 std::span<const GpmColumn> gpm_instance_columns() { return kInstanceColumns; }
 
 GpmMeter::GpmMeter(const Nvml& nvml, const Target& target)
-    : nvml_(&nvml), target_(target), request_(std::make_unique<GpmRequest>()) {}
+    : nvml_(&nvml),
+      target_(target),
+      asked_(target.columns.begin(), target.columns.end()),
+      request_(std::make_unique<GpmRequest>()) {}
 
 GpmMeter::~GpmMeter() {
   for (const Kept& kept : kept_) {
@@ -64,24 +68,37 @@ GpmMeter::~GpmMeter() {
   }
 }
 
-std::unique_ptr<GpmMeter> GpmMeter::open(const Nvml& nvml, const Target& target,
-                                         const DeviceHealth& health, SeriesTable& table) {
+void GpmMeter::begin(CallMeter& meter) {
   GpmSupport support{.version = kGpmSupportVersion, .supported = 0};
-  Status status = nvml.call().gpm_support(target.device, &support);
-  if (status == Status::kSuccess && support.supported == 0) status = Status::kNotSupported;
-  std::unique_ptr<GpmMeter> meter(new GpmMeter(nvml, target));
-  if (status == Status::kSuccess) status = meter->allocate();
+  begun_ = nvml_->call().gpm_support(target_.device, &support);
+  if (begun_ == Status::kSuccess && support.supported == 0) begun_ = Status::kNotSupported;
+  if (begun_ == Status::kSuccess) begun_ = allocate();
+  if (begun_ == Status::kSuccess) begun_ = take(0, meter);
+}
+
+bool GpmMeter::declare(CallMeter& meter, const DeviceHealth& health, SeriesTable& table) {
+  Status status = begun_;
+  if (status == Status::kSuccess) status = take(1, meter);
+  if (status == Status::kSuccess) status = ask(0, 1, meter);
   if (status != Status::kSuccess) {
-    table.unavailable(all_of(target, health.source()),
+    table.unavailable(all_of(target_, health.source()),
                       "GPM, the driver's performance monitors of Hopper and later: " +
-                          std::string(nvml.words(status)));
-    return nullptr;
+                          std::string(nvml_->words(status)));
+    return false;
   }
-  for (const GpmColumn& column : target.columns) {
-    meter->columns_.push_back(table.add(column.metric, health.source()));
-    meter->ids_.push_back(column.id);
+  std::vector<GpmColumn> found;
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    const GpmColumn& column = asked_[i];
+    if (request_->metrics[i].status == Status::kNotSupported && column.older_id == 0) {
+      table.unavailable(std::string(column.metric) + " of " + health.source(),
+                        std::string(nvml_->words(Status::kNotSupported)));
+      continue;
+    }
+    found.push_back(column);
+    columns_.push_back(table.add(column.metric, health.source()));
   }
-  return meter;
+  asked_ = std::move(found);
+  return !asked_.empty();
 }
 
 Status GpmMeter::allocate() {
@@ -93,22 +110,32 @@ Status GpmMeter::allocate() {
   return Status::kSuccess;
 }
 
+Status GpmMeter::take(std::size_t slot, CallMeter& meter) {
+  return meter.measure(Call::kGpmSample, [&] {
+    return target_.gpu_instance ? nvml_->call().gpm_mig_sample(
+                                      target_.device, *target_.gpu_instance, kept_[slot].sample)
+                                : nvml_->call().gpm_sample(target_.device, kept_[slot].sample);
+  });
+}
+
+Status GpmMeter::ask(std::size_t earlier, std::size_t later, CallMeter& meter) {
+  request_->version = kGpmRequestVersion;
+  request_->count = static_cast<std::uint32_t>(asked_.size());
+  request_->earlier = kept_[earlier].sample;
+  request_->later = kept_[later].sample;
+  for (std::size_t i = 0; i < asked_.size(); ++i) {
+    request_->metrics[i] = {
+        .id = asked_[i].id, .status = Status::kSuccess, .value = std::nan(""), .names = {}};
+  }
+  return meter.measure(Call::kGpmMetrics,
+                       [&] { return nvml_->call().gpm_metrics(request_.get()); });
+}
+
 void GpmMeter::sample(CallMeter& meter, DeviceHealth& health, Row& row) {
   if (!meter.due(Call::kGpmSample) || !meter.due(Call::kGpmMetrics)) return;
   if (!take_sample(meter, health)) return;
-  const Kept* start = window_start();
-  if (start == nullptr) return;
-  request_->version = kGpmRequestVersion;
-  request_->count = static_cast<std::uint32_t>(columns_.size());
-  request_->earlier = start->sample;
-  request_->later = kept_[newest_].sample;
-  for (std::size_t i = 0; i < columns_.size(); ++i) {
-    request_->metrics[i] = {
-        .id = ids_[i], .status = Status::kSuccess, .value = std::nan(""), .names = {}};
-  }
-  const Status status =
-      meter.measure(Call::kGpmMetrics, [&] { return nvml_->call().gpm_metrics(request_.get()); });
-  if (health.accept(Call::kGpmMetrics, status)) fill(health, row);
+  const auto start = window_start();
+  if (start && health.accept(Call::kGpmMetrics, ask(*start, newest_, meter))) fill(health, row);
 }
 
 bool GpmMeter::take_sample(CallMeter& meter, DeviceHealth& health) {
@@ -116,12 +143,7 @@ bool GpmMeter::take_sample(CallMeter& meter, DeviceHealth& health) {
   if (newest.filled && meter.now() - newest.time > kLongestWindow) forget();
   if (newest.filled && meter.now() - newest.time < kSampleSpacing) return false;
   const std::size_t next = (newest_ + 1) % kKept;
-  const Status status = meter.measure(Call::kGpmSample, [&] {
-    return target_.gpu_instance ? nvml_->call().gpm_mig_sample(
-                                      target_.device, *target_.gpu_instance, kept_[next].sample)
-                                : nvml_->call().gpm_sample(target_.device, kept_[next].sample);
-  });
-  if (!health.accept(Call::kGpmSample, status)) {
+  if (!health.accept(Call::kGpmSample, take(next, meter))) {
     forget();  // an instance that was made anew must not be compared with the old one
     return false;
   }
@@ -131,12 +153,12 @@ bool GpmMeter::take_sample(CallMeter& meter, DeviceHealth& health) {
   return true;
 }
 
-const GpmMeter::Kept* GpmMeter::window_start() const {
+std::optional<std::size_t> GpmMeter::window_start() const {
   const BootTime end = kept_[newest_].time;
-  const Kept* best = nullptr;
-  for (const Kept& kept : kept_) {
-    if (!kept.filled || end - kept.time < kShortestWindow) continue;
-    if (best == nullptr || kept.time > best->time) best = &kept;
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    if (!kept_[i].filled || end - kept_[i].time < kShortestWindow) continue;
+    if (!best || kept_[i].time > kept_[*best].time) best = i;
   }
   return best;
 }
@@ -145,13 +167,13 @@ void GpmMeter::fill(DeviceHealth& health, Row& row) {
   std::uint64_t refused = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const GpmMetric& metric = request_->metrics[i];
-    const std::uint32_t older = target_.columns[i].older_id;
-    if (metric.status != Status::kSuccess && older != 0 && ids_[i] != older) {
-      ids_[i] = older;
+    GpmColumn& column = asked_[i];
+    if (metric.status != Status::kSuccess && column.older_id != 0) {
+      column.id = std::exchange(column.older_id, 0);
     } else if (metric.status != Status::kSuccess) {
       refused |= std::uint64_t{1} << i;
     } else if (!std::isnan(metric.value)) {
-      row.set(columns_[i], metric.value * target_.columns[i].scale);
+      row.set(columns_[i], metric.value * column.scale);
     }
   }
   tell_refused(refused & ~told_, health);
@@ -169,7 +191,7 @@ void GpmMeter::tell_refused(std::uint64_t columns, const DeviceHealth& health) c
   for (std::size_t i = first; i < columns_.size(); ++i) {
     if ((columns >> i & 1U) == 0) continue;
     end = fmt::format_to_n(end, static_cast<std::size_t>(text.data() + text.size() - end), "{} {}",
-                           i == first ? "" : ",", target_.columns[i].metric)
+                           i == first ? "" : ",", asked_[i].metric)
               .out;
   }
   health.tell({text.data(), static_cast<std::size_t>(end - text.data())});

@@ -1,9 +1,12 @@
 // GpmMeter: what the units of one GPU or MIG instance did, from the driver's performance monitors
 // (GPM: Hopper and later, no profiler's lock).
 //
-// The driver gives averages between two samples that should lie at least 100 ms apart. Some samples
-// are kept, so that each tick has an average over the shortest window that is long enough; a window
+// The driver gives averages between two samples that lie more than 100 ms apart. Some samples are
+// kept, so that each tick has an average over the shortest window that is long enough; a window
 // across a pause is not used. All metrics come in one call. Never changes GPM's own settings.
+//
+// A device that says it has GPM may still refuse to sample: two samples are taken before anything
+// is declared, so that DCGM is asked for what cannot be had here.
 #pragma once
 
 #include <array>
@@ -28,7 +31,7 @@ struct GpmColumn {
 
 class GpmMeter {
  public:
-  static constexpr Nanos kShortestWindow = std::chrono::milliseconds(100);
+  static constexpr Nanos kShortestWindow = std::chrono::milliseconds(120);
   static constexpr Nanos kLongestWindow = std::chrono::seconds(3);
   static constexpr Nanos kSampleSpacing = std::chrono::milliseconds(45);
 
@@ -37,13 +40,16 @@ class GpmMeter {
     std::optional<unsigned> gpu_instance{};  // of a MIG instance
     std::span<const GpmColumn> columns;
   };
-  // Nothing, told to the table, where there is no GPM.
-  static std::unique_ptr<GpmMeter> open(const Nvml& nvml, const Target& target,
-                                        const DeviceHealth& health, SeriesTable& table);
+  GpmMeter(const Nvml& nvml, const Target& target);
   ~GpmMeter();
   GpmMeter(const GpmMeter&) = delete;
   GpmMeter& operator=(const GpmMeter&) = delete;
 
+  // Takes the first sample.
+  void begin(CallMeter& meter);
+  // Takes the second and declares what the two have; false, told to the table, when that is
+  // nothing.
+  bool declare(CallMeter& meter, const DeviceHealth& health, SeriesTable& table);
   void sample(CallMeter& meter, DeviceHealth& health, Row& row);
 
  private:
@@ -54,18 +60,21 @@ class GpmMeter {
     bool filled = false;
   };
 
-  GpmMeter(const Nvml& nvml, const Target& target);
   Status allocate();
+  Status take(std::size_t slot, CallMeter& meter);
+  // All metrics between two samples.
+  Status ask(std::size_t earlier, std::size_t later, CallMeter& meter);
   bool take_sample(CallMeter& meter, DeviceHealth& health);
-  [[nodiscard]] const Kept* window_start() const;
+  [[nodiscard]] std::optional<std::size_t> window_start() const;
   void fill(DeviceHealth& health, Row& row);
   void tell_refused(std::uint64_t columns, const DeviceHealth& health) const;
   void forget();
 
   const Nvml* nvml_;
   Target target_;
+  Status begun_ = Status::kNotSupported;
+  std::vector<GpmColumn> asked_;
   std::vector<Column> columns_;
-  std::vector<std::uint32_t> ids_;  // by which each is asked for
   std::array<Kept, kKept> kept_;
   std::size_t newest_ = 0;
   std::uint64_t told_ = 0;  // bit per column

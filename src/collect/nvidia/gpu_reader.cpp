@@ -99,11 +99,15 @@ InstanceReader::InstanceReader(const Parts& parts, const FoundGpu& gpu,
                       "the driver does not say which GPU instance it belongs to");
     return;
   }
-  gpm_ = GpmMeter::open(parts.nvml,
-                        {.device = gpu.device,
-                         .gpu_instance = instance.gpu_instance,
-                         .columns = gpm_instance_columns()},
-                        health_, table);
+  gpm_ =
+      std::make_unique<GpmMeter>(parts.nvml, GpmMeter::Target{.device = gpu.device,
+                                                              .gpu_instance = instance.gpu_instance,
+                                                              .columns = gpm_instance_columns()});
+  gpm_->begin(parts.meter);
+}
+
+void InstanceReader::declare_units(CallMeter& meter, SeriesTable& table) {
+  if (gpm_ != nullptr && !gpm_->declare(meter, health_, table)) gpm_.reset();
 }
 
 void InstanceReader::sample_fast(CallMeter& meter, Row& row) {
@@ -115,9 +119,11 @@ GpuReader::GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table
     : health_(parts.nvml, parts.news, gpu_source(gpu.index)),
       fast_(parts.nvml, gpu.device),
       slow_(parts.nvml, gpu.device),
-      fast_fields_(parts.nvml, gpu.device, Call::kFields),
-      slow_fields_(parts.nvml, gpu.device, Call::kSlowFields),
-      rings_(parts.nvml, gpu.device, parts.clocks) {
+      fast_fields_(parts.nvml, gpu.device, Call::kFields, parts.tick),
+      slow_fields_(parts.nvml, gpu.device, Call::kSlowFields, parts.tick),
+      rings_(parts.nvml, gpu.device, parts.clocks),
+      gpm_(std::make_unique<GpmMeter>(
+          parts.nvml, GpmMeter::Target{.device = gpu.device, .columns = gpm_columns()})) {
   const std::string& source = health_.source();
   describe(parts, gpu, table);
   const QueryList::Subject subject{.source = source,
@@ -126,14 +132,17 @@ GpuReader::GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table
   slow_.open(slow_queries(), parts.meter, subject, table);
   open_fields(parts, subject, table);
   rings_.open(parts.meter, subject, table);
-  gpm_ = GpmMeter::open(
-      parts.nvml, {.device = gpu.device, .gpu_instance = std::nullopt, .columns = gpm_columns()},
-      health_, table);
+  gpm_->begin(parts.meter);
   for (const FoundGpu::Instance& instance : gpu.instances) {
     instances_.push_back(std::make_unique<InstanceReader>(
         InstanceReader::Parts{.nvml = parts.nvml, .news = parts.news, .meter = parts.meter}, gpu,
         instance, table));
   }
+}
+
+void GpuReader::declare_units(CallMeter& meter, SeriesTable& table) {
+  if (!gpm_->declare(meter, health_, table)) gpm_.reset();
+  for (const auto& instance : instances_) instance->declare_units(meter, table);
 }
 
 void GpuReader::open_fields(const Parts& parts, const QueryList::Subject& subject,
@@ -149,7 +158,7 @@ void GpuReader::open_fields(const Parts& parts, const QueryList::Subject& subjec
       fast_.open({&*other, 1}, parts.meter, subject, table);
     } else {
       table.unavailable(std::string(field.metric) + " of " + subject.source,
-                        std::string(parts.nvml.words(field.status)).append(subject.remark));
+                        std::string(field.why).append(subject.remark));
     }
   }
 }

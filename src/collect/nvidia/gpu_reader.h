@@ -52,6 +52,7 @@ class InstanceReader {
   };
   InstanceReader(const Parts& parts, const FoundGpu& gpu, const FoundGpu::Instance& instance,
                  SeriesTable& table);
+  void declare_units(CallMeter& meter, SeriesTable& table);
   void sample_fast(CallMeter& meter, Row& row);
 
  private:
@@ -68,8 +69,11 @@ class GpuReader {
     CallMeter& meter;
     const std::filesystem::path& root;
     const Clocks& clocks;
+    Nanos tick;
   };
+  // declare_units() follows, once GpmMeter::kShortestWindow has passed.
   GpuReader(const Parts& parts, const FoundGpu& gpu, SeriesTable& table);
+  void declare_units(CallMeter& meter, SeriesTable& table);
   void sample_fast(CallMeter& meter, Row& row);
   void sample_slow(CallMeter& meter, Row& row);
 

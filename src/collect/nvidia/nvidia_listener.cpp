@@ -23,9 +23,12 @@ class NvidiaListener final : public Listener {
                                                                    .news = context.news,
                                                                    .meter = meter_,
                                                                    .root = context.root,
-                                                                   .clocks = clocks_},
+                                                                   .clocks = clocks_,
+                                                                   .tick = context.tick},
                                                   gpu, table));
     }
+    if (!gpus_.empty()) clocks_.boot->sleep_until(clocks_.boot->now() + GpmMeter::kShortestWindow);
+    for (const auto& gpu : gpus_) gpu->declare_units(meter_, table);
     meter_.declare(table);
   }
   [[nodiscard]] bool empty() const { return gpus_.empty(); }

@@ -71,7 +71,7 @@ TEST(NvidiaListener, FillsAllThatItDeclares) {
   Opened gpu(driver);
   gpu.fast_at(1);
   // GPM needs two samples; one of its metrics is no number here.
-  EXPECT_EQ(gpu.fast_at(1.1).size() + 1, gpu.table.series(kFastGroup).size());
+  EXPECT_EQ(gpu.fast_at(1.2).size() + 1, gpu.table.series(kFastGroup).size());
   gpu.slow_at(1.1);
   EXPECT_GE(gpu.slow_at(2.1).size(), 21U);
 }
@@ -91,12 +91,12 @@ TEST(NvidiaListener, AsksOnlyForTheDevicesItIsToldTo) {
 TEST(NvidiaListener, GivesUnitActivityOverWindowsThatAreLongEnough) {
   FakeDriver driver(timeline("one"));
   Opened gpu(driver);
-  EXPECT_FALSE(gpu.fast_at(1).contains("host.gpu.sm.active/gpu0")) << "there is no window yet";
-  EXPECT_FALSE(gpu.fast_at(1.03).contains("host.gpu.sm.active/gpu0"));
-  EXPECT_FALSE(gpu.fast_at(1.05).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_FALSE(gpu.fast_at(5).contains("host.gpu.sm.active/gpu0")) << "there is no window yet";
+  EXPECT_FALSE(gpu.fast_at(5.03).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_FALSE(gpu.fast_at(5.1).contains("host.gpu.sm.active/gpu0")) << "more than 100 ms";
   Values v;
   for (int tick = 0; tick < 20; ++tick) {
-    v = gpu.fast_at(1.1 + tick * 0.1 + (tick % 2 == 0 ? 0.0003 : 0));  // a tick may come early
+    v = gpu.fast_at(5.2 + tick * 0.1 + (tick % 2 == 0 ? 0.0003 : 0));  // a tick may come early
     ASSERT_DOUBLE_EQ(v.at("host.gpu.sm.active/gpu0"), 0.8725) << tick;
   }
   EXPECT_DOUBLE_EQ(v.at("host.gpu.sm.occupancy/gpu0"), 0.335);
@@ -112,8 +112,8 @@ TEST(NvidiaListener, GivesUnitActivityOverWindowsThatAreLongEnough) {
 TEST(NvidiaListener, AsksOlderDriversForDoublePrecisionByTheirOwnNumber) {
   FakeDriver driver(timeline("one") + "gpu0.gpm.8 NOT_SUPPORTED\ngpu0.gpm.6 21\n");
   Opened gpu(driver);
-  for (const double s : {1.0, 1.1, 1.2}) gpu.fast_at(s);
-  EXPECT_DOUBLE_EQ(gpu.fast_at(1.3).at("host.gpu.pipe.tensor_fp64/gpu0"), 0.21);
+  for (const double s : {1.0, 1.1, 1.2, 1.3}) gpu.fast_at(s);
+  EXPECT_DOUBLE_EQ(gpu.fast_at(1.4).at("host.gpu.pipe.tensor_fp64/gpu0"), 0.21);
   EXPECT_TRUE(gpu.told().empty());
 }
 
@@ -121,24 +121,115 @@ TEST(NvidiaListener, NeverComparesAcrossAPause) {
   FakeDriver driver(timeline("one"));
   Opened gpu(driver);
   gpu.fast_at(1);
-  EXPECT_TRUE(gpu.fast_at(1.1).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_TRUE(gpu.fast_at(1.2).contains("host.gpu.sm.active/gpu0"));
   EXPECT_FALSE(gpu.fast_at(61).contains("host.gpu.sm.active/gpu0"));
-  EXPECT_TRUE(gpu.fast_at(61.1).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_TRUE(gpu.fast_at(61.2).contains("host.gpu.sm.active/gpu0"));
 }
 
 TEST(NvidiaListener, AsksForAllUnitsInOneCall) {
   FakeDriver driver(timeline("one"));
   Opened gpu(driver);
-  for (int tick = 0; tick < 11; ++tick) gpu.fast_at(1 + tick * 0.1);
-  EXPECT_EQ(driver.calls("nvmlGpmMetricsGet"), 10U);
-  EXPECT_EQ(driver.calls("nvmlGpmSampleGet"), 11U);
+  const unsigned long metrics = driver.calls("nvmlGpmMetricsGet");
+  const unsigned long samples = driver.calls("nvmlGpmSampleGet");
+  for (int tick = 0; tick < 11; ++tick) gpu.fast_at(5 + tick * 0.1);
+  EXPECT_EQ(driver.calls("nvmlGpmMetricsGet") - metrics, 9U) << "two ticks without a window";
+  EXPECT_EQ(driver.calls("nvmlGpmSampleGet") - samples, 11U);
+}
+
+// What is declared here is not asked of DCGM.
+TEST(NvidiaListener, DeclaresNoUnitActivityThatCannotBeSampled) {
+  for (const char* refused : {"call.nvmlGpmSampleGet.status NO_PERMISSION\n",
+                              "call.nvmlGpmMetricsGet.status NO_PERMISSION\n"}) {
+    FakeDriver driver(timeline("one") + refused);
+    Opened gpu(driver);
+    EXPECT_TRUE(
+        holds(gpu.missing("host.gpu.sm.active and the like of gpu0"), "Insufficient Permissions"));
+    for (const SeriesInfo& series : gpu.table.series(kFastGroup))
+      EXPECT_NE(series.metric->name, "host.gpu.sm.active") << refused;
+    EXPECT_TRUE(gpu.fast_at(5).contains("host.gpu.power/gpu0"));
+    EXPECT_TRUE(gpu.told().empty());
+  }
+}
+
+TEST(NvidiaListener, SaysWhichUnitsThisDeviceHasNot) {
+  FakeDriver driver(timeline("one") + "gpu0.gpm.9 NOT_SUPPORTED\n");
+  Opened gpu(driver);
+  EXPECT_EQ(gpu.missing("host.gpu.pipe.tensor_int8 of gpu0"), "Not Supported");
+  gpu.fast_at(5);
+  EXPECT_TRUE(gpu.fast_at(5.2).contains("host.gpu.sm.active/gpu0"));
+  EXPECT_TRUE(gpu.told().empty());
+}
+
+// The driver's counters of PCIe bytes have 32 bits, mostly: 4.3 GB.
+constexpr const char* kNarrow = "gpu0.field.197.wide 0\ngpu0.field.198.wide 0\n";
+
+TEST(NvidiaListener, AddsUpPcieCountersThatWrap) {
+  FakeDriver driver(timeline("one") + kNarrow +
+                    "gpu0.link.generation 3\ngpu0.link.width 16\n"
+                    "gpu0.field.197 4000000000+12000000000\n");
+  Opened gpu(driver);
+  double last = gpu.fast_at(1).at("host.gpu.pcie.tx/gpu0");
+  for (int tick = 1; tick <= 50; ++tick) {
+    const double now = gpu.fast_at(1 + tick * 0.1).at("host.gpu.pcie.tx/gpu0");
+    EXPECT_NEAR(now - last, 1.2e9, 10) << tick;
+    last = now;
+  }
+  // More than one wrap may lie in a longer pause: nothing then, and a new count.
+  EXPECT_FALSE(gpu.fast_at(8).contains("host.gpu.pcie.tx/gpu0"));
+  EXPECT_NEAR(gpu.fast_at(8.1).at("host.gpu.pcie.tx/gpu0"), 1.2e9, 10);
+  EXPECT_TRUE(just(gpu.told(), "gpu0: host.gpu.pcie.tx and rx: read too late"));
+}
+
+TEST(NvidiaListener, PcieCountersThatWrapBetweenTicksAreNotThere) {
+  FakeDriver driver(timeline("one") + kNarrow + "gpu0.link.generation 5\ngpu0.link.width 16\n");
+  Opened often(driver, {.tick = std::chrono::milliseconds(50)});
+  EXPECT_EQ(often.missing("host.gpu.pcie.tx of gpu0"), "");
+  Opened gpu(driver);
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.pcie.tx of gpu0"), "wraps every 68 ms"));
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.pcie.tx of gpu0"), "host.gpu.pcie.tx_rate"));
+  EXPECT_FALSE(gpu.fast_at(5).contains("host.gpu.pcie.rx/gpu0"));
+  EXPECT_TRUE(gpu.fast_at(5.2).contains("host.gpu.pcie.rx_rate/gpu0"));
+}
+
+TEST(NvidiaListener, APcieLinkThatIsNotKnownIsTakenForTheFastest) {
+  FakeDriver driver(timeline("one") + kNarrow);
+  Opened gpu(driver);
+  EXPECT_TRUE(holds(gpu.missing("host.gpu.pcie.rx of gpu0"), "wraps every 35 ms"));
+}
+
+TEST(NvidiaListener, APcieCounterOf64BitsMayBeReset) {
+  FakeDriver driver(timeline("one") +
+                    "gpu0.field.197 4000000000+1000000000\nat 10 gpu0.field.197 100+1000\n");
+  Opened gpu(driver);
+  EXPECT_EQ(gpu.fast_at(1).at("host.gpu.pcie.tx/gpu0"), 5e9);
+  EXPECT_EQ(gpu.fast_at(11).at("host.gpu.pcie.tx/gpu0"), 1100);
+}
+
+TEST(NvidiaListener, APcieCounterOf64BitsThatWrapsAt32IsGivenUp) {
+  FakeDriver driver(timeline("one") + "gpu0.field.197 4000000000\nat 10 gpu0.field.197 100+1000\n");
+  Opened gpu(driver);
+  EXPECT_TRUE(gpu.fast_at(1).contains("host.gpu.pcie.tx/gpu0"));
+  EXPECT_FALSE(gpu.fast_at(11).contains("host.gpu.pcie.tx/gpu0"));
+  EXPECT_FALSE(gpu.fast_at(12).contains("host.gpu.pcie.tx/gpu0"));
+  EXPECT_TRUE(just(gpu.told(), "gpu0: host.gpu.pcie.tx: the driver's counter wraps at 32"));
+}
+
+TEST(NvidiaListener, NamesTheScopeOfPowerThatIsNotTheGpusAlone) {
+  {
+    FakeDriver driver(timeline("one"));
+    EXPECT_EQ(Opened(driver).described("gpu0.power_scope"), "");
+  }
+  FakeDriver driver("gpus 1\ngpu0.field.185.1 900000\ngpu0.field.186.1 910000\n");
+  Opened gpu(driver);
+  EXPECT_EQ(gpu.fast_at(1).at("host.gpu.power/gpu0"), 900);
+  EXPECT_EQ(gpu.described("gpu0.power_scope"), "module: CPU and GPU together");
 }
 
 TEST(NvidiaListener, ListsMigInstancesAsSourcesOfTheirOwn) {
   FakeDriver driver(timeline("mig"));
   Opened gpu(driver);
-  gpu.fast_at(1);
-  const Values v = gpu.fast_at(1.2);
+  gpu.fast_at(5);
+  const Values v = gpu.fast_at(5.2);
   EXPECT_EQ(v.at("host.gpu.mig.memory.used/gpu0.mig0"), 4e9);
   EXPECT_EQ(v.at("host.gpu.mig.memory.total/gpu0.mig2"), 71e9);
   EXPECT_DOUBLE_EQ(v.at("host.gpu.mig.sm.active/gpu0.mig0"), 1.04) << "kept as it is";

@@ -188,12 +188,23 @@ TEST(NvidiaTrouble, AStrictDriverWantsAnotherVersion) {
   const Values v = gpu.fast_at(2);
   EXPECT_EQ(v.at("host.gpu.memory.used/gpu0"), 600e6) << "the older version does";
   EXPECT_FALSE(v.contains("host.gpu.sm.active/gpu0"));
-  EXPECT_TRUE(just(gpu.told(), "gpm_metrics for now: Argument Version Mismatch"));
+  EXPECT_TRUE(
+      holds(gpu.missing("host.gpu.sm.active and the like of gpu0"), "Argument Version Mismatch"));
 }
 
 TEST(NvidiaTrouble, AUnifiedMemoryHasNoSizeOfItsOwn) {
   std::string lines = timeline("one");
   lines.replace(lines.find("gpu0.memory.total 150754820096"), 30, "gpu0.memory.total 0");
+  FakeDriver driver(lines);
+  Opened gpu(driver);
+  EXPECT_EQ(gpu.missing("host.gpu.memory.used of gpu0"), "Not Supported");
+  EXPECT_FALSE(gpu.fast_at(1).contains("host.gpu.memory.used/gpu0"));
+}
+
+// The driver's word for a value that it does not have, in 64 bits.
+TEST(NvidiaTrouble, AMemoryThatIsNotAvailableIsMissing) {
+  std::string lines = timeline("one");
+  lines.replace(lines.find("gpu0.memory.used 0"), 18, "gpu0.memory.used 18446744073709551615");
   FakeDriver driver(lines);
   Opened gpu(driver);
   EXPECT_EQ(gpu.missing("host.gpu.memory.used of gpu0"), "Not Supported");

@@ -66,6 +66,8 @@ void Nvml::bind_device_functions() {
   f.uuid.bind(find({"nvmlDeviceGetUUID"}));
   f.name.bind(find({"nvmlDeviceGetName"}));
   f.pci.bind(find({"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2", "nvmlDeviceGetPciInfo"}));
+  f.link_generation.bind(find({"nvmlDeviceGetMaxPcieLinkGeneration"}));
+  f.link_width.bind(find({"nvmlDeviceGetMaxPcieLinkWidth"}));
   f.utilization.bind(find({"nvmlDeviceGetUtilizationRates"}));
   f.memory_v2.bind(find({"nvmlDeviceGetMemoryInfo_v2"}));
   f.memory_v1.bind(find({"nvmlDeviceGetMemoryInfo"}));

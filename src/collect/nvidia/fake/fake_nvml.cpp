@@ -628,8 +628,8 @@ Status nvmlGpmMetricsGet(GpmRequest* request) {
   const auto [earlier, later] = std::pair(request->earlier, request->later);
   if (earlier == nullptr || later == nullptr || earlier->prefix != later->prefix)
     return Status::kInvalidArgument;
-  // Shorter windows hold nothing but noise; the driver has announced that it will refuse them.
-  if (later->time - earlier->time < 0.1 - 1e-9) return Status::kInvalidArgument;
+  // The header wants more than 100 ms.
+  if (later->time - earlier->time < 0.1 + 1e-9) return Status::kInvalidArgument;
   for (unsigned i = 0; i < request->count; ++i) {
     GpmMetric& metric = request->metrics[i];
     const Value* value =

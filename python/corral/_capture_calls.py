@@ -6,6 +6,7 @@ are read such a call is what an optimizer step is: the pass is an epoch.
 
 from __future__ import annotations
 
+import sys
 from functools import wraps
 
 from corral import _capture, _loop
@@ -31,12 +32,17 @@ def _always(args: tuple[Any, ...]) -> int:
     return 0
 
 
-def _partial_fit(args: tuple[Any, ...]) -> int:
+def _rows(args: tuple[Any, ...]) -> int:
     return rows_of(args[1]) if len(args) > 1 else 0
 
 
+def _partial_fit(args: tuple[Any, ...]) -> int | None:
+    caller = sys._getframe(2).f_globals.get("__name__", "")
+    return None if caller.startswith("sklearn.") else _rows(args)  # some estimators' fit calls it
+
+
 def _warm_fit(args: tuple[Any, ...]) -> int | None:
-    return _partial_fit(args) if getattr(args[0], "warm_start", False) is True else None
+    return _rows(args) if getattr(args[0], "warm_start", False) is True else None
 
 
 def wrap_round(
@@ -49,7 +55,7 @@ def wrap_round(
         if not part.on:
             return original(*args, **kwargs)
         loop = _loop.current()
-        if loop.busy:
+        if loop.busy or loop.fitting:
             return original(*args, **kwargs)
         began: bool | None = None
         try:
@@ -58,7 +64,7 @@ def wrap_round(
         except Exception:
             part.give_up()
         if began is None:
-            return original(*args, **kwargs)
+            return _run_fit(loop, original, args, kwargs)
         loop.busy = True
         depth = len(loop.open)
         try:
@@ -75,6 +81,15 @@ def wrap_round(
         return result
 
     return call
+
+
+def _run_fit(loop: Loop, fit: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A fit that is no step: some call partial_fit."""
+    loop.fitting = True
+    try:
+        return fit(*args, **kwargs)
+    finally:
+        loop.fitting = False
 
 
 def _begin(loop: Loop, samples: int) -> bool:
@@ -95,7 +110,11 @@ def _end(loop: Loop, began: bool) -> None:
         loop.updates.append(0)
 
 
-def wrap_evaluation(original: Callable[..., Any], part: Part) -> Callable[..., Any]:
+def wrap_evaluation(
+    original: Callable[..., Any], part: Part, evaluated: Callable[[tuple[Any, ...], Any], bool]
+) -> Callable[..., Any]:
+    """`evaluated` says whether the call did anything, by its arguments and result: it is also called without data."""
+
     @wraps(original)
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         began = now()
@@ -103,7 +122,7 @@ def wrap_evaluation(original: Callable[..., Any], part: Part) -> Callable[..., A
         loop = _loop.existing()
         if part.on and loop is not None and not loop.busy:
             try:
-                if not loop.is_inside("evaluation"):
+                if evaluated(args, result) and not loop.is_inside("evaluation"):
                     loop.leaf("evaluation", COMPUTE, began, now())
             except Exception:
                 part.give_up()
@@ -116,14 +135,14 @@ def _hook_xgboost(module: Any) -> None:
     booster = module.Booster
     booster.update = wrap_round(booster.update, _XGBOOST)
     booster.boost = wrap_round(booster.boost, _XGBOOST)
-    booster.eval_set = wrap_evaluation(booster.eval_set, _XGBOOST)
+    booster.eval_set = wrap_evaluation(booster.eval_set, _XGBOOST, lambda args, _: bool(args[1]))
     booster.save_model = wrap_save(booster.save_model, _XGBOOST, argument(1, "fname"))
 
 
 def _hook_lightgbm(module: Any) -> None:
     booster = module.Booster
     booster.update = wrap_round(booster.update, _LIGHTGBM)
-    booster.eval_valid = wrap_evaluation(booster.eval_valid, _LIGHTGBM)
+    booster.eval_valid = wrap_evaluation(booster.eval_valid, _LIGHTGBM, lambda _, result: bool(result))
     booster.save_model = wrap_save(booster.save_model, _LIGHTGBM, argument(1, "filename"))
 
 

@@ -54,6 +54,7 @@ class Loop:
             "epochs",
             "explicit",
             "fit",
+            "fitting",
             "in_epoch",
             "in_step",
             "lane",
@@ -90,6 +91,7 @@ class Loop:
         self.mode: tuple[int, int] | None = None  # a model that was set to evaluation: its id, and when
         self.tangled = False  # phases of the script cross ours: only leaves are written from then on
         self.main: Any = None  # the pass over the training data (_capture_loader.Pass)
+        self.fitting = False  # within a fit of scikit-learn that is no step
         self.fit: Any = None  # of Keras (_capture_keras.Fit)
 
     # Phases

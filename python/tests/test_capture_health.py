@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 
 import pytest
-from test_capture import needs_torch
+from test_capture import KERAS, needs_torch, stand_in
 from training import Training, health, loop, samples, types
 
 
@@ -259,7 +260,7 @@ def test_scikit_learn(training: Training) -> None:
     training("""
         import numpy as np
         from sklearn.linear_model import SGDClassifier
-        from sklearn.neural_network import MLPClassifier
+        from sklearn.preprocessing import StandardScaler
         from sklearn.ensemble import RandomForestClassifier
         x, y = np.random.randn(40, 3), np.arange(40) % 2
         model = SGDClassifier()
@@ -269,6 +270,7 @@ def test_scikit_learn(training: Training) -> None:
             forest.n_estimators += 2
             forest.fit(x, y)
         RandomForestClassifier(n_estimators=2).fit(x, y)
+        StandardScaler().fit(x)  # calls its own partial_fit
         try:
             model.partial_fit(x[:, :2], y)
         except ValueError:
@@ -278,3 +280,158 @@ def test_scikit_learn(training: Training) -> None:
     assert types(session) == {"step": 4 + 3 + 1}
     assert samples(session) == [10] * 4 + [40] * 3
     assert ("capture.sklearn.fit", "active") in health(session)
+
+
+# Stand-ins with what is used of frameworks that are not installed here; each may be imported before PyTorch.
+FRAMEWORKS = {
+    "accelerate": """
+        import torch
+        class Accelerator:
+            def save_state(self, output_dir):
+                for name in "ab": torch.save(1, f"{output_dir}/{name}")
+    """,
+    "fastai": """
+        class Optimizer:
+            def step(self): pass
+    """,
+    "transformers": """
+        import torch
+        from types import SimpleNamespace
+        class Trainer:
+            args, state = SimpleNamespace(output_dir="/out"), SimpleNamespace(global_step=5)
+            def _save_checkpoint(self, model, trial):
+                for name in "ab": torch.save(1, f"{model}/{name}")
+    """,
+}
+
+
+@needs_torch
+def test_a_checkpoint_of_many_files_is_one(training: Training) -> None:
+    stand_in(training, "accelerate", {"__init__": "", "accelerator": FRAMEWORKS["accelerate"]})
+    stand_in(training, "transformers", {"__init__": "", "trainer": FRAMEWORKS["transformers"]})
+    training(
+        f"""
+        import accelerate.accelerator, transformers.trainer
+        accelerate.accelerator.Accelerator().save_state({str(training.folder)!r})
+        transformers.trainer.Trainer()._save_checkpoint({str(training.folder)!r}, None)
+        """,
+        path=str(training.folder / "theirs"),
+        PYTHONSAFEPATH="1",
+    )
+    session = training.one()
+    paths = [phase.attributes["path"] for phase in session.phases.values() if phase.name == "checkpoint"]
+    assert paths == [str(training.folder), "/out/checkpoint-5"]
+    assert types(session) == {"checkpoint": 2}
+
+
+@needs_torch
+def test_an_optimizer_of_fastai(training: Training) -> None:
+    stand_in(training, "fastai", {"__init__": "", "optimizer": FRAMEWORKS["fastai"]})
+    training.torch(
+        """
+        from fastai.optimizer import Optimizer
+        optimizer = Optimizer()
+        optimizer.zero_grad = lambda: None
+        for batch in loader: train(batch)
+        """,
+        path=str(training.folder / "theirs"),
+    )
+    assert types(training.one()) == loop(1, 7)
+
+
+BOOSTERS = {
+    "xgboost": """
+        class Booster:
+            def update(self, data, iteration, fobj=None):
+                if fobj: self.boost(data)
+            def boost(self, data): pass
+            def eval_set(self, evals, iteration=0): return ""
+            def save_model(self, fname): pass
+    """,
+    "lightgbm": """
+        class Booster:
+            def update(self, train_set=None, fobj=None): return False
+            def eval_valid(self, feval=None): return [1] if feval else []
+            def save_model(self, filename): pass
+    """,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "code"),
+    [
+        (
+            "xgboost",
+            "core",
+            """
+            for n in range(5):
+                booster.update(1, n, fobj=len if n % 2 else None)
+                booster.eval_set([1] if n < 3 else [], n)
+            """,
+        ),
+        (
+            "lightgbm",
+            "basic",
+            """
+            for n in range(5):
+                booster.update()
+                booster.eval_valid(n < 3)
+            """,
+        ),
+    ],
+)
+def test_rounds_of_boosters_are_steps(training: Training, name: str, module: str, code: str) -> None:
+    stand_in(training, name, {"__init__": "", module: BOOSTERS[name]})
+    code = f"from {name}.{module} import Booster\nbooster = Booster()\n{textwrap.dedent(code)}booster.save_model('m')"
+    training(code, path=str(training.folder / "theirs"), PYTHONSAFEPATH="1")
+    session = training.one()
+    assert types(session) == {"step": 5, "evaluation": 3, "checkpoint": 1}
+    assert health(session) == {(f"capture.{name}.train", "active"): ""}
+
+
+def test_a_module_without_what_is_hooked_is_told(training: Training) -> None:
+    stand_in(training, "xgboost", {"__init__": "", "core": "class Booster: pass"})
+    training("import xgboost.core", path=str(training.folder / "theirs"), PYTHONSAFEPATH="1")
+    told = health(training.one())
+    assert list(told) == [("capture.xgboost.train", "given up")]
+    assert "AttributeError" in told["capture.xgboost.train", "given up"]
+
+
+def test_keras_with_data_whose_size_nobody_says(training: Training) -> None:
+    unsized = """
+        class Adapter:
+            batch_size = None
+            @property
+            def has_partial_batch(self): raise NotImplementedError
+        class EpochIterator:
+            steps_per_execution, num_batches = 1, None
+            def __init__(self, batches): self.data_adapter, self.batches = Adapter(), batches
+        class TorchEpochIterator(EpochIterator):
+            def _get_iterator(self): return self.batches
+    """
+    trainer = "from keras.src.trainers.epoch_iterator import TorchEpochIterator"
+    folders = {"src/backend/__init__": "", "src/backend/torch/__init__": "", "src/backend/torch/trainer": trainer}
+    stand_in(training, "keras", KERAS | folders | {"src/trainers/epoch_iterator": unsized})
+    training(
+        """
+        from types import SimpleNamespace
+        import keras.src.callbacks.callback_list
+        from keras.src.backend.torch.trainer import TorchEpochIterator
+        batches = [{"x": SimpleNamespace(shape=(n, 5))} for n in (16, 16, 4)]
+        batches = TorchEpochIterator(batches)
+        told = keras.CallbackList(lambda: None)
+        told.on_train_begin()
+        told.on_epoch_begin(0)
+        for n, batch in enumerate(iter(batches._get_iterator())):
+            told.on_train_batch_begin(n)
+            told.on_train_batch_end(n)
+        told.on_epoch_end(0)
+        told.on_train_end()
+        """,
+        path=str(training.folder / "theirs"),
+        PYTHONSAFEPATH="1",
+    )
+    session = training.one()
+    assert types(session)["epoch/step"] == 3
+    assert samples(session) == [16, 16, 4]
+    assert not any(state == "given up" for _, state in health(session))

@@ -8,6 +8,22 @@ import sys
 from _frozen_importlib import module_from_spec
 from _frozen_importlib_external import PathFinder
 
+# Each may be imported before the one that it is built on.
+_FRAMEWORKS = frozenset(
+    (
+        "torch",
+        "accelerate",
+        "fastai",
+        "jax",
+        "keras",
+        "lightgbm",
+        "optax",
+        "safetensors",
+        "sklearn",
+        "transformers",
+        "xgboost",
+    )
+)
 _here = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -15,7 +31,7 @@ class _Finder:
     """First on sys.meta_path; at a framework's name its place is taken by the one that watches."""
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if name not in ("torch", "keras", "jax", "safetensors", "sklearn", "xgboost", "lightgbm"):
+        if name not in _FRAMEWORKS:
             return None
         try:
             spec = PathFinder.find_spec("corral")

@@ -66,9 +66,15 @@ def place(hooks: Mapping[str, tuple[Part, Hook]], name: str, module: Any) -> Non
     part.place(hook, module)
 
 
+def is_worker() -> bool:
+    """Whether this process loads data for a DataLoader."""
+    worker = sys.modules.get("torch.utils.data._utils.worker")
+    return worker is not None and worker._worker_info is not None
+
+
 def tell_held() -> None:
     """A child process begins to record: it is one of the training's after all."""
-    while _held:
+    while _held and not is_worker():
         _write(_held.pop(0))
 
 

@@ -11,7 +11,7 @@ import sys
 from functools import wraps
 
 from corral import _loop
-from corral._capture import Part
+from corral._capture import Part, is_worker
 from corral._loop import COMPUTE, WAIT, Loop, now
 from corral._phase import _current
 from corral._samples import UNKNOWN, index_samples, stacked_samples
@@ -81,11 +81,6 @@ def give_up(part: Part) -> None:
         loop.main.kind = OFF
     _trained.clear()
     _loop.abandon()
-
-
-def is_worker() -> bool:
-    worker = sys.modules.get("torch.utils.data._utils.worker")
-    return worker is not None and worker._worker_info is not None
 
 
 def gradients() -> bool:

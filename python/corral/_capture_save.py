@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import wraps
 
 from corral import _loop
-from corral._capture_loader import evaluated, is_worker
+from corral._capture import is_worker
+from corral._capture_loader import evaluated
 from corral._loop import IO, Loop, now
 from corral._text import attributes_json
 

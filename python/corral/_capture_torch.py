@@ -303,7 +303,14 @@ def _mode_ends(model: object) -> None:
 
 def _hook_save(module: Any) -> None:
     original = module.save
-    module.save = wrap_save(original, SAVE, argument(1, "f"))
+    recorded = wrap_save(original, SAVE, argument(1, "f"))
+
+    @wraps(original)
+    def save(*args: Any, **kwargs: Any) -> Any:
+        pickled = bool(args) and type(args[0]).__name__.endswith("Storage")  # of each tensor that pickle meets
+        return (original if pickled else recorded)(*args, **kwargs)
+
+    module.save = save
     torch = sys.modules["torch"]
     if getattr(torch, "save", None) is original:  # imported before
         torch.save = module.save  # type: ignore[attr-defined]

@@ -255,6 +255,49 @@ def test_the_start_of_workers_is_a_data_wait(training: Training) -> None:
     assert types(session)["epoch/step"] == 6
 
 
+@needs_torch
+def test_workers_have_no_part_in_the_training(training: Training) -> None:
+    training.torch("""
+        def start(_):
+            torch.nn.Linear(1, 1).eval()
+            for batch in DataLoader(data, batch_size=50): pass
+            torch.save(1, sys.argv[0] + ".pt")
+        if __name__ == "__main__":
+            for method in ("fork", "spawn"):
+                workers = DataLoader(
+                    data, batch_size=16, num_workers=1, worker_init_fn=start, multiprocessing_context=method
+                )
+                for batch in workers: train(batch)
+    """)
+    assert types(training.one()) == loop(2, 14) + Counter({"epoch/step/data wait": 2})
+
+
+@needs_torch
+def test_pickled_tensors_are_no_checkpoints(training: Training) -> None:
+    training.torch("""
+        import copy, io, pickle
+        pickle.loads(pickle.dumps(model))
+        copy.deepcopy(model)
+        torch.save(model, io.BytesIO())
+    """)
+    assert types(training.one()) == {"checkpoint": 1}
+
+
+@needs_torch
+def test_a_forked_training_tells_its_health(training: Training) -> None:
+    training.torch("""
+        import os
+        for batch in loader: train(batch)
+        if os.fork() == 0:
+            for batch in loader: train(batch)
+            sys.exit(0)
+        assert os.wait()[1] == 0
+    """)
+    told = [health(session) for session in training.sessions()]
+    assert len(told) == 2
+    assert told[0] == told[1]
+
+
 def test_scikit_learn(training: Training) -> None:
     pytest.importorskip("sklearn")
     training("""

@@ -131,11 +131,15 @@ def wrap_evaluation(
     return evaluate
 
 
+def _has_sets(args: tuple[Any, ...], _: Any) -> bool:
+    return len(args) < 2 or bool(args[1])
+
+
 def _hook_xgboost(module: Any) -> None:
     booster = module.Booster
     booster.update = wrap_round(booster.update, _XGBOOST)
     booster.boost = wrap_round(booster.boost, _XGBOOST)
-    booster.eval_set = wrap_evaluation(booster.eval_set, _XGBOOST, lambda args, _: bool(args[1]))
+    booster.eval_set = wrap_evaluation(booster.eval_set, _XGBOOST, _has_sets)
     booster.save_model = wrap_save(booster.save_model, _XGBOOST, argument(1, "fname"))
 
 

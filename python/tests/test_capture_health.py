@@ -409,7 +409,8 @@ BOOSTERS = {
             """
             for n in range(5):
                 booster.update(1, n, fobj=len if n % 2 else None)
-                booster.eval_set([1] if n < 3 else [], n)
+                booster.eval_set([1] if n < 2 else [], n)
+            booster.eval_set(evals=[1])
             """,
         ),
         (

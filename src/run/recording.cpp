@@ -158,6 +158,8 @@ void Recording::open_tracking() {
                     .patience = embedded ? kEmbeddedPatience : kServerPatience,
                     .directory = directory_.files()},
        .page = [this] { return page(); },
+       .not_kept = [this](const std::string& part,
+                          const std::string& reason) { not_captured(part, reason); },
        .address = former},
       delivery_);
   if (!opened) return lacks("MLflow calls", opened.error());
@@ -252,6 +254,13 @@ void Recording::note_health(std::span<const codec::Health> health) {
   codec::Bundle bundle;
   bundle.add(body);
   journal_.bundle(bundle);
+}
+
+void Recording::not_captured(const std::string& part, const std::string& reason) {
+  notices_.warn(part + ": " + reason);
+  const codec::Health health{
+      .part = part, .state = codec::HealthState::kNotCaptured, .reason = reason};
+  note_health({&health, 1});
 }
 
 void Recording::note_leftovers(std::size_t count) {

@@ -136,6 +136,8 @@ class Recording {
                    std::function<void(const std::stop_token&)> work);
   void lacks(const std::string& what, const Error& error);
   void note_health(std::span<const codec::Health> health);
+  // `part` works, but the run keeps nothing of it.
+  void not_captured(const std::string& part, const std::string& reason);
   bool follow_output(BootTime& next_store);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();

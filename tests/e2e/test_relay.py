@@ -9,7 +9,7 @@ import signal
 import time
 from pathlib import Path
 
-from relay_support import QUIET, artifacts, history, only_run, said, steps
+from relay_support import CLIENTS, QUIET, artifacts, history, only_run, said, steps
 from support import ROOT, Corral, alive, until, until_said
 
 
@@ -44,6 +44,44 @@ def test_a_script_and_the_hardware_are_one_run(corral: Corral, python: Path) -> 
     assert [(p.step, p.value) for p in points] == [(i, i * 0.5) for i in range(50)]
     assert corral.points("@1", "run.memory.rss"), "the same run has its hardware metrics"
     assert abs(points[0].time_ns - time.time_ns()) < 600e9
+
+
+def test_what_is_answered_and_not_kept_is_said(corral: Corral) -> None:
+    script = corral.script(
+        "train.py",
+        """
+        import mlflow
+        from mlflow.genai.datasets import create_dataset
+        with mlflow.start_run():
+            for name in ("a", "b"):
+                create_dataset(name=name).merge_records([{"inputs": {"q": "?"}}])
+        """,
+    )
+    done = corral("run", CLIENTS["3"], script, env=QUIET, seconds=120)
+    assert done.stderr.count(b"mlflow.evaluation-datasets: evaluation datasets are not kept") == 1
+    run = str(only_run(corral)["id"])
+    told = [e for e in corral.get(f"/api/corral/v1/runs/{run}/events")["events"] if e["name"] == "health"]
+    assert [e["attributes"] for e in told if e["attributes"]["part"] == "mlflow.evaluation-datasets"] == [
+        {"part": "mlflow.evaluation-datasets", "state": "not captured", "reason": "evaluation datasets are not kept"}
+    ]
+
+
+def test_points_that_a_logged_model_repeats_are_the_runs_once(corral: Corral, python: Path) -> None:
+    script = corral.script(
+        "train.py",
+        """
+        import mlflow, numpy
+        from sklearn.linear_model import LogisticRegression
+        mlflow.sklearn.autolog(silent=True)
+        x = numpy.random.default_rng(0).normal(size=(60, 3))
+        with mlflow.start_run():
+            for step in range(40):
+                mlflow.log_metric("loss", 1 / (1 + step), step=step)
+            LogisticRegression().fit(x, (x[:, 0] > 0).astype(int))  # MLflow 3 sends the points of step 0 again
+        """,
+    )
+    corral("run", python, script, env=QUIET, seconds=120)
+    assert steps(corral, "loss") == list(range(40))
 
 
 def test_an_experiment_is_the_scripts_unless_the_flag_says_it(corral: Corral, python: Path) -> None:

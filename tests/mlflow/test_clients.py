@@ -11,7 +11,11 @@ from support import ROOT
 
 PROGRAMS = sorted(path.stem for path in (Path(__file__).parent / "clients").glob("*.py"))
 VERSIONS = {"2.22.5": ROOT / ".venv-mlflow2", "3.17.2": ROOT / ".venv-mlflow3"}
-ONLY = {"otlp": ["3.17.2"]}  # programs that not every version can run
+ONLY = {
+    "otlp": ["3.17.2"],
+    "assessments": ["3.17.2"],
+    "evaluation_datasets": ["3.17.2"],
+}  # programs that not every version can run
 LIMIT_S = 200
 TESTS = [
     (program, version, storage)

@@ -198,6 +198,10 @@ Response TrackingRelay::handle(Request request) {
   if (request.path.empty() || request.path == "/") return home();
   if (is_artifact(request)) return put_artifact(request);
   if (const Call* call = call_of(request)) return (this->*call->handler)(request);
+  if (request.method == Method::kPost && options_.not_kept &&
+      request.path.find("/3.0/mlflow/datasets/") != std::string::npos &&
+      !told_datasets_.exchange(true))
+    options_.not_kept("mlflow.evaluation-datasets", "evaluation datasets are not kept");
   find_artifact(request);
   return forward(request);
 }

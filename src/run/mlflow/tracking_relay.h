@@ -27,6 +27,8 @@ struct RelayOptions {
   BookOptions book;
   UpstreamOptions upstream;
   std::function<std::string()> page;  // where the run can be seen; empty: not yet known
+  // Told once of each part of MLflow that is answered and not kept; any thread; may be empty.
+  std::function<void(const std::string& part, const std::string& reason)> not_kept{};
   // Where a supervisor that is gone answered; nothing: any free port.
   std::optional<spool::TrackingAddress> address{};
 };
@@ -105,6 +107,7 @@ class TrackingRelay {
   sys::Fd socket_;
   std::atomic<pid_t> command_{0};
   std::atomic<int> forwarding_{0};
+  std::atomic<bool> told_datasets_{false};
   Guarded<std::map<std::uint64_t, std::optional<RankedClient>>> clients_;  // by connection
   std::unique_ptr<http::HttpServer> server_;  // last: its threads use the rest
 };

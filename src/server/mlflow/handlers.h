@@ -101,6 +101,19 @@ Body delete_traces(Message& in, Context& context);
 Body set_trace_tag(Message& in, Context& context);
 Body delete_trace_tag(Message& in, Context& context);
 Body link_traces_to_run(Message& in, Context& context);
+// assessments.cpp
+Body create_assessment(Message& in, Context& context);
+Body get_assessment(Message& in, Context& context);
+Body update_assessment(Message& in, Context& context);
+Body delete_assessment(Message& in, Context& context);
+// evaluation_datasets.cpp
+Body create_evaluation_dataset(Message& in, Context& context);
+Body get_evaluation_dataset(Message& in, Context& context);
+Body set_evaluation_dataset_tags(Message& in, Context& context);
+Body find_no_evaluation_datasets(Message& in, Context& context);
+Body drop_from_evaluation_dataset(Message& in, Context& context);
+Body count_evaluation_records(Message& in, Context& context);
+Body refuse_evaluation_records(Message& in, Context& context);
 // traces_v2.cpp
 Body start_trace_v2(Message& in, Context& context);
 Body end_trace_v2(Message& in, Context& context);

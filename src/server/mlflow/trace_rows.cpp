@@ -30,13 +30,6 @@ std::int64_t ms_of(UtcTime time) {
 // ".5", ".606", nothing: the digits of proto3's times, as milliseconds.
 std::string fraction(std::int64_t ms) { return ms == 0 ? "" : fmt::format(".{:03}", ms); }
 
-std::string timestamp(UtcTime time) {
-  const std::int64_t ms = ms_of(time);
-  const std::int64_t second = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}{}Z", fmt::gmtime(static_cast<std::time_t>(second)),
-                     fraction(ms - second * 1000));
-}
-
 std::string span_of_time(Nanos duration) {
   const std::int64_t ms = std::chrono::duration_cast<milliseconds>(duration).count();
   const std::int64_t rest = ms < 0 ? -ms : ms;
@@ -96,6 +89,15 @@ void write_map(JsonWriter& json, std::string_view name, const tracking::Tags& pa
   json.end_object();
 }
 
+void write_assessments(JsonWriter& json, const tracking::Tags& assessments) {
+  if (assessments.empty()) return;
+  json.key("assessments").begin_array();
+  for (const auto& [id, text] : assessments) {
+    if (const auto assessment = Json::parse(text)) json.value(*assessment);
+  }
+  json.end_array();
+}
+
 }  // namespace
 
 Answer<> check_trace_id(std::string_view id) {
@@ -127,6 +129,13 @@ Answer<tracking::TraceRow> find_trace(store::sql::Connection& db, const std::str
   if (found) return *std::move(found);
   return refuse(ErrorCode::kResourceDoesNotExist,
                 fmt::format("Trace with ID '{}' not found.", to_utf8(id)));
+}
+
+std::string timestamp(UtcTime time) {
+  const std::int64_t ms = ms_of(time);
+  const std::int64_t second = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}{}Z", fmt::gmtime(static_cast<std::time_t>(second)),
+                     fraction(ms - second * 1000));
 }
 
 Answer<UtcTime> parse_timestamp(std::string_view text, std::string_view path) {
@@ -171,6 +180,7 @@ void write_trace_info(JsonWriter& json, const tracking::TraceRow& trace) {
   json.member("state", kStates.at(static_cast<std::size_t>(trace.state)));
   write_map(json, "trace_metadata", trace.metadata);
   write_map(json, "tags", trace.tags);
+  write_assessments(json, trace.assessments);
   if (!trace.request_preview.empty()) json.member("request_preview", trace.request_preview);
   if (!trace.response_preview.empty()) json.member("response_preview", trace.response_preview);
   json.end_object();

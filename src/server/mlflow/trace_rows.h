@@ -27,6 +27,7 @@ tracking::Tags first_tags(const tracking::ExperimentRow& experiment, std::string
 Answer<tracking::TraceRow> find_trace(store::sql::Connection& db, const std::string& id);
 
 // "2026-11-21T19:10:20.606Z" and "0.106s", proto3's forms, to whole milliseconds.
+std::string timestamp(UtcTime time);
 Answer<UtcTime> parse_timestamp(std::string_view text, std::string_view path);
 Answer<Nanos> parse_span_of_time(std::string_view text, std::string_view path);
 

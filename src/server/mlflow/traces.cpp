@@ -7,6 +7,7 @@
 
 #include "core/text.h"
 #include "mlflow/names.h"
+#include "server/mlflow/assessments.h"
 #include "server/mlflow/handlers.h"
 #include "server/mlflow/searching.h"
 #include "store/tracking/search.h"
@@ -84,6 +85,7 @@ Answer<Started> read_trace_info(Message& in) {
   if (duration) {
     trace.duration = TRY_API(parse_span_of_time(*duration, in.path_of("execution_duration")));
   }
+  trace.assessments = TRY_API(read_assessments(in, trace.id));
   out.experiment = *experiment;
   return out;
 }

@@ -319,5 +319,59 @@ TEST_F(Traces, ClientsLearnWhomTheySpeakTo) {
   EXPECT_EQ(send(Method::kGet, "/ajax-api/2.0/mlflow/radt-config").body, "{}");
 }
 
+TEST_F(Traces, AssessmentsAreKeptWithTheirTrace) {
+  post(kV3, record(R"(,"assessments":[{"assessment_name":"first","feedback":{"value":1}}])"));
+  const std::string path = kV3 + "/" + kTrace + "/assessments";
+  const auto made = post(path, R"({"assessment":{"assessment_name":"right","trace_id":"x",
+      "source":{"source_type":"HUMAN","source_id":"me"},"feedback":{"value":true,
+      "error":{"error_code":"E"}},"rationale":"r","metadata":{"a":"b"},"other":1}})");
+  const Json& one = *made.find("assessment");
+  const std::string id = one.get_string("assessment_id");
+  EXPECT_TRUE(id.starts_with("a-") && id.size() == 34) << id;
+  EXPECT_EQ(one.get_string("trace_id"), kTrace);
+  EXPECT_EQ(one.find("valid")->dump(), "true");
+  EXPECT_EQ(one.find("other"), nullptr);
+  EXPECT_FALSE(one.get_string("create_time").empty());
+  const auto told = [&] {
+    const Json info = get(kV3 + "/" + kTrace);
+    return info.find("trace")->find("trace_info")->find("assessments")->as_array()->size();
+  };
+  EXPECT_EQ(told(), 2U);
+  const Json changed = ok(Method::kPatch, path + "/" + id,
+                          R"({"assessment":{"feedback":{"value":"no"},"metadata":{"c":"d"}},)"
+                          R"("update_mask":"feedback,metadata"})");
+  EXPECT_EQ(changed.find("assessment")->find("feedback")->dump(), R"({"value":"no"})");
+  EXPECT_EQ(changed.find("assessment")->find("metadata")->dump(), R"({"a":"b","c":"d"})");
+  const Json other = post(path, R"({"assessment":{"assessment_name":"right","overrides":")" + id +
+                                    R"(","feedback":{"value":1}}})");
+  const auto valid = [&] { return get(path + "/" + id).find("assessment")->find("valid")->dump(); };
+  EXPECT_EQ(valid(), "false");
+  ok(Method::kDelete, path + "/" + other.find("assessment")->get_string("assessment_id"));
+  EXPECT_EQ(valid(), "true");
+  ok(Method::kDelete, path + "/" + id);
+  EXPECT_EQ(told(), 1U);
+}
+
+TEST_F(Traces, WrongAssessmentsAreRefused) {
+  post(kV3, record());
+  const std::string path = kV3 + "/" + kTrace + "/assessments";
+  EXPECT_EQ(
+      refused(Method::kGet, path + "/a-1"),
+      std::string("404 RESOURCE_DOES_NOT_EXIST: Assessment with ID 'a-1' not found for trace '") +
+          kTrace + "'");
+  EXPECT_TRUE(refused(Method::kPost, kV3 + "/tr-none/assessments",
+                      R"({"assessment":{"assessment_name":"a","feedback":{"value":1}}})")
+                  .starts_with("404 RESOURCE_DOES_NOT_EXIST"));
+  for (const char* fields :
+       {R"("feedback":{"value":1},"expectation":{"value":1})", R"("feedback":1)",
+        R"("feedback":{"error":5})", R"("feedback":{"value":1},"metadata":{"a":1})",
+        R"("feedback":{"value":1},"create_time":"now")", R"("rationale":"r")"}) {
+    const std::string body =
+        fmt::format(R"({{"assessment":{{"assessment_name":"a",{}}}}})", fields);
+    EXPECT_TRUE(refused(Method::kPost, path, body).starts_with("400 INVALID_PARAMETER_VALUE"))
+        << fields;
+  }
+}
+
 }  // namespace
 }  // namespace corral::server

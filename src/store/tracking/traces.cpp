@@ -29,6 +29,9 @@ Result<> read_facts(Connection& db, TraceRow& trace) {
       case TraceFact::kRun:
         trace.runs.emplace_back(row.text(1), row.text(2));
         break;
+      case TraceFact::kAssessment:
+        trace.assessments.emplace_back(row.text(1), row.text(2));
+        break;
     }
   }
   return {};
@@ -93,6 +96,7 @@ Result<> put_trace(Connection& db, const TraceRow& trace) {
               trace.start, duration, trace.state, trace.request_preview, trace.response_preview));
   TRY(put_facts(db, trace.id, TraceFact::kMetadata, trace.metadata));
   TRY(put_facts(db, trace.id, TraceFact::kTag, trace.tags));
+  TRY(put_facts(db, trace.id, TraceFact::kAssessment, trace.assessments));
   return put_facts(db, trace.id, TraceFact::kRun, trace.runs);
 }
 

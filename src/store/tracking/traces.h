@@ -25,8 +25,9 @@ namespace corral::store::tracking {
 enum class TraceState : std::uint8_t { kUnspecified = 0, kOk = 1, kError = 2, kInProgress = 3 };
 
 // `kind` of trace_facts. A run's key is its id, the value empty: a run that the trace was linked
-// to, beside the one that it came from (metadata mlflow.sourceRun).
-enum class TraceFact : std::uint8_t { kMetadata = 0, kTag = 1, kRun = 2 };
+// to, beside the one that it came from (metadata mlflow.sourceRun). An assessment's key is its id,
+// the value its JSON.
+enum class TraceFact : std::uint8_t { kMetadata = 0, kTag = 1, kRun = 2, kAssessment = 3 };
 inline constexpr std::string_view kSourceRun = "mlflow.sourceRun";
 
 struct TraceRow {
@@ -38,6 +39,7 @@ struct TraceRow {
   TraceState state = TraceState::kUnspecified;
   Tags metadata, tags;  // by key
   Tags runs;            // as keys
+  Tags assessments;     // JSON, by id
 };
 
 // New, or over what is there: its columns, facts beside those that are known; an empty preview

@@ -186,11 +186,11 @@ TEST_F(GateTest, ASchedulerThatEndsReleasesNothing) {
 
 TEST_F(GateTest, ReportsAreLinesAndTheLastStays) {
   gate->ready();
-  gate->started(at(5));
-  gate->ended({.kind = OutcomeKind::kFailed, .reason = "why", .exit_code = 2}, {"last"});
-  const std::string end = R"({"outcome":"failed","reason":"why","exit_code":2,"tail":["last"]})"
+  gate->started(at(5), 4711);
+  gate->ended({.kind = OutcomeKind::kFailed, .reason = "why", .exit_code = 2}, {"last"}, at(7));
+  const std::string end = R"({"outcome":"failed","reason":"why","exit_code":2,"ended_ns":7000000,"tail":["last"]})"
                           "\n";
-  EXPECT_EQ(heard(), "{\"ready\":true}\n{\"started_ns\":5000000}\n" + end);
+  EXPECT_EQ(heard(), "{\"ready\":true}\n{\"started_ns\":5000000,\"pid\":4711}\n" + end);
   EXPECT_EQ(*sys::read_file(dir.path() / "word.json"), end);
 }
 
@@ -206,10 +206,12 @@ TEST_F(GateTest, WishesComeAsLinesInAnyPieces) {
   ASSERT_EQ(wishes.size(), 1u);
   EXPECT_EQ(wishes[0].tags, (std::vector<std::pair<std::string, std::string>>{{"a", "b"}}));
   EXPECT_FALSE(wishes[0].stop);
-  say(" is over\"}\n");
+  say(" is over\"}\n{\"status\":256}\n");
   wishes = gate->wishes();
-  ASSERT_EQ(wishes.size(), 1u);
+  ASSERT_EQ(wishes.size(), 2u);
   EXPECT_EQ(wishes[0].stop, "it is over");
+  EXPECT_FALSE(wishes[0].status);
+  EXPECT_EQ(wishes[1].status, 256);
   scheduler.reset();
   EXPECT_TRUE(gate->wishes().empty());
   EXPECT_EQ(gate->reports_descriptor(), -1);

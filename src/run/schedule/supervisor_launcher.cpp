@@ -51,7 +51,7 @@ struct Child {
 struct Orphan {
   pid_t pid = 0;
   sys::Fd process;            // pidfd, while it lives
-  std::optional<int> status;  // of wait(2)
+  std::optional<int> status{};  // of wait(2)
 };
 
 Result<Descriptors> socket_pair() {

@@ -188,8 +188,9 @@ TEST_F(GateTest, ReportsAreLinesAndTheLastStays) {
   gate->ready();
   gate->started(at(5), 4711);
   gate->ended({.kind = OutcomeKind::kFailed, .reason = "why", .exit_code = 2}, {"last"}, at(7));
-  const std::string end = R"({"outcome":"failed","reason":"why","exit_code":2,"ended_ns":7000000,"tail":["last"]})"
-                          "\n";
+  const std::string end =
+      R"({"outcome":"failed","reason":"why","exit_code":2,"ended_ns":7000000,"tail":["last"]})"
+      "\n";
   EXPECT_EQ(heard(), "{\"ready\":true}\n{\"started_ns\":5000000,\"pid\":4711}\n" + end);
   EXPECT_EQ(*sys::read_file(dir.path() / "word.json"), end);
 }

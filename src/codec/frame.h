@@ -176,6 +176,10 @@ struct GapBody {
   std::string message;  // what was refused and why
 };
 
+// The event that a gap leaves behind, without a time; nothing for numbers that never carried
+// anything.
+std::optional<Event> event_of_gap(const FrameHeader& header, const GapBody& gap);
+
 Bytes encode(const FrameHeader& header, const SessionBody& body);
 Bytes encode(const FrameHeader& header, const SchemaBody& body);
 Bytes encode(const FrameHeader& header, const SamplesBody& body);

@@ -154,28 +154,6 @@ RunStatus status_of(const codec::RunEndBody& end) {
   return RunStatus::kUnknown;
 }
 
-std::optional<codec::Event> event_of_gap(const codec::FrameHeader& header,
-                                         const codec::GapBody& gap) {
-  if (gap.reason == codec::GapReason::kEmpty) return std::nullopt;
-  codec::Event event;
-  event.origin = "corral";
-  const std::uint64_t n = header.last - header.first + 1;
-  event.name = fmt::format(
-      "{} record{} {}: {}", n, n == 1 ? "" : "s",
-      gap.reason == codec::GapReason::kRefused ? "refused by the server" : "damaged and left out",
-      gap.message.empty() ? "no reason given" : to_utf8(gap.message));
-  if (event.name.size() > limits::kNameBytes) {
-    std::size_t cut = limits::kNameBytes - 3;
-    while ((static_cast<unsigned char>(event.name[cut]) & 0xC0) == 0x80) --cut;
-    event.name.resize(cut);
-    event.name += "...";
-  }
-  event.attributes = {{"session", Json(header.session.hex()).dump()},
-                      {"first", Json(std::to_string(header.first)).dump()},
-                      {"last", Json(std::to_string(header.last)).dump()}};
-  return event;
-}
-
 std::string attributes_json(const codec::Attributes& attributes) {
   if (attributes.empty()) return {};
   Json::Object object;

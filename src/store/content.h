@@ -41,10 +41,6 @@ Result<Content> decode_content(const codec::Frame& frame);
 
 RunStatus status_of(const codec::RunEndBody& end);
 
-// The event that a gap leaves behind; nothing for numbers that never carried anything.
-std::optional<codec::Event> event_of_gap(const codec::FrameHeader& header,
-                                         const codec::GapBody& gap);
-
 // A JSON object of the attributes and back; empty text for none. A value that is not JSON becomes a
 // JSON string.
 std::string attributes_json(const codec::Attributes& attributes);

@@ -1,6 +1,7 @@
 #include "upload/frame_log_source.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/limits.h"
@@ -28,8 +29,9 @@ class Declared {
       }
     }
   }
-  // Nothing when none was declared, or more than a frame holds.
-  [[nodiscard]] codec::Bytes frame(const codec::FrameHeader& header) const {
+  // Nothing when none was declared, or more than a frame holds. `gap`: stands in it, too.
+  [[nodiscard]] codec::Bytes frame(const codec::FrameHeader& header,
+                                   const std::optional<codec::Event>& gap = {}) const {
     codec::Bundle bundle;
     codec::SchemaBody schema;
     for (const auto& [id, def] : series_) schema.series.push_back(def);
@@ -38,7 +40,10 @@ class Declared {
     for (const auto& [name, value] : facts_)
       facts.facts.push_back({.kind = name.first, .key = name.second, .value = value});
     if (!facts.facts.empty()) bundle.add(facts);
-    if (bundle.empty() || bundle.size() > limits::kFrameBytes / 2) return {};
+    if (bundle.empty()) return {};
+    if (gap) bundle.add(codec::EventsBody{.events = {*gap}});
+    constexpr std::size_t kHeaders = 1024;  // of the bundle and its sections
+    if (bundle.size() + kHeaders > limits::kFrameBytes) return {};
     return bundle.finish(header);
   }
 
@@ -57,6 +62,33 @@ Declared read_declared(const spool::ClientLogPlace& log) {
 }
 
 constexpr std::size_t kReadBytes = 1u << 20;
+
+codec::GapBody lost() {
+  return {.reason = codec::GapReason::kCorrupt,
+          .message = "the server's store lost what it had acknowledged"};
+}
+
+// Where the frames after a hole begin in time, as far as their sections say.
+BootTime time_of(const std::vector<codec::Bytes>& frames, BootTime otherwise) {
+  for (const codec::Bytes& bytes : frames) {
+    auto frame = codec::decode_frame(bytes);
+    auto parts = frame ? codec::sections(*std::move(frame)) : tl::unexpected(frame.error());
+    if (!parts) continue;
+    for (const codec::Frame& part : *parts) {
+      const codec::FrameKind kind = part.header.kind;
+      if (kind == codec::FrameKind::kSamples) {
+        const auto body = codec::decode_samples(part);
+        if (body && !body->groups.empty() && !body->groups[0].times.empty())
+          return body->groups[0].times[0];
+      } else if (kind == codec::FrameKind::kLog) {
+        if (const auto body = codec::decode_log(part)) return body->time;
+      } else if (kind == codec::FrameKind::kRunEnd) {
+        if (const auto body = codec::decode_run_end(part)) return body->time;
+      }
+    }
+  }
+  return otherwise;
+}
 
 }  // namespace
 
@@ -98,30 +130,34 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   }
   const std::uint64_t first = reader_.first();
   if (first == after + 1) return frames;
-  std::vector<codec::Bytes> mended;
-  codec::FrameHeader header{
-      .kind = {}, .session = session(), .first = after + 1, .last = after + 1};
-  if (after == 0) {
-    mended.push_back(codec::encode(header, log_.description));
-    ++header.first;
-  }
-  // The last number of the gap stays one.
-  if (header.first < first - 1) {
-    header.last = header.first;
-    codec::Bytes declarations = read_declared(log_).frame(header);
-    if (!declarations.empty()) {
-      mended.push_back(std::move(declarations));
-      ++header.first;
-    }
-  }
-  header.last = first - 1;
-  if (header.last >= header.first) {
-    mended.push_back(codec::encode(
-        header, codec::GapBody{.reason = codec::GapReason::kCorrupt,
-                               .message = "the server's store lost what it had acknowledged"}));
-  }
+  std::vector<codec::Bytes> mended = bridge(after + 1, first - 1, frames);
   for (codec::Bytes& frame : frames) mended.push_back(std::move(frame));
   return mended;
+}
+
+// Frames for the numbers of a hole, which ends where `frames` begin: what was declared in it, and a
+// gap. One number has room for one frame: the gap's event stands beside the declarations then.
+std::vector<codec::Bytes> FrameLogSource::bridge(std::uint64_t from, std::uint64_t to,
+                                                 const std::vector<codec::Bytes>& frames) const {
+  std::vector<codec::Bytes> bridge;
+  codec::FrameHeader header{.kind = {}, .session = session(), .first = from, .last = from};
+  if (from == 1) {
+    bridge.push_back(codec::encode(header, log_.description));
+    header.first = ++header.last;
+  }
+  if (header.first > to) return bridge;
+  std::optional<codec::Event> event;
+  if (header.first == to) {
+    event = codec::event_of_gap(header, lost());
+    event->time = time_of(frames, log_.description.started);
+  }
+  if (codec::Bytes declarations = read_declared(log_).frame(header, event); !declarations.empty()) {
+    bridge.push_back(std::move(declarations));
+    ++header.first;
+  }
+  header.last = to;
+  if (header.first <= to) bridge.push_back(codec::encode(header, lost()));
+  return bridge;
 }
 
 bool FrameLogSource::discard() { return run_ && spool::forget_client_log(*run_, log_.session); }

@@ -3,8 +3,9 @@
 //
 // Files whose frames were acknowledged are gone, but for the series and facts that they declared:
 // <log>/declared has those in one frame. When the server then knows less than that (its store was
-// lost), the session is described and declared anew, so that later samples are understood, and what
-// is missing is covered by a gap. Many small frames that wait travel as one (merge.h).
+// lost or went back to an earlier state), the session is described and declared anew, so that later
+// samples are understood, and what is missing is covered by a gap. Many small frames that wait
+// travel as one (merge.h).
 #pragma once
 
 #include <functional>
@@ -36,6 +37,8 @@ class FrameLogSource final : public Source {
 
  private:
   void keep_declared(std::uint64_t durable) const;
+  [[nodiscard]] std::vector<codec::Bytes> bridge(std::uint64_t from, std::uint64_t to,
+                                                 const std::vector<codec::Bytes>& frames) const;
 
   spool::ClientLogPlace log_;
   spool::FrameLogReader reader_;

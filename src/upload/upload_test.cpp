@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <random>
 #include <set>
@@ -302,6 +303,47 @@ TEST(Uploader, AStoreThatWasLostIsToldAnewWhatWasDeclared) {
   EXPECT_EQ(server->values(), std::vector<double>{2});
   EXPECT_EQ(server->facts, (std::vector<codec::Fact>{{codec::FactKind::kParam, "lr", "0.1"}}));
   EXPECT_EQ(server->gaps.size(), 1u);
+}
+
+// To any number that it had acknowledged. A hole of one frame has room for one: of the gap and of
+// what was declared.
+TEST(Uploader, AStoreThatWentBackIsToldAnewWhatWasDeclared) {
+  std::minstd_rand random(1);
+  std::string noise(50'000, ' ');
+  std::ranges::generate(noise, [&] { return static_cast<char>('a' + random() % 26); });
+  for (const std::uint64_t hole : {1u, 2u, 5u}) {
+    Spooled run;
+    std::map<std::uint64_t, FakeServer> before;  // by what was durable
+    FakeServer server;
+    Uploader uploader(run.directory, [] { return true; });
+    std::uint32_t series = 0;
+    const auto first = [&] { return spool::frame_files(run.directory.files()).front(); };
+    while (first() == 1) {
+      codec::Bundle bundle;  // each declares another series
+      bundle.add(codec::SchemaBody{
+          .series = {
+              {.id = ++series, .name = "s" + std::to_string(series), .source = "", .unit = ""}}});
+      std::ranges::shuffle(noise, random);
+      bundle.add(codec::EventsBody{.events = {{boot_time(1), "noise", "user", {{"n", noise}}}}});
+      run.journal.bundle(bundle);
+      drain(uploader, server);
+      before[server.sessions.begin()->second.durable] = server;
+    }
+    FakeServer back = before.at(first() - 1 - hole);
+    codec::Bundle bundle;
+    codec::SampleGroup group{.times = {boot_time(77)}, .steps = {}, .columns = {}};
+    for (std::uint32_t id = 1; id <= series; ++id)
+      group.columns.push_back({.series = id, .present = {}, .values = {1.0 * id}});
+    bundle.add(codec::SamplesBody{.groups = {group}});
+    run.journal.bundle(bundle);
+    drain(uploader, back);
+    EXPECT_EQ(uploader.refused(), 0u) << uploader.last_refusal();
+    EXPECT_EQ(back.values().size(), series) << "hole of " << hole;
+    const auto told = std::ranges::count_if(back.events, [](const std::string& name) {
+      return name.find("lost what it had acknowledged") != std::string::npos;
+    });
+    EXPECT_EQ(back.gaps.size() + static_cast<std::size_t>(told), 1u) << "hole of " << hole;
+  }
 }
 
 TEST(Uploader, ALostSegmentIsAGapWithAName) {

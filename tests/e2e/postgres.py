@@ -70,6 +70,16 @@ class Postgres:
         done = self._run("psql", "-h", self.directory, "-U", "postgres", "-AtX", "-c", text, database)
         return done.stdout.decode().strip()
 
+    def dump(self, database: str) -> bytes:
+        return self._run("pg_dump", "-h", self.directory, "-U", "postgres", database).stdout
+
+    def put_back(self, database: str, dump: bytes, owner: str) -> None:
+        """The database as it was when it was dumped; its connections are cut."""
+        self.sql(f"DROP DATABASE {database} WITH (FORCE)")
+        self.sql(f"CREATE DATABASE {database} OWNER {owner}")
+        psql = [*self._as, self._bin / "psql", "-h", self.directory, "-U", "postgres", "-qX", "-v", "ON_ERROR_STOP=1"]
+        subprocess.run([*psql, database], input=dump, cwd=self.directory, check=True, capture_output=True)
+
     def url(self, user: str, database: str) -> str:
         return f"postgresql://{user}@/{database}?host={self.directory}"
 

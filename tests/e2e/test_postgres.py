@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -195,3 +196,45 @@ def test_charts_from_a_replica(nodes: Nodes) -> None:
     corral.serve("--read-store", nodes.url)
     assert len(corral.runs()) == 1
     assert b"--read-store" in corral("serve", "--read-store", nodes.url, "--store", corral.home / "d", status=2).stderr
+
+
+def test_a_database_that_was_put_back_refuses_nothing_and_has_one_gap(nodes: Nodes, database: Postgres) -> None:
+    """It is as it was when the run began: series were declared in frames that are stored and deleted by then."""
+    node = nodes.new()
+    code = """
+        import os, time
+        os.mkdir("ready")
+        while not os.path.exists("end"):
+            if os.path.exists("print"):
+                os.remove("print")
+                for _ in range(8):
+                    print(os.urandom(512 << 10).hex(), flush=True)
+            time.sleep(0.01)
+    """
+    options = ("--quiet", "--interval", "50ms", "--listeners", "proc,tree", "--name", "r")
+    run = node.start("run", *options, node.script("prints.py", code), stdout=subprocess.DEVNULL)
+    until(lambda: (node.home / "ready").exists() and node.runs(), "the run is known")
+    dump = database.dump(nodes.name)
+    until(lambda: node("export", "r", "--metric", "host.memory.used").stdout.count(b"\n") > 5, "it is sampled")
+    (node.home / "print").touch()
+    (directory,) = node.spooled()
+    until(lambda: not (directory / f"{1:012}.frames").exists(), "the first frames are stored and deleted")
+    node.kill_server()
+    database.put_back(nodes.name, dump, "guarded")
+    put_back = time.time_ns()
+
+    def newest(metric: str) -> int:
+        done = node("export", "r", "--metric", metric, status=None)
+        lines = done.stdout.splitlines()[1:]
+        return int(lines[-1].split(b",")[2]) if done.returncode == 0 and lines else 0
+
+    for metric in ("host.memory.used", "run.memory.rss"):
+        until(lambda metric=metric: newest(metric) > put_back, f"{metric} goes on")  # type: ignore[misc]
+    (node.home / "end").touch()
+    assert run.wait(60) == 0
+    node.wait_spool_empty()
+    assert node.wait_ended("r")["status"] == "finished"
+    assert not list(node.spool.glob("refused-*"))
+    told = [e["name"] for e in node.events("r") if e["origin"] == "corral"]
+    assert sum("lost what it had acknowledged" in name for name in told) == 1, told
+    assert not any("refused" in name for name in told), told

@@ -268,7 +268,7 @@ Result<> Ingest::store_end(Call& call, const SessionState& session, const codec:
 // A gap has no time of its own: the event stands at the newest that is known of the run.
 Result<> Ingest::store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
                            const codec::GapBody& gap) {
-  const auto event = event_of_gap(frame.header, gap);
+  const auto event = codec::event_of_gap(frame.header, gap);
   if (!event) return {};
   std::int64_t newest =
       TRY(db_.number("SELECT newest FROM runs WHERE key = ?1", session.run)).value_or(0);

@@ -39,6 +39,7 @@ class Writer {
                                   .workload_name = "",
                                   .run_name = "bench",
                                   .host = "bench",
+                                  .machine = {},
                                   .role = "process",
                                   .pid = 1,
                                   .rank = {},

@@ -88,6 +88,7 @@ std::vector<codec::Bytes> RunSource::describe() {
         .workload_name = "",
         .run_name = run_name(number_),
         .host = "bench",
+        .machine = {},
         .role = session.role,
         .pid = 1,
         .rank = {},

@@ -45,6 +45,7 @@ Bytes body_of(const SessionBody& body) {
   out.put(body.anchor.utc_minus_boot.count());
   out.put(body.anchor.error.count());
   out.put(ns_of(body.started));
+  if (!body.machine.empty()) out.text16(body.machine);
   return out.take();
 }
 
@@ -68,6 +69,8 @@ Result<SessionBody> decode_session(const Frame& frame) {
   body.anchor.utc_minus_boot = Nanos(in.get<std::int64_t>("clock offset"));
   body.anchor.error = Nanos(in.get<std::int64_t>("clock error"));
   body.started = boot_time(in.get<std::int64_t>("started"));
+  // Older writers say nothing about the machine.
+  if (in.ok() && in.remaining() > 0) body.machine = get_name(in, "machine");
   if (body.run.is_nil()) in.bad("run", "no id");
   if (body.workload.is_nil()) in.bad("workload", "no id");
   return in.finish(std::move(body));
@@ -98,7 +101,7 @@ Result<SchemaBody> decode_schema(const Frame& frame) {
     s.id = in.get<std::uint32_t>("series id");
     if (s.id == 0 || s.id > limits::kSeriesPerSession)
       in.bad("series id", "not between 1 and 1048576");
-    s.owner = get_enum(in, "owner", metric::Owner::kWorkload);
+    s.owner = get_enum(in, "owner", metric::Owner::kHost);
     s.kind = get_enum(in, "metric kind", metric::Kind::kCounter);
     s.aggregation = get_enum(in, "aggregation", metric::Aggregation::kSharedOnce);
     s.name = get_name(in, "metric name");

@@ -57,7 +57,8 @@ struct SessionBody {
   std::string workload_name;  // empty: the run is a workload of its own
   std::string run_name;
   std::string host;
-  std::string role;  // "supervisor", "process", "import"
+  std::string machine;  // which machine the host is (sys/machine_id.h); empty: it has no timeline
+  std::string role;     // "supervisor", "process", "import"
   std::int64_t pid = 0;
   std::optional<std::int64_t> rank;  // of torchrun, srun, mpirun
   std::string boot_id;

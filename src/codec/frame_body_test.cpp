@@ -149,6 +149,20 @@ TEST(FrameBody, LimitsAreChecked) {
       framed(LogBody{.time = {}, .stream = LogStream::kTty, .offset = -1, .bytes = ""})));
 }
 
+TEST(FrameBody, ASessionThatNamesNoMachineEndsAsEarlierVersionsWroteIt) {
+  SessionBody session;
+  session.run = RunId::random();
+  session.workload = WorkloadId::random();
+  session.experiment = "e";
+  const std::size_t before = framed(session).body.size();
+  EXPECT_EQ(decode_session(framed(session))->machine, "");
+  session.machine = "m";
+  EXPECT_EQ(framed(session).body.size(), before + 3);
+  EXPECT_EQ(decode_session(framed(session))->machine, "m");
+  session.machine = std::string(limits::kNameBytes + 1, 'm');
+  EXPECT_NE(error_of(decode_session(framed(session))).find("machine"), std::string::npos);
+}
+
 TEST(FrameBody, APhaseSaysWhenAndWhich) {
   const PhaseRecord good{.id = 1,
                          .begin = boot_time(1),

@@ -79,13 +79,14 @@ inline SessionBody any_session() {
   body.boot_id = any_text();
   body.anchor = {.utc_minus_boot = Nanos(any_number()), .error = Nanos(any_number())};
   body.started = any_time();
+  if (*rc::gen::arbitrary<bool>()) body.machine = any_name();
   return body;
 }
 inline SchemaBody any_schema() {
   return {several(4, [] {
     SeriesDef def;
     def.id = *rc::gen::inRange<std::uint32_t>(1, (1u << 20) + 1);
-    def.owner = any_enum(metric::Owner::kWorkload);
+    def.owner = any_enum(metric::Owner::kHost);
     def.kind = any_enum(metric::Kind::kCounter);
     def.aggregation = any_enum(metric::Aggregation::kSharedOnce);
     def.name = any_name();

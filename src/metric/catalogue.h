@@ -22,8 +22,9 @@ enum class Aggregation : std::uint8_t {
   kSharedOnce = 2,  // the same physical thing seen by several runs: count it once
 };
 
-// Whose series it is: a run's own process tree, or the workload's host and devices.
-enum class Owner : std::uint8_t { kRun = 0, kWorkload = 1 };
+// Whose series it is: a run's own process tree, a workload, or a host with its devices. A host's
+// series are one timeline, whichever runs measured it.
+enum class Owner : std::uint8_t { kRun = 0, kWorkload = 1, kHost = 2 };
 
 struct Metric {
   std::string_view name;  // "host.cpu.busy": scope.thing.measure

@@ -97,6 +97,7 @@ codec::SessionBody session_body(const Manifest& manifest) {
           .workload_name = manifest.workload_name,
           .run_name = manifest.run_name,
           .host = manifest.host,
+          .machine = manifest.machine,
           .role = "supervisor",
           .pid = manifest.supervisor.pid,
           .rank = std::nullopt,

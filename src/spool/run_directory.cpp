@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "spool/segment_reader.h"
 #include "sys/clock.h"
+#include "sys/machine_id.h"
 
 namespace corral::spool {
 namespace {
@@ -102,6 +103,7 @@ std::string to_json(const Manifest& m) {
   json.set("workload_name", m.workload_name);
   json.set("run_name", m.run_name);
   json.set("host", m.host);
+  if (!m.machine.empty()) json.set("machine", m.machine);
   json.set("store", m.destination.store.string());
   json.set("server", m.destination.server);
   if (!m.destination.withheld.empty()) json.set("withheld", m.destination.withheld);
@@ -129,6 +131,7 @@ Result<Manifest> parse_manifest(std::string_view text) {
   m.workload_name = json.get_string("workload_name");
   m.run_name = json.get_string("run_name");
   m.host = json.get_string("host");
+  m.machine = json.get_string("machine");
   m.destination = {.store = json.get_string("store"),
                    .server = json.get_string("server"),
                    .withheld = json.get_string("withheld")};
@@ -161,6 +164,7 @@ std::string output_name(codec::LogStream stream) {
 
 Result<RunDirectory> RunDirectory::create(const fs::path& root, Manifest manifest) {
   const sys::PrivateDirectory spool = TRY(sys::PrivateDirectory::make(root));
+  if (manifest.machine.empty()) manifest.machine = sys::machine_id(spool);
   sys::PrivateDirectory files = TRY(spool.make_directory(manifest.run.hex()));
   const sys::PrivateDirectory segments = TRY(files.make_directory(kSegments));
   sys::Fd lock = TRY(files.try_lock_file(kLock));

@@ -72,6 +72,7 @@ struct Manifest {
   std::string workload_name;
   std::string run_name;
   std::string host;
+  std::string machine{};  // sys/machine_id.h; of earlier versions empty
   Destination destination;
   ClockAnchor anchor;
   BootTime started;               // when the directory was made

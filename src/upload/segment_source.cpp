@@ -76,6 +76,7 @@ codec::Bytes SegmentSource::describe(const spool::SegmentHeader& header) const {
                                 .workload_name = run.workload_name,
                                 .run_name = run.run_name,
                                 .host = header.host,
+                                .machine = {},
                                 .role = "process",
                                 .pid = header.pid,
                                 .rank = header.rank,

@@ -67,6 +67,7 @@ class Frames {
         .workload_name = {},
         .run_name = {},
         .host = {},
+        .machine = {},
         .role = "import",
         .pid = 0,
         .rank = std::nullopt,

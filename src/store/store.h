@@ -105,7 +105,10 @@ struct RunPage {
 struct Series {
   SeriesId id;
   metric::Owner owner = metric::Owner::kRun;
-  std::string owner_id;  // hex of the run or workload
+  // Hex of the run or workload. Of a host's series: of the workload whose runs were on the host
+  // while these points were measured.
+  std::string owner_id;
+  std::string host;  // of a host's series: its name
   metric::Kind kind = metric::Kind::kGauge;
   metric::Aggregation aggregation = metric::Aggregation::kMean;
   std::string name;
@@ -247,7 +250,7 @@ class Store {
   // Ids of runs whose id starts with the hex prefix (at most 2: enough to say "ambiguous"), or
   // whose name is exactly `text`, newest first.
   virtual Result<std::vector<RunId>> find_runs(std::string_view text) = 0;
-  // Series of the run and of its workload.
+  // Series of the run, of its workload, and of its host while runs of the workload were on it.
   virtual Result<std::vector<Series>> series_of(RunId run) = 0;
   virtual Result<std::vector<Series>> series(std::span<const SeriesId> ids) = 0;
   // Of the runs' own series, those whose name ends in `suffix` (case-sensitive): for one value per

@@ -118,8 +118,9 @@ Result<> read_biggest(Connection& db, StoreStats& stats, std::size_t most, const
       "SELECT s.run, CAST(sum(length(b.frame)) AS BIGINT) FROM batches b JOIN sessions s ON s.key "
       "= b.session GROUP BY s.run",
       "SELECT r.key, CAST(sum(length(p.data)) AS BIGINT) FROM pyramid p JOIN series s ON s.id = "
-      "p.series JOIN runs r ON r.key = CASE WHEN s.owner_kind = 0 THEN s.owner ELSE (SELECT "
-      "min(w.key) FROM runs w WHERE w.workload = s.owner) END GROUP BY r.key",
+      "p.series JOIN runs r ON r.key = CASE s.owner_kind WHEN 0 THEN s.owner WHEN 1 THEN (SELECT "
+      "min(w.key) FROM runs w WHERE w.workload = s.owner) ELSE (SELECT min(w.key) FROM runs w "
+      "WHERE w.machine = s.owner) END GROUP BY r.key",
       "SELECT run, CAST(sum(length(bytes)) AS BIGINT) FROM logs GROUP BY run"};
   std::map<std::int64_t, std::int64_t> runs;
   std::int64_t done = 0;

@@ -13,15 +13,17 @@ constexpr std::array kTables = {
     Table{"experiments", "id name$ created lifecycle updated artifact_location$ kept", 1, true,
           1000},
     Table{"workloads", "key id# experiment name$ created", 1, true, 1000},
+    Table{"hosts", "key name$ machine_id$ feeder until idle_since", 1, true, 1000},
     Table{"runs",
           "key id# name$ experiment workload status supervised started ended newest end_reason "
-          "exit_code exit_signal host$ lifecycle user_id$ artifact_uri$ client_status client_end",
+          "exit_code exit_signal host$ lifecycle user_id$ artifact_uri$ client_status client_end "
+          "machine",
           1, true, 1000},
     Table{"facts", "run kind key$ value$", 3, false, 500},
     Table{"sessions",
           "key id# run workload removed durable_seq utc_minus_boot clock_error started role$ host$ "
           "pid "
-          "rank boot_id$",
+          "rank boot_id$ machine",
           1, true, 1000},
     Table{"series", "id owner_kind owner name$ source$ unit$ kind aggregation blocks", 1, true,
           2000},
@@ -83,9 +85,11 @@ constexpr std::array kReferences = {
     Reference{"workloads", "experiment", "experiments", "id"},
     Reference{"runs", "experiment", "experiments", "id"},
     Reference{"runs", "workload", "workloads", "key"},
+    Reference{"runs", "machine", "hosts", "key"},
     Reference{"facts", "run", "runs", "key", kRunGoes},
     Reference{"sessions", "run", "runs", "key", kTombstone},
     Reference{"sessions", "workload", "workloads", "key", kTombstone},
+    Reference{"sessions", "machine", "hosts", "key", kTombstone},
     Reference{"session_series", "session", "sessions", "key"},
     Reference{"session_series", "series", "series", "id"},
     Reference{"batches", "session", "sessions", "key"},

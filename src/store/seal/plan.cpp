@@ -1,6 +1,7 @@
 #include "store/seal/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "store/seal/blocks.h"
@@ -34,25 +35,31 @@ NewRowGroup row_group_of(std::int64_t slice, RowGroupState state,
   return made;
 }
 
-// Gives every series without a slice one; those of a sampling group come one after another.
+// The slice that takes the next series of a kind; -1: none does.
+struct OpenSlice {
+  std::int64_t slice = -1;
+  std::size_t members = kSliceSeries;
+};
+
+// Gives every series without a slice one; those of a sampling group come one after another. What a
+// host owns outlives the run, and so the two share no slice.
 void deal(BatchesToSeal& work, SealPlan& plan) {
-  std::int64_t slice = 0;
-  std::size_t members = 0;
+  std::int64_t next = 0;
+  std::array<OpenSlice, 2> open;
   for (const auto& [series, taken] : work.slices) {
-    if (taken > slice) members = 0;
-    slice = std::max(slice, taken);
-    if (taken == slice) ++members;
+    next = std::max(next, taken + 1);
+    OpenSlice& mine = open.at(work.of_host.contains(series) ? 1 : 0);
+    if (taken > mine.slice) mine = {.slice = taken, .members = 0};
+    if (taken == mine.slice) ++mine.members;
   }
   for (const SamplingGroup& group : work.groups) {
     for (const auto& column : group.columns) {
       if (work.slices.contains(column.series)) continue;
-      if (members == kSliceSeries) {
-        ++slice;
-        members = 0;
-      }
-      ++members;
-      work.slices.emplace(column.series, slice);
-      plan.dealt.emplace_back(column.series, slice);
+      OpenSlice& mine = open.at(work.of_host.contains(column.series) ? 1 : 0);
+      if (mine.members == kSliceSeries) mine = {.slice = next++, .members = 0};
+      ++mine.members;
+      work.slices.emplace(column.series, mine.slice);
+      plan.dealt.emplace_back(column.series, mine.slice);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +80,7 @@ struct BatchesToSeal {
   std::vector<std::int64_t> rows;
   std::vector<codec::SamplingGroup> groups;  // what Gather made of them
   std::map<SeriesId, std::int64_t> slices;   // dealt so far
+  std::set<SeriesId> of_host;                // they have slices of their own
   std::map<std::int64_t, SliceStatistics> statistics;
   RowGroupState state = RowGroupState::kOpen;  // or kSettled
 };

@@ -155,6 +155,13 @@ Result<std::optional<Error>> Ingest::contradiction(const SessionState* session,
     return Error{.code = Code::kUnprocessable,
                  .message = "the session belongs to run " + session->run_id.hex()};
   }
+  const auto of_host = [](const codec::SeriesDef& def) {
+    return def.owner == metric::Owner::kHost;
+  };
+  if (!session->machine && std::ranges::any_of(content.series, of_host)) {
+    return Error{.code = Code::kUnprocessable,
+                 .message = "a host's series in a session that does not name its machine"};
+  }
   if (auto error = TRY(redeclared(*session, content))) return error;
   if (const auto* column = first_undeclared(*session, content)) return undeclared(column->series);
   return std::nullopt;
@@ -191,11 +198,11 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
   }
   auto state = std::make_shared<SessionState>();
   {
-    Statement row =
-        TRY(db_.query("SELECT s.key, s.run, s.workload, s.durable_seq, s.utc_minus_boot, "
-                      "s.clock_error, s.removed, "
-                      "r.id FROM sessions s LEFT JOIN runs r ON r.key = s.run WHERE s.id = ?1",
-                      id));
+    Statement row = TRY(db_.query(
+        "SELECT s.key, s.run, s.workload, s.durable_seq, s.utc_minus_boot, "
+        "s.clock_error, s.removed, "
+        "r.id, s.machine FROM sessions s LEFT JOIN runs r ON r.key = s.run WHERE s.id = ?1",
+        id));
     if (!TRY(row.step())) return std::shared_ptr<SessionState>();
     state->id = id;
     state->key = row.integer(0);
@@ -205,11 +212,17 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
     state->anchor = {.utc_minus_boot = Nanos(row.integer(4)), .error = Nanos(row.integer(5))};
     state->removed = row.integer(6) != 0;
     if (!row.is_null(7)) state->run_id = row.id128<RunId>(7);
+    if (!row.is_null(8)) state->machine = row.integer(8);
   }
   Statement row =
-      TRY(db_.query("SELECT local, series FROM session_series WHERE session = ?1", state->key));
-  while (TRY(row.step()))
+      TRY(db_.query("SELECT m.local, m.series, x.owner_kind FROM session_series m JOIN series x ON "
+                    "x.id = m.series WHERE m.session = ?1",
+                    state->key));
+  while (TRY(row.step())) {
     state->series[static_cast<std::uint32_t>(row.integer(0))] = SeriesId{row.integer(1)};
+    if (static_cast<metric::Owner>(row.integer(2)) == metric::Owner::kHost)
+      state->feeds_host = true;
+  }
   remember(state);
   return state;
 }
@@ -239,6 +252,10 @@ Result<> Ingest::finish(Call& call, LockRuns lock) {
     // Without the plus SQLite takes the index of the status, that is, every run that goes on.
     Statement row =
         TRY(db_.query("SELECT id FROM runs WHERE workload = ?1 AND +status = 0", workload));
+    while (TRY(row.step())) call.data_runs.insert(row.id128<RunId>(0));
+  }
+  for (const std::int64_t host : call.data_hosts) {
+    Statement row = TRY(db_.query("SELECT id FROM runs WHERE status = 0 AND +machine = ?1", host));
     while (TRY(row.step())) call.data_runs.insert(row.id128<RunId>(0));
   }
   TRY(db_.flush());

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -29,13 +30,15 @@
 
 namespace corral::store::sql {
 
-// What the writer remembers of a session; `key`, `run` and `workload` are row keys.
+// What the writer remembers of a session; `key`, `run`, `workload` and `machine` are row keys.
 struct SessionState {
   SessionId id;
   RunId run_id;
   std::int64_t key = 0;
   std::int64_t run = 0;
   std::int64_t workload = 0;
+  std::optional<std::int64_t> machine;  // of the host, where the writer named it
+  bool feeds_host = false;
   bool removed = false;  // its run is gone: frames are acknowledged and ignored
   std::uint64_t durable_seq = 0;
   ClockAnchor anchor;
@@ -81,7 +84,7 @@ class Ingest {
     std::map<SessionId, std::shared_ptr<SessionState>> touched;  // null: not known to the store
     std::set<SessionId> refused;
     std::set<RunId> changed_runs, data_runs;
-    std::set<std::int64_t> data_workloads;  // keys whose shared series grew
+    std::set<std::int64_t> data_workloads, data_hosts;  // keys whose shared series grew
   };
 
   Result<> take(Call& call, const codec::Frame& frame, std::size_t index);
@@ -128,6 +131,7 @@ class Ingest {
   Result<std::int64_t> experiment_of(const std::string& name, UtcTime created);
   Result<std::int64_t> workload_of(const codec::SessionBody& body, std::int64_t experiment,
                                    UtcTime created);
+  Result<std::optional<std::int64_t>> host_of(const codec::SessionBody& body);
   struct RunRow {
     std::int64_t key = 0;
     std::int64_t workload = 0;
@@ -135,7 +139,8 @@ class Ingest {
   };
   Result<std::optional<RunRow>> known_run(RunId id);
   Result<RunRow> run_of(Call& call, const codec::SessionBody& body, UtcTime started);
-  Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started, std::int64_t run);
+  Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started,
+                     const SessionState& session);
 
   Connection& db_;
   Newest newest_, call_newest_;     // of the calls that are kept; of the one that goes on

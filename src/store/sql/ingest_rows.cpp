@@ -16,7 +16,15 @@ std::string links_json(const std::vector<std::uint64_t>& links) {
 }
 
 std::int64_t owner_of(const SessionState& session, metric::Owner owner) {
-  return owner == metric::Owner::kRun ? session.run : session.workload;
+  switch (owner) {
+    case metric::Owner::kRun:
+      return session.run;
+    case metric::Owner::kWorkload:
+      return session.workload;
+    case metric::Owner::kHost:
+      break;
+  }
+  return session.machine.value_or(0);  // contradiction() refuses those without
 }
 
 auto key_of(const codec::SeriesDef& def) {
@@ -113,6 +121,7 @@ Result<> Ingest::declare(SessionState& session, const std::vector<codec::SeriesD
     TRY(db_.defer("INSERT INTO session_series (session, local, series) VALUES (?1, ?2, ?3)",
                   session.key, def->id, made->second));
     session.series[def->id] = made->second;
+    if (def->owner == metric::Owner::kHost) session.feeds_host = true;
   }
   remembered_series_ += fresh.size();
   return {};
@@ -155,6 +164,7 @@ Result<> Ingest::store_batch(Call& call, SessionState& session, const codec::Fra
   call_batches_.push_back(
       {.session = session.key, .bytes = frame.raw.size(), .points = points_of(content.samples)});
   call.data_workloads.insert(session.workload);
+  if (session.feeds_host) call.data_hosts.insert(*session.machine);
   return {};
 }
 

@@ -8,24 +8,25 @@ Result<std::shared_ptr<SessionState>> Ingest::open_session(Call& call, const cod
                                                            const codec::SessionBody& body) {
   const UtcTime started = body.anchor.to_utc(body.started);
   const RunRow run = TRY(run_of(call, body, started));
-  if (body.role == "supervisor" && !run.removed) TRY(supervise(call, body, started, run.key));
-  const auto key = TRY(db_.number(
-      "INSERT INTO sessions (id, run, workload, durable_seq, utc_minus_boot, clock_error, started, "
-      "role, host, pid, rank, boot_id, removed) "
-      "VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) "
-      "ON CONFLICT (id) DO NOTHING RETURNING key",
-      frame.header.session, run.key, run.workload, body.anchor.utc_minus_boot.count(),
-      body.anchor.error.count(), started, body.role, body.host, body.pid, body.rank, body.boot_id,
-      run.removed ? 1 : 0));
-  if (!key) return lost_race();
   auto state = std::make_shared<SessionState>();
   state->id = frame.header.session;
   state->run_id = body.run;
-  state->key = *key;
   state->run = run.key;
   state->workload = run.workload;
   state->removed = run.removed;
   state->anchor = body.anchor;
+  if (!run.removed) state->machine = TRY(host_of(body));
+  if (body.role == "supervisor" && !run.removed) TRY(supervise(call, body, started, *state));
+  const auto key = TRY(db_.number(
+      "INSERT INTO sessions (id, run, workload, durable_seq, utc_minus_boot, clock_error, started, "
+      "role, host, pid, rank, boot_id, removed, machine) "
+      "VALUES (?1, ?2, ?3, 0, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) "
+      "ON CONFLICT (id) DO NOTHING RETURNING key",
+      frame.header.session, run.key, run.workload, body.anchor.utc_minus_boot.count(),
+      body.anchor.error.count(), started, body.role, body.host, body.pid, body.rank, body.boot_id,
+      run.removed ? 1 : 0, state->machine));
+  if (!key) return lost_race();
+  state->key = *key;
   return state;
 }
 
@@ -52,6 +53,26 @@ Result<std::int64_t> Ingest::workload_of(const codec::SessionBody& body, std::in
       TRY(db_.number("INSERT INTO workloads (id, experiment, name, created) VALUES (?1, ?2, ?3, "
                      "?4) ON CONFLICT (id) DO NOTHING RETURNING key",
                      body.workload, experiment, body.workload_name, created));
+  if (!made) return lost_race();
+  return *made;
+}
+
+// By machine and name. Where others write too, the row is locked: a removal of the host sees this
+// session, or this one makes the host anew.
+Result<std::optional<std::int64_t>> Ingest::host_of(const codec::SessionBody& body) {
+  if (body.machine.empty()) return std::nullopt;
+  const auto known = TRY(db_.number("SELECT key FROM hosts WHERE machine_id = ?1 AND name = ?2" +
+                                        std::string(db_.dialect().lock_row),
+                                    body.machine, body.host));
+  if (known) {
+    TRY(db_.exec("UPDATE hosts SET idle_since = NULL WHERE key = ?1 AND idle_since IS NOT NULL",
+                 *known));
+    return *known;
+  }
+  const auto made =
+      TRY(db_.number("INSERT INTO hosts (name, machine_id) VALUES (?1, ?2) "
+                     "ON CONFLICT (machine_id, name) DO NOTHING RETURNING key",
+                     body.host, body.machine));
   if (!made) return lost_race();
   return *made;
 }
@@ -88,11 +109,12 @@ Result<Ingest::RunRow> Ingest::run_of(Call& call, const codec::SessionBody& body
 // The first supervisor says when the run started; a later one has adopted it, and it runs again if
 // nobody saw its end.
 Result<> Ingest::supervise(Call& call, const codec::SessionBody& body, UtcTime started,
-                           std::int64_t run) {
-  TRY(db_.exec(
-      "UPDATE runs SET supervised = 1, started = ?2, host = ?3, newest = greatest(newest, ?2) "
-      "WHERE key = ?1 AND supervised = 0",
-      run, started, body.host));
+                           const SessionState& session) {
+  const std::int64_t run = session.run;
+  TRY(
+      db_.exec("UPDATE runs SET supervised = 1, started = ?2, host = ?3, machine = ?4, newest = "
+               "greatest(newest, ?2) WHERE key = ?1 AND supervised = 0",
+               run, started, body.host, session.machine));
   TRY(db_.exec("UPDATE runs SET name = ?2 WHERE key = ?1 AND name = ''", run, body.run_name));
   TRY(
       db_.exec("UPDATE runs SET status = ?2, ended = NULL, end_reason = NULL, exit_code = NULL, "

@@ -5,48 +5,17 @@
 #include <map>
 
 #include "metric/foreign.h"
+#include "store/sql/host_series.h"
 #include "store/sql/reads.h"
+#include "store/sql/series_row.h"
 #include "store/sql/series_statistics.h"
 
 namespace corral::store::sql {
 namespace {
 
-constexpr std::string_view kSeriesColumns =
-    "SELECT id, owner_kind, kind, aggregation, name, source, unit FROM series ";
-constexpr std::string_view kSeriesAndOwner =
-    "SELECT id, owner_kind, kind, aggregation, name, source, unit, CASE owner_kind WHEN 0 THEN "
-    "(SELECT r.id FROM runs r WHERE r.key = owner) ELSE "
-    "(SELECT w.id FROM workloads w WHERE w.key = owner) END FROM series ";
-
-Series series_of_row(const Statement& row, std::string owner_id) {
-  Series series;
-  series.owner_id = std::move(owner_id);
-  series.id = SeriesId{row.integer(0)};
-  series.owner = static_cast<metric::Owner>(row.integer(1));
-  series.kind = static_cast<metric::Kind>(row.integer(2));
-  series.aggregation = static_cast<metric::Aggregation>(row.integer(3));
-  series.name = row.text(4);
-  series.source = row.text(5);
-  series.unit = row.text(6);
-  if (series.unit.empty()) {
-    // Of a tool that names units nowhere but in its documentation.
-    if (const auto foreign = metric::find_foreign(series.name)) series.unit = foreign->unit;
-  }
-  return series;
-}
-
-void say(Series& series, const SeriesDelta& statistics) {
-  series.points = statistics.points;
-  series.nan = statistics.nan;
-  series.first = utc_time(statistics.first_time);
-  series.last_time = utc_time(statistics.last_time);
-  series.first_step = statistics.first_step;
-  series.last_step = statistics.value_step;
-  series.last = statistics.last;
-  series.min = statistics.min;
-  series.max = statistics.max;
-  series.sum = statistics.sum;
-}
+constexpr std::string_view kOwnerId =
+    ", CASE owner_kind WHEN 0 THEN (SELECT r.id FROM runs r WHERE r.key = owner) WHEN 1 THEN "
+    "(SELECT w.id FROM workloads w WHERE w.key = owner) END";
 
 Result<> fill(Connection& db, Caches& caches, std::vector<Series>& series) {
   std::vector<SeriesId> ids;
@@ -55,7 +24,7 @@ Result<> fill(Connection& db, Caches& caches, std::vector<Series>& series) {
   const auto statistics = TRY(read_statistics(db, caches, ids));
   for (Series& one : series) {
     const auto known = statistics.find(one.id);
-    if (known != statistics.end()) say(one, known->second);
+    if (known != statistics.end()) set_statistics(one, known->second);
   }
   return {};
 }
@@ -106,13 +75,43 @@ Result<> read_some_named(Connection& db, Caches& caches, const NamedSeries& want
   }
   for (const auto& [id, statistics] : TRY(read_statistics(db, caches, feeds))) {
     OwnedSeries& one = series.at(id);
-    say(one.series, statistics);
+    set_statistics(one.series, statistics);
     found.push_back(std::move(one));
   }
   return {};
 }
 
 }  // namespace
+
+Series series_of_row(const Statement& row, std::string owner_id) {
+  Series series;
+  series.owner_id = std::move(owner_id);
+  series.id = SeriesId{row.integer(0)};
+  series.owner = static_cast<metric::Owner>(row.integer(1));
+  series.kind = static_cast<metric::Kind>(row.integer(2));
+  series.aggregation = static_cast<metric::Aggregation>(row.integer(3));
+  series.name = row.text(4);
+  series.source = row.text(5);
+  series.unit = row.text(6);
+  if (series.unit.empty()) {
+    // Of a tool that names units nowhere but in its documentation.
+    if (const auto foreign = metric::find_foreign(series.name)) series.unit = foreign->unit;
+  }
+  return series;
+}
+
+void set_statistics(Series& series, const SeriesDelta& statistics) {
+  series.points = statistics.points;
+  series.nan = statistics.nan;
+  series.first = utc_time(statistics.first_time);
+  series.last_time = utc_time(statistics.last_time);
+  series.first_step = statistics.first_step;
+  series.last_step = statistics.value_step;
+  series.last = statistics.last;
+  series.min = statistics.min;
+  series.max = statistics.max;
+  series.sum = statistics.sum;
+}
 
 Result<std::vector<OwnedSeries>> read_series_named(Connection& db, Caches& caches,
                                                    const NamedSeries& wanted) {
@@ -132,34 +131,50 @@ Result<std::vector<OwnedSeries>> read_series_named(Connection& db, Caches& cache
 Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId run) {
   std::vector<Series> series;
   std::string workload;
+  HostQuestion host;
   {
     Statement row = TRY(db.query(
-        "SELECT w.id FROM workloads w JOIN runs r ON r.workload = w.key WHERE r.id = ?1", run));
-    if (TRY(row.step())) workload = row.id128<WorkloadId>(0).hex();
+        "SELECT w.id, w.key, r.machine FROM workloads w JOIN runs r ON r.workload = w.key WHERE "
+        "r.id = ?1",
+        run));
+    if (TRY(row.step())) {
+      workload = row.id128<WorkloadId>(0).hex();
+      host = {.workload = row.integer(1), .host = row.maybe_integer(2).value_or(0)};
+    }
   }
   for (const auto& [owner, id] :
        {std::pair("owner_kind = 0 AND owner = (SELECT key FROM runs WHERE id = ?1)", run.hex()),
         std::pair("owner_kind = 1 AND owner = (SELECT workload FROM runs WHERE id = ?1)",
                   workload)}) {
-    Statement row = TRY(db.query(
-        std::string(kSeriesColumns) + "WHERE " + std::string(owner) + " ORDER BY name, source",
-        run));
+    Statement row = TRY(db.query(std::string(kSeriesColumns) + " FROM series WHERE " +
+                                     std::string(owner) + " ORDER BY name, source",
+                                 run));
     while (TRY(row.step())) series.push_back(series_of_row(row, id));
   }
   TRY(fill(db, caches, series));
+  if (host.host == 0) return series;
+  for (Series& one : TRY(read_host_series(db, caches, host))) series.push_back(std::move(one));
   return series;
 }
 
 Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
                                         std::span<const SeriesId> ids) {
   std::vector<Series> series;
+  std::vector<HostPart> parts;
   for (const SeriesId id : ids) {
-    Statement row = TRY(db.query(std::string(kSeriesAndOwner) + "WHERE id = ?1", id));
+    if (const auto part = host_part_of(id)) {
+      parts.push_back(*part);
+      continue;
+    }
+    Statement row = TRY(db.query(
+        std::string(kSeriesColumns) + std::string(kOwnerId) + " FROM series WHERE id = ?1", id));
     // Without its owner it is being removed.
     if (TRY(row.step()) && !row.is_null(7))
       series.push_back(series_of_row(row, row.id128<RunId>(7).hex()));
   }
   TRY(fill(db, caches, series));
+  if (parts.empty()) return series;
+  for (Series& one : TRY(read_host_parts(db, caches, parts))) series.push_back(std::move(one));
   return series;
 }
 
@@ -169,12 +184,12 @@ Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db,
   std::vector<Series> found;
   std::vector<RunId> owners;
   for (const RunId run : runs) {
-    Statement row = TRY(
-        db.query(std::string(kSeriesColumns) +
-                     "WHERE owner_kind = 0 AND owner = (SELECT key FROM runs WHERE id = ?1) "
-                     "AND length(name) >= length(?2) "
-                     "AND substr(name, length(name) - length(?2) + 1) = ?2 ORDER BY name, source",
-                 run, suffix));
+    Statement row = TRY(db.query(
+        std::string(kSeriesColumns) +
+            " FROM series WHERE owner_kind = 0 AND owner = (SELECT key FROM runs WHERE id = ?1) "
+            "AND length(name) >= length(?2) "
+            "AND substr(name, length(name) - length(?2) + 1) = ?2 ORDER BY name, source",
+        run, suffix));
     while (TRY(row.step())) {
       found.push_back(series_of_row(row, run.hex()));
       owners.push_back(run);

@@ -26,12 +26,26 @@ constexpr std::string_view kWorkloadBytes =
     "x.id WHERE x.owner_kind = 1 AND x.owner = ?1), 0) "
     "+ coalesce((SELECT sum(length(p.data)) FROM series x JOIN pyramid p ON p.series = x.id WHERE "
     "x.owner_kind = 1 AND x.owner = ?1), 0) AS BIGINT)";
+// Of a run that is being removed: its sessions' rows count no more.
+constexpr std::string_view kGoingRunBytes =
+    "SELECT CAST(coalesce((SELECT sum(length(b.data)) FROM series x JOIN blocks b ON b.series = "
+    "x.id WHERE x.owner_kind = 0 AND x.owner = ?1), 0) "
+    "+ coalesce((SELECT sum(length(p.data)) FROM series x JOIN pyramid p ON p.series = x.id WHERE "
+    "x.owner_kind = 0 AND x.owner = ?1), 0) "
+    "+ coalesce((SELECT sum(length(l.bytes)) FROM logs l WHERE l.run = ?1), 0) AS BIGINT)";
+// Without series of hosts, which no removal of runs makes smaller.
 constexpr std::string_view kAllBytes =
-    "SELECT CAST(coalesce((SELECT sum(length(frame)) FROM batches), 0) "
-    "+ coalesce((SELECT sum(length(data)) FROM row_groups), 0) "
-    "+ coalesce((SELECT sum(length(data)) FROM block_times), 0) "
-    "+ coalesce((SELECT sum(length(data)) FROM blocks), 0) "
-    "+ coalesce((SELECT sum(length(data)) FROM pyramid), 0) "
+    "SELECT CAST(coalesce((SELECT sum(length(b.frame)) FROM batches b JOIN sessions s ON s.key = "
+    "b.session WHERE s.removed = 0), 0) "
+    "+ coalesce((SELECT sum(length(g.data)) FROM row_groups g JOIN sessions s ON s.key = g.session "
+    "WHERE s.removed = 0), 0) "
+    "+ coalesce((SELECT sum(length(t.data)) FROM block_times t JOIN sessions s ON s.key = "
+    "t.session "
+    "WHERE s.removed = 0), 0) "
+    "+ coalesce((SELECT sum(length(b.data)) FROM blocks b JOIN series x ON x.id = b.series WHERE "
+    "x.owner_kind <> 2), 0) "
+    "+ coalesce((SELECT sum(length(p.data)) FROM pyramid p JOIN series x ON x.id = p.series WHERE "
+    "x.owner_kind <> 2), 0) "
     "+ coalesce((SELECT sum(length(bytes)) FROM logs), 0) AS BIGINT)";
 
 Result<std::int64_t> bytes_of(Connection& db, std::string_view sql, std::int64_t key) {
@@ -127,8 +141,11 @@ Result<std::int64_t> bytes_that_go(Connection& db) {
     while (TRY(row.step())) owners.emplace_back(row.integer(0), row.integer(1));
   }
   std::int64_t bytes = 0;
-  for (const auto& [kind, key] : owners)
-    bytes += TRY(bytes_of(db, kind == 0 ? kRunBytes : kWorkloadBytes, key));
+  for (const auto& [kind, key] : owners) {
+    if (static_cast<metric::Owner>(kind) == metric::Owner::kHost) continue;
+    const bool run = static_cast<metric::Owner>(kind) == metric::Owner::kRun;
+    bytes += TRY(bytes_of(db, run ? kGoingRunBytes : kWorkloadBytes, key));
+  }
   return bytes;
 }
 

@@ -13,10 +13,13 @@ namespace {
 
 constexpr auto kRunOwner = static_cast<std::int64_t>(metric::Owner::kRun);
 constexpr auto kWorkloadOwner = static_cast<std::int64_t>(metric::Owner::kWorkload);
+constexpr auto kHostOwner = static_cast<std::int64_t>(metric::Owner::kHost);
+// How long the series of a host are kept that no run refers to.
+constexpr Nanos kHostsKept = std::chrono::days(30);
 
 struct Owner {
   std::int64_t kind = kRunOwner;
-  std::int64_t key = 0;  // of a run or of a workload
+  std::int64_t key = 0;  // of a run, a workload or a host
 };
 
 // ---- marking
@@ -91,37 +94,50 @@ Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
 
 // ---- cleaning
 // Sessions of which nothing has to stay. A run's: all, but for those that fed its workload's series
-// while that has other runs. A workload's: all, for it goes with its last run.
-constexpr std::array<std::string_view, 2> kSessions = {
+// while that has other runs. A workload's: all, for it goes with its last run. Of those that fed a
+// host's series the slices stay that have such series, and the rest until it has risen from batch
+// rows; a host's: all.
+constexpr std::array<std::string_view, 3> kSessions = {
     "SELECT s.key FROM sessions s WHERE s.run = ?1 AND s.key NOT IN (SELECT m.session FROM "
     "removals "
     "d JOIN workloads w ON w.key = d.workload JOIN series x ON x.owner_kind = 1 AND x.owner = "
     "w.key "
     "JOIN session_series m ON m.series = x.id WHERE d.owner_kind = 0 AND d.owner = ?1)",
-    "SELECT s.key FROM sessions s WHERE s.workload = ?1"};
+    "SELECT s.key FROM sessions s WHERE s.workload = ?1",
+    "SELECT s.key FROM sessions s WHERE s.machine = ?1 AND s.removed <> 0"};
+// Series of hosts that stay, by the session of a row.
+constexpr std::array<std::string_view, 3> kFeeds = {
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
+    "m.session = ",
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
+    "m.session = ",
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
+    "x.owner <> ?1 AND m.session = "};
 // The next few series of the owner; they stand here until all of theirs is gone.
-constexpr std::array<std::string_view, 2> kSeries = {
+constexpr std::array<std::string_view, 3> kSeries = {
     "SELECT id FROM series WHERE owner_kind = 0 AND owner = ?1 ORDER BY id LIMIT 16",
-    "SELECT id FROM series WHERE owner_kind = 1 AND owner = ?1 ORDER BY id LIMIT 16"};
+    "SELECT id FROM series WHERE owner_kind = 1 AND owner = ?1 ORDER BY id LIMIT 16",
+    "SELECT id FROM series WHERE owner_kind = 2 AND owner = ?1 ORDER BY id LIMIT 16"};
 
-// One kind of rows: ?1 is the owner, ?2 how many at a time. {sessions} and {series} stand for the
-// queries above. RETURNING, because that is how the rows are counted.
+// One kind of rows: ?1 is the owner, ?2 how many at a time. {sessions}, {series} and {feeds} stand
+// for the queries above. RETURNING, because that is how the rows are counted.
 struct Step {
   std::string_view sql;
   std::int64_t rows = 0;  // at a time: of large ones few
 };
 constexpr std::array<Step, 4> kSessionSteps = {
-    {{"DELETE FROM batches WHERE id IN (SELECT id FROM batches WHERE session IN ({sessions}) "
-      "LIMIT ?2) RETURNING 1",
+    {{"DELETE FROM batches WHERE id IN (SELECT b.id FROM batches b WHERE b.session IN ({sessions}) "
+      "AND NOT EXISTS ({feeds}b.session) LIMIT ?2) RETURNING 1",
       32},
-     {"DELETE FROM row_groups WHERE id IN (SELECT id FROM row_groups WHERE session IN "
-      "({sessions}) LIMIT ?2) RETURNING 1",
+     {"DELETE FROM row_groups WHERE id IN (SELECT g.id FROM row_groups g WHERE g.session IN "
+      "({sessions}) AND NOT EXISTS ({feeds}g.session AND m.slice = g.slice) LIMIT ?2) RETURNING 1",
       16},
-     {"DELETE FROM slices WHERE (session, slice) IN (SELECT session, slice FROM slices WHERE "
-      "session IN ({sessions}) LIMIT ?2) RETURNING 1",
+     {"DELETE FROM slices WHERE (session, slice) IN (SELECT l.session, l.slice FROM slices l WHERE "
+      "l.session IN ({sessions}) AND NOT EXISTS ({feeds}l.session AND m.slice = l.slice) LIMIT ?2) "
+      "RETURNING 1",
       64},
-     {"DELETE FROM block_times WHERE id IN (SELECT id FROM block_times WHERE session IN "
-      "({sessions}) LIMIT ?2) RETURNING 1",
+     {"DELETE FROM block_times WHERE id IN (SELECT t.id FROM block_times t WHERE t.session IN "
+      "({sessions}) AND NOT EXISTS ({feeds}t.session) LIMIT ?2) RETURNING 1",
       64}}};
 constexpr std::array<Step, 4> kSeriesSteps = {
     {{"DELETE FROM blocks WHERE (series, no) IN (SELECT series, no FROM blocks WHERE series IN "
@@ -160,7 +176,8 @@ std::string sql_of(const Step& step, const Owner& owner) {
   std::string sql(step.sql);
   const auto kind = static_cast<std::size_t>(owner.kind);
   for (const auto& [word, query] :
-       {std::pair("{sessions}", kSessions.at(kind)), std::pair("{series}", kSeries.at(kind))}) {
+       {std::pair("{sessions}", kSessions.at(kind)), std::pair("{series}", kSeries.at(kind)),
+        std::pair("{feeds}", kFeeds.at(kind))}) {
     if (const auto at = sql.find(word); at != std::string::npos)
       sql.replace(at, std::string_view(word).size(), query);
   }
@@ -222,6 +239,25 @@ class Cleaning {
   std::int64_t gone_ = 0;
   bool clean_ = false;
 };
+
+// Marks hosts that no run has referred to for long; of the others, notes since when.
+Result<> mark_idle_hosts(Connection& db) {
+  const UtcTime now = sys::utc_now();
+  TRY(
+      db.exec("UPDATE hosts SET idle_since = ?1 WHERE idle_since IS NULL AND NOT EXISTS (SELECT 1 "
+              "FROM runs r WHERE r.machine = hosts.key)",
+              now));
+  std::vector<std::int64_t> gone;
+  {
+    Statement row =
+        TRY(db.query("DELETE FROM hosts WHERE idle_since < ?1 AND NOT EXISTS (SELECT 1 FROM runs r "
+                     "WHERE r.machine = hosts.key) RETURNING key",
+                     now - kHostsKept));
+    while (TRY(row.step())) gone.push_back(row.integer(0));
+  }
+  for (const std::int64_t key : gone) TRY(mark(db, {.kind = kHostOwner, .key = key}, 0));
+  return {};
+}
 
 Result<std::optional<Owner>> next_owner(Connection& db) {
   Statement row =
@@ -287,7 +323,15 @@ Result<> drop_experiment(Connection& db, ExperimentId id) {
   return drop_empty_experiment(db, id);
 }
 
+Result<bool> anything_to_clean(Connection& db) {
+  return TRY(db.number("SELECT 1 WHERE EXISTS (SELECT 1 FROM removals) OR EXISTS (SELECT 1 FROM "
+                       "hosts WHERE idle_since < ?1)",
+                       sys::utc_now() - kHostsKept))
+      .has_value();
+}
+
 Result<bool> clean_removed(Connection& db, BootTime until) {
+  TRY(mark_idle_hosts(db));
   do {
     const auto owner = TRY(next_owner(db));
     // Another server may have finished the only one that this statement saw, and more be there.

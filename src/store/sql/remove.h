@@ -6,8 +6,8 @@
 // What else belongs to the run hangs in the air from then on: the table `removals` says so, and
 // clean_removed() deletes it in small transactions, by whichever server comes first, until nothing
 // is found; a crash in between is taken up where it stood. Rows of a session that also measured for
-// a workload which still has runs stay until that goes. Series and row ids are never used again,
-// and so caches may keep what is gone.
+// a workload which still has runs stay until that goes, and so do those slices of it that hold
+// series of a host. Series and row ids are never used again, and so caches may keep what is gone.
 #pragma once
 
 #include <chrono>
@@ -36,8 +36,10 @@ Result<> drop_experiment(Connection& db, ExperimentId id);
 // "mlflow-artifacts:/<id>": where an experiment's artifacts lie that says nothing else.
 std::string default_artifact_location(ExperimentId id);
 
-// Deletes rows of what was marked, in the caller's transaction, until `until` or until there is no
-// more: true, there is more.
+// Whether clean_removed() has something to do.
+Result<bool> anything_to_clean(Connection& db);
+// Marks hosts that no run has referred to for 30 days. Deletes rows of what was marked, in the
+// caller's transaction, until `until` or until there is no more: true, there is more.
 Result<bool> clean_removed(Connection& db, BootTime until);
 // How long such a transaction may take: less than what an acknowledgement may wait.
 inline constexpr Nanos kRemovalSlice = std::chrono::milliseconds(30);

@@ -407,7 +407,25 @@ CREATE TABLE plans (
 --postgresql ALTER TABLE plans ALTER COLUMN document SET STORAGE EXTERNAL;
 )sql";
 
-constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans};
+// Hosts own series. `machine` refers to a host, and is NULL where its writer did not say. `feeder`
+// and `until` are for a lease that nothing takes yet. `idle_since`: no run refers to the host.
+constexpr const char* kHosts = R"sql(
+CREATE TABLE hosts (
+  key        INTEGER PRIMARY KEY AUTOINCREMENT,
+  name       TEXT NOT NULL,
+  machine_id TEXT NOT NULL,
+  feeder     INTEGER,
+  until      INTEGER,
+  idle_since INTEGER,
+  UNIQUE (machine_id, name)
+);
+ALTER TABLE runs ADD COLUMN machine INTEGER;
+ALTER TABLE sessions ADD COLUMN machine INTEGER;
+CREATE INDEX runs_by_machine ON runs (machine) WHERE machine IS NOT NULL;
+CREATE INDEX sessions_by_machine ON sessions (machine) WHERE machine IS NOT NULL;
+)sql";
+
+constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans, kHosts};
 
 // Longest first match of a word of the dialect, at the start of an identifier.
 std::string with_words(std::string_view sql, const Dialect& dialect) {

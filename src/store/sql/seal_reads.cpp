@@ -24,6 +24,7 @@ struct SealedSession {
   ClockAnchor anchor;
   SeriesMap series;
   std::map<SeriesId, std::int64_t> slices;
+  std::set<SeriesId> of_host;
 };
 
 Result<SealedSession> session_of(Connection& db, std::int64_t key) {
@@ -35,10 +36,14 @@ Result<SealedSession> session_of(Connection& db, std::int64_t key) {
     session.anchor = {.utc_minus_boot = Nanos(row.integer(0)), .error = Nanos(row.integer(1))};
   }
   Statement row =
-      TRY(db.query("SELECT local, series, slice FROM session_series WHERE session = ?1", key));
+      TRY(db.query("SELECT m.local, m.series, m.slice, x.owner_kind FROM session_series m JOIN "
+                   "series x ON x.id = m.series WHERE m.session = ?1",
+                   key));
   while (TRY(row.step())) {
     session.series[static_cast<std::uint32_t>(row.integer(0))] = SeriesId{row.integer(1)};
     if (!row.is_null(2)) session.slices[SeriesId{row.integer(1)}] = row.integer(2);
+    if (static_cast<metric::Owner>(row.integer(3)) == metric::Owner::kHost)
+      session.of_host.insert(SeriesId{row.integer(1)});
   }
   return session;
 }
@@ -206,6 +211,7 @@ Result<std::optional<SealPlan>> plan_batches(Connection& db, std::int64_t sessio
                      .rows = std::move(batches.rows),
                      .groups = gather.take(),
                      .slices = std::move(known.slices),
+                     .of_host = std::move(known.of_host),
                      .statistics = {},
                      .state = state};
   Statement row = TRY(db.query("SELECT slice, statistics FROM slices WHERE session = ?1", session));

@@ -331,9 +331,7 @@ void Sealer::clean() {
 
 // True: there is more.
 Result<bool> Sealer::clean_slice() {
-  const auto waiting = TRY(
-      readers_.with([](Connection& db) { return db.number("SELECT 1 FROM removals LIMIT 1"); }));
-  if (!waiting) return false;
+  if (!TRY(readers_.with(anything_to_clean))) return false;
   bool more = true;
   const auto done = writer_.transact([&](Connection& db) -> Result<> {
     more = TRY(clean_removed(db, sys::boot_now() + kRemovalSlice));

@@ -7,6 +7,8 @@
 #include "codec/block/row_group.h"
 #include "store/sql/batch_rows.h"
 #include "store/sql/damage.h"
+#include "store/sql/host_cut.h"
+#include "store/sql/host_series.h"
 
 namespace corral::store::sql {
 namespace {
@@ -135,23 +137,31 @@ class View final : public PointView {
   View(Connection& db, Caches& caches) : db_(db), caches_(caches) {}
 
   Result<> open(std::span<const SeriesId> ids) {
-    for (const SeriesId id : ids) TRY(open_series(id));
+    for (const SeriesId id : ids) {
+      const auto part = host_part_of(id);
+      TRY(part ? open_part(id, *part) : open_series(id));
+    }
     for (const auto& [key, session] : sessions_) {
       for (const auto& [slice, series] : session.slices) TRY(read_row_groups(key, slice, series));
     }
     for (auto& [key, session] : sessions_) TRY(read_batches(key, session));
+    for (auto& [id, part] : windows_)
+      cuts_.emplace(id, TRY(HostCut::make(*this, part.first, std::move(part.second))));
     return {};
   }
 
   [[nodiscard]] std::int64_t block_count(SeriesId series) const override {
+    if (const auto cut = cuts_.find(series); cut != cuts_.end()) return cut->second.block_count();
     const auto known = series_.find(series);
     return known == series_.end() ? 0 : known->second.blocks;
   }
   [[nodiscard]] std::span<const Chunk> recent(SeriesId series) const override {
+    if (const auto cut = cuts_.find(series); cut != cuts_.end()) return cut->second.recent();
     const auto known = series_.find(series);
     return known == series_.end() ? std::span<const Chunk>() : known->second.recent;
   }
   [[nodiscard]] std::span<const Damage> damaged(SeriesId series) const override {
+    if (const auto cut = cuts_.find(series); cut != cuts_.end()) return cut->second.damaged();
     const auto known = series_.find(series);
     return known == series_.end() ? std::span<const Damage>() : known->second.damaged;
   }
@@ -172,6 +182,9 @@ class View final : public PointView {
   };
 
   Result<> open_series(SeriesId id);
+  Result<> open_part(SeriesId id, const HostPart& part);
+  Result<bool> open_blocks(SeriesId id);
+  Result<> open_sessions(SeriesId id, std::string_view which, const TimeRange& range);
   Result<> read_row_groups(std::int64_t session, std::int64_t slice,
                            const std::vector<SeriesId>& series);
   Result<> read_batches(std::int64_t key, const OneSession& session);
@@ -181,21 +194,51 @@ class View final : public PointView {
   Caches& caches_;
   std::map<SeriesId, OneSeries> series_;
   std::map<std::int64_t, OneSession> sessions_;
+  std::map<SeriesId, std::pair<SeriesId, Window>> windows_;  // by part: the host's series
+  std::map<SeriesId, HostCut> cuts_;                         // likewise
 };
 
 Result<> View::open_series(SeriesId id) {
+  if (!TRY(open_blocks(id))) return {};
+  return open_sessions(id, {}, {});
+}
+
+// Of the host's series only the sessions that can have points of the part.
+Result<> View::open_part(SeriesId id, const HostPart& part) {
+  const auto host =
+      TRY(db_.number("SELECT owner FROM series WHERE id = ?1 AND owner_kind = 2", part.series));
+  if (!host) return {};
+  const Window window = TRY(window_of(db_, part.workload, *host));
+  if (window.empty()) return {};
+  windows_[id] = {part.series, window};
+  TRY(open_blocks(part.series));
+  return open_sessions(part.series, kFeedsWithin,
+                       {.from = window.front().from, .to = window.back().to});
+}
+
+// False: it is known already, or it is gone.
+Result<bool> View::open_blocks(SeriesId id) {
   const auto [entry, fresh] = series_.try_emplace(id);
-  if (!fresh) return {};
+  if (!fresh) return false;
   const auto blocks = TRY(db_.number(
       "SELECT blocks FROM series s WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM removals r WHERE "
       "r.owner_kind = s.owner_kind AND r.owner = s.owner)",
       id));
-  if (!blocks) return {};
-  entry->second.blocks = *blocks;
-  Statement row = TRY(
-      db_.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot, s.clock_error "
-                "FROM session_series m JOIN sessions s ON s.key = m.session WHERE m.series = ?1",
-                id));
+  if (blocks) entry->second.blocks = *blocks;
+  return blocks.has_value();
+}
+
+Result<> View::open_sessions(SeriesId id, std::string_view which, const TimeRange& range) {
+  Statement row =
+      TRY(db_.query("SELECT m.session, m.local, m.slice, s.utc_minus_boot, s.clock_error "
+                    "FROM session_series m JOIN sessions s ON s.key = m.session LEFT JOIN runs r "
+                    "ON r.key = s.run WHERE m.series = ?1" +
+                    std::string(which)));
+  row.set(1, id);
+  if (!which.empty()) {
+    row.set(2, range.from);
+    row.set(3, range.to);
+  }
   while (TRY(row.step())) {
     OneSession& session = sessions_[row.integer(0)];
     session.anchor = {.utc_minus_boot = Nanos(row.integer(3)), .error = Nanos(row.integer(4))};
@@ -271,6 +314,7 @@ void View::take(std::int64_t key, const OneSession& session, const codec::Sample
 }
 
 Result<std::shared_ptr<const Block>> View::block(SeriesId series, std::int64_t no) {
+  if (const auto cut = cuts_.find(series); cut != cuts_.end()) return cut->second.block(*this, no);
   if (auto known = caches_.blocks.find({series, no})) return known;
   std::shared_ptr<StoredBlock> block;
   {
@@ -288,6 +332,8 @@ Result<std::shared_ptr<const Block>> View::block(SeriesId series, std::int64_t n
 
 Result<std::shared_ptr<const codec::PyramidRow>> View::pyramid(SeriesId series, Channel channel,
                                                                int tier, std::int64_t no) {
+  if (const auto cut = cuts_.find(series); cut != cuts_.end())
+    return cut->second.pyramid(*this, channel, tier, no);
   const std::int64_t buckets = buckets_in_row(block_count(series), tier, no);
   if (buckets == 0) return fail(Code::kNotFound, "no such pyramid row");
   const PyramidKey key{.series = series, .channel = channel, .tier = tier, .no = no};

@@ -485,6 +485,11 @@ static_assert(only_counters_have_rates());
 
 std::span<const Metric> catalogue() { return kCatalogue; }
 
+std::string_view owner_name(Owner owner) {
+  if (owner == Owner::kRun) return "run";
+  return owner == Owner::kHost ? "host" : "workload";
+}
+
 const Metric* find_metric(std::string_view name) {
   const auto* at =
       std::lower_bound(kByName.begin(), kByName.end(), name,

@@ -26,6 +26,9 @@ enum class Aggregation : std::uint8_t {
 // series are one timeline, whichever runs measured it.
 enum class Owner : std::uint8_t { kRun = 0, kWorkload = 1, kHost = 2 };
 
+// "run", "workload", "host".
+std::string_view owner_name(Owner owner);
+
 struct Metric {
   std::string_view name;  // "host.cpu.busy": scope.thing.measure
   std::string_view unit;  // "s", "B", "" for counts; shown as is or scaled with SI / IEC prefixes

@@ -17,7 +17,6 @@ namespace corral::metric {
 namespace {
 
 const char* kind_name(Kind kind) { return kind == Kind::kCounter ? "counter" : "gauge"; }
-const char* owner_name(Owner owner) { return owner == Owner::kRun ? "run" : "workload"; }
 const char* aggregation_name(Aggregation aggregation) {
   switch (aggregation) {
     case Aggregation::kMean:

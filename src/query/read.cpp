@@ -30,7 +30,7 @@ std::string declaration(const store::Run& run, const store::Series& series) {
   json.begin_object().member("run", run.id.hex()).member("run_name", run.name).key("start_ns");
   json.value_string(ns_of(run.start)).member("series", series.id.value);
   json.member("metric", series.name).member("source", series.source).member("unit", series.unit);
-  json.member("owner", series.owner == metric::Owner::kRun ? "run" : "workload");
+  json.member("owner", metric::owner_name(series.owner));
   json.member("kind", series.kind == metric::Kind::kCounter ? "counter" : "gauge");
   json.member("points", series.points).end_object();
   return text;

@@ -82,7 +82,7 @@ Result<Ran> owner_of(store::Store& store, const store::Series& info, bool of_rep
       if (overlap(own, other)) own.conditions += '\n' + other.conditions;
     return own;
   }
-  const WorkloadId workload = TRY(WorkloadId::parse(info.owner_id));
+  const WorkloadId workload = TRY(WorkloadId::parse(info.owner_id));  // of a host's series, too
   const std::vector<Ran> runs = TRY(runs_of(store, workload));
   Ran all{.host = runs.empty() ? "" : runs.front().host, .conditions = {}, .workload = workload};
   for (const Ran& run : runs) all.conditions += '\n' + run.conditions;
@@ -128,7 +128,8 @@ Result<Ownership> ownership_of(store::Store& store, std::span<const store::Serie
     if (owner == owners.end())
       owner = owners.emplace(info.owner_id, TRY(owner_of(store, info, of_repetitions))).first;
     all.series.push_back({.owner = info.owner_id,
-                          .thing = owner->second.host + '\0' + info.name + '\0' + info.source});
+                          .thing = (info.host.empty() ? owner->second.host : info.host) + '\0' +
+                                   info.name + '\0' + info.source});
   }
   all.repetitions = of_repetitions && repeat_one_another(owners);
   return all;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "store/conformance_hosts.h"
 #include "store/conformance_remove.h"
 #include "store/postgres/database.h"
 #include "store/postgres/postgres_fixture.h"
@@ -35,6 +36,7 @@ std::unique_ptr<StorePlace> postgres_place() {
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreConformance, all_sealings(&postgres_place));
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreLevels, all_sealings(&postgres_place));
 INSTANTIATE_TEST_SUITE_P(Postgres, StoreRemoval, all_sealings(&postgres_place));
+INSTANTIATE_TEST_SUITE_P(Postgres, StoreHosts, all_sealings(&postgres_place));
 
 Error open_error(const std::string& url) {
   PostgresOptions options;

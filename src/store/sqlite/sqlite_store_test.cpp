@@ -13,6 +13,7 @@
 #include <fstream>
 #include <random>
 
+#include "store/conformance_hosts.h"
 #include "store/conformance_remove.h"
 #include "store/sqlite/database.h"
 #include "sys/fd.h"
@@ -78,6 +79,7 @@ std::unique_ptr<StorePlace> sqlite_place() { return std::make_unique<SqlitePlace
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, all_sealings(&sqlite_place));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreLevels, all_sealings(&sqlite_place));
 INSTANTIATE_TEST_SUITE_P(Sqlite, StoreRemoval, all_sealings(&sqlite_place));
+INSTANTIATE_TEST_SUITE_P(Sqlite, StoreHosts, all_sealings(&sqlite_place));
 
 Error open_error(const fs::path& directory) {
   const auto store = open_sqlite_store({.directory = directory});
@@ -95,10 +97,10 @@ void sql(const fs::path& file, const std::string& text) {
 TEST(SqliteStore, RefusesANewerSchema) {
   const TemporaryDirectory directory;
   ASSERT_TRUE(open_sqlite_store({.directory = directory.path()}));
-  sql(directory.path() / "corral.db", "UPDATE meta SET value = 7 WHERE key = 'schema_version'");
+  sql(directory.path() / "corral.db", "UPDATE meta SET value = 77 WHERE key = 'schema_version'");
   const Error error = open_error(directory.path());
   EXPECT_EQ(error.code, Code::kUnsupported);
-  EXPECT_NE(error.message.find("written by a newer Corral (schema 7, this one knows"),
+  EXPECT_NE(error.message.find("written by a newer Corral (schema 77, this one knows"),
             std::string::npos)
       << error.message;
 }

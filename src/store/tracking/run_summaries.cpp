@@ -5,6 +5,7 @@
 #include <set>
 
 #include "metric/catalogue.h"
+#include "store/sql/host_series.h"
 
 namespace corral::store::tracking {
 namespace {
@@ -71,8 +72,49 @@ Result<Owned> read_owned(sql::Reading& reading, metric::Owner owner,
   return owned;
 }
 
-std::optional<MetricSummary> summary_in(const Owned& owned, std::int64_t owner,
-                                        const std::string& metric) {
+// Series of hosts that runs of a workload were on, by keys of workload and host, and by metric.
+using Place = std::pair<std::int64_t, std::int64_t>;
+struct OfHosts {
+  std::map<std::int64_t, Place> places;  // by run's key
+  std::map<std::pair<Place, std::string>, std::vector<Series>> series;
+};
+
+Result<bool> any_of_hosts(sql::Connection& db, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    if (TRY(db.number("SELECT 1 FROM hosts h JOIN series x ON x.owner_kind = 2 AND x.owner = h.key "
+                      "AND x.name = ?1 LIMIT 1",
+                      name)))
+      return true;
+  }
+  return false;
+}
+
+Result<OfHosts> read_of_hosts(sql::Reading& reading, const RunTable& table,
+                              const SummaryQuestion& question) {
+  OfHosts all;
+  if (!TRY(any_of_hosts(reading.db, question.metrics))) return all;
+  for (const RunTable::Row& run : table.rows()) {
+    const auto host = TRY(reading.db.number("SELECT machine FROM runs WHERE key = ?1", run.key));
+    if (host.value_or(0) != 0) all.places[run.key] = {run.workload, *host};
+  }
+  std::set<Place> places;
+  for (const auto& [run, place] : all.places) places.insert(place);
+  for (const Place& place : places) {
+    auto found = TRY(sql::read_host_series(
+        reading.db, reading.latest.caches(),
+        {.workload = place.first, .host = place.second, .names = question.metrics}));
+    for (Series& one : found) {
+      if (!question.source || one.source == *question.source)
+        all.series[{place, one.name}].push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+template <class Owner>
+std::optional<MetricSummary> summary_in(
+    const std::map<std::pair<Owner, std::string>, std::vector<Series>>& owned, const Owner& owner,
+    const std::string& metric) {
   const auto found = owned.find({owner, metric});
   if (found == owned.end()) return std::nullopt;
   std::vector<const Series*> sources;
@@ -86,7 +128,7 @@ MetricSummary summary_of(const Series& series) {
   MetricSummary one;
   one.count = series.points - series.nan;
   one.sources = 1;
-  one.shared = series.owner == metric::Owner::kWorkload;
+  one.shared = series.owner != metric::Owner::kRun;
   one.rate = series.kind == metric::Kind::kCounter;
   if (one.rate) {
     one.mean = growth_rate(series);
@@ -131,13 +173,18 @@ Result<RunSummaries> summarize(sql::Reading& reading, const RunTable& table,
   }
   const Owned own = TRY(read_owned(reading, metric::Owner::kRun, runs, question));
   const Owned shared = TRY(read_owned(reading, metric::Owner::kWorkload, workloads, question));
+  const OfHosts hosts = TRY(read_of_hosts(reading, table, question));
   RunSummaries all;
   all.reserve(table.rows().size());
   for (const RunTable::Row& run : table.rows()) {
     auto& of_run = all.emplace_back();
     for (const std::string& metric : question.metrics) {
       auto one = summary_in(own, run.key, metric);
-      of_run.push_back(one ? std::move(one) : summary_in(shared, run.workload, metric));
+      if (!one) one = summary_in(shared, run.workload, metric);
+      const auto place = hosts.places.find(run.key);
+      if (!one && place != hosts.places.end())
+        one = summary_in(hosts.series, place->second, metric);
+      of_run.push_back(std::move(one));
     }
   }
   return all;

@@ -73,8 +73,8 @@ std::vector<std::string> Lanes::stop(BootTime deadline) {
   return behind;
 }
 
-void Lanes::set_workload_sampling(bool on) {
-  for (const auto& sampler : all_) sampler->set_workload_sampling(on);
+void Lanes::set_host_sampling(bool on) {
+  for (const auto& sampler : all_) sampler->set_host_sampling(on);
 }
 
 void Lanes::set_bytes_written(std::uint64_t bytes) { host().set_bytes_written(bytes); }

@@ -39,7 +39,7 @@ class Lanes {
   // hangs may hold locks that its destructors want.
   [[nodiscard]] bool left_behind() const { return left_behind_; }
 
-  void set_workload_sampling(bool on);
+  void set_host_sampling(bool on);
   void set_bytes_written(std::uint64_t bytes);
   std::vector<Problem> take_problems();
 

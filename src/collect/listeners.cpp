@@ -24,7 +24,7 @@ namespace {
 
 constexpr auto kListeners = std::to_array<ListenerEntry>({
     {"proc", "The host's CPUs, memory, paging, disks, network, load and pressure, from /proc.",
-     metric::Owner::kWorkload, open_proc_listener},
+     metric::Owner::kHost, open_proc_listener},
     {"tree",
      "The run's own processes: cores, memory, faults, context switches and I/O, from /proc and "
      "perf.",
@@ -34,30 +34,30 @@ constexpr auto kListeners = std::to_array<ListenerEntry>({
      "pressure.",
      metric::Owner::kRun, open_cgroup_listener},
     {"energy", "Joules of the processors and their memory: RAPL, from perf or powercap.",
-     metric::Owner::kWorkload, open_energy_listener},
+     metric::Owner::kHost, open_energy_listener},
     {"node", "The host's reclaim, huge pages, NUMA nodes and NFS mounts, once a second.",
-     metric::Owner::kWorkload, open_node_listener},
+     metric::Owner::kHost, open_node_listener},
     {"sensors",
      "Temperatures, fans, power meters, CPU frequencies and thermal throttling, once a second.",
-     metric::Owner::kWorkload, open_sensors_listener, Lane::kDevice},
+     metric::Owner::kHost, open_sensors_listener, Lane::kDevice},
     {"nvidia",
      "NVIDIA's GPUs and their MIG instances: use, memory, power, clocks, traffic and the activity "
      "of their units, from the driver's library (NVML, GPM).",
-     metric::Owner::kWorkload, open_nvidia_listener, Lane::kDevice},
+     metric::Owner::kHost, open_nvidia_listener, Lane::kDevice},
     {"nvidia-processes", "What the run's own processes have of NVIDIA's GPUs, once a second.",
      metric::Owner::kRun, open_nvidia_process_listener, Lane::kDevice},
     {"dcgm",
      "What a host engine of NVIDIA's DCGM knows of the GPUs beside that: the activity of the units "
      "of those before Hopper.",
-     metric::Owner::kWorkload, open_dcgm_listener, Lane::kDevice},
+     metric::Owner::kHost, open_dcgm_listener, Lane::kDevice},
     {"drm-processes", "What the run's own processes have of AMD's and Intel's GPUs, once a second.",
      metric::Owner::kRun, open_drm_process_listener, Lane::kDevice},
-    {"amd", "AMD's GPUs, from the files of the amdgpu driver.", metric::Owner::kWorkload,
+    {"amd", "AMD's GPUs, from the files of the amdgpu driver.", metric::Owner::kHost,
      open_amd_listener, Lane::kDevice},
-    {"intel", "Intel's GPUs, from the files of the drivers i915 and xe.", metric::Owner::kWorkload,
+    {"intel", "Intel's GPUs, from the files of the drivers i915 and xe.", metric::Owner::kHost,
      open_intel_listener, Lane::kDevice},
     {"jetson", "The integrated GPU and the power rails of NVIDIA's Jetson boards.",
-     metric::Owner::kWorkload, open_jetson_listener, Lane::kDevice},
+     metric::Owner::kHost, open_jetson_listener, Lane::kDevice},
 });
 
 tl::unexpected<Error> unknown_listener(std::string_view name,

@@ -57,11 +57,9 @@ class Sampler {
   void ask_to_stop();
   bool wait_stopped(BootTime deadline);
 
-  // Whether series whose owner is the workload are sampled; on at first. Takes effect with the next
+  // Whether series whose owner is the host are sampled; on at first. Takes effect with the next
   // tick.
-  void set_workload_sampling(bool on) {
-    work_->workload_sampling.store(on, std::memory_order_relaxed);
-  }
+  void set_host_sampling(bool on) { work_->host_sampling.store(on, std::memory_order_relaxed); }
   void set_bytes_written(std::uint64_t bytes) {
     work_->bytes_written.store(bytes, std::memory_order_relaxed);
   }

@@ -71,7 +71,7 @@ class InterruptedListener final : public Listener {
   Column column_;
 };
 constexpr ListenerEntry kInterrupted{
-    "interrupted", "One read is interrupted.", metric::Owner::kWorkload,
+    "interrupted", "One read is interrupted.", metric::Owner::kHost,
     [](const ListenerContext&, SeriesTable& table) -> std::unique_ptr<Listener> {
       return std::make_unique<InterruptedListener>(table.add("host.load.1m"));
     }};
@@ -81,7 +81,7 @@ class ThrowingListener final : public Listener {
   void sample_fast(Row& /*row*/) override { throw std::runtime_error("broken driver"); }
 };
 constexpr ListenerEntry kThrowing{
-    "throwing", "Each read throws.", metric::Owner::kWorkload,
+    "throwing", "Each read throws.", metric::Owner::kHost,
     [](const ListenerContext&, SeriesTable&) -> std::unique_ptr<Listener> {
       return std::make_unique<ThrowingListener>();
     }};
@@ -187,7 +187,7 @@ TEST(Sampler, DropsAndCountsNewRowsWhenNobodyTakesThem) {
 
 TEST(Sampler, LeavesWorkloadSeriesOutWhileAnotherSupervisorSamplesThem) {
   Played p({"proc"}, {1});
-  p.sampler->set_workload_sampling(false);
+  p.sampler->set_host_sampling(false);
   p.play();
   const std::size_t column = column_of(*p.sampler, 0, "host.memory.total");
   p.sampler->drain([&](const RowView& row) {
@@ -195,7 +195,7 @@ TEST(Sampler, LeavesWorkloadSeriesOutWhileAnotherSupervisorSamplesThem) {
       EXPECT_EQ(row.present[column], 0);
     }
   });
-  p.sampler->set_workload_sampling(true);
+  p.sampler->set_host_sampling(true);
   p.sampler->stop();
   bool seen = false;
   p.sampler->drain(

@@ -151,7 +151,7 @@ void Sampling::sample(Group group, bool second) {
                         .lateness = std::exchange(latest_lateness_, Nanos(0))},
                        row);
   }
-  if (!last_ && workload_sampling.load(std::memory_order_relaxed)) workload_row_ = done;
+  if (!last_ && host_sampling.load(std::memory_order_relaxed)) host_row_ = done;
   ring_->commit(group, done);
 }
 
@@ -174,12 +174,12 @@ BootTime Sampling::read_all(Group group, bool slow, Row& row) {
   BootTime before = sys::boot_now();
   // What the kernel counts in ticks of its own has no rate over a moment.
   const bool too_soon = last_ && ticks.load(std::memory_order_relaxed) > 1 &&
-                        before - workload_row_ < options_.interval / 2;
-  const bool workload = workload_sampling.load(std::memory_order_relaxed) && !too_soon;
+                        before - host_row_ < options_.interval / 2;
+  const bool host = host_sampling.load(std::memory_order_relaxed) && !too_soon;
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     Source& source = sources_[i];
     Pace& pace = source.pace[group];
-    if (!pace.there || (source.entry->owner == metric::Owner::kWorkload && !workload)) continue;
+    if (!pace.there || (source.entry->owner == metric::Owner::kHost && !host)) continue;
     if ((pace.slow.load(std::memory_order_relaxed) != 0) != slow) continue;
     if (slow && group == kSlowGroup && !last_ && pace.turn++ % kSlowPace != 0) continue;
     hold(i, before);

@@ -54,7 +54,7 @@ class Sampling {
   [[nodiscard]] std::span<const codec::Health> health() const { return health_; }
   [[nodiscard]] const Lateness& lateness() const { return lateness_; }
   [[nodiscard]] const std::string& lane() const { return options_.lane; }
-  std::atomic<bool> workload_sampling{true};
+  std::atomic<bool> host_sampling{true};
   std::atomic<std::uint64_t> bytes_written{0};
   std::atomic<std::uint64_t> ticks{0};
   std::atomic<std::uint64_t> missed{0};
@@ -110,7 +110,7 @@ class Sampling {
   Lateness lateness_;
   Nanos latest_lateness_{0};  // the greatest since the last slow row
   Nanos quickest_{0};         // the least that the host's fast reads took; 0: none was made yet
-  BootTime workload_row_;     // the newest with the workload's values, before the last sample
+  BootTime host_row_;         // the newest with the host's values, before the last sample
   bool last_ = false;         // this is the last sample: everything has its turn
   std::atomic<bool> opened_{false};
   // Which source the thread is in, and since when (boot time in ns; 0: in none).

@@ -88,7 +88,7 @@ TEST(Catalogue, NamesAreLowerCaseWithTheOwnersScope) {
     for (const char c : m.name) {
       EXPECT_TRUE(std::islower(c) || std::isdigit(c) || c == '.' || c == '_') << m.name;
     }
-    EXPECT_EQ(m.owner == Owner::kWorkload, m.name.starts_with("host.")) << m.name;
+    EXPECT_EQ(m.owner == Owner::kHost, m.name.starts_with("host.")) << m.name;
   }
 }
 

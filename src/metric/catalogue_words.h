@@ -11,7 +11,7 @@ inline constexpr Aggregation kMean = Aggregation::kMean;
 inline constexpr Aggregation kSum = Aggregation::kSum;
 inline constexpr Aggregation kOnce = Aggregation::kSharedOnce;
 inline constexpr Owner kRun = Owner::kRun;
-inline constexpr Owner kHost = Owner::kWorkload;
+inline constexpr Owner kHost = Owner::kHost;
 inline constexpr bool kFast = false;
 inline constexpr bool kSlow = true;
 

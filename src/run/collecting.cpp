@@ -67,7 +67,7 @@ void Recording::open_stall_watch(pid_t child) {
 
 void Recording::start_collecting() {
   if (lanes_ != nullptr) {
-    lanes_->set_workload_sampling(workload_lock_.hold());
+    take_turn();
     const auto started = lanes_->start();
     if (!started) lacks("metrics of the machine", started.error());
   }
@@ -102,6 +102,11 @@ void Recording::report_stalls() {
   codec::Bundle bundle;
   bundle.add(body);
   journal_.bundle(bundle);
+}
+
+// Measures the host as well, when no other run's supervisor does.
+void Recording::take_turn() {
+  if (lanes_ != nullptr) lanes_->set_host_sampling(host_lock_.hold());
 }
 
 // A lane's absences, once it is open; later troubles as they come.
@@ -154,7 +159,6 @@ Progress Recording::progress() {
 
 void Recording::sample_duties() {
   if (lanes_ != nullptr) {
-    lanes_->set_workload_sampling(workload_lock_.hold());
     lanes_->set_bytes_written(journal_.bytes_written());
     report_lanes();
     feed_->flush(journal_);
@@ -212,6 +216,7 @@ void Recording::end_collecting() {
       note_health({&lost, 1});
     }
   }
+  host_lock_.release();
   if (stalls_ != nullptr) stalls_->stop();
   if (otlp_ != nullptr) otlp_->stop();
   if (sources_ != nullptr) sources_->stop(sys::boot_now() + kEndPatience);

@@ -155,26 +155,26 @@ TEST(MetricsFeed, DeclaresWhatHasValuesBeforeTheFirstAndOnce) {
   EXPECT_GE(points.at("host.memory.available"), 4u);
   const auto cpu = std::ranges::find_if(
       series, [](const auto& s) { return s.second.name == "host.memory.available"; });
-  EXPECT_EQ(cpu->second.owner, metric::Owner::kWorkload);
+  EXPECT_EQ(cpu->second.owner, metric::Owner::kHost);
   EXPECT_EQ(cpu->second.unit, "B");
 }
 
 TEST(MetricsFeed, ASupervisorWithoutTheWorkloadsLockNeverClaimsTheHostsSeries) {
   Fed fed;
-  fed.sampler->set_workload_sampling(false);
+  fed.sampler->set_host_sampling(false);
   ASSERT_TRUE(fed.sampler->start());
   fed.tick();
   fed.feed->flush(fed.journal);
   for (const auto& [id, def] : declared(fed.frames()))
     EXPECT_EQ(def.owner, metric::Owner::kRun) << def.name;
-  fed.sampler->set_workload_sampling(true);
+  fed.sampler->set_host_sampling(true);
   fed.tick();
   fed.tick();
   fed.sampler->stop();
   fed.feed->flush(fed.journal);
   const auto all = declared(fed.frames());
   EXPECT_TRUE(std::ranges::any_of(
-      all, [](const auto& s) { return s.second.owner == metric::Owner::kWorkload; }));
+      all, [](const auto& s) { return s.second.owner == metric::Owner::kHost; }));
 }
 
 // Opened on its own thread, after the feed was made.
@@ -192,7 +192,7 @@ std::unique_ptr<collect::Listener> open_late(const collect::ListenerContext&,
 }
 
 TEST(MetricsFeed, ALaneThatIsOpenedLateDeclaresItsSeriesThenWithIdsOfItsOwn) {
-  constexpr collect::ListenerEntry kLate{"late", "A device.", metric::Owner::kWorkload, open_late,
+  constexpr collect::ListenerEntry kLate{"late", "A device.", metric::Owner::kHost, open_late,
                                          collect::Lane::kDevice};
   Fed fed;
   const auto lanes = collect::Lanes::open({.entries = {&kLate}}).value();
@@ -254,7 +254,7 @@ std::unique_ptr<collect::Listener> open_ring(const collect::ListenerContext&,
 }
 
 TEST(MetricsFeed, PointsWithTimesOfTheirOwnKeepThem) {
-  constexpr collect::ListenerEntry kRing{"ring", "A driver.", metric::Owner::kWorkload, open_ring};
+  constexpr collect::ListenerEntry kRing{"ring", "A driver.", metric::Owner::kHost, open_ring};
   Fed fed({&kRing});
   ASSERT_TRUE(fed.sampler->start());
   fed.wait_until_sampled();

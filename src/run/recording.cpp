@@ -25,6 +25,8 @@ namespace {
 constexpr Nanos kStorePause{
     std::chrono::milliseconds(100)};  // output is stored with this resolution in time
 constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};  // rows per frame: this much
+// How often it asks for its turn to measure the host: the timeline's gap when a holder ends.
+constexpr Nanos kTurnPause{std::chrono::milliseconds(100)};
 constexpr int kIdlePollMs = 100;  // while output waits for its reader or to be stored
 // Of a session's series ids: what one supervisor may use, and how many of them have ids of their
 // own; one that comes later finds the same metrics at the same ids, or is refused.
@@ -78,7 +80,10 @@ Recording::Recording(const Options& options, Notices& notices, spool::RunDirecto
       directory_(std::move(directory)),
       journal_(std::move(journal)),
       relay_(std::move(relay)),
-      workload_lock_(directory_.path().parent_path(), directory_.manifest().workload),
+      workload_lock_(directory_.path().parent_path(),
+                     workload_lock_name(directory_.manifest().workload)),
+      host_lock_(directory_.path().parent_path(),
+                 host_lock_name(directory_.manifest(), options.listeners)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 // Threads that were never let go end without having begun.
@@ -359,19 +364,25 @@ void Recording::spool_loop(const std::stop_token& stop) {
   lifeline::passes_on(relay_);
   BootTime next_store = sys::boot_now();
   BootTime next_sample = next_store + kSamplePause;
+  BootTime next_turn = next_store + kTurnPause;
   bool woken = false;
   bool quiet = false;
   while (!stop.stop_requested()) {
     std::array<pollfd, 2> waiting{
         pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0},
         pollfd{.fd = woken ? -1 : relay_.wake_descriptor(), .events = POLLIN, .revents = 0}};
-    const int idle = quiet ? milliseconds_until(next_sample) : kIdlePollMs;
+    const BootTime due = waits_for_turn() ? std::min(next_sample, next_turn) : next_sample;
+    const int idle = quiet ? milliseconds_until(due) : kIdlePollMs;
     ::poll(waiting.data(), waiting.size(), woken ? kBusyPollMs : idle);
     woken = (waiting[1].revents & POLLIN) != 0;
     if (woken) relay_.consume_wakes();
     const BootTime now = sys::boot_now();
     const bool sample = now >= next_sample;
     if (woken || sample || !quiet) quiet = follow_output(next_store);
+    if (now >= next_turn) {
+      take_turn();
+      next_turn = now + kTurnPause;
+    }
     if (sample) {
       source_duties();
       sample_duties();

@@ -141,6 +141,8 @@ class Recording {
   bool follow_output(BootTime& next_store);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
+  [[nodiscard]] bool waits_for_turn() const { return lanes_ != nullptr && host_lock_.waits(); }
+  void take_turn();
   void source_duties();
   void report_lanes();
   Result<> open_lanes(pid_t child, collect::PerfCounters perf);
@@ -169,7 +171,7 @@ class Recording {
   spool::RunDirectory directory_;
   spool::Journal journal_;
   Relay relay_;
-  WorkloadLock workload_lock_;
+  SamplingLock workload_lock_, host_lock_;
   SeriesIds series_ids_;
   ProgressWatch progress_;
   std::unique_ptr<collect::Lanes> lanes_;

@@ -379,41 +379,41 @@ TEST(Facts, AVeryLongCommandIsCutSoThatItsFrameIsTaken) {
 }
 
 // ---- workload lock
-TEST(WorkloadLock, IsHeldByOneAndHandedOver) {
+TEST(SamplingLock, IsHeldByOneAndHandedOver) {
   const TestDirectory root;
-  const WorkloadId workload = workload_id_of("e", "w");
-  std::optional<WorkloadLock> first(std::in_place, root.path(), workload);
-  WorkloadLock second(root.path(), workload);
-  WorkloadLock other(root.path(), workload_id_of("e", "x"));
+  const std::string workload = workload_lock_name(workload_id_of("e", "w"));
+  std::optional<SamplingLock> first(std::in_place, root.path(), workload);
+  SamplingLock second(root.path(), workload);
+  SamplingLock other(root.path(), workload_lock_name(workload_id_of("e", "x")));
   EXPECT_TRUE(first->hold());
   EXPECT_TRUE(first->hold());
   EXPECT_FALSE(second.hold());
   EXPECT_TRUE(other.hold());
   first.reset();
   EXPECT_TRUE(second.hold());
-  WorkloadLock third(root.path(), workload);
+  SamplingLock third(root.path(), workload);
   EXPECT_FALSE(third.hold());
 }
 
-TEST(WorkloadLock, LeavesNoFileBehind) {
+TEST(SamplingLock, LeavesNoFileBehind) {
   const TestDirectory root;
   {
-    WorkloadLock lock(root.path(), workload_id_of("e", "w"));
+    SamplingLock lock(root.path(), workload_lock_name(workload_id_of("e", "w")));
     ASSERT_TRUE(lock.hold());
-    WorkloadLock waiting(root.path(), workload_id_of("e", "w"));
+    SamplingLock waiting(root.path(), workload_lock_name(workload_id_of("e", "w")));
     EXPECT_FALSE(waiting.hold());
   }
   EXPECT_TRUE(fs::is_empty(root.path()));
 }
 
-TEST(WorkloadLock, AKilledHoldersLockIsFree) {
+TEST(SamplingLock, AKilledHoldersLockIsFree) {
   const TestDirectory root;
-  const WorkloadId workload = workload_id_of("e", "w");
+  const std::string workload = workload_lock_name(workload_id_of("e", "w"));
   std::array<int, 2> ready{};
   ASSERT_EQ(::pipe(ready.data()), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    WorkloadLock lock(root.path(), workload);
+    SamplingLock lock(root.path(), workload);
     const char c = lock.hold() ? '1' : '0';
     if (::write(ready[1], &c, 1) != 1) ::_exit(1);
     for (;;) ::pause();
@@ -421,7 +421,7 @@ TEST(WorkloadLock, AKilledHoldersLockIsFree) {
   char c = 0;
   ASSERT_EQ(::read(ready[0], &c, 1), 1);
   EXPECT_EQ(c, '1');
-  WorkloadLock lock(root.path(), workload);
+  SamplingLock lock(root.path(), workload);
   EXPECT_FALSE(lock.hold());
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
@@ -431,9 +431,9 @@ TEST(WorkloadLock, AKilledHoldersLockIsFree) {
 }
 
 // Processes that come and go, as supervisors do: never do two hold it at once.
-TEST(WorkloadLock, NeverTwoHoldersWhileProcessesComeAndGo) {
+TEST(SamplingLock, NeverTwoHoldersWhileProcessesComeAndGo) {
   const TestDirectory root;
-  const WorkloadId workload = workload_id_of("e", "w");
+  const std::string workload = workload_lock_name(workload_id_of("e", "w"));
   const fs::path token = root.path() / "token";
   std::vector<pid_t> children;
   for (int p = 0; p < 4; ++p) {
@@ -443,7 +443,7 @@ TEST(WorkloadLock, NeverTwoHoldersWhileProcessesComeAndGo) {
       continue;
     }
     for (int round = 0; round < 200;) {
-      WorkloadLock lock(root.path(), workload);
+      SamplingLock lock(root.path(), workload);
       if (!lock.hold()) {
         ::sched_yield();
         continue;
@@ -463,6 +463,41 @@ TEST(WorkloadLock, NeverTwoHoldersWhileProcessesComeAndGo) {
     ::waitpid(child, &status, 0);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
+}
+
+TEST(SamplingLock, AReleasedOneIsTheOthersForGood) {
+  const TestDirectory root;
+  SamplingLock first(root.path(), "host.lock");
+  SamplingLock second(root.path(), "host.lock");
+  EXPECT_TRUE(first.waits());
+  EXPECT_TRUE(first.hold());
+  EXPECT_FALSE(first.waits());
+  first.release();
+  EXPECT_TRUE(second.hold());
+  second.release();
+  EXPECT_FALSE(first.hold());
+  EXPECT_FALSE(first.waits());
+}
+
+TEST(SamplingLock, OneForEachStoreAndWhatIsMeasured) {
+  spool::Manifest manifest;
+  manifest.machine = "m";
+  manifest.destination.store = "/store";
+  const std::vector<std::string> usual = {"proc", "tree"};
+  const std::string name = host_lock_name(manifest, usual);
+  EXPECT_TRUE(name.starts_with("host-") && name.ends_with(".lock")) << name;
+  manifest.workload = WorkloadId::random();
+  EXPECT_EQ(host_lock_name(manifest, usual), name) << "one for all workloads";
+  EXPECT_EQ(host_lock_name(manifest, std::vector<std::string>{"proc"}), name)
+      << "tree is the run's";
+  EXPECT_NE(host_lock_name(manifest, std::vector<std::string>{"proc", "energy"}), name);
+  EXPECT_EQ(host_lock_name(manifest, std::vector<std::string>{"tree"}), "");
+  manifest.destination.store = "/other";
+  EXPECT_NE(host_lock_name(manifest, usual), name);
+  manifest.machine.clear();
+  EXPECT_EQ(host_lock_name(manifest, usual), "");
+  const TestDirectory root;
+  EXPECT_FALSE(SamplingLock(root.path(), "").hold());
 }
 
 // ---- progress

@@ -51,7 +51,7 @@ def test_a_short_run_has_its_hardware_metrics_with_units(corral: Corral) -> None
         "mean": None,
     }
     assert by_name["run.memory.rss"]["owner"] == "run"
-    assert by_name["host.memory.used"]["owner"] == "workload"
+    assert by_name["host.memory.used"]["owner"] == "host"
     assert 0 < by_name["corral.supervisor.rss"]["max"] <= 40 << 20
     run = corral.show()
     times = [p.time_ns for p in corral.points(metric="host.cpu.busy")]
@@ -92,12 +92,13 @@ def test_one_workload_is_sampled_once_and_taken_over(corral: Corral) -> None:
     }
     assert series["first"] == series["second"]
     assert len(series["first"]) == 1
-    assert {m["owner"] for m in other["metrics"] if m["name"].startswith("host.")} == {"workload"}
+    assert {m["owner"] for m in other["metrics"] if m["name"].startswith("host.")} == {"host"}
     times = [p.time_ns for p in corral.points("second", "host.memory.used")]
     assert times == sorted(times)
     # While both ran, one of them sampled; they may each have had a sample at the hand-over.
     both = [t for t in times if int(other["start_ns"]) <= t <= int(one["end_ns"])]
     assert len(both) <= (int(one["end_ns"]) - int(other["start_ns"])) / 20e6 + 3, "sampled twice at a time"
+    assert sum(m["points"] for m in other["metrics"] if m["name"] == "host.memory.used") == len(times)
     assert max(b - a for a, b in pairwise(times)) < 20_000_000_000, "the take-over took too long"
 
 

@@ -53,8 +53,8 @@ void write_series(JsonWriter& json, const store::Series& series) {
       .member("series", series.id.value)
       .member("name", series.name)
       .member("source", series.source);
-  json.member("owner", series.owner == metric::Owner::kRun ? "run" : "workload")
-      .member("unit", series.unit);
+  json.member("owner", metric::owner_name(series.owner)).member("unit", series.unit);
+  if (!series.host.empty()) json.member("host", series.host);
   write_catalogue(json, series);
   json.member("points", series.points).key("first_ns");
   write_time(json, any ? std::optional(series.first) : std::nullopt);

@@ -112,7 +112,7 @@ Result<> measure_places(store::Store& store, Shares& shares,
   for (const SharedPlace& place : shares.sharing.places) {
     std::vector<store::Series> here;
     for (const store::Series& one : all) {
-      if (one.name == shares.metric && one.owner == metric::Owner::kWorkload &&
+      if (one.name == shares.metric && one.owner != metric::Owner::kRun &&
           one.source == place.name && shares.place_means.size() < kMostMeasured)
         here.push_back(one);
     }

@@ -64,7 +64,8 @@ export interface Metric {
   series: number;
   name: string;
   source: string;
-  owner: "run" | "workload";
+  owner: "run" | "workload" | "host";
+  host?: string; // of a host's series: its name
   unit: string;
   rate_unit: string | null;
   kind: "gauge" | "counter";

@@ -76,6 +76,20 @@ describe("buildCharts", () => {
     expect(charts[1]?.lines[0]).toMatchObject({ label: "host", colour: null });
   });
 
+  it("tells the hosts of one workload apart", () => {
+    const busy = (series: number, name: string) =>
+      host(series, "host.cpu.busy", { owner: "host", host: name });
+    const [chart] = buildCharts([run("a", 0), run("b", 1)], {
+      a: [busy(5, "node-a")],
+      b: [busy(6, "node-b")],
+    });
+    expect(chart?.lines.map((line) => [line.series, line.key, line.label, line.colour])).toEqual([
+      [5, "host/@node-a", "node-a", 4],
+      [6, "host/@node-b", "node-b", 5],
+    ]);
+    expect(chart?.lines.every((line) => line.shared)).toBe(true);
+  });
+
   it("gives counters the unit of their rate", () => {
     const [chart] = buildCharts([run("a", 0)], {
       a: [metric(1, "x", { kind: "counter", unit: "B", rate_unit: "B/s" })],

@@ -209,8 +209,8 @@ function busiest(entries: Entry[]): Entry[] {
   return entries.filter((entry) => chosen.has(entry));
 }
 
-// Charts by metric name; the lines of one are runs × sources, in the runs' order. A workload's series comes
-// with each of its runs and is drawn once.
+// Charts by metric name; the lines of one are runs × sources, in the runs' order. A workload's or host's
+// series comes with each run of the workload and is drawn once.
 export function buildCharts(
   runs: readonly ShownRun[],
   metrics: Readonly<Record<string, Metric[]>>,
@@ -230,8 +230,9 @@ export function buildCharts(
     const entries = busiest(all);
     const { metric } = entries[0] as Entry;
     const sources = [...new Set(entries.map((e) => e.metric.source))].sort(natural);
+    const hosts = [...new Set(entries.flatMap((e) => e.metric.host ?? []))].sort(natural);
     const lines = entries
-      .map((entry) => lineOf(entry, sources, runs))
+      .map((entry) => lineOf(entry, { sources, hosts, runs }))
       .sort((a, b) => (a.colour ?? -1) - (b.colour ?? -1) || a.dash - b.dash);
     return {
       name,
@@ -250,7 +251,14 @@ export function buildCharts(
 
 const perSecond = (unit: string) => `${unit === "" ? "1" : unit}/s`;
 
-function lineOf(entry: Entry, sources: string[], runs: readonly ShownRun[]): LineDef {
+// What the lines of a chart are of.
+interface Shown {
+  sources: string[];
+  hosts: string[];
+  runs: readonly ShownRun[];
+}
+
+function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
   const { metric, run } = entry;
   const place = sources.indexOf(metric.source);
   const base = {
@@ -259,14 +267,14 @@ function lineOf(entry: Entry, sources: string[], runs: readonly ShownRun[]): Lin
     stepping: steppingOf(metric),
     run: run.id,
     source: metric.source,
-    shared: metric.owner === "workload",
+    shared: metric.owner !== "run",
     origin: run.origin,
     steps: stepsOf(metric),
     least: finite(metric.min) ?? Number.NaN,
     greatest: finite(metric.max) ?? Number.NaN,
     ...outsideTold(entry, runs),
   };
-  if (base.shared) return { ...base, ...sharedLine(entry, { place, sources, runs }) };
+  if (base.shared) return { ...base, ...sharedLine(entry, { sources, hosts, runs }) };
   const named = runs.length > 1 ? `${run.name} ${metric.source}` : metric.source;
   return {
     ...base,
@@ -282,7 +290,7 @@ function lineOf(entry: Entry, sources: string[], runs: readonly ShownRun[]): Lin
 function outsideTold({ metric, run }: Entry, runs: readonly ShownRun[]): Pick<LineDef, "outside"> {
   const key = metric.source === "" ? metric.name : `${metric.name} of ${metric.source}`;
   const tellers =
-    metric.owner === "workload" ? runs.filter((one) => one.workload === run.workload) : [run];
+    metric.owner !== "run" ? runs.filter((one) => one.workload === run.workload) : [run];
   const told = tellers.flatMap(({ outside = {} }) =>
     Object.hasOwn(outside, key) ? [outside[key] as string] : [],
   );
@@ -306,26 +314,31 @@ export function outsideWords({ lines }: ChartDef): { text: string; about: string
 // A line of a host or a device: named by it within one workload, by workload (or its only run) among several.
 function sharedLine(
   { metric, run }: Entry,
-  at: { place: number; sources: string[]; runs: readonly ShownRun[] },
+  { sources, hosts, runs }: Shown,
 ): Pick<LineDef, "key" | "label" | "colour" | "dash"> {
-  const label = metric.source === "" ? "host" : metric.source;
-  const several = at.sources.length > 1;
-  if (at.runs.every((other) => other.workload === run.workload)) {
+  const host = hosts.length > 1 ? hosts.indexOf(metric.host ?? "") : 0;
+  const place = sources.indexOf(metric.source) + Math.max(host, 0) * sources.length;
+  const several = sources.length > 1 || hosts.length > 1;
+  const device = metric.source === "" ? "host" : metric.source;
+  const named = metric.source === "" ? metric.host : `${metric.host} ${metric.source}`;
+  const label = hosts.length > 1 && metric.host !== undefined ? (named ?? device) : device;
+  const key = hosts.length > 1 ? `${metric.source}@${metric.host ?? ""}` : metric.source;
+  if (runs.every((other) => other.workload === run.workload)) {
     return {
-      key: `host/${metric.source}`,
+      key: `host/${key}`,
       label,
       // Devices take the palette's second half first: they are not runs.
-      colour: several ? 4 + at.place : null,
-      dash: several ? at.place : 0,
+      colour: several ? 4 + place : null,
+      dash: several ? place : 0,
     };
   }
-  const mates = at.runs.filter((other) => other.workload === run.workload);
+  const mates = runs.filter((other) => other.workload === run.workload);
   const name = mates.length === 1 ? run.name : (run.workloadName ?? run.name);
   return {
-    key: `host/${run.workload}/${metric.source}`,
+    key: `host/${run.workload}/${key}`,
     label: several ? `${name} ${label}` : name,
     colour: run.index,
-    dash: run.index + at.place,
+    dash: run.index + place,
   };
 }
 

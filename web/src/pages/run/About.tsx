@@ -145,7 +145,7 @@ function Rows<T>(at: { label: string; columns: Column<T>[]; rows: readonly T[]; 
 
 const kMetricColumns: Column<Metric>[] = [
   { name: "metric", cell: (m) => m.name, left: true },
-  { name: "source", cell: (m) => m.source || (m.owner === "workload" ? "host" : ""), left: true },
+  { name: "source", cell: (m) => m.source || (m.owner !== "run" ? "host" : ""), left: true },
   { name: "points", cell: (m) => formatCount(m.points) },
   { name: "last", cell: (m) => formatValue(finite(m.last), m.unit, 4) },
   { name: "min", cell: (m) => formatValue(finite(m.min), m.unit, 4) },

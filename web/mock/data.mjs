@@ -448,3 +448,13 @@ export function runDetail(run) {
 }
 export const toSeconds = (text) => Number(BigInt(text) - BigInt(started) * 1_000_000n) / 1e9;
 export const createdNs = ns(0);
+
+// Of the second run one hook of four has failed.
+export function healthOf(run) {
+  const failed = { state: "given up", reason: "TypeError: fit() got an unexpected argument" };
+  return ["torch.optimizer", "torch.dataloader", "torch.save", "keras.fit"].map((name) => {
+    const own = run.seed === 2 && name === "keras.fit" ? failed : { state: "active", reason: null };
+    const problem = own.state !== "active";
+    return { part: `capture.${name}`, process: "rank 0", ...own, at_ns: ns(run.from), problem };
+  });
+}

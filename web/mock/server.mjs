@@ -260,6 +260,7 @@ function oneRun(response, key, what, query) {
   if (what === "metrics") return json(response, { metrics: data.metricsOf(run.id) });
   if (what === "phases") return json(response, { phases: data.phasesOf(run) });
   if (what === "events") return json(response, { events: [] });
+  if (what === "health") return json(response, { parts: data.healthOf(run), coverage: [] });
   if (what === "notes") return json(response, { notes: [] });
   if (what === "artifacts") return json(response, { artifacts: [] });
   if (what !== "logs") return fail(response, 404, "not_found", "no such route");

@@ -92,7 +92,7 @@ export function startLive(client: QueryClient): () => void {
     const revisions = { ...useLive.getState().revisions };
     for (const id of fresh) {
       revisions[id] = (revisions[id] ?? 0) + 1;
-      for (const what of ["metrics", "phases", "epochs", "events", "notes"])
+      for (const what of ["metrics", "phases", "epochs", "events", "health", "notes"])
         refresher.refresh([what, id]);
       void client.invalidateQueries({ predicate: (query) => isRun(query, id) });
     }

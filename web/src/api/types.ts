@@ -58,6 +58,8 @@ export interface RunDetail extends Run {
   drops: { points: number; frames: number; ticks: number };
   neighbours: { id: string; name: string }[];
   workload_start_ns: string;
+  // Parts of its health that are a problem; absent from servers of earlier versions.
+  health_problems?: number;
 }
 
 export interface Metric {

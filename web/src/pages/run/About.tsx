@@ -4,6 +4,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { sendJson } from "../../api/client";
+import { type HealthPart, type RunHealth, useHealth } from "../../api/health";
 import { eventsQuery, notesQuery, type RunEvent } from "../../api/notes";
 import { finite, type Metric, type Phase, type Plain, type RunDetail } from "../../api/types";
 import { Scrolling } from "../../app/Scrolling";
@@ -26,6 +27,7 @@ export function About({ run, metrics, phases }: AboutProps) {
       <Pairs title="Environment" entries={Object.entries(run.info)} />
       <Metrics metrics={metrics} />
       <Phases phases={phases} />
+      <Health run={run.id} />
       <Events run={run} />
       <Pairs
         title="Not available"
@@ -94,6 +96,33 @@ function Pairs({ title, entries }: { title: string; entries: [string, Plain][] }
           </div>
         ))}
       </dl>
+    </Section>
+  );
+}
+
+const kHealthColumns: Column<HealthPart>[] = [
+  { name: "part", cell: ({ part }) => part, left: true },
+  { name: "process", cell: ({ process }) => process ?? "", left: true },
+  { name: "state", cell: ({ state }) => state, left: true },
+  { name: "reason", cell: ({ reason }) => reason ?? "", left: true },
+  { name: "since", cell: ({ at_ns }) => formatExactMoment(at_ns) },
+];
+
+const kCoverageColumns: Column<RunHealth["coverage"][number]>[] = [
+  { name: "lane", cell: ({ lane }) => lane, left: true },
+  { name: "outermost phases", cell: (one) => formatCount(one.phases) },
+  { name: "share of the run's time", cell: ({ share }) => formatValue(share, "share", 3) },
+];
+
+function Health({ run }: { run: string }) {
+  const { parts = [], coverage = [] } = useHealth(run) ?? {};
+  if (parts.length === 0) return null;
+  return (
+    <Section title="Health" count={parts.length}>
+      <Rows label="Health" columns={kHealthColumns} rows={parts} most={60} />
+      {coverage.length > 0 && (
+        <Rows label="Coverage" columns={kCoverageColumns} rows={coverage} most={20} />
+      )}
     </Section>
   );
 }

@@ -1,6 +1,7 @@
 // `/runs/$id`: one run, and the runs of its workload that are drawn along, on one time axis.
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
+import { healthWords, useHealth } from "../../api/health";
 import { useRun } from "../../api/queries";
 import type { Metric, RunDetail } from "../../api/types";
 import { late } from "../../app/late";
@@ -42,6 +43,18 @@ export function RunPage() {
         <Loading what="the run" />
       )}
     </Shell>
+  );
+}
+
+// Where something of the run was not seen; its place is there before it.
+function HealthLine({ run }: { run: RunDetail }) {
+  const health = useHealth(run.id);
+  const words = healthWords(health?.parts ?? []);
+  if (words === null && (run.health_problems ?? 0) === 0) return null;
+  return (
+    <p className="health cut" title={words ?? undefined} data-testid="health">
+      {words}
+    </p>
   );
 }
 
@@ -92,6 +105,7 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
         )}
         {tab === "charts" ? (
           <div className="board">
+            <HealthLine run={run} />
             <BoardBody view={board} reader={reader} />
             <ProfilesOf run={run} board={board} />
             <LogTail run={run.id} status={run.status} revision={board.revision} />

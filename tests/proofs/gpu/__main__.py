@@ -1,8 +1,8 @@
 """The GPU code on a real NVIDIA GPU, within 45 minutes: what the driver answers, and whether Corral reads it right.
 
-Eight steps, each kept under the output folder as it was printed: fixtures for the fake drivers. Nothing of the machine
-is changed, but step 7 starts and ends an MPS daemon of its own; step 8 changes settings and puts them back, only with
---settings and as root. Needs Python 3 and, for loads, the driver's libcuda.so.1; no network, no packages.
+Eight steps, each kept under the output folder as it was printed: fixtures for the fake drivers. No setting of the
+machine is changed; step 7 starts and ends an MPS daemon of its own. Step 8 changes settings and puts them back, only
+with --settings and as root. Needs Python 3 and, for loads, the driver's libcuda.so.1; no network, no packages.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     record = Record(out.resolve(), given.smoke)
     machine = machines.fake(record) if given.smoke else machines.real(record)
+    machine.settings = given.settings
     for number in chosen(given):
         if number == SETTINGS and not (given.settings or given.smoke):
             record.step = number

@@ -29,6 +29,7 @@ class Machine:
     nvml: str  # the library's path or name
     corral: Path
     fake: bool
+    settings: bool = False  # of the GPU may be changed
 
     @property
     def loads(self) -> bool:
@@ -111,4 +112,3 @@ def changing(machine: Machine) -> dict[str, str]:
         "CORRAL_MPS_CONTROL": str(folder / "nvidia-cuda-mps-control"),
         "FAKE_NVML_STATE": str(state),
     }
-

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu.machine import Machine, changing
+from gpu.nvml import Nvml
 from gpu.reading import in_host_namespace
 from gpu.record import Json, within
 
@@ -116,6 +117,7 @@ def compare(machine: Machine, interval: str, peer: str, means: dict[str, float])
 # ---- step 7
 
 PROFILED = "from gpu.load import main\n\nmain('sm', 3, 0)\n"
+DEFAULT_MODE = 0  # of computing: any number of processes
 PLAN = "Experiment,Workload,Devices,Collocation,Model,Listeners,Params,Name\n"
 
 
@@ -152,6 +154,10 @@ def mps(machine: Machine) -> None:
     record = machine.record
     if not machine.fake and shutil.which("nvidia-cuda-mps-control") is None:
         record.impossible("an MPS plan", "nvidia-cuda-mps-control is not installed")
+        return
+    mode = Nvml(machine.nvml).read("nvmlDeviceGetComputeMode")["values"]
+    if not (machine.fake or machine.settings or mode == [DEFAULT_MODE]):
+        record.impossible("an MPS plan", f"compute mode {mode} would have to change, which takes --settings")
         return
     script = record.keep("client.py", (Path(__file__).parent / "client.py").read_text())
     rows = [

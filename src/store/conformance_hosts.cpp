@@ -104,7 +104,8 @@ TEST_P(StoreHosts, AStoreOfSchema5MigratesAndKeepsItsWorkloadsSeries) {
   measure(old, {{kSecond, 1.0}});
   EXPECT_TRUE(store_->change([](sql::Connection& db) {
     return db.script(
-        "DROP INDEX runs_by_machine; DROP INDEX sessions_by_machine; DROP TABLE hosts; "
+        "DROP INDEX runs_by_machine; DROP INDEX sessions_by_machine; DROP INDEX events_of_health; "
+        "DROP TABLE hosts; "
         "ALTER TABLE runs DROP COLUMN machine; ALTER TABLE sessions DROP COLUMN machine; "
         "UPDATE meta SET value = 5 WHERE key = 'schema_version'");
   }));

@@ -54,9 +54,10 @@ bool HealthPart::troubled() const {
 Result<std::vector<HealthPart>> health_parts(Connection& db, RunId run) {
   Statement row = TRY(db.query(
       "SELECT e.time, e.attributes, s.role, s.pid, s.rank FROM events e JOIN sessions s ON s.key = "
-      "e.session WHERE e.run = (SELECT key FROM runs WHERE id = ?1) AND e.name = ?2 AND e.origin = "
-      "'corral' ORDER BY e.time, e.id LIMIT ?3",
-      run, codec::kHealthEvent, kMostHealthChanges));
+      "e.session WHERE e.run = (SELECT key FROM runs WHERE id = ?1) AND e.name = 'health' AND "
+      "e.origin = 'corral' ORDER BY e.time, e.id LIMIT ?2",
+      run, kMostHealthChanges));
+  static_assert(codec::kHealthEvent == "health");  // as the index has it
   std::vector<HealthPart> parts;
   std::map<std::pair<std::string, std::string>, std::size_t> place;
   while (TRY(row.step())) {

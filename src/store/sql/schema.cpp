@@ -423,6 +423,7 @@ ALTER TABLE runs ADD COLUMN machine INTEGER;
 ALTER TABLE sessions ADD COLUMN machine INTEGER;
 CREATE INDEX runs_by_machine ON runs (machine) WHERE machine IS NOT NULL;
 CREATE INDEX sessions_by_machine ON sessions (machine) WHERE machine IS NOT NULL;
+CREATE INDEX events_of_health ON events (run) WHERE name = 'health' AND origin = 'corral';
 )sql";
 
 constexpr std::array kMigrations = {kFirst, kTracking, kRemovedArtifacts, kPage, kPlans, kHosts};

@@ -47,7 +47,8 @@ def test_a_workload_on_two_hosts_has_two_timelines(corral: Corral) -> None:
     for host, process in zip(hosts, started, strict=True):
         (corral.home / f"end-{host}").touch()
         assert process.wait(60) == 0
-    runs = [corral.wait_ended(host) for host in hosts]
+    for host in hosts:
+        corral.wait_ended(host)
     runs = [corral.show(host) for host in hosts]
     assert runs[0]["workload_id"] == runs[1]["workload_id"]
     assert [[m["host"] for m in series_of(run)] for run in runs] == [["node-a"], ["node-b"]]
@@ -61,6 +62,7 @@ def test_a_workload_on_two_hosts_has_two_timelines(corral: Corral) -> None:
 
 def test_runs_of_two_workloads_share_their_hosts_timeline(corral: Corral) -> None:
     """The first samples the host for both until its supervisor is killed; then the second does."""
+    corral.serve()
     script = corral.script("waits.py", WAITS)
     runs = {}
     for name in ("first", "second"):

@@ -123,9 +123,9 @@ Result<> take_parts(Connection& db, Caches& caches, const HostQuestion& place,
 }
 
 constexpr std::string_view kOfHost =
-    ", owner, (SELECT h.name FROM hosts h WHERE h.key = owner) FROM series WHERE owner_kind = 2 "
-    "AND "
-    "NOT EXISTS (SELECT 1 FROM removals d WHERE d.owner_kind = 2 AND d.owner = series.owner) AND ";
+    ", owner, (SELECT h.name FROM hosts h WHERE h.key = owner) AS host_name FROM series WHERE "
+    "owner_kind = 2 AND NOT EXISTS (SELECT 1 FROM removals d WHERE d.owner_kind = 2 AND d.owner = "
+    "series.owner) AND ";
 
 Series series_of_host(const Statement& row, std::string workload) {
   Series series = series_of_row(row, std::move(workload));

@@ -77,8 +77,14 @@ class Postgres:
         """The database as it was when it was dumped; its connections are cut."""
         self.sql(f"DROP DATABASE {database} WITH (FORCE)")
         self.sql(f"CREATE DATABASE {database} OWNER {owner}")
-        psql = [*self._as, self._bin / "psql", "-h", self.directory, "-U", "postgres", "-qX", "-v", "ON_ERROR_STOP=1"]
-        subprocess.run([*psql, database], input=dump, cwd=self.directory, check=True, capture_output=True)
+        psql: list[str | Path] = [self._bin / "psql", "-qX", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-h"]
+        subprocess.run(
+            [*self._as, *psql, self.directory, database],
+            input=dump,
+            cwd=self.directory,
+            check=True,
+            capture_output=True,
+        )
 
     def url(self, user: str, database: str) -> str:
         return f"postgresql://{user}@/{database}?host={self.directory}"

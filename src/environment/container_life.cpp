@@ -132,16 +132,18 @@ bool is_gone(std::string_view maker) {
 
 namespace {
 
-// "NAME STATE MAKER SPOOL": nobody needs the container any more. One that has ended is kept until
-// its run is finished: who finishes it asks for its exit status.
+// "NAME|MAKER|STATE|SPOOL", where podman says "Exited (0) 2 hours ago": nobody needs the container
+// any more. One that has ended is kept until its run is finished: who finishes it asks for its exit
+// status.
 bool is_left(std::string_view line) {
-  const std::vector<std::string_view> words = split(line, ' ');
-  if (words.size() < 3 || !is_gone(words[2])) return false;
-  if (words[1] == "created" || words[1] == "initialized") return true;
-  const std::size_t spool = line.find(' ', line.find(words[2]));
+  const std::vector<std::string_view> words = split(line, '|');
+  if (words.size() < 4 || !is_gone(words[1])) return false;
+  const std::string state = lower_ascii(words[2]);
+  if (state.starts_with("created") || state.starts_with("initialized")) return true;
+  const std::string_view spool =
+      line.substr(static_cast<std::size_t>(words[3].data() - line.data()));
   std::error_code error;
-  return spool == std::string_view::npos ||
-         !fs::exists(fs::path(trim(line.substr(spool))) / "manifest.json", error);
+  return !fs::exists(fs::path(spool) / "manifest.json", error);
 }
 
 }  // namespace
@@ -153,8 +155,8 @@ void sweep(const Container& container) {
   if (podman) words.insert(words.end(), {"--filter=status=initialized", "--filter=status=stopped"});
   words.push_back(std::string("--filter=label=") + kMaker);
   const char* const label = podman ? "{{{{index .Labels \"{}\"}}}}" : "{{{{.Label \"{}\"}}}}";
-  words.push_back("--format={{.Names}} {{.State}} " + fmt::format(fmt::runtime(label), kMaker) +
-                  " " + fmt::format(fmt::runtime(label), kSpool));
+  words.push_back("--format={{.Names}}|" + fmt::format(fmt::runtime(label), kMaker) +
+                  "|{{.State}}|" + fmt::format(fmt::runtime(label), kSpool));
   const auto listed = run_tool({.argv = words, .limit = kAnswerLimit}, {});
   if (!listed || listed->code != 0) return;
   for (const std::string_view line : split(listed->out, '\n')) {
@@ -162,7 +164,7 @@ void sweep(const Container& container) {
     // Someone else's sweep may have been faster.
     [[maybe_unused]] const auto removed =
         run_tool({.argv = tool_words(
-                      container, {"rm", "--force", std::string(line.substr(0, line.find(' ')))}),
+                      container, {"rm", "--force", std::string(line.substr(0, line.find('|')))}),
                   .limit = kAnswerLimit},
                  {});
   }

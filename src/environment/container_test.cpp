@@ -201,13 +201,12 @@ TEST(Container, OnlyContainersOfDeadSupervisorsAreSwept) {
   const std::string spool = (shop.root() / "my spool").string();
   fs::create_directories(spool);
   ASSERT_TRUE(sys::replace_file(fs::path(spool) / "manifest.json", "{}"));
-  shop.program("docker", "case \"$1\" in\n ps) echo 'live created " + own +
-                             " /s'; echo 'dead created 1.2.3 /s'; echo odd; echo 'x y';\n"
-                             "     echo 'done exited 1.2.3 /no such/spool';\n"
-                             "     echo 'asked exited 1.2.3 " +
-                             spool + "';\n     echo 'ours exited " + own +
-                             " /nowhere';;\n"
-                             " rm) echo \"$3\" >> " +
+  const std::string listed = "live|" + own + "|created|/s\\n" +
+                             "dead|1.2.3|created|/s\\nodd\\nx y\\n"
+                             "done|1.2.3|Exited (0) 2 hours ago|/no such/spool\\n"
+                             "asked|1.2.3|exited|" +
+                             spool + "\\nours|" + own + "|exited|/nowhere\\n";
+  shop.program("docker", "case \"$1\" in\n ps) printf '" + listed + "';;\n rm) echo \"$3\" >> " +
                              removed + ";;\nesac\n");
   Container docker;
   docker.tool = "docker";

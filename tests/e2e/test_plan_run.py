@@ -365,7 +365,7 @@ def test_a_killed_supervisors_run_keeps_its_exit_status(corral: Corral) -> None:
     assert plan.status("good") == "FINISHED"
     assert plan.rows()["bad"]["Status"].startswith("FAILED failed bad")
     corral.wait_spool_empty()
-    assert {run["name"].split()[-1]: run["exit_code"] for run in corral.runs()} == {"good": 0, "bad": 3}
+    assert {name: corral.show(row["Run"])["exit_code"] for name, row in plan.rows().items()} == {"good": 0, "bad": 3}
 
 
 def test_where_everything_was_killed_the_plan_goes_on(corral: Corral) -> None:

@@ -85,7 +85,10 @@ def said_after(said: str, name: str) -> float:
 def test_waiting_for_a_neighbour_is_not_the_run(slow_tool: Corral) -> None:
     plan = Plan(
         slow_tool,
-        ["E,1,inside,,,,-,podman=corral-musl,sh,-c 'sleep 0.3'", "E,1,beside,,,,-,,work.sh,beside 0.3"],
+        [
+            "E,1,inside,,,,-,podman=corral-musl,sh,-c 'sleep 0.3; : > go; sleep 0.3'",
+            "E,1,beside,,,,-,,work.sh,beside ./go",
+        ],
         HEADER.replace("File", "Environment,File"),
     )
     said = plan.run()

@@ -91,7 +91,8 @@ int plan_check(std::span<char* const> args) {
       "a plan for another machine: do not compare with the GPUs and environments of this one");
   if (const auto status = arguments.parse(args)) return *status;
   plan::Known known = known_here(!no_devices);
-  if (!no_devices) known.environment_lack = environment_lack;
+  known.runs_here = !no_devices;
+  if (known.runs_here) known.environment_lack = environment_lack;
   const auto plan = plan::read_plan(file, known);
   if (!plan) return report(kVerb, plan.error());
   if (format == "table") {

@@ -63,7 +63,7 @@ class DeviceCheck {
     if (share.sharing == Sharing::kMig) check_profile(i);
     // Such a run cannot do without; others may run on CPUs.
     const bool gpu_alone = share.sharing == Sharing::kMig || share.sharing == Sharing::kMps;
-    if (gpu_alone && !share.devices.empty() && known_.devices && known_.devices->empty())
+    if (known_.runs_here && gpu_alone && !share.devices.empty() && known_.devices->empty())
       problems_.add_once(raws_[i], Field::kCollocation,
                          {"needs a GPU, and this machine has none",
                           "--no-devices checks a plan for another machine"});

@@ -384,6 +384,7 @@ TEST(PlanKnown, WithoutAGpuDevicesAreAWarning) {
 
 TEST(PlanKnown, WithoutAGpuWhatSharesOneIsAnError) {
   Known known = known_machine();
+  known.runs_here = true;
   known.devices->clear();
   const Plan plan =
       read("Experiment,Workload,File,Devices,Collocation\n1,1,train.py,0,mps\n1,2,train.py,0,mps\n",

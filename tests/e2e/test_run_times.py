@@ -137,7 +137,9 @@ def test_a_run_whose_supervisor_dies_before_the_start_was_not_started(corral: Co
     gate, release = os.pipe()
     run = corral.start("run", "--no-listeners", "--gate", f"{gate},-1", "true", pass_fds=[gate])
     (spooled,) = until(corral.spooled, "it is spooled")
-    until(lambda: '"child"' in (spooled / "manifest.json").read_text(), "it waits at the gate")
+    manifest = spooled / "manifest.json"
+    until(manifest.exists, "its manifest is there")
+    until(lambda: '"child"' in manifest.read_text(), "it waits at the gate")
     run.send_signal(signal.SIGKILL)
     run.wait()
     os.close(release)

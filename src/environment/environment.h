@@ -72,8 +72,8 @@ fs::path default_cache();
 // The error says what is missing or which package or image failed; the caller adds of which run.
 Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options);
 
-// What prepare() would lack, told without building or pulling anything: files, tools, names of conda
-// environments, images. kUnavailable: not here, but prepare() may fetch it.
+// What prepare() would lack, told without building or pulling anything: files, tools, names of
+// conda environments, images. kUnavailable: not here, but prepare() may fetch it.
 Result<> check(const Spec& spec, const PrepareOptions& options);
 
 // What `command` is here: an entry point of an MLproject with its parameters (`main --epochs 3`)

@@ -47,8 +47,8 @@ struct Known {
   std::function<std::vector<std::string>(const fs::path& directory)> names_in;
   std::string path;                                 // $PATH: where a program without a / is
   std::optional<std::vector<KnownDevice>> devices;  // nullopt: nobody looked; empty: none here
-  bool runs_here = false;  // with `devices`: what cannot run here is an error
-  std::optional<int> cpus;                          // how many this machine has
+  bool runs_here = false;   // with `devices`: what cannot run here is an error
+  std::optional<int> cpus;  // how many this machine has
 };
 
 }  // namespace corral::plan

@@ -8,9 +8,11 @@
 //             a scheduler that is killed closes both.
 //   reports   this supervisor's own stream socket. JSON lines:
 //               {"ready": true}         all is prepared, the command waits before its exec
-//               {"started_ns": N, "pid": P}   boot time of the command's first instruction, its process
+//               {"started_ns": N, "pid": P}   boot time of the command's first instruction, its
+//               process
 //               {"outcome": "finished", "reason": "…", "exit_code": 0, "tail": ["…"],
-//                "ended_ns": N}   or "exit_signal"; the boot time of the command's end; the last line, written once the command has ended and before data is
+//                "ended_ns": N}   or "exit_signal"; the boot time of the command's end; the last
+//                line, written once the command has ended and before data is
 //             uploaded; it may be the first ("not-started", "interrupted"). `tail`: the last lines
 //             of its output. In between, once a second at most:
 //               {"progress": {"phase": "epoch 3", "step": 1200, "loss": 0.31, "cores": 1.9,
@@ -18,7 +20,8 @@
 //             And back, after the release:
 //               {"stop": "why"}         as SIGINT, with the outcome `stopped`
 //               {"tags": {"K": "V"}}    facts of the run that are known only now
-//               {"status": W}           of wait(2): a command that its supervisor's death left to the
+//               {"status": W}           of wait(2): a command that its supervisor's death left to
+//               the
 //                                       scheduler has ended
 // The last report is written to a file, too, for a scheduler that comes later.
 // A scheduler that is gone before the release ends the supervisor without a start; afterwards the

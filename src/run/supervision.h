@@ -108,19 +108,19 @@ class Supervision {
   std::optional<Profiling> profiling_;
   std::optional<sys::GatedChild> gated_;
   pid_t child_ = 0;
-  std::optional<pid_t> first_;  // the run's first process, where it is not the child
-  bool located_ = false;        // first_ ran already when it was found
+  std::optional<pid_t> first_;          // the run's first process, where it is not the child
+  bool located_ = false;                // first_ ran already when it was found
   std::optional<FirstProcess> inside_;  // the same, of a container
   BootTime made_;                       // this object; preparation begins
   BootTime ready_;                      // the command waits before its exec
   BootTime released_;
   std::optional<BootTime> begun_;     // the command's first instruction
   std::optional<BootTime> finished_;  // the command's end
-  sys::Fd adopted_;             // pidfd of a command that another supervisor has started
-  int status_ = 0;              // of wait(2)
-  std::optional<int> told_status_;  // of wait(2): an adopted command's, as its parent says
-  bool ended_ = false;          // the command itself
-  Progress told_;               // to the scheduler
+  sys::Fd adopted_;                   // pidfd of a command that another supervisor has started
+  int status_ = 0;                    // of wait(2)
+  std::optional<int> told_status_;    // of wait(2): an adopted command's, as its parent says
+  bool ended_ = false;                // the command itself
+  Progress told_;                     // to the scheduler
   BootTime tell_at_;
   std::optional<BootTime> limit_;
   std::optional<std::string> end_rule_;  // why the scheduler stopped it

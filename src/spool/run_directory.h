@@ -55,8 +55,8 @@ struct TrackingAddress {
   bool operator==(const TrackingAddress&) const = default;
 };
 
-// The container that the command runs in: whoever takes the run over asks its tool how it ended, and
-// takes it away.
+// The container that the command runs in: whoever takes the run over asks its tool how it ended,
+// and takes it away.
 struct ContainerAddress {
   std::vector<std::string> program;  // the tool's path, with its global flags
   std::string name;
@@ -81,7 +81,7 @@ struct Manifest {
   std::optional<sys::ProcessIdentity> child;  // once it has started
   std::optional<TrackingAddress> tracking;
   std::optional<ContainerAddress> container;  // once it is made
-  std::uint32_t adoptions = 0;  // supervisors that have taken it over from others
+  std::uint32_t adoptions = 0;                // supervisors that have taken it over from others
 };
 std::string to_json(const Manifest& manifest);
 Result<Manifest> parse_manifest(std::string_view json);

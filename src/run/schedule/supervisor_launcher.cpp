@@ -50,7 +50,7 @@ struct Child {
 // A command whose supervisor is gone: the kernel made this process its parent.
 struct Orphan {
   pid_t pid = 0;
-  sys::Fd process;            // pidfd, while it lives
+  sys::Fd process;              // pidfd, while it lives
   std::optional<int> status{};  // of wait(2)
 };
 

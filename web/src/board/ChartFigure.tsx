@@ -17,7 +17,7 @@ import {
   summarise,
 } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
-import type { Picture } from "../charts/marks";
+import type { Picture, Rect } from "../charts/marks";
 import type { ChartLine, Margins } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
 import { formatCount } from "../format/units";
@@ -114,13 +114,7 @@ export function ChartFigure(props: FigureProps) {
   const { chart, view, answer, width, theme, font, stale, pending, inSight, margins, ask } = props;
   const canvas = useRef<HTMLCanvasElement>(null);
   const { making, hidden } = view;
-  const gestures = view.gesturesOf(chart);
-  const click = (at: number) => {
-    const { pinned } = useView.getState();
-    view.gestures.pin(pinned === null ? { at, chart: chart.key } : null);
-  };
-  const surface = useSurface({ ...gestures, name: chart.key, click });
-  const { range } = gestures;
+  const { range } = view.gesturesOf(chart);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the spec is made of
   const now = useMemo(
     (): Drawing => ({
@@ -200,27 +194,46 @@ export function ChartFigure(props: FigureProps) {
           data-points={points}
         />
         <LineNames chart={chart} view={view} lines={lines} labels={picture.labels} />
-        {shared && (
-          // biome-ignore lint/a11y/useSemanticElements: it is no set of fields
-          <div
-            className="surface"
-            ref={surface}
-            role="group"
-            // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard reads and zooms it
-            tabIndex={0}
-            aria-label={`Plot of ${chart.def.name}: arrow keys move the cursor, plus and minus zoom, Enter pins the values`}
-            onFocus={(event) => reached(event.currentTarget, chart.key, range)}
-            onKeyDown={(event) => {
-              const { cursor } = useView.getState();
-              if (event.key === "Enter" && cursor !== null) click(cursor);
-            }}
-            style={{ left: plot.x, top: 0, width: plot.width, height: plot.y + plot.height }}
-          >
-            <Overlay range={drawn.range} width={plot.width} region={view.region} />
-          </div>
-        )}
+        {shared && <PlotSurface chart={chart} view={view} plot={plot} drawn={drawn.range} />}
       </div>
     </figure>
+  );
+}
+
+interface SurfaceProps {
+  chart: BoardChart;
+  view: BoardView;
+  plot: Rect;
+  // The range of the picture, which may be older than that of the gestures.
+  drawn: Range;
+}
+
+// Takes the gestures of pointer and keyboard.
+function PlotSurface({ chart, view, plot, drawn }: SurfaceProps) {
+  const gestures = view.gesturesOf(chart);
+  const click = (at: number) => {
+    const { pinned } = useView.getState();
+    view.gestures.pin(pinned === null ? { at, chart: chart.key } : null);
+  };
+  const surface = useSurface({ ...gestures, name: chart.key, click });
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: it is no set of fields
+    <div
+      className="surface"
+      ref={surface}
+      role="group"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard reads and zooms it
+      tabIndex={0}
+      aria-label={`Plot of ${chart.def.name}: arrow keys move the cursor, plus and minus zoom, Enter pins the values`}
+      onFocus={(event) => reached(event.currentTarget, chart.key, gestures.range)}
+      onKeyDown={(event) => {
+        const { cursor } = useView.getState();
+        if (event.key === "Enter" && cursor !== null) click(cursor);
+      }}
+      style={{ left: plot.x, top: 0, width: plot.width, height: plot.y + plot.height }}
+    >
+      <Overlay range={drawn} width={plot.width} region={view.region} />
+    </div>
   );
 }
 

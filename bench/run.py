@@ -29,6 +29,7 @@ import store_peers
 import supervisor
 import tick
 import tracking
+import truth
 from figures import Figure, print_table
 
 import store
@@ -62,6 +63,16 @@ def listeners(build: Path) -> list[Figure]:
     return []
 
 
+def ground_truth(build: Path) -> list[Figure]:
+    """A table of its own: errors, not costs."""
+    unexplained = truth.measure(build, docs)
+    if unexplained:
+        print(f"{unexplained} errors of more than {truth.LARGE:g} % have no reason", file=sys.stderr)
+    return []
+
+
+docs = False  # write the table of `truth` into its page
+
 BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "log": ("what a log call costs the training", log),
     "capture": ("what the capture of training loops costs a step and a start", capture),
@@ -85,6 +96,7 @@ BENCHMARKS: dict[str, tuple[str, Callable[[Path], list[Figure]]]] = {
     "page": ("size of the page and time to its first chart", page.figures),
     "web": ("24 charts, 10,000 runs and a live board in Chromium, beside uPlot and ECharts", web.figures),
     "listeners": ("what recording costs a training, each listener and its peers; hours", listeners),
+    "truth": ("what is recorded of known loads, beside what they measured themselves", ground_truth),
     "build": ("release build from nothing without ccache, one-file rebuilds", build_times.figures),
 }
 
@@ -96,7 +108,10 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=Path("build/release-bench"))
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(BENCHMARKS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small sizes, for store and peers")
+    parser.add_argument("--docs", action="store_true", help="write the table of truth into docs/truth.md")
     arguments = parser.parse_args()
+    global docs
+    docs = arguments.docs
     store.quick = arguments.quick
     unknown = [name for name in arguments.names if name not in BENCHMARKS]
     if unknown:

@@ -1,10 +1,7 @@
 # What makes an exploited bug a crash: stack protector, control-flow protection, and relocations that are read-only from
-# the start, for every target. Checked calls of libc (corral_fortify) are for what ships: they need optimisation, and the
+# the start, for every target. (Debian's compiler makes position independent programs by itself.) Checked calls of libc (corral_fortify) are for what ships: they need optimisation, and the
 # sanitizers check the same and more.
 include(CheckCXXCompilerFlag)
-include(CheckPIESupported)
-check_pie_supported()
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 add_compile_options(-fstack-protector-strong)
 check_cxx_compiler_flag(-fcf-protection CORRAL_HAS_CF_PROTECTION)  # x86 alone
 if(CORRAL_HAS_CF_PROTECTION)

@@ -1,6 +1,6 @@
 # What makes an exploited bug a crash: stack protector, control-flow protection, and relocations that are read-only from
-# the start, for every target. (Debian's compiler makes position independent programs by itself.) Checked calls of libc (corral_fortify) are for what ships: they need optimisation, and the
-# sanitizers check the same and more.
+# the start, for every target. Debian's compiler makes position independent programs by itself. Checked calls of libc
+# (corral_fortify) are for what ships: they need optimisation, and the sanitizers check the same and more.
 include(CheckCXXCompilerFlag)
 add_compile_options(-fstack-protector-strong)
 check_cxx_compiler_flag(-fcf-protection CORRAL_HAS_CF_PROTECTION)  # x86 alone

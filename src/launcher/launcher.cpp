@@ -40,8 +40,8 @@ constexpr const char* kWithValue[] = {
     "spool-limit", "store",       "tag",        "token-file", "until",     "watch",
     "workload"};
 constexpr const char* kWithoutValue[] = {"capture-mlflow", "dry-run",      "fail-fast", "hash-data",
-                                         "no-capture",     "no-listeners", "no-mlflow", "no-pty",
-                                         "quiet",          "rerun"};
+                                         "no-capture",     "no-listeners", "no-mask",  "no-mlflow",
+                                         "no-pty",         "quiet",        "rerun"};
 // Without the program these cannot be obeyed, and the command is not what they ask for.
 constexpr const char* kNeedProgram[] = {"adopt",     "affinity",    "cgroup",
                                         "directory", "environment", "gate"};

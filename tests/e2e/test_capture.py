@@ -101,7 +101,7 @@ def test_the_helpers_end_where_the_options_say(corral: Corral, option: str) -> N
     assert (tags["corral.outcome"], tags["corral.outcome.reason"]) == ("limit", f"{option} 1 was reached")
     for wrong in ("0", "-1", "1.5", "two"):
         refused = corral("run", f"{option}={wrong}", script, status=2)
-        assert b"a whole number above 0 is wanted" in refused.stderr
+        assert b"expected a whole number greater than 0" in refused.stderr
 
 
 JOINS = """

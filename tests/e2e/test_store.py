@@ -152,8 +152,8 @@ def test_errors_say_what_to_do(stored: Corral) -> None:
     assert "newer Corral" in stored("store", "check", status=1).stderr.decode()
     assert "did you mean 'check'" in stored("store", "chekc", status=2).stderr.decode()
     assert "--older-than" in stored("store", "prune", status=2).stderr.decode()
-    assert "above 0" in stored("store", "prune", "--older-than", "0", status=2).stderr.decode()
-    assert "above 0" in stored("run", "--max-time", "0", "true", status=2).stderr.decode()
+    assert "greater than 0" in stored("store", "prune", "--older-than", "0", status=2).stderr.decode()
+    assert "greater than 0" in stored("run", "--max-time", "0", "true", status=2).stderr.decode()
 
 
 def test_prune_takes_old_runs_and_gc_gives_the_space_back(stored: Corral) -> None:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
-PACKAGES = ROOT / "tools" / "pip-frameworks-packages.txt"
+PACKAGES = ROOT / "tools" / "pip-frameworks-packages.lock"
 BUILD = Path(os.environ.get("CORRAL_BUILD", ROOT / "build" / "release"))
 VENV = ROOT / "build" / "proofs" / "frameworks"
 RUN = "000102030405060708090a0b0c0d0e0f"

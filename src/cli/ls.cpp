@@ -242,7 +242,7 @@ int ls_command(std::span<char* const> args) {
   arguments.choice("format", flags.format, {"table", "json", "csv"},
                    "table, json or csv (default: table)");
   arguments.flag("summary", flags.summary,
-                 "of phases: for each name how many there are, how long they took and their share "
+                 "of phases: for each name, and the phase around, their number, time and share "
                  "of the run");
   arguments.as_flag_only("summary");
   add_destination(arguments, flags.destination);

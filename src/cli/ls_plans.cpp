@@ -98,9 +98,10 @@ std::string outcomes(const Json& workload) {
   return join(words, ", ");
 }
 
-// Phases of one name.
+// Phases of one name within phases of one name: a data wait of a step is none of an evaluation.
 struct PhaseSum {
   std::string name;
+  std::string within;  // "": no phase is around
   std::int64_t count = 0;
   std::int64_t ended = 0;
   double total_s = 0;    // within the run
@@ -108,15 +109,22 @@ struct PhaseSum {
   double share = 0;
 };
 
+// The name of the phase that is `outward` steps around the innermost of a path.
+std::string path_name(const Json::Array& path, std::size_t outward) {
+  if (path.size() <= outward) return {};
+  const std::string* name = path[path.size() - 1 - outward].as_string();
+  return name != nullptr ? *name : std::string();
+}
+
 std::vector<PhaseSum> phase_sums(const Json& answer) {
   std::vector<PhaseSum> sums;
   for (const Json& run : items(answer, "runs")) {
     for (const Json& phase : items(run, "phases")) {
       const Json::Array& path = items(phase, "path");
-      const std::string* own = path.empty() ? nullptr : path.back().as_string();
-      const std::string name = own != nullptr ? *own : std::string();
-      auto sum = std::ranges::find(sums, name, &PhaseSum::name);
-      if (sum == sums.end()) sum = sums.insert(sum, PhaseSum{.name = name});
+      const std::string name = path_name(path, 0), within = path_name(path, 1);
+      auto sum = std::ranges::find_if(
+          sums, [&](const PhaseSum& s) { return s.name == name && s.within == within; });
+      if (sum == sums.end()) sum = sums.insert(sum, PhaseSum{.name = name, .within = within});
       const std::int64_t ended = phase.get_int("count", 0) - phase.get_int("open", 0);
       sum->count += phase.get_int("count", 0);
       sum->ended += ended;
@@ -133,6 +141,7 @@ std::vector<PhaseSum> phase_sums(const Json& answer) {
 
 Table phase_summary(const Json& answer) {
   Table table({{"name", "NAME"},
+               {"within", "WITHIN"},
                {"count", "COUNT", true},
                {"total_s", "TOTAL", true},
                {"mean_s", "MEAN", true},
@@ -141,6 +150,7 @@ Table phase_summary(const Json& answer) {
     const Json total(sum.total_s);
     const Json mean = sum.ended > 0 ? Json(sum.lengths_s / static_cast<double>(sum.ended)) : Json();
     table.add({plain(sum.name),
+               plain(sum.within),
                plain(Json(sum.count)),
                {total, precise_duration_text(total)},
                {mean, precise_duration_text(mean)},

@@ -41,6 +41,9 @@ def test_an_unmodified_training(corral: Corral, tmp_path: Path) -> None:
         "evaluation/data wait": 6,
         "checkpoint": 2,
     }
+    sums = {(p["name"], p["within"]): p["count"] for p in corral.json("ls", "phases", "seen", "--summary")}
+    assert sums["data wait", "step"] == 2 * STEPS
+    assert sums["data wait", "evaluation"] == 6
     for name in ("samples_per_second", "data_wait_share"):
         assert [point.step for point in corral.points("seen", name)] == list(range(2 * STEPS))
     metrics = {metric["name"] for metric in corral.show("seen")["metrics"]}

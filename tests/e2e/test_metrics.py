@@ -145,8 +145,8 @@ def test_what_python_logs(corral: Corral) -> None:
     assert phases["step"]["type"] == "epoch/step"
     assert phases["step"]["kind"] == "compute"
     assert phases["epoch"]["duration_s"] > 0
-    sums = {p["name"]: p["count"] for p in corral.json("ls", "phases", "@1", "--summary")}
-    assert sums == {"epoch": 1, "step": 1}
+    sums = {(p["name"], p["within"]): p["count"] for p in corral.json("ls", "phases", "@1", "--summary")}
+    assert sums == {("epoch", ""): 1, ("step", "epoch"): 1}
     (event,) = [e for e in corral.events() if e["origin"] == "user"]
     assert (event["name"], event["attributes"]) == ("checkpoint", {"path": "a.pt", "size": 3})
 

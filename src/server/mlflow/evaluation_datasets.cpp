@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/sha256.h"
 #include "core/text.h"
 #include "mlflow/names.h"
 #include "server/mlflow/entities.h"
@@ -49,9 +50,18 @@ Answer<std::string> read_name(Message& in) {
   return name_of(id);
 }
 
+// Clients need one; it would be that of the records.
+std::string digest_of(std::string_view name) {
+  std::string digits;
+  const Sha256 hash = sha256(name);
+  for (std::size_t i = 0; i < 4; ++i) digits += fmt::format("{:02x}", hash.at(i));
+  return digits;
+}
+
 std::string dataset_answer(const std::string& name, const std::string& tags = {}) {
   return object_with("dataset", [&](JsonWriter& json) {
     json.begin_object().member("dataset_id", id_of(name)).member("name", name);
+    json.member("digest", digest_of(name));
     if (!tags.empty()) json.member("tags", tags);
     write_ms(json, "created_time", sys::utc_now());
     write_ms(json, "last_update_time", sys::utc_now());

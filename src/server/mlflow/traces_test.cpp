@@ -352,6 +352,22 @@ TEST_F(Traces, AssessmentsAreKeptWithTheirTrace) {
   EXPECT_EQ(told(), 1U);
 }
 
+TEST_F(Traces, EvaluationDatasetsAreTakenAndNotKept) {
+  const std::string path = "/api/3.0/mlflow/datasets/";
+  const Json made = post(path + "create", R"({"name":"größe","tags":"{\"a\": \"b\"}"})");
+  const std::string id = made.find("dataset")->get_string("dataset_id");
+  EXPECT_EQ(made.find("dataset")->get_string("tags"), R"({"a": "b"})");
+  EXPECT_EQ(made.find("dataset")->get_string("digest").size(), 8U);
+  EXPECT_EQ(get(path + id).find("dataset")->get_string("name"), "größe");
+  EXPECT_EQ(post(path + id + "/records", R"({"records":"[{},{}]"})").get_int("inserted_count"), 2);
+  EXPECT_EQ(post(path + "search", "{}").dump(), "{}");
+  EXPECT_TRUE(refused(Method::kGet, path + id + "/records").starts_with("501 NOT_IMPLEMENTED"));
+  ok(Method::kDelete, path + id);
+  for (const char* wrong : {"d-", "d-6", "d-zz", "x-61", "d-ff"})
+    EXPECT_TRUE(refused(Method::kGet, path + wrong).starts_with("404 RESOURCE_DOES_NOT_EXIST"))
+        << wrong;
+}
+
 TEST_F(Traces, WrongAssessmentsAreRefused) {
   post(kV3, record());
   const std::string path = kV3 + "/" + kTrace + "/assessments";

@@ -286,11 +286,13 @@ void Supervision::started(const Command& command) {
   released_ = sys::boot_now();
   if (terminal_ != nullptr) terminal_->enter();
   if (options_.max_time) limit_ = released_ + *options_.max_time;
+  // First of all: its scheduler takes a run that it has not heard of for one that never began.
+  if (!setting_.is_apart()) begin(released_);
   if (setting_.is_apart() && !first_) locate();
   note_launch();
   // A container's command begins later: look_inside().
   if (located_) begin(began_at(*first_));
-  if (!inside_) begin(released_);
+  if (!begun_ && !inside_) begin(released_);
   if (recording_ == nullptr) return;
   recording_->start(command);
   recording_->note_unavailable("control group of the run", accounting_.reason());

@@ -354,7 +354,8 @@ def test_a_killed_supervisors_run_keeps_its_exit_status(corral: Corral) -> None:
     plan = Plan(corral, ["E,1,good,,,,-,work.sh,good ./go", "E,1,bad,,,,-,work.sh,bad ./go 3"])
     scheduler = plan.start()
     plan.until_started("good", "bad")
-    until(lambda: {plan.status("good"), plan.status("bad")} == {"RUNNING"}, "RUNNING is written")
+    (journal,) = (corral.home / "state/corral/plans").glob("*/journal")
+    until(lambda: journal.read_text().count('{"started"') == 2, "both have told of their start")
     manifests = [spooled / "manifest.json" for spooled in corral.spooled()]
     for manifest in manifests:
         os.kill(json.loads(manifest.read_text())["supervisor"]["pid"], signal.SIGKILL)

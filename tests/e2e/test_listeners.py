@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support import BUILD, Corral, Json, until
+from support import BUILD, PYTHON, Corral, Json, until
 
 SUMMARY = re.compile(
     r"^corral: collecting cost \d+\.\d\d % of a core, [\d.]+ MiB of memory and [\d.]+ [KM]?i?B of data; "
@@ -221,3 +221,45 @@ def test_a_driver_that_hangs_holds_up_neither_the_run_nor_the_host(corral: Corra
     corral.wait_spool_empty()
     rows = doctor(corral, environment)
     assert [r["why"] for r in rows if r["listener"] == "nvidia"] == ["its driver does not answer"]
+
+
+def test_orphans_are_counted_and_reaped_while_the_run_goes_on(corral: Corral) -> None:
+    script = corral.script(
+        "daemons.py",
+        """
+        import os, sys, time
+
+        read, write = os.pipe()
+        for _ in range(40):
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    while time.process_time() < 0.02:
+                        pass
+                os._exit(0)
+            os.wait()
+        os.close(write)
+        os.read(read, 1)  # all of them have ended
+        supervisor = os.getppid()
+
+        def is_zombie(pid):
+            try:
+                return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] == "Z"
+            except OSError:
+                return False  # reaped meanwhile
+
+        def zombies():
+            return [p for p in open(f"/proc/{supervisor}/task/{supervisor}/children").read().split() if is_zombie(p)]
+
+        deadline = time.monotonic() + 30
+        while zombies() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        sys.exit(len(zombies()))
+        """,
+    )
+    corral("run", "--quiet", PYTHON, script)
+    last = {p.metric: p.value for p in corral.points(metric="run.cpu.*")}
+    used = last["run.cpu.user"] + last["run.cpu.system"]
+    assert used > 40 * 0.02, "the daemons' own clocks do not see how they end"
+    if "run.cpu.used" in last:
+        assert abs(used - last["run.cpu.used"]) < 0.1 * last["run.cpu.used"]

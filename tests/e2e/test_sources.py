@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -236,3 +238,40 @@ stream = "err"
     os.close(master)
     corral.wait_ended()
     assert {(point.metric, point.value) for point in corral.points()} >= {("loss", 0.5), ("speed", 7.5)}
+
+
+def test_a_duplicate_sample_and_a_shared_name_merge_no_series(corral: Corral) -> None:
+    repeats = 'c_total{a="1"} 1\nc_total{a="1"} 2\ng{q="x"} NaN\ng{q="y"} +Inf\ng{q="z"} 42\n'
+    with endpoint(repeats) as url:
+        corral.configure(
+            f"""
+[prometheus.twice]
+url = "{url}"
+interval = "100ms"
+
+[exec.same]
+command = "while :; do echo c_total 7; sleep 0.1; done"
+""",
+        )
+        run = corral.start("run", "sleep", "1000")
+
+        def all_are_there() -> bool:
+            text = corral("export", "@1", "--format", "jsonl", status=None).stdout
+            series = {(p["metric"], p["source"]) for p in map(json.loads, text.splitlines())}
+            return {"c_total": 2, "g": 3}.items() <= Counter(metric for metric, _ in series).items()
+
+        until(all_are_there, "all series of both sources")
+        run.send_signal(signal.SIGTERM)
+        said = run.communicate(timeout=60)[1].decode()
+    corral.wait_ended()
+    points = corral.points()
+    assert {p.source for p in points if p.metric == "g"} == {"q=x", "q=y", "q=z"}
+    values = {(p.source, p.value) for p in points if p.metric == "c_total"}
+    assert {v for _, v in values} == {1, 7}, "the first of a duplicate"
+    assert len(values) == 2, "each source has a series of its own"
+    assert any(source.startswith("from=") for source, _ in values)
+    assert said.count("gives 'c_total' several times in one answer (1 duplicate samples)") == 1, said
+    assert said.count("such series are recorded apart") == 1, said
+    health = [e["attributes"] for e in corral.events() if e["name"] == "health"]
+    assert {h["part"] for h in health} >= {"source.prometheus.twice"}
+    assert all(h["state"] == "partial" and h["reason"] for h in health)

@@ -21,7 +21,7 @@ def series_of(run: Json) -> list[Json]:
 
 def points_of(corral: Corral, run: str) -> list[int]:
     """The times of the samples that the run shows."""
-    if run not in {one["name"] for one in corral.runs()}:
+    if corral.record() is None or run not in {one["name"] for one in corral.runs()}:
         return []
     return [p.time_ns for p in corral.points(run, METRIC)] if series_of(corral.show(run)) else []
 

@@ -39,9 +39,9 @@ constexpr const char* kWithValue[] = {
     "quiet-check", "run-id",      "server",     "shuffle",    "skip",      "spool",
     "spool-limit", "store",       "tag",        "token-file", "until",     "watch",
     "workload"};
-constexpr const char* kWithoutValue[] = {"capture-mlflow", "dry-run",      "fail-fast", "hash-data",
-                                         "no-capture",     "no-listeners", "no-mask",  "no-mlflow",
-                                         "no-pty",         "quiet",        "rerun"};
+constexpr const char* kWithoutValue[] = {
+    "capture-mlflow", "dry-run",   "fail-fast", "hash-data", "no-capture", "no-listeners",
+    "no-mask",        "no-mlflow", "no-pty",    "quiet",     "rerun",      "take-over"};
 // Without the program these cannot be obeyed, and the command is not what they ask for.
 constexpr const char* kNeedProgram[] = {"adopt",     "affinity",    "cgroup",
                                         "directory", "environment", "gate"};

@@ -55,6 +55,7 @@ def test_exporters_find_the_run(corral: Corral) -> None:
         "bad 400",
     ]
     assert done.stderr.decode().count("source otlp.app: was sent what is not understood") == 1, done.stderr
+    corral.wait_ended()
     points = corral.points()
     assert [p.value for p in points if (p.metric, p.source) == ("step.time", "rank=0")] == [0.5]
     assert [p.value for p in points if (p.metric, p.source) == ("step.time", "rank=1")] == [1.5]

@@ -1,7 +1,12 @@
 #include "run/schedule/plan_lock.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "core/json.h"
 #include "sys/socket.h"
@@ -19,11 +24,33 @@ std::string holder_of(const sys::PrivateDirectory& files) {
                      json->get_string("since"));
 }
 
+// The process that wrote the file was of this host and has ended.
+bool holder_is_gone(const sys::PrivateDirectory& files) {
+  const auto text = files.read_file(kLockName, 4096);
+  const auto json = text ? Json::parse(*text) : Result<Json>(Json());
+  if (!json || json->get_string("host") != sys::host_name()) return false;
+  const auto pid = static_cast<pid_t>(json->get_int("pid"));
+  return pid > 0 && ::kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+// A killed scheduler's lock lives on for a moment in a child that had not executed its program yet.
+Result<sys::Fd> lock_of(const sys::PrivateDirectory& files) {
+  constexpr int kTries = 200;
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  auto file = files.try_lock_file(kLockName);
+  for (int i = 0; i < kTries; ++i) {
+    if (file || file.error().code != Code::kUnavailable || !holder_is_gone(files)) break;
+    std::this_thread::sleep_for(kPause);
+    file = files.try_lock_file(kLockName);
+  }
+  return file;
+}
+
 }  // namespace
 
 Result<PlanLock> PlanLock::take(const std::filesystem::path& directory, UtcTime now) {
   const auto files = TRY(sys::PrivateDirectory::make(directory));
-  auto file = files.try_lock_file(kLockName);
+  auto file = lock_of(files);
   if (!file && file.error().code == Code::kUnavailable)
     return fail(Code::kUnavailable, "the plan is being run by " + holder_of(files));
   if (!file) return tl::unexpected(file.error());

@@ -53,7 +53,7 @@ Result<> Lanes::start() {
       problems_.push_back({.source = sampler->lane(),
                            .text = started.error().message,
                            .missing = true,
-                           .state = codec::HealthState::kNotCaptured});
+                           .state = metric::HealthState::kNotCaptured});
   }
   return {};
 }

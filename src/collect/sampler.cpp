@@ -66,7 +66,7 @@ std::span<const Description> Sampler::descriptions() const {
   return work_->table().descriptions();
 }
 
-std::span<const codec::Health> Sampler::health() const {
+std::span<const metric::Health> Sampler::health() const {
   if (!opened()) return {};
   return work_->health();
 }

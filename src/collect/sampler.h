@@ -45,7 +45,7 @@ class Sampler {
   [[nodiscard]] std::span<const Unavailable> unavailable() const;
   [[nodiscard]] std::span<const Description> descriptions() const;
   // Of each listener as it was opened; take_problems() tells what happens to them later.
-  [[nodiscard]] std::span<const codec::Health> health() const;
+  [[nodiscard]] std::span<const metric::Health> health() const;
 
   // Samples at once and then at every tick. Once only; an error when no timer is to be had.
   Result<> start();

@@ -62,10 +62,10 @@ void Sampling::open(Source& source) {
                   [&] { source.listener = source.entry->open(context, table_); });
   source.pace[kFastGroup].there = source.listener != nullptr;
   source.pace[kSlowGroup].there = source.listener != nullptr && slow() > slow_before;
-  codec::Health& health = health_.emplace_back();
+  metric::Health& health = health_.emplace_back();
   health.part = fmt::format("listener.{}", source.entry->name);
   if (source.listener != nullptr && declared() > before) return;
-  health.state = codec::HealthState::kNotCaptured;
+  health.state = metric::HealthState::kNotCaptured;
   const auto missing = table_.missing().subspan(missing_before);
   health.reason = missing.empty() ? "nothing that it measures was found" : missing.front().reason;
 }
@@ -235,7 +235,7 @@ void Sampling::take_slow(Source& source, std::vector<Problem>& problems) const {
                              fast ? "fast" : "slow", rounded(took), rounded(options_.interval),
                              rounded(now_every)),
          .missing = false,
-         .state = codec::HealthState::kPartial});
+         .state = metric::HealthState::kPartial});
   }
 }
 
@@ -246,7 +246,7 @@ std::vector<Problem> Sampling::take_problems() {
     problems.push_back({.source = std::string(item.source),
                         .text = std::string(item.text),
                         .missing = true,
-                        .state = codec::HealthState::kGivenUp});
+                        .state = metric::HealthState::kGivenUp});
   });
   const std::int64_t since = busy_since_.load(std::memory_order_relaxed);
   if (since == 0 || sys::boot_now() - boot_time(since) <= kHung) return problems;
@@ -257,7 +257,7 @@ std::vector<Problem> Sampling::take_problems() {
                                             "it does",
                                             rounded(kHung)),
                         .missing = true,
-                        .state = codec::HealthState::kPartial});
+                        .state = metric::HealthState::kPartial});
   }
   return problems;
 }

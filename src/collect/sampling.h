@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "codec/health.h"
 #include "collect/lateness.h"
 #include "collect/listener.h"
 #include "collect/news.h"
@@ -27,6 +26,7 @@
 #include "collect/timed_points.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "metric/health.h"
 
 namespace corral::collect {
 
@@ -35,7 +35,7 @@ struct Problem {
   std::string source;  // a listener, "gpu0", or a pattern of metrics
   std::string text;
   bool missing;  // its values are not there any more
-  codec::HealthState state;
+  metric::HealthState state;
 };
 
 class Sampling {
@@ -51,7 +51,7 @@ class Sampling {
   [[nodiscard]] bool opened() const { return opened_.load(std::memory_order_acquire); }
   [[nodiscard]] const SeriesTable& table() const { return table_; }
   // Of each listener, in the order in which they are sampled.
-  [[nodiscard]] std::span<const codec::Health> health() const { return health_; }
+  [[nodiscard]] std::span<const metric::Health> health() const { return health_; }
   [[nodiscard]] const Lateness& lateness() const { return lateness_; }
   [[nodiscard]] const std::string& lane() const { return options_.lane; }
   std::atomic<bool> host_sampling{true};
@@ -101,7 +101,7 @@ class Sampling {
 
   SamplerOptions options_;
   SeriesTable table_;
-  std::vector<codec::Health> health_;
+  std::vector<metric::Health> health_;
   std::deque<Source> sources_;
   std::optional<SelfSeries> self_;
   std::unique_ptr<RowRing> ring_;

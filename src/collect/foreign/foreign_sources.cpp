@@ -173,6 +173,6 @@ void ForeignSources::end_output(BootTime time) { parts_->scanner->finish(time); 
 
 std::vector<Problem> ForeignSources::problems() { return parts_->problems.take(); }
 
-std::vector<codec::Health> ForeignSources::health() { return parts_->problems.take_health(); }
+std::vector<metric::Health> ForeignSources::health() { return parts_->problems.take_health(); }
 
 }  // namespace corral::collect::foreign

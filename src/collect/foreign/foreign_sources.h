@@ -14,11 +14,11 @@
 #include <string_view>
 #include <vector>
 
-#include "codec/health.h"
 #include "collect/foreign/config.h"
 #include "collect/foreign/points.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "metric/health.h"
 
 namespace corral::collect::foreign {
 
@@ -64,7 +64,7 @@ class ForeignSources {
   // New since the last call. The same trouble of one source is told once until it recovers.
   std::vector<Problem> problems();
   // What changed in the sources' health since the last call.
-  std::vector<codec::Health> health();
+  std::vector<metric::Health> health();
 
  private:
   struct Parts;

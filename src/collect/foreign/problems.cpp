@@ -9,7 +9,7 @@ namespace corral::collect::foreign {
 void ProblemBox::State::change(std::string_view source, std::string reason) {
   health.push_back(
       {.part = "source." + std::string(source),
-       .state = reason.empty() ? codec::HealthState::kActive : codec::HealthState::kPartial,
+       .state = reason.empty() ? metric::HealthState::kActive : metric::HealthState::kPartial,
        .reason = std::move(reason)});
 }
 
@@ -23,7 +23,7 @@ void ProblemBox::heard(std::string_view source) {
   });
 }
 
-std::vector<codec::Health> ProblemBox::take_health() {
+std::vector<metric::Health> ProblemBox::take_health() {
   return state_.with([](State& state) { return std::exchange(state.health, {}); });
 }
 

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "codec/health.h"
 #include "collect/foreign/foreign_sources.h"
 #include "core/guarded.h"
+#include "metric/health.h"
 
 namespace corral::collect::foreign {
 
@@ -42,14 +42,14 @@ class ProblemBox {
   void expect(std::string_view source);
   void heard(std::string_view source);
   // Changes since the last call, in their order; parts are "source.exec.power".
-  std::vector<codec::Health> take_health();
+  std::vector<metric::Health> take_health();
 
  private:
   struct State {
     // `reason` is empty when nothing is wrong with the source.
     void change(std::string_view source, std::string reason);
     [[nodiscard]] bool troubled(std::string_view source) const;
-    std::vector<codec::Health> health;
+    std::vector<metric::Health> health;
     std::set<std::pair<std::string, Trouble>> told;
     std::vector<Problem> fresh;
   };

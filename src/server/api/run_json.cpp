@@ -66,8 +66,8 @@ void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss)
   if (run.end_reason == codec::EndReason::kNotStarted) {
     json.null();
   } else {
-    write_number(json,
-                 corral::mlflow::run_seconds(ns_of(run.start), ns_of(run.end.value_or(run.newest))));
+    write_number(
+        json, corral::mlflow::run_seconds(ns_of(run.start), ns_of(run.end.value_or(run.newest))));
   }
   write_exit(json, "exit_code", run.exit_code);
   write_exit(json, "exit_signal", run.exit_signal);

@@ -27,7 +27,7 @@ class OtlpSources {
   void stop();
   // New since the last call.
   std::vector<collect::foreign::Problem> problems() { return problems_.take(); }
-  std::vector<codec::Health> health() { return problems_.take_health(); }
+  std::vector<metric::Health> health() { return problems_.take_health(); }
 
  private:
   collect::foreign::ProblemBox problems_;

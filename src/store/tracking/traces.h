@@ -37,9 +37,9 @@ struct TraceRow {
   UtcTime start;
   std::optional<Nanos> duration;
   TraceState state = TraceState::kUnspecified;
-  Tags metadata, tags;  // by key
-  Tags runs;            // as keys
-  Tags assessments;     // JSON, by id
+  Tags metadata, tags;    // by key
+  Tags runs;              // as keys
+  Tags assessments = {};  // JSON, by id
 };
 
 // New, or over what is there: its columns, facts beside those that are known; an empty preview

@@ -477,7 +477,7 @@ TEST(Answers, PhasesAreToldAsExactlyAsTheyAreShort) {
   EXPECT_EQ(precise_time_text(Json()), "–");
 }
 
-TEST(Answers, PhasesAreSummedByName) {
+TEST(Answers, PhasesAreSummedByNameAndByTheOneAround) {
   const auto answer = Json::parse(
       R"({"runs":[{"run":"a","window_s":20.0,"left_out":0,"phases":[)"
       R"({"lane":"m","path":["epoch","step"],"count":3,"open":1,"total_s":6.0,"mean_s":2.0,"share":0.3},)"
@@ -485,11 +485,13 @@ TEST(Answers, PhasesAreSummedByName) {
       R"({"lane":"w","path":["step"],"count":2,"open":0,"total_s":4.0,"mean_s":2.0,"share":0.2}]}]})");
   ASSERT_TRUE(answer);
   EXPECT_EQ(phase_summary(*answer).print("csv"),
-            "name,count,total_s,mean_s,share\nstep,5,10,2,0.5\nepoch,1,8,,0.4\n");
+            "name,within,count,total_s,mean_s,share\nepoch,,1,8,,0.4\nstep,epoch,3,6,2,0.3\n"
+            "step,,2,4,2,0.2\n");
   EXPECT_EQ(phase_summary(*answer).print("table"),
-            "NAME   COUNT  TOTAL  MEAN  OF THE RUN\n"
-            "step       5   10 s   2 s      50.0 %\n"
-            "epoch      1    8 s     –      40.0 %\n");
+            "NAME   WITHIN  COUNT  TOTAL  MEAN  OF THE RUN\n"
+            "epoch              1    8 s     –      40.0 %\n"
+            "step   epoch       3    6 s   2 s      30.0 %\n"
+            "step               2    4 s   2 s      20.0 %\n");
 }
 
 TEST(Answers, HowARunEnded) {

@@ -70,9 +70,11 @@ Result<std::unique_ptr<Connection>> open_place(const StorePlace& place, bool wri
   if (!version) return tl::unexpected(version.error());
   if (*version == 0) return fail(Code::kNotFound, place.name + " is empty: there is no store yet");
   if (*version != store::sql::newest_schema()) {
-    return fail(Code::kUnsupported,
-                fmt::format("{} has the older schema {}: corral serve brings it up to date",
-                            place.name, *version));
+    const bool alone = place.directory.empty() && !place.file.empty();  // a backup
+    return fail(
+        Code::kUnsupported,
+        fmt::format("{} has the older schema {}: {}corral serve brings it up to date", place.name,
+                    *version, alone ? "copied to DIR/corral.db, with --store DIR, " : ""));
   }
   return db;
 }

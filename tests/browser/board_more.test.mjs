@@ -348,7 +348,7 @@ test("what the limits leave out is said", async () => {
   await page.route(`**/runs/${id.one}/metrics`, async (route) => {
     const answer = await (await route.fetch()).json();
     const lively = answer.metrics.filter(
-      ({ min, max, owner }) => owner === "workload" && min !== max && min !== null,
+      ({ min, max, owner }) => owner === "host" && min !== max && min !== null,
     );
     const devices = lively
       .slice(0, 12)

@@ -272,6 +272,7 @@ command = "while :; do echo c_total 7; sleep 0.1; done"
     assert any(source.startswith("from=") for source, _ in values)
     assert said.count("gives 'c_total' several times in one answer (1 duplicate samples)") == 1, said
     assert said.count("such series are recorded apart") == 1, said
-    health = [e["attributes"] for e in corral.events() if e["name"] == "health"]
-    assert {h["part"] for h in health} >= {"source.prometheus.twice"}
-    assert all(h["state"] == "partial" and h["reason"] for h in health)
+    health = {part["part"]: part for part in corral.show()["health"]["parts"]}
+    told = [(c["state"], c["reason"]) for c in health["source.prometheus.twice"]["changes"]]
+    assert ("partial", "no value has come yet") in told
+    assert any("several times in one answer" in (reason or "") for _, reason in told), told

@@ -18,7 +18,6 @@ export function late<P extends object>({ what, load, waiting = null, close }: La
   const ready = async () => {
     part ??= await load();
   };
-  // biome-ignore lint/correctness/noComponentHookFactories: `late` is called once for each part, by its module
   function Late(props: P) {
     const [failed, setFailed] = useState(false);
     const [, setReady] = useState(part !== null);

@@ -83,11 +83,21 @@ function rowsOf(run: ShownRun, lanes: readonly Lane[]): LaneRow[] {
   });
 }
 
+// What the supervisor did before the run's begin and after its end is no part of the run: `corral ls phases` lists it.
+const isOfRun =
+  (run: ShownRun) =>
+  ({ name, spans }: Lane): boolean =>
+    !name.endsWith("/supervisor") ||
+    spans.some(({ start, end }) => start < run.end && end > run.start);
+
 export function laneRows(
   runs: readonly ShownRun[],
   phases: Readonly<Record<string, Phase[]>>,
 ): LaneRow[] {
-  return runs.flatMap((run) => rowsOf(run, layoutLanes(phases[run.id] ?? [], run.origin, run.end)));
+  return runs.flatMap((run) => {
+    const lanes = layoutLanes(phases[run.id] ?? [], run.origin, run.end);
+    return rowsOf(run, lanes.filter(isOfRun(run)));
+  });
 }
 
 // The steps that a profiled phase says it holds: "10-12".

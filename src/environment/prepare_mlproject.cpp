@@ -5,6 +5,7 @@
 #include "environment/mlproject.h"
 #include "environment/parts.h"
 #include "environment/tool.h"
+#include "sys/private_directory.h"
 #include "sys/process.h"
 
 namespace corral::environment {

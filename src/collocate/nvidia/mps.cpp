@@ -1,5 +1,6 @@
 #include "collocate/nvidia/mps.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>

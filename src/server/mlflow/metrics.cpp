@@ -239,7 +239,7 @@ Body get_history_bulk(Message& in, Context& context) {
   auto left = static_cast<std::size_t>(most);
   std::vector<std::string> sorted = runs;
   std::ranges::sort(sorted);
-  sorted.erase(std::ranges::unique(sorted).begin(), sorted.end());  // each run once
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());  // each run once
   std::string out;
   JsonWriter json(out);
   json.begin_object().key("metrics").begin_array();

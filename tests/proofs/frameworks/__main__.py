@@ -99,7 +99,7 @@ def environment_python() -> Path:
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
         print(f"installing the packages of {PACKAGES.relative_to(ROOT)} (7 GB) ...", flush=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        pip: list[str | Path] = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
         subprocess.run([*pip, "--require-hashes", "-r", PACKAGES], check=True)
         stamp.write_text(wanted, encoding="utf-8")
     return python
@@ -123,7 +123,7 @@ def run(case: Case, python: Path) -> tuple[dict[str, int], list[segment_reader.S
             "CUDA_VISIBLE_DEVICES": "",
             "HF_HUB_OFFLINE": "1",
         }
-        command = [python, folder / f"{case.script}.py", *case.arguments]
+        command: list[str | Path] = [python, folder / f"{case.script}.py", *case.arguments]
         done = subprocess.run(command, env=environment | case.environment, capture_output=True, text=True, cwd=folder)
         if done.returncode != 0:
             return {}, [], f"exit status {done.returncode}: {done.stderr.strip()[-1000:]}"

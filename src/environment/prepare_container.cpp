@@ -176,27 +176,28 @@ Result<> check_image(const Container& container, const Spec& spec, const Prepare
                                               spec.target));
 }
 
-}  // namespace
-
-Result<> check_container(const Spec& spec, const PrepareOptions& options) {
+// The tool of a container whose mounts can be made.
+Result<Container> container_of(const Spec& spec, const PrepareOptions& options) {
   Container container;
   container.tool = spec.tool;
   container.program = {
       TRY(find_tool(spec.tool, "install it, or use another of docker=, podman=, apptainer="))};
   for (std::string& flag : options_of(spec, "global")) container.program.push_back(std::move(flag));
   TRY(check_mounts(spec, options));
+  return container;
+}
+
+}  // namespace
+
+Result<> check_container(const Spec& spec, const PrepareOptions& options) {
+  Container container = TRY(container_of(spec, options));
   if (!is_apptainer(container)) return check_image(container, spec, options);
   if (spec.target.find("://") == std::string::npos) TRY(apptainer_image(container, spec, options));
   return {};
 }
 
 Result<Prepared> prepare_container(const Spec& spec, const PrepareOptions& options) {
-  Container container;
-  container.tool = spec.tool;
-  container.program = {
-      TRY(find_tool(spec.tool, "install it, or use another of docker=, podman=, apptainer="))};
-  for (std::string& flag : options_of(spec, "global")) container.program.push_back(std::move(flag));
-  TRY(check_mounts(spec, options));
+  Container container = TRY(container_of(spec, options));
   add_option_flags(container, spec, options);
   Prepared prepared;
   prepared.in_container = true;

@@ -1,4 +1,4 @@
-# What makes an exploited bug a crash: stack protector, control-flow protection, and relocations that are read-only from
+# Turns an exploited bug into a crash: stack protector, control-flow protection, and relocations that are read-only from
 # the start, for every target. Debian's compiler makes position independent programs by itself. Checked calls of libc
 # (corral_fortify) are for what ships: they need optimisation, and the sanitizers check the same and more.
 include(CheckCXXCompilerFlag)

@@ -82,7 +82,7 @@ Result<schedule::ScheduleOptions> schedule_options(const PlanCommand& command) {
   options.file = file;
   options.plan = facts_of(command, file);
   options.state = collocate::default_state() / "plans" / options.plan.id;
-  // Of hosts that share a home: their schedulers meet at the lock.
+  // Hosts that share a home directory share this lock.
   options.claim = collocate::default_state() / "claims" / plan::plan_id("", file);
   options.plan.ready = options.state / "ready";
   options.known = known_here();

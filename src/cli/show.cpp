@@ -61,7 +61,7 @@ void print_coverage(const Json& health) {
                member(lane, "share").as_double(0) * 100, printable(lane.get_string("lane")));
 }
 
-// What is active on one line; everything else on a line of its own, with its reason.
+// Prints the active parts on one line, and each other part on its own line with its reason.
 void print_health(const Json& health) {
   const auto* parts = member(health, "parts").as_array();
   if (parts == nullptr || parts->empty()) return;

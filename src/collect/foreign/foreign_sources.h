@@ -63,7 +63,7 @@ class ForeignSources {
 
   // New since the last call. The same trouble of one source is told once until it recovers.
   std::vector<Problem> problems();
-  // What changed in the sources' health since the last call.
+  // Returns the changes of the sources' health since the last call.
   std::vector<metric::Health> health();
 
  private:

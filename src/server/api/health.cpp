@@ -1,4 +1,4 @@
-// What the capture, listeners and sources of a run could and could not see.
+// GET /runs/{run}/health: the parts of a run's recording and what they saw (docs/health.md).
 #include <algorithm>
 
 #include "core/json.h"

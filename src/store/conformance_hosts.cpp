@@ -187,6 +187,38 @@ TEST_P(StoreHosts, ARemovedRunLeavesItsHostsTimelineToTheOthers) {
   EXPECT_EQ(shown(stays), (Points{at(1, 1.0), at(2, 2.0)}));
 }
 
+TEST_P(StoreHosts, ASupervisorWhoseRunWasRemovedStillMeasuresItsHost) {
+  SessionWriter feeder;
+  SessionWriter writer;
+  const RunId gone = start(feeder, {});
+  const RunId stays = start(writer, {});
+  append({feeder.frame(codec::SchemaBody{.series = {host_def(), testing::series_def(2, "loss")}})});
+  const auto both = [&](std::int64_t time) {
+    auto body = samples(1, {{time, 1.0}});
+    body.groups[0].columns.push_back({.series = 2, .present = {}, .values = {3.0}});
+    return append({feeder.frame(body)});
+  };
+  both(kSecond);
+  remove({gone}, {.force = true});
+  EXPECT_EQ(both(2 * kSecond).data_runs, std::vector{stays});
+  expect_gone(gone);
+  EXPECT_EQ(shown(stays), (Points{at(1, 1.0), at(2, 1.0)}));
+  for (std::int64_t second : {3, 4, 5}) {
+    second == 4 ? reopen() : clean();
+    // A series of the run, which is not made again.
+    append({feeder.frame(codec::SchemaBody{
+        .series = {testing::series_def(static_cast<std::uint32_t>(second), "late")}})});
+    EXPECT_TRUE(both(second * kSecond).refusals.empty());
+  }
+  EXPECT_TRUE(store_->seal(false));
+  clean();
+  EXPECT_EQ(shown(stays), (Points{at(1, 1.0), at(2, 1.0), at(3, 1.0), at(4, 1.0), at(5, 1.0)}));
+  EXPECT_EQ(count("SELECT count(*) FROM series"), 1) << "the host's";
+  EXPECT_EQ(count("SELECT count(*) FROM session_series"), 1);
+  EXPECT_EQ(count("SELECT count(*) FROM batches"), 0);
+  expect_gone(gone);
+}
+
 TEST_P(StoreHosts, AHostThatNoRunRefersToGoesAfterAMonth) {
   SessionWriter writer;
   const RunId id = start(writer, {});

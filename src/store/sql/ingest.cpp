@@ -104,6 +104,7 @@ Result<> Ingest::take(Call& call, const codec::Frame& frame, std::size_t index) 
   const std::uint64_t durable = session ? session->durable_seq : 0;
   if (header.last <= durable) return {};
   if (session && session->removed) {
+    TRY(store_for_host(call, *session, frame));
     session->durable_seq = header.last;
     return {};
   }

@@ -39,7 +39,7 @@ struct SessionState {
   std::int64_t workload = 0;
   std::optional<std::int64_t> machine;  // of the host, where the writer named it
   bool feeds_host = false;
-  bool removed = false;  // its run is gone: frames are acknowledged and ignored
+  bool removed = false;  // its run is gone: only points of its host are stored
   std::uint64_t durable_seq = 0;
   ClockAnchor anchor;
   SeriesMap series;
@@ -98,6 +98,8 @@ class Ingest {
   // ingest_rows.cpp: the rows of one accepted frame
   Result<> store(Call& call, SessionState& session, const codec::Frame& frame,
                  const Content& content);
+  // The run was removed, and its supervisor still measures the host for the other runs there.
+  Result<> store_for_host(Call& call, SessionState& session, const codec::Frame& frame);
   static std::uint64_t points_of(const std::vector<codec::SamplesBody>& samples);
   Result<> store_batch(Call& call, SessionState& session, const codec::Frame& frame,
                        const Content& content);

@@ -56,6 +56,18 @@ Result<> Ingest::store(Call& call, SessionState& session, const codec::Frame& fr
   return {};
 }
 
+// Series of the run or its workload are not made again: nobody would remove them.
+Result<> Ingest::store_for_host(Call& call, SessionState& session, const codec::Frame& frame) {
+  if (!session.machine) return {};
+  auto content = decode_content(frame);
+  if (!content) return {};
+  std::erase_if(content->series,
+                [](const codec::SeriesDef& def) { return def.owner != metric::Owner::kHost; });
+  TRY(declare(session, content->series));
+  if (!session.feeds_host || !content->sample_times) return {};
+  return store_batch(call, session, frame, *content);
+}
+
 // By name and source: one statement each, or all series of an owner where that is less.
 Result<Ingest::KnownSeries> Ingest::find_series(const SessionState& session,
                                                 const SeriesDefs& defs) {
@@ -163,7 +175,7 @@ Result<> Ingest::store_batch(Call& call, SessionState& session, const codec::Fra
                 utc(content.sample_times->high), frame.raw));
   call_batches_.push_back(
       {.session = session.key, .bytes = frame.raw.size(), .points = points_of(content.samples)});
-  call.data_workloads.insert(session.workload);
+  if (!session.removed) call.data_workloads.insert(session.workload);
   if (session.feeds_host) call.data_hosts.insert(*session.machine);
   return {};
 }

@@ -22,7 +22,9 @@ struct HealthChange {
 // One part as one process tells it.
 struct HealthPart {
   std::string part;
-  std::string process;                // "rank 3", "pid 4711"; empty: the supervisor
+  // "rank 3", "pid 4711", and where that is another's name already "rank 3, pid 4711 on node7";
+  // empty: the supervisor.
+  std::string process;
   std::vector<HealthChange> changes;  // by time, never empty
   [[nodiscard]] const HealthChange& latest() const { return changes.back(); }
   // Whether the run lacks something that a person would expect: not of a device that is not there.
@@ -40,7 +42,7 @@ struct RunHealth {
   std::vector<LaneCoverage> coverage;  // by lane; empty: the run has no phases
 };
 
-// Changes beyond this many of a run are left out, the latest ones.
+// Of a run with more changes the first half of so many is read, and the last half.
 inline constexpr std::int64_t kMostHealthChanges = 10'000;
 
 Result<std::vector<HealthPart>> health_parts(sql::Connection& db, RunId run);

@@ -105,6 +105,46 @@ TEST_P(Page, HealthIsWhatEachProcessToldLastOfEachPart) {
                       "capture.torch.optimizer@rank 3 troubled 12:0: 14:2:TypeError"}));
 }
 
+TEST_P(Page, AChildOfARankHidesNothingThatItsParentTold) {
+  using enum codec::HealthState;
+  frames::SessionWriter parent;
+  frames::SessionWriter child;
+  codec::SessionBody body = frames::session_body(run_);
+  body.rank = 0;
+  body.host = "node7";
+  body.pid = 41;
+  append(parent.frame(body));
+  append(parent.frame(codec::EventsBody{{told(10, "capture.keras.fit", kGivenUp, "TypeError")}}));
+  body.pid = 42;
+  append(child.frame(body));  // a script that it executes, with the same environment
+  append(child.frame(codec::EventsBody{{told(20, "capture.keras.fit", kActive)}}));
+  const auto parts = read([&](sql::Reading& r) { return health_parts(r.db, run_); });
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].process, "rank 0");
+  EXPECT_TRUE(parts[0].troubled());
+  EXPECT_EQ(parts[1].process, "rank 0, pid 42 on node7");
+  EXPECT_FALSE(parts[1].troubled());
+}
+
+TEST_P(Page, HealthEndsWithTheLatestChangeHoweverManyThereWere) {
+  using enum codec::HealthState;
+  append(writer_.frame(codec::EventsBody{{told(1, "listener.amd", kNotCaptured, "no such GPU")}}));
+  for (std::int64_t at = 2; at <= kMostHealthChanges + 4000; at += 2000) {
+    codec::EventsBody body;
+    for (std::int64_t i = 0; i < 1000; ++i) {
+      body.events.push_back(told(at + 2 * i, "source.exec.a", kActive));
+      body.events.push_back(told(at + 2 * i + 1, "source.exec.a", kPartial, "status 7"));
+    }
+    append(writer_.frame(body));
+  }
+  const auto parts = read([&](sql::Reading& r) { return health_parts(r.db, run_); });
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].part, "listener.amd");
+  EXPECT_TRUE(parts[1].troubled());
+  EXPECT_EQ(parts[1].latest().at, frames::utc(kMostHealthChanges + 4001));
+  EXPECT_EQ(std::ssize(parts[1].changes), kMostHealthChanges - 1);
+}
+
 TEST_P(Page, CoverageIsTheShareOfTheRunInItsOutermostPhases) {
   const auto coverage = [&] {
     const auto run = *store_->run(run_);
@@ -121,6 +161,10 @@ TEST_P(Page, CoverageIsTheShareOfTheRunInItsOutermostPhases) {
   EXPECT_EQ(coverage()[0].lane, "lane");
   EXPECT_EQ(coverage()[0].phases, 2);
   EXPECT_DOUBLE_EQ(coverage()[0].share, 0.75);
+  phase(4, 1100, 1600);  // another process that names the same lane
+  phase(5, 1200, 1300);
+  EXPECT_EQ(coverage()[0].phases, 4);
+  EXPECT_DOUBLE_EQ(coverage()[0].share, 0.8);
 }
 
 TEST_P(Page, AViewIsFoundByTheIdOfItsState) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <optional>
@@ -20,18 +21,83 @@ struct Knot {
   bool known = false;
 };
 
+// Time that was integrated already: stretches that neither meet nor overlap.
+class Covered {
+ public:
+  // Calls `fresh(from, to)` for each part of the stretch that is new.
+  template <class Fresh>
+  void add(std::int64_t from, std::int64_t to, Fresh fresh) {
+    auto at = stretches_.upper_bound(from);
+    if (at != stretches_.begin() && std::prev(at)->second >= from) {
+      --at;
+    } else {
+      at = stretches_.emplace_hint(at, from, from);
+    }
+    while (at->second < to) {
+      const auto next = std::next(at);
+      const std::int64_t stop = next == stretches_.end() ? to : std::min(to, next->first);
+      fresh(at->second, stop);
+      at->second = stop;
+      if (next == stretches_.end() || next->first > stop) continue;
+      at->second = next->second;
+      stretches_.erase(next);
+    }
+  }
+
+ private:
+  std::map<std::int64_t, std::int64_t> stretches_;  // by begin: the end
+};
+
 class Integrator {
  public:
-  Integrator(const AxisCells& cells, const IntegralOptions& options)
-      : cells_(cells), rule_(options.rule), gap_(options.max_gap.count()), out_(cells.size()) {}
+  // `same_thing`: as of a PointView; time that sessions share counts once.
+  Integrator(const AxisCells& cells, const IntegralOptions& options, bool same_thing)
+      : cells_(cells),
+        rule_(options.rule),
+        gap_(options.max_gap.count()),
+        same_thing_(same_thing),
+        out_(cells.size()) {}
 
   // The stretch from one point to the next, cut at the borders.
   void line(const Knot& a, const Knot& b) {
     if (!a.known || a.time >= b.time || b.time <= cells_.begin() || a.time >= cells_.end()) return;
     if (difference(a.time, b.time) > static_cast<double>(gap_)) return;
+    const std::int64_t from = std::max(a.time, cells_.begin());
+    const std::int64_t to = std::min(b.time, cells_.end());
+    const auto fresh = [&](std::int64_t begin, std::int64_t end) { stretch(a, b, begin, end); };
+    same_thing_ ? covered_.add(from, to, fresh) : fresh(from, to);
+  }
+
+  // `least`: of its values.
+  void bucket(std::size_t cell, const codec::Bucket& b, double least) {
+    if (b.not_finite() == b.count) return;
+    const double width = difference(b.t0, b.t1) * kSecond;
+    IntegralCell& out = out_[cell];
+    out.integral += b.sum / (b.count - b.not_finite()) * width;
+    out.covered += width;
+    out.least += least * width;
+    out.most += b.max * width;
+  }
+
+  std::vector<IntegralCell> take() {
+    // Of buckets only their sum is known: more time than there is was measured more than once.
+    for (std::size_t i = 0; same_thing_ && i < out_.size(); ++i) {
+      IntegralCell& cell = out_[i];
+      const double width = difference(cells_.begin(i), cells_.end(i)) * kSecond;
+      if (cell.covered <= width) continue;
+      const double part = width / cell.covered;
+      cell = {.integral = cell.integral * part,
+              .covered = width,
+              .least = cell.least * part,
+              .most = cell.most * part};
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // The part of the line from `a` to `b` that lies in [at, end), which the grid covers.
+  void stretch(const Knot& a, const Knot& b, std::int64_t at, std::int64_t end) {
     const double length = difference(a.time, b.time);
-    const std::int64_t end = std::min(b.time, cells_.end());
-    std::int64_t at = std::max(a.time, cells_.begin());
     while (at < end) {
       hint_ = cells_.find(at, hint_);
       const std::int64_t stop = std::min(end, cells_.end(hint_));
@@ -51,23 +117,11 @@ class Integrator {
     }
   }
 
-  // `least`: of its values.
-  void bucket(std::size_t cell, const codec::Bucket& b, double least) {
-    if (b.not_finite() == b.count) return;
-    const double width = difference(b.t0, b.t1) * kSecond;
-    IntegralCell& out = out_[cell];
-    out.integral += b.sum / (b.count - b.not_finite()) * width;
-    out.covered += width;
-    out.least += least * width;
-    out.most += b.max * width;
-  }
-
-  std::vector<IntegralCell> take() { return std::move(out_); }
-
- private:
   const AxisCells& cells_;
   IntegralRule rule_;
   std::int64_t gap_;
+  bool same_thing_;
+  Covered covered_;
   std::vector<IntegralCell> out_;
   std::size_t hint_ = 0;
 };
@@ -180,7 +234,7 @@ Result<IntegralSeries> integrate_one(store::PointView& view, const SeriesInput& 
   const std::int64_t gap = request.options.max_gap.count();
   const AxisCells around({add_clipped(cells.begin(), -gap), add_clipped(cells.end(), gap)});
   SeriesLevels levels(view, input.series, input.channel);
-  Integrator out(cells, request.options);
+  Integrator out(cells, request.options, view.same_thing(input.series));
   const std::uint64_t count =
       TRY(count_points(levels, GridAxis::kTime, around.begin(), around.end()));
   IntegralSeries series{.id = input.series, .cells = {}, .exact = true, .lost = {}};

@@ -5,7 +5,8 @@
 // power that was averaged since the reading before). A stretch of the line that crosses a column
 // border is cut there, so columns add up to the whole. Nothing is integrated over a gap: longer
 // than `max_gap`, beside a point that is not finite, or between sessions; `covered` says how many
-// seconds were. Sessions that overlap in time count each. A rate under kBackward holds since the
+// seconds were. Sessions that overlap in time count each, but of a host's series once: all of them
+// measured the same machine. A rate under kBackward holds since the
 // sample that it is the difference to (codec/block/rate.h), so that the integral over everything is
 // the sum of the counter's increments. Units: the series' times seconds (W -> J). Up to
 // `max_points` points the answer is exact; beyond, stretches inside a bucket are estimated as its

@@ -41,11 +41,14 @@ class MemoryView final : public store::PointView {
   }
   // As if the pyramid had only got so far.
   void lose_rows(SeriesId series, int tier) { lost_tiers_.emplace(series, tier); }
+  // As a host's series.
+  void measure_same_thing(SeriesId series) { same_.insert(series); }
   void lose_time(SeriesId series, store::Damage damage) { all_[series].damaged.push_back(damage); }
 
   [[nodiscard]] std::int64_t block_count(SeriesId series) const override;
   [[nodiscard]] std::span<const store::Chunk> recent(SeriesId series) const override;
   [[nodiscard]] std::span<const store::Damage> damaged(SeriesId series) const override;
+  [[nodiscard]] bool same_thing(SeriesId series) const override { return same_.contains(series); }
   Result<std::shared_ptr<const store::Block>> block(SeriesId series, std::int64_t no) override;
   Result<std::shared_ptr<const codec::PyramidRow>> pyramid(SeriesId series, store::Channel channel,
                                                            int tier, std::int64_t no) override;
@@ -75,6 +78,7 @@ class MemoryView final : public store::PointView {
   std::set<std::pair<SeriesId, std::int64_t>> bad_blocks_;
   std::set<std::tuple<SeriesId, store::Channel, int, std::int64_t>> bad_rows_;
   std::set<std::pair<SeriesId, int>> lost_tiers_;
+  std::set<SeriesId> same_;
 };
 
 }  // namespace corral::query::testing

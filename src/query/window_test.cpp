@@ -233,6 +233,51 @@ TEST(WindowStatistics, ASampleWithoutARateIsNotAPoint) {
   EXPECT_LT(answer->at(0).count, answer->at(1).count);
 }
 
+// Two supervisors that measure one host: 100 W are 100 W.
+TEST(Integral, OfAHostCountsTimeThatTwoSessionsMeasuredOnce) {
+  for (const std::uint64_t most : {1'000'000U, 0U}) {
+    testing::MemoryView view;
+    for (const std::int64_t session : {1, 2}) {
+      testing::Points points;
+      for (std::int64_t i = 0; i < 4 * 8192; ++i) {
+        points.times.push_back((2 * i + session) * 1'000'000);
+        points.values.push_back(100);
+      }
+      view.add(kSeries, session, points);
+    }
+    view.finish();
+    view.measure_same_thing(kSeries);
+    const std::int64_t end = 8 * 8192 * std::int64_t{1'000'000};
+    const auto answer = integrate(view, {.series = {{.series = kSeries}},
+                                         .grid = {.from = 0, .to = end, .columns = 4},
+                                         .options = {.max_points = most}});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->at(0).exact, most > 0);
+    const double width = static_cast<double>(end) / 4 * 1e-9;
+    for (const IntegralCell& cell : answer->at(0).cells) {
+      EXPECT_NEAR(cell.covered, width, 0.002);
+      EXPECT_NEAR(cell.integral, 100 * width, 0.2);
+      EXPECT_GE(cell.most, cell.integral * (1 - 1e-9));
+      EXPECT_LE(cell.least, cell.integral * (1 + 1e-9));
+    }
+  }
+}
+
+TEST(Integral, OfAHostTakesFromASecondSessionWhatTheFirstHasNot) {
+  testing::MemoryView view;
+  view.add(kSeries, 1, {.times = {0, 100, 200}, .steps = {}, .values = {1, 1, 1}});
+  view.add(kSeries, 2, {.times = {50, 150, 320}, .steps = {}, .values = {1, 1, 1}});
+  view.add(kSeries, 1, {.times = {400, 500}, .steps = {}, .values = {1, 1}});
+  view.finish();
+  view.measure_same_thing(kSeries);
+  const auto answer = integrate(view, {.series = {{.series = kSeries}},
+                                       .grid = {.from = 0, .to = 600, .columns = 1},
+                                       .options = {.max_gap = Nanos(180)}});
+  ASSERT_TRUE(answer);
+  EXPECT_NEAR(answer->at(0).cells[0].covered, 420e-9, 1e-15) << "0 to 320 and 400 to 500";
+  EXPECT_NEAR(answer->at(0).cells[0].integral, 420e-9, 1e-15);
+}
+
 TEST(Integral, OfNothingHasNoMean) {
   ScenarioData data({.blocks = 0, .chunks = 0});
   const auto got = integrated(data, {.from = 0, .to = 9, .columns = 2}, {});

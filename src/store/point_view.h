@@ -59,6 +59,9 @@ class PointView {
   [[nodiscard]] virtual std::span<const Chunk> recent(SeriesId series) const = 0;
   // Batch rows and row groups of the series' sessions that could not be read.
   [[nodiscard]] virtual std::span<const Damage> damaged(SeriesId series) const = 0;
+  // Whether all sessions of the series measure the same thing, as those of a host do: where they
+  // overlap in time, each has the whole of it and not a part.
+  [[nodiscard]] virtual bool same_thing(SeriesId) const { return false; }
   // kCorruption: damaged; the rest of the view is good.
   virtual Result<std::shared_ptr<const Block>> block(SeriesId series, std::int64_t no) = 0;
   // Row `no` of a tier; kNotFound when the tier has no such row (the row below is not full yet, or

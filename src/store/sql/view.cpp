@@ -165,6 +165,7 @@ class View final : public PointView {
     const auto known = series_.find(series);
     return known == series_.end() ? std::span<const Damage>() : known->second.damaged;
   }
+  [[nodiscard]] bool same_thing(SeriesId series) const override { return cuts_.contains(series); }
   Result<std::shared_ptr<const Block>> block(SeriesId series, std::int64_t no) override;
   Result<std::shared_ptr<const codec::PyramidRow>> pyramid(SeriesId series, Channel channel,
                                                            int tier, std::int64_t no) override;

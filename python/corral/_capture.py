@@ -29,7 +29,11 @@ _held: list[tuple[str, str, str]] = []  # of a process that may have no part in 
 
 
 class Part:
-    """`on` until an error of ours. The states it tells: active, given up, not captured, partial."""
+    """`on` until an error of ours. The states it tells: active, given up, not captured, partial.
+
+    Of several hooks that share a part, one in place takes nothing back that another told, and after "given up" there
+    is nothing more to tell: the latest state is the part's.
+    """
 
     __slots__ = ("name", "on")
 
@@ -51,7 +55,9 @@ class Part:
         self.tell("given up", _words(sys.exc_info()[1]))
 
     def tell(self, state: str, reason: str = "") -> None:
-        if any(told[:2] == (self.name, state) for told in _told):
+        if not self.on and state != "given up":
+            return
+        if any(told[0] == self.name and state in (told[1], "active") for told in _told):
             return
         said = (self.name, state, reason)
         _told.append(said)

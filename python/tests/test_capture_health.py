@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 from test_capture import KERAS, needs_torch, stand_in
-from training import Training, health, loop, samples, types
+from training import Training, health, latest, loop, samples, types
 
 
 @needs_torch
@@ -55,9 +55,25 @@ def test_an_error_of_ours_gives_up_one_part(
     told = health(session)
     assert [key for key in told if key[1] == "given up"] == [(f"capture.{part}", "given up")]
     assert told[f"capture.{part}", "given up"] == "RuntimeError: ours alone"
+    assert latest(session)[f"capture.{part}"] == "given up", "nothing that comes later hides it"
     if expected is None:
         expected = loop(2, 14, data_wait=1, optimizer=1) + Counter({"checkpoint": 1})
     assert types(session) == expected
+
+
+def test_a_part_of_several_hooks_is_as_good_as_its_worst(training: Training) -> None:
+    training("""
+        import corral
+        from corral._capture import Part
+        def broken(module): raise AttributeError("no _get_iterator")
+        def fine(module): pass
+        lost, misses, good = Part("lost"), Part("misses"), Part("good")
+        lost.place(broken, None)
+        misses.place(lambda module: misses.tell("partial", "waits"), None)
+        for part in (lost, misses, good): part.place(fine, None)
+        lost.tell("not captured", "it has no loop")
+    """)
+    assert latest(training.one()) == {"capture.lost": "given up", "capture.misses": "partial", "capture.good": "active"}
 
 
 @needs_torch

@@ -83,6 +83,12 @@ def health(session: Session) -> dict[tuple[str, str], str]:
     return found
 
 
+def latest(session: Session) -> dict[str, str]:
+    """Part -> the state that it told last, which is the one that counts."""
+    said = [attributes for _, name, attributes in session.events if name == "corral.health"]
+    return {attributes["part"]: attributes["state"] for attributes in said}
+
+
 def samples(session: Session) -> list[int]:
     """Of each step that has a rate."""
     steps = [phase for phase in session.phases.values() if phase.name == "step"]

@@ -103,7 +103,12 @@ int Supervision::adopt() {
   });
   if (!directory) return refused(directory.error());
   const auto child = directory->manifest().child;
-  if (!child) return refused({.code = Code::kNotFound, .message = "its command never started"});
+  // Its server says so, and until when it ran: no process of this boot can.
+  if (child && child->boot_id != sys::boot_id())
+    return refused(
+        {.code = Code::kNotFound, .message = "its command ended with the machine's boot"});
+  if (!child || (!directory->manifest().begun && !sys::is_alive(*child)))
+    return refused({.code = Code::kNotFound, .message = "its command never started"});
   auto recording = Recording::adopt(options_, notices_, std::move(*directory));
   if (!recording) return refused(recording.error());
   recording_ = std::move(*recording);

@@ -196,6 +196,12 @@ void Recording::start(const Command& command) {
 
 void Recording::resume() {
   journal_.event("another supervisor took over", {});
+  const codec::Health gap{.part = std::string(spool::kSupervisorPart),
+                          .state = codec::HealthState::kPartial,
+                          .reason =
+                              "it was killed: no metrics of listeners and sources were "
+                              "recorded until another one took over"};
+  note_health({&gap, 1});
   start_collecting();
   begin();
 }
@@ -252,13 +258,7 @@ void Recording::lacks(const std::string& what, const Error& error) {
 }
 
 void Recording::note_health(std::span<const codec::Health> health) {
-  if (health.empty()) return;
-  codec::EventsBody body;
-  for (const codec::Health& part : health)
-    body.events.push_back(codec::health_event(sys::boot_now(), part));
-  codec::Bundle bundle;
-  bundle.add(body);
-  journal_.bundle(bundle);
+  journal_.health(health, sys::boot_now());
 }
 
 void Recording::not_captured(const std::string& part, const std::string& reason) {

@@ -70,6 +70,12 @@ void Journal::event(std::string name, codec::Attributes attributes) {
   write(body);
 }
 
+void Journal::health(std::span<const codec::Health> health, BootTime at) {
+  codec::EventsBody body;
+  for (const codec::Health& part : health) body.events.push_back(codec::health_event(at, part));
+  if (!body.events.empty()) write(body);
+}
+
 void Journal::log(const codec::LogBody& body) { write(body); }
 void Journal::run_end(const codec::RunEndBody& body) { write(body); }
 

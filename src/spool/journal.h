@@ -9,10 +9,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "codec/frame.h"
+#include "codec/health.h"
 #include "core/guarded.h"
 #include "spool/frame_log.h"
 #include "spool/run_directory.h"
@@ -33,6 +35,7 @@ class Journal {
   void facts(std::vector<codec::Fact> facts);
   void event(std::string name,
              codec::Attributes attributes);  // origin "corral", now; a long name is cut
+  void health(std::span<const codec::Health> health, BootTime at);
   void log(const codec::LogBody& body);
   void run_end(const codec::RunEndBody& body);
   void bundle(const codec::Bundle& bundle);

@@ -17,6 +17,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codec/frame.h"
@@ -89,6 +90,8 @@ Result<Manifest> parse_manifest(std::string_view json);
 // Names of subdirectories and files of a run's directory.
 inline constexpr const char* kSegments = "seg";
 inline constexpr const char* kRefused = "refused";
+// A part of a run's health: whether a supervisor records it.
+inline constexpr std::string_view kSupervisorPart = "recording.supervisor";
 // "out.log", "err.log" or "tty.log".
 std::string output_name(codec::LogStream stream);
 

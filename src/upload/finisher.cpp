@@ -13,17 +13,68 @@ namespace {
 
 constexpr int kStoreChunks = 64;  // log frames per stream and round: 4 MiB
 
+// When the run's files were written to last: frames, output, segments. Before this process writes
+// to them. Of the time before a restart of the machine only UTC is known.
+BootTime last_sign(const spool::RunDirectory& directory) {
+  const spool::Manifest& run = directory.manifest();
+  const sys::PrivateDirectory& files = directory.files();
+  const BootTime now = sys::boot_now();
+  const bool same_boot = run.child.value_or(run.supervisor).boot_id == sys::boot_id();
+  const Nanos utc_minus_boot = same_boot
+                                   ? sys::utc_now().time_since_epoch() - now.time_since_epoch()
+                                   : run.anchor.utc_minus_boot;
+  BootTime newest = run.begun.value_or(run.started);
+  const auto look = [&](const spool::fs::path& name) {
+    const auto facts = files.facts(name);
+    if (!facts) return;
+    const Nanos utc = std::chrono::seconds(facts->st_mtim.tv_sec) + Nanos(facts->st_mtim.tv_nsec);
+    newest = std::max(newest, BootTime(utc - utc_minus_boot));
+  };
+  for (const std::string& name : files.list()) {
+    if (name.ends_with(".frames") || name.ends_with(".log")) look(name);
+  }
+  for (const std::string& name : files.list(spool::kSegments)) {
+    if (name.ends_with(".seg")) look(spool::fs::path(spool::kSegments) / name);
+  }
+  return same_boot ? std::min(newest, now) : newest;
+}
+
+// Its supervisor saw the end: what is left is to be delivered.
+bool has_end(const spool::RunDirectory& directory) {
+  constexpr std::size_t kReadBytes = 1u << 20;
+  const std::vector<std::uint64_t> files = spool::frame_files(directory.files());
+  if (files.empty()) return false;
+  spool::FrameLogReader reader(directory.files());
+  for (std::uint64_t after = files[files.size() - std::min<std::size_t>(files.size(), 2)] - 1;;) {
+    const auto frames = reader.read(after, kReadBytes);
+    if (!frames || frames->empty()) return false;
+    for (const codec::Bytes& bytes : *frames) {
+      const auto frame = codec::decode_frame(bytes);
+      if (!frame) return false;
+      if (frame->header.kind == codec::FrameKind::kRunEnd) return true;
+      after = frame->header.last;
+    }
+  }
+}
+
 }  // namespace
 
 struct Finisher::Adopted {
   explicit Adopted(spool::RunDirectory d)
-      : directory(std::move(d)), uploader(directory, [this] { return !ended; }) {}
+      : directory(std::move(d)),
+        last_sign(upload::last_sign(directory)),
+        has_end(upload::has_end(directory)),
+        uploader(directory, [this] { return !ended; }) {}
   spool::RunDirectory directory;
+  // Of the run, before it was taken over.
+  BootTime last_sign;
+  bool has_end;
   std::optional<spool::Journal> journal;
   std::vector<spool::OutputFile> outputs;
   bool terminal = false;  // its output comes through a holder, which may write after its end
   bool seen_dead = false;
   bool seen_alive = false;
+  bool told = false;  // that it has no supervisor
   bool ended = false;
   Uploader uploader;
   std::unique_ptr<Successor> successor;  // nullptr: none; last: its threads use the rest
@@ -103,7 +154,7 @@ Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
 
 codec::RunEndBody Finisher::end_of(Adopted& run) const {
   const spool::Manifest& manifest = run.directory.manifest();
-  codec::RunEndBody end{.time = sys::boot_now(),
+  codec::RunEndBody end{.time = run.seen_alive ? sys::boot_now() : run.last_sign,
                         .reason = codec::EndReason::kUnknown,
                         .exit_code = {},
                         .exit_signal = {}};
@@ -118,6 +169,18 @@ codec::RunEndBody Finisher::end_of(Adopted& run) const {
   return end;
 }
 
+// A run that goes on without one, or did so until its end, looks like one in which nothing
+// happened.
+void Finisher::tell(Adopted& run) {
+  if (std::exchange(run.told, true)) return;
+  const codec::Health lost{.part = std::string(spool::kSupervisorPart),
+                           .state = codec::HealthState::kGivenUp,
+                           .reason =
+                               "it was killed: no metrics of listeners and sources are "
+                               "recorded from then on"};
+  run.journal->health({&lost, 1}, run.last_sign);
+}
+
 void Finisher::end(Adopted& run) {
   if (run.successor != nullptr) run.successor->end();
   const auto& directory = run.directory;
@@ -128,7 +191,11 @@ void Finisher::end(Adopted& run) {
     run.journal->facts(
         {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
   }
-  run.journal->run_end(end_of(run));
+  if (!run.has_end) {
+    const codec::RunEndBody end = end_of(run);
+    if (end.reason != codec::EndReason::kNotStarted) tell(run);
+    run.journal->run_end(end);
+  }
   run.ended = true;
 }
 
@@ -144,6 +211,7 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
   // Asked first: what a dead command wrote is all there is.
   const bool alive = child && sys::is_alive(*child);
   run.seen_alive = run.seen_alive || alive;
+  if (alive && !run.has_end && run.directory.manifest().begun) tell(run);
   bool more = false;
   for (spool::OutputFile& output : run.outputs) {
     more = output.store(*run.journal, kStoreChunks) || more;

@@ -52,6 +52,7 @@ class Finisher {
   void refuse(const spool::fs::path& path, const Error& error);
   void complain(const std::string& problem);
   [[nodiscard]] codec::RunEndBody end_of(Adopted& run) const;
+  static void tell(Adopted& run);
   void end(Adopted& run);
   Result<> finish_artifacts(Adopted& run, Transport& server);
   Result<bool> finish(Adopted& run, Transport& server);  // true: done and removed

@@ -1,7 +1,9 @@
 // Who brings the runs of killed supervisors to their server.
 #include "upload/finisher.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <array>
@@ -48,6 +50,57 @@ TEST(Finisher, TakesOverWhatNobodyHoldsAndGoesToItsDestination) {
   EXPECT_TRUE(sys::fs::exists(root.path() / other.run.hex() / "manifest.json"));
   EXPECT_TRUE(sys::fs::exists(held.path() / "manifest.json"));
   EXPECT_TRUE(finisher.take_problems().empty());
+}
+
+// The machine was restarted, or its server came days later: the present is not when the run ended.
+TEST(Finisher, ARunWhoseCommandIsGoneEndedWhenItWroteLast) {
+  const TestDirectory root;
+  spool::Manifest m = manifest_for(kMine);
+  m.begun = m.started;
+  m.supervisor.boot_id = std::string(32, '0');
+  sys::fs::path files;
+  {
+    const auto directory = spool::RunDirectory::create(root.path(), m).value();
+    auto journal = spool::Journal::open(directory, 1 << 30).value();
+    journal.describe(spool::session_body(m));
+    files = directory.path();
+  }
+  const UtcTime wrote = utc_time(ns_of(m.anchor.to_utc(m.started)) + 3'600'000'000'000);
+  const timespec time{.tv_sec = ns_of(wrote) / 1'000'000'000,
+                      .tv_nsec = ns_of(wrote) % 1'000'000'000};
+  for (const auto& entry : sys::fs::directory_iterator(files)) {
+    const timespec both[] = {time, time};
+    ASSERT_EQ(::utimensat(AT_FDCWD, entry.path().c_str(), both, 0), 0);
+  }
+  FakeServer server;
+  Finisher finisher({root.path()}, kMine);
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_EQ(server.ends.size(), 1u);
+  EXPECT_EQ(m.anchor.to_utc(server.ends[0].time), wrote);
+  EXPECT_EQ(server.events, std::vector<std::string>{"health"});
+}
+
+TEST(Finisher, ARunWhoseSupervisorSawItsEndIsOnlyDelivered) {
+  const TestDirectory root;
+  spool::Manifest m = manifest_for(kMine);
+  m.begun = m.started;
+  {
+    const auto directory = spool::RunDirectory::create(root.path(), m).value();
+    auto journal = spool::Journal::open(directory, 1 << 30).value();
+    journal.describe(spool::session_body(m));
+    journal.run_end({.time = boot_time(9000),
+                     .reason = codec::EndReason::kExit,
+                     .exit_code = 0,
+                     .exit_signal = {}});
+  }
+  FakeServer server;
+  Finisher finisher({root.path()}, kMine);
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_EQ(server.ends.size(), 1u);
+  EXPECT_EQ(server.ends[0].reason, codec::EndReason::kExit);
+  EXPECT_TRUE(server.events.empty()) << "nobody was killed before the end";
 }
 
 TEST(Finisher, ARunThatNeverBeganIsNotStarted) {
@@ -135,7 +188,7 @@ TEST(Finisher, HasProgramsAnsweredForAsLongAsTheCommandLives) {
   trainee.end();
   for (int i = 0; i < 3 && sys::fs::exists(path); ++i) ASSERT_TRUE(finisher.step(server));
   EXPECT_EQ(said, (std::vector<std::string>{"serve", "end", "gone"}));
-  EXPECT_EQ(server.events, std::vector<std::string>{"left open"}) << "told before the end";
+  EXPECT_EQ(server.events, (std::vector<std::string>{"left open", "health"})) << "before the end";
   EXPECT_EQ(server.ends.size(), 1U);
 }
 

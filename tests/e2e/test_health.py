@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 from support import PYTHON, Corral, until
@@ -83,3 +85,18 @@ def test_a_capture_that_gave_up_says_so_and_others_go_on(corral: Corral) -> None
     shown = corral("show", "@1").stdout.decode()
     assert "given up             capture.b (pid " in shown
     assert "% of the run" in shown
+
+
+def test_a_run_whose_supervisor_was_killed_says_what_is_missing(corral: Corral) -> None:
+    corral.serve()
+    run = corral.start("run", "--listeners", "proc", "--", "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done")
+    until(lambda: corral.runs() and "listener.proc" in parts(corral), "the listener's health")
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    until(lambda: "recording.supervisor" in parts(corral), "the server tells of it")
+    (corral.home / "go").touch()
+    corral.wait_ended()
+    lost = parts(corral)["recording.supervisor"]
+    assert (lost["state"], lost["process"], lost["problem"]) == ("given up", None, True)
+    assert "no metrics" in lost["reason"]
+    assert corral.runs()[0]["health_problems"] == 1

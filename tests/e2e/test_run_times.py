@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 from container_support import Podman, make_podman, remove_podman
 from plan_support import HEADER, Plan
-from support import Corral, until
+from support import Corral, alive, until
 
 # Slow where a run is not: as long as that, in seconds.
 SLOW = 1.5
@@ -133,7 +134,8 @@ def test_a_container_runs_between_its_first_and_its_last_instruction(slow_tool: 
     assert launch.end == int(run["start_ns"])
 
 
-def test_a_run_whose_supervisor_dies_before_the_start_was_not_started(corral: Corral) -> None:
+def killed_at_its_gate(corral: Corral) -> Path:
+    """The spool of a run whose command will never execute."""
     gate, release = os.pipe()
     run = corral.start("run", "--no-listeners", "--gate", f"{gate},-1", "true", pass_fds=[gate])
     (spooled,) = until(corral.spooled, "it is spooled")
@@ -144,9 +146,24 @@ def test_a_run_whose_supervisor_dies_before_the_start_was_not_started(corral: Co
     run.wait()
     os.close(release)
     os.close(gate)
+    return spooled
+
+
+def test_a_run_whose_supervisor_dies_before_the_start_was_not_started(corral: Corral) -> None:
+    spooled = killed_at_its_gate(corral)
     corral("run", "--no-listeners", "true")  # whose server finds the other's spool
     corral.wait_spool_empty()
     shown = corral.show(spooled.name)
     assert shown["outcome"] == "not-started"
     assert shown["duration_s"] is None
     assert "not-started" in corral("show", spooled.name).stdout.decode()
+
+
+def test_a_run_that_never_began_is_not_adopted(corral: Corral) -> None:
+    spooled = killed_at_its_gate(corral)
+    child = json.loads((spooled / "manifest.json").read_text())["child"]["pid"]
+    until(lambda: not alive(child), "the command that was never executed is gone")
+    assert b"never started" in corral("run", "--adopt", spooled.name, status=1).stderr
+    corral("run", "--no-listeners", "true")
+    corral.wait_spool_empty()
+    assert corral.show(spooled.name)["outcome"] == "not-started"

@@ -179,6 +179,24 @@ TEST_F(LanesTest, AReadThatHangsHoldsUpNobodyAndIsLeftBehind) {
   while (library.alive > 0) std::this_thread::yield();
 }
 
+TEST_F(LanesTest, AReadThatComesBackAfterLongIsTold) {
+  const auto two =
+      lanes({&kFake}, std::chrono::minutes(1));  // no read is slow but the one that hangs
+  library.at_read.shut();
+  ASSERT_TRUE(two->start());
+  const auto next_state = [&] {
+    for (;;) {
+      for (const Problem& problem : two->take_problems()) {
+        if (problem.source == "fake") return problem.state;
+      }
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  };
+  EXPECT_EQ(next_state(), metric::HealthState::kPartial);
+  library.at_read.open();
+  EXPECT_EQ(next_state(), metric::HealthState::kActive);
+}
+
 TEST_F(LanesTest, ALibraryThatHangsWhileItIsOpenedIsLeftBehindToo) {
   library.at_open.shut();
   auto two = lanes({&kFake});

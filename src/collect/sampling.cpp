@@ -248,18 +248,35 @@ std::vector<Problem> Sampling::take_problems() {
                         .missing = true,
                         .state = metric::HealthState::kGivenUp});
   });
-  const std::int64_t since = busy_since_.load(std::memory_order_relaxed);
-  if (since == 0 || sys::boot_now() - boot_time(since) <= kHung) return problems;
-  Source& source = sources_[busy_.load(std::memory_order_relaxed)];
-  if (!std::exchange(source.told_hung, true)) {
-    problems.push_back({.source = std::string(source.entry->name),
-                        .text = fmt::format("has not answered for {}: its values are missing until "
-                                            "it does",
-                                            rounded(kHung)),
-                        .missing = true,
-                        .state = metric::HealthState::kPartial});
-  }
+  take_hung(problems);
   return problems;
+}
+
+// That a listener hangs, and that it came back.
+void Sampling::take_hung(std::vector<Problem>& problems) {
+  const std::int64_t since = busy_since_.load(std::memory_order_relaxed);
+  const bool hangs = since != 0 && sys::boot_now() - boot_time(since) > kHung;
+  const std::size_t busy = busy_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    Source& source = sources_[i];
+    const bool now = hangs && i == busy;
+    if (now == std::exchange(source.told_hung, now)) continue;
+    if (now) {
+      problems.push_back({.source = std::string(source.entry->name),
+                          .text = fmt::format("has not answered for {}: its values are missing "
+                                              "until it does",
+                                              rounded(kHung)),
+                          .missing = true,
+                          .state = metric::HealthState::kPartial});
+    } else if (opened() && health_[i].state == metric::HealthState::kActive) {
+      const bool slow = std::ranges::any_of(source.pace, &Pace::told);
+      problems.push_back(
+          {.source = std::string(source.entry->name),
+           .text = slow ? "answers again, but is slow and read less often" : "answers again",
+           .missing = false,
+           .state = slow ? metric::HealthState::kPartial : metric::HealthState::kActive});
+    }
+  }
 }
 
 }  // namespace corral::collect

@@ -30,7 +30,7 @@
 
 namespace corral::collect {
 
-// What is newly wrong with a listener, each once.
+// What is newly wrong with a listener, each once, or right again.
 struct Problem {
   std::string source;  // a listener, "gpu0", or a pattern of metrics
   std::string text;
@@ -98,6 +98,7 @@ class Sampling {
   void judge(Pace& pace, Nanos took) const;
   void hold(std::size_t index, BootTime since);
   void take_slow(Source& source, std::vector<Problem>& problems) const;
+  void take_hung(std::vector<Problem>& problems);
 
   SamplerOptions options_;
   SeriesTable table_;

@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "collect/listener.h"
 #include "core/json.h"
 #include "run/collecting_cost.h"
 #include "run/recording.h"
@@ -22,6 +24,46 @@ namespace foreign = collect::foreign;
 foreign::Stream stream_of(codec::LogStream stream) {
   if (stream == codec::LogStream::kTty) return foreign::Stream::kBoth;
   return stream == codec::LogStream::kStderr ? foreign::Stream::kErr : foreign::Stream::kOut;
+}
+
+// Of a listener, or of a device or pattern of one: those are the host's.
+bool is_of_host(const codec::Health& health) {
+  const std::string_view name = std::string_view(health.part).substr(health.part.find('.') + 1);
+  const collect::ListenerEntry* entry = collect::find_listener(name);
+  return entry == nullptr || entry->owner == metric::Owner::kHost;
+}
+
+bool lacks_values(const codec::Health& health) {
+  return health.state == codec::HealthState::kPartial ||
+         health.state == codec::HealthState::kGivenUp;
+}
+
+std::string line_of(const std::map<std::string, codec::Health>& parts) {
+  Json::Array lacking;
+  for (const auto& [part, health] : parts) {
+    if (!lacks_values(health)) continue;
+    const bool partial = health.state == codec::HealthState::kPartial;
+    lacking.push_back(Json::Object{
+        {"part", Json(part)}, {"partial", Json(partial)}, {"reason", Json(health.reason)}});
+  }
+  return Json(std::move(lacking)).dump();
+}
+
+// Nothing: it is no such line.
+std::optional<std::map<std::string, codec::Health>> parts_of(std::string_view line) {
+  const auto json = Json::parse(line);
+  const Json::Array* all = json ? json->as_array() : nullptr;
+  if (all == nullptr) return std::nullopt;
+  std::map<std::string, codec::Health> parts;
+  for (const Json& one : *all) {
+    const Json* partial = one.find("partial");
+    const bool some = partial != nullptr && partial->as_bool() != nullptr && *partial->as_bool();
+    parts[one.get_string("part")] = {
+        .part = one.get_string("part"),
+        .state = some ? codec::HealthState::kPartial : codec::HealthState::kGivenUp,
+        .reason = one.get_string("reason")};
+  }
+  return parts;
 }
 
 }  // namespace
@@ -106,7 +148,46 @@ void Recording::report_stalls() {
 
 // Measures the host as well, when no other run's supervisor does.
 void Recording::take_turn() {
-  if (lanes_ != nullptr) lanes_->set_host_sampling(host_lock_.hold());
+  if (lanes_ == nullptr) return;
+  const bool before = std::exchange(measures_host_, host_lock_.hold());
+  lanes_->set_host_sampling(measures_host_);
+  if (!measures_host_ || before) return;
+  host_lock_.say(line_of(host_health_));
+  // What another's listeners lacked was of their time.
+  std::vector<codec::Health> own;
+  for (const auto& [part, lacked] : std::exchange(holder_health_, {})) {
+    const auto known = host_health_.find(part);
+    own.push_back(known != host_health_.end() ? known->second : codec::Health{.part = part});
+  }
+  note_health(own);
+}
+
+void Recording::share_host_health(std::span<const codec::Health> news) {
+  bool changed = false;
+  for (const codec::Health& health : news) {
+    if (!is_of_host(health)) continue;
+    host_health_[health.part] = health;
+    changed = true;
+  }
+  if (changed && measures_host_) host_lock_.say(line_of(host_health_));
+}
+
+// The supervisor that measures the host tells what of it is missing for this run, too.
+void Recording::follow_host_health() {
+  if (measures_host_ || !host_lock_.waits()) return;
+  const auto line = host_lock_.said();
+  auto parts = line ? parts_of(*line) : std::nullopt;
+  if (!parts || *parts == holder_health_) return;
+  std::vector<codec::Health> news;
+  for (const auto& [part, health] : *parts) {
+    const auto known = holder_health_.find(part);
+    if (known == holder_health_.end() || known->second != health) news.push_back(health);
+  }
+  for (const auto& [part, health] : holder_health_) {
+    if (!parts->contains(part)) news.push_back({.part = part});
+  }
+  note_health(news);
+  holder_health_ = *std::move(parts);
 }
 
 // A lane's absences, once it is open; later troubles as they come.
@@ -117,6 +198,7 @@ void Recording::report_lanes() {
     if (told_unavailable_[i] || !lanes[i]->opened()) continue;
     told_unavailable_[i] = true;
     note_health(lanes[i]->health());
+    share_host_health(lanes[i]->health());
     for (const auto& [source, reason] : lanes[i]->unavailable())
       facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = reason});
     for (const auto& [key, value] : lanes[i]->descriptions()) {
@@ -131,11 +213,15 @@ void Recording::report_lanes() {
   for (const auto& [source, text, missing, state] : lanes_->take_problems()) {
     notices_.warn(fmt::format("listener {}: {}", source, text));
     journal_.event(fmt::format("listener {}: {}", source, text), {});
-    health.push_back({.part = "listener." + source, .state = state, .reason = text});
+    const bool active = state == codec::HealthState::kActive;
+    health.push_back(
+        {.part = "listener." + source, .state = state, .reason = active ? std::string() : text});
     if (missing)
       facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = text});
   }
   note_health(health);
+  share_host_health(health);
+  follow_host_health();
   if (!facts.empty()) journal_.facts(std::move(facts));
 }
 

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <functional>
 #include <latch>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -145,6 +146,9 @@ class Recording {
   void take_turn();
   void source_duties();
   void report_lanes();
+  // Of the host's listeners those count that measure it, wherever they run.
+  void share_host_health(std::span<const codec::Health> news);
+  void follow_host_health();
   Result<> open_lanes(pid_t child, collect::PerfCounters perf);
   void open_sources();
   void open_stall_watch(pid_t child);
@@ -175,7 +179,10 @@ class Recording {
   SeriesIds series_ids_;
   ProgressWatch progress_;
   std::unique_ptr<collect::Lanes> lanes_;
-  std::vector<bool> told_unavailable_;  // by lane
+  std::vector<bool> told_unavailable_;                  // by lane
+  std::map<std::string, codec::Health> host_health_;    // own listeners of the host, by part
+  std::map<std::string, codec::Health> holder_health_;  // what another's lack, as it was told
+  bool measures_host_ = false;
   std::optional<MetricsFeed> feed_;
   collect::foreign::PointQueue points_;
   PointFeed point_feed_{points_, series_ids_};

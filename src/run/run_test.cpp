@@ -395,6 +395,22 @@ TEST(SamplingLock, IsHeldByOneAndHandedOver) {
   EXPECT_FALSE(third.hold());
 }
 
+TEST(SamplingLock, TheHolderTellsThoseWhoWait) {
+  const TestDirectory root;
+  const std::string workload = workload_lock_name(workload_id_of("e", "w"));
+  SamplingLock first(root.path(), workload);
+  SamplingLock second(root.path(), workload);
+  EXPECT_FALSE(second.said());
+  ASSERT_TRUE(first.hold());
+  EXPECT_FALSE(second.said());
+  first.say("a longer line");
+  EXPECT_EQ(second.said(), "a longer line");
+  first.say("short");
+  EXPECT_EQ(second.said(), "short");
+  second.say("not the holder's");
+  EXPECT_EQ(second.said(), "short");
+}
+
 TEST(SamplingLock, LeavesNoFileBehind) {
   const TestDirectory root;
   {

@@ -53,4 +53,22 @@ bool SamplingLock::hold() {
   return same;
 }
 
+// Never shorter than a whole line while others read: what is left of an older one comes after it.
+void SamplingLock::say(const std::string& line) const {
+  if (!lock_) return;
+  const std::string text = line + '\n';
+  const ssize_t written = ::pwrite(lock_.get(), text.data(), text.size(), 0);
+  if (written == std::ssize(text)) [[maybe_unused]]
+    const int cut = ::ftruncate(lock_.get(), written);
+}
+
+std::optional<std::string> SamplingLock::said() const {
+  constexpr std::size_t kMostBytes = 64u << 10;
+  if (name_.empty()) return std::nullopt;
+  const auto root = sys::PrivateDirectory::open(root_);
+  const auto text = root ? root->read_file(name_, kMostBytes) : tl::unexpected(root.error());
+  if (!text || text->find('\n') == std::string::npos) return std::nullopt;
+  return text->substr(0, text->find('\n'));
+}
+
 }  // namespace corral::run

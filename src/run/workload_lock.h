@@ -6,6 +6,7 @@
 // and host.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,10 @@ class SamplingLock {
   bool hold();
   // For good.
   void release();
+  // A line for those who wait; of the holder.
+  void say(const std::string& line) const;
+  // The holder's line; nothing when there is none.
+  [[nodiscard]] std::optional<std::string> said() const;
   // Whether hold() may bring a change.
   [[nodiscard]] bool waits() const { return !name_.empty() && !lock_; }
 

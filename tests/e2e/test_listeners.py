@@ -224,6 +224,30 @@ def test_a_driver_that_hangs_holds_up_neither_the_run_nor_the_host(corral: Corra
     assert [r["why"] for r in rows if r["listener"] == "nvidia"] == ["its driver does not answer"]
 
 
+def test_runs_hear_what_the_supervisor_that_measures_their_host_cannot_read(
+    corral: Corral, hanging_driver: Path
+) -> None:
+    command = ["sh", "-c", "while [ ! -e $WHO ]; do sleep 0.05; done"]
+    options = ("run", "--quiet", "--listeners", "proc,nvidia", "--name")
+    driver = {"CORRAL_NVML_LIBRARY": str(hanging_driver)}
+    first = corral.start(*options, "first", *command, env={"WHO": "first"} | driver)
+    until(lambda: list(corral.spool.glob("host-*.lock")), "it measures the host")
+    second = corral.start(*options, "second", *command, env={"WHO": "second", "CORRAL_NVML_LIBRARY": "/no/driver"})
+
+    def states() -> list[str]:
+        if corral.record() is None or "second" not in {run["name"] for run in corral.runs()}:
+            return []
+        parts = {part["part"]: part for part in corral.show("second")["health"]["parts"]}
+        return [change["state"] for change in parts.get("listener.nvidia", {"changes": []})["changes"]]
+
+    until(lambda: states() == ["not captured", "partial"], "the other's driver does not answer")
+    (corral.home / "first").touch()
+    assert first.wait(60) == 0
+    until(lambda: states() == ["not captured", "partial", "not captured"], "it measures the host itself")
+    (corral.home / "second").touch()
+    assert second.wait(60) == 0
+
+
 def test_orphans_are_counted_and_reaped_while_the_run_goes_on(corral: Corral) -> None:
     script = corral.script(
         "daemons.py",

@@ -24,10 +24,7 @@ constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
 // Set by the program when it could not go on: why the command runs unrecorded.
 constexpr const char* kReason = "CORRAL_NOT_RECORDED";
-// Below these the program is tried out first; below the last it is not.
-constexpr rlim_t kFiles = 64;
-constexpr rlim_t kMemory = rlim_t{4} << 30;
-constexpr rlim_t kStack = rlim_t{1} << 20;
+// Below this the program is not even tried out.
 constexpr rlim_t kLeastStack = rlim_t{512} << 10;
 
 // Options of `corral run`, as its --help lists them (tests/e2e/test_any_limit.py compares).
@@ -144,10 +141,9 @@ bool below(__rlimit_resource resource, rlim_t least) {
 // Why the program is not to be started for a run; nullptr: nothing speaks against it.
 const char* lacking(const char* program) {
   if (below(RLIMIT_STACK, kLeastStack)) return "the stack is too small (ulimit -s)";
-  const bool tight = below(RLIMIT_NOFILE, kFiles) || below(RLIMIT_AS, kMemory) ||
-                     below(RLIMIT_DATA, kMemory) || below(RLIMIT_STACK, kStack);
-  return !tight || loads(program) ? nullptr
-                                  : "corral-program cannot be loaded (ulimit -n, -u, -v, -d)";
+  return loads(program) ? nullptr
+                        : "corral-program cannot be loaded (its libraries, LD_LIBRARY_PATH, "
+                          "ulimit -n, -u, -v, -d)";
 }
 
 // Beside this file, however it was called.

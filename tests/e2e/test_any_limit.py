@@ -318,6 +318,14 @@ def test_a_program_that_is_not_there(person: Person) -> None:
     assert person.call([str(alone), "ls"]).returncode == 1
 
 
+def test_a_program_whose_libraries_cannot_be_loaded(person: Person) -> None:
+    libraries = person.home / "lib"
+    libraries.mkdir()
+    (libraries / "libstdc++.so.6").write_text("of another machine")
+    person.environment["LD_LIBRARY_PATH"] = str(libraries)
+    assert NOT_RECORDED in person.as_plain(FORKS, lambda: None, "LD_LIBRARY_PATH")
+
+
 def test_a_supervisor_that_fails_still_gives_the_status(person: Person) -> None:
     def crash(fault: int) -> None:
         run = person.start([str(BINARY), "run", "--quiet", "sh", "-c", "echo out; sleep 1.5; echo more; exit 7"])

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/version.h"
 #include "core/text.h"
+#include "sys/inherited.h"
 
 namespace corral::cli {
 namespace {
@@ -93,6 +94,7 @@ void leave_to_launcher(char** argv, const char* reason) {
   const std::string_view program(path.data(), length > 0 ? static_cast<std::size_t>(length) : 0);
   if (!program.ends_with(kEnd) || ::setenv("CORRAL_NOT_RECORDED", reason, 1) != 0) return;
   path[program.size() - kEnd.size()] = '\0';
+  sys::restore_signals();
   ::execv(path.data(), argv);
 }
 
@@ -100,6 +102,7 @@ void leave_to_launcher(char** argv, const char* reason) {
 }  // namespace corral::cli
 
 int main(int argc, char** argv) {
+  corral::sys::note_inherited();
   try {
     return corral::cli::dispatch(
         std::span<char* const>(argv + 1, static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)));

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "run/command.h"
+#include "sys/inherited.h"
 
 namespace corral::run {
 namespace {
@@ -57,14 +59,11 @@ InPlace::InPlace(const Options& options)
       words_(words_of(options)) {
   for (std::string& word : words_) argv_.push_back(word.data());
   argv_.push_back(nullptr);
-  ::sigprocmask(SIG_SETMASK, nullptr, &mask_);
-  for (std::size_t i = 0; i < kChanged.size(); ++i) ::sigaction(kChanged[i], nullptr, &actions_[i]);
 }
 
 int InPlace::execute(std::string_view reason) const noexcept {
   say_not_recorded(reason);
-  for (std::size_t i = 0; i < kChanged.size(); ++i) ::sigaction(kChanged[i], &actions_[i], nullptr);
-  ::sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  sys::restore_signals();
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   ::execvp(argv_[0], argv_.data());
   const int error = errno;

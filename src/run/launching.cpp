@@ -195,7 +195,8 @@ Result<> Supervision::spawn(Setting::Start scene, std::vector<std::string> envir
                                                          : err      ? err.get()
                                                                     : STDERR_FILENO,
                                        .new_session = true,
-                                       .own_terminal = slave >= 0}));
+                                       .own_terminal = slave >= 0,
+                                       .inherits_signals = true}));
   child_ = gated_->pid();
   return {};
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sys/clock.h"
+#include "sys/inherited.h"
 
 namespace corral::run {
 namespace {
@@ -17,7 +18,9 @@ constexpr int kLookMs = 50;  // where no descriptor tells of signals
 
 Signals::Signals() {
   ::sigemptyset(&set_);
-  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) ::sigaddset(&set_, s);
+  // What was ignored, a shell's job in the background or by nohup, ends nothing.
+  for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD})
+    if (s == SIGCHLD || !sys::ignored_at_start(s)) ::sigaddset(&set_, s);
   ::sigprocmask(SIG_BLOCK, &set_, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   fd_ = sys::Fd(::signalfd(-1, &set_, SFD_CLOEXEC | SFD_NONBLOCK));

@@ -19,6 +19,7 @@
 #include "core/guarded.h"
 #include "core/text.h"
 #include "sys/clock.h"
+#include "sys/inherited.h"
 
 namespace corral::sys {
 namespace {
@@ -72,15 +73,6 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(fds[0]), Fd(fds[1])};
 }
 
-void reset_signals() {
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int s :
-       {SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU})
-    ::signal(s, SIG_DFL);
-}
-
 // In the child, between fork and exec: only async-signal-safe calls.
 [[noreturn]] void child_main(const SpawnOptions& options, char* const* as_script,
                              char* const* environment, int gate, int report) {
@@ -90,11 +82,11 @@ void reset_signals() {
   if (options.own_terminal) ::ioctl(options.standard_input, TIOCSCTTY, 0);
   // Should the parent be gone by now, the gate is closed.
   if (options.death_signal != 0) ::prctl(PR_SET_PDEATHSIG, options.death_signal);
-  reset_signals();
+  options.inherits_signals ? restore_signals() : reset_signals();
   if (options.own_terminal) ::signal(SIGHUP, SIG_IGN);
-  // A descriptor that is moved onto itself would keep FD_CLOEXEC.
+  // One that is to stay as it is may be closed (note_inherited()).
   const auto place = [](int from, int to) {
-    from == to ? ::fcntl(to, F_SETFD, 0) : ::dup2(from, to);
+    if (from != to) ::dup2(from, to);
   };
   place(options.standard_input, 0);
   place(options.standard_output, 1);

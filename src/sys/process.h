@@ -46,6 +46,8 @@ struct SpawnOptions {
   // Standard input becomes its controlling terminal (with new_session). The hangup of that ends
   // nothing: SIGHUP is ignored, as by nohup.
   bool own_terminal = false;
+  // It takes signals as this process did when it began (note_inherited()); else by default.
+  bool inherits_signals = false;
   // Sent to it when the thread that started it ends, however that comes; 0: none.
   int death_signal = 0;
 };

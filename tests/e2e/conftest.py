@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ SEED = "CORRAL_E2E_SEED"
 def pytest_configure(config: pytest.Config) -> None:
     # In the environment, so that the workers of a parallel run have the same one.
     os.environ.setdefault(SEED, str(random.SystemRandom().randrange(1_000_000)))
+    # In the background of a script it is ignored, and all that is started from here would take it so.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 def pytest_report_header(config: pytest.Config) -> str:

@@ -275,6 +275,62 @@ def test_a_signal_a_script_and_what_is_not_there_end_as_in_a_shell(person: Perso
     assert misuse.returncode == 2, misuse
 
 
+ENTRY = {  # ignored when it is started
+    "an orphan's status": [signal.SIGCHLD],
+    "a shell's job in the background": [signal.SIGINT, signal.SIGQUIT],
+    "nohup": [signal.SIGHUP],
+    "all": [signal.SIGCHLD, signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGQUIT, signal.SIGTERM],
+}
+
+
+@pytest.mark.parametrize("entry", ENTRY)
+@pytest.mark.parametrize("recorded", [True, False])
+def test_signals_that_are_ignored_stay_so_and_lose_no_status(person: Person, entry: str, recorded: bool) -> None:
+    def ignoring() -> None:
+        for number in ENTRY[entry]:
+            signal.signal(number, signal.SIG_IGN)
+        if not recorded:
+            resource.setrlimit(resource.RLIMIT_NPROC, (20, 20))
+
+    command = ["sh", "-c", "grep -E 'SigIgn|SigBlk' /proc/self/status; (exit 3); echo $?; exit 7"]
+    said = person.as_plain(command, ignoring, entry)
+    assert (NOT_RECORDED in said) is not recorded
+    killed = person.run(["sh", "-c", "kill -9 $$"], ignoring)
+    assert killed.returncode == (137 if recorded else -signal.SIGKILL)
+
+
+def test_ctrl_c_ends_no_job_in_the_background(person: Person) -> None:
+    def in_background() -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    go = person.home / "go"
+    command = ["sh", "-c", f"echo out; until [ -e {go} ]; do sleep 0.05; done; exit 7"]
+    run = person.start([str(BINARY), "run", "--no-listeners", *command], in_background)
+    assert run.stdout is not None
+    assert run.stdout.readline() == b"out\n"
+    os.killpg(run.pid, signal.SIGINT)
+    go.touch()
+    _, error = run.communicate(timeout=PATIENCE)
+    assert run.returncode == 7
+    assert b"stopping the run" not in error
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "1>&- 2>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"])
+def test_streams_that_are_closed(person: Person, closed: str) -> None:
+    """What is printed goes nowhere, least of all into a file of the run."""
+    chatty = "seq 20000; seq 20000 >&2; exit 7"
+    words = ["sh", "-c", f'exec "$@" {closed}', "sh", str(BINARY), "run", "--quiet", "--no-listeners", "sh", "-c"]
+    done = person.call([*words, chatty])
+    expected = b"".join(b"%d\n" % i for i in range(1, 20001))
+    assert done.returncode == 7
+    assert done.stdout == (b"" if "1>" in closed else expected)
+    assert done.stderr == (b"" if "2>" in closed else expected)
+    if closed == "0<&-":
+        done = person.call([*words, "cat; exit 7"])
+        assert (done.returncode, done.stdout) == (7, b"")
+        assert b"Bad file descriptor" in done.stderr, done
+
+
 def test_a_time_limit_counts_where_nothing_is_recorded(person: Person) -> None:
     began = time.monotonic()
     done = person.run(["sleep", "60"], limited(resource.RLIMIT_NOFILE, 40), "--max-time", "500ms")

@@ -20,6 +20,7 @@
 
 #include "core/text.h"
 #include "sys/clock.h"
+#include "sys/inherited.h"
 #include "sys/pidfd.h"
 #include "sys/private_directory.h"
 #include "sys/process.h"
@@ -131,7 +132,8 @@ class Supervisors : public Launcher {
   explicit Supervisors(SupervisorOptions options) : options_(std::move(options)) {
     sigset_t set;
     ::sigemptyset(&set);
-    for (const int s : {SIGINT, SIGTERM, SIGQUIT, SIGHUP}) ::sigaddset(&set, s);
+    for (const int s : {SIGINT, SIGTERM, SIGQUIT, SIGHUP})
+      if (!sys::ignored_at_start(s)) ::sigaddset(&set, s);
     ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
     ::signal(SIGPIPE, SIG_IGN);
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);

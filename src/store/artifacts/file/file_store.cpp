@@ -1,7 +1,7 @@
 #include "store/artifacts/file/file_store.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,6 +11,8 @@
 #include <cerrno>
 
 #include "core/ids.h"
+#include "core/sha256.h"
+#include "store/artifacts/file/kept_once.h"
 #include "store/artifacts/file/tree.h"
 #include "sys/file.h"
 
@@ -75,6 +77,7 @@ class FileWriter final : public Writer {
     int root;
     int uploads;
     std::string path;
+    KeptOnce* once;  // of a file whose content is kept once; else null
   };
   FileWriter(Place place, Temporary temporary)
       : place_(std::move(place)), temporary_(std::move(temporary)) {}
@@ -85,6 +88,7 @@ class FileWriter final : public Writer {
   Result<> append(std::string_view bytes) override {
     CORRAL_ASSERT(!temporary_.name.empty());
     Result<> done = sys::write_all(temporary_.file.get(), bytes);
+    if (place_.once != nullptr) hash_.add(bytes);
     if (!done) drop();
     return done;
   }
@@ -102,7 +106,7 @@ class FileWriter final : public Writer {
     const SplitPath parts = split_path(place_.path);
     const sys::Fd parent = TRY(make_parent(parts.parent));
     const std::string name(parts.name);
-    if (::renameat(place_.uploads, temporary_.name.c_str(), parent.get(), name.c_str()) != 0) {
+    if (rename_to(parent.get(), name) != 0) {
       if (errno == EISDIR || errno == ENOTEMPTY)
         return fail(Code::kInvalidArgument, fmt::format("'{}' is a directory", place_.path));
       return fail_errno(place_.path, errno);
@@ -110,6 +114,14 @@ class FileWriter final : public Writer {
     temporary_.name.clear();
     if (::fsync(parent.get()) != 0) return fail_errno(place_.path, errno);
     return {};
+  }
+
+  int rename_to(int parent, const std::string& name) {
+    if (place_.once == nullptr)
+      return ::renameat(place_.uploads, temporary_.name.c_str(), parent, name.c_str());
+    place_.once->share(place_.uploads, temporary_.name,
+                       fmt::format("{:02x}", fmt::join(hash_.finish(), "")));
+    return place_.once->rename(place_.uploads, temporary_.name, parent, name);
   }
 
   Result<sys::Fd> make_parent(std::string_view parent) const {
@@ -127,12 +139,18 @@ class FileWriter final : public Writer {
 
   Place place_;
   Temporary temporary_;  // without a name: committed or dropped
+  Sha256Stream hash_;    // of files that are kept once
 };
 
 class FileStore final : public ArtifactStore {
  public:
   FileStore(std::string location, sys::Fd root, sys::Fd uploads)
-      : location_(std::move(location)), root_(std::move(root)), uploads_(std::move(uploads)) {}
+      : location_(std::move(location)),
+        root_(std::move(root)),
+        uploads_(std::move(uploads)),
+        once_(root_.get()) {
+    if (uploads_) once_.sweep();
+  }
 
   [[nodiscard]] std::string location() const override { return location_; }
 
@@ -142,7 +160,7 @@ class FileStore final : public ArtifactStore {
     if (!directory && directory.error().code == Code::kNotFound) return std::vector<Entry>();
     if (!directory) return tl::unexpected(directory.error());
     std::vector<Entry> entries = TRY(entries_of(directory->get()));
-    if (path.empty()) std::erase_if(entries, [](const Entry& e) { return e.name == kUploads; });
+    if (path.empty()) std::erase_if(entries, [](const Entry& e) { return is_hidden(e.name); });
     return entries;
   }
 
@@ -161,8 +179,10 @@ class FileStore final : public ArtifactStore {
     if (size) TRY(check_room(*size));
     Temporary temporary = TRY(make_temporary(uploads_.get()));
     return std::make_unique<FileWriter>(
-        FileWriter::Place{
-            .root = root_.get(), .uploads = uploads_.get(), .path = std::string(path)},
+        FileWriter::Place{.root = root_.get(),
+                          .uploads = uploads_.get(),
+                          .path = std::string(path),
+                          .once = KeptOnce::covers(path) ? &once_ : nullptr},
         std::move(temporary));
   }
 
@@ -173,14 +193,21 @@ class FileStore final : public ArtifactStore {
     const Result<sys::Fd> parent = open_directory(root_.get(), parts.parent);
     if (!parent && parent.error().code == Code::kNotFound) return {};
     if (!parent) return tl::unexpected(parent.error());
-    return remove_tree(parent->get(), std::string(parts.name));
+    return remove_tree(parent->get(), std::string(path),
+                       [this](int directory, const std::string& below) {
+                         const std::string name(split_path(below).name);
+                         return KeptOnce::covers(below) ? once_.unlink(directory, name)
+                                                        : ::unlinkat(directory, name.c_str(), 0);
+                       });
   }
 
  private:
+  static bool is_hidden(std::string_view name) { return name == kUploads || name == kContents; }
   static Result<> check(std::string_view path) {
     TRY(check_path(path));
-    if (path.substr(0, path.find('/')) == kUploads)
-      return fail(Code::kInvalidArgument, fmt::format("'{}' is a reserved name", kUploads));
+    const std::string_view first = path.substr(0, path.find('/'));
+    if (is_hidden(first))
+      return fail(Code::kInvalidArgument, fmt::format("'{}' is a reserved name", first));
     return {};
   }
   static Result<> check_file(std::string_view path) {
@@ -202,6 +229,7 @@ class FileStore final : public ArtifactStore {
   const std::string location_;
   const sys::Fd root_;
   const sys::Fd uploads_;  // none: the files are only read
+  KeptOnce once_;
 };
 
 // What uploads of processes that died have left.

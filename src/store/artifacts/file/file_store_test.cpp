@@ -1,6 +1,7 @@
 #include "store/artifacts/file/file_store.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -53,6 +54,21 @@ class FileStore : public ::testing::Test {
   }
   Code code_of_get(std::string_view path) { return get(path).error().code; }
   [[nodiscard]] bool no_upload_left() const { return fs::is_empty(root_ / ".corral-uploads"); }
+  static std::string code(std::string_view run, std::string_view file) {
+    return fmt::format("1/{}/artifacts/corral/code/{}", run, file);
+  }
+  [[nodiscard]] ino_t inode_of(const std::string& path) const {
+    struct stat info {};
+    EXPECT_EQ(::stat((root_ / path).c_str(), &info), 0) << path;
+    return info.st_ino;
+  }
+  [[nodiscard]] std::vector<fs::path> contents() const {
+    std::vector<fs::path> found;
+    if (!fs::exists(root_ / ".corral-content")) return found;
+    for (const auto& entry : fs::recursive_directory_iterator(root_ / ".corral-content"))
+      if (entry.is_regular_file()) found.push_back(entry.path());
+    return found;
+  }
 
   fs::path base_;
   fs::path root_;
@@ -143,8 +159,9 @@ TEST_F(FileStore, Removes) {
 }
 
 TEST_F(FileStore, RefusesPathsThatLeadOut) {
-  for (const char* path : {"../x", "a/../../x", "/etc/passwd", "a//b", "a\\..\\b",
-                           ".corral-uploads", ".corral-uploads/x"}) {
+  for (const char* path :
+       {"../x", "a/../../x", "/etc/passwd", "a//b", "a\\..\\b", ".corral-uploads",
+        ".corral-uploads/x", ".corral-content", ".corral-content/ab/x"}) {
     EXPECT_EQ(put(path, "x").error().code, Code::kInvalidArgument) << path;
     EXPECT_EQ(code_of_get(path), Code::kInvalidArgument) << path;
     EXPECT_EQ(store_->list(path).error().code, Code::kInvalidArgument) << path;
@@ -252,9 +269,75 @@ TEST_F(FileStore, MultipartIsNotForDirectories) {
             "Multipart upload is not supported for the current artifact repository");
 }
 
+TEST_F(FileStore, KeptCodeOfEqualContentIsThereOnceUntilItsLastRunIsRemoved) {
+  ASSERT_TRUE(put(code("a", "train.py"), "print(1)"));
+  ASSERT_TRUE(put(code("b", "sub/train.py"), "print(1)"));
+  ASSERT_TRUE(put(code("b", "other.py"), "print(2)"));
+  ASSERT_TRUE(put("1/a/artifacts/model/train.py", "print(1)"));
+  EXPECT_EQ(inode_of(code("a", "train.py")), inode_of(code("b", "sub/train.py")));
+  EXPECT_NE(inode_of(code("a", "train.py")), inode_of("1/a/artifacts/model/train.py"));
+  EXPECT_EQ(contents().size(), 2);
+  EXPECT_EQ(names(""), (Names{"1/"}));
+  EXPECT_TRUE(no_upload_left());
+  EXPECT_TRUE(store_->remove("1/a"));
+  EXPECT_EQ(get(code("b", "sub/train.py")), "print(1)");
+  EXPECT_EQ(contents().size(), 2);
+  EXPECT_TRUE(store_->remove("1/b/artifacts"));
+  EXPECT_EQ(contents().size(), 0);
+}
+
+TEST_F(FileStore, ReplacingKeptCodeChangesNoOtherRun) {
+  ASSERT_TRUE(put(code("a", "f"), "old"));
+  ASSERT_TRUE(put(code("b", "f"), "old"));
+  ASSERT_TRUE(put(code("b", "f"), "new"));
+  EXPECT_EQ(get(code("a", "f")), "old");
+  EXPECT_EQ(get(code("b", "f")), "new");
+  ASSERT_TRUE(put(code("b", "f"), "new"));  // the same again: a rename of a file to itself
+  EXPECT_EQ(get(code("b", "f")), "new");
+  EXPECT_TRUE(no_upload_left());
+  ASSERT_TRUE(put(code("a", "f"), "new"));  // nobody has the old content any more
+  EXPECT_EQ(contents().size(), 1);
+  EXPECT_EQ(inode_of(code("a", "f")), inode_of(code("b", "f")));
+}
+
+TEST_F(FileStore, ContentThatNoRunHasGoesWhenTheStoreIsOpened) {
+  ASSERT_TRUE(put(code("a", "f"), "used"));
+  const fs::path unused = contents().at(0).parent_path() / std::string(64, 'a');
+  std::ofstream(unused) << "left by a process that died";
+  store_ = open_file_store(root_).value();
+  EXPECT_FALSE(fs::exists(unused));
+  EXPECT_EQ(contents().size(), 1);
+  EXPECT_EQ(get(code("a", "f")), "used");
+}
+
+TEST_F(FileStore, ADamagedContentIsNotShared) {
+  ASSERT_TRUE(put(code("a", "f"), "whole"));
+  fs::resize_file(contents().at(0), 2);
+  ASSERT_TRUE(put(code("b", "f"), "whole"));
+  EXPECT_EQ(get(code("b", "f")), "whole");
+}
+
+TEST_F(FileStore, KeptCodeOfManyRunsAtOnceStaysWhole) {
+  std::vector<std::jthread> threads;
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([this, thread] {
+      for (int i = 0; i < 50; ++i) {
+        const std::string run = fmt::format("run{}-{}", thread, i);
+        EXPECT_TRUE(put(code(run, "f"), "the same"));
+        EXPECT_EQ(get(code(run, "f")), "the same");
+        EXPECT_TRUE(store_->remove("1/" + run));
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(contents().size(), 0);
+}
+
 TEST_F(FileStore, ASourceIsOnlyRead) {
   ASSERT_TRUE(put("a/one", "1"));
+  ASSERT_TRUE(put(code("a", "f"), "kept"));
   fs::remove_all(root_ / kUploads);
+  std::ofstream(contents().at(0).parent_path() / "unused") << "stays: it is somebody else's";
   const auto before = fs::last_write_time(root_);
   const auto source = open_file_source(root_).value();
   EXPECT_EQ(source->list("a").value().size(), 1U);
@@ -262,6 +345,8 @@ TEST_F(FileStore, ASourceIsOnlyRead) {
   EXPECT_EQ(source->create("b", 1).error().code, Code::kPermission);
   EXPECT_EQ(source->remove("a").error().code, Code::kPermission);
   EXPECT_FALSE(fs::exists(root_ / kUploads));
+  EXPECT_EQ(source->list("").value().size(), 2U);
+  EXPECT_EQ(contents().size(), 2);
   EXPECT_EQ(fs::last_write_time(root_), before);
   EXPECT_EQ(open_file_source(root_ / "none").error().code, Code::kNotFound);
   EXPECT_FALSE(fs::exists(root_ / "none"));

@@ -12,6 +12,13 @@
 #include "core/text.h"
 
 namespace corral::store::artifacts {
+
+SplitPath split_path(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string_view::npos) return {.parent = {}, .name = path};
+  return {.parent = path.substr(0, slash), .name = path.substr(slash + 1)};
+}
+
 namespace {
 
 constexpr int kDirectory = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -80,14 +87,15 @@ Result<> for_each_name(int directory, const std::function<Result<>(const std::st
   return {};
 }
 
-Result<> remove_below(int directory, const std::string& name, int depth) {
-  if (::unlinkat(directory, name.c_str(), 0) == 0 || errno == ENOENT) return {};
+Result<> remove_below(int directory, const std::string& path, int depth, const Unlink& unlink) {
+  const std::string name(split_path(path).name);
+  if (unlink(directory, path) == 0 || errno == ENOENT) return {};
   if (errno != EISDIR && errno != EPERM) return fail_errno(name, errno);
   if (depth == 0) return fail(Code::kTooLarge, fmt::format("'{}' lies too deep", name));
   {
     const sys::Fd inside = TRY(step_into(directory, name));
     TRY(for_each_name(inside.get(), [&](const std::string& child) {
-      return remove_below(inside.get(), child, depth - 1);
+      return remove_below(inside.get(), path + "/" + child, depth - 1, unlink);
     }));
   }
   if (::unlinkat(directory, name.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
@@ -96,12 +104,6 @@ Result<> remove_below(int directory, const std::string& name, int depth) {
 }
 
 }  // namespace
-
-SplitPath split_path(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string_view::npos) return {.parent = {}, .name = path};
-  return {.parent = path.substr(0, slash), .name = path.substr(slash + 1)};
-}
 
 Result<sys::Fd> open_directory(int root, std::string_view path) {
   return walk(root, path, step_into);
@@ -147,8 +149,8 @@ Result<std::vector<Entry>> entries_of(int directory) {
   return entries;
 }
 
-Result<> remove_tree(int directory, const std::string& name) {
-  return remove_below(directory, name, kMostDepth);
+Result<> remove_tree(int parent, const std::string& path, const Unlink& unlink) {
+  return remove_below(parent, path, kMostDepth, unlink);
 }
 
 }  // namespace corral::store::artifacts

@@ -23,8 +23,11 @@ Result<sys::Fd> open_regular(int root, std::string_view path);
 
 // Regular files and directories, sorted by name; kTooLarge beyond kMostEntries.
 Result<std::vector<Entry>> entries_of(int directory);
-// The entry with all that is below it; an absent one is fine. Links are removed, not followed.
-Result<> remove_tree(int directory, const std::string& name);
+// unlinkat() of the last name of `path`, which lies in `directory`.
+using Unlink = std::function<int(int directory, const std::string& path)>;
+// The entry `path` with all that is below it; `parent` is the directory that it lies in. An absent
+// one is fine. Links are removed, not followed.
+Result<> remove_tree(int parent, const std::string& path, const Unlink& unlink);
 
 // "a/b/c" -> {"a/b", "c"}
 struct SplitPath {

@@ -1,0 +1,54 @@
+// Files of equal content below a run's `corral/code/`, kept once.
+//
+// Such a file is a hard link of `.corral-content/ab/abcd…` (its SHA-256) in the root, so that runs
+// of the same code cost its size once. The content goes with the last file that it is linked to;
+// what a process that died left there goes when the store is opened. A filesystem without hard
+// links keeps a copy for each run. Files are only ever replaced, never written to.
+//
+// Safe from any thread. Another process that works on the same directory at the same moment may
+// cost a second copy of a content, never a byte of it.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "sys/fd.h"
+
+namespace corral::store::artifacts {
+
+// No artifact of the root may have this name.
+inline constexpr std::string_view kContents = ".corral-content";
+
+class KeptOnce {
+ public:
+  // `root` must stay open as long as this.
+  explicit KeptOnce(int root) : root_(root) {}
+
+  // True for ".../artifacts/corral/code/...".
+  static bool covers(std::string_view path);
+
+  // Makes `name` in `directory` (whole, and of this SHA-256 in hex) a link of its content. When
+  // that is not possible, the file stays as it is.
+  void share(int directory, const std::string& name, const std::string& hash);
+
+  // renameat() onto a path that covers() is true for; content that is unused then goes.
+  [[nodiscard]] int rename(int from, const std::string& name, int to, const std::string& target);
+  // unlinkat() likewise.
+  [[nodiscard]] int unlink(int directory, const std::string& name);
+
+  // Removes contents that no file has.
+  void sweep();
+
+ private:
+  // The hash of a file when only its content has another name; else empty.
+  static std::string last_user_of(int directory, const std::string& name);
+  [[nodiscard]] Result<sys::Fd> folder_of(const std::string& hash) const;
+  void release(const std::string& hash);
+
+  const int root_;
+  std::mutex mutex_;  // over looking at a link count and acting on it
+};
+
+}  // namespace corral::store::artifacts

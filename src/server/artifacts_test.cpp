@@ -114,6 +114,19 @@ TEST_F(Artifacts, OfARun) {
   EXPECT_EQ(send(Method::kPost, upload, std::string((10u << 20) + 1, 'x')).status, 400);
 }
 
+TEST_F(Artifacts, WhatCorralKeepsItselfIsNotListedToClientsOfMlflow) {
+  put(of_run("c.bin"), "12");
+  put(of_run("corral/code.json"), "{}");
+  put(of_run("corral/code/train.py"), "print(1)");
+  const std::string list = "/api/2.0/mlflow/artifacts/list?run_id=" + run_;
+  EXPECT_EQ(get(list).body.find("corral"), std::string::npos);
+  EXPECT_EQ(get("/api/2.0/mlflow-artifacts/artifacts?path=0/" + run_ + "/artifacts").body,
+            R"({"files":[{"path":"c.bin","is_dir":false,"file_size":2}]})");
+  const std::string own = "/api/corral/v1/runs/" + run_ + "/artifacts";
+  EXPECT_NE(get(own).body.find(R"("name":"corral")"), std::string::npos);
+  EXPECT_EQ(get(own + "/corral/code/train.py").body, "print(1)");
+}
+
 TEST_F(Artifacts, RangesAndVersions) {
   put(of_run("f.bin"), "0123456789");
   const std::string target = kProxy + of_run("f.bin");

@@ -36,6 +36,20 @@ std::string joined(std::string_view parent, std::string_view name) {
   return parent.empty() ? std::string(name) : fmt::format("{}/{}", parent, name);
 }
 
+// What Corral itself keeps of a run is no artifact that its script logged. The native interface
+// lists it.
+void hide_own(std::vector<Entry>& entries) {
+  std::erase_if(entries, [](const Entry& entry) { return entry.is_dir && entry.name == "corral"; });
+}
+
+// ".../<run>/artifacts"
+bool is_root_of_run(std::string_view path) {
+  constexpr std::string_view kFolder = "/artifacts";
+  if (!path.ends_with(kFolder)) return false;
+  path.remove_suffix(kFolder.size());
+  return RunId::parse(path.substr(path.rfind('/') + 1)).has_value();
+}
+
 void write_files(JsonWriter& json, std::span<const Entry> entries, std::string_view parent) {
   if (entries.empty()) return;
   json.key("files").begin_array();
@@ -55,7 +69,8 @@ Body listing(Context& context, const std::string& uri, std::string_view inside,
   if (!offset || *offset < 0)
     return invalid(fmt::format("Invalid page token '{}'", to_utf8(token)));
   const std::string path = TRY_API(path_in_store(*store, uri, inside));
-  const std::vector<Entry> entries = TRY_API(store->list(path));
+  std::vector<Entry> entries = TRY_API(store->list(path));
+  if (is_root_of_run(path)) hide_own(entries);
   const std::size_t begin = std::min(static_cast<std::size_t>(*offset), entries.size());
   const std::size_t count = std::min(kPageEntries, entries.size() - begin);
   std::string out;
@@ -178,7 +193,8 @@ Answer<Response> store_of_run(const Request& request, Context& context) {
 Body list_stored_artifacts(Message& in, Context& context) {
   ArtifactStore* store = TRY_API(artifacts_of(context));
   const std::string path = TRY_API(corral::mlflow::artifact_path(in.text("path")));
-  const std::vector<Entry> entries = TRY_API(store->list(path));
+  std::vector<Entry> entries = TRY_API(store->list(path));
+  if (is_root_of_run(path)) hide_own(entries);
   std::string out;
   JsonWriter json(out);
   json.begin_object();

@@ -193,6 +193,7 @@ Error error_of_reply(int status, std::string_view body) {
                                                 : fmt::format("the server answered {}", status);
   return {.code = status == 404   ? Code::kNotFound
                   : status == 400 ? Code::kInvalidArgument
+                  : status == 501 ? Code::kUnsupported
                                   : Code::kUnavailable,
           .message = message};
 }

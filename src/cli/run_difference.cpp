@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -86,8 +87,10 @@ class Reader {
       put_lines("package", "==", value);
     } else if (key == "environment.variables") {
       put_lines("variable", "=", value);
-    } else if (key.starts_with("git_")) {
+    } else if (key.starts_with("git_") || key == "code.hash") {
       put("code", key, &value);
+    } else if (key.starts_with("code.") || key.starts_with("given.")) {
+      return;  // counts; params and tags are there themselves
     } else if (key.starts_with(kSetUp)) {
       put("set-up", key.substr(kSetUp.size()), &value);
     } else if (key.starts_with(kAtStart)) {
@@ -110,6 +113,83 @@ class Reader {
   SetUp found_;
 };
 
+// The files of a run, each with what is known of its content.
+class Code {
+ public:
+  explicit Code(const Json& list) : list_(list) {
+    for (const Json& file : items("files")) {
+      const std::string link = file.get_string("link");
+      const std::string mode = file.get_string("mode");
+      files_[file.get_string("path")] = !link.empty()   ? "link to " + link
+                                        : mode == "755" ? file.get_string("sha256") + " 755"
+                                                        : file.get_string("sha256");
+      if (file.get_string("why") == "tracked") unchanged_.insert(file.get_string("path"));
+      if (file.get_string("why") == "untracked") untracked_.insert(file.get_string("path"));
+    }
+    for (const Json& file : items("left_out")) {
+      const std::string hash = file.get_string("sha256");
+      files_[file.get_string("path")] =
+          hash.empty() ? "not kept: " + file.get_string("reason") : hash;
+      if (hash.empty()) untracked_.insert(file.get_string("path"));
+    }
+    for (const Json& path : items("deleted", member(list, "git")))
+      if (path.as_string() != nullptr) deleted_.insert(*path.as_string());
+    if (const bool* whole = member(list, "whole").as_bool()) whole_ = *whole;
+    commit_ = member(list, "git").get_string("commit");
+  }
+
+  [[nodiscard]] const std::map<std::string, std::string>& files() const { return files_; }
+  // Nothing: this run has no such file, as far as is known. `other` has it.
+  [[nodiscard]] std::optional<std::string> find(const std::string& path, const Code& other) const {
+    const auto found = files_.find(path);
+    if (found != files_.end()) return found->second;
+    if (whole_ || commit_.empty() || deleted_.contains(path) || other.untracked_.contains(path))
+      return std::nullopt;
+    return "as in commit " + commit_;
+  }
+  // A file as the commit has it, which is all that the other run's list would say of it, too.
+  [[nodiscard]] bool is_unchanged(const std::string& path) const {
+    return unchanged_.contains(path);
+  }
+
+ private:
+  [[nodiscard]] const Json::Array& items(const char* name) const { return items(name, list_); }
+  static const Json::Array& items(const char* name, const Json& object) {
+    static const Json::Array kNone;
+    const auto* array = member(object, name).as_array();
+    return array != nullptr ? *array : kNone;
+  }
+
+  const Json& list_;
+  std::map<std::string, std::string> files_;
+  std::set<std::string> unchanged_, untracked_, deleted_;
+  std::string commit_;
+  bool whole_ = false;
+};
+
+std::string kept_text(const Json& list) {
+  const auto* files = member(list, "files").as_array();
+  return files == nullptr ? "not kept" : std::to_string(files->size()) + " files kept";
+}
+
+// File by file; one line where the code of one run was not kept.
+void compare_code(const Json& a, const Json& b, std::vector<Difference>& differences) {
+  const bool has_a = a.as_object() != nullptr, has_b = b.as_object() != nullptr;
+  if (has_a != has_b) differences.push_back({"code", "files", kept_text(a), kept_text(b)});
+  if (!has_a || !has_b) return;
+  const Code of_a(a), of_b(b);
+  std::set<std::string> paths;
+  for (const Code* code : {&of_a, &of_b})
+    for (const auto& [path, hash] : code->files()) paths.insert(path);
+  for (const std::string& path : paths) {
+    auto hash_a = of_a.find(path, of_b), hash_b = of_b.find(path, of_a);
+    const bool unknown = (of_a.is_unchanged(path) && !of_b.files().contains(path) && hash_b) ||
+                         (of_b.is_unchanged(path) && !of_a.files().contains(path) && hash_a);
+    if (hash_a != hash_b && !unknown)
+      differences.push_back({"code", path, std::move(hash_a), std::move(hash_b)});
+  }
+}
+
 std::optional<std::string> value_of(const SetUp& set_up, const Key& key) {
   const auto found = set_up.find(key);
   return found != set_up.end() ? std::optional(found->second) : std::nullopt;
@@ -128,6 +208,8 @@ std::vector<Difference> difference_of(const Json& a, const Json& b) {
     differences.push_back(
         {std::string(kParts.at(key.first)), key.second, std::move(text_a), std::move(text_b)});
   }
+  compare_code(member(a, "code"), member(b, "code"), differences);
+  std::ranges::stable_sort(differences, {}, [](const Difference& d) { return part_of(d.part); });
   return differences;
 }
 

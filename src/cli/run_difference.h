@@ -18,6 +18,7 @@ struct Difference {
 };
 
 // By part, then by key. What a run came to (its end, its cost, its outcome) is no set-up.
+// The list of kept code (`corral/code.json`) is the member "code" of a run, which may be missing.
 std::vector<Difference> difference_of(const Json& a, const Json& b);
 
 }  // namespace corral::cli

@@ -54,6 +54,47 @@ TEST(RunDifference, EachPartByKeyWhatIsMissingOnOneSideToo) {
     EXPECT_EQ(found[i], expected[i]) << found[i].key;
 }
 
+TEST(RunDifference, CodeFileByFileWithBothHashes) {
+  const Json a = run(R"({"code": {"git": {"commit": "c1", "deleted": ["gone.py"]}, "files": [
+      {"path": "train.py", "sha256": "11", "mode": "644", "why": "script"},
+      {"path": "same.py", "sha256": "22", "mode": "644", "why": "import"},
+      {"path": "run.sh", "sha256": "33", "mode": "644", "why": "changed"},
+      {"path": "only.py", "sha256": "44", "mode": "644", "why": "untracked"},
+      {"path": "quiet.py", "sha256": "55", "mode": "644", "why": "tracked"}]},
+      "info": {"code.hash": "h1", "code.files": 5, "given.params": "lr"}})");
+  const Json b = run(R"({"code": {"git": {"commit": "c2"}, "files": [
+      {"path": "train.py", "sha256": "12", "mode": "644", "why": "script"},
+      {"path": "same.py", "sha256": "22", "mode": "644", "why": "import"},
+      {"path": "run.sh", "sha256": "33", "mode": "755", "why": "changed"},
+      {"path": "gone.py", "sha256": "66", "mode": "644", "why": "changed"}],
+      "left_out": [{"path": ".env", "reason": "looks like credentials"},
+                   {"path": "big.py", "reason": "over the limit", "sha256": "77"}]},
+      "info": {"code.hash": "h2", "code.files": 4}})");
+  const std::vector<Difference> expected{
+      {"code", "code.hash", "h1", "h2"},
+      {"code", ".env", std::nullopt, "not kept: looks like credentials"},
+      {"code", "big.py", "as in commit c1", "77"},
+      {"code", "gone.py", std::nullopt, "66"},
+      {"code", "only.py", "44", std::nullopt},
+      {"code", "run.sh", "33", "33 755"},
+      {"code", "train.py", "11", "12"},
+  };
+  const auto found = difference_of(a, b);
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(found[i], expected[i]) << found[i].key;
+}
+
+TEST(RunDifference, CodeThatWasNotKeptIsSaidOnce) {
+  const Json kept = run(R"({"tags": {"x": "1"}, "code": {"files": [
+      {"path": "a.py", "sha256": "1"}, {"path": "b.py", "sha256": "2"}]},
+      "info": {"set_up.aslr": "full"}})");
+  const std::vector<Difference> expected{{"tag", "x", "1", std::nullopt},
+                                         {"code", "files", "2 files kept", "not kept"},
+                                         {"set-up", "aslr", "full", std::nullopt}};
+  EXPECT_EQ(difference_of(kept, run("{}")), expected);
+}
+
 TEST(RunDifference, AnswersWithoutPartsAreNoDifference) {
   EXPECT_EQ(difference_of(run("{}"), run(R"({"params": null, "info": []})")),
             std::vector<Difference>{});

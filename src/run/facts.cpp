@@ -89,6 +89,15 @@ std::vector<std::string> words_of(std::int64_t pid) {
   return words;
 }
 
+// Which of them the command line named, one a line: the others are the script's own.
+void add_given(std::string key, const std::vector<std::pair<std::string, std::string>>& pairs,
+               std::vector<Fact>& facts) {
+  std::string names;
+  for (const auto& [name, value] : pairs)
+    if (name.find('\n') == std::string::npos) names += name + "\n";
+  if (!names.empty()) facts.push_back(info(std::move(key), set_up::cut_lines(names, kRecordBytes)));
+}
+
 }  // namespace
 
 std::vector<Fact> quick_facts(const Options& options, const Command& command) {
@@ -97,6 +106,8 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
     facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
   for (const auto& [key, value] : options.tags)
     facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
+  add_given("given.params", options.params, facts);
+  add_given("given.tags", options.tags, facts);
   utsname kernel{};
   ::uname(&kernel);
   set_up::Mask mask(options.mask);

@@ -1,0 +1,41 @@
+// What a run is given to be executed in when it runs again: what it was recorded with, the
+// interpreter that is here where that is the same, or an environment built from the packages that
+// were recorded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "core/result.h"
+#include "environment/environment.h"
+
+namespace corral::cli {
+
+// Beside the restored code; environments of --environment uv=… are built from it.
+inline constexpr const char* kRecordedRequirements = "corral-requirements.txt";
+
+struct RerunEnvironment {
+  std::string spec{};                // of --environment; empty: as in this shell
+  std::string text{};                // for people
+  std::string requirements{};        // to be written as kRecordedRequirements; empty: nothing
+  std::vector<std::string> notes{};  // what differs
+};
+
+struct EnvironmentWish {
+  std::string spec{};                 // chosen by the user; empty: not
+  bool any = false;                   // what differs is accepted
+  environment::fs::path directory{};  // where the command is to work: relative names start there
+  bool restored = false;              // the code is there
+};
+
+// `info`: the run's facts. kUnprocessable when the recorded environment cannot be had here, with
+// what differs.
+Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentWish& wish,
+                                            const environment::PrepareOptions& options);
+
+// Lines "name==version" of the two that do not agree, for people: "numpy 1.26.4, here 2.0".
+// Spellings of one name (`_`, `.`, `-`, case) are the same.
+std::vector<std::string> package_differences(std::string_view recorded, std::string_view here);
+
+}  // namespace corral::cli

@@ -1,0 +1,46 @@
+// Rerun plan: what `corral rerun` is about to do, from the server's answers about a run and from
+// what this machine has. Nothing is changed. What a server says is not trusted.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/kept_code.h"
+#include "cli/rerun_environment.h"
+#include "cli/rerun_words.h"
+#include "core/json.h"
+#include "core/result.h"
+
+namespace corral::cli {
+
+struct RerunWish {
+  std::filesystem::path directory{};  // the new one, absolute
+  std::string name{};                 // empty: the run's
+  std::string repository{};           // path or address; empty: what was recorded
+};
+
+struct RerunPlan {
+  std::string id{}, name{}, experiment{}, host{};
+  KeptCode code{};
+  std::filesystem::path directory{};   // absolute
+  std::filesystem::path work{};        // where the command starts: directory or below it
+  std::vector<std::string> sources{};  // of git; empty when the kept files are whole
+  std::vector<std::string> command{};  // secrets still masked
+  std::vector<Masked> masked{};        // of command and variables, each once
+  std::vector<Variable> variables{};
+  std::vector<std::pair<std::string, std::string>> params{}, tags{};  // those of the command line
+  std::vector<std::string> notes{};  // what differs and what is missing
+};
+
+// `run` as the API describes it, `list` its corral/code.json. kUnprocessable for a run that cannot
+// be run again, with the reason.
+Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunWish& wish);
+
+// The data that the command is given by path, compared with what was recorded: a line for each
+// difference. What is to come with the code is not asked for before it is `restored`. Reads all of
+// the data where its hash was recorded.
+std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan, bool restored);
+
+}  // namespace corral::cli

@@ -31,6 +31,8 @@ constexpr std::array kSubcommands = {
     Subcommand{"import", "take an MLflow or radT database into the store", import_command},
     Subcommand{"plan", "check, expand or generate an experiment file", plan_command},
     Subcommand{"diff", "say what differs between the set-ups of two runs", diff_command},
+    Subcommand{"rerun", "restore a run's code into a new directory and run it again",
+               rerun_command},
     Subcommand{"undo", "put back what a killed `corral run` left changed on this machine",
                undo_command},
     Subcommand{"profile", "profile the next steps of a run that is running", profile_command},

@@ -4,14 +4,12 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { gunzipSync } from "node:zlib";
 import { difference } from "./pictures.mjs";
 import { atRest, Home, launch, open } from "./support.mjs";
 
 const kHere = new URL(".", import.meta.url).pathname;
 const kWanted = join(kHere, "screens");
 const kActual = join(kHere, "../../build/screens");
-const kRecorded = join(kHere, "fixtures/digits.corral.gz");
 const kSizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };
 const kDay = Date.parse("2026-11-23T09:00:00Z");
 
@@ -24,10 +22,7 @@ let blank;
 let pages;
 
 before(async () => {
-  const recorded = join(full.folder, "recorded.corral");
-  writeFileSync(recorded, gunzipSync(readFileSync(kRecorded)));
-  const load = full.start("store", "load", recorded);
-  assert.equal(await load.ended, 0, load.output());
+  await full.loadRecorded();
   [browser] = await Promise.all([launch(), full.serve(), empty.serve(), silent.serve()]);
   blank = await (await browser.newContext()).newPage();
   const id = Object.fromEntries((await full.runs()).map((run) => [run.name, run.id]));

@@ -7,10 +7,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 
 const kRoot = new URL("../..", import.meta.url).pathname;
 const kBuild = process.env.CORRAL_BUILD ?? join(kRoot, "build/release");
 const kPatience = 60_000;
+const kRecorded = join(kRoot, "tests/browser/fixtures/digits.corral.gz");
 const require = createRequire(join(kRoot, "web/package.json"));
 const { chromium } = require("playwright-core");
 const kAxe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -49,6 +51,14 @@ export class Home {
       return status;
     });
     return { child, ended, output: () => text };
+  }
+
+  // Fills the store with the runs that record.mjs recorded.
+  async loadRecorded() {
+    const file = join(this.folder, "recorded.corral");
+    writeFileSync(file, gunzipSync(readFileSync(kRecorded)));
+    const load = this.start("store", "load", file);
+    assert.equal(await load.ended, 0, load.output());
   }
 
   // Starts the server at `port` (0: any free one) and waits until it listens. A port that was given up may be in use

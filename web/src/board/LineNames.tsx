@@ -86,9 +86,7 @@ export function LineNames({ chart, view, lines, labels }: LineNamesProps) {
         <LineMenu
           line={opened}
           at={menu}
-          base={
-            view.onTime || view.axis === "step" ? baselineOf(menu.key, chart, view.making) : null
-          }
+          base={view.counted === null ? null : baselineOf(menu.key, chart, view.making)}
           view={view}
           all={all}
           close={() => setMenu(null)}

@@ -82,7 +82,7 @@ function Outline({ view, width, theme }: { view: BoardView; width: number; theme
         signal,
       ),
     // Columns come on axes of time and steps alone.
-    enabled: series.length > 0 && pixels > 0 && (view.onTime || view.axis === "step"),
+    enabled: series.length > 0 && pixels > 0 && view.counted !== null,
     placeholderData: (before) => before,
   });
   useLayoutEffect(() => {

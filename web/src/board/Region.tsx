@@ -79,7 +79,7 @@ export function Region({ view }: { view: BoardView }) {
 
 function Opened({ view, region }: { view: BoardView; region: Range }) {
   const { charts, hidden, onTime, gestures } = view;
-  const counted = onTime || view.axis === "step";
+  const counted = view.counted !== null;
   const drawn = useMemo(
     () => (counted ? drawnRows(charts, hidden) : []),
     [charts, hidden, counted],

@@ -8,7 +8,7 @@ import { Popup } from "../app/Popup";
 import { formatNumber } from "../format/units";
 import { kAxisWords, placeWords } from "./axis";
 import { Boards } from "./Boards";
-import { choiceText, parseChoice, together } from "./choice";
+import { together } from "./choice";
 import { groupChoices } from "./groups";
 import { Help } from "./Help";
 import { zoomed } from "./pointer";
@@ -85,7 +85,7 @@ function MoreAxes({ view }: { view: BoardView }) {
               (old) => ({
                 ...kNoPlace,
                 align: align === "" ? undefined : align,
-                metric: old.metric && together(old.metric.map(parseChoice)).map(choiceText),
+                metric: old.metric && together(old.metric),
               }),
               false,
             )
@@ -159,7 +159,7 @@ const whyRaw = (counted: boolean) =>
 
 function Smoothing({ view }: { view: BoardView }) {
   const smoothing = parseSmoothing(view.search.smooth);
-  const counted = view.onTime || view.axis === "step";
+  const counted = view.counted !== null;
   const grouped = view.making.grouping !== null || view.making.baseline !== null || !counted;
   const ema = smoothing === null || smoothing.method === "ema";
   const [at, setAt] = useState(0);
@@ -246,7 +246,7 @@ const kBandWords: readonly (readonly [Band, string])[] = [
 
 function Groups({ view }: { view: BoardView }) {
   // What is computed per column has no meaning on other axes.
-  if (view.shown.length < 2 || !(view.onTime || view.axis === "step")) return null;
+  if (view.shown.length < 2 || view.counted === null) return null;
   const grouping = parseGrouping(view.search.group);
   const choices = groupChoices(view.shown);
   const label = choices.find(({ value }) => value === grouping?.by)?.label ?? grouping?.by ?? "run";
@@ -326,7 +326,7 @@ function BaselineChoice({ view }: { view: BoardView }) {
   const { baseline, groups, grouping } = view.making;
   const named: { key: string; label: string }[] =
     grouping === null ? view.shown.map(({ id, name }) => ({ key: id, label: name })) : [...groups];
-  if (named.length < 2 || !(view.onTime || view.axis === "step")) return null;
+  if (named.length < 2 || view.counted === null) return null;
   return (
     <span className="tool">
       <Popup

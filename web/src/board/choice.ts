@@ -95,6 +95,9 @@ export function parseChoice(text: string): ChartChoice {
   return choice;
 }
 
-// All charts on the board's range again.
-export const together = (choices: readonly ChartChoice[]): ChartChoice[] =>
-  choices.map(({ range: _, ...choice }) => choice);
+// The same charts on the board's range.
+export const together = (charts: readonly string[]): string[] =>
+  charts.map((text) => {
+    const { range: _, ...choice } = parseChoice(text);
+    return choiceText(choice);
+  });

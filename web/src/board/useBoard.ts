@@ -45,13 +45,15 @@ import {
 // undefined takes a part out of the address.
 export type ViewChange = { [Part in keyof ViewSearch]?: ViewSearch[Part] | undefined };
 
+// `replace`: no step of its own in the history, where Back is the view before.
+type Change = (part: (old: ViewSearch) => ViewChange, replace: boolean) => void;
+
 export interface BoardInput {
   // In the order of the selection, each with the place in the palette.
   runs: readonly RunDetail[];
   slots: readonly number[];
   search: ViewSearch;
-  // `replace`: no step of its own in the history, where Back is the view before.
-  change: (part: (old: ViewSearch) => ViewChange, replace: boolean) => void;
+  change: Change;
 }
 
 // One chart of the board.
@@ -121,6 +123,27 @@ function metricRange(defs: readonly ChartDef[], name: string | undefined): Range
   if (!(to >= from)) return { from: 0, to: 1 };
   const room = Math.max((to - from) * 1e-3, Math.abs(to) * 1e-9, 1e-12);
   return { from, to: to + room };
+}
+
+// Everything that there is on the axis.
+function fullOf(at: {
+  axis: Axis;
+  shown: readonly ShownRun[];
+  epochs: Readonly<Record<string, RunEpochs>>;
+  defs: readonly ChartDef[];
+  charts: readonly BoardChart[];
+  xmetric: string | undefined;
+}): Range {
+  switch (at.axis) {
+    case "step":
+      return stepRange(at.charts.map((chart) => chart.def)) ?? { from: 0, to: 1 };
+    case "epoch":
+      return epochRange(at.shown, at.epochs);
+    case "metric":
+      return metricRange(at.defs, at.xmetric);
+    default:
+      return fullRange(at.shown);
+  }
 }
 
 function onlyRuns(def: ChartDef, runs: readonly string[] | undefined): ChartDef {
@@ -230,10 +253,7 @@ function useMaking(shown: readonly ShownRun[], search: ViewSearch, axis: Axis): 
   }, [shown, smooth, group, singles, base, compare, onTime]);
 }
 
-function useGestures(
-  at: { full: Range; search: ViewSearch },
-  change: BoardInput["change"],
-): Gestures {
+function useGestures(at: { full: Range; search: ViewSearch }, change: Change): Gestures {
   const { full, search } = at;
   const from = search.from ?? full.from;
   const to = search.to ?? full.to;
@@ -253,7 +273,7 @@ function useGestures(
 }
 
 // Pin and marks: on the screen at once, and in the address.
-function places({ full, change }: { full: Range; change: BoardInput["change"] }) {
+function places({ full, change }: { full: Range; change: Change }) {
   const near = (at: number) => roundedPlace(at, full);
   return {
     // A pin has no step of its own in the history: the clicks of a double-click pin and let go.
@@ -277,7 +297,10 @@ function places({ full, change }: { full: Range; change: BoardInput["change"] })
 }
 
 // What the address says of pin and marks, for those who draw them without React renders.
-function usePlaces({ a, b, pin }: ViewSearch, axis: unknown): void {
+function usePlaces({ x = "workload", xmetric, align, a, b, pin }: ViewSearch): void {
+  // A place on one axis means nothing on another.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the axis is another one
+  useEffect(() => clearView, [x, xmetric, align]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another axis has let go of all of them
   useEffect(() => {
     const found = parsePin(pin);
@@ -286,7 +309,7 @@ function usePlaces({ a, b, pin }: ViewSearch, axis: unknown): void {
       pinned: found?.at ?? null,
       pinnedBy: found?.chart ?? null,
     });
-  }, [a, b, pin, axis]);
+  }, [a, b, pin, x, xmetric, align]);
 }
 
 // Events and notes on each run's own axis of time, in order.
@@ -317,10 +340,10 @@ function defined(choice: ChartChoice): ChartChoice {
 const switched = (keys: readonly string[], key: string): string[] =>
   keys.includes(key) ? keys.filter((other) => other !== key) : [...keys, key];
 
-export function useBoard({ runs, slots, search, change }: BoardInput) {
-  const axis = search.x ?? "workload";
+// The runs as they stand on the axis.
+function useShownRuns({ runs, slots, search }: BoardInput) {
+  const { x: axis = "workload", align } = search;
   const onTime = axis === "workload" || axis === "run" || axis === "wall";
-  const { align } = search;
   const epochs = useEpochs(
     runs.map((run) => run.id),
     axis === "epoch" || (onTime && align !== undefined),
@@ -330,193 +353,140 @@ export function useBoard({ runs, slots, search, change }: BoardInput) {
       shownRun(run, slots[i] ?? i, originOf(run, { axis, align, epochs: epochs[run.id] })),
     ),
   );
+  // What is counted along the axis. Of other axes nothing is computed per pixel column.
+  const counted = onTime ? ("time" as const) : axis === "step" ? ("step" as const) : null;
+  const lacking = lackingRuns(shown, { axis, align, epochs });
+  return { axis, onTime, counted, epochs, shown, lacking };
+}
+
+// What the server knows of the runs, and the charts that the address names of it.
+function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
   const ids = useMemo(() => shown.map((one) => one.id), [shown]);
   const metrics = useMetrics(ids);
   const phases = usePhases(ids);
-  const happenings = useHappenings(ids);
+  const marks = useStable(marksOf(shown, useHappenings(ids)));
   const revision = useLive((live) => ids.reduce((sum, one) => sum + (live.revisions[one] ?? 0), 0));
   const defs = useMemo(() => buildCharts(shown, metrics.byRun), [shown, metrics.byRun]);
   const choices = useMemo(
     () =>
-      (search.metric ?? defaultCharts(defs))
+      (metric ?? defaultCharts(defs))
         .filter((word) => word !== "")
-        .map((word) => (search.metric === undefined ? plainChoice(word) : parseChoice(word))),
-    [search.metric, defs],
+        .map((word) => (metric === undefined ? plainChoice(word) : parseChoice(word))),
+    [metric, defs],
   );
   const charts = useStableList(resolve(choices, defs));
-  const steps = stepRange(charts.map((chart) => chart.def));
-  const full = useStable(
-    axis === "step"
-      ? (steps ?? { from: 0, to: 1 })
-      : axis === "epoch"
-        ? epochRange(shown, epochs)
-        : axis === "metric"
-          ? metricRange(defs, search.xmetric)
-          : fullRange(shown),
-  );
-  const gestures = useGestures({ full, search }, change);
-  const making = useMaking(shown, search, axis);
-  const off = useStable(search.hide ?? kNone);
-  const hidden = useMemo(() => new Set(off), [off]);
-  const zoomedIn = search.from !== undefined;
-  // A place on one axis means nothing on another.
-  const { xmetric } = search;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the axis is another one
-  useEffect(() => clearView, [axis, xmetric, align]);
-  usePlaces(search, `${axis} ${xmetric} ${align}`);
-  const live = shown.some((one) => one.running);
-  const { range } = gestures;
+  return { metrics, phases, marks, revision, defs, choices, charts };
+}
 
-  // Charts as the address would name them now, also where it names none yet.
-  const edit = (to: (now: ChartChoice[]) => ChartChoice[], replace = false) =>
+// Changes charts as the address would name them now, also where it names none yet.
+function chartEdits(choices: readonly ChartChoice[], change: Change) {
+  const editCharts = (to: (now: readonly ChartChoice[]) => ChartChoice[], replace = false) =>
     change((old) => {
       const now = old.metric?.filter((word) => word !== "").map(parseChoice) ?? choices;
       const next = to(now).map(choiceText);
       // No chart at all is a choice too, told from the default by an empty name.
       return { metric: next.length === 0 ? [""] : next };
     }, replace);
-  const editChart = (at: number, part: Partial<ChartChoice>, replace = false) =>
-    edit(
-      (now) => now.map((choice, i) => (i === at ? defined({ ...choice, ...part }) : choice)),
-      replace,
-    );
+  return {
+    editCharts,
+    editChart: (at: number, part: Partial<ChartChoice>, replace = false) =>
+      editCharts(
+        (now) => now.map((choice, i) => (i === at ? defined({ ...choice, ...part }) : choice)),
+        replace,
+      ),
+    chooseMetric: (name: string, on: boolean) =>
+      editCharts((now) => {
+        const rest = now.filter((choice) => choice.metric !== name);
+        return on ? [...rest, plainChoice(name)] : rest;
+      }),
+    resetMetrics: () => change(() => ({ metric: undefined }), false),
+  };
+}
 
-  const synced = search.sync !== "off";
-  // A chart that is zoomed alone, or every chart when zooming is not in sync, has a range of its own.
-  const gesturesOf = ({ at, choice }: BoardChart): Gestures => {
-    if (synced && choice.range === undefined) return gestures;
+// A chart that is zoomed alone, or every chart when zooming is not in sync, has a range of its own.
+function gesturesPerChart(
+  gestures: Gestures,
+  at: { synced: boolean; zoomedIn: boolean },
+  editChart: ReturnType<typeof chartEdits>["editChart"],
+) {
+  return ({ at: place, choice }: BoardChart): Gestures => {
+    if (at.synced && choice.range === undefined) return gestures;
     const set = (range: Range | undefined, going = false) =>
-      editChart(at, { range: range && rounded(range) } as Partial<ChartChoice>, going);
+      editChart(place, { range: range && rounded(range) } as Partial<ChartChoice>, going);
     return {
       ...gestures,
-      range: choice.range ?? range,
+      range: choice.range ?? gestures.range,
       zoom: (wanted, going) => {
         if (wanted === null && choice.range === undefined) gestures.zoom(null);
-        else set(wanted ?? (zoomedIn ? full : undefined), going);
+        else set(wanted ?? (at.zoomedIn ? gestures.full : undefined), going);
       },
       reset: () => (choice.range === undefined ? gestures.zoom(null) : set(undefined)),
     };
   };
-  const compareTo = (base: string | null) =>
-    change(() => ({ base: base ?? undefined, compare: undefined }), false);
+}
+
+// The lanes, and the phase of them that was chosen.
+function usePhaseLanes(
+  { shown, counted }: Pick<ReturnType<typeof useShownRuns>, "shown" | "counted">,
+  phases: ReturnType<typeof usePhases>,
+  { search, change }: Pick<BoardInput, "search" | "change">,
+) {
   const lanes = useMemo(() => laneRows(shown, phases.byRun), [shown, phases.byRun]);
-  const phase = findPhase(lanes, parsePhase(search.phase));
-  // Zooms to it, unless it has no length.
-  const choosePhase = (run: ShownRun, span: Span) =>
-    change(
-      () => ({
-        phase: `${run.id.slice(0, kShortId)}:${span.id}`,
-        ...(span.end > span.start ? rounded({ from: span.start, to: span.end }) : {}),
-      }),
-      false,
-    );
-  const marks = useStable(marksOf(shown, happenings));
-  const counted = onTime ? "time" : axis === "step" ? "step" : null;
   const windows = useStable(
     useMemo(() => (counted === null ? [] : profiledWindows(lanes, counted)), [lanes, counted]),
   );
-  const step = (by: 1 | -1) => {
-    if (!onTime) return;
-    const to = stepFrom({ phase, lanes, marks, range, cursor: useView.getState().cursor }, by);
-    if (to === null) return;
-    if ("span" in to) {
-      choosePhase(to.run, to.span);
-      return;
-    }
-    useView.setState({ cursor: to.at, byKeyboard: true });
-    const middle = (range.from + range.to) / 2;
-    if (to.at < range.from || to.at > range.to) gestures.zoom(moved(range, full, to.at - middle));
-  };
-  const keys: BoardGestures = {
-    ...gestures,
-    ...places({ full, change }),
-    of: (key) => {
-      const chart = charts.find((one) => one.key === key);
-      return chart === undefined ? gestures : gesturesOf(chart);
-    },
-    step,
-    compare: (line) => {
-      // Where columns are of something else, nothing is computed per column.
-      if (!(onTime || axis === "step")) return;
-      for (const chart of charts) {
-        const base = baselineOf(line, chart, making);
-        if (base === null) continue;
-        compareTo(base === making.baseline?.key ? null : base);
-        return;
-      }
-    },
-    sync: () =>
+  return {
+    lanes,
+    windows,
+    phase: findPhase(lanes, parsePhase(search.phase)),
+    // Zooms to it, unless it has no length.
+    choosePhase: (run: ShownRun, span: Span) =>
       change(
-        (old) =>
-          old.sync === "off"
-            ? {
-                sync: undefined,
-                metric: old.metric && together(old.metric.map(parseChoice)).map(choiceText),
-              }
-            : { sync: "off" },
+        () => ({
+          phase: `${run.id.slice(0, kShortId)}:${span.id}`,
+          ...(span.end > span.start ? rounded({ from: span.start, to: span.end }) : {}),
+        }),
         false,
       ),
+    closePhase: () => change(() => ({ phase: undefined }), false),
   };
+}
 
+// To the phase or event beside; to an event out of sight the range moves.
+function stepTo(
+  by: 1 | -1,
+  lanes: Pick<ReturnType<typeof usePhaseLanes>, "lanes" | "phase" | "choosePhase">,
+  { marks, gestures }: { marks: readonly { at: number }[]; gestures: Gestures },
+): void {
+  const { range, full } = gestures;
+  const to = stepFrom({ ...lanes, marks, range, cursor: useView.getState().cursor }, by);
+  if (to === null) return;
+  if ("span" in to) {
+    lanes.choosePhase(to.run, to.span);
+    return;
+  }
+  useView.setState({ cursor: to.at, byKeyboard: true });
+  const middle = (range.from + range.to) / 2;
+  if (to.at < range.from || to.at > range.to) gestures.zoom(moved(range, full, to.at - middle));
+}
+
+// What a line's run or group is compared to by in the first chart that can; null where there is none.
+function baseOf(line: string, charts: readonly BoardChart[], making: Making): string | null {
+  for (const chart of charts) {
+    const base = baselineOf(line, chart, making);
+    if (base !== null) return base;
+  }
+  return null;
+}
+
+// Lines by their keys, hidden and shown.
+function lineSwitches(change: Change) {
   const hide = (to: (now: string[]) => string[]) =>
     change((old) => {
       const next = to(old.hide ?? []);
       return { hide: next.length === 0 ? undefined : next };
     }, false);
-
   return {
-    axis,
-    onTime,
-    marks,
-    windows,
-    lanes,
-    phase,
-    choosePhase,
-    closePhase: () => change(() => ({ phase: undefined }), false),
-    epochs,
-    lacking: lackingRuns(shown, { axis, align: search.align, epochs }),
-    shown,
-    metrics,
-    phases,
-    defs,
-    charts,
-    choices,
-    chosen: new Set(choices.map((choice) => choice.metric)),
-    gestures: keys,
-    gesturesOf,
-    synced,
-    zoomedIn,
-    live,
-    revision,
-    making,
-    hidden,
-    region: useStable(parseRegion(search.sel)),
-    search,
-    change,
-    // Of what is asked for a range; `part` of all.
-    revisionOf: (of: Range, part: boolean) =>
-      chartRevision({ revision, live, zoomedIn: part, range: of, full }),
-    defaultChoice: search.metric === undefined,
-    compareTo,
-    editCharts: edit,
-    editChart,
-    chooseMetric: (name: string, on: boolean) =>
-      edit((now) => {
-        const rest = now.filter((choice) => choice.metric !== name);
-        return on ? [...rest, plainChoice(name)] : rest;
-      }),
-    // A range on one axis means nothing on another.
-    setAxis: (to: Axis, xmetric?: string) =>
-      change(
-        (old) => ({
-          ...kNoPlace,
-          x: to === "workload" ? undefined : to,
-          xmetric,
-          metric: old.metric && together(old.metric.map(parseChoice)).map(choiceText),
-        }),
-        false,
-      ),
-    resetMetrics: () => change(() => ({ metric: undefined }), false),
     toggleLine: (key: string) => hide((now) => switched(now, key)),
     // Only `key` of `all` stays; when it is alone already, all come back. `toggled`: the first click of a
     // double-click has switched it before.
@@ -528,6 +498,86 @@ export function useBoard({ runs, slots, search, change }: BoardInput) {
         const rest = now.filter((other) => !all.includes(other));
         return alone ? rest : [...rest, ...others];
       }),
+  };
+}
+
+// A range on one axis means nothing on another.
+const axisSwitch = (change: Change) => (to: Axis, xmetric?: string) =>
+  change(
+    ({ metric }) => ({
+      ...kNoPlace,
+      x: to === "workload" ? undefined : to,
+      xmetric,
+      metric: metric && together(metric),
+    }),
+    false,
+  );
+
+export function useBoard(input: BoardInput) {
+  const { search, change } = input;
+  const runs = useShownRuns(input);
+  const { axis, onTime, counted, epochs, shown } = runs;
+  const measured = useMeasured(shown, search);
+  const { charts, choices, defs, marks, revision } = measured;
+  const { xmetric } = search;
+  const full = useStable(fullOf({ axis, shown, epochs, defs, charts, xmetric }));
+  const gestures = useGestures({ full, search }, change);
+  const making = useMaking(shown, search, axis);
+  const off = useStable(search.hide ?? kNone);
+  const hidden = useMemo(() => new Set(off), [off]);
+  usePlaces(search);
+  const lanes = usePhaseLanes(runs, measured.phases, input);
+  const live = shown.some((one) => one.running);
+  const synced = search.sync !== "off";
+  const zoomedIn = search.from !== undefined;
+  const edits = chartEdits(choices, change);
+  const gesturesOf = gesturesPerChart(gestures, { synced, zoomedIn }, edits.editChart);
+  const compareTo = (base: string | null) =>
+    change(() => ({ base: base ?? undefined, compare: undefined }), false);
+  const keys: BoardGestures = {
+    ...gestures,
+    ...places({ full, change }),
+    of: (key) => {
+      const chart = charts.find((one) => one.key === key);
+      return chart === undefined ? gestures : gesturesOf(chart);
+    },
+    step: (by) => onTime && stepTo(by, lanes, { marks, gestures }),
+    compare: (line) => {
+      const base = counted === null ? null : baseOf(line, charts, making);
+      if (base !== null) compareTo(base === making.baseline?.key ? null : base);
+    },
+    sync: () =>
+      change(
+        ({ sync, metric }) =>
+          sync === "off"
+            ? { sync: undefined, metric: metric && together(metric) }
+            : { sync: "off" },
+        false,
+      ),
+  };
+  return {
+    ...runs,
+    ...measured,
+    ...lanes,
+    ...edits,
+    ...lineSwitches(change),
+    chosen: new Set(choices.map((choice) => choice.metric)),
+    gestures: keys,
+    gesturesOf,
+    synced,
+    zoomedIn,
+    live,
+    making,
+    hidden,
+    region: useStable(parseRegion(search.sel)),
+    search,
+    change,
+    // Of what is asked for a range; `part` of all.
+    revisionOf: (of: Range, part: boolean) =>
+      chartRevision({ revision, live, zoomedIn: part, range: of, full }),
+    defaultChoice: search.metric === undefined,
+    compareTo,
+    setAxis: axisSwitch(change),
   };
 }
 

@@ -1,7 +1,7 @@
 // The basket at the foot of the side panel: what is selected, by experiment and workload, each with a way to take
 // it out again. It grows upwards over the list above, so that nothing one points at moves.
 import { Link } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { Chevron, Cross } from "../../app/icons";
 import { middleEllipsis } from "../../format/text";
 import { formatCount, plural } from "../../format/units";
@@ -20,7 +20,17 @@ import { UndoToast } from "./UndoToast";
 const kMostOpen = 12;
 const kMostListed = 50;
 
-export function BasketPanel() {
+// The side panel of pages where runs are selected.
+export function PanelWithBasket({ children }: { children: ReactNode }) {
+  return (
+    <div className="panel-split">
+      <div className="panel-top">{children}</div>
+      <BasketPanel />
+    </div>
+  );
+}
+
+function BasketPanel() {
   const basket = useBasket((state) => state.basket);
   const groups = useMemo(() => grouped(basket), [basket]);
   const count = countOf(basket);

@@ -7,6 +7,7 @@ import type { Run, RunDetail } from "../../api/types";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { type BoardSearch, slotFor } from "../../app/search";
+import { useTitle } from "../../app/useTitle";
 import { placeWords } from "../../board/axis";
 import { BoardBody } from "../../board/BoardBody";
 import { MetricList } from "../../board/MetricList";
@@ -22,13 +23,8 @@ import { type BoardChange, useBoardAddress } from "./useBoardAddress";
 
 export function BoardPage() {
   const { search, change, error, retry } = useBoardAddress();
-  useEffect(() => {
-    document.title = "Board · Corral";
-    return () => {
-      document.title = "Corral";
-      clearView();
-    };
-  }, []);
+  useTitle("Board");
+  useEffect(() => clearView, []);
   if (search === null) {
     return (
       <Frame>

@@ -2,13 +2,14 @@
 // workloads, the runs on their own.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useEffect, useMemo } from "react";
+import { useMemo } from "react";
 import { type Overview, sampleQuery, useMetricNames, useOverview } from "../../api/runSearch";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
+import { useTitle } from "../../app/useTitle";
 import { statusTitle } from "../../format/outcome";
 import { formatCount, plural } from "../../format/units";
-import { BasketPanel } from "../basket/BasketPanel";
+import { PanelWithBasket } from "../basket/BasketPanel";
 import { BoardLink } from "../basket/BoardLink";
 import { ExperimentTree } from "../runs/ExperimentTree";
 import { MatrixTable, Scale } from "./MatrixTable";
@@ -32,12 +33,7 @@ export function ExperimentPage() {
   );
   const data = overview.data;
   const name = data?.experiment.name ?? id;
-  useEffect(() => {
-    document.title = `${name} · Corral`;
-    return () => {
-      document.title = "Corral";
-    };
-  }, [name]);
+  useTitle(name);
   const error = overview.error ?? sample.error;
   const ids = sample.data?.map((run) => run.id) ?? [];
   return (
@@ -51,12 +47,9 @@ export function ExperimentPage() {
         </span>,
       ]}
       panel={
-        <div className="panel-split">
-          <div className="panel-top">
-            <ExperimentTree search={{ experiment: id }} />
-          </div>
-          <BasketPanel />
-        </div>
+        <PanelWithBasket>
+          <ExperimentTree search={{ experiment: id }} />
+        </PanelWithBasket>
       }
       toolbar={
         <>
@@ -84,14 +77,6 @@ export function ExperimentPage() {
         />
       ) : data === undefined ? (
         <Loading what="the experiment" />
-      ) : data.workloads.length === 0 ? (
-        <Notice>
-          <p>This experiment has no runs.</p>
-          <p>
-            The next <code>corral run --experiment NAME</code> under its name appears here by
-            itself.
-          </p>
-        </Notice>
       ) : (
         <Body overview={data} stale={overview.isPlaceholderData} search={search} metric={metric} />
       )}
@@ -120,6 +105,15 @@ function Body({ overview, stale, search, metric }: BodyProps) {
   const by = search.rows ?? "workload";
   const matrix = useMemo(() => matrixOf(overview, by), [overview, by]);
   const { unit } = overview;
+  if (overview.workloads.length === 0)
+    return (
+      <Notice>
+        <p>This experiment has no runs.</p>
+        <p>
+          The next <code>corral run --experiment NAME</code> under its name appears here by itself.
+        </p>
+      </Notice>
+    );
   const title = search.of === undefined ? `${metric}, last` : `${metric}, ${search.of}`;
   return (
     <div className={stale ? "content stale" : "content"}>

@@ -7,6 +7,7 @@ import { type PacedRun, type Plan, usePace, usePlan } from "../../api/plans";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useNow } from "../../app/useNow";
+import { useTitle } from "../../app/useTitle";
 import { formatClock, formatExactMoment, formatMoment } from "../../format/time";
 import { formatCount, plural } from "../../format/units";
 import { PlanFilters } from "./PlanFilters";
@@ -30,12 +31,7 @@ export function PlanPage() {
   const plan = usePlan(id);
   const pace = usePace(id, plan.data?.state === "running");
   const name = plan.data?.file ?? id;
-  useEffect(() => {
-    document.title = `${name} · Corral`;
-    return () => {
-      document.title = "Corral";
-    };
-  }, [name]);
+  useTitle(name);
   if (plan.data) return <Loaded plan={plan.data} pace={pace} />;
   return (
     <Shell

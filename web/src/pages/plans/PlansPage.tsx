@@ -1,26 +1,21 @@
 // `/plans`: the experiment files that schedulers told of, the one told of last first, each with how far it is.
 import { Link, useNavigate } from "@tanstack/react-router";
-import { useEffect } from "react";
 import { type PlanSummary, usePlans } from "../../api/plans";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useNow } from "../../app/useNow";
+import { useTitle } from "../../app/useTitle";
 import { middleEllipsis } from "../../format/text";
 import { formatExactMoment, formatMoment } from "../../format/time";
 import { formatCount, plural } from "../../format/units";
-import { BasketPanel } from "../basket/BasketPanel";
+import { PanelWithBasket } from "../basket/BasketPanel";
 import { ExperimentTree } from "../runs/ExperimentTree";
 import { PlanState, ProgressBar, ToneCounts } from "./parts";
 import { progressOf } from "./plan";
 
 export function PlansPage() {
   const plans = usePlans();
-  useEffect(() => {
-    document.title = "Plans · Corral";
-    return () => {
-      document.title = "Corral";
-    };
-  }, []);
+  useTitle("Plans");
   const { data, error } = plans;
   return (
     <Shell
@@ -33,12 +28,9 @@ export function PlansPage() {
         </span>,
       ]}
       panel={
-        <div className="panel-split">
-          <div className="panel-top">
-            <ExperimentTree search={{}} elsewhere />
-          </div>
-          <BasketPanel />
-        </div>
+        <PanelWithBasket>
+          <ExperimentTree search={{}} elsewhere />
+        </PanelWithBasket>
       }
       toolbar={<h1>{data === undefined ? "Plans" : plural(data.length, "plan")}</h1>}
       footer={null}

@@ -8,6 +8,7 @@ import { late } from "../../app/late";
 import { Failing, Loading } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { kRunTabs, type RunTab } from "../../app/search";
+import { useTitle } from "../../app/useTitle";
 import { placeWords } from "../../board/axis";
 import { BoardBody } from "../../board/BoardBody";
 import { MetricList } from "../../board/MetricList";
@@ -68,13 +69,9 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
   const tab = search.tab ?? "charts";
   const reader = useRef<Reader | null>(null);
   useKeys(board.gestures, board.region !== null, tab === "charts");
-  useEffect(() => {
-    document.title = `${run.name} · Corral`;
-    return () => {
-      document.title = "Corral";
-      clearView();
-    };
-  }, [run.name]);
+  useTitle(run.name);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another run begins anew
+  useEffect(() => clearView, [run.name]);
   return (
     <Shell
       crumbs={crumbsOf(run)}

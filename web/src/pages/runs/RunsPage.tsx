@@ -4,6 +4,7 @@ import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
 import {
+  type Facets,
   type FacetValue,
   kPage,
   type RunList,
@@ -15,7 +16,7 @@ import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import type { RunsSearch } from "../../app/search";
 import { plural } from "../../format/units";
-import { BasketPanel } from "../basket/BasketPanel";
+import { PanelWithBasket } from "../basket/BasketPanel";
 import { ColumnMenu } from "./ColumnMenu";
 import { ExperimentTree } from "./ExperimentTree";
 import { FacetPanel } from "./FacetPanel";
@@ -24,7 +25,7 @@ import { RunsTable } from "./RunsTable";
 import { SearchField } from "./SearchField";
 import { SelectionBar } from "./SelectionBar";
 import type { Range } from "./selection";
-import { useColumns } from "./useColumns";
+import { type ColumnState, useColumns } from "./useColumns";
 
 const route = getRouteApi("/");
 
@@ -34,17 +35,9 @@ function useSame<T>(value: T): T {
   return useMemo(() => JSON.parse(text) as T, [text]);
 }
 
-export function RunsPage() {
-  const search = useSame(route.useSearch());
-  const navigate = route.useNavigate();
-  const { columns, isDefault, change } = useColumns(search);
-  const list: RunList = useSame(listOf(search, columns));
-  const filter = useSame(filterOf(search));
+// The pages of rows in sight, not each row.
+function useSight() {
   const [sight, setSight] = useState<Range>({ first: 0, last: 0 });
-  const rows = useRunRows(list, sight);
-  const facets = useFacets(filter, !rows.stale);
-  const grid = useRef<HTMLDivElement>(null);
-  // The pages in sight, not each row.
   const look = useCallback(({ first, last }: Range) => {
     const floor = (row: number) => Math.floor(row / kPage) * kPage;
     setSight((old) =>
@@ -53,14 +46,19 @@ export function RunsPage() {
         : { first: floor(first), last: floor(last) },
     );
   }, []);
-  const sample = useSame(
-    rows
-      .loaded()
-      .slice(0, 3)
-      .map((run) => run.id),
-  );
-  const to = (next: RunsSearch, replace = false) => void navigate({ search: () => next, replace });
+  return [sight, look] as const;
+}
 
+export function RunsPage() {
+  const search = useSame(route.useSearch());
+  const navigate = route.useNavigate();
+  const columns = useColumns(search);
+  const list: RunList = useSame(listOf(search, columns.columns));
+  const [sight, look] = useSight();
+  const rows = useRunRows(list, sight);
+  const { data, error } = useFacets(useSame(filterOf(search)), !rows.stale);
+  const grid = useRef<HTMLDivElement>(null);
+  const to = (next: RunsSearch, replace = false) => void navigate({ search: () => next, replace });
   return (
     <Shell
       crumbs={[
@@ -69,45 +67,29 @@ export function RunsPage() {
         </span>,
       ]}
       panel={
-        <div className="panel-split">
-          <div className="panel-top">
-            <ExperimentTree search={search} />
-            <FacetPanel search={search} facets={facets.data} error={facets.error} />
-          </div>
-          <BasketPanel />
-        </div>
+        <PanelWithBasket>
+          <ExperimentTree search={search} />
+          <FacetPanel search={search} facets={data} error={error} />
+        </PanelWithBasket>
       }
       toolbar={
-        <>
-          <h1 className="runs-count" data-testid="runs-total">
-            {rows.pending || (rows.error && rows.total === 0) ? "Runs" : plural(rows.total, "run")}
-          </h1>
-          <Statuses facets={facets.data?.status} only={search.status} />
-          <SearchField
-            text={search.q ?? ""}
-            apply={(q, { replace }) => {
-              const { q: _q, ...rest } = search;
-              to(q === "" ? rest : { ...rest, q }, replace);
-            }}
-            leave={() => grid.current?.focus()}
-          />
-          <ColumnMenu
-            columns={columns}
-            isDefault={isDefault}
-            change={change}
-            facets={facets.data}
-            runs={sample}
-          />
-        </>
+        <Toolbar
+          rows={rows}
+          facets={data}
+          columns={columns}
+          search={search}
+          to={to}
+          leave={() => grid.current?.focus()}
+        />
       }
-      footer={<SelectionBar list={list} columns={columns} total={rows.total} />}
+      footer={<SelectionBar list={list} columns={columns.columns} total={rows.total} />}
     >
       <Content rows={rows} search={search} reset={() => to(within(search))}>
         <RunsTable
           list={list}
           rows={rows}
-          columns={columns}
-          changeColumns={change}
+          columns={columns.columns}
+          changeColumns={columns.change}
           sort={search.sort ?? []}
           sortBy={(by, also) => {
             const { sort, ...rest } = search;
@@ -119,6 +101,41 @@ export function RunsPage() {
         />
       </Content>
     </Shell>
+  );
+}
+
+interface ToolbarProps {
+  rows: RunRows;
+  facets: Facets | undefined;
+  columns: ColumnState;
+  search: RunsSearch;
+  to: (next: RunsSearch, replace: boolean) => void;
+  leave: () => void;
+}
+
+function Toolbar({ rows, facets, columns, search, to, leave }: ToolbarProps) {
+  const sample = useSame(
+    rows
+      .loaded()
+      .slice(0, 3)
+      .map((run) => run.id),
+  );
+  return (
+    <>
+      <h1 className="runs-count" data-testid="runs-total">
+        {rows.pending || (rows.error && rows.total === 0) ? "Runs" : plural(rows.total, "run")}
+      </h1>
+      <Statuses facets={facets?.status} only={search.status} />
+      <SearchField
+        text={search.q ?? ""}
+        apply={(q, { replace }) => {
+          const { q: _q, ...rest } = search;
+          to(q === "" ? rest : { ...rest, q }, replace);
+        }}
+        leave={leave}
+      />
+      <ColumnMenu {...columns} facets={facets} runs={sample} />
+    </>
   );
 }
 

@@ -2,13 +2,14 @@
 // metric, parallel coordinates. The figures that papers print.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { type ReactNode, useEffect } from "react";
+import type { ReactNode } from "react";
 import { getJson, sendJson } from "../../api/client";
 import { type FacetKey, type FoundRun, useMetricNames } from "../../api/runSearch";
 import type { Num } from "../../api/types";
 import { Choice } from "../../app/fields";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
+import { useTitle } from "../../app/useTitle";
 import { plural } from "../../format/units";
 import { kKinds, type SummaryKind, samplesOf } from "./data";
 import { SummaryFigure } from "./SummaryFigure";
@@ -115,12 +116,7 @@ export function SummaryPage() {
       ),
     enabled: runs.length > 0,
   });
-  useEffect(() => {
-    document.title = `${metric} · Corral`;
-    return () => {
-      document.title = "Corral";
-    };
-  }, [metric]);
+  useTitle(metric);
   return (
     <Shell
       crumbs={[

@@ -4,11 +4,9 @@ import { type Facets, useMetricNames } from "../../api/runSearch";
 import { Check } from "../../app/Check";
 import { Cross } from "../../app/icons";
 import { type Column, columnOf, kColumns, kDefault, movedColumn, toggledColumn } from "./columns";
+import type { ColumnState } from "./useColumns";
 
-export interface ColumnMenuProps {
-  columns: readonly Column[];
-  isDefault: boolean;
-  change: (columns: readonly Column[]) => void;
+export interface ColumnMenuProps extends ColumnState {
   facets: Facets | undefined;
   // A few runs whose metrics are offered.
   runs: readonly string[];
@@ -55,11 +53,10 @@ export function ColumnMenu(props: ColumnMenuProps) {
 
 const kMostOffered = 60;
 
-function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
-  const [text, setText] = useState("");
+// Every column that the runs have something for.
+function useOffers({ facets, runs }: Pick<ColumnMenuProps, "facets" | "runs">): string[] {
   const metrics = useMetricNames(runs);
-  const shown = new Set(columns.map(({ key }) => key));
-  const offers = useMemo(() => {
+  return useMemo(() => {
     const params = (facets?.params ?? []).map(({ key }) => `params.${key}`);
     const tags = (facets?.tags ?? []).map(({ key }) => `tags.${key}`);
     const figures = metrics.flatMap(({ name }) => [
@@ -69,10 +66,9 @@ function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
     ]);
     return [...kColumns.map(({ key }) => key), ...params, ...tags, ...figures];
   }, [facets, metrics]);
-  const wanted = text.trim().toLowerCase();
-  const found = offers.filter(
-    (key) => !shown.has(key) && wordsOf(key).toLowerCase().includes(wanted),
-  );
+}
+
+function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
   return (
     <div className="menu" role="dialog" aria-label="Columns" data-testid="columns-menu">
       <h2 className="section-title">
@@ -103,6 +99,20 @@ function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
           </li>
         ))}
       </ol>
+      <MoreColumns columns={columns} change={change} facets={facets} runs={runs} />
+    </div>
+  );
+}
+
+function MoreColumns({ columns, change, facets, runs }: Omit<ColumnMenuProps, "isDefault">) {
+  const [text, setText] = useState("");
+  const shown = new Set(columns.map(({ key }) => key));
+  const wanted = text.trim().toLowerCase();
+  const found = useOffers({ facets, runs }).filter(
+    (key) => !shown.has(key) && wordsOf(key).toLowerCase().includes(wanted),
+  );
+  return (
+    <>
       <h2 className="section-title">More</h2>
       <div className="menu-search">
         <input
@@ -137,7 +147,7 @@ function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
         </p>
       )}
       {found.length === 0 && <p className="row quiet">No matches</p>}
-    </div>
+    </>
   );
 }
 

@@ -1,7 +1,15 @@
 // The table of runs: only the rows in sight exist and are asked for, so that 10,000 of them scroll as well as ten.
 // ↑ ↓ move, with shift a range is selected; space selects, Enter opens, ctrl or ⌘ and A selects what is loaded.
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type RefObject, useEffect, useMemo, useRef, useState } from "react";
+import { useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
+import {
+  type CSSProperties,
+  memo,
+  type RefObject,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { type FoundRun, type RunList, type RunRows, useSparklines } from "../../api/runSearch";
 import { Check } from "../../app/Check";
 import { useNow } from "../../app/useNow";
@@ -9,8 +17,8 @@ import { plural } from "../../format/units";
 import { useBasket } from "../../state/basket";
 import { type Column, columnOf, tracksOf, trendMetric } from "./columns";
 import type { Range } from "./selection";
-import { TableHead } from "./TableHead";
-import { rowId, TableRow } from "./TableRow";
+import { TableHead, type TableHeadProps } from "./TableHead";
+import { rowId, TableRow, type TableRowProps } from "./TableRow";
 import { useSelection } from "./useSelection";
 
 const kRow = 30;
@@ -30,17 +38,15 @@ export interface RunsTableProps {
   grid: RefObject<HTMLDivElement | null>;
 }
 
-export function RunsTable(props: RunsTableProps) {
-  const { list, rows, columns, look, grid } = props;
+// The rows in sight of so many, which begin `top` pixels down.
+function useSight(count: number, top: number) {
   const scroller = useRef<HTMLDivElement>(null);
-  const question = useMemo(() => JSON.stringify({ ...list, columns: [] }), [list]);
-  const [back] = useState(() => (left.question === question ? { ...left } : null));
   const virtual = useVirtualizer({
-    count: rows.total,
+    count,
     getScrollElement: () => scroller.current,
     estimateSize: () => kRow,
     overscan: 12,
-    initialOffset: back?.top ?? 0,
+    initialOffset: top,
     paddingStart: kHead,
     scrollPaddingStart: kHead,
   });
@@ -48,12 +54,28 @@ export function RunsTable(props: RunsTableProps) {
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
   const sight = useMemo(() => ({ first, last }), [first, last]);
-  useEffect(() => look(sight), [look, sight]);
+  return { scroller, virtual, items, sight };
+}
 
-  const inSight = items.map((item) => rows.at(item.index));
-  const now = useNow(inSight.some((run) => run?.status === "running"));
-  const metrics = columns.flatMap(({ key }) => trendMetric(key) ?? []);
-  const trendOf = useSparklines(rows, sight, metrics);
+// Another question begins at its top.
+function useQuestion(question: string, begin: () => void): void {
+  const asked = useRef(question);
+  const latest = useRef(begin);
+  latest.current = begin;
+  useEffect(() => {
+    left.question = question;
+    if (asked.current === question) return;
+    asked.current = question;
+    latest.current();
+  }, [question]);
+}
+
+export function RunsTable(props: RunsTableProps) {
+  const { list, rows, columns, look, grid } = props;
+  const question = useMemo(() => JSON.stringify({ ...list, columns: [] }), [list]);
+  const [back] = useState(() => (left.question === question ? { ...left } : null));
+  const { scroller, virtual, items, sight } = useSight(rows.total, back?.top ?? 0);
+  useEffect(() => look(sight), [look, sight]);
   const [draft, setDraft] = useState<readonly Column[] | null>(null);
   const { template, least } = tracksOf(draft ?? columns);
   const { place, move, put, select, onKeyDown } = useSelection({
@@ -66,34 +88,12 @@ export function RunsTable(props: RunsTableProps) {
       left.place = next;
     },
   });
-  // Another question begins at its top.
-  const asked = useRef(question);
-  useEffect(() => {
-    left.question = question;
-    if (asked.current === question) return;
-    asked.current = question;
+  useQuestion(question, () => {
     scroller.current?.scrollTo({ top: 0 });
     move({ active: 0, anchor: 0 });
-  }, [question, move]);
-
-  const { sort, sortBy, changeColumns } = props;
-  const { total, loaded } = rows;
-  // Scrolling leaves the head alone.
-  const head = useMemo(
-    () => (
-      <TableHead
-        columns={columns}
-        sort={sort}
-        orderOf={(key) => orderOf(key, loaded())}
-        sortBy={sortBy}
-        change={changeColumns}
-        preview={setDraft}
-        tick={<AllRows loaded={loaded()} total={total} put={put} />}
-      />
-    ),
-    [columns, sort, sortBy, changeColumns, total, loaded, put],
-  );
-
+  });
+  const { active } = place;
+  const seen = rows.at(active) !== undefined && active >= sight.first && active <= sight.last;
   return (
     <div
       className={rows.stale ? "content stale" : "content"}
@@ -113,42 +113,85 @@ export function RunsTable(props: RunsTableProps) {
         aria-colcount={columns.length + 1}
         aria-multiselectable="true"
         aria-busy={rows.stale}
-        aria-activedescendant={
-          rows.at(place.active) !== undefined &&
-          place.active >= sight.first &&
-          place.active <= sight.last
-            ? rowId(place.active)
-            : undefined
-        }
+        aria-activedescendant={seen ? rowId(active) : undefined}
         data-testid="runs-table"
         style={{ "--tracks": template, minWidth: least } as CSSProperties}
         onKeyDown={onKeyDown}
       >
-        {head}
-        <div
-          className="runs-body"
-          role="presentation"
-          style={{ height: virtual.getTotalSize() - kHead }}
-        >
-          {items.map((item) => {
-            const run = rows.at(item.index);
-            return (
-              <TableRow
-                key={item.index}
-                run={run}
-                index={item.index}
-                top={item.start - kHead}
-                active={item.index === place.active}
-                columns={columns}
-                trendOf={trendOf}
-                now={run?.status === "running" ? now : rows.readAt}
-                readAt={rows.readAt}
-                select={select}
-              />
-            );
-          })}
-        </div>
+        <Head
+          columns={columns}
+          sort={props.sort}
+          sortBy={props.sortBy}
+          change={props.changeColumns}
+          preview={setDraft}
+          loaded={rows.loaded}
+          total={rows.total}
+          put={put}
+        />
+        <Body
+          rows={rows}
+          columns={columns}
+          items={items}
+          sight={sight}
+          height={virtual.getTotalSize() - kHead}
+          active={active}
+          select={select}
+        />
       </div>
+    </div>
+  );
+}
+
+type Put = (range: Range, on: boolean) => unknown;
+
+interface HeadProps extends Omit<TableHeadProps, "orderOf" | "tick"> {
+  loaded: () => readonly FoundRun[];
+  total: number;
+  put: Put;
+}
+
+// Scrolling leaves it alone.
+const Head = memo(function Head({ loaded, total, put, ...head }: HeadProps) {
+  return (
+    <TableHead
+      {...head}
+      orderOf={(key) => orderOf(key, loaded())}
+      tick={<AllRows loaded={loaded()} total={total} put={put} />}
+    />
+  );
+});
+
+interface BodyProps {
+  rows: RunRows;
+  columns: readonly Column[];
+  items: readonly VirtualItem[];
+  sight: Range;
+  height: number;
+  active: number;
+  select: TableRowProps["select"];
+}
+
+function Body({ rows, columns, items, sight, height, active, select }: BodyProps) {
+  const inSight = items.map((item) => rows.at(item.index));
+  const now = useNow(inSight.some((run) => run?.status === "running"));
+  const metrics = columns.flatMap(({ key }) => trendMetric(key) ?? []);
+  const trendOf = useSparklines(rows, sight, metrics);
+  return (
+    <div className="runs-body" role="presentation" style={{ height }}>
+      {items.map(({ index, start }, i) => (
+        <TableRow
+          key={index}
+          run={inSight[i]}
+          index={index}
+          top={start - kHead}
+          active={index === active}
+          columns={columns}
+          trendOf={trendOf}
+          now={inSight[i]?.status === "running" ? now : rows.readAt}
+          readAt={rows.readAt}
+          select={select}
+        />
+      ))}
     </div>
   );
 }
@@ -159,7 +202,7 @@ const kMostSelected = 10_000;
 interface AllRowsProps {
   loaded: readonly FoundRun[];
   total: number;
-  put: (range: Range, on: boolean) => unknown;
+  put: Put;
 }
 
 function AllRows({ loaded, total, put }: AllRowsProps) {

@@ -1,6 +1,6 @@
 // The search field: plain words, or comparisons. What does not hold is said under it, with the place, and changes
 // nothing. "/" leads here from anywhere on the page.
-import { useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useRef, useState } from "react";
 import { Cross } from "../../app/icons";
 import { readQuery } from "./query";
 
@@ -14,10 +14,10 @@ export interface SearchFieldProps {
   leave: () => void;
 }
 
-export function SearchField({ text, apply, leave }: SearchFieldProps) {
+// What is typed, and what of it has settled: after a rest, or at once.
+function useTyped({ text, apply }: Pick<SearchFieldProps, "text" | "apply">) {
   const [typed, setTyped] = useState(text);
   const [settled, setSettled] = useState(text);
-  const input = useRef<HTMLInputElement>(null);
   const applied = useRef(text);
   // The address changed by other means: Back, a link, "clear".
   useEffect(() => {
@@ -43,6 +43,15 @@ export function SearchField({ text, apply, leave }: SearchFieldProps) {
     const timer = setTimeout(() => latest.current(typed, false), kRest);
     return () => clearTimeout(timer);
   }, [typed, settled]);
+  const clear = () => {
+    setTyped("");
+    settle("", true);
+  };
+  return { typed, setTyped, settled, done: () => settle(typed, true), clear };
+}
+
+// "/" goes to the input, where nothing else is being written.
+function useSlash(input: RefObject<HTMLInputElement | null>): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const target = event.target as HTMLElement;
@@ -56,8 +65,13 @@ export function SearchField({ text, apply, leave }: SearchFieldProps) {
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
-  }, []);
+  }, [input]);
+}
 
+export function SearchField({ text, apply, leave }: SearchFieldProps) {
+  const { typed, setTyped, settled, done, clear } = useTyped({ text, apply });
+  const input = useRef<HTMLInputElement>(null);
+  useSlash(input);
   const query = readQuery(settled);
   const amiss = query.kind === "error" && typed === settled ? query : null;
   return (
@@ -74,14 +88,12 @@ export function SearchField({ text, apply, leave }: SearchFieldProps) {
         spellCheck={false}
         autoComplete="off"
         value={typed}
-        onBlur={() => settle(typed, true)}
+        onBlur={done}
         onChange={(event) => setTyped(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === "Enter") settle(typed, true);
-          else if (event.key === "Escape" && typed !== "") {
-            setTyped("");
-            settle("", true);
-          } else if (event.key === "Escape" || event.key === "ArrowDown") leave();
+          if (event.key === "Enter") done();
+          else if (event.key === "Escape" && typed !== "") clear();
+          else if (event.key === "Escape" || event.key === "ArrowDown") leave();
           else return;
           event.preventDefault();
         }}
@@ -94,8 +106,7 @@ export function SearchField({ text, apply, leave }: SearchFieldProps) {
           className="icon-button small"
           aria-label="Clear the search"
           onClick={() => {
-            setTyped("");
-            settle("", true);
+            clear();
             input.current?.focus();
           }}
         >

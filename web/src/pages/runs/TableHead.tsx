@@ -34,10 +34,22 @@ const kSeparator = {
   "aria-valuemax": kWidest,
 } as const;
 
-export function TableHead(props: TableHeadProps) {
-  const { columns, sort, orderOf, sortBy, change, preview, tick } = props;
+// Titles dragged onto each other: what the dragged one does, and the one below it.
+function useColumnDrag({ columns, change }: Pick<TableHeadProps, "columns" | "change">) {
   const [dropAt, setDropAt] = useState<string | null>(null);
   const dragged = useRef<string | null>(null);
+  const dragging = (key: string, title: string) => ({
+    draggable: true,
+    onDragStart: (event: DragEvent) => {
+      dragged.current = key;
+      event.dataTransfer.effectAllowed = "move";
+      event.dataTransfer.setData("text/plain", title);
+    },
+    onDragEnd: () => {
+      dragged.current = null;
+      setDropAt(null);
+    },
+  });
   const dropping = (key: string) => ({
     onDragOver: (event: DragEvent) => {
       if (dragged.current === null) return;
@@ -51,6 +63,12 @@ export function TableHead(props: TableHeadProps) {
       setDropAt(null);
     },
   });
+  return { dropAt, dragging, dropping };
+}
+
+export function TableHead(props: TableHeadProps) {
+  const { columns, sort, orderOf, sortBy, change, preview, tick } = props;
+  const { dropAt, dragging, dropping } = useColumnDrag(props);
   return (
     <div className="runs-row runs-head" {...kRow}>
       <span {...kHeader} className="runs-tick">
@@ -74,20 +92,11 @@ export function TableHead(props: TableHeadProps) {
             <button
               type="button"
               className="cut"
-              draggable
               title={by === null ? title : `${title}. Click sorts, shift-click sorts within`}
               aria-label={title}
               aria-disabled={by === null}
               onClick={(event) => by !== null && sortBy(by, event.shiftKey)}
-              onDragStart={(event) => {
-                dragged.current = key;
-                event.dataTransfer.effectAllowed = "move";
-                event.dataTransfer.setData("text/plain", meaning.title);
-              }}
-              onDragEnd={() => {
-                dragged.current = null;
-                setDropAt(null);
-              }}
+              {...dragging(key, meaning.title)}
             >
               {meaning.title}
               {meaning.value?.startsWith("metrics.") && (

@@ -22,6 +22,27 @@ export function Choice<T extends string>({ label, value, options, change }: Choi
   );
 }
 
+interface SwitchProps {
+  label: string;
+  on: boolean;
+  set: (on: boolean) => void;
+  testid?: string;
+}
+
+export function Switch({ label, on, set, testid }: SwitchProps) {
+  return (
+    <label className="form-check">
+      <input
+        type="checkbox"
+        data-testid={testid}
+        checked={on}
+        onChange={(event) => set(event.currentTarget.checked)}
+      />
+      <span>{label}</span>
+    </label>
+  );
+}
+
 // Taken over at Enter or when it is left, so that half a number changes nothing.
 export function NumberField(props: {
   label: string;

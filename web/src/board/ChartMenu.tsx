@@ -1,6 +1,6 @@
 // What can be changed about one chart: axis of its values, kind, a second metric, its own runs, its table.
 import { useState } from "react";
-import { Choice, NumberField } from "../app/fields";
+import { Choice, NumberField, Switch } from "../app/fields";
 import { Dots } from "../app/icons";
 import { late } from "../app/late";
 import { Popup } from "../app/Popup";
@@ -44,10 +44,8 @@ const kKindWords: Record<ChartKind, string> = {
 };
 
 export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
-  const [table, setTable] = useState(false);
-  const [exporting, setExporting] = useState(false);
-  const change = (part: Partial<ChartChoice>) => view.editChart(chart.at, part);
-  const remove = () => view.editCharts((now) => now.filter((_, i) => i !== chart.at));
+  const [opened, setOpened] = useState<"table" | "export" | null>(null);
+  const shut = () => setOpened(null);
   return (
     <>
       <Popup
@@ -59,64 +57,13 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
       >
         {(close) => (
           <div className="form">
-            <Choice
-              label="Values"
-              value={chart.choice.y.mode}
-              options={kYModes}
-              change={(mode) => change({ y: yOf(mode) })}
-            />
-            <YNumbers y={chart.choice.y} change={(y) => change({ y })} />
-            <Choice
-              label="Drawn as"
-              value={chart.choice.kind}
-              options={kKinds.map((kind) => [kind, kKindWords[kind]])}
-              change={(kind) => change({ kind })}
-            />
-            <Choice
-              label="Right axis"
-              value={chart.choice.second ?? ""}
-              options={[
-                ["", "none"],
-                ...view.defs
-                  .filter((def) => def.name !== chart.def.name && !def.flat)
-                  .map((def): [string, string] => [def.name, def.name]),
-              ]}
-              change={(name) => change(withSecond(name))}
-            />
-            {chart.second !== null && (
-              <>
-                <Choice
-                  label="Right values"
-                  value={chart.choice.y2?.mode ?? "auto"}
-                  options={kYModes}
-                  change={(mode) => change(withRight(yOf(mode)))}
-                />
-                <YNumbers
-                  y={chart.choice.y2 ?? { mode: "auto" }}
-                  change={(y) => change(withRight(y))}
-                />
-              </>
-            )}
-            {view.shown.length > 1 && <OwnRuns chart={chart} view={view} change={change} />}
-            <label className="form-check">
-              <input
-                type="checkbox"
-                data-testid="alone"
-                checked={chart.choice.range !== undefined}
-                onChange={(event) => {
-                  const { range } = view.gesturesOf(chart);
-                  const own = event.currentTarget.checked ? { ...range } : undefined;
-                  change({ range: own } as Partial<ChartChoice>);
-                }}
-              />
-              <span>Independent zoom</span>
-            </label>
+            <Options chart={chart} view={view} />
             <div className="form-row">
               <button
                 type="button"
                 className="button"
                 onClick={() => {
-                  setTable(true);
+                  setOpened("table");
                   close();
                 }}
               >
@@ -127,25 +74,79 @@ export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
                 className="button"
                 data-testid="chart-export"
                 onClick={() => {
-                  setExporting(true);
+                  setOpened("export");
                   close();
                 }}
               >
                 Export
               </button>
-              <button type="button" className="button" onClick={remove}>
+              <button
+                type="button"
+                className="button"
+                onClick={() => view.editCharts((now) => now.filter((_, i) => i !== chart.at))}
+              >
                 Remove chart
               </button>
             </div>
           </div>
         )}
       </Popup>
-      {exporting && (
-        <Export chart={chart} view={view} lines={lines} close={() => setExporting(false)} />
+      {opened === "export" && <Export chart={chart} view={view} lines={lines} close={shut} />}
+      {opened === "table" && <ChartTable chart={chart} view={view} lines={lines} close={shut} />}
+    </>
+  );
+}
+
+function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
+  const { choice } = chart;
+  const change = (part: Partial<ChartChoice>) => view.editChart(chart.at, part);
+  return (
+    <>
+      <Choice
+        label="Values"
+        value={choice.y.mode}
+        options={kYModes}
+        change={(mode) => change({ y: yOf(mode) })}
+      />
+      <YNumbers y={choice.y} change={(y) => change({ y })} />
+      <Choice
+        label="Drawn as"
+        value={choice.kind}
+        options={kKinds.map((kind) => [kind, kKindWords[kind]])}
+        change={(kind) => change({ kind })}
+      />
+      <Choice
+        label="Right axis"
+        value={choice.second ?? ""}
+        options={[
+          ["", "none"],
+          ...view.defs
+            .filter((def) => def.name !== chart.def.name && !def.flat)
+            .map((def): [string, string] => [def.name, def.name]),
+        ]}
+        change={(name) => change(withSecond(name))}
+      />
+      {chart.second !== null && (
+        <>
+          <Choice
+            label="Right values"
+            value={choice.y2?.mode ?? "auto"}
+            options={kYModes}
+            change={(mode) => change(withRight(yOf(mode)))}
+          />
+          <YNumbers y={choice.y2 ?? { mode: "auto" }} change={(y) => change(withRight(y))} />
+        </>
       )}
-      {table && (
-        <ChartTable chart={chart} view={view} lines={lines} close={() => setTable(false)} />
-      )}
+      {view.shown.length > 1 && <OwnRuns chart={chart} view={view} change={change} />}
+      <Switch
+        label="Independent zoom"
+        testid="alone"
+        on={choice.range !== undefined}
+        set={(on) => {
+          const range = on ? { ...view.gesturesOf(chart).range } : undefined;
+          change({ range } as Partial<ChartChoice>);
+        }}
+      />
     </>
   );
 }

@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { urlOf } from "../api/client";
 import { download } from "../app/download";
-import { Choice, NumberField } from "../app/fields";
+import { Choice, NumberField, Switch } from "../app/fields";
 import { drawnCsv } from "./csv";
 import { type Figure, type FigureSource, makeFigure, pixelsOf, svgOf } from "./figure";
 import { type FigureOptions, kPresets, optionsOf } from "./presets";
@@ -43,12 +43,10 @@ const safe = (name: string) => name.replace(/[^\p{L}\p{N}._-]+/gu, "_").slice(0,
 
 export function Workshop({ name, source, full, close }: WorkshopProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  const [preset, setPreset] = useState("screen");
   const [options, setOptions] = useState<FigureOptions>(() => optionsOf(kPresets[0] as never));
   const [said, setSaid] = useState("");
   useEffect(() => dialog.current?.showModal(), []);
   const figure = useMemo(() => makeFigure(source, options), [source, options]);
-  const set = (part: Partial<FigureOptions>) => setOptions((now) => ({ ...now, ...part }));
   const act = (doing: Promise<string>) =>
     void doing
       .then(setSaid)
@@ -74,79 +72,9 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
       </header>
       <div className="dialog-body workshop-body">
         <div className="form">
-          <Choice
-            label="Size"
-            value={preset}
-            options={kPresets.map(({ key, label }) => [key, label] as const)}
-            change={(key) => {
-              const found = kPresets.find((one) => one.key === key);
-              setPreset(key);
-              if (found) setOptions(({ title, axes }) => ({ ...optionsOf(found), title, axes }));
-            }}
-          />
-          <Sizes options={options} set={set} />
-          <Choice
-            label="Names"
-            value={options.legend}
-            options={[
-              ["ends", "at the lines' ends"],
-              ["top", "in a row above"],
-              ["none", "none"],
-            ]}
-            change={(legend) => set({ legend })}
-          />
-          <Choice
-            label="Colours"
-            value={options.palette}
-            options={[
-              ["corral", "as on the page"],
-              ["okabe-ito", "Okabe and Ito"],
-              ["tol", "Tol, bright"],
-            ]}
-            change={(palette) => set({ palette })}
-          />
-          <label className="form-line">
-            <span>Title</span>
-            <input
-              type="text"
-              value={options.title}
-              onChange={(event) => set({ title: event.currentTarget.value })}
-            />
-          </label>
-          <Switch label="Axis titles" on={options.axes} set={(axes) => set({ axes })} />
-          <Switch
-            label="Monochrome"
-            on={options.monochrome}
-            set={(monochrome) => set({ monochrome })}
-          />
-          <Switch label="Markers" on={options.markers} set={(markers) => set({ markers })} />
-          <Switch label="Dark" on={options.dark} set={(dark) => set({ dark })} />
-          <div className="form-row wrap">
-            {kFormats.map(([format, words]) => (
-              <button
-                key={format}
-                type="button"
-                className="button"
-                data-testid={`export-${format}`}
-                onClick={() => act(save(format))}
-              >
-                {words}
-              </button>
-            ))}
-          </div>
-          <div className="form-row wrap">
-            {kCopies.map(([format, words]) => (
-              <button
-                key={format}
-                type="button"
-                className="button"
-                data-testid={`copy-${format}`}
-                onClick={() => act(copy(format, figure, source))}
-              >
-                {words}
-              </button>
-            ))}
-          </div>
+          <Look options={options} change={setOptions} />
+          <Ways verb="export" ways={kFormats} go={(format) => act(save(format))} />
+          <Ways verb="copy" ways={kCopies} go={(format) => act(copy(format, figure, source))} />
           <FullData full={full} />
           <p className="quiet" role="status">
             {said}
@@ -160,6 +88,92 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
         </div>
       </div>
     </dialog>
+  );
+}
+
+interface WaysProps<Way extends string> {
+  verb: string;
+  ways: readonly (readonly [Way, string])[];
+  go: (way: Way) => void;
+}
+
+function Ways<Way extends string>({ verb, ways, go }: WaysProps<Way>) {
+  return (
+    <div className="form-row wrap">
+      {ways.map(([way, words]) => (
+        <button
+          key={way}
+          type="button"
+          className="button"
+          data-testid={`${verb}-${way}`}
+          onClick={() => go(way)}
+        >
+          {words}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+interface LookProps {
+  options: FigureOptions;
+  change: (to: (now: FigureOptions) => FigureOptions) => void;
+}
+
+// Everything that can be chosen about the figure.
+function Look({ options, change }: LookProps) {
+  const [preset, setPreset] = useState("screen");
+  const set = (part: Partial<FigureOptions>) => change((now) => ({ ...now, ...part }));
+  return (
+    <>
+      <Choice
+        label="Size"
+        value={preset}
+        options={kPresets.map(({ key, label }) => [key, label] as const)}
+        change={(key) => {
+          const found = kPresets.find((one) => one.key === key);
+          setPreset(key);
+          if (found) change(({ title, axes }) => ({ ...optionsOf(found), title, axes }));
+        }}
+      />
+      <Sizes options={options} set={set} />
+      <Choice
+        label="Names"
+        value={options.legend}
+        options={[
+          ["ends", "at the lines' ends"],
+          ["top", "in a row above"],
+          ["none", "none"],
+        ]}
+        change={(legend) => set({ legend })}
+      />
+      <Choice
+        label="Colours"
+        value={options.palette}
+        options={[
+          ["corral", "as on the page"],
+          ["okabe-ito", "Okabe and Ito"],
+          ["tol", "Tol, bright"],
+        ]}
+        change={(palette) => set({ palette })}
+      />
+      <label className="form-line">
+        <span>Title</span>
+        <input
+          type="text"
+          value={options.title}
+          onChange={(event) => set({ title: event.currentTarget.value })}
+        />
+      </label>
+      <Switch label="Axis titles" on={options.axes} set={(axes) => set({ axes })} />
+      <Switch
+        label="Monochrome"
+        on={options.monochrome}
+        set={(monochrome) => set({ monochrome })}
+      />
+      <Switch label="Markers" on={options.markers} set={(markers) => set({ markers })} />
+      <Switch label="Dark" on={options.dark} set={(dark) => set({ dark })} />
+    </>
   );
 }
 
@@ -232,15 +246,6 @@ function Sizes({ options, set }: PartProps) {
         </span>
       </div>
     </>
-  );
-}
-
-function Switch({ label, on, set }: { label: string; on: boolean; set: (on: boolean) => void }) {
-  return (
-    <label className="form-check">
-      <input type="checkbox" checked={on} onChange={(event) => set(event.currentTarget.checked)} />
-      <span>{label}</span>
-    </label>
   );
 }
 

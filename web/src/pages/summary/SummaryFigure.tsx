@@ -57,7 +57,8 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
   const kind = search.kind ?? "bars";
   const [xLog, yLog] = (["x", "y"] as const).map((axis) => search.log?.includes(axis) ?? false);
   const stacked = search.stacked ?? false;
-  const caption = (cells: BarData["cells"] = []) => captionOf(kind, { metric, stacked, cells });
+  const caption = (cells: BarData["cells"]) => captionOf(kind, { metric, stacked, cells });
+  const plain = { bases: [], caption: caption([]) };
   switch (kind) {
     case "bars": {
       const data = barsOf(cellsOf(samples, along));
@@ -85,8 +86,7 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
         picture,
         words: summariseBoxes(label, data, spec),
         table: boxTable(data, spec),
-        bases: [],
-        caption: caption(),
+        ...plain,
       };
     }
     case "scatter": {
@@ -99,8 +99,7 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
         picture,
         words: summariseScatter(label, points, scatter),
         table: scatterTable(points, scatter),
-        bases: [],
-        caption: caption(),
+        ...plain,
       };
     }
     case "parallel": {
@@ -113,8 +112,7 @@ function draw({ samples, search, at }: SummaryFigureProps, on: Drawing): Drawn {
         picture,
         words: summariseParallel(label, axes, rows),
         table: parallelTable(axes, rows),
-        bases: [],
-        caption: caption(),
+        ...plain,
       };
     }
   }

@@ -6,7 +6,7 @@ import type { ReactNode } from "react";
 import { getJson, sendJson } from "../../api/client";
 import { type FacetKey, type FoundRun, useMetricNames } from "../../api/runSearch";
 import type { Num } from "../../api/types";
-import { Choice } from "../../app/fields";
+import { Choice, Switch } from "../../app/fields";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
 import { useTitle } from "../../app/useTitle";
@@ -267,14 +267,11 @@ function Panel({ search, set, found, metric }: PanelProps) {
           change={(group) => set({ group: group === "" ? undefined : group, base: undefined })}
         />
         {(search.kind ?? "bars") === "bars" && (
-          <label className="form-check">
-            <input
-              type="checkbox"
-              checked={search.stacked ?? false}
-              onChange={(event) => set({ stacked: event.currentTarget.checked || undefined })}
-            />
-            <span>stacked</span>
-          </label>
+          <Switch
+            label="stacked"
+            on={search.stacked ?? false}
+            set={(on) => set({ stacked: on || undefined })}
+          />
         )}
         <Logs search={search} set={set} />
       </div>
@@ -329,16 +326,12 @@ const kLogsOf: Record<SummaryKind, readonly SummaryLog[]> = {
 function Logs({ search, set }: SetProps & { search: SummarySearch }) {
   const now = search.log ?? [];
   return kLogsOf[search.kind ?? "bars"].map((axis) => (
-    <label key={axis} className="form-check">
-      <input
-        type="checkbox"
-        data-testid={`log-${axis}`}
-        checked={now.includes(axis)}
-        onChange={() =>
-          set({ log: now.includes(axis) ? now.filter((one) => one !== axis) : [...now, axis] })
-        }
-      />
-      <span>logarithmic {axis}</span>
-    </label>
+    <Switch
+      key={axis}
+      label={`logarithmic ${axis}`}
+      testid={`log-${axis}`}
+      on={now.includes(axis)}
+      set={(on) => set({ log: on ? [...now, axis] : now.filter((one) => one !== axis) })}
+    />
   ));
 }

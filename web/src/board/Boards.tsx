@@ -45,9 +45,9 @@ export function Boards({ view }: { view: BoardView }) {
   );
 }
 
-function List({ view, close }: { view: BoardView; close: () => void }) {
+// The server's boards, and what is done with one; `failed`: why the last of it was not done.
+function useSavedBoards(view: BoardView) {
   const client = useQueryClient();
-  const [name, setName] = useState("");
   const [failed, setFailed] = useState<string | null>(null);
   const answer = useQuery({
     queryKey: ["boards"],
@@ -77,16 +77,22 @@ function List({ view, close }: { view: BoardView; close: () => void }) {
     await sendJson("DELETE", path(board.name));
     offerUndo({ text: `Board ${board.name} deleted`, undo: putBack(board, "0") });
   };
+  return {
+    boards,
+    none: answer.data !== undefined && boards.length === 0,
+    error: answer.error,
+    failed,
+    save: (as: string) => act(save(as)),
+    remove: (board: Saved) => act(remove(board)),
+  };
+}
+
+function List({ view, close }: { view: BoardView; close: () => void }) {
+  const [name, setName] = useState("");
+  const { boards, none, error, failed, save, remove } = useSavedBoards(view);
   const open = (board: Saved) => {
-    view.change(
-      () => ({
-        ...boardChange(board.state),
-        ...kNoPlace,
-        base: undefined,
-        compare: undefined,
-      }),
-      false,
-    );
+    const nothing = { ...kNoPlace, base: undefined, compare: undefined };
+    view.change(() => ({ ...boardChange(board.state), ...nothing }), false);
     close();
   };
   return (
@@ -97,7 +103,7 @@ function List({ view, close }: { view: BoardView; close: () => void }) {
             {board.name}
           </button>
           <span className="quiet">{formatMoment(board.updated_ns, new Date())}</span>
-          <button type="button" className="link" onClick={() => act(save(board.name))}>
+          <button type="button" className="link" onClick={() => save(board.name)}>
             replace
           </button>
           <button
@@ -105,21 +111,21 @@ function List({ view, close }: { view: BoardView; close: () => void }) {
             className="icon-button small"
             aria-label={`Delete ${board.name}`}
             title={`Delete ${board.name}`}
-            onClick={() => act(remove(board))}
+            onClick={() => remove(board)}
           >
             ×
           </button>
         </div>
       ))}
-      {answer.data && boards.length === 0 && (
+      {none && (
         <p className="quiet">No board is saved yet. A board keeps charts, axis and groups.</p>
       )}
-      {answer.error && <p className="quiet">{answer.error.message}</p>}
+      {error && <p className="quiet">{error.message}</p>}
       <form
         className="finder"
         onSubmit={(event) => {
           event.preventDefault();
-          if (name.trim() !== "") act(save(name.trim()));
+          if (name.trim() !== "") save(name.trim());
           setName("");
         }}
       >

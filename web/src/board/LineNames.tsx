@@ -24,12 +24,11 @@ interface Place {
   y: number;
 }
 
-export function LineNames({ chart, view, lines, labels }: LineNamesProps) {
-  const [menu, setMenu] = useState<Place | null>(null);
+// Hides, shows, shows alone: a click waits until it cannot be half of a double-click.
+function useClicks(view: BoardView, all: readonly string[]) {
   const waiting = useRef<ReturnType<typeof setTimeout>>(undefined);
   const toggled = useRef(false);
   useEffect(() => () => clearTimeout(waiting.current), []);
-  const all = lines.map((line) => line.key);
   const click = (key: string, event: React.MouseEvent) => {
     if (event.altKey) view.soloLine(key, all, false);
     // By the keyboard.
@@ -48,6 +47,13 @@ export function LineNames({ chart, view, lines, labels }: LineNamesProps) {
     clearTimeout(waiting.current);
     view.soloLine(key, all, toggled.current);
   };
+  return { click, solo };
+}
+
+export function LineNames({ chart, view, lines, labels }: LineNamesProps) {
+  const [menu, setMenu] = useState<Place | null>(null);
+  const all = lines.map((line) => line.key);
+  const { click, solo } = useClicks(view, all);
   const point = (line: string | null) => useView.setState({ line });
   const opened = menu && lines.find((line) => line.key === menu.key);
   return (

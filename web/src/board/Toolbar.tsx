@@ -2,7 +2,7 @@
 import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import type { Smoothing as SmoothingChoice } from "../api/lines";
-import { Choice, NumberField } from "../app/fields";
+import { Choice, NumberField, Switch } from "../app/fields";
 import { Chain, Fit } from "../app/icons";
 import { Popup } from "../app/Popup";
 import { formatNumber } from "../format/units";
@@ -157,24 +157,30 @@ function smoothWords(smoothing: SmoothingChoice | null): string {
 const whyRaw = (counted: boolean) =>
   counted ? "Groups and comparisons are not smoothed" : "Smoothing is of time or steps";
 
+// Follows the pointer, and sets the weight once it rests.
+function useSlider(alpha: number, set: (alpha: number) => void) {
+  const [at, setAt] = useState(0);
+  useEffect(() => setAt(alpha === 0 ? 0 : toSlider(alpha)), [alpha]);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const slide = (to: number) => {
+    setAt(to);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => set(to === 0 ? 0 : fromSlider(to)), 60);
+  };
+  return [at, slide] as const;
+}
+
 function Smoothing({ view }: { view: BoardView }) {
   const smoothing = parseSmoothing(view.search.smooth);
   const counted = view.counted !== null;
   const grouped = view.making.grouping !== null || view.making.baseline !== null || !counted;
   const ema = smoothing === null || smoothing.method === "ema";
-  const [at, setAt] = useState(0);
-  const alpha = smoothing?.method === "ema" ? smoothing.amount : 0;
-  useEffect(() => setAt(alpha === 0 ? 0 : toSlider(alpha)), [alpha]);
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  const set = (text: string | undefined, replace: boolean) =>
-    view.change(() => ({ smooth: text }), replace);
-  useEffect(() => () => clearTimeout(timer.current), []);
-  const slide = (to: number) => {
-    setAt(to);
-    clearTimeout(timer.current);
-    const text = to === 0 ? undefined : smoothingText({ method: "ema", amount: fromSlider(to) });
-    timer.current = setTimeout(() => set(text, true), 60);
-  };
+  const set = (to: SmoothingChoice | null, replace = false) =>
+    view.change(() => ({ smooth: to === null ? undefined : smoothingText(to) }), replace);
+  const [at, slide] = useSlider(smoothing?.method === "ema" ? smoothing.amount : 0, (amount) =>
+    set(amount === 0 ? null : { method: "ema", amount }, true),
+  );
   const perUnit = view.onTime ? "second" : "step";
   return (
     <span className="tool" title={grouped ? whyRaw(counted) : undefined}>
@@ -188,34 +194,7 @@ function Smoothing({ view }: { view: BoardView }) {
         className="tool-name"
         testid="smoothing"
       >
-        {() => (
-          <div className="form">
-            <Choice
-              label="Method"
-              value={smoothing?.method ?? "ema"}
-              options={kMethods}
-              change={(method) =>
-                set(smoothingText({ method, amount: method === "ema" ? 0.9 : 10 }), false)
-              }
-            />
-            {smoothing !== null && (
-              <div className="form-line">
-                <span>{ema ? `Weight per ${perUnit}` : `Width, ${perUnit}s`}</span>
-                <NumberField
-                  label="Amount"
-                  value={smoothing.amount}
-                  change={(amount) => set(smoothingText({ ...smoothing, amount }), false)}
-                />
-              </div>
-            )}
-            <p className="quiet">
-              Computed by the server from all points; the measured line stays underneath.
-            </p>
-            <button type="button" className="button" onClick={() => set(undefined, false)}>
-              No smoothing
-            </button>
-          </div>
-        )}
+        {() => <SmoothingForm smoothing={smoothing} perUnit={perUnit} set={set} />}
       </Popup>
       {ema ? (
         <input
@@ -237,6 +216,41 @@ function Smoothing({ view }: { view: BoardView }) {
   );
 }
 
+interface SmoothingFormProps {
+  smoothing: SmoothingChoice | null;
+  perUnit: string;
+  set: (to: SmoothingChoice | null) => void;
+}
+
+function SmoothingForm({ smoothing, perUnit, set }: SmoothingFormProps) {
+  return (
+    <div className="form">
+      <Choice
+        label="Method"
+        value={smoothing?.method ?? "ema"}
+        options={kMethods}
+        change={(method) => set({ method, amount: method === "ema" ? 0.9 : 10 })}
+      />
+      {smoothing !== null && (
+        <div className="form-line">
+          <span>{smoothing.method === "ema" ? `Weight per ${perUnit}` : `Width, ${perUnit}s`}</span>
+          <NumberField
+            label="Amount"
+            value={smoothing.amount}
+            change={(amount) => set({ ...smoothing, amount })}
+          />
+        </div>
+      )}
+      <p className="quiet">
+        Computed by the server from all points; the measured line stays underneath.
+      </p>
+      <button type="button" className="button" onClick={() => set(null)}>
+        No smoothing
+      </button>
+    </div>
+  );
+}
+
 const kBandWords: readonly (readonly [Band, string])[] = [
   ["range", "min to max"],
   ["std", "standard deviation"],
@@ -250,18 +264,6 @@ function Groups({ view }: { view: BoardView }) {
   const grouping = parseGrouping(view.search.group);
   const choices = groupChoices(view.shown);
   const label = choices.find(({ value }) => value === grouping?.by)?.label ?? grouping?.by ?? "run";
-  const set = (part: Partial<Grouping> | null) =>
-    view.change(
-      () => ({
-        group:
-          part === null
-            ? undefined
-            : groupingText({ by: "workload", show: "mean", band: "range", ...grouping, ...part }),
-        ...(part === null ? { singles: undefined } : {}),
-        base: undefined,
-      }),
-      false,
-    );
   return (
     <span className="tool">
       <Popup
@@ -274,51 +276,61 @@ function Groups({ view }: { view: BoardView }) {
         className="tool-name"
         testid="group"
       >
-        {() => (
-          <div className="form">
-            <Choice
-              label="Group by"
-              value={grouping?.by ?? ""}
-              options={[
-                ["", "run: no groups"],
-                ...choices.map(({ value, label }): [string, string] => [value, label]),
-              ]}
-              change={(by) => set(by === "" ? null : { by })}
-            />
-            {grouping !== null && (
-              <>
-                <Choice
-                  label="Show"
-                  value={grouping.show}
-                  options={[
-                    ["mean", "mean"],
-                    ["sum", "sum"],
-                  ]}
-                  change={(show) => set({ show })}
-                />
-                <Choice
-                  label="Band"
-                  value={grouping.band}
-                  options={kBandWords}
-                  change={(band) => set({ band })}
-                />
-                <label className="form-check">
-                  <input
-                    type="checkbox"
-                    checked={view.making.singles}
-                    onChange={(event) => {
-                      const on = event.currentTarget.checked;
-                      view.change(() => ({ singles: on ? true : undefined }), false);
-                    }}
-                  />
-                  <span>single runs underneath</span>
-                </label>
-              </>
-            )}
-          </div>
-        )}
+        {() => <GroupsForm view={view} grouping={grouping} choices={choices} />}
       </Popup>
     </span>
+  );
+}
+
+interface GroupsFormProps {
+  view: BoardView;
+  grouping: Grouping | null;
+  choices: ReturnType<typeof groupChoices>;
+}
+
+function GroupsForm({ view, grouping, choices }: GroupsFormProps) {
+  const set = (part: Partial<Grouping>) => {
+    const now: Grouping = { by: "workload", show: "mean", band: "range", ...grouping, ...part };
+    view.change(() => ({ group: groupingText(now), base: undefined }), false);
+  };
+  const none = () =>
+    view.change(() => ({ group: undefined, singles: undefined, base: undefined }), false);
+  return (
+    <div className="form">
+      <Choice
+        label="Group by"
+        value={grouping?.by ?? ""}
+        options={[
+          ["", "run: no groups"],
+          ...choices.map(({ value, label }): [string, string] => [value, label]),
+        ]}
+        change={(by) => (by === "" ? none() : set({ by }))}
+      />
+      {grouping !== null && (
+        <>
+          <Choice
+            label="Show"
+            value={grouping.show}
+            options={[
+              ["mean", "mean"],
+              ["sum", "sum"],
+            ]}
+            change={(show) => set({ show })}
+          />
+          <Choice
+            label="Band"
+            value={grouping.band}
+            options={kBandWords}
+            change={(band) => set({ band })}
+          />
+          <Switch
+            label="single runs underneath"
+            on={view.making.singles}
+            set={(on) => view.change(() => ({ singles: on ? true : undefined }), false)}
+          />
+        </>
+      )}
+    </div>
   );
 }
 

@@ -38,8 +38,8 @@ export interface RunsTableProps {
   grid: RefObject<HTMLDivElement | null>;
 }
 
-// The rows in sight of so many, which begin `top` pixels down.
-function useSight(count: number, top: number) {
+// The rows in sight of so many, of which `look` is told; they begin `top` pixels down.
+function useSight(count: number, top: number, look: (sight: Range) => void) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
     count,
@@ -54,6 +54,7 @@ function useSight(count: number, top: number) {
   const first = items[0]?.index ?? 0;
   const last = items.at(-1)?.index ?? 0;
   const sight = useMemo(() => ({ first, last }), [first, last]);
+  useEffect(() => look(sight), [look, sight]);
   return { scroller, virtual, items, sight };
 }
 
@@ -74,8 +75,7 @@ export function RunsTable(props: RunsTableProps) {
   const { list, rows, columns, look, grid } = props;
   const question = useMemo(() => JSON.stringify({ ...list, columns: [] }), [list]);
   const [back] = useState(() => (left.question === question ? { ...left } : null));
-  const { scroller, virtual, items, sight } = useSight(rows.total, back?.top ?? 0);
-  useEffect(() => look(sight), [look, sight]);
+  const { scroller, virtual, items, sight } = useSight(rows.total, back?.top ?? 0, look);
   const [draft, setDraft] = useState<readonly Column[] | null>(null);
   const { template, least } = tracksOf(draft ?? columns);
   const { place, move, put, select, onKeyDown } = useSelection({

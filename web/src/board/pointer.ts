@@ -50,104 +50,129 @@ export interface SurfaceOptions extends Gestures {
   move?: (seconds: number | null, event: PointerEvent) => void;
 }
 
+// The element's box, measured once: to ask for it in every frame would lay the page out in every frame.
+function keptBox(element: HTMLElement) {
+  let kept: DOMRect | null = null;
+  const forget = () => {
+    kept = null;
+  };
+  const resized = new ResizeObserver(forget);
+  resized.observe(element);
+  // Also of what scrolls inside the window.
+  window.addEventListener("scroll", forget, { capture: true, passive: true });
+  return {
+    get: () => {
+      kept ??= element.getBoundingClientRect();
+      return kept;
+    },
+    forget,
+    close: () => {
+      resized.disconnect();
+      window.removeEventListener("scroll", forget, { capture: true });
+    },
+  };
+}
+
+interface Surface {
+  element: HTMLElement;
+  options: () => SurfaceOptions;
+  box: ReturnType<typeof keptBox>;
+  // The place on the axis that an event is at.
+  placeOf: (event: MouseEvent) => number;
+}
+
+// The cursor, clicks, and dragging, which zooms, selects or pans.
+function pointerListeners({ element, options, box, placeOf }: Surface) {
+  let start: { x: number; seconds: number; range: Range; kind: Kind } | null = null;
+  let panned = false;
+  const pan = (event: PointerEvent, by: { x: number; range: Range }) => {
+    const { from, to } = by.range;
+    const way = (by.x - event.clientX) * ((to - from) / box.get().width);
+    options().zoom(moved(by.range, options().full, way), panned);
+    panned = true;
+  };
+  const cancel = () => {
+    start = null;
+    useView.setState({ drag: null });
+  };
+  return {
+    pointerdown: (event: PointerEvent) => {
+      if (event.button !== 0) return;
+      const kind = event.shiftKey ? "pan" : event.altKey ? "select" : "zoom";
+      box.forget();
+      start = { x: event.clientX, seconds: placeOf(event), range: options().range, kind };
+      panned = false;
+      element.setPointerCapture(event.pointerId);
+    },
+    pointermove: (event: PointerEvent) => {
+      const seconds = placeOf(event);
+      const dragging = start !== null && Math.abs(event.clientX - start.x) >= kLeastDrag;
+      if (start !== null && dragging && start.kind === "pan") pan(event, start);
+      const drag =
+        start !== null && dragging && start.kind !== "pan"
+          ? { ...ordered(start.seconds, seconds), kind: start.kind }
+          : null;
+      useView.setState({ cursor: seconds, hovered: options().name, byKeyboard: false, drag });
+      options().move?.(dragging ? null : seconds, event);
+    },
+    pointerup: (event: PointerEvent) => {
+      if (start === null) return;
+      const { kind } = start;
+      const dragged = Math.abs(event.clientX - start.x) >= kLeastDrag;
+      const range = ordered(start.seconds, placeOf(event));
+      cancel();
+      if (!dragged) options().click?.(range.from, event);
+      else if (kind !== "pan" && range.to > range.from) options()[kind](range);
+    },
+    pointercancel: cancel,
+    pointerleave: (event: PointerEvent) => {
+      if (start !== null) return;
+      useView.setState({ cursor: null, hovered: null });
+      options().move?.(null, event);
+    },
+  };
+}
+
+// With ctrl or ⌘ the wheel zooms.
+function wheelListener({ options, placeOf }: Surface) {
+  let wheeled = Number.NEGATIVE_INFINITY;
+  return (event: WheelEvent) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    const going = event.timeStamp - wheeled < kSameGesture;
+    wheeled = event.timeStamp;
+    options().zoom(zoomed(options(), placeOf(event), Math.exp(event.deltaY / 240)), going);
+  };
+}
+
 // A ref for the element over the plot, whose left and right edges are the range's.
 export function useSurface(options: SurfaceOptions) {
   const latest = useRef(options);
   latest.current = options;
   return useCallback((element: HTMLDivElement) => {
-    let start: { x: number; seconds: number; range: Range; kind: Kind } | null = null;
-    let panned = false;
-    // Measured once: to ask for it in every frame would lay the page out in every frame.
-    let kept: DOMRect | null = null;
-    const boxOf = () => {
-      kept ??= element.getBoundingClientRect();
-      return kept;
+    const box = keptBox(element);
+    const surface: Surface = {
+      element,
+      options: () => latest.current,
+      box,
+      placeOf: ({ clientX }) => {
+        const { left, width } = box.get();
+        const { from, to } = latest.current.range;
+        return from + Math.min(1, Math.max(0, (clientX - left) / width)) * (to - from);
+      },
     };
-    const forget = () => {
-      kept = null;
-    };
-    const secondsAt = (event: PointerEvent | MouseEvent) => {
-      const box = boxOf();
-      const part = Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
-      const { from, to } = latest.current.range;
-      return from + part * (to - from);
-    };
-    const down = (event: PointerEvent) => {
-      if (event.button !== 0) return;
-      const kind = event.shiftKey ? "pan" : event.altKey ? "select" : "zoom";
-      forget();
-      start = { x: event.clientX, seconds: secondsAt(event), range: latest.current.range, kind };
-      panned = false;
-      element.setPointerCapture(event.pointerId);
-    };
-    const pan = (event: PointerEvent, from: Range) => {
-      const { width } = boxOf();
-      const by = ((start?.x ?? event.clientX) - event.clientX) * ((from.to - from.from) / width);
-      latest.current.zoom(moved(from, latest.current.full, by), panned);
-      panned = true;
-    };
-    const move = (event: PointerEvent) => {
-      const seconds = secondsAt(event);
-      const dragging = start !== null && Math.abs(event.clientX - start.x) >= kLeastDrag;
-      if (start !== null && dragging && start.kind === "pan") pan(event, start.range);
-      const drag =
-        start !== null && dragging && start.kind !== "pan"
-          ? { ...ordered(start.seconds, seconds), kind: start.kind }
-          : null;
-      useView.setState({ cursor: seconds, hovered: latest.current.name, byKeyboard: false, drag });
-      latest.current.move?.(dragging ? null : seconds, event);
-    };
-    const up = (event: PointerEvent) => {
-      if (start === null) return;
-      const { kind } = start;
-      const dragged = Math.abs(event.clientX - start.x) >= kLeastDrag;
-      const range = ordered(start.seconds, secondsAt(event));
-      start = null;
-      useView.setState({ drag: null });
-      if (!dragged) latest.current.click?.(range.from, event);
-      else if (kind !== "pan" && range.to > range.from) latest.current[kind](range);
-    };
-    const cancel = () => {
-      start = null;
-      useView.setState({ drag: null });
-    };
-    const leave = (event: PointerEvent) => {
-      if (start !== null) return;
-      useView.setState({ cursor: null, hovered: null });
-      latest.current.move?.(null, event);
-    };
-    const reset = () => latest.current.reset();
-    let wheeled = Number.NEGATIVE_INFINITY;
-    const wheel = (event: WheelEvent) => {
-      if (!event.ctrlKey && !event.metaKey) return;
-      event.preventDefault();
-      const going = event.timeStamp - wheeled < kSameGesture;
-      wheeled = event.timeStamp;
-      const to = zoomed(latest.current, secondsAt(event), Math.exp(event.deltaY / 240));
-      latest.current.zoom(to, going);
-    };
-    const listeners: [string, (event: never) => void][] = [
-      ["pointerenter", forget],
-      ["pointerdown", down],
-      ["pointermove", move],
-      ["pointerup", up],
-      ["pointercancel", cancel],
-      ["pointerleave", leave],
-      ["dblclick", reset],
-      ["wheel", wheel],
-    ];
-    for (const [type, listener] of listeners) {
+    const listeners: [string, (event: never) => void][] = Object.entries({
+      ...pointerListeners(surface),
+      pointerenter: box.forget,
+      dblclick: () => latest.current.reset(),
+      wheel: wheelListener(surface),
+    });
+    for (const [type, listener] of listeners)
       element.addEventListener(type, listener as EventListener, { passive: false });
-    }
-    const resized = new ResizeObserver(forget);
-    resized.observe(element);
-    // Also of what scrolls inside the window.
-    window.addEventListener("scroll", forget, { capture: true, passive: true });
     return () => {
       for (const [type, listener] of listeners)
         element.removeEventListener(type, listener as EventListener);
-      resized.disconnect();
-      window.removeEventListener("scroll", forget, { capture: true });
+      box.close();
     };
   }, []);
 }

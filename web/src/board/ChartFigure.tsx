@@ -110,9 +110,9 @@ export function specOf(
   return spec;
 }
 
-export function ChartFigure(props: FigureProps) {
-  const { chart, view, answer, width, theme, font, stale, pending, inSight, margins, ask } = props;
-  const canvas = useRef<HTMLCanvasElement>(null);
+// What to draw. A new question is on its way before its old answer is drawn on the new range.
+function useDrawing(props: FigureProps): Drawing {
+  const { chart, view, answer, width, theme, stale, pending, margins } = props;
   const { making, hidden } = view;
   const { range } = view.gesturesOf(chart);
   // biome-ignore lint/correctness/useExhaustiveDependencies: of the view only what the spec is made of
@@ -142,16 +142,25 @@ export function ChartFigure(props: FigureProps) {
       ...specParts(view),
     ],
   );
-  // A new question is on its way before its old answer is drawn on the new range.
-  const drawn = useDeferredValue(now);
+  return useDeferredValue(now);
+}
+
+// Says what this chart's labels ask for, until it is gone.
+function useAsked({ chart, ask }: FigureProps, { left, right }: Margins): void {
+  const { key } = chart;
+  useLayoutEffect(() => ask(key, { left, right }), [ask, key, left, right]);
+  useEffect(() => () => ask(key, null), [ask, key]);
+}
+
+export function ChartFigure(props: FigureProps) {
+  const { chart, view, font, inSight } = props;
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const drawn = useDrawing(props);
   const lines = useMemo(() => allLines(drawn.chart, drawn.answer, drawn), [drawn]);
   const figure = useRef<HTMLElement>(null);
   const near = useNear(figure, { key: chart.key, inSight });
   const picture = usePicture({ lines, spec: drawn.spec, font, near });
-  const { key } = chart;
-  const { left, right } = picture.margins;
-  useLayoutEffect(() => ask(key, { left, right }), [ask, key, left, right]);
-  useEffect(() => () => ask(key, null), [ask, key]);
+  useAsked(props, picture.margins);
   // With nothing on the way, nothing is what there is to draw.
   const known = !drawn.pending || lines.some(hasValues);
   const draw = (of: readonly ChartLine[]) => drawChart(of, drawn.spec, font);

@@ -7,6 +7,7 @@ import {
   type MouseEvent,
   memo,
   type RefObject,
+  useCallback,
   useEffect,
   useLayoutEffect,
   useRef,
@@ -53,39 +54,52 @@ export interface PlanMatrixProps {
   matrix: RefObject<HTMLDivElement | null>;
 }
 
-export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
-  const scroller = useRef<HTMLDivElement>(null);
-  const width = useWidth(scroller);
-  const narrow = width < kNarrow;
-  const perLine = cellsIn(width - (narrow ? kNarrowNames : kNames));
+// Failures whose last lines are shown, by the ids of their runs.
+function useOpened() {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
-  const [chosen, setPlace] = useState<CellPlace>({ row: 0, cell: 0 });
-  const place = chosen.row < rows.length ? chosen : { row: 0, cell: 0 };
-  const layout = { perLine, open };
+  const show = useCallback(
+    (id: string) =>
+      setOpen((old) => {
+        const next = new Set(old);
+        if (!next.delete(id)) next.add(id);
+        return next;
+      }),
+    [],
+  );
+  return [open, show] as const;
+}
+
+function useVisibleRows(
+  rows: readonly PlanRow[],
+  scroller: RefObject<HTMLDivElement | null>,
+  { perLine, open }: { perLine: number; open: ReadonlySet<string> },
+) {
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: (index) => heightOf(rows[index] as PlanRow, layout),
+    estimateSize: (index) => heightOf(rows[index] as PlanRow, { perLine, open }),
     getItemKey: (index) => (rows[index] as PlanRow).key,
     overscan: 8,
   });
   // Heights are known, but not to the virtualizer when they change.
   // biome-ignore lint/correctness/useExhaustiveDependencies: what heights depend on
   useEffect(() => virtual.measure(), [virtual, rows, perLine, open]);
-  const [show] = useState(
-    () => (id: string) =>
-      setOpen((old) => {
-        const next = new Set(old);
-        if (!next.delete(id)) next.add(id);
-        return next;
-      }),
-  );
+  return virtual;
+}
+
+// The cell that the keys act on; `see` brings a row into sight.
+function usePlace(
+  rows: readonly PlanRow[],
+  { show, see }: { show: (id: string) => void; see: (row: number) => void },
+) {
+  const navigate = useNavigate();
+  const [chosen, setPlace] = useState<CellPlace>({ row: 0, cell: 0 });
+  const place = chosen.row < rows.length ? chosen : { row: 0, cell: 0 };
   const move = (to: CellPlace | null) => {
     if (to === null) return;
     setPlace(to);
-    virtual.scrollToIndex(to.row, { align: "auto" });
+    see(to.row);
   };
-  const navigate = useNavigate();
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target !== event.currentTarget) return;
@@ -101,14 +115,31 @@ export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
     }
     event.preventDefault();
   };
-  // One for all: hundreds of links of the router make scrolling slow.
-  const onClick = (event: MouseEvent) => {
+  return { place, onKeyDown };
+}
+
+// One for all: hundreds of links of the router make scrolling slow.
+function useLinks() {
+  const navigate = useNavigate();
+  return (event: MouseEvent) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
     const link = (event.target as Element).closest<HTMLElement>("a[data-run]");
     if (link === null) return;
     event.preventDefault();
     void navigate({ to: "/runs/$id", params: { id: link.dataset.run ?? "" } });
   };
+}
+
+export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const width = useWidth(scroller);
+  const narrow = width < kNarrow;
+  const perLine = cellsIn(width - (narrow ? kNarrowNames : kNames));
+  const [open, show] = useOpened();
+  const virtual = useVisibleRows(rows, scroller, { perLine, open });
+  const see = (row: number) => virtual.scrollToIndex(row, { align: "auto" });
+  const { place, onKeyDown } = usePlace(rows, { show, see });
+  const onClick = useLinks();
   const items = virtual.getVirtualItems();
   return (
     <>

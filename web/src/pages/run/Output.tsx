@@ -42,6 +42,33 @@ function linesOf(pieces: Pieces): Log {
   );
 }
 
+// With a page before the first; what is too far below is let go.
+function withEarlier(now: Pieces, page: Page): Pieces {
+  const pages = [page, ...now.pages];
+  const kept = pages.slice(0, kMostPages);
+  const cut = kept.length < pages.length;
+  return {
+    pages: kept,
+    prev: page.chunks.length === 0 ? null : (page.prev ?? null),
+    next: cut ? (kept.at(-1)?.next ?? now.next) : now.next,
+    atEnd: now.atEnd && !cut,
+  };
+}
+
+// With a page after the last; what is too far above is let go.
+function withLater(now: Pieces, page: Page): Pieces {
+  if (page.chunks.length === 0) return { ...now, atEnd: true };
+  const pages = [...now.pages, page];
+  const kept = pages.slice(-kMostPages);
+  const cut = kept.length < pages.length;
+  return {
+    pages: kept,
+    prev: cut ? (kept[0]?.prev ?? now.prev) : now.prev,
+    next: page.next,
+    atEnd: false,
+  };
+}
+
 // The place to look at: the end, or where a found line begins.
 function usePieces(run: string, at: string | null, revision: number) {
   const [pieces, setPieces] = useState<Pieces | null>(null);
@@ -86,34 +113,12 @@ function usePieces(run: string, at: string | null, revision: number) {
   const earlier = useCallback(() => {
     const now = latest.current;
     if (now === null || now.prev === null) return;
-    void read({ before: now.prev, limit: kPage }, (page) => {
-      const pages = [page, ...now.pages];
-      const cut = pages.length > kMostPages;
-      const kept = pages.slice(0, kMostPages);
-      const prev = page.chunks.length === 0 ? null : (page.prev ?? null);
-      return {
-        pages: kept,
-        prev,
-        next: cut ? (kept.at(-1)?.next ?? now.next) : now.next,
-        atEnd: now.atEnd && !cut,
-      };
-    });
+    void read({ before: now.prev, limit: kPage }, (page) => withEarlier(now, page));
   }, [read]);
   const later = useCallback(() => {
     const now = latest.current;
     if (now === null || now.next === null) return;
-    void read({ from: now.next, limit: kPage }, (page) => {
-      if (page.chunks.length === 0) return { ...now, atEnd: true };
-      const pages = [...now.pages, page];
-      const kept = pages.slice(-kMostPages);
-      const cut = kept.length < pages.length;
-      return {
-        pages: kept,
-        prev: cut ? (kept[0]?.prev ?? now.prev) : now.prev,
-        next: page.next,
-        atEnd: false,
-      };
-    });
+    void read({ from: now.next, limit: kPage }, (page) => withLater(now, page));
   }, [read]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new revision means new output
   useEffect(() => {
@@ -122,33 +127,45 @@ function usePieces(run: string, at: string | null, revision: number) {
   return { pieces, error, earlier, later };
 }
 
-export function Output({ run, running, revision, find, setFind }: OutputProps) {
-  const [at, setAt] = useState<string | null>(null);
-  const { pieces, error, earlier, later } = usePieces(run, at, revision);
+// Where the box of lines is scrolled to: at the end as long as one looks at the end, else where one reads.
+function useScroll(at: {
+  cursor: string | null;
+  read: Pick<ReturnType<typeof usePieces>, "earlier" | "later">;
+  // Whether it has gone to a line that was looked for.
+  arrive: (box: HTMLElement) => boolean;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const follow = useRef(true);
   const height = useRef(0);
-  const log = pieces === null ? emptyLog() : linesOf(pieces);
-  const isFound = lineFinder(find);
-  const arrival = useArrival(find, setAt);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
     // What came in above must not move what one reads.
-    if (follow.current && at === null) element.scrollTop = element.scrollHeight;
+    if (follow.current && at.cursor === null) element.scrollTop = element.scrollHeight;
     else if (element.scrollTop < 40 && height.current > 0)
       element.scrollTop += Math.max(0, element.scrollHeight - height.current);
-    if (arrival.arrive(element, pieces !== null)) follow.current = false;
+    if (at.arrive(element)) follow.current = false;
     height.current = element.scrollHeight;
   });
-  const scroll = () => {
+  const onScroll = () => {
     const element = box.current;
     if (element === null) return;
     const { scrollTop, scrollHeight, clientHeight } = element;
     follow.current = scrollHeight - scrollTop - clientHeight < 24;
-    if (scrollTop < 200) earlier();
-    if (follow.current) later();
+    if (scrollTop < 200) at.read.earlier();
+    if (follow.current) at.read.later();
   };
+  return { box, follow, onScroll };
+}
+
+export function Output({ run, running, revision, find, setFind }: OutputProps) {
+  const [at, setAt] = useState<string | null>(null);
+  const { pieces, error, ...read } = usePieces(run, at, revision);
+  const log = pieces === null ? emptyLog() : linesOf(pieces);
+  const isFound = lineFinder(find);
+  const arrival = useArrival(find, setAt);
+  const arrive = (element: HTMLElement) => arrival.arrive(element, pieces !== null);
+  const { box, follow, onScroll } = useScroll({ cursor: at, read, arrive });
   const empty = pieces !== null && log.lines.length === 0;
   return (
     <div className="output" data-testid="output">
@@ -190,7 +207,7 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
         role="log"
         aria-live="off"
         aria-label="Output"
-        onScroll={scroll}
+        onScroll={onScroll}
       >
         {log.lines.map((line) => (
           <div

@@ -16,7 +16,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { startLive } from "./api/live";
 import { makeQueryClient } from "./api/queries";
-import { router } from "./app/router";
+import { router } from "./router";
 import { followOtherTabs } from "./state/basket";
 
 const theme = createTheme({

@@ -2,7 +2,6 @@
 import { Link } from "@tanstack/react-router";
 import { Fragment, type ReactNode, useEffect, useState } from "react";
 import { useLive } from "../api/live";
-import { FileDrop } from "../export/FileDrop";
 import { openPalette, usePalette } from "../state/palette";
 import { Fence, Lines } from "./icons";
 import { late } from "./late";
@@ -59,7 +58,6 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
         {children}
         <footer className="footer">{footer}</footer>
       </main>
-      <FileDrop />
     </div>
   );
 }

@@ -1,8 +1,8 @@
 // Files that are dropped anywhere on the page, or chosen from the palette, and what they show.
 import { useEffect, useMemo, useRef, useState } from "react";
-import { late } from "../app/late";
-import { usePaletteActions } from "../state/palette";
-import { closeOpened, useOpened, useOpenFile } from "./opened";
+import { late } from "../../app/late";
+import { closeOpened, useOpened, useOpenFile } from "../../export/opened";
+import { usePaletteActions } from "../../state/palette";
 
 const OpenedFile = late({
   what: "The file's viewer",

@@ -4,15 +4,15 @@ import { useComputedColorScheme } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useEffect, useRef } from "react";
-import { sendJson } from "../api/client";
-import type { Run } from "../api/types";
-import type { BoardSearch } from "../app/search";
-import { choiceText, plainChoice } from "../board/choice";
-import { usePageFont } from "../board/usePageFont";
-import { plural } from "../format/units";
-import { mountBoard } from "../viewer/board";
-import { radtBoard } from "../viewer/radt";
-import { closeOpened, type Opened } from "./opened";
+import { sendJson } from "../../api/client";
+import type { Run } from "../../api/types";
+import type { BoardSearch } from "../../app/search";
+import { choiceText, plainChoice } from "../../board/choice";
+import { usePageFont } from "../../board/usePageFont";
+import { closeOpened, type Opened } from "../../export/opened";
+import { plural } from "../../format/units";
+import { mountBoard } from "../../viewer/board";
+import { radtBoard } from "../../viewer/radt";
 
 const kMostRuns = 200;
 

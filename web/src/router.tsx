@@ -1,13 +1,14 @@
 // Routes and what their addresses may say. Each page is loaded when it is first opened.
-import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
-import { experimentSearch } from "../pages/experiment/search";
-import { planSearch } from "../pages/plans/search";
-import { summarySearch } from "../pages/summary/search";
-import { Crashed } from "./Crashed";
-import { late } from "./late";
-import { Notice } from "./Notice";
-import { Shell } from "./Shell";
-import { boardSearch, parseSearch, runSearch, runsSearch, stringifySearch } from "./search";
+import { createRootRoute, createRoute, createRouter, Link, Outlet } from "@tanstack/react-router";
+import { Crashed } from "./app/Crashed";
+import { late } from "./app/late";
+import { Notice } from "./app/Notice";
+import { Shell } from "./app/Shell";
+import { boardSearch, parseSearch, runSearch, runsSearch, stringifySearch } from "./app/search";
+import { experimentSearch } from "./pages/experiment/search";
+import { FileDrop } from "./pages/opened/FileDrop";
+import { planSearch } from "./pages/plans/search";
+import { summarySearch } from "./pages/summary/search";
 
 function NotFound() {
   return (
@@ -22,7 +23,16 @@ function NotFound() {
   );
 }
 
-const root = createRootRoute({ notFoundComponent: NotFound });
+function Root() {
+  return (
+    <>
+      <Outlet />
+      <FileDrop />
+    </>
+  );
+}
+
+const root = createRootRoute({ component: Root, notFoundComponent: NotFound });
 
 export const runsRoute = createRoute({
   getParentRoute: () => root,
@@ -30,7 +40,7 @@ export const runsRoute = createRoute({
   validateSearch: runsSearch,
   component: late({
     what: "The list of runs",
-    load: async () => (await import("../pages/runs/RunsPage")).RunsPage,
+    load: async () => (await import("./pages/runs/RunsPage")).RunsPage,
   }),
 });
 
@@ -40,7 +50,7 @@ export const experimentRoute = createRoute({
   validateSearch: experimentSearch,
   component: late({
     what: "The experiment",
-    load: async () => (await import("../pages/experiment/ExperimentPage")).ExperimentPage,
+    load: async () => (await import("./pages/experiment/ExperimentPage")).ExperimentPage,
   }),
 });
 
@@ -50,7 +60,7 @@ export const runRoute = createRoute({
   validateSearch: runSearch,
   component: late({
     what: "The run",
-    load: async () => (await import("../pages/run/RunPage")).RunPage,
+    load: async () => (await import("./pages/run/RunPage")).RunPage,
   }),
 });
 
@@ -60,7 +70,7 @@ export const boardRoute = createRoute({
   validateSearch: boardSearch,
   component: late({
     what: "The board",
-    load: async () => (await import("../pages/board/BoardPage")).BoardPage,
+    load: async () => (await import("./pages/board/BoardPage")).BoardPage,
   }),
 });
 
@@ -70,7 +80,7 @@ export const summaryRoute = createRoute({
   validateSearch: summarySearch,
   component: late({
     what: "The summary",
-    load: async () => (await import("../pages/summary/SummaryPage")).SummaryPage,
+    load: async () => (await import("./pages/summary/SummaryPage")).SummaryPage,
   }),
 });
 
@@ -79,7 +89,7 @@ export const plansRoute = createRoute({
   path: "/plans",
   component: late({
     what: "The list of plans",
-    load: async () => (await import("../pages/plans/PlansPage")).PlansPage,
+    load: async () => (await import("./pages/plans/PlansPage")).PlansPage,
   }),
 });
 
@@ -89,7 +99,7 @@ export const planRoute = createRoute({
   validateSearch: planSearch,
   component: late({
     what: "The plan",
-    load: async () => (await import("../pages/plans/PlanPage")).PlanPage,
+    load: async () => (await import("./pages/plans/PlanPage")).PlanPage,
   }),
 });
 

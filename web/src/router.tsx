@@ -4,10 +4,13 @@ import { Crashed } from "./app/Crashed";
 import { late } from "./app/late";
 import { Notice } from "./app/Notice";
 import { Shell } from "./app/Shell";
-import { boardSearch, parseSearch, runSearch, runsSearch, stringifySearch } from "./app/search";
+import { parseSearch, stringifySearch } from "./app/search";
+import { boardSearch } from "./board/view";
 import { experimentSearch } from "./pages/experiment/search";
 import { FileDrop } from "./pages/opened/FileDrop";
 import { planSearch } from "./pages/plans/search";
+import { runSearch } from "./pages/run/search";
+import { runsSearch } from "./pages/runs/search";
 import { summarySearch } from "./pages/summary/search";
 
 function NotFound() {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Metric, RunDetail } from "../api/types";
-import { parseSearch, runSearch, stringifySearch } from "../app/search";
+import { parseSearch, stringifySearch } from "../app/search";
 import { addChunks, emptyLog, kMostLines, lineFinder, lineOfReason } from "../pages/run/log";
+import { runSearch } from "../pages/run/search";
 import {
   buildCharts,
   collectingCost,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { boardSearch, slotFor } from "../app/search";
 import { colourSlots } from "./model";
 import { slotWords } from "./slots";
+import { boardSearch, slotFor } from "./view";
 
 it("gives each run the place that it had, and new ones those that are free", () => {
   expect(colourSlots([0, 0, 0])).toEqual([0, 1, 2]);

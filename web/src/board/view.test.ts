@@ -1,9 +1,11 @@
 // The address: whatever a board can be comes back from it as it was, and whatever somebody types is taken without
 // an error.
 import { describe, expect, it } from "vitest";
-import { boardSearch, parseSearch, runSearch, stringifySearch } from "../app/search";
+import { parseSearch, stringifySearch } from "../app/search";
+import { runSearch } from "../pages/run/search";
 import { type ChartChoice, choiceText, kKinds, parseChoice, together } from "./choice";
 import {
+  boardSearch,
   type Grouping,
   groupingText,
   kAxes,

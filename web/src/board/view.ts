@@ -1,6 +1,7 @@
 // What a board shows and how, as the address says it: the part that the page of a run and the board of a
 // selection share. Values that mean nothing are left out rather than refused. Pure.
 import type { Smoothing } from "../api/lines";
+import { defined, list, type Raw, word } from "../app/search";
 import { quoted, unquoted } from "./quote";
 
 // `workload`, `run`: seconds since the start of each; `wall`: UTC; `metric`: another metric's values.
@@ -54,13 +55,6 @@ export interface Pin {
   chart: string | null;
 }
 
-type Raw = Record<string, unknown>;
-
-const words = (value: unknown): string[] | undefined =>
-  value === undefined ? undefined : (Array.isArray(value) ? value : [value]).map(String);
-
-const one = (value: unknown): string | undefined => words(value)?.[0];
-
 const kSmooth = /^(ema|gaussian|mean):(\d+(?:\.\d+)?(?:e-?\d+)?)$/;
 
 // `ema:0.9` (weight per second or step), `gaussian:12`, `mean:30` (seconds or steps).
@@ -106,8 +100,8 @@ export function parseRegion(text: string | undefined): { from: number; to: numbe
 
 // Finite, or nothing.
 function place(value: unknown): number | undefined {
-  const word = one(value);
-  const at = word === undefined || word.trim() === "" ? Number.NaN : Number(word);
+  const text = word(value);
+  const at = text === undefined || text.trim() === "" ? Number.NaN : Number(text);
   return Number.isFinite(at) ? at : undefined;
 }
 
@@ -151,27 +145,61 @@ export function roundedPlace(at: number, { from, to }: { from: number; to: numbe
 
 export function viewSearch(raw: Raw): ViewSearch {
   const axis = kAxes.find((one) => one === raw.x);
-  const smooth = parseSmoothing(one(raw.smooth));
-  const group = parseGrouping(one(raw.group));
+  const smooth = parseSmoothing(word(raw.smooth));
+  const group = parseGrouping(word(raw.group));
   const out: Record<string, unknown> = {
     ...range(raw),
-    metric: words(raw.metric),
+    metric: list(raw.metric),
     x: axis === "workload" ? undefined : axis,
-    xmetric: axis === "metric" ? one(raw.xmetric) : undefined,
-    align: /^(step|epoch:\d+)$/.test(one(raw.align) ?? "") ? one(raw.align) : undefined,
+    xmetric: axis === "metric" ? word(raw.xmetric) : undefined,
+    align: /^(step|epoch:\d+)$/.test(word(raw.align) ?? "") ? word(raw.align) : undefined,
     smooth: smoothingText(smooth),
     group: groupingText(group),
     singles: group !== null && String(raw.singles) === "true" ? true : undefined,
-    base: one(raw.base),
-    compare: ["difference", "ratio"].find((word) => word === raw.compare),
-    hide: words(raw.hide),
-    sel: parseRegion(one(raw.sel)) === null ? undefined : one(raw.sel),
+    base: word(raw.base),
+    compare: ["difference", "ratio"].find((as) => as === raw.compare),
+    hide: list(raw.hide),
+    sel: parseRegion(word(raw.sel)) === null ? undefined : word(raw.sel),
     sync: raw.sync === "off" ? "off" : undefined,
     a: place(raw.a),
     b: place(raw.b),
-    pin: parsePin(one(raw.pin)) === null ? undefined : one(raw.pin),
-    phase: parsePhase(one(raw.phase)) === null ? undefined : one(raw.phase),
+    pin: parsePin(word(raw.pin)) === null ? undefined : word(raw.pin),
+    phase: parsePhase(word(raw.phase)) === null ? undefined : word(raw.phase),
   };
-  for (const key of Object.keys(out)) if (out[key] === undefined) delete out[key];
-  return out as ViewSearch;
+  return defined(out) as ViewSearch;
+}
+
+// A board of any selection. `slot`: places in the palette of runs that have another than their usual one, as `ID:3`.
+// `v`: the state is stored on the server under this id.
+export interface BoardSearch extends ViewSearch {
+  run?: string[];
+  workload?: string[];
+  slot?: string[];
+  v?: string;
+}
+
+const kSlot = /^([0-9a-f]{6,32}):(\d{1,3})$/;
+
+function slotsOf(value: unknown): string[] | undefined {
+  const found = (list(value) ?? []).filter((one) => kSlot.test(one));
+  return found.length === 0 ? undefined : found;
+}
+
+// The place in the palette that the address gives a run.
+export function slotFor({ slot = [] }: BoardSearch, run: string): number | undefined {
+  const found = slot.flatMap((one) => {
+    const [, id = "", place = ""] = kSlot.exec(one) ?? [];
+    return id !== "" && run.startsWith(id) ? [Number(place)] : [];
+  });
+  return found[0];
+}
+
+export function boardSearch(raw: Raw): BoardSearch {
+  return defined({
+    run: list(raw.run),
+    workload: list(raw.workload),
+    slot: slotsOf(raw.slot),
+    ...viewSearch(raw),
+    v: word(raw.v),
+  }) as BoardSearch;
 }

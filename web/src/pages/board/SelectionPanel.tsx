@@ -1,9 +1,9 @@
 // The runs of a board, by experiment and workload, each with the sign of its line and a way to take it out.
 import { Link } from "@tanstack/react-router";
 import { Swatch } from "../../app/icons";
-import type { BoardSearch } from "../../app/search";
 import type { ShownRun } from "../../board/model";
 import { useChartTheme } from "../../board/useBoard";
+import type { BoardSearch } from "../../board/view";
 import { seriesColour, seriesDash } from "../../charts/theme";
 import { fittingNames, middleEllipsis } from "../../format/text";
 import { plural } from "../../format/units";

@@ -4,7 +4,8 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef } from "react";
 import { getJson, sendJson } from "../../api/client";
-import { type BoardSearch, boardSearch, parseSearch, stringifySearch } from "../../app/search";
+import { parseSearch, stringifySearch } from "../../app/search";
+import { type BoardSearch, boardSearch } from "../../board/view";
 
 const route = getRouteApi("/board");
 const kLongest = 2000;

@@ -1,4 +1,6 @@
 // What the address of a plan's page says: which of its runs are looked at. Pure.
+import { list, type Raw } from "../../app/search";
+
 export interface PlanSearch {
   q?: string;
   state?: string[];
@@ -8,10 +10,7 @@ export interface PlanSearch {
 
 export type PlanFacet = "state" | "experiment" | "collocation";
 
-const list = (value: unknown): string[] | undefined =>
-  value === undefined ? undefined : (Array.isArray(value) ? value : [value]).map(String);
-
-export function planSearch(raw: Record<string, unknown>): PlanSearch {
+export function planSearch(raw: Raw): PlanSearch {
   const found = {
     q: raw.q === undefined || raw.q === "" ? undefined : String(raw.q),
     state: list(raw.state),

@@ -6,7 +6,6 @@ import { useState } from "react";
 import { getText, urlOf } from "../../api/client";
 import type { Phase, RunDetail } from "../../api/types";
 import { Scrolling } from "../../app/Scrolling";
-import { type RunSearch, runSearch } from "../../app/search";
 import { useChartTheme } from "../../board/useBoard";
 import { kNoPlace, rounded } from "../../board/view";
 import { type ChartTheme, seriesColour } from "../../charts/theme";
@@ -26,6 +25,7 @@ import {
   stepWords,
 } from "./profile";
 import { profileElementId } from "./reveal";
+import { type RunSearch, runSearch } from "./search";
 import type { ProfilePlace, ProfilePlaces } from "./useProfiles";
 
 export interface ProfilesProps {

@@ -1,12 +1,12 @@
 // Which run this is, how it ended, for how long.
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { RunDetail } from "../../api/types";
-import { runSearch } from "../../app/search";
 import { useNow } from "../../app/useNow";
 import { endOf, endTitle, stateWords, toneOf } from "../../format/outcome";
 import { formatDuration, formatTicking } from "../../format/time";
 import { lineOfReason } from "./log";
 import { endWords } from "./RunPanel";
+import { runSearch } from "./search";
 
 // A run's duration, ticking while it runs.
 export function Elapsed({ run, readAt }: { run: RunDetail; readAt: number }) {

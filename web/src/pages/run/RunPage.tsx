@@ -7,7 +7,6 @@ import type { Metric, RunDetail } from "../../api/types";
 import { late } from "../../app/late";
 import { Failing, Loading } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
-import { kRunTabs, type RunTab } from "../../app/search";
 import { useTitle } from "../../app/useTitle";
 import { placeWords } from "../../board/axis";
 import { BoardBody } from "../../board/BoardBody";
@@ -22,6 +21,7 @@ import { clearView } from "../../state/view";
 import { LogTail } from "./LogTail";
 import { Elapsed, RunHeadline } from "./RunHeadline";
 import { Details, Facts, Neighbours } from "./RunPanel";
+import { kRunTabs, type RunTab } from "./search";
 import { useProfiles } from "./useProfiles";
 import { type RunBoard, useRunBoard } from "./useRunBoard";
 

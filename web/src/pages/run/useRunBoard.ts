@@ -3,9 +3,9 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useOtherRuns, useWorkloadRuns } from "../../api/queries";
 import type { RunDetail } from "../../api/types";
-import { type RunSearch, runSearch } from "../../app/search";
 import { drawnAlong } from "../../board/model";
 import { useBoard, useStable } from "../../board/useBoard";
+import { type RunSearch, runSearch } from "./search";
 
 const route = getRouteApi("/runs/$id");
 

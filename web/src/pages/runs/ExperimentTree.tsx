@@ -8,13 +8,13 @@ import { allRows, type FoundRun, type RunFilter, useFirstRuns } from "../../api/
 import type { Experiment, Workload } from "../../api/types";
 import { Check } from "../../app/Check";
 import { Chevron } from "../../app/icons";
-import type { RunsSearch } from "../../app/search";
 import { statusTitle } from "../../format/outcome";
 import { middleEllipsis } from "../../format/text";
 import { formatDuration } from "../../format/time";
 import { formatCount } from "../../format/units";
 import { addRuns, addWorkload, removeRuns, useBasket } from "../../state/basket";
 import { kNoWorkload } from "./filters";
+import type { RunsSearch } from "./search";
 
 const kAtFirst = 10;
 const kStep = 100;

@@ -4,11 +4,11 @@ import { memo, useState } from "react";
 import type { Facets, FacetValue } from "../../api/runSearch";
 import { Check } from "../../app/Check";
 import { Chevron } from "../../app/icons";
-import { type Facet, kFacets, type RunsSearch } from "../../app/search";
 import { collocationTitle, collocationWord } from "../../format/collocation";
 import { statusTitle } from "../../format/outcome";
 import { formatCount, plural } from "../../format/units";
 import { facetsIn, withFacet, withoutFacets } from "./filters";
+import { type Facet, kFacets, type RunsSearch } from "./search";
 
 const kTitles: Record<(typeof kFacets)[number], string> = {
   status: "Status",

@@ -14,7 +14,6 @@ import {
 } from "../../api/runSearch";
 import { Failing, Loading, Notice } from "../../app/Notice";
 import { Shell } from "../../app/Shell";
-import type { RunsSearch } from "../../app/search";
 import { plural } from "../../format/units";
 import { PanelWithBasket } from "../basket/BasketPanel";
 import { ColumnMenu } from "./ColumnMenu";
@@ -24,6 +23,7 @@ import { filterOf, isNarrowed, listOf, sortedBy } from "./filters";
 import { RunsTable } from "./RunsTable";
 import { SearchField } from "./SearchField";
 import { SelectionBar } from "./SelectionBar";
+import type { RunsSearch } from "./search";
 import type { Range } from "./selection";
 import { type ColumnState, useColumns } from "./useColumns";
 

@@ -1,8 +1,8 @@
 // From the address to the question for the server, and the steps by which facets and the order change. Pure.
 import type { Order, RunFilter, RunList } from "../../api/runSearch";
-import { type Facet, isFacet, type RunsSearch } from "../../app/search";
 import { type Column, columnOf } from "./columns";
 import { readQuery } from "./query";
+import { type Facet, isFacet, type RunsSearch } from "./search";
 
 export const kNoWorkload = "none";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FoundRun } from "../../api/runSearch";
-import { parseSearch, runsSearch, stringifySearch } from "../../app/search";
+import { parseSearch, stringifySearch } from "../../app/search";
 import {
   columnWords,
   kDefault,
@@ -22,6 +22,7 @@ import {
   withFacet,
   withoutFacets,
 } from "./filters";
+import { runsSearch } from "./search";
 import { rangeChange, rowAfter } from "./selection";
 import { trendPath } from "./Trend";
 

@@ -2,8 +2,8 @@
 // is written to both.
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
-import type { RunsSearch } from "../../app/search";
 import { type Column, columnWords, kDefault, parseColumns, sameColumns } from "./columns";
+import type { RunsSearch } from "./search";
 
 const kKey = "corral-columns";
 

@@ -1,4 +1,5 @@
 // What the address of a summary says: which runs, which metric, drawn how and along what. Pure.
+import { defined, list, type Raw, word } from "../../app/search";
 import { parseKind, type SummaryKind } from "./data";
 
 export interface SummarySearch {
@@ -21,16 +22,12 @@ export interface SummarySearch {
 export type SummaryLog = "x" | "y";
 const kLogs: readonly SummaryLog[] = ["x", "y"];
 
-const list = (value: unknown): string[] | undefined =>
-  value === undefined ? undefined : (Array.isArray(value) ? value : [value]).map(String);
-const word = (value: unknown): string | undefined => list(value)?.[0];
-
 function logOf(words: readonly string[] = []): SummaryLog[] | undefined {
   const found = kLogs.filter((one) => words.includes(one));
   return found.length === 0 ? undefined : found;
 }
 
-export function summarySearch(raw: Record<string, unknown>): SummarySearch {
+export function summarySearch(raw: Raw): SummarySearch {
   const out: Record<string, unknown> = {
     run: list(raw.run),
     workload: list(raw.workload),
@@ -44,6 +41,5 @@ export function summarySearch(raw: Record<string, unknown>): SummarySearch {
     stacked: String(raw.stacked) === "true" ? true : undefined,
     log: logOf(list(raw.log)),
   };
-  for (const key of Object.keys(out)) if (out[key] === undefined) delete out[key];
-  return out as SummarySearch;
+  return defined(out) as SummarySearch;
 }

@@ -1,0 +1,31 @@
+// What the address of the list of runs says. Pure.
+import { defined, list, type Raw, word } from "../../app/search";
+
+// Facets that a run has one value of, and those with a key of their own.
+export const kFacets = ["status", "collocation", "device", "model", "host"] as const;
+export type Facet = (typeof kFacets)[number] | `params.${string}` | `tags.${string}`;
+export const isFacet = (key: string): key is Facet =>
+  /^(params|tags)\../s.test(key) || kFacets.some((facet) => facet === key);
+
+// `q`: words or comparisons; `workload`: an id, or "none" for runs without one; `sort`: keys of columns, "-"
+// before one for descending; `col`: columns and their widths (pages/runs/columns.ts). A facet's values are
+// alternatives, "" is "not set".
+export type RunsSearch = {
+  q?: string;
+  experiment?: string;
+  workload?: string;
+  sort?: string[];
+  col?: string[];
+} & { [facet in Facet]?: string[] };
+
+export function runsSearch(raw: Raw): RunsSearch {
+  const out: Record<string, unknown> = {
+    q: word(raw.q),
+    experiment: word(raw.experiment),
+    workload: word(raw.workload),
+    sort: list(raw.sort),
+    col: list(raw.col),
+  };
+  for (const [key, value] of Object.entries(raw)) if (isFacet(key)) out[key] = list(value);
+  return defined(out) as RunsSearch;
+}

@@ -64,7 +64,9 @@ std::vector<WaitingArtifact> waiting_artifacts(const sys::PrivateDirectory& dire
 }
 
 bool has_waiting_artifacts(const sys::PrivateDirectory& directory) {
-  return !waiting_artifacts(directory).empty();
+  return std::ranges::any_of(directory.list(kFolder), [&](const std::string& id) {
+    return is_id(id) && artifact_in(directory, id).has_value();
+  });
 }
 
 Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::string_view path,

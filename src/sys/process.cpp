@@ -212,22 +212,28 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
   const BootTime deadline = boot_now() + options.limit;
   std::string text;
   bool late = false;
-  for (;;) {
+  bool refused = false;
+  while (!refused) {
     pollfd waiting{.fd = out.read.get(), .events = POLLIN, .revents = 0};
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - boot_now()).count();
     late = left <= 0 || ::poll(&waiting, 1, static_cast<int>(left)) == 0;
     if (late) break;
-    std::array<char, 4096> buffer;
+    std::array<char, 16384> buffer;
     const ssize_t n = ::read(out.read.get(), buffer.data(), buffer.size());
     if (n <= 0) break;
+    const std::string_view piece(buffer.data(), static_cast<std::size_t>(n));
     // Read on: a helper whose pipe is full would never end.
-    if (text.size() <= kCapturedBytes) text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (options.take)
+      refused = !options.take(piece);
+    else if (text.size() <= kCapturedBytes)
+      text.append(piece);
   }
-  if (late) ::kill(child.pid(), SIGKILL);
+  if (late || refused) ::kill(child.pid(), SIGKILL);
   int status = 0;
   while (::waitpid(child.pid(), &status, 0) < 0 && errno == EINTR) {
   }
   if (late) return fail(Code::kUnavailable, options.argv[0] + " did not answer in time");
+  if (refused) return fail(Code::kTooLarge, options.argv[0] + " says more than is kept");
   if (exit_code != nullptr)
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return text;

@@ -82,6 +82,9 @@ struct CaptureOptions {
   fs::path directory;
   Nanos limit{std::chrono::seconds(10)};
   bool idle = true;  // runs while no other process wants its CPU, so perhaps never; false: normally
+  // Takes the output piece by piece, all of it, in place of the returned text. False ends the
+  // helper: kTooLarge.
+  std::function<bool(std::string_view)> take = nullptr;
 };
 Result<std::string> capture_output(const CaptureOptions& options, int* exit_code = nullptr);
 

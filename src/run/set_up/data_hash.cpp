@@ -2,20 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <pthread.h>
-#include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <thread>
 
 #include "core/sha256.h"
 #include "core/text.h"
 #include "run/set_up/fact.h"
+#include "run/set_up/idle.h"
 #include "sys/file.h"
-#include "sys/thread_guard.h"
 
 namespace corral::run::set_up {
 namespace {
@@ -24,9 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPiece = 1u << 20;  // between two looks at `stop`
 constexpr std::size_t kMostFiles = 1'000'000;
-// ioprio_set(2). Newer <linux/ioprio.h> is no C++.
-constexpr int kIoOfThread = 1;
-constexpr int kIoIdle = 3 << 13;
 constexpr const char* kNotFinished = "not finished";
 
 std::string hex_digits(const Sha256& hash) {
@@ -83,14 +76,6 @@ class Hasher {
   std::string piece_;
 };
 
-// Of this thread, which keeps it: nobody may raise it again.
-void become_idle() {
-  ::pthread_setname_np(::pthread_self(), "corral-hash");
-  const sched_param idle{};
-  ::sched_setscheduler(0, SCHED_IDLE, &idle);
-  ::syscall(SYS_ioprio_set, kIoOfThread, 0, kIoIdle);
-}
-
 }  // namespace
 
 Result<std::string> data_hash(const fs::path& path, const std::function<bool()>& stop) {
@@ -104,7 +89,6 @@ std::vector<codec::Fact> data_hashes(
     const std::function<bool()>& stop) {
   std::vector<codec::Fact> facts;
   const auto hash_all = [&] {
-    become_idle();
     for (const auto& [name, value] : options) {
       std::error_code error;
       const fs::path path = directory / value;
@@ -116,10 +100,8 @@ std::vector<codec::Fact> data_hashes(
       facts.push_back(hash ? info(key, *hash) : absent(key, to_utf8(hash.error().message)));
     }
   };
-  auto thread =
-      sys::start_thread("hashing data", [&] { sys::guard_call("hashing data", hash_all); });
-  if (!thread) return {absent("data.hash", thread.error().message)};
-  thread->join();
+  const auto hashed = do_idly("corral-hash", "hashing data", hash_all);
+  if (!hashed) return {absent("data.hash", hashed.error().message)};
   return facts;
 }
 

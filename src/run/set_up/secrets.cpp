@@ -102,6 +102,38 @@ std::optional<Value> value_at(std::string_view line, std::size_t at, bool option
   return Value{at, end};
 }
 
+// The first value behind a secret's name from `at` on.
+std::optional<Value> next_value(std::string_view line, std::size_t at) {
+  while (at < line.size()) {
+    if (!in_name(line[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < line.size() && in_name(line[end])) ++end;
+    const bool option = line.substr(at, end - at).starts_with("--");
+    std::string_view name = line.substr(at, end - at);
+    name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
+    at = end;
+    if (!names_secret(name)) continue;
+    const auto begin = behind_separator(line, end, option);
+    const auto value = begin ? value_at(line, *begin, option) : std::nullopt;
+    if (value) return value;
+  }
+  return std::nullopt;
+}
+
+// Written out, not a name or a place for one: "HF_TOKEN", "${TOKEN}", "<token>".
+bool is_literal(std::string_view line, const Value& value) {
+  constexpr std::size_t kLeast = 8;
+  const std::string_view text = line.substr(value.begin, value.end - value.begin);
+  const bool quoted = value.begin > 0 && is_quote(line[value.begin - 1]) &&
+                      value.end < line.size() && line[value.end] == line[value.begin - 1];
+  return quoted && text.size() >= kLeast && std::ranges::none_of(text, is_blank) &&
+         std::string_view("$<{%[").find(text.front()) == std::string_view::npos &&
+         text.find(kMask) == std::string_view::npos && !names_secret(text);
+}
+
 }  // namespace
 
 bool names_secret(std::string_view name) {
@@ -116,6 +148,12 @@ bool names_secret(std::string_view name) {
 bool hints_at_secret(std::string_view variable) {
   return std::ranges::any_of(
       kHints, [&](std::string_view part) { return variable.find(part) != std::string_view::npos; });
+}
+
+bool holds_secret(std::string_view line) {
+  for (auto value = next_value(line, 0); value; value = next_value(line, value->end))
+    if (is_literal(line, *value)) return true;
+  return false;
 }
 
 // scheme://user:password@host
@@ -143,23 +181,9 @@ std::string Mask::addresses(std::string_view text) {
 std::string Mask::line(std::string_view line) {
   std::string out;
   std::size_t copied = 0;
-  for (std::size_t at = 0; at < line.size();) {
-    if (!in_name(line[at])) {
-      ++at;
-      continue;
-    }
-    std::size_t end = at;
-    while (end < line.size() && in_name(line[end])) ++end;
-    const bool option = line.substr(at, end - at).starts_with("--");
-    std::string_view name = line.substr(at, end - at);
-    name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
-    at = end;
-    if (!names_secret(name)) continue;
-    const auto begin = behind_separator(line, end, option);
-    const auto value = begin ? value_at(line, *begin, option) : std::nullopt;
-    if (!value) continue;
+  for (auto value = next_value(line, 0); value; value = next_value(line, value->end)) {
     out.append(line.substr(copied, value->begin - copied)).append(kMask);
-    copied = at = value->end;
+    copied = value->end;
     ++masked_;
   }
   return out.append(line.substr(copied));

@@ -23,6 +23,11 @@ bool names_secret(std::string_view name);
 // Such variables are not recorded at all.
 bool hints_at_secret(std::string_view variable);
 
+// True when a secret's value is written out on this line: in quotes, at least eight characters
+// without a blank. `token = tokenizer`, `password = args.password` and names of variables in its
+// place are none.
+bool holds_secret(std::string_view line);
+
 // Counts what was masked.
 class Mask {
  public:

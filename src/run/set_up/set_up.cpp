@@ -12,8 +12,10 @@
 #include "core/text.h"
 #include "run/set_up/data_sets.h"
 #include "run/set_up/fact.h"
+#include "run/set_up/git_tree.h"
 #include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
+#include "run/set_up/refusal.h"
 #include "run/set_up/variables.h"
 #include "sys/process.h"
 
@@ -46,66 +48,85 @@ std::string cut_text(const std::string& text) {
   return cut.size() < whole.size() ? cut + "\n…\n" : cut;
 }
 
-std::string digits_of(std::string_view text) {
+std::string digits_of(const Sha256& hash) {
   std::string digits;
-  const Sha256 hash = sha256(text);
   for (std::size_t i = 0; i < 8; ++i) digits += fmt::format("{:02x}", hash.at(i));
   return digits;
 }
 
-// A command of git that runs nothing because a repository's own configuration says so. The
-// repository may be somebody else's.
-std::vector<std::string> git(std::vector<std::string> words) {
-  static const std::vector<std::string> safe = {"git", "-c", "core.fsmonitor=false", "-c",
-                                                "safe.bareRepository=explicit"};
-  words.insert(words.begin(), safe.begin(), safe.end());
-  return words;
+// The diff as it is recorded: hashed as it is, and masked line by line.
+class RecordedDiff {
+ public:
+  RecordedDiff(const Subject& subject, Mask& mask) : subject_(subject), mask_(mask) {}
+
+  // False: it is too large.
+  bool add(std::string_view piece) {
+    constexpr std::size_t kMost = 64u << 20;
+    constexpr std::size_t kLongestLine = 1u << 20;
+    hash_.add(piece);
+    bytes_ += piece.size();
+    for (const char c : piece) {
+      if (c == '\n' || open_.size() == kLongestLine) end_line(c == '\n');
+      if (c != '\n') open_ += c;
+    }
+    return bytes_ <= kMost;
+  }
+
+  void finish(std::vector<Fact>& facts) {
+    if (!open_.empty()) end_line(false);
+    facts.push_back(info("git_diff", cut_text(start_)));
+    facts.push_back(info("git_diff_hash", digits_of(hash_.finish())));
+  }
+
+ private:
+  void end_line(bool ended) {
+    const std::string line =
+        (subject_.mask ? mask_.text(scan_.line(open_)) : open_) + (ended ? "\n" : "");
+    open_.clear();
+    if (start_.size() <= kTextBytes) start_ += line;
+    if (subject_.take_diff) subject_.take_diff(line);
+  }
+
+  const Subject& subject_;
+  Mask& mask_;
+  DiffScan scan_;
+  Sha256Stream hash_;
+  std::size_t bytes_ = 0;
+  std::string open_, start_;
+};
+
+void add_diff(const GitTree& tree, const Subject& subject, Mask& mask, std::vector<Fact>& facts) {
+  RecordedDiff recorded(subject, mask);
+  const auto diff =
+      tree.diff(subject.refused, [&](std::string_view piece) { return recorded.add(piece); });
+  if (diff) return recorded.finish(facts);
+  const std::string reason =
+      diff.error().code == Code::kTooLarge ? "the diff is larger than 64 MiB" : "git diff failed";
+  facts.push_back(absent("git_diff", reason));
+  if (subject.refuse_diff) subject.refuse_diff(reason);
 }
 
-// True when the repository, not the user, names programs that git pipes file contents through.
-bool runs_filters(const fs::path& directory) {
-  const auto keys = output_of(git({"config", "--show-scope", "--name-only", "--list"}), directory);
-  if (!keys) return true;
-  return std::ranges::any_of(split(*keys, '\n'), [](std::string_view line) {
-    const std::size_t tab = line.find('\t');
-    const std::string_view scope = line.substr(0, tab);
-    return tab != std::string_view::npos && (scope == "local" || scope == "worktree") &&
-           line.substr(tab + 1).starts_with("filter.");
-  });
-}
-
-void add_git(const fs::path& directory, Mask& mask, std::vector<Fact>& facts) {
-  const auto commit = output_of(git({"rev-parse", "HEAD"}), directory);
-  if (!commit) {
-    const bool there = commit.error().message == "git failed";
-    facts.push_back(absent("git", there ? "not in a git repository" : commit.error().message));
+void add_git(const Subject& subject, Mask& mask, std::vector<Fact>& facts) {
+  const auto tree = GitTree::open(subject.directory);
+  if (!tree) {
+    const bool there = tree.error().message == "git failed";
+    facts.push_back(absent("git", there ? "not in a git repository" : tree.error().message));
     return;
   }
-  facts.push_back(info("git_commit", std::string(trim(*commit))));
-  if (runs_filters(directory)) {
+  if (tree->commit().empty()) {
+    facts.push_back(absent("git", "no commit yet"));
+    return;
+  }
+  facts.push_back(info("git_commit", tree->commit()));
+  if (tree->runs_filters()) {
     facts.push_back(absent("git_dirty",
                            "the repository's own configuration names filters, which are programs: "
                            "git status is not asked"));
     return;
   }
-  const auto status =
-      output_of(git({"--no-optional-locks", "status", "--porcelain", "-uno"}), directory);
-  if (!status) {
-    facts.push_back(absent("git_dirty", "git status failed"));
-    return;
-  }
-  const bool dirty = !trim(*status).empty();
-  facts.push_back(info("git_dirty", dirty));
-  if (!dirty) return;
-  const auto diff = output_of(git({"--no-optional-locks", "--no-pager", "diff", "--no-color",
-                                   "--no-ext-diff", "--no-textconv", "HEAD"}),
-                              directory);
-  if (!diff) {
-    facts.push_back(absent("git_diff", "git diff failed"));
-    return;
-  }
-  facts.push_back(info("git_diff", cut_text(mask.text(*diff))));
-  facts.push_back(info("git_diff_hash", digits_of(*diff)));
+  const auto dirty = tree->is_dirty();
+  facts.push_back(dirty ? info("git_dirty", *dirty) : absent("git_dirty", "git status failed"));
+  if (dirty && *dirty) add_diff(*tree, subject, mask, facts);
 }
 
 bool packages_known(const Subject& subject) {
@@ -148,11 +169,17 @@ void add_conda(std::vector<Fact>& facts) {
 }
 
 bool describes(const Fact& fact) {
-  constexpr std::array kPrefixes =
-      std::to_array<std::string_view>({"set_up.", "environment.", "interpreter", "git_", "data."});
+  constexpr std::array kPrefixes = std::to_array<std::string_view>(
+      {"set_up.", "environment.", "interpreter", "git_", "data.", "code.hash"});
   const auto starts = [&](std::string_view prefix) { return fact.key.starts_with(prefix); };
   return (fact.kind == FactKind::kInfo || fact.kind == FactKind::kUnavailable) &&
          std::ranges::any_of(kPrefixes, starts);
+}
+
+// Of facts without one.
+Fact hash_fact(std::vector<Fact> facts, const Subject& subject) {
+  for (const auto& [key, value] : subject.prepared) facts.push_back(info(key, to_utf8(value)));
+  return info("set_up.hash", hash_of(facts));
 }
 
 }  // namespace
@@ -160,7 +187,7 @@ bool describes(const Fact& fact) {
 std::vector<Fact> facts(const Subject& subject) {
   std::vector<Fact> all;
   Mask code(subject.mask), packages(subject.mask), variables_mask(subject.mask);
-  add_git(subject.directory, code, all);
+  add_git(subject, code, all);
   add_interpreter(subject, packages, all);
   if (!packages_known(subject)) add_conda(all);
   const std::string variables =
@@ -172,13 +199,22 @@ std::vector<Fact> facts(const Subject& subject) {
   for (Fact& fact : noise(subject.root, look_outside(here))) all.push_back(std::move(fact));
   for (Fact& fact : data_sets(data_options(subject.command), here, {}))
     all.push_back(std::move(fact));
-  std::vector<Fact> hashed = all;
-  for (const auto& [key, value] : subject.prepared) hashed.push_back(info(key, to_utf8(value)));
-  all.push_back(info("set_up.hash", hash_of(hashed)));
+  all.insert(all.end(), subject.code.begin(), subject.code.end());
+  all.push_back(hash_fact(all, subject));
   add_masked("git_diff", code, all);
   add_masked("environment.packages", packages, all);
   add_masked("environment.variables", variables_mask, all);
   return all;
+}
+
+std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Subject& subject) {
+  std::erase_if(facts, [](const Fact& fact) {
+    return fact.key == "set_up.hash" || fact.key.starts_with("code.");
+  });
+  facts.insert(facts.end(), subject.code.begin(), subject.code.end());
+  std::vector<Fact> newer = subject.code;
+  newer.push_back(hash_fact(std::move(facts), subject));
+  return newer;
 }
 
 std::string hash_of(const std::vector<Fact>& facts) {
@@ -188,7 +224,7 @@ std::string hash_of(const std::vector<Fact>& facts) {
   for (const Fact& fact : facts)
     if (describes(fact)) lines.push_back(fact.key + '\x1f' + fact.value);
   std::ranges::sort(lines);
-  return digits_of(join(lines, "\x1e") + '\x1e' + kernel.release);
+  return digits_of(sha256(join(lines, "\x1e") + '\x1e' + kernel.release));
 }
 
 }  // namespace corral::run::set_up

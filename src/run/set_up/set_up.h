@@ -6,7 +6,9 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,9 +25,18 @@ struct Subject {
   std::filesystem::path root = "/";       // of /proc and /sys
   std::filesystem::path directory = "";   // where the run works; empty: this one
   bool mask = true;                       // secrets (secrets.h)
+  // Of the code that was kept (kept_code.h): its facts, changed files whose content is not
+  // recorded, and who takes the diff, masked and whole, or the reason why there is none.
+  std::vector<codec::Fact> code = {};
+  std::vector<std::string> refused = {};
+  std::function<void(std::string_view)> take_diff = nullptr;
+  std::function<void(const std::string&)> refuse_diff = nullptr;
 };
 
 std::vector<codec::Fact> facts(const Subject& subject);
+
+// `facts` as facts() gave them, with newer ones of the code and their hash: only what has changed.
+std::vector<codec::Fact> facts_of_code(std::vector<codec::Fact> facts, const Subject& subject);
 
 // 16 hex digits of all facts that describe a set-up (settings, not how things stood), in any order.
 std::string hash_of(const std::vector<codec::Fact>& facts);

@@ -1,0 +1,49 @@
+// One file of a run's code, read as what it is: a regular file that is opened without following a
+// link, without waiting for a pipe or touching a device, and within a size.
+//
+// The path may be anybody's (a repository, a shared folder) and may change while it is read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "sys/fd.h"
+
+namespace corral::run::set_up {
+
+// How it looked at one moment.
+struct FileLook {
+  enum class Kind { kFile, kLink, kOther };
+  Kind kind = Kind::kOther;
+  std::int64_t bytes = 0;
+  bool executable = false;
+  std::int64_t changed_ns = 0;  // the later of mtime and ctime, since 1970
+  std::int64_t made_ns = 0;     // 0: the filesystem does not say
+  std::uint64_t device = 0, inode = 0;
+  bool operator==(const FileLook&) const = default;
+};
+
+class CodeFile {
+ public:
+  // `path` is absolute; no part of it may be a link but the last, which is not followed.
+  static Result<CodeFile> open(const std::filesystem::path& path);
+  [[nodiscard]] const FileLook& look() const { return look_; }
+  // Where a link points to.
+  [[nodiscard]] Result<std::string> target() const;
+  // Gives the file to `take` piece by piece, until that says false. kTooLarge beyond `most` bytes.
+  Result<> read(std::int64_t most, const std::function<bool(std::string_view)>& take) const;
+
+ private:
+  CodeFile(sys::Fd place, std::filesystem::path path, FileLook look)
+      : place_(std::move(place)), path_(std::move(path)), look_(look) {}
+
+  sys::Fd place_;  // O_PATH: nothing was opened yet
+  std::filesystem::path path_;
+  FileLook look_;
+};
+
+}  // namespace corral::run::set_up

@@ -1,0 +1,559 @@
+#include "run/set_up/kept_code.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/sha256.h"
+#include "core/text.h"
+#include "run/set_up/fact.h"
+#include "run/set_up/idle.h"
+#include "run/set_up/refusal.h"
+#include "spool/artifact_spool.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+namespace corral::run::set_up {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostFiles = 5'000;   // that are hashed
+constexpr std::size_t kMostCopies = 1'000;  // each is sent by itself
+// Unchanged files that git has anyhow: a large repository is not sent with each run.
+constexpr std::size_t kMostTracked = 200;
+constexpr std::size_t kMostLeftOut = 1'000;           // that are listed
+constexpr std::int64_t kMostOfOne = 64ll << 20;       // read of a file
+constexpr std::int64_t kMostOfAll = 512ll << 20;      // and of all
+constexpr Nanos kPatience{std::chrono::seconds(20)};  // for reading
+constexpr const char* kScratch = "code-scratch";
+
+// Of tools, made anew by them, and often thousands of files.
+constexpr auto kFolders = std::to_array<std::string_view>(
+    {"site-packages", "dist-packages", "node_modules", "__pycache__", ".git", ".hg", ".tox", ".nox",
+     ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"});
+
+std::string hex_digits(const Sha256& hash, std::size_t bytes = 32) {
+  std::string digits;
+  for (std::size_t i = 0; i < bytes; ++i) digits += fmt::format("{:02x}", hash.at(i));
+  return digits;
+}
+
+bool is_below(const fs::path& path, const fs::path& folder) {
+  const auto [a, b] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
+  return a == folder.end() && b != path.end();
+}
+
+std::string names_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> some(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed)));
+  const std::string more =
+      names.size() > kNamed ? fmt::format(" and {} more", names.size() - kNamed) : "";
+  return join(some, ", ") + more;
+}
+
+}  // namespace
+
+std::string_view KeptCode::name_of(Why why) {
+  switch (why) {
+    case Why::kScript:
+      return "script";
+    case Why::kImport:
+      return "import";
+    case Why::kChanged:
+      return "changed";
+    case Why::kUntracked:
+      return "untracked";
+    case Why::kTracked:
+      return "tracked";
+  }
+  return "";
+}
+
+// ---- which files
+
+std::string KeptCode::listed(const fs::path& full) const {
+  return is_below(full, root_) ? full.lexically_relative(root_).string() : full.string();
+}
+
+// nullptr: it is there already.
+KeptCode::Entry* KeptCode::note(const fs::path& full, Why why) {
+  if (!known_.emplace(full, entries_.size()).second) return nullptr;
+  Entry& entry = entries_.emplace_back();
+  entry.path = listed(full);
+  entry.full = full;
+  entry.why = why;
+  return &entry;
+}
+
+void KeptCode::leave_out(const fs::path& full, std::string reason) {
+  if (Entry* entry = note(full, Why::kUntracked)) entry->left_out = std::move(reason);
+}
+
+// Of a file that the command executes: why it is hashed, but not kept.
+std::string KeptCode::reason_against(const fs::path& full) const {
+  constexpr const char* kIgnored = "git ignores it";
+  if (tree_ && is_below(full, root_)) {
+    const std::string path = listed(full);
+    if (tracked_.contains(path) || untracked_.contains(path)) return "";
+    for (fs::path above = fs::path(path).parent_path(); !above.empty(); above = above.parent_path())
+      if (untracked_.contains(above.string() + "/") || tracked_.contains(above.string()))
+        return "in another git repository";
+    return kIgnored;
+  }
+  const auto ignored = GitTree::ignored(full.parent_path(), {full.filename().string()});
+  return ignored.empty() ? "" : kIgnored;
+}
+
+// A link is an entry of its own; what was executed is the file that it leads to.
+void KeptCode::find_program(const fs::path& path, Why why) {
+  std::error_code error;
+  const fs::path named = fs::canonical(path.parent_path(), error) / path.filename();
+  const fs::path full = error ? fs::path() : fs::canonical(path, error);
+  if (error) return leave_out(path.lexically_normal(), "not found: " + error.message());
+  if (named != full && !is_installed(named)) {
+    if (Entry* link = note(named, why)) link->left_out = reason_against(named);
+  }
+  if (is_installed(full)) {
+    if (named != full) leave_out(full, "part of the system or of a package");
+    return;
+  }
+  if (Entry* entry = note(full, why)) entry->left_out = reason_against(full);
+}
+
+void KeptCode::find_imports() {
+  const auto script = find_script(subject_.words, subject_.directory);
+  if (!script) return;
+  find_program(script->path, Why::kScript);
+  if (!script->path.string().ends_with(".py")) return;
+  const std::string first = subject_.words.empty() ? "" : subject_.words[0];
+  std::string interpreter = subject_.interpreter;
+  if (interpreter.empty())
+    interpreter = fs::path(first).filename().string().starts_with("python") ? first : "python3";
+  const auto imports = imports_of({.script = *script,
+                                   .interpreter = interpreter,
+                                   .python_path = subject_.python_path,
+                                   .directory = subject_.directory});
+  if (!imports) return problems_.push_back(imports.error().message);
+  for (const fs::path& file : *imports) find_program(file, Why::kImport);
+}
+
+// The folder of `path` that is left out as a whole; empty: none.
+std::string KeptCode::folder_against(const std::string& path) {
+  if (path.ends_with('/')) {
+    leave_out(root_ / path.substr(0, path.size() - 1), "another git repository");
+    return path;
+  }
+  for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+    const std::string folder = path.substr(0, at);
+    const std::string name = fs::path(folder).filename().string();
+    const fs::path full = root_ / folder;
+    const bool tool = std::ranges::find(kFolders, name) != kFolders.end();
+    const bool venv = untracked_.contains(folder + "/pyvenv.cfg");
+    const bool own = std::ranges::find(subject_.own, full) != subject_.own.end();
+    if (!tool && !venv && !own) continue;
+    leave_out(full, own ? "Corral's own" : venv ? "a virtual environment" : "made by tools");
+    return folder;
+  }
+  return "";
+}
+
+void KeptCode::find_in_tree() {
+  const bool asks = !tree_->runs_filters() && !tree_->commit().empty();
+  const auto changes = asks ? tree_->changes() : Result<GitTree::Changes>();
+  if (!changes) problems_.push_back("git diff: " + changes.error().message);
+  std::set<std::string> changed;
+  if (changes) {
+    changed.insert(changes->changed.begin(), changes->changed.end());
+    deleted_ = changes->deleted;
+  }
+  std::error_code error;
+  for (const std::string& path : tracked_) {
+    // Without an answer of git's every file counts as changed.
+    const bool gone = !asks && !fs::exists(fs::symlink_status(root_ / path, error));
+    if (gone) deleted_.push_back(path);
+    if (!gone && (!asks || changed.contains(path))) note(root_ / path, Why::kChanged);
+  }
+  for (const std::string& path : untracked_)
+    if (folder_against(path).empty()) note(root_ / path, Why::kUntracked);
+}
+
+// As a whole or not at all.
+void KeptCode::find_tracked() {
+  std::vector<fs::path> files;
+  std::int64_t bytes = 0;
+  for (const std::string& path : tracked_) {
+    const fs::path full = root_ / path;
+    if (known_.contains(full) || std::ranges::find(deleted_, path) != deleted_.end()) continue;
+    const auto file = CodeFile::open(full);
+    if (file) bytes += file->look().bytes;
+    files.push_back(full);
+    if (!file || files.size() > kMostTracked || entries_.size() + files.size() > kMostFiles ||
+        kept_bytes_ + bytes > subject_.limit) {
+      tracked_kept_ = false;
+      return;
+    }
+  }
+  for (const fs::path& full : files) note(full, Why::kTracked);
+}
+
+void KeptCode::find() {
+  std::error_code error;
+  const fs::path here = fs::canonical(subject_.directory, error);
+  if (!error) subject_.directory = here;
+  for (fs::path& own : subject_.own) own = fs::weakly_canonical(own, error);
+  const auto script = find_script(subject_.words, subject_.directory);
+  root_ = subject_.directory;
+  if (script) root_ = fs::weakly_canonical(script->path.parent_path(), error);
+  auto tree = GitTree::open(subject_.directory);
+  if (tree) {
+    tree_ = *std::move(tree);
+    root_ = tree_->root();
+    const auto tracked = tree_->tracked();
+    const auto untracked = tree_->untracked();
+    if (!tracked || !untracked) {
+      problems_.push_back("git ls-files: " +
+                          (tracked ? untracked.error() : tracked.error()).message);
+      tracked_kept_ = false;
+      tree_.reset();
+      return;
+    }
+    untracked_.insert(untracked->begin(), untracked->end());
+    for (const GitTree::Tracked& file : *tracked) {
+      if (file.submodule) {
+        leave_out(root_ / file.path, "a submodule: another git repository");
+        tracked_kept_ = false;
+      } else {
+        tracked_.insert(file.path);
+      }
+    }
+  }
+  find_imports();
+  if (tree_) find_in_tree();
+  if (!tree_ && entries_.empty()) problems_.emplace_back("neither a script nor a git repository");
+}
+
+// ---- reading
+
+Result<sys::Fd> KeptCode::scratch() {
+  directory_.remove(kScratch);
+  sys::Fd file = TRY(directory_.open_file(kScratch, O_RDWR | O_CREAT | O_EXCL));
+  directory_.remove(kScratch);
+  return file;
+}
+
+Result<> KeptCode::store(const Entry& entry, int file) {
+  const std::string below = entry.path.starts_with('/') ? "outside" + entry.path : entry.path;
+  return spool::keep_artifact(directory_, run_, "corral/code/" + below, file);
+}
+
+// Once: hashed, searched for secrets and copied. What is copied is what was hashed.
+void KeptCode::read_content(Entry& entry, const CodeFile& file) {
+  const bool many = copies_ >= kMostCopies;
+  const bool room = subject_.limit > 0 && !many && kept_bytes_ + entry.look.bytes <= subject_.limit;
+  entry.over_limit = entry.left_out.empty() && !room;
+  if (entry.over_limit && subject_.limit == 0)
+    entry.left_out = "no code is kept";
+  else if (entry.over_limit)
+    entry.left_out = many ? fmt::format("one of more than {} files", kMostCopies)
+                          : "over the limit of " + human_bytes(static_cast<double>(subject_.limit));
+  sys::Fd copy;
+  if (entry.left_out.empty()) {
+    auto made = scratch();
+    if (made)
+      copy = *std::move(made);
+    else
+      entry.left_out = made.error().message;
+  }
+  Sha256Stream hash;
+  SecretScan scan(subject_.mask);
+  Result<> copied;
+  std::int64_t bytes = 0;
+  const auto read =
+      file.read(std::min(kMostOfOne, entry.look.bytes + (1 << 20)), [&](std::string_view piece) {
+        hash.add(piece);
+        scan.add(piece);
+        bytes += static_cast<std::int64_t>(piece.size());
+        if (copy && copied) copied = sys::write_all(copy.get(), piece);
+        return true;
+      });
+  read_bytes_ += bytes;
+  if (!read) {
+    entry.left_out = read.error().message;
+    entry.unread = entry.why <= Why::kChanged;
+    return;
+  }
+  entry.sha256 = hex_digits(hash.finish());
+  if (bytes != entry.look.bytes) entry.changed_meanwhile = true;
+  entry.look.bytes = bytes;
+  if (const std::string_view secret = scan.finish(); !secret.empty()) {
+    entry.left_out = secret;
+    entry.over_limit = false;
+    // Untracked files are not known to have been executed.
+    if (entry.why >= Why::kUntracked) entry.sha256.clear();
+  }
+  if (entry.left_out.empty() && copied && copy) {
+    ::lseek(copy.get(), 0, SEEK_SET);
+    copied = store(entry, copy.get());
+  }
+  if (!copied) entry.left_out = "could not be copied: " + copied.error().message;
+  if (!entry.left_out.empty()) return;
+  kept_bytes_ += bytes;
+  ++copies_;
+}
+
+void KeptCode::read(Entry& entry) {
+  const bool executed = entry.why <= Why::kChanged;  // or tracked, and another than the commit's
+  const auto refuse = [&](std::string reason) {
+    entry.left_out = std::move(reason);
+    entry.unread = executed;
+  };
+  const std::string_view named = refused_name(entry.path);
+  if (!named.empty()) entry.left_out = named;
+  if (!named.empty() && !executed) return;
+  auto file = CodeFile::open(entry.full);
+  if (!file) return refuse(file.error().message);
+  entry.look = file->look();
+  entry.changed_meanwhile = entry.look.changed_ns > subject_.started_ns;
+  if (entry.look.kind == FileLook::Kind::kLink) {
+    entry.link = file->target().value_or("");
+    entry.sha256 = hex_digits(sha256(entry.link));
+    return;
+  }
+  if (entry.look.kind != FileLook::Kind::kFile) {
+    entry.left_out = "no regular file";
+    return;
+  }
+  if (entry.why == Why::kUntracked && entry.look.made_ns > subject_.started_ns) {
+    entry.changed_meanwhile = false;
+    entry.left_out = "made after the command had started";
+    return;
+  }
+  if (entry.look.bytes > kMostOfOne || read_bytes_ + entry.look.bytes > kMostOfAll ||
+      sys::boot_now() > deadline_) {
+    entry.over_limit = subject_.limit > 0 && entry.left_out.empty();
+    return refuse(sys::boot_now() > deadline_ ? "not read in time" : "too large to be read");
+  }
+  read_content(entry, *file);
+}
+
+// Git's processes are started by this thread: a fork takes a lock that others wait for.
+void KeptCode::read_new() {
+  deadline_ = sys::boot_now() + kPatience;
+  const auto work = [&] {
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      Entry& entry = entries_[i];
+      // One that is left out as a whole is not looked at.
+      if (std::exchange(entry.looked_at, true) ||
+          (entry.why == Why::kUntracked && !entry.left_out.empty()))
+        continue;
+      if (i < kMostFiles) {
+        read(entry);
+      } else {
+        entry.left_out = fmt::format("one of more than {} files", kMostFiles);
+        entry.over_limit = true;
+        entry.unread = entry.why <= Why::kChanged;
+      }
+    }
+    for (Entry& entry : entries_) {
+      if (entry.sha256.empty()) continue;
+      const auto again = CodeFile::open(entry.full);
+      if (!again || !(again->look() == entry.look)) entry.changed_meanwhile = true;
+    }
+  };
+  if (const auto done = do_idly("corral-code", "reading the code", work); !done)
+    problems_.push_back(done.error().message);
+}
+
+void KeptCode::keep() {
+  find();
+  read_new();
+  if (!tree_ || subject_.limit == 0) return;
+  find_tracked();
+  read_new();
+}
+
+// True: what is known of it has changed.
+bool KeptCode::add_module(const fs::path& module) {
+  std::error_code error;
+  const fs::path full = fs::canonical(module, error);
+  if (error || !module.is_absolute() || is_installed(module) || is_installed(full)) return false;
+  const auto known = known_.find(full);
+  if (known == known_.end()) {
+    find_program(module, Why::kImport);
+    return true;
+  }
+  Entry& entry = entries_[known->second];
+  if (entry.why <= Why::kChanged) return false;
+  entry.why = Why::kImport;
+  if (!entry.left_out.empty()) {
+    entry.left_out = reason_against(full);
+    entry.looked_at = entry.over_limit = false;
+  }
+  return true;
+}
+
+bool KeptCode::add(const std::vector<fs::path>& modules) {
+  bool news = false;
+  for (const fs::path& module : modules) news = add_module(module) || news;
+  if (news) read_new();
+  return news;
+}
+
+// ---- what is told
+
+std::string KeptCode::hash() const {
+  std::vector<std::string> lines;
+  for (const Entry& entry : entries_) {
+    if (entry.why == Why::kTracked || entry.sha256.empty()) continue;
+    lines.push_back(entry.path + '\0' + (entry.look.executable ? "755" : "644") + '\0' +
+                    entry.sha256);
+  }
+  std::ranges::sort(lines);
+  return hex_digits(sha256(join(lines, "\n")), 8);
+}
+
+std::vector<codec::Fact> KeptCode::facts() const {
+  std::int64_t kept = 0, left_out = 0;
+  std::vector<std::string> problems = problems_;
+  for (const Entry& entry : entries_) {
+    ++(entry.left_out.empty() ? kept : left_out);
+    if (entry.unread) problems.push_back(entry.path + ": " + entry.left_out);
+  }
+  std::vector<codec::Fact> facts;
+  facts.push_back(problems.empty() ? info("code.hash", hash())
+                                   : absent("code.hash", to_utf8(problems.front())));
+  facts.push_back(info("code.files", subject_.limit > 0 ? kept : 0));
+  facts.push_back(info("code.bytes", kept_bytes_));
+  facts.push_back(info("code.left_out", left_out));
+  return facts;
+}
+
+std::vector<std::string> KeptCode::refused() const {
+  std::vector<std::string> paths;
+  for (const Entry& entry : entries_)
+    if (!entry.left_out.empty() && !entry.over_limit && tracked_.contains(entry.path))
+      paths.push_back(entry.path);
+  return paths;
+}
+
+void KeptCode::take_diff(std::string_view piece) {
+  if (subject_.limit == 0 || !diff_refused_.empty()) return;
+  if (!diff_) {
+    auto made = scratch();
+    if (!made) return refuse_diff(made.error().message);
+    diff_ = *std::move(made);
+  }
+  if (const auto written = sys::write_all(diff_.get(), piece); !written)
+    refuse_diff(written.error().message);
+}
+
+void KeptCode::refuse_diff(const std::string& reason) { diff_refused_ = reason; }
+
+bool KeptCode::whole() const {
+  if (!tracked_kept_ || !problems_.empty()) return false;
+  return std::ranges::none_of(entries_, [&](const Entry& entry) {
+    return !entry.left_out.empty() &&
+           (entry.why != Why::kUntracked || entry.over_limit || tracked_.contains(entry.path));
+  });
+}
+
+Json KeptCode::git() const {
+  if (!tree_) return {};
+  const auto text = [](const std::string& value) {
+    return value.empty() ? Json() : Json(to_utf8(value));
+  };
+  Json::Array deleted;
+  for (const std::string& path : deleted_) deleted.emplace_back(to_utf8(path));
+  return Json::Object{{"commit", text(tree_->commit())},
+                      {"remote", text(tree_->remote())},
+                      {"branch", text(tree_->branch())},
+                      {"deleted", std::move(deleted)}};
+}
+
+Json KeptCode::json_of(const Entry& entry) {
+  Json json = Json::Object{{"path", to_utf8(entry.path)}};
+  if (!entry.left_out.empty()) {
+    json.set("reason", to_utf8(entry.left_out));
+    if (!entry.sha256.empty()) json.set("sha256", entry.sha256);
+    return json;
+  }
+  json.set("sha256", entry.sha256);
+  json.set("bytes", entry.look.bytes);
+  json.set("mode", entry.look.executable ? "755" : "644");
+  json.set("why", std::string(name_of(entry.why)));
+  if (!entry.link.empty()) json.set("link", to_utf8(entry.link));
+  if (entry.changed_meanwhile) json.set("changed_meanwhile", true);
+  return json;
+}
+
+void KeptCode::list() {
+  if (subject_.limit == 0) return;
+  if (diff_ && diff_refused_.empty()) {
+    ::lseek(diff_.get(), 0, SEEK_SET);
+    if (const auto kept =
+            spool::keep_artifact(directory_, run_, "corral/changes.diff", diff_.get());
+        !kept)
+      refuse_diff(kept.error().message);
+    diff_.reset();
+  }
+  Json::Array files, left_out;
+  std::size_t more = 0;
+  for (const Entry& entry : entries_) {
+    if (entry.left_out.empty())
+      files.push_back(json_of(entry));
+    else if (left_out.size() < kMostLeftOut)
+      left_out.push_back(json_of(entry));
+    else
+      ++more;
+  }
+  if (!diff_refused_.empty())
+    left_out.push_back(
+        Json::Object{{"path", "corral/changes.diff"}, {"reason", to_utf8(diff_refused_)}});
+  if (more > 0)
+    left_out.push_back(
+        Json::Object{{"path", fmt::format("{} more", more)}, {"reason", "as above"}});
+  const fs::path& here = subject_.directory;
+  const std::string directory = here == root_ ? "" : listed(here);
+  const codec::Fact hash = facts().front();
+  const Json json =
+      Json::Object{{"format", 1},
+                   {"root", to_utf8(root_.string())},
+                   {"directory", to_utf8(directory)},
+                   {"git", git()},
+                   {"hash", hash.kind == codec::FactKind::kInfo ? Json(this->hash()) : Json()},
+                   {"whole", whole()},
+                   {"files", std::move(files)},
+                   {"left_out", std::move(left_out)}};
+  const auto write = [&]() -> Result<> {
+    const sys::Fd file = TRY(scratch());
+    TRY(sys::write_all(file.get(), json.dump() + "\n"));
+    ::lseek(file.get(), 0, SEEK_SET);
+    return spool::keep_artifact(directory_, run_, "corral/code.json", file.get());
+  };
+  if (const auto written = write(); !written) list_failed_ = written.error().message;
+}
+
+std::string KeptCode::notice() const {
+  std::vector<std::string> over, changed;
+  for (const Entry& entry : entries_) {
+    if (entry.over_limit && subject_.limit > 0) over.push_back(to_utf8(entry.path));
+    if (entry.changed_meanwhile) changed.push_back(to_utf8(entry.path));
+  }
+  std::vector<std::string> said;
+  if (!over.empty())
+    said.push_back(fmt::format("not kept, over the limit of {} (--keep-code): {}",
+                               human_bytes(static_cast<double>(subject_.limit)), names_of(over)));
+  if (!changed.empty())
+    said.push_back("changed after the command had started: " + names_of(changed));
+  if (!list_failed_.empty()) said.push_back("the list of files is not kept: " + list_failed_);
+  return said.empty() ? "" : "code: " + join(said, "; ");
+}
+
+}  // namespace corral::run::set_up

@@ -78,6 +78,7 @@ constexpr auto kOptions = std::to_array<Name>({
     {"no-mlflow", kAlways},
     {"no-capture", kAlways},
     {"hash-data", kAlways},
+    {"keep-code", kAlways},
     {"no-pty", kAlways},
     {"quiet", kAlways},
     {"cool-down", kAlways},

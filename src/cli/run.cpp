@@ -50,6 +50,7 @@ struct Flags {
   std::string affinity;
   std::string directory;
   Nanos max_time = kNoDuration;
+  std::string keep_code = "10MiB";
   PlanFlags plan;
 };
 
@@ -117,6 +118,9 @@ void declare(Arguments& a, Flags& f) {
   a.flag("hash-data", f.options.hash_data,
          "read all files behind options with \"data\" in their name and record their hash; at idle "
          "priority, as far as the run leaves time for it");
+  a.text("keep-code", f.keep_code,
+         "keep the script, what it imports and changed files with the run, up to this size "
+         "(default: 10MiB); off: only their hashes");
   a.text("max-epochs", f.options.max_epochs,
          "corral.epochs() in the script ends after this many epochs");
   a.text("max-steps", f.options.max_steps,
@@ -286,6 +290,15 @@ Result<> complete(Flags& f) {
   }
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
+  if (f.keep_code != "off") {
+    const auto size = parse_bytes(f.keep_code);
+    if (!size)
+      return fail(Code::kInvalidArgument,
+                  "--keep-code: expected a size or off, e.g. 10MiB; not " + f.keep_code);
+    o.keep_code = *size;
+  } else {
+    o.keep_code = 0;
+  }
   if (f.max_time == Nanos(0))
     return fail(Code::kInvalidArgument, "--max-time must be greater than 0, e.g. 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;
@@ -324,6 +337,7 @@ std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
       {"CORRAL_LISTENERS", f.listeners},
       {"CORRAL_PROFILE", f.profile},
       {"CORRAL_DCGM_ADDRESS", f.dcgm_address},
+      {"CORRAL_KEEP_CODE", std::to_string(o.keep_code)},
       {"CORRAL_MAX_EPOCHS", o.max_epochs},
       {"CORRAL_MAX_STEPS", o.max_steps},
       {"CORRAL_MAX_TIME", o.max_time ? time(*o.max_time) : ""},

@@ -5,6 +5,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <set>
 #include <thread>
 
 #include "core/json.h"
@@ -129,12 +131,51 @@ std::vector<Fact> quick_facts(const Options& options, const Command& command) {
   return facts;
 }
 
-std::vector<Fact> slow_facts(const Options& options, const Command& command) {
-  return set_up::facts({.interpreter = command.interpreter,
-                        .prepared = command.record,
-                        .command = command.argv,
-                        .directory = options.directory,
-                        .mask = options.mask});
+set_up::KeptCode code_of(const Options& options, const Command& command,
+                         const spool::RunDirectory& directory, std::int64_t started_ns) {
+  const char* python_path = std::getenv("PYTHONPATH");
+  set_up::CodeSubject subject{
+      .words = options.watched > 0 ? words_of(options.watched) : options.command,
+      .interpreter = command.interpreter,
+      .directory = start_folder(options),
+      .python_path = python_path != nullptr ? python_path : "",
+      .own = {directory.path().parent_path()},
+      .limit = options.keep_code,
+      .mask = options.mask,
+      .started_ns = started_ns};
+  if (const auto& store = options.destination.store; !store.empty()) subject.own.push_back(store);
+  return {std::move(subject), directory.files(), directory.manifest().run};
+}
+
+std::vector<Fact> slow_facts(const Options& options, const Command& command,
+                             set_up::KeptCode& code) {
+  return set_up::facts(
+      {.interpreter = command.interpreter,
+       .prepared = command.record,
+       .command = command.argv,
+       .directory = options.directory,
+       .mask = options.mask,
+       .code = code.facts(),
+       .refused = code.refused(),
+       .take_diff = [&](std::string_view piece) { code.take_diff(piece); },
+       .refuse_diff = [&](const std::string& reason) { code.refuse_diff(reason); }});
+}
+
+std::vector<spool::fs::path> noted_modules(const spool::RunDirectory& directory) {
+  constexpr std::size_t kMost = 4u << 20;
+  const auto list = directory.files().read_file("modules", kMost);
+  std::set<std::string_view> names;
+  if (list)
+    for (const std::string_view name : split(*list, '\0'))
+      if (!name.empty()) names.insert(name);
+  return {names.begin(), names.end()};
+}
+
+std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Command& command,
+                                const set_up::KeptCode& code) {
+  return set_up::facts_of_code(
+      std::move(facts),
+      {.interpreter = command.interpreter, .prepared = command.record, .code = code.facts()});
 }
 
 std::vector<Fact> data_facts(const Options& options, const Command& command,

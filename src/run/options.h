@@ -51,7 +51,9 @@ struct Options {
   Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
   Leftovers leftovers = Leftovers::kLeave;
   Mlflow mlflow = Mlflow::kUnlessSet;
-  bool mask = true;        // secrets in what is recorded of the command, the code and variables
+  bool mask = true;  // secrets in what is recorded of the command, the code and variables
+  // Of copies of the code that the command executes; 0: none are made, only hashes.
+  std::int64_t keep_code = 10ll << 20;
   bool hash_data = false;  // the files behind options with "data" in their name
   bool capture = true;     // of training loops, by the Python package
   std::string max_epochs;  // of the Python package's helpers; a whole number; empty: no limit

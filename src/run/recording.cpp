@@ -189,6 +189,8 @@ Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
 
 void Recording::start(const Command& command) {
   command_ = command;
+  const Nanos running = sys::boot_now() - directory_.manifest().begun.value_or(sys::boot_now());
+  started_ns_ = (sys::utc_now().time_since_epoch() - running).count();
   journal_.facts(quick_facts(options_, command));
   start_collecting();
   begin();

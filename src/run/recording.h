@@ -1,11 +1,11 @@
 // Recording: everything that the supervisor does for a run beside watching its command.
 //
 // Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the
-// uploader brings the spool to the server. A third asks git and the interpreter at the start and
-// ends. (The samplers, foreign sources and the relay for MLflow have their own.) They are started
-// before the command, and wait for start(): without a spooler there is no recording, and without
-// another of them the run lacks what it does. None of them ever touches the command; whatever fails
-// here is said once and the run goes on.
+// uploader brings the spool to the server. A third asks git and the interpreter at the start, keeps
+// the code, and looks at the end for what else was imported. (The samplers, foreign sources and the
+// relay for MLflow have their own.) They are started before the command, and wait for start():
+// without a spooler there is no recording, and without another of them the run lacks what it does.
+// None of them ever touches the command; whatever fails here is said once and the run goes on.
 #pragma once
 
 #include <atomic>
@@ -33,6 +33,7 @@
 #include "run/point_feed.h"
 #include "run/progress_watch.h"
 #include "run/relay.h"
+#include "run/set_up/kept_code.h"
 #include "run/workload_lock.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
@@ -163,6 +164,8 @@ class Recording {
   void end_sources();
   void note_cost(BootTime end);
   void describe(const Command& command, const std::stop_token& stop);
+  void describe_end(const Command& command, const std::stop_token& stop,
+                    const std::vector<codec::Fact>& facts, set_up::KeptCode& code);
   void upload_loop(const std::stop_token& stop);
   void announce(const std::string& server);
   void report_problems(upload::Uploader& uploader);
@@ -200,6 +203,7 @@ class Recording {
   Delivery delivery_;
   std::unique_ptr<TrackingRelay> tracking_;
   std::optional<Command> command_;
+  std::int64_t started_ns_ = 0;  // the command, since 1970
   std::latch begun_{1};
   bool has_begun_ = false;
   bool abandoned_ = false;  // set before begun_ is

@@ -2,6 +2,9 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include <condition_variable>
+#include <mutex>
+
 #include "run/container_end.h"
 #include "run/facts.h"
 #include "run/mlflow/takeover.h"
@@ -45,13 +48,34 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
 void Recording::describe(const Command& command, const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-facts");
   sys::guard_call("describing the run", [&] {
-    journal_.facts(slow_facts(options_, command));
-    if (!options_.hash_data) return;
-    auto hashes = data_facts(options_, command, [&] { return stop.stop_requested(); });
-    if (!hashes.empty()) journal_.facts(std::move(hashes));
+    set_up::KeptCode code = code_of(options_, command, directory_, started_ns_);
+    code.keep();
+    const std::vector<codec::Fact> facts = slow_facts(options_, command, code);
+    code.list();
+    journal_.facts(facts);
+    delivery_.wake();
+    if (options_.hash_data) {
+      auto hashes = data_facts(options_, command, [&] { return stop.stop_requested(); });
+      if (!hashes.empty()) journal_.facts(std::move(hashes));
+    }
+    describe_end(command, stop, facts, code);
   });
   described_ = true;
   delivery_.wake();
+}
+
+// What only the end of the command tells: the modules that it has imported.
+void Recording::describe_end(const Command& command, const std::stop_token& stop,
+                             const std::vector<codec::Fact>& facts, set_up::KeptCode& code) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any ended;
+  ended.wait(lock, stop, [] { return false; });
+  if (code.add(noted_modules(directory_))) {
+    code.list();
+    journal_.facts(facts_of_code(facts, command, code));
+  }
+  if (const std::string line = code.notice(); !line.empty()) notices_.warn(line);
 }
 
 // Where the run can be seen, once, as soon as a server is known.

@@ -1,0 +1,348 @@
+#include "run/set_up/kept_code.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+
+#include "core/text.h"
+#include "spool/artifact_spool.h"
+#include "sys/clock.h"
+#include "sys/file.h"
+#include "sys/process.h"
+
+namespace corral::run::set_up {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPython = "/usr/bin/python3";
+
+// A project and a spool for one test.
+class Project {
+ public:
+  Project()
+      : home_(fs::canonical(fs::temp_directory_path()) / ("code." + RunId::random().hex())),
+        spool_(sys::PrivateDirectory::make(home_ / "spool").value()) {
+    fs::create_directories(path());
+  }
+  Project(const Project&) = delete;
+  Project& operator=(const Project&) = delete;
+  ~Project() { fs::remove_all(home_); }
+
+  [[nodiscard]] fs::path path() const { return home_ / "project"; }
+  Project& put(const fs::path& name, const std::string& text) {
+    fs::create_directories((path() / name).parent_path());
+    std::ofstream(path() / name) << text;
+    return *this;
+  }
+  void git(std::vector<std::string> words) {
+    words.insert(words.begin(), {"git", "-c", "user.name=t", "-c", "user.email=t@t"});
+    int code = 0;
+    ASSERT_TRUE(
+        sys::capture_output({.argv = std::move(words), .directory = path(), .idle = false}, &code));
+    ASSERT_EQ(code, 0);
+  }
+  void commit() {
+    git({"init", "-q", "-b", "main"});
+    git({"add", "."});
+    git({"commit", "-q", "-m", "first"});
+  }
+  [[nodiscard]] CodeSubject subject(std::vector<std::string> words) const {
+    return {.words = std::move(words),
+            .interpreter = kPython,
+            .directory = path(),
+            .limit = 1 << 20,
+            .started_ns = sys::utc_now().time_since_epoch().count() + 1'000'000'000};
+  }
+  KeptCode keep(CodeSubject subject) {
+    KeptCode code(std::move(subject), spool_, RunId::random());
+    code.keep();
+    code.list();
+    return code;
+  }
+  // Artifacts by their path; the last one of a path counts.
+  [[nodiscard]] std::map<std::string, std::string> kept() const {
+    std::map<std::string, std::string> found;
+    for (const auto& artifact : spool::waiting_artifacts(spool_)) {
+      const auto file = spool::open_artifact(spool_, artifact).value();
+      found[artifact.path] = sys::read_all(file, artifact.path, 1u << 24).value();
+    }
+    return found;
+  }
+  [[nodiscard]] Json list() const { return Json::parse(kept().at("corral/code.json")).value(); }
+
+ private:
+  fs::path home_;
+  sys::PrivateDirectory spool_;
+};
+
+// Path -> what `key` says of it.
+std::map<std::string, std::string> said(const Json& list, std::string_view part,
+                                        std::string_view key) {
+  std::map<std::string, std::string> found;
+  for (const Json& entry : *list.find(part)->as_array())
+    found[entry.get_string("path")] = entry.get_string(key);
+  return found;
+}
+
+std::string hash_of(const KeptCode& code) {
+  const auto facts = code.facts();
+  EXPECT_EQ(facts.front().kind, codec::FactKind::kInfo) << facts.front().value;
+  return facts.front().value;
+}
+
+using Said = std::map<std::string, std::string>;
+
+TEST(KeptCode, OutsideOfGitTheScriptAndWhatItImports) {
+  Project project;
+  project.put("train.py", "import helper, os\nfrom pkg.deep import thing\n")
+      .put("helper.py", "def f():\n    import late\n")
+      .put("late.py", "")
+      .put("pkg/__init__.py", "from . import inner\n")
+      .put("pkg/inner.py", "")
+      .put("pkg/deep/thing.py",
+           "from .. import inner\nimport importlib\n"
+           "importlib.import_module('named')\n")
+      .put("named.py", "")
+      .put("unused.py", "");
+  const KeptCode code = project.keep(project.subject({"train.py"}));
+  const Said expected{{"train.py", "script"},     {"helper.py", "import"},
+                      {"late.py", "import"},      {"pkg/__init__.py", "import"},
+                      {"pkg/inner.py", "import"}, {"pkg/deep/thing.py", "import"},
+                      {"named.py", "import"}};
+  EXPECT_EQ(said(project.list(), "files", "why"), expected);
+  EXPECT_EQ(project.kept().at("corral/code/helper.py"), "def f():\n    import late\n");
+  EXPECT_TRUE(project.list().find("git")->is_null());
+  EXPECT_EQ(project.list().get_string("root"), project.path().string());
+  EXPECT_EQ(Json::parse(hash_of(code)).value().as_string()->size(), 16u);
+  EXPECT_EQ(code.notice(), "");
+}
+
+TEST(KeptCode, OneLineMoreIsAnotherHashInAndOutsideOfGit) {
+  for (const bool in_git : {false, true}) {
+    Project project;
+    project.put("old.py", "");
+    if (in_git) project.commit();
+    project.put("new.py", "lr = 1\n");
+    const std::string first = hash_of(project.keep(project.subject({"new.py"})));
+    EXPECT_EQ(hash_of(project.keep(project.subject({"new.py"}))), first);
+    project.put("new.py", "lr = 1\nlr = 2\n");
+    EXPECT_NE(hash_of(project.keep(project.subject({"new.py"}))), first);
+    EXPECT_EQ(project.kept().at("corral/code/new.py"), "lr = 1\nlr = 2\n");
+  }
+}
+
+TEST(KeptCode, OfARepositoryWhatDiffersFirstAndTheRestIfItFits) {
+  Project project;
+  project.put("train.py", "import ignored\n")
+      .put("same.py", "same\n")
+      .put("edited.py", "1\n")
+      .put("gone.py", "")
+      .put(".gitignore", "ignored.py\n");
+  project.commit();
+  project.git({"remote", "add", "origin", "https://me:secret@example.org/a.git"});
+  fs::remove(project.path() / "gone.py");
+  project.put("edited.py", "2\n").put("ignored.py", "x = 1\n").put("notes.txt", "n\n");
+  const std::string first = hash_of(project.keep(project.subject({"train.py"})));
+  const Said expected{{"train.py", "script"},
+                      {"same.py", "tracked"},
+                      {".gitignore", "tracked"},
+                      {"edited.py", "changed"},
+                      {"notes.txt", "untracked"}};
+  const Json list = project.list();
+  EXPECT_EQ(said(list, "files", "why"), expected);
+  EXPECT_EQ(said(list, "left_out", "reason"), (Said{{"ignored.py", "git ignores it"}}));
+  EXPECT_EQ(list.find("left_out")->as_array()->front().get_string("sha256").size(), 64u);
+  EXPECT_EQ(list.find("git")->get_string("remote"), "https://example.org/a.git");
+  EXPECT_EQ(list.find("git")->get_string("branch"), "main");
+  EXPECT_EQ(*list.find("git")->find("deleted")->as_array()->front().as_string(), "gone.py");
+  EXPECT_FALSE(*list.find("whole")->as_bool());  // without ignored.py it does not run
+  project.put("ignored.py", "x = 2\n");
+  EXPECT_NE(hash_of(project.keep(project.subject({"train.py"}))), first);
+}
+
+TEST(KeptCode, WhatLooksLikeASecretIsLeftOut) {
+  Project project;
+  const std::string key = "-----BEGIN RSA PRIVATE KEY-----\nabc\n";
+  project.put("train.py", "import settings\n")
+      .put("settings.py", "password = 'correct-horse'\n")
+      .put(".env", "A=1\n")
+      .put("deploy.pem", "x\n")
+      .put("key.txt", key)
+      .put("token.txt", "t ghp_0123456789abcdefghijklmnopqrstuvwxyz\n")
+      .put("fine.py", "token = tokenizer\npassword = args.password\n");
+  project.git({"init", "-q"});
+  const std::string first = hash_of(project.keep(project.subject({"train.py"})));
+  const Said expected{{"settings.py", "holds a password or token in quotes; --no-mask keeps it"},
+                      {".env", "looks like credentials"},
+                      {"deploy.pem", "looks like credentials"},
+                      {"key.txt", "holds a private key"},
+                      {"token.txt", "holds a token"}};
+  EXPECT_EQ(said(project.list(), "left_out", "reason"), expected);
+  EXPECT_TRUE(project.kept().contains("corral/code/fine.py"));
+  for (const auto& [path, text] : project.kept()) {
+    EXPECT_EQ(text.find("correct-horse"), std::string::npos) << path;
+    EXPECT_EQ(text.find("PRIVATE KEY"), std::string::npos) << path;
+  }
+  // It is still part of what ran.
+  project.put("settings.py", "password = 'battery-staple'\n");
+  EXPECT_NE(hash_of(project.keep(project.subject({"train.py"}))), first);
+  auto unmasked = project.subject({"train.py"});
+  unmasked.mask = false;
+  project.keep(std::move(unmasked));
+  EXPECT_TRUE(project.kept().contains("corral/code/settings.py"));
+  EXPECT_FALSE(project.kept().contains("corral/code/key.txt"));
+}
+
+TEST(KeptCode, LinksPipesAndOtherRepositoriesAreNotRead) {
+  Project project;
+  project.put("train.py", "import helper, shadow\n").put("inner/x.py", "");
+  project.git({"init", "-q"});
+  project.git({"-C", "inner", "init", "-q"});
+  fs::create_symlink("/etc/shadow", project.path() / "shadow.py");
+  ASSERT_EQ(::mkfifo((project.path() / "helper.py").c_str(), 0600), 0);
+  project.keep(project.subject({"train.py"}));
+  const Json list = project.list();
+  EXPECT_EQ(said(list, "files", "link").at("shadow.py"), "/etc/shadow");
+  EXPECT_FALSE(project.kept().contains("corral/code/shadow.py"));
+  const Said left = said(list, "left_out", "reason");
+  EXPECT_EQ(left.at("inner"), "another git repository");
+  EXPECT_EQ(left.count("helper.py"), 0u);  // git does not speak of pipes
+  EXPECT_EQ(said(list, "files", "why").count("helper.py"), 0u);
+}
+
+TEST(KeptCode, TheLimitHoldsInTheOrderOfWhatMatters) {
+  Project project;
+  project.put("train.py", "import helper\n" + std::string(100, '#'))
+      .put("helper.py", std::string(900, '#'))
+      .put("small.txt", "s\n");
+  project.git({"init", "-q"});
+  auto subject = project.subject({"train.py"});
+  subject.limit = 500;
+  const KeptCode code = project.keep(subject);
+  EXPECT_EQ(said(project.list(), "files", "why"),
+            (Said{{"train.py", "script"}, {"small.txt", "untracked"}}));
+  EXPECT_NE(code.notice().find("over the limit of 500 B (--keep-code): helper.py"),
+            std::string::npos)
+      << code.notice();
+  const std::string first = hash_of(code);
+  project.put("helper.py", std::string(900, ' '));
+  EXPECT_NE(hash_of(project.keep(subject)), first);
+}
+
+TEST(KeptCode, WithoutALimitOnlyTheHashIsMade) {
+  Project project;
+  project.put("train.py", "").put("empty.txt", "");
+  project.git({"init", "-q"});
+  auto subject = project.subject({"train.py"});
+  const std::string kept = hash_of(project.keep(subject));
+  Project other;
+  other.put("train.py", "").put("empty.txt", "");
+  other.git({"init", "-q"});
+  subject = other.subject({"train.py"});
+  subject.limit = 0;
+  const KeptCode code = other.keep(subject);
+  EXPECT_EQ(hash_of(code), kept);
+  EXPECT_TRUE(other.kept().empty());
+  EXPECT_EQ(code.notice(), "");
+}
+
+TEST(KeptCode, WhatChangedAfterTheStartIsSaid) {
+  Project project;
+  project.put("train.py", "import helper\n").put("helper.py", "");
+  auto subject = project.subject({"train.py"});
+  subject.started_ns = 1;
+  const KeptCode code = project.keep(subject);
+  EXPECT_EQ(code.notice(), "code: changed after the command had started: train.py, helper.py");
+  const Json list = project.list();
+  EXPECT_TRUE(*list.find("files")->as_array()->front().find("changed_meanwhile")->as_bool());
+}
+
+TEST(KeptCode, ModulesThatOnlyTheCommandKnows) {
+  Project project;
+  project.put("train.py", "__import__('pl' + 'ugin')\n")
+      .put("plugin.py", "x\n")
+      .put("untracked.py", "y\n");
+  KeptCode code = project.keep(project.subject({"train.py"}));
+  const std::string first = hash_of(code);
+  EXPECT_FALSE(code.add({project.path() / "train.py", "/usr/lib/python3/x.py", "relative.py"}));
+  EXPECT_TRUE(code.add({project.path() / "plugin.py"}));
+  code.list();
+  EXPECT_NE(hash_of(code), first);
+  EXPECT_EQ(said(project.list(), "files", "why").at("plugin.py"), "import");
+  EXPECT_TRUE(project.kept().contains("corral/code/plugin.py"));
+}
+
+TEST(KeptCode, FiltersOfTheRepositoryAreNotRun) {
+  Project project;
+  const fs::path ran = project.path().parent_path() / "ran";
+  project.put("train.py", "").put("data.py", "1\n").put(".gitattributes", "*.py filter=x\n");
+  project.commit();
+  project.git({"config", "filter.x.clean", "touch " + ran.string() + "; cat"});
+  project.put("data.py", "2\n");
+  const std::string first = hash_of(project.keep(project.subject({"train.py"})));
+  project.put("data.py", "3\n");
+  EXPECT_NE(hash_of(project.keep(project.subject({"train.py"}))), first);
+  EXPECT_FALSE(fs::exists(ran));
+  EXPECT_EQ(project.kept().at("corral/code/data.py"), "3\n");
+}
+
+TEST(KeptCode, FilesOfPythonPathLieOutside) {
+  Project project, library;
+  project.put("train.py", "import shared\n");
+  library.put("shared.py", "1\n");
+  auto subject = project.subject({"train.py"});
+  subject.python_path = "/usr/lib/python3:" + library.path().string();
+  project.keep(std::move(subject));
+  const std::string path = (library.path() / "shared.py").string();
+  EXPECT_EQ(said(project.list(), "files", "why").at(path), "import");
+  EXPECT_EQ(project.kept().at("corral/code/outside" + path), "1\n");
+}
+
+TEST(Script, OfACommand) {
+  Project project;
+  project.put("train.py", "")
+      .put("run.sh", "")
+      .put("gpus.yaml", "")
+      .put("pkg/train.py", "")
+      .put("pkg/__main__.py", "")
+      .put("data.csv", "");
+  const auto found = [&](std::vector<std::string> words) -> std::string {
+    const auto script = find_script(words, project.path());
+    return script ? script->path.lexically_relative(project.path()).string() : "";
+  };
+  EXPECT_EQ(found({"train.py"}), "train.py");
+  EXPECT_EQ(found({"python3.11", "-u", "train.py", "data.csv"}), "train.py");
+  EXPECT_EQ(found({"python", "-m", "pkg.train"}), "pkg/train.py");
+  EXPECT_EQ(found({"python", "-m", "pkg"}), "pkg/__main__.py");
+  EXPECT_EQ(found({"python", "-m", "torch.distributed.run", "train.py"}), "train.py");
+  EXPECT_EQ(found({"torchrun", "--nproc-per-node", "2", "train.py"}), "train.py");
+  EXPECT_EQ(found({"accelerate", "launch", "--config_file", "gpus.yaml", "train.py"}), "train.py");
+  EXPECT_EQ(found({"bash", "run.sh", "train.py"}), "run.sh");
+  EXPECT_EQ(found({"./run.sh"}), "run.sh");
+  EXPECT_EQ(found({"/bin/cat", "data.csv"}), "");
+  EXPECT_EQ(found({"bash", "-c", "true"}), "");
+}
+
+TEST(Script, WhatIsInstalledIsNotTheUsers) {
+  for (const char* path : {"/usr/bin/python3", "/bin/sh",
+                           "/home/a/x/lib/python3/site-packages/y.py", "/etc/shadow", "/"})
+    EXPECT_TRUE(is_installed(path)) << path;
+  for (const char* path : {"/home/a/bin/train", "/usr/src/app/train.py", "/opt/project/train.py"})
+    EXPECT_FALSE(is_installed(path)) << path;
+}
+
+TEST(GitTree, AddressesWithoutCredentials) {
+  EXPECT_EQ(without_credentials("https://a:b@example.org/x.git"), "https://example.org/x.git");
+  EXPECT_EQ(without_credentials("https://token@example.org/x@y"), "https://example.org/x@y");
+  EXPECT_EQ(without_credentials("ssh://git:pw@host:22/x"), "ssh://git@host:22/x");
+  EXPECT_EQ(without_credentials("git@github.com:a/b.git"), "git@github.com:a/b.git");
+}
+
+}  // namespace
+}  // namespace corral::run::set_up

@@ -117,6 +117,12 @@ def _ended(pid: int, path: str) -> None:
     if os.getpid() != pid:
         return  # a forked child
     try:
+        from corral import _code
+
+        _code.note(os.path.dirname(os.path.abspath(os.environ["CORRAL_SEGMENT_DIR"])))
+    except Exception:  # never the training's business
+        pass
+    try:
         with open(path, "w", encoding="ascii") as file:
             file.write("1" if hasattr(sys, "last_type") or hasattr(sys, "last_exc") else "0")
     except OSError:

@@ -174,6 +174,15 @@ TEST_F(CodeTreeTest, GitRunsNoHookAndTakesTheSourceThatHasTheCommit) {
                              "rev-parse HEAD > '" + (base_ / "commit").string() + "'";
   ASSERT_EQ(std::system(commit.c_str()), 0);
   const std::string id = sys::read_file(base_ / "commit").value().substr(0, 40);
+  // Hooks of the user's own configuration and of its template.
+  const fs::path hooks = base_ / "home" / "template" / "hooks", ran = base_ / "hook-ran";
+  fs::create_directories(hooks);
+  std::ofstream(hooks / "post-checkout") << "#!/bin/sh\ntouch '" << ran.string() << "'\n";
+  fs::permissions(hooks / "post-checkout", fs::perms::owner_all);
+  std::ofstream(base_ / "home" / "config")
+      << "[core]\nhooksPath = " << hooks.string()
+      << "\n[init]\ntemplateDir = " << hooks.parent_path().string() << "\n";
+  ::setenv("GIT_CONFIG_GLOBAL", (base_ / "home" / "config").c_str(), 1);
   const environment::PrepareOptions options{
       .directory = root(), .cache = {}, .progress = {}, .cancelled = {}};
   const auto missing =
@@ -185,6 +194,9 @@ TEST_F(CodeTreeTest, GitRunsNoHookAndTakesTheSourceThatHasTheCommit) {
                                 .directory = root()},
                                options);
   ASSERT_TRUE(found) << found.error().message;
+  ::unsetenv("GIT_CONFIG_GLOBAL");
+  EXPECT_FALSE(fs::exists(ran));
+  EXPECT_FALSE(fs::exists(root() / ".git" / "hooks"));
   EXPECT_EQ(*found, repository.string());
   EXPECT_EQ(sys::read_file(root() / "train.py"), "print(1)");
 }

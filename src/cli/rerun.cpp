@@ -71,15 +71,19 @@ class Rerun {
   // Comes back only when it could not.
   Error execute(const std::pair<std::string, std::string>& config);
   void warn_of_data() const {
-    for (const std::string& text : data_differences(info(), plan_, true)) warn(text);
+    for (const std::string& text :
+         data_differences(info(), plan_, {.restored = true, .stop = stops}))
+      warn(text);
   }
+  [[nodiscard]] const fs::path& directory() const { return plan_.directory; }
 
  private:
   [[nodiscard]] const Json& info() const { return member(run_, "info"); }
   [[nodiscard]] std::string artifacts() const {
     return "/api/corral/v1/runs/" + run_.get_string("id") + "/artifacts/corral/";
   }
-  static void warn(const std::string& text) { fmt::print(stderr, "corral rerun: {}\n", text); }
+  static void warn(const std::string& text) { complain("rerun", text); }
+  static bool stops() { return interrupted != 0; }
   [[nodiscard]] Result<fs::path> new_directory() const;
   [[nodiscard]] std::string code_text() const;
   [[nodiscard]] bool is_own_store() const;
@@ -91,6 +95,7 @@ class Rerun {
 
   const Flags& flags_;
   const sys::HttpTarget& server_;
+  sys::HttpClient client_{server_};
   const Json run_;
   RerunPlan plan_;
   RerunEnvironment environment_;
@@ -132,7 +137,7 @@ Result<> Rerun::plan() {
       .directory = TRY(new_directory()), .name = flags_.name, .repository = flags_.repository};
   plan_ = TRY(plan_rerun(run_, *list, wish));
   TRY(choose_environment_here(false));
-  data_notes_ = data_differences(info(), plan_, false);
+  data_notes_ = data_differences(info(), plan_, {.restored = false, .stop = stops});
   return {};
 }
 
@@ -153,10 +158,11 @@ std::string Rerun::code_text() const {
   const KeptCode& code = plan_.code;
   const std::string kept = fmt::format("{} file{} kept with the run", code.files.size(),
                                        code.files.size() == 1 ? "" : "s");
-  if (plan_.sources.empty()) return kept;
+  if (code.whole || code.commit.empty()) return kept;
   std::string from;
   for (const std::string& source : plan_.sources)
     from += (from.empty() ? "" : ", else ") + printable(environment::without_credentials(source));
+  if (from.empty()) from = "a repository that --repository has to name";
   return fmt::format("commit {} from {}; then {}{}", code.commit, from, kept,
                      code.deleted.empty() ? "" : fmt::format(", {} removed", code.deleted.size()));
 }
@@ -165,10 +171,8 @@ void Rerun::show(std::FILE* out) const {
   const auto line = [&](std::string_view name, std::string_view text) {
     fmt::print(out, "  {:<12} {}\n", name, text);
   };
-  const auto words = [](const std::vector<std::string>& list) {
-    return printable(join(list, " "));
-  };
-  fmt::print(out, "{}  {}, from {}\n", printable(plan_.name), plan_.id, printable(plan_.host));
+  fmt::print(out, "{}  {}, from {}\n", printable(plan_.name), printable(plan_.id),
+             printable(plan_.host));
   line("directory", printable(plan_.directory.string()));
   line("code", code_text());
   line("environment", printable(environment_.text));
@@ -185,7 +189,7 @@ void Rerun::show(std::FILE* out) const {
                                                 : "to be asked for at a terminal"));
   }
   line("works in", printable(plan_.work.string()));
-  line("command", words(plan_.command));
+  line("command", printable(join(plan_.command, " ")));
   for (const auto* notes : {&plan_.notes, &environment_.notes, &data_notes_})
     for (const std::string& note : *notes) line("note", printable(note));
 }
@@ -255,11 +259,10 @@ Result<> Rerun::fetch(const KeptFile& file, CodeTree& tree) {
   if (interrupted != 0) return stopped();
   std::string path = artifacts() + "code";
   for (const std::string_view part : split(file.path, '/')) path += "/" + sys::url_encode(part);
-  sys::HttpClient client(server_);
   return tree.write(file, [&](const std::function<bool(std::string_view)>& take) -> Result<> {
-    const int status =
-        TRY(client.stream({.path = path, .body = {}, .timeout = std::chrono::minutes(10)},
-                          [&](std::string_view piece) { return interrupted == 0 && take(piece); }));
+    const int status = TRY(
+        client_.stream({.path = path, .body = {}, .timeout = std::chrono::minutes(10)},
+                       [&](std::string_view piece) { return interrupted == 0 && take(piece); }));
     if (status == 200) return {};
     return fail(Code::kNotFound, fmt::format("the server gives no {} of the run's code (HTTP {})",
                                              printable(file.path), status));
@@ -289,7 +292,12 @@ Result<> Rerun::fill_directory() {
   // Last: nothing is written behind them.
   for (const KeptFile& file : code.files)
     if (!file.link.empty() && stays_inside(file.path, file.link)) TRY(tree.link(file));
+  const std::string expected = environment_.text;
   TRY(choose_environment_here(true));
+  if (environment_.text != expected) {
+    for (const std::string& note : environment_.notes) warn(note);
+    warn("environment: " + environment_.text);
+  }
   if (!environment_.requirements.empty())
     TRY(sys::replace_file(plan_.work / kRecordedRequirements, environment_.requirements));
   return {};
@@ -333,7 +341,7 @@ Result<std::vector<std::string>> Rerun::run_words() const {
     words.push_back(fmt::format("{}={}", option, value));
   };
   add("--experiment", plan_.experiment);
-  add("--name", plan_.name);
+  if (!plan_.name.empty()) add("--name", plan_.name);
   for (const auto& [key, value] : plan_.params) add("--param", key + "=" + value);
   for (const auto& [key, value] : plan_.tags) add("--tag", key + "=" + value);
   add("--tag", "corral.rerun_of=" + plan_.id);
@@ -409,6 +417,10 @@ int rerun(const Flags& flags, const std::pair<std::string, std::string>& config)
     return interrupted != 0 ? kInterrupted : status;
   }
   rerun.warn_of_data();
+  if (interrupted != 0) {
+    complain("rerun", "interrupted; " + rerun.directory().string() + " is restored, nothing ran");
+    return kInterrupted;
+  }
   return report("rerun", rerun.execute(config));
 }
 

@@ -144,7 +144,8 @@ bool is_expected(const Data& data, const RerunPlan& plan) {
       plan.code.files, [&](const KeptFile& file) { return (root + file.path).starts_with(path); });
 }
 
-std::optional<std::string> difference_of_data(const Json& info, const Data& data) {
+std::optional<std::string> difference_of_data(const Json& info, const Data& data,
+                                              const std::function<bool()>& stop) {
   const std::string key = "data." + data.name;
   const std::int64_t files = info.get_int(key + ".files", -1);
   const std::int64_t bytes = info.get_int(key + ".bytes", -1);
@@ -161,7 +162,7 @@ std::optional<std::string> difference_of_data(const Json& info, const Data& data
                        files_here, bytes_here, files, bytes);
   const std::string hash = info.get_string(key + ".hash");
   if (hash.empty()) return std::nullopt;
-  const auto here = run::set_up::data_hash(data.path, [] { return false; });
+  const auto here = run::set_up::data_hash(data.path, stop);
   if (!here) return fmt::format("{}: {} cannot be read: {}", key, where, here.error().message);
   if (*here == hash) return std::nullopt;
   return fmt::format("{}: {} has another content than the run had", key, where);
@@ -198,13 +199,14 @@ Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunWish&
   return plan;
 }
 
-std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan, bool restored) {
+std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan,
+                                          const DataLook& look) {
   std::vector<std::string> differences;
   for (const auto& [name, value] : run::set_up::data_options(plan.command)) {
     if (info.get_int("data." + name + ".files", -1) < 0) continue;
     const Data data{.name = name, .value = value, .path = (plan.work / value).lexically_normal()};
-    if (!restored && is_expected(data, plan)) continue;
-    if (auto text = difference_of_data(info, data)) {
+    if (!look.restored && is_expected(data, plan)) continue;
+    if (auto text = difference_of_data(info, data, look.stop)) {
       std::error_code error;
       const fs::path old = fs::path(plan.code.root) / plan.code.directory / value;
       if (!value.starts_with('/') && fs::exists(old, error) && !fs::exists(data.path, error))

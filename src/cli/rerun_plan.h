@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,9 +39,13 @@ struct RerunPlan {
 // be run again, with the reason.
 Result<RerunPlan> plan_rerun(const Json& run, const Json& list, const RerunWish& wish);
 
+struct DataLook {
+  bool restored = false;  // the code is there; else data that is to come with it is not asked for
+  std::function<bool()> stop{};  // polled
+};
 // The data that the command is given by path, compared with what was recorded: a line for each
-// difference. What is to come with the code is not asked for before it is `restored`. Reads all of
-// the data where its hash was recorded.
-std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan, bool restored);
+// difference. Reads all of the data where its hash was recorded.
+std::vector<std::string> data_differences(const Json& info, const RerunPlan& plan,
+                                          const DataLook& look);
 
 }  // namespace corral::cli

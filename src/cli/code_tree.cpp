@@ -64,7 +64,7 @@ Result<> CodeTree::write(const KeptFile& file, const Send& send) {
   Sha256Stream hash;
   std::int64_t left = file.bytes;
   Result<> written;
-  const Result<> sent = send([&](std::string_view piece) {
+  Result<> sent = send([&](std::string_view piece) {
     left -= static_cast<std::int64_t>(piece.size());
     if (left < 0) return false;
     hash.add(piece);

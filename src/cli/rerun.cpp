@@ -156,8 +156,8 @@ Result<> Rerun::choose_environment_here(bool restored) {
 
 std::string Rerun::code_text() const {
   const KeptCode& code = plan_.code;
-  const std::string kept = fmt::format("{} file{} kept with the run", code.files.size(),
-                                       code.files.size() == 1 ? "" : "s");
+  std::string kept = fmt::format("{} file{} kept with the run", code.files.size(),
+                                 code.files.size() == 1 ? "" : "s");
   if (code.whole || code.commit.empty()) return kept;
   std::string from;
   for (const std::string& source : plan_.sources)
@@ -342,8 +342,8 @@ Result<std::vector<std::string>> Rerun::run_words() const {
   };
   add("--experiment", plan_.experiment);
   if (!plan_.name.empty()) add("--name", plan_.name);
-  for (const auto& [key, value] : plan_.params) add("--param", key + "=" + value);
-  for (const auto& [key, value] : plan_.tags) add("--tag", key + "=" + value);
+  for (const auto& [key, value] : plan_.params) add("--param", fmt::format("{}={}", key, value));
+  for (const auto& [key, value] : plan_.tags) add("--tag", fmt::format("{}={}", key, value));
   add("--tag", "corral.rerun_of=" + plan_.id);
   if (!environment_.spec.empty()) add("--environment", environment_.spec);
   words.emplace_back("--");

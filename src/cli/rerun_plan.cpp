@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "run/set_up/data_hash.h"
 #include "run/set_up/data_sets.h"
+#include "run/set_up/secrets.h"
 
 namespace corral::cli {
 namespace {
@@ -52,7 +53,8 @@ void look_from_outside(const KeptCode& code, std::vector<std::string>& words) {
 Move move_of(const KeptCode& code, const std::vector<std::string>& words, const fs::path& to) {
   Move move{.from = code.root, .to = to.string()};
   std::error_code error;
-  for (const auto& [option, path] : run::set_up::data_options(words)) {
+  for (const auto& [option, value] : run::set_up::data_options(words)) {
+    const std::string& path = value;
     const auto is_kept = [&](const KeptFile& file) {
       return (code.root + "/" + file.path).starts_with(path);
     };

@@ -155,9 +155,9 @@ class Code {
  private:
   [[nodiscard]] const Json::Array& items(const char* name) const { return items(name, list_); }
   static const Json::Array& items(const char* name, const Json& object) {
-    static const Json::Array kNone;
+    static const Json::Array none;
     const auto* array = member(object, name).as_array();
-    return array != nullptr ? *array : kNone;
+    return array != nullptr ? *array : none;
   }
 
   const Json& list_;

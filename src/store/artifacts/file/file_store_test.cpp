@@ -319,6 +319,7 @@ TEST_F(FileStore, ADamagedContentIsNotShared) {
 
 TEST_F(FileStore, KeptCodeOfManyRunsAtOnceStaysWhole) {
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([this, thread] {
       for (int i = 0; i < 50; ++i) {

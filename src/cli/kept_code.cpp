@@ -72,6 +72,7 @@ Result<> read_files(const Json& list, KeptCode& code) {
 Result<> read_git(const Json& git, KeptCode& code) {
   if (git.as_object() == nullptr) return {};
   code.commit = git.get_string("commit");
+  if (code.commit.empty()) return {};  // nothing was committed yet
   if ((code.commit.size() != 40 && code.commit.size() != 64) || !is_hex(code.commit))
     return refused(code.commit, "is no commit");
   code.remote = git.get_string("remote");

@@ -1,7 +1,7 @@
 # Flags of every target: warnings are errors; sanitizers by CORRAL_SANITIZE.
 add_library(corral_flags INTERFACE)
 # -iquote, not -I: the folder sys/ must not stand in for the system's <sys/...> headers.
-target_compile_options(corral_flags INTERFACE "SHELL:-iquote ${CMAKE_SOURCE_DIR}/src")
+target_compile_options(corral_flags INTERFACE "SHELL:-iquote \"${CMAKE_SOURCE_DIR}/src\"")
 # Of one compiler alone: what clang, which builds for fuzzing, calls a conversion or a shadow differs.
 set(corral_strict_warnings -Wpedantic -Wshadow -Wconversion -Werror)
 if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -1,11 +1,13 @@
 #include "upload/server_link.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/json.h"
 #include "core/text.h"
+#include "spool/segment_identity.h"
 #include "sys/clock.h"
 #include "sys/private_directory.h"
 #include "sys/process.h"
@@ -50,17 +52,20 @@ void start_when_needed(LinkOptions& link, const std::string& program, const std:
 }
 
 Result<> ServerLink::probe() {
-  answers_ = false;
+  cannot_work_ = false;
   const sys::HttpTarget target = target_of(options_.destination, options_.token);
   sys::HttpClient client(target);
-  const sys::HttpReply reply =
-      TRY(client.send({.path = "/api/corral/v1/version", .body = {}, .timeout = kProbeTimeout}));
+  const auto answer =
+      client.send({.path = "/api/corral/v1/version", .body = {}, .timeout = kProbeTimeout});
+  if (!answer)
+    return tl::unexpected(client.reached() ? silence_of(answer.error()) : answer.error());
+  const sys::HttpReply& reply = *answer;
   if (reply.status == 401)
     return fail(Code::kUnauthenticated, target.base_url + " wants a token: --token-file FILE");
   const auto version = Json::parse(reply.body);
   const Json* error = version ? version->find("error") : nullptr;
   if (error != nullptr && !error->get_string("message").empty()) {
-    answers_ = true;
+    cannot_work_ = true;
     return fail(Code::kUnavailable, error->get_string("message"));
   }
   if (reply.status != 200 || !version || version->find("api") == nullptr) {
@@ -73,6 +78,25 @@ Result<> ServerLink::probe() {
   }
   transport_ = http_transport(target);
   return {};
+}
+
+// Of a server that took the connection and did not answer in time.
+Error ServerLink::silence_of(const Error& error) {
+  const spool::fs::path& store = options_.destination.store;
+  const auto record = store.empty() ? std::nullopt : sys::read_server_record(store);
+  const auto pid = record ? record->pid : 0;
+  const char state = pid > 0 ? spool::process_start(static_cast<std::uint32_t>(pid)).state : '\0';
+  if (state == '\0') return error;
+  cannot_work_ = state == 'T' || state == 't';
+  return {
+      .code = Code::kUnavailable,
+      .message = cannot_work_
+                     ? fmt::format("the store's server (pid {}) does not answer: it is stopped; "
+                                   "`kill -CONT {}` lets it go on",
+                                   pid, pid)
+                     : fmt::format("the store's server (pid {}) does not answer; if it hangs, "
+                                   "`kill -9 {}` ends it and the next command starts another",
+                                   pid, pid)};
 }
 
 Result<> ServerLink::start() {
@@ -101,7 +125,7 @@ std::string ServerLink::last_words() const {
 Result<> ServerLink::await(Nanos patience) {
   const BootTime deadline = sys::boot_now() + patience;
   Result<> probed = probe();
-  while (!probed && !answers_ && sys::boot_now() < deadline) {
+  while (!probed && !cannot_work_ && sys::boot_now() < deadline) {
     int status = 0;
     if (started_pid_ > 0 && ::waitpid(started_pid_, &status, WNOHANG) == started_pid_) {
       started_pid_ = 0;
@@ -125,7 +149,7 @@ Result<Transport*> ServerLink::connect(Nanos patience) {
   // Another user's server is in the way of one that is started here.
   const bool may_start = options_.destination.server.empty() && !options_.serve_command.empty() &&
                          (probed || probed.error().code != Code::kPermission);
-  if (!probed && !answers_ && may_start && sys::boot_now() >= not_before_) {
+  if (!probed && !cannot_work_ && may_start && sys::boot_now() >= not_before_) {
     probed = start();
     if (probed) probed = await(patience);
     if (!probed) not_before_ = sys::boot_now() + kRestartPause;

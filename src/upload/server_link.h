@@ -37,8 +37,8 @@ class ServerLink {
   // The server's transport when it answers now. Else starts the store's server and waits up to
   // `patience` for it; after one that did not come up, not again for ten seconds. The error says
   // why there is none, with the last line that a started server printed. One that is there and says
-  // that it cannot work (its database is away) is neither waited for nor started again: the error
-  // is what it says.
+  // that it cannot work (its database is away), or whose process is stopped, is neither waited for
+  // nor started again: the error is what it says, or names the process and the way to continue it.
   Result<Transport*> connect(Nanos patience);
   // After a failed request: the next connect() looks again.
   void drop() { transport_.reset(); }
@@ -49,13 +49,14 @@ class ServerLink {
 
  private:
   Result<> probe();
+  Error silence_of(const Error& error);
   Result<> start();
   Result<> await(Nanos patience);
   [[nodiscard]] std::string last_words() const;
   LinkOptions options_;
   std::unique_ptr<Transport> transport_;
   std::string url_;
-  bool answers_ = false;  // the last probe's server said why it cannot work
+  bool cannot_work_ = false;  // the last probe found a server that waiting does not help
   pid_t started_pid_ = 0;
   BootTime not_before_;          // no other start until then
   sys::Fd log_;                  // of the server that was started

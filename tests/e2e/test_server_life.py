@@ -105,6 +105,26 @@ def test_a_second_server_names_the_first(corral: Corral) -> None:
     assert first.wait(60) == 0
 
 
+def test_a_server_that_is_stopped_is_named_with_what_helps(corral: Corral) -> None:
+    corral(*QUICK, "true")
+    pid = corral.server_pid()
+    assert pid is not None
+    log = (corral.spool / "server.log").read_bytes()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        for words in (("ls", "runs"), ("show", "@1")):
+            said = corral(*words, status=1).stderr.decode()
+            assert said == (
+                f"corral {words[0]}: the store's server (pid {pid}) does not answer: it is stopped; "
+                f"`kill -CONT {pid}` lets it go on\n"
+            )
+        assert (corral.spool / "server.log").read_bytes() == log, "nobody tried to start another"
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert len(corral.runs()) == 1
+    assert corral.server_pid() == pid
+
+
 def test_ctrl_c_ends_a_server_in_the_foreground(corral: Corral) -> None:
     with busy_port() as port:
         pass

@@ -79,6 +79,23 @@ Result<spool::Destination> named_destination(const DestinationFlags& flags) {
               "neither $XDG_DATA_HOME nor $HOME is set: say where the store is with --store DIR");
 }
 
+// Why there is no store, where data of runs waits for a server of it; empty: none does.
+std::string waiting_for(const spool::Destination& destination, const std::string& chosen) {
+  std::size_t runs = 0;
+  fs::path root;
+  for (const fs::path& path : spool::find_runs(spool::spool_roots(chosen))) {
+    const auto manifest = spool::RunDirectory::read_manifest(path);
+    if (!manifest || manifest->destination != destination) continue;
+    ++runs;
+    root = path.parent_path();
+  }
+  if (runs == 0) return {};
+  return fmt::format(
+      "there is no store at {} yet, but data of {} run{} waits in {}: start "
+      "`corral serve` to store it",
+      destination.store.string(), runs, runs == 1 ? "" : "s", root.string());
+}
+
 }  // namespace
 
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
@@ -166,8 +183,14 @@ fs::path python_path(const fs::path& program) {
 Result<sys::HttpTarget> connect(const DestinationFlags& flags) {
   const spool::Destination destination = TRY(possible_destination_of(flags));
   const std::string token = TRY(token_of(flags));
-  if (destination.server.empty() && destination.database.empty())
-    TRY(find_database(destination.store));
+  if (destination.server.empty() && destination.database.empty()) {
+    auto found = find_database(destination.store);
+    if (!found && found.error().code == Code::kNotFound) {
+      std::string waits = waiting_for(destination, flags.spool);
+      if (!waits.empty()) found.error().message = std::move(waits);
+    }
+    TRY(std::move(found));
+  }
   upload::LinkOptions options{.destination = destination,
                               .token = token,
                               .serve_command = {},

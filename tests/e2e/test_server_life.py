@@ -224,6 +224,20 @@ def test_without_a_server_training_runs_and_its_data_waits(corral: Corral, break
     assert facts["drops"] == {"points": 0, "frames": 0, "ticks": 0}
 
 
+def test_data_that_waits_for_a_store_is_named(corral: Corral) -> None:
+    assert b"`corral run` makes it" in corral("ls", "runs", status=1).stderr
+    no_store_a_file(corral)
+    corral(*QUICK, "true")
+    corral.store.unlink()
+    said = corral("ls", "runs", status=1).stderr.decode()
+    assert f"data of 1 run waits in {corral.spool}: start `corral serve` to store it" in said, said
+    other = corral("ls", "runs", "--store", corral.home / "other", status=1).stderr
+    assert b"data of" not in other, "that data is not for this store"
+    corral.serve()
+    corral.wait_spool_empty()
+    assert len(corral.runs()) == 1
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 def test_a_read_only_store_is_named(corral: Corral) -> None:
     corral(*QUICK, "true")

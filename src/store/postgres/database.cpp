@@ -93,6 +93,8 @@ std::string_view advice(std::string_view state) {
     return "; the role must own the database or its schema (CREATE SCHEMA corral AUTHORIZATION "
            "role, then ALTER ROLE role SET search_path = corral)";
   if (state == "25006") return "; name the primary server (--read-store takes a replica)";
+  if (state == "53300")
+    return "; a server of Corral writes through one connection and reads through up to eight";
   if (state == "53100") return "; nothing is lost, make room there and it goes on";
   if (state.starts_with("XX00")) return "; `corral store check` says what is damaged";
   return "";

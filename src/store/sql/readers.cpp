@@ -1,8 +1,14 @@
 #include "store/sql/readers.h"
 
+#include <chrono>
 #include <string>
 
 namespace corral::store::sql {
+namespace {
+
+constexpr std::chrono::seconds kPatience{10};
+
+}  // namespace
 
 // A connection that was idle may have been lost since: that shows here, before anything is read.
 Result<> Readers::begin(Connection& connection) {
@@ -26,8 +32,21 @@ Result<std::unique_ptr<Connection>> Readers::borrow() {
     ++open_;
   }
   Result<std::unique_ptr<Connection>> opened = open_one_();
-  if (!opened) give_back(nullptr);
-  return opened;
+  if (opened) return opened;
+  give_back(nullptr);
+  if (opened.error().code != Code::kUnavailable) return opened;
+  return wait_for_another(opened.error());
+}
+
+// Where the database lends no more connections, those that there are serve all. One that is away
+// ends them all.
+Result<std::unique_ptr<Connection>> Readers::wait_for_another(const Error& refusal) {
+  std::unique_lock lock(mutex_);
+  free_.wait_for(lock, kPatience, [&] { return !idle_.empty() || open_ == 0; });
+  if (idle_.empty()) return tl::unexpected(refusal);
+  auto connection = std::move(idle_.back());
+  idle_.pop_back();
+  return connection;
 }
 
 // A connection that is stuck in its transaction is closed instead of kept.
@@ -37,7 +56,7 @@ void Readers::give_back(std::unique_ptr<Connection> connection) {
     const std::scoped_lock lock(mutex_);
     connection ? idle_.push_back(std::move(connection)) : static_cast<void>(--open_);
   }
-  free_.notify_one();
+  free_.notify_all();  // they wait for different things
 }
 
 }  // namespace corral::store::sql

@@ -18,7 +18,8 @@ class Readers {
  public:
   Readers(OpenConnection open, std::size_t most) : open_one_(std::move(open)), most_(most) {}
 
-  // Calls read(connection) inside one snapshot. Waits while `most` others read.
+  // Calls read(connection) inside one snapshot. Waits while `most` others read, and up to ten
+  // seconds for one of them where the database lends no more connections.
   template <class Read>
   auto with(Read&& read) -> decltype(read(std::declval<Connection&>())) {
     Lease lease(*this, TRY(borrow()));
@@ -52,6 +53,7 @@ class Readers {
 
   static Result<> begin(Connection& connection);
   Result<std::unique_ptr<Connection>> borrow();
+  Result<std::unique_ptr<Connection>> wait_for_another(const Error& refusal);
   void give_back(std::unique_ptr<Connection> connection);
 
   const OpenConnection open_one_;

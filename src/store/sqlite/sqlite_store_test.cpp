@@ -11,10 +11,12 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <random>
 
 #include "store/conformance_hosts.h"
 #include "store/conformance_remove.h"
+#include "store/sql/readers.h"
 #include "store/sqlite/database.h"
 #include "sys/fd.h"
 
@@ -331,6 +333,40 @@ TEST(SqliteStore, ALostStoreLeavesItsSuccessorAlone) {
                 .value()
                 .runs.size(),
             1u);
+}
+
+TEST(Readers, WaitForOneAnotherWhereTheDatabaseLendsNoMoreConnections) {
+  const TemporaryDirectory directory;
+  const fs::path file = directory.path() / "some.db";
+  ASSERT_TRUE(sqlite::open_database(file, sqlite::Mode::kReadWrite));
+  std::promise<void> refused;
+  int asked = 0;  // never by two at once
+  sql::Readers readers(
+      [&]() -> Result<std::unique_ptr<sql::Connection>> {
+        if (++asked == 1) return sqlite::open_database(file, sqlite::Mode::kReadOnly);
+        refused.set_value();
+        return fail(Code::kUnavailable, "too many connections");
+      },
+      4);
+  const auto seven = [](sql::Connection&) -> Result<int> { return 7; };
+  std::future<Result<int>> second;
+  const auto first = readers.with([&](sql::Connection&) -> Result<> {
+    second = std::async(std::launch::async, [&] { return readers.with(seven); });
+    refused.get_future().wait();
+    return {};
+  });
+  EXPECT_TRUE(first);
+  const Result<int> answer = second.get();
+  EXPECT_EQ(answer.value_or(0), 7);
+}
+
+TEST(Readers, NobodyWaitsForADatabaseThatIsAway) {
+  sql::Readers readers(
+      []() -> Result<std::unique_ptr<sql::Connection>> { return fail(Code::kUnavailable, "away"); },
+      4);
+  const auto read = readers.with([](sql::Connection&) -> Result<> { return {}; });
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "away");
 }
 
 }  // namespace

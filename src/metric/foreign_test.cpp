@@ -56,6 +56,18 @@ TEST(Foreign, EveryAliasIsInTheCatalogue) {
     EXPECT_NE(find_metric(find_foreign(name)->alias), nullptr) << name;
 }
 
+TEST(Foreign, RatesOfDevicesAreGaugesOfTheCatalogue) {
+  for (const char* name : {"DCGMI - PCIE TX Bytes", "DCGMI - PCIE RX Bytes",
+                           "DCGMI - NVlink TX Bytes", "DCGMI - NVlink RX Bytes"}) {
+    const auto foreign = find_foreign(name);
+    ASSERT_TRUE(foreign) << name;
+    const Metric* same = find_metric(foreign->alias);
+    ASSERT_NE(same, nullptr) << name;
+    EXPECT_EQ(same->kind, Kind::kGauge) << name;
+    EXPECT_EQ(same->unit, foreign->unit) << name;
+  }
+}
+
 TEST(Foreign, TellsTheDevice) {
   const auto read = find_foreign("system/iostat - nvme0n1 - MB read/s");
   ASSERT_TRUE(read);

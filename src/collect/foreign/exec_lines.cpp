@@ -136,10 +136,13 @@ bool is_column(std::string_view field) {
 bool ExecLines::read(std::string_view line, const Take& take) {
   line = trim(line);
   if (line.empty() || line.front() == '#') return true;
-  if (format_ == Format::kAuto) format_ = format_of(line);
+  const bool guessed = format_ == Format::kAuto;
+  if (guessed) format_ = format_of(line);
   switch (format_) {
     case Format::kJson:
-      return read_json(line, take);
+      if (read_json(line, take)) return true;
+      if (guessed) format_ = Format::kAuto;  // garbage that begins with a bracket
+      return false;
     case Format::kCsv:
       return read_csv(line, take);
     case Format::kPlain:

@@ -93,6 +93,7 @@ TEST(ExecLines, CsvKeepsQuotedCommasAndTheStep) {
 TEST(ExecLines, AGreetingAndGarbageDoNotDecideTheFormat) {
   EXPECT_EQ(read({"Starting up, please wait", "v1.2, (c) somebody", "\xff\xfe,\x01", "1,2", "x 1"}),
             (Strings{"?", "?", "?", "?", "x=1"}));
+  EXPECT_EQ(read({"{\xff\x01", "{hello}", "x 1"}), (Strings{"?", "?", "x=1"}));
 }
 
 TEST(ExecLines, AFormatThatWasAskedForIsKept) {

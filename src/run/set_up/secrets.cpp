@@ -10,20 +10,36 @@
 namespace corral::run::set_up {
 namespace {
 
-// Words of names, joined by dashes. A name is a secret's when it is one of these, or ends with one
-// of kEndings behind a dash.
+// Words of names, joined by dashes. A name is a secret's when it is one of these, ends with one of
+// kEndings behind a dash, or with one of kWords whatever stands before it ("PGPASSWORD").
 constexpr auto kNames = std::to_array<std::string_view>(
-    {"apikey", "authorization", "bearer-token", "api-token", "github-token", "gitlab-token",
-     "hf-token", "hub-token", "huggingface-token", "jwt", "neptune-token", "session-token", "token",
-     "wandb-key"});
+    {"authorization", "cookie", "hf-token", "hub-token", "huggingface-token", "jwt",
+     "neptune-token", "proxy-authorization", "sshpass", "token", "wandb-key", "x-amz-signature",
+     "x-goog-signature"});
 constexpr auto kEndings = std::to_array<std::string_view>(
-    {"access-key", "access-token", "api-key", "auth-token", "credential", "credentials",
-     "passphrase", "passwd", "password", "private-key", "secret", "secret-key"});
+    {"access-key",   "access-token", "account-key",    "api-key",       "api-token",
+     "auth-token",   "bearer-token", "bot-token",      "credential",    "credentials",
+     "github-token", "gitlab-token", "private-key",    "private-token", "refresh-token",
+     "sas-token",    "secret-key",   "security-token", "session-token", "signing-key"});
+constexpr auto kWords =
+    std::to_array<std::string_view>({"apikey", "passphrase", "passwd", "password", "secret"});
+// Of variables alone, which are written in capitals: A_TOKEN, but not PAD_TOKEN.
+constexpr auto kCapitals = std::to_array<std::string_view>({"-pass", "-pwd", "-token"});
+constexpr auto kNoSecrets = std::to_array<std::string_view>(
+    {"audio", "begin", "bos", "cls", "end", "eos",     "first", "image", "last", "mask",
+     "max",   "next",  "pad", "per", "sep", "special", "start", "stop",  "unk",  "video"});
+// Headers, whose value has several words.
+constexpr auto kHeaders =
+    std::to_array<std::string_view>({"authorization", "cookie", "proxy-authorization"});
+// In the query of an address.
+constexpr auto kInQuery = std::to_array<std::string_view>({"key", "sig", "signature"});
 
 constexpr auto kHints = std::to_array<std::string_view>(
     {"KEY", "TOKEN", "SECRET", "PASS", "PWD", "CREDENTIAL", "AUTH", "JWT", "COOKIE"});
 
 constexpr std::size_t kTokenBytes = 20;
+constexpr std::size_t kKeyKindBytes = 32;  // "ENCRYPTED PRIVATE KEY-----"
+constexpr std::size_t kKeyBytes = 16u << 10;
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
@@ -32,6 +48,7 @@ bool in_name(char c) {
   return is_upper(c) || is_lower(c) || is_digit(c) || c == '_' || c == '-' || c == '.';
 }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool ends_line(char c) { return c == '\n' || c == '\r'; }
 bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
 
 // "apiKey", "API_KEY" and "api.key" as "api-key".
@@ -70,6 +87,7 @@ std::size_t behind_type(std::string_view line, std::size_t at) {
 // Where the value behind a name begins; nothing where none follows.
 std::optional<std::size_t> behind_separator(std::string_view line, std::size_t at, bool option) {
   const auto is = [&](std::size_t i, char c) { return i < line.size() && line[i] == c; };
+  if (is(at, '\\')) ++at;  // {\"token\": \"…\"}
   const bool quoted = at < line.size() && is_quote(line[at]);
   if (quoted) ++at;
   if (quoted && is(at, ']')) ++at;  // environ["HF_TOKEN"] = …
@@ -83,22 +101,50 @@ std::optional<std::size_t> behind_separator(std::string_view line, std::size_t a
   return option && behind > at ? std::optional(behind) : std::nullopt;
 }
 
-// A text in quotes, or all up to a blank. What calls or indexes something is code, not a value.
-std::optional<Value> value_at(std::string_view line, std::size_t at, bool option) {
-  if (at >= line.size()) return std::nullopt;
-  if (is_quote(line[at])) {
-    const std::size_t end = line.find(line[at], at + 1);
-    if (end == std::string_view::npos) return Value{at + 1, line.size()};
-    return end > at + 1 ? std::optional(Value{at + 1, end}) : std::nullopt;
+// How a name's value is found.
+struct Shape {
+  bool option = false;  // behind an option
+  bool header = false;  // all of the line
+  bool query = false;   // up to '&'
+};
+
+// Of a text in quotes that begins at `at`, three of them perhaps, which may go over lines.
+std::optional<Value> quoted_value(std::string_view text, std::size_t at, bool escaped) {
+  const std::string three(3, text[at]);
+  if (text.substr(at, 3) == three) {
+    const std::size_t end = text.find(three, at + 3);
+    return Value{at + 3, std::min(end, text.size())};
   }
+  std::size_t end = at + 1;
+  while (end < text.size() && text[end] != text[at] && !ends_line(text[end]))
+    end += !escaped && text[end] == '\\' && end + 1 < text.size() ? 2 : 1;
+  if (escaped && end > at + 1 && text[end - 1] == '\\') --end;
+  return end > at + 1 ? std::optional(Value{at + 1, std::min(end, text.size())}) : std::nullopt;
+}
+
+// A text in quotes, or all up to a blank. What calls or indexes something is code, not a value.
+std::optional<Value> value_at(std::string_view text, std::size_t at, Shape shape) {
+  std::size_t quote = at;  // behind the letters of r"…", rb"…", f"…"
+  while (quote < text.size() && quote < at + 2 &&
+         std::string_view("rRbBfFuU").find(text[quote]) != std::string_view::npos)
+    ++quote;
+  const bool escaped = quote + 1 < text.size() && text[quote] == '\\' && is_quote(text[quote + 1]);
+  if (escaped) ++quote;
+  if (quote < text.size() && is_quote(text[quote])) return quoted_value(text, quote, escaped);
+  const auto ends = [&](std::size_t i) {
+    const char c = text[i];
+    const bool last = i + 1 == text.size() || is_blank(text[i + 1]) || ends_line(text[i + 1]);
+    return is_blank(c) || ends_line(c) || is_quote(c) || ((c == ',' || c == ';') && last) ||
+           (shape.query && (c == '&' || c == '#'));
+  };
   std::size_t end = at;
-  while (end < line.size() && !is_blank(line[end]) && !is_quote(line[end]) && line[end] != ',' &&
-         line[end] != ';')
-    ++end;
-  const std::string_view value = line.substr(at, end - at);
-  if (value.empty() || value == kMask || (option && value.front() == '-') || value == "None" ||
-      value == "null" || value.find_first_of("()[]{}") != std::string_view::npos)
+  while (end < text.size() && !ends(end)) ++end;
+  const std::string_view value = text.substr(at, end - at);
+  if (value.empty() || value == kMask || (shape.option && value.front() == '-') ||
+      value == "None" || value == "null" || value.find_first_of("()[]{}") != std::string_view::npos)
     return std::nullopt;
+  if (shape.header)
+    while (end < text.size() && !ends_line(text[end]) && !is_quote(text[end])) ++end;
   return Value{at, end};
 }
 
@@ -111,13 +157,16 @@ std::optional<Value> next_value(std::string_view line, std::size_t at) {
     }
     std::size_t end = at;
     while (end < line.size() && in_name(line[end])) ++end;
-    const bool option = line.substr(at, end - at).starts_with("--");
+    Shape shape{.option = line.substr(at, end - at).starts_with("--"),
+                .query = at > 0 && (line[at - 1] == '?' || line[at - 1] == '&')};
     std::string_view name = line.substr(at, end - at);
     name.remove_prefix(std::min(name.find_first_not_of('-'), name.size()));
     at = end;
-    if (!names_secret(name)) continue;
-    const auto begin = behind_separator(line, end, option);
-    const auto value = begin ? value_at(line, *begin, option) : std::nullopt;
+    const bool in_query = shape.query && std::ranges::find(kInQuery, name) != kInQuery.end();
+    if (!in_query && !names_secret(name)) continue;
+    shape.header = std::ranges::find(kHeaders, spelled(name)) != kHeaders.end();
+    const auto begin = behind_separator(line, end, shape.option);
+    const auto value = begin ? value_at(line, *begin, shape) : std::nullopt;
     if (value) return value;
   }
   return std::nullopt;
@@ -139,10 +188,18 @@ bool is_literal(std::string_view line, const Value& value) {
 bool names_secret(std::string_view name) {
   if (!std::ranges::all_of(name, in_name)) return false;
   const std::string spelling = spelled(name);
-  if (std::ranges::find(kNames, spelling) != kNames.end()) return true;
-  return std::ranges::any_of(kEndings, [&](std::string_view ending) {
-    return spelling == ending || spelling.ends_with("-" + std::string(ending));
-  });
+  const auto ends = [&](std::string_view ending) { return spelling.ends_with(ending); };
+  if (std::ranges::find(kNames, spelling) != kNames.end() || std::ranges::any_of(kWords, ends))
+    return true;
+  if (std::ranges::any_of(kEndings, [&](std::string_view ending) {
+        return spelling == ending || ends("-" + std::string(ending));
+      }))
+    return true;
+  return std::ranges::none_of(name, is_lower) && std::ranges::any_of(kCapitals, ends) &&
+         std::ranges::none_of(kNoSecrets, [&](std::string_view word) {
+           return spelling == std::string(word) + "-token" ||
+                  ends("-" + std::string(word) + "-token");
+         });
 }
 
 bool hints_at_secret(std::string_view variable) {
@@ -178,7 +235,28 @@ std::string Mask::addresses(std::string_view text) {
   }
 }
 
-std::string Mask::line(std::string_view line) {
+// -----BEGIN RSA PRIVATE KEY----- … -----END
+std::string Mask::keys(std::string_view text) {
+  constexpr std::string_view kBegin = "-----BEGIN ";
+  constexpr std::string_view kPrivate = "PRIVATE KEY-----";
+  std::string out;
+  for (std::size_t at = 0;;) {
+    std::size_t key = text.find(kBegin, at);
+    if (key == std::string_view::npos) return out.append(text.substr(at));
+    key += kBegin.size();
+    const std::size_t is_private = text.substr(key, kKeyKindBytes).find(kPrivate);
+    if (is_private != std::string_view::npos) key += is_private + kPrivate.size();
+    out.append(text.substr(at, key - at));
+    at = key;
+    const std::size_t end = text.substr(key, kKeyBytes).find("-----END");
+    if (is_private == std::string_view::npos || end == std::string_view::npos) continue;
+    out.append(kMask);
+    at = key + end;
+    ++masked_;
+  }
+}
+
+std::string Mask::named(std::string_view line) {
   std::string out;
   std::size_t copied = 0;
   for (auto value = next_value(line, 0); value; value = next_value(line, value->end)) {
@@ -190,19 +268,12 @@ std::string Mask::line(std::string_view line) {
 }
 
 std::string Mask::text(std::string_view text) {
-  if (!on_) return std::string(text);
-  std::string out;
-  for (std::size_t at = 0; at <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    out += line(text.substr(at, end - at));
-    if (end < text.size()) out += '\n';
-    at = end + 1;
-  }
-  return addresses(out);
+  return on_ ? addresses(named(keys(text))) : std::string(text);
 }
 
 std::vector<std::string> Mask::words(std::vector<std::string> words) {
   bool value = false;  // of the option before
+  bool line = false;   // of a shell: behind -c, -lc
   for (std::string& word : words) {
     const bool is_value = std::exchange(value, false) && !word.starts_with('-');
     if (on_ && is_value) {
@@ -214,8 +285,9 @@ std::vector<std::string> Mask::words(std::vector<std::string> words) {
         std::string_view(word).substr(std::min(word.find_first_not_of('-'), word.size()));
     value = word.starts_with('-') && names_secret(name);
     const std::size_t equals = name.find('=');
-    // A line of a shell may begin with a variable; the rest of it is no secret.
-    const bool shell = !word.starts_with('-') && word.find(' ') != std::string::npos;
+    // It may begin with a variable; the rest of it is no secret.
+    const bool shell = std::exchange(
+        line, word.size() > 1 && word[0] == '-' && word[1] != '-' && word.ends_with('c'));
     if (on_ && !shell && equals != std::string_view::npos && names_secret(name.substr(0, equals)) &&
         equals + 1 < name.size()) {
       word.replace(word.size() - (name.size() - equals - 1), std::string::npos, kMask);

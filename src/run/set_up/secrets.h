@@ -35,12 +35,13 @@ class Mask {
   explicit Mask(bool on) : on_(on) {}
   // Values of options: `--password x`, `--password=x`, `password=x`; and what text() masks.
   std::vector<std::string> words(std::vector<std::string> words);
-  // Values that follow a name of a secret on their line, and passwords in addresses.
+  // Values that follow a name of a secret on their line, passwords in addresses, private keys.
   std::string text(std::string_view text);
   [[nodiscard]] std::size_t masked() const { return masked_; }
 
  private:
-  std::string line(std::string_view line);
+  std::string keys(std::string_view text);
+  std::string named(std::string_view text);
   std::string addresses(std::string_view text);
 
   bool on_;

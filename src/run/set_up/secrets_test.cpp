@@ -11,12 +11,33 @@ Words masked(Words words) { return Mask(true).words(std::move(words)); }
 std::string masked_text(std::string_view text) { return Mask(true).text(text); }
 
 TEST(Secrets, AreFoundByWholeNames) {
-  for (const auto* name : {"password", "db-password", "api-key", "API_KEY", "apiKey", "apikey",
-                           "wandb-api-key", "token", "HF_TOKEN", "hub_token", "secret",
-                           "client-secret", "AWS_SECRET_ACCESS_KEY", "private.key"})
+  for (const auto* name : {"password",
+                           "db-password",
+                           "api-key",
+                           "API_KEY",
+                           "apiKey",
+                           "apikey",
+                           "wandb-api-key",
+                           "token",
+                           "HF_TOKEN",
+                           "hub_token",
+                           "secret",
+                           "client-secret",
+                           "AWS_SECRET_ACCESS_KEY",
+                           "private.key",
+                           "PGPASSWORD",
+                           "A_TOKEN",
+                           "AWS_SESSION_TOKEN",
+                           "SLACK_BOT_TOKEN",
+                           "MYSQL_PWD",
+                           "DB_PASS",
+                           "PRIVATE-TOKEN",
+                           "refresh_token",
+                           "AccountKey"})
     EXPECT_TRUE(names_secret(name)) << name;
   for (const auto* name : {"tokenizer", "tokens", "max-tokens", "pad-token", "eos_token", "key",
-                           "key-dim", "passes", "author", "secretary", "password-length", ""})
+                           "key-dim", "passes", "author", "secretary", "password-length",
+                           "PAD_TOKEN", "MAX_TOKENS", "PWD", "forward_pass", "sig", ""})
     EXPECT_FALSE(names_secret(name)) << name;
 }
 
@@ -46,6 +67,40 @@ TEST(Secrets, InAddressesTheyAreMasked) {
   EXPECT_EQ(masked_text("git+https://ann:pw@host/x https://ghp_0123456789abcdefghij@github.com/y"),
             "git+https://ann:***@host/x https://***@github.com/y");
   for (const auto* text : {"ssh://git@host/x", "https://host/a?to=a@b", "s3://bucket/a:b@c", "://"})
+    EXPECT_EQ(masked_text(text), text);
+}
+
+TEST(Secrets, OfSeveralWordsAreMaskedAsAWhole) {
+  EXPECT_EQ(masked({"curl", "-H", "Authorization: Bearer sk-1", "--header=Cookie: a=b; c=d", "-v"}),
+            (Words{"curl", "-H", "Authorization: ***", "--header=Cookie: ***", "-v"}));
+  EXPECT_EQ(masked({"sh", "-c", "curl -H 'Authorization: Basic YQ==' -v; A_TOKEN=x go -v"}),
+            (Words{"sh", "-c", "curl -H 'Authorization: ***' -v; A_TOKEN=*** go -v"}));
+  EXPECT_EQ(masked({"env", "PASSPHRASE=correct horse battery", "go"}),
+            (Words{"env", "PASSPHRASE=***", "go"}));
+  EXPECT_EQ(masked_text("password: hun,ter;2\nnext: 1"), "password: ***\nnext: 1");
+}
+
+TEST(Secrets, InQueriesTheyAreMaskedAlone) {
+  EXPECT_EQ(masked_text("https://h/a?sv=1&sig=x%3D&token=abc&page=2#top ?key=y&n=1"),
+            "https://h/a?sv=1&sig=***&token=***&page=2#top ?key=***&n=1");
+}
+
+TEST(Secrets, InAnyKindOfQuotesTheyAreMasked) {
+  EXPECT_EQ(masked_text("token = f\"sk-{n}\"; api_key=rb'x' ; password = \"a\\\"b\""),
+            "token = f\"***\"; api_key=rb'***' ; password = \"***\"");
+  EXPECT_EQ(masked_text("+PASSWORD = \"\"\"one\n+two\"\"\"\n+n = 1\n"),
+            "+PASSWORD = \"\"\"***\"\"\"\n+n = 1\n");
+  EXPECT_EQ(masked_text("-d {\\\"api_key\\\": \\\"sk-1\\\", \\\"n\\\": 1}"),
+            "-d {\\\"api_key\\\": \\\"***\\\", \\\"n\\\": 1}");
+}
+
+TEST(Secrets, PrivateKeysAreMasked) {
+  const std::string key =
+      "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nAAA=\n-----END RSA PRIVATE KEY-----\n";
+  const std::string left = "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY-----\n";
+  EXPECT_EQ(masked_text("a\n" + key + "b\n" + key), "a\n" + left + "b\n" + left);
+  for (const auto* text : {"if '-----BEGIN PRIVATE KEY-----' in x:\n  y()\n",
+                           "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----\n"})
     EXPECT_EQ(masked_text(text), text);
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <vector>
 
 #include "core/limits.h"
@@ -23,13 +24,18 @@ constexpr std::int64_t kTailBytes = 64ll << 10;  // stays: it may say why the co
 Result<OutputFile> OutputFile::open(const RunDirectory& directory, codec::LogStream stream) {
   const sys::PrivateDirectory& files = directory.files();
   const std::string name = output_name(stream);
+  const bool is_new = !files.exists(name);
   sys::Fd file = TRY(files.open_file(name, O_RDWR | O_CREAT));
   sys::Fd mark = TRY(files.open_file(name + ".stored", O_RDWR | O_CREAT));
   OutputFile output(files, stream, std::move(file), std::move(mark));
   if (::pread(output.mark_.get(), &output.stored_, sizeof output.stored_, 0) !=
       sizeof output.stored_)
     output.stored_ = 0;
+  errno = 0;
   output.tidy(0);
+  // The first thing that the command prints would fail.
+  const bool full = output.reserved_ == 0 && (errno == ENOSPC || errno == EDQUOT);
+  if (is_new && full) return fail_errno("room for what the command prints", errno);
   return output;
 }
 

@@ -18,7 +18,7 @@ namespace corral::spool {
 
 class OutputFile {
  public:
-  // Makes the file when it is missing.
+  // Makes the file when it is missing; an error where its disk has no room for any output.
   static Result<OutputFile> open(const RunDirectory& directory, codec::LogStream stream);
 
   // Descriptor for the command: append-only.

@@ -219,6 +219,18 @@ def test_without_any_place_to_write_to(person: Person, shm: str) -> None:
     assert done.stderr.count(NOT_RECORDED) == 1
 
 
+def test_a_full_disk_fails_no_print(person: Person) -> None:
+    mounts = f"mount -t tmpfs -o size=1m,mode=700,uid={person.uid},gid={person.uid} none {person.home} || exit 99;"
+    as_person = f"exec setpriv --reuid {person.uid} --regid {person.uid} --clear-groups env -i PATH=/usr/bin:/bin"
+    begin = f'{mounts} {as_person} HOME={person.home} "$@"'
+    command = ["unshare", "--mount", "sh", "-c", begin, "sh", str(BINARY), "run", "--quiet", "--no-listeners"]
+    chatty = "seq 500000 || exit 3; exit 7"
+    done = subprocess.run([*command, "sh", "-c", chatty], capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.count(b"\n") == 500_000
+    assert done.stderr.count(NOT_RECORDED) == 1
+
+
 class Filter(ctypes.Structure):
     _fields_ = (("code", ctypes.c_ushort), ("jt", ctypes.c_ubyte), ("jf", ctypes.c_ubyte), ("k", ctypes.c_uint))
 

@@ -1,6 +1,5 @@
 // Decodes the answer of POST /xy (docs/api.md, "A metric over another"): pairs in order of time, a NaN pair where
 // the line is cut. Pure.
-import type { PairData } from "../charts/spec";
 import { ChartFormatError } from "./columns";
 
 export interface XyAnswer {
@@ -10,7 +9,9 @@ export interface XyAnswer {
   lines: XyLine[];
 }
 
-export interface XyLine extends PairData {
+export interface XyLine {
+  x: Float64Array;
+  y: Float64Array;
   pairs: number;
   unpaired: number;
   exact: boolean;

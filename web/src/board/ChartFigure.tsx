@@ -9,16 +9,10 @@ import {
 } from "react";
 import type { Charts } from "../api/useCharts";
 import { paint } from "../charts/canvas";
-import {
-  type ChartPicture,
-  type ChartSpec,
-  drawChart,
-  kMostTangled,
-  summarise,
-} from "../charts/chart";
+import { drawChart, kMostTangled, summarise } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
 import type { Picture, Rect } from "../charts/marks";
-import type { ChartLine, Margins } from "../charts/spec";
+import type { ChartLine, ChartPicture, ChartSpec, Margins } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
 import { formatCount } from "../format/units";
 import { useView } from "../state/view";

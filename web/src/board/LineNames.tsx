@@ -1,8 +1,7 @@
 // The names at the lines' ends as buttons: a click hides or shows, a double-click shows alone, and a menu
 // (right button, or the menu key) says what else can be done with a line.
 import { useEffect, useRef, useState } from "react";
-import type { LabelBox } from "../charts/chart";
-import type { ChartLine } from "../charts/spec";
+import type { ChartLine, LabelBox } from "../charts/spec";
 import { useView } from "../state/view";
 import { baselineOf } from "./lines";
 import type { BoardChart, BoardView } from "./useBoard";

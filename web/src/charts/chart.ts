@@ -2,7 +2,7 @@
 // is text, so that it can be selected and read aloud. Pure.
 import { formatScaled } from "../format/units";
 import { type ValueAxis, valueAxis } from "./axis";
-import { drawEnds, drawLegend, hiddenLabels, type LabelBox, lastValue, layoutLegend } from "./ends";
+import { drawEnds, drawLegend, hiddenLabels, lastValue, layoutLegend } from "./ends";
 import type { FontMetrics } from "./font";
 import {
   drawEmpty,
@@ -16,7 +16,7 @@ import {
   xOf,
 } from "./frame";
 import { drawHeat } from "./heat";
-import type { Mark, Picture, Rect } from "./marks";
+import type { Mark, Rect } from "./marks";
 import { drawMultiples } from "./multiples";
 import {
   axisTitles,
@@ -35,26 +35,11 @@ import {
 } from "./plot";
 import { eachPlace, valueRange } from "./range";
 import { drawSeries } from "./series";
-import type { ChartLine, ChartSpec, Margins } from "./spec";
+import type { ChartLine, ChartPicture, ChartSpec, LabelBox, Margins } from "./spec";
 import { type ChosenAxis, chooseAxis, project } from "./yaxis";
 
 export type { ChartLine, ChartSpec } from "./spec";
-export type { LabelBox };
 export { kInsets, plotRect, valueRange };
-
-export interface ChartPicture extends Picture {
-  plot: Rect;
-  // Of small multiples each one's, else the one plot.
-  plots: Rect[];
-  axis: ValueAxis | null;
-  // Of lines with axis 1.
-  axis2: ValueAxis | null;
-  // What its own labels ask for beside the plot.
-  margins: Margins;
-  labels: LabelBox[];
-  // What the picture leaves out or adds, in the words of the badge.
-  notes: string[];
-}
 
 // Beyond so many lines a plot is a tangle: `heat` and `multiples` say more.
 export const kMostTangled = 50;

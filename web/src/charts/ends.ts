@@ -7,13 +7,8 @@ import { type FontMetrics, fitText } from "./font";
 import { spread } from "./labels";
 import type { Mark, Rect } from "./marks";
 import { kInsets, kTextSize, text } from "./plot";
-import type { ChartLine } from "./spec";
+import type { ChartLine, LabelBox } from "./spec";
 import { type ChartTheme, readable } from "./theme";
-
-export interface LabelBox extends Rect {
-  key: string;
-  hidden: boolean;
-}
 
 export interface EndsPlace {
   plot: Rect;

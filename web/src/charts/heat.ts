@@ -1,13 +1,12 @@
 // Many lines as rows of colour: a row per line, a cell per pixel, cividis for the value. Pure.
 import { place, type ValueAxis } from "./axis";
-import type { ChartPicture } from "./chart";
-import { hiddenLabels, type LabelBox } from "./ends";
+import { hiddenLabels } from "./ends";
 import { type FontMetrics, fitText } from "./font";
 import { drawEmpty, drawEvents, drawWindows, drawXAxis, xOf } from "./frame";
 import { type LineData, partings } from "./gap";
 import type { Mark, Rect } from "./marks";
 import { axisTitles, labelRoom, marginsOf, plotOf, text, textSizeOf, titleMarks } from "./plot";
-import type { ChartLine, ChartSpec } from "./spec";
+import type { ChartLine, ChartPicture, ChartSpec, LabelBox } from "./spec";
 import { rampColours } from "./theme";
 import { chooseAxis, project } from "./yaxis";
 

@@ -1,8 +1,7 @@
 // A small plot per line on shared axes: values at the left of each row, x below each column. Pure.
 
 import { formatScaled } from "../format/units";
-import type { ChartPicture } from "./chart";
-import { hiddenLabels, type LabelBox, lastValue } from "./ends";
+import { hiddenLabels, lastValue } from "./ends";
 import { type FontMetrics, fitText } from "./font";
 import { drawEmpty, drawWindows, drawXAxis, kLineWidth, projectX, xOf } from "./frame";
 import type { Mark, Rect } from "./marks";
@@ -19,7 +18,7 @@ import {
   titleMarks,
 } from "./plot";
 import { drawSeries } from "./series";
-import type { ChartLine, ChartSpec } from "./spec";
+import type { ChartLine, ChartPicture, ChartSpec, LabelBox } from "./spec";
 import { readable } from "./theme";
 import { type ChosenAxis, chooseAxis, project } from "./yaxis";
 

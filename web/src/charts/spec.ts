@@ -1,6 +1,8 @@
-// What a chart is asked to be: axes, kind, and the data of its lines. Shared by the page, the exports and the
-// figure workshop. Pure types, no DOM.
+// What a chart is asked to be: axes, kind, and the data of its lines; and what is then drawn. Shared by the page, the
+// exports and the figure workshop. Pure types, no DOM.
+import type { ValueAxis } from "./axis";
 import type { LineData } from "./line";
+import type { Picture, Rect } from "./marks";
 import type { ChartTheme } from "./theme";
 
 // Numbers on the x axis: seconds (`time` since an origin, `wall` since 1970 UTC), steps, epochs, or a metric's
@@ -124,4 +126,24 @@ export interface ChartSpec {
   style?: ChartStyle;
   // At least these: charts below each other have the same, so that a moment is at the same place in each.
   margins?: Margins;
+}
+
+// The place of a line's name.
+export interface LabelBox extends Rect {
+  key: string;
+  hidden: boolean;
+}
+
+export interface ChartPicture extends Picture {
+  plot: Rect;
+  // Of small multiples each one's, else the one plot.
+  plots: Rect[];
+  axis: ValueAxis | null;
+  // Of lines with axis 1.
+  axis2: ValueAxis | null;
+  // What its own labels ask for beside the plot.
+  margins: Margins;
+  labels: LabelBox[];
+  // What the picture leaves out or adds, in the words of the badge.
+  notes: string[];
 }

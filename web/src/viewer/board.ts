@@ -2,13 +2,14 @@
 // zooms, double-click shows everything, a click on a name hides or shows its line; the pointer reads the values.
 import { curveAt, pairAt } from "../board/lines";
 import { paint } from "../charts/canvas";
-import { type ChartPicture, drawChart, kInsets, summarise } from "../charts/chart";
+import { drawChart, kInsets, summarise } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
 import { valueAt } from "../charts/line";
 import { multiplesHeight } from "../charts/multiples";
 import type {
   ChartKind,
   ChartLine,
+  ChartPicture,
   EventMark,
   Margins,
   WindowMark,

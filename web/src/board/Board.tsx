@@ -10,14 +10,16 @@ import {
 } from "react";
 import { type Charts, type ChartsQuestion, sameAxis, useCharts } from "../api/useCharts";
 import { Failing } from "../app/Notice";
+import { useWidth } from "../app/useWidth";
 import { kInsets } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
-import { valueAt } from "../charts/line";
 import type { ChartLine, Margins } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
 import { useView } from "../state/view";
-import { allLines, ChartFigure } from "./ChartFigure";
-import { type Baseline, computedLines, curveAt, pairAt } from "./lines";
+import { ChartFigure } from "./ChartFigure";
+import { allLines } from "./chartSpec";
+import type { Baseline } from "./compare";
+import { computedLines, lineAt } from "./lines";
 import type { ChartDef } from "./model";
 import { type InSight, splitCharts } from "./near";
 import type { Range } from "./pointer";
@@ -34,28 +36,6 @@ export interface BoardProps {
   font: FontMetrics;
   // Set to what reads the charts' values at a place of the axis, for the footer.
   reader: RefObject<Reader | null>;
-}
-
-// The element's width, at once and then, settled, whenever it changes.
-export function useWidth() {
-  const ref = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    const element = ref.current;
-    if (element === null) return;
-    setWidth(element.clientWidth);
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const observer = new ResizeObserver(() => {
-      clearTimeout(timer);
-      timer = setTimeout(() => setWidth(element.clientWidth), 60);
-    });
-    observer.observe(element);
-    return () => {
-      clearTimeout(timer);
-      observer.disconnect();
-    };
-  }, []);
-  return [ref, width] as const;
 }
 
 interface Asked {
@@ -294,12 +274,6 @@ function useStale(
   const { from, to } = at.range;
   const slack = at.zoomed ? 0 : (to - from) * 0.2;
   return Math.abs(data.from - from) > slack || Math.abs(data.to - to) > slack;
-}
-
-export function lineAt(line: ChartLine, x: number): number | null {
-  if (line.curve) return curveAt(line.curve, x);
-  if (line.pairs) return pairAt(line.pairs, x);
-  return line.data === null ? null : valueAt(line.data, x);
 }
 
 const kLowest = Number.NEGATIVE_INFINITY;

@@ -3,7 +3,7 @@ import { useMemo } from "react";
 import type { ChartLine } from "../charts/spec";
 import { Workshop } from "../export/Workshop";
 import { kAxisWords } from "./axis";
-import { kChartHeight, specOf } from "./ChartFigure";
+import { kChartHeight, specOf } from "./chartSpec";
 import { type BoardChart, type BoardView, useChartTheme } from "./useBoard";
 import { usePageFont } from "./usePageFont";
 

@@ -9,27 +9,23 @@ import {
 } from "react";
 import type { Charts } from "../api/useCharts";
 import { paint } from "../charts/canvas";
-import { drawChart, kMostTangled, summarise } from "../charts/chart";
+import { drawChart, summarise } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
 import type { Picture, Rect } from "../charts/marks";
 import type { ChartLine, ChartPicture, ChartSpec, Margins } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
 import { formatCount } from "../format/units";
 import { useView } from "../state/view";
-import { kXKind } from "./axis";
 import { badgeText } from "./badge";
 import { ChartMenu } from "./ChartMenu";
+import { allLines, kChartHeight, specOf, specParts } from "./chartSpec";
 import { toldWords } from "./compare";
 import { LineNames } from "./LineNames";
-import { linesOf } from "./lines";
 import { type ChartDef, outsideWords } from "./model";
 import { type InSight, useNear } from "./near";
 import { Overlay } from "./Overlay";
 import { type Range, useSurface } from "./pointer";
 import type { BoardChart, BoardView } from "./useBoard";
-
-// Three rows and the lanes of two runs fit a window of 900.
-export const kChartHeight = 180;
 
 export interface FigureProps {
   chart: BoardChart;
@@ -47,61 +43,6 @@ export interface FigureProps {
   // Of all charts, and where it says what its own labels ask for.
   margins: Margins;
   ask: (key: string, margins: Margins | null) => void;
-}
-
-// The lines of a chart, those of its right axis after the others, with their metric's name.
-export function allLines(
-  { def, second }: BoardChart,
-  answer: Charts | undefined,
-  at: Parameters<typeof linesOf>[2],
-): ChartLine[] {
-  const lines = linesOf(def, answer, at);
-  if (second === null) return lines;
-  const right = linesOf(second, answer, at).map((line) => {
-    const key = `${line.key}/${second.name}`;
-    const hidden = at.hidden.has(key);
-    const label = `${second.name} ${line.label}`;
-    return { ...line, label, key, hidden, axis: 1 as const, dash: [4, 2] };
-  });
-  return [...lines, ...right];
-}
-
-const xUnit = ({ defs, search }: BoardView) =>
-  defs.find((def) => def.name === search.xmetric)?.unit ?? "";
-
-export function specOf(
-  chart: BoardChart,
-  view: BoardView,
-  at: { width: number; height: number; theme: ChartTheme },
-): ChartSpec {
-  const { range } = view.gesturesOf(chart);
-  const compared = view.making.baseline !== null;
-  const spec = {
-    ...at,
-    ...range,
-    unit: compared && view.making.baseline?.as === "ratio" ? "" : chart.def.unit,
-    zoomed: view.zoomedIn || chart.choice.range !== undefined,
-    x: {
-      kind: kXKind[view.axis],
-      ...range,
-      ...(view.axis === "metric" ? { unit: xUnit(view) } : {}),
-    },
-    y: chart.choice.y,
-    // So many lines are a tangle; a row each is not.
-    kind:
-      chart.choice.kind === "line" && chart.def.lines.length > kMostTangled
-        ? ("heat" as const)
-        : chart.choice.kind,
-    marks: view.onTime ? view.marks : [],
-    windows: view.windows,
-    ...(chart.second === null
-      ? {}
-      : {
-          unit2: view.making.baseline?.as === "ratio" ? "" : chart.second.unit,
-          y2: chart.choice.y2 ?? { mode: "auto" as const },
-        }),
-  };
-  return spec;
 }
 
 // What to draw. A new question is on its way before its old answer is drawn on the new range.
@@ -259,10 +200,6 @@ interface Drawing {
   pending: boolean;
   spec: ChartSpec;
 }
-
-// What `specOf` takes of the view beside its gestures.
-const specParts = ({ zoomedIn, axis, marks, windows, defs, search }: BoardView) =>
-  [zoomedIn, axis, marks, windows, defs, search.xmetric] as const;
 
 const hasValues = (line: ChartLine) =>
   line.data !== null || Boolean(line.curve) || Boolean(line.pairs);

@@ -7,7 +7,7 @@ import { valueRange } from "../charts/chart";
 import type { ChartLine } from "../charts/spec";
 import { formatValue } from "../format/units";
 import { kAxisWords, placeWords } from "./axis";
-import { lineAt } from "./Board";
+import { lineAt } from "./lines";
 import type { BoardChart, BoardView } from "./useBoard";
 
 const kRows = 30;

@@ -1,6 +1,7 @@
 // Phases below the charts: for every shown run and process lane a row of tinted spans, with a cursor over all
 // of them, details on hover, and zoom to a span by a click.
 import { useLayoutEffect, useMemo, useRef } from "react";
+import { useWidth } from "../app/useWidth";
 import { paint } from "../charts/canvas";
 import type { FontMetrics } from "../charts/font";
 import {
@@ -17,7 +18,6 @@ import { xTicks } from "../charts/xaxis";
 import { middleEllipsis } from "../format/text";
 import { formatDuration } from "../format/time";
 import { plural } from "../format/units";
-import { useWidth } from "./Board";
 import {
   kLaneGap,
   kLaneNames,

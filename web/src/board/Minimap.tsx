@@ -3,13 +3,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef } from "react";
 import { askColumns } from "../api/useCharts";
+import { useWidth } from "../app/useWidth";
 import { paint } from "../charts/canvas";
 import { kInsets } from "../charts/chart";
 import { shapeLine } from "../charts/line";
 import type { Mark } from "../charts/marks";
 import { type ChartTheme, seriesColour } from "../charts/theme";
 import { placeWords } from "./axis";
-import { useWidth } from "./Board";
 import type { LineDef } from "./model";
 import { moved, type Range, zoomed } from "./pointer";
 import type { BoardView } from "./useBoard";

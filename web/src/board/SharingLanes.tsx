@@ -6,6 +6,7 @@ import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type ShareMean, type Sharing, type SharingRun, useSharing } from "../api/sharing";
 import { finite } from "../api/types";
 import { Scrolling } from "../app/Scrolling";
+import { useWidth } from "../app/useWidth";
 import { paint } from "../charts/canvas";
 import type { FontMetrics } from "../charts/font";
 import {
@@ -21,7 +22,6 @@ import { collocationTitle, collocationWord } from "../format/collocation";
 import { middleEllipsis } from "../format/text";
 import { formatDuration } from "../format/time";
 import { formatValue } from "../format/units";
-import { useWidth } from "./Board";
 import { kLaneGap, kLaneNames } from "./laneRows";
 import type { ShownRun } from "./model";
 import { Overlay } from "./Overlay";

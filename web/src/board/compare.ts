@@ -1,6 +1,12 @@
 // One computed line compared to the baseline's, column by column, and what is to be said where that leaves nothing. Pure.
 import { plural } from "../format/units";
-import type { Baseline } from "./lines";
+
+export interface Baseline {
+  // A run's id, or a group's key.
+  key: string;
+  label: string;
+  as: "difference" | "ratio";
+}
 
 export interface Compared {
   value: Float64Array;

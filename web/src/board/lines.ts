@@ -4,20 +4,14 @@
 
 import { kGroup, type LineAnswer, type LineQuestion, type Smoothing } from "../api/lines";
 import type { Charts, ChartsQuestion } from "../api/useCharts";
+import { valueAt } from "../charts/line";
 import type { ChartLine, CurveData, PairData } from "../charts/spec";
 import { type ChartTheme, seriesColour, seriesDash } from "../charts/theme";
 import { formatCount } from "../format/units";
-import { compared } from "./compare";
+import { type Baseline, compared } from "./compare";
 import { type Group, groupQuestion, linesOfGroup } from "./groups";
 import type { ChartDef, LineDef, ShownRun } from "./model";
 import type { Grouping } from "./view";
-
-export interface Baseline {
-  // A run's id, or a group's key.
-  key: string;
-  label: string;
-  as: "difference" | "ratio";
-}
 
 // How the lines of every chart of a board are made.
 export interface Making {
@@ -266,8 +260,15 @@ export function pairAt({ x, y }: PairData, at: number): number | null {
 }
 
 // The value of a curve at a place on its axis, null where there is none.
-export function curveAt({ value, from, to }: CurveData, x: number): number | null {
+function curveAt({ value, from, to }: CurveData, x: number): number | null {
   const i = Math.floor(((x - from) / (to - from)) * value.length);
   const found = value[i];
   return found === undefined || Number.isNaN(found) ? null : found;
+}
+
+// The value of a line at a place on its axis, null where there is none.
+export function lineAt(line: ChartLine, x: number): number | null {
+  if (line.curve) return curveAt(line.curve, x);
+  if (line.pairs) return pairAt(line.pairs, x);
+  return line.data === null ? null : valueAt(line.data, x);
 }

@@ -12,7 +12,7 @@ import {
   packLine,
 } from "../export/offline";
 import { kAxisWords, kXKind } from "./axis";
-import { allLines, kChartHeight, specOf } from "./ChartFigure";
+import { allLines, kChartHeight, specOf } from "./chartSpec";
 import type { Range } from "./pointer";
 import { defsOf, questionOf } from "./question";
 import type { BoardChart, BoardView } from "./useBoard";

@@ -12,9 +12,10 @@ import { type ChartTheme, kDark, kLight } from "../charts/theme";
 import { secondsSince } from "../format/time";
 import { clearView, useView } from "../state/view";
 import { type ChartChoice, choiceText, parseChoice, plainChoice, together } from "./choice";
+import type { Baseline } from "./compare";
 import { groupsOf } from "./groups";
 import { findPhase, laneRows, profiledWindows } from "./laneRows";
-import { type Baseline, baselineOf, type Making } from "./lines";
+import { baselineOf, type Making } from "./lines";
 import {
   buildCharts,
   type ChartDef,

@@ -1,10 +1,9 @@
 // Charts on plain elements, without server and framework: the offline page, and what is in an opened file. Drag
 // zooms, double-click shows everything, a click on a name hides or shows its line; the pointer reads the values.
-import { curveAt, pairAt } from "../board/lines";
+import { lineAt } from "../board/lines";
 import { paint } from "../charts/canvas";
 import { drawChart, kInsets, summarise } from "../charts/chart";
 import type { FontMetrics } from "../charts/font";
-import { valueAt } from "../charts/line";
 import { multiplesHeight } from "../charts/multiples";
 import type {
   ChartKind,
@@ -253,7 +252,7 @@ class ChartView {
   private readingAt(place: number): string {
     const { chart } = this;
     const values = this.lines.flatMap((line) => {
-      const value = line.hidden ? null : readLine(line, place);
+      const value = line.hidden ? null : lineAt(line, place);
       const unit = line.axis === 1 ? (chart.second?.unit ?? "") : chart.unit;
       return value === null
         ? []
@@ -262,12 +261,6 @@ class ChartView {
     const sorted = values.sort((a, b) => b.value - a.value).map(({ text }) => text);
     return [placeWords(this.at.x, place, this.span), ...sorted].join(" · ");
   }
-}
-
-function readLine({ curve, pairs, data }: ChartLine, x: number): number | null {
-  if (curve) return curveAt(curve, x);
-  if (pairs) return pairAt(pairs, x);
-  return data === null ? null : valueAt(data, x);
 }
 
 function placeWords(x: ViewedBoard["x"], place: number, span: number): string {

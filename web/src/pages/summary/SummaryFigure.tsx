@@ -5,7 +5,7 @@ import type { FoundRun } from "../../api/runSearch";
 import { download } from "../../app/download";
 import { Choice } from "../../app/fields";
 import { Scrolling } from "../../app/Scrolling";
-import { useWidth } from "../../board/Board";
+import { useWidth } from "../../app/useWidth";
 import { useChartTheme } from "../../board/useBoard";
 import { usePageFont } from "../../board/usePageFont";
 import { type BarData, barTable, drawBars, summariseBars } from "../../charts/bars";

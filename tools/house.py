@@ -7,6 +7,7 @@ the formatters give: a body ends at the indentation where it began.
 
 from __future__ import annotations
 
+import os
 import re
 import statistics
 import subprocess
@@ -38,6 +39,7 @@ TS_FUNCTION = re.compile(
 )
 TYPE = re.compile(r"^ *(?:struct|class) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : [^;]*)?\s*\{", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
+IMPORT = re.compile(r'\b(?:from|import)\s*\(?\s*"(\.[^"]+)"')
 COMMENT = re.compile(r"(?m)(?:^|\s)(?://+|\*|#) +(.*)$")
 RELATIVE = re.compile(r"^(What|Of|Whether|Who|Whose|How|Where|Which)\b(?!.*\?)")
 SQL = re.compile(r"\bsql::")
@@ -174,6 +176,44 @@ def room_of(name: str) -> str:
     return str(Path(name).parent)
 
 
+def pages_imports() -> dict[str, set[str]]:
+    """The files that each file of the page imports, for types alone and late as well."""
+    pages = {one.name: one for one in production("TypeScript")}
+    uses: dict[str, set[str]] = {}
+    for name, one in pages.items():
+        paths = [os.path.normpath(f"{room_of(name)}/{path}") for path in IMPORT.findall(one.text)]
+        uses[name] = {path + end for path in paths for end in ("", ".ts", ".tsx") if path + end in pages}
+    return uses
+
+
+def by_room(uses: dict[str, set[str]]) -> dict[str, set[str]]:
+    rooms: dict[str, set[str]] = defaultdict(set)
+    for name, used in uses.items():
+        rooms[room_of(name)] |= {room_of(one) for one in used} - {room_of(name)}
+    return rooms
+
+
+def reached(uses: dict[str, set[str]], start: str) -> set[str]:
+    found: set[str] = set()
+    ahead = list(uses.get(start, ()))
+    while ahead:
+        one = ahead.pop()
+        if one not in found:
+            found.add(one)
+            ahead += uses.get(one, ())
+    return found
+
+
+def circles(uses: dict[str, set[str]]) -> list[list[str]]:
+    """Those that use themselves through each other, each circle once."""
+    to = {one: reached(uses, one) for one in uses}
+    return [
+        list(circle)
+        for circle in sorted({tuple(sorted(b for b in to if a in to[b] and b in to[a])) for a in to})
+        if circle
+    ]
+
+
 def show_circles() -> None:
     uses: dict[str, set[str]] = defaultdict(set)
     for one in production("C++"):
@@ -183,6 +223,11 @@ def show_circles() -> None:
     print(f"folders that include each other: {len(pairs)}")
     for pair in pairs:
         print(f"  {' <-> '.join(pair)}")
+    imports = pages_imports()
+    for what, found in (("folders", circles(by_room(imports))), ("files", circles(imports))):
+        print(f"circles of the page's {what}: {len(found)}")
+        for circle in found:
+            print(f"  {', '.join(one.removeprefix('web/src/') for one in circle)}")
 
 
 def show_names() -> None:

@@ -19,14 +19,16 @@ def files() -> list[str]:
     )
     not_theirs = (*installed, os.path.dirname(os.path.abspath(os.__file__)) + os.sep, _PACKAGE)
     module_type = type(sys)
-    found = {}
+    # By now __main__ has lost its own.
+    names: list[object] = [name for name in sys.argv[:1] if os.path.isfile(name)]
     for module in list(sys.modules.values()):
-        if not isinstance(module, module_type):
+        if isinstance(module, module_type):
+            names.append(object.__getattribute__(module, "__dict__").get("__file__"))
+    found: dict[str, None] = {}
+    for name in names:
+        if not isinstance(name, str):
             continue
-        file = object.__getattribute__(module, "__dict__").get("__file__")
-        if not isinstance(file, str):
-            continue
-        path = os.path.abspath(file)
+        path = os.path.abspath(name)
         if path.startswith(not_theirs) or "site-packages" in path or "dist-packages" in path:
             continue
         found[path] = None

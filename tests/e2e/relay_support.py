@@ -7,7 +7,8 @@ import json
 from support import ROOT, Corral, Json
 
 CLIENTS = {"2": ROOT / ".venv-mlflow2" / "bin" / "python", "3": ROOT / ".venv-mlflow3" / "bin" / "python"}
-QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "GIT_PYTHON_REFRESH": "quiet"}
+# Artifacts are compared as a whole: none of Corral's own.
+QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "GIT_PYTHON_REFRESH": "quiet", "CORRAL_KEEP_CODE": "0"}
 
 
 def steps(corral: Corral, metric: str, run: str = "@1") -> list[int | None]:

@@ -214,7 +214,8 @@ def test_a_file_that_changes_while_it_runs(corral: Corral) -> None:
     go = corral.home / "go"
     project.put("late.py", "x = 1\n")
     project.put(
-        "train.py", f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n__import__('la' + 'te')\n"
+        "train.py",
+        f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.02)\n__import__('la' + 'te')\n",
     )
     process = corral.start(
         *("run", "--quiet", "--no-listeners", "--name", "first", "train.py"), cwd=project.folder, env=PYTHON_OF_SCRIPTS

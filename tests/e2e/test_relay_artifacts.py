@@ -56,7 +56,7 @@ def test_artifacts_of_the_package_are_uploaded(corral: Corral) -> None:
             pass
         """,
     )
-    corral("run", script)
+    corral("run", "--keep-code", "off", script)
     corral.wait_spool_empty()
     run = corral.show()["id"]
     assert [(f["path"], f["is_dir"]) for f in artifacts(corral, run)] == [("best", True), ("model", True)]

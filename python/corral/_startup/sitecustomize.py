@@ -52,7 +52,7 @@ def _note_code(folder):  # type: ignore[no-untyped-def]
         names = {"__name__": "corral._code", "__file__": path}
         with open(path, encoding="utf-8") as source:
             exec(compile(source.read(), path, "exec"), names)
-        names["note"](folder)
+        names["note"](folder)  # type: ignore[operator]
     except BaseException:  # never the training's business
         pass
 

@@ -29,7 +29,7 @@ constexpr std::size_t kMostCopies = 1'000;  // each is sent by itself
 constexpr std::size_t kMostTracked = 200;
 constexpr std::size_t kMostLeftOut = 1'000;           // that are listed
 constexpr std::int64_t kMostOfOne = 64ll << 20;       // read of a file
-constexpr std::int64_t kMostOfAll = 512ll << 20;      // and of all
+constexpr std::int64_t kMostOfAll = 256ll << 20;      // and of all
 constexpr Nanos kPatience{std::chrono::seconds(20)};  // for reading
 constexpr const char* kScratch = "code-scratch";
 
@@ -127,16 +127,16 @@ void KeptCode::find_program(const fs::path& path, Why why) {
   if (Entry* entry = note(full, why)) entry->left_out = reason_against(full);
 }
 
-void KeptCode::find_imports() {
-  const auto script = find_script(subject_.words, subject_.directory);
-  if (!script) return;
-  find_program(script->path, Why::kScript);
-  if (!script->path.string().ends_with(".py")) return;
+void KeptCode::find_imports(const Script& script) {
+  find_program(script.path, Why::kScript);
+  if (!script.path.string().ends_with(".py")) return;
   const std::string first = subject_.words.empty() ? "" : subject_.words[0];
   std::string interpreter = subject_.interpreter;
   if (interpreter.empty())
     interpreter = fs::path(first).filename().string().starts_with("python") ? first : "python3";
-  const auto imports = imports_of({.script = *script,
+  if (interpreter.find('/') != std::string::npos)
+    interpreter = (subject_.directory / interpreter).string();
+  const auto imports = imports_of({.script = script,
                                    .interpreter = interpreter,
                                    .python_path = subject_.python_path,
                                    .directory = subject_.directory});
@@ -203,38 +203,38 @@ void KeptCode::find_tracked() {
   for (const fs::path& full : files) note(full, Why::kTracked);
 }
 
+// What git does not tell makes the hash unknown; the script and its imports are kept still.
+void KeptCode::open_tree() {
+  auto tree = GitTree::open(subject_.directory);
+  if (!tree) return;
+  const auto tracked = tree->tracked();
+  const auto untracked = tree->untracked();
+  if (!tracked || !untracked) {
+    problems_.push_back("git ls-files: " + (tracked ? untracked.error() : tracked.error()).message);
+    return;
+  }
+  tree_ = *std::move(tree);
+  root_ = tree_->root();
+  untracked_.insert(untracked->begin(), untracked->end());
+  for (const GitTree::Tracked& file : *tracked) {
+    if (file.submodule) {
+      leave_out(root_ / file.path, "a submodule: another git repository");
+      tracked_kept_ = false;
+    } else {
+      tracked_.insert(file.path);
+    }
+  }
+}
+
 void KeptCode::find() {
   std::error_code error;
   const fs::path here = fs::canonical(subject_.directory, error);
   if (!error) subject_.directory = here;
   for (fs::path& own : subject_.own) own = fs::weakly_canonical(own, error);
   const auto script = find_script(subject_.words, subject_.directory);
-  root_ = subject_.directory;
-  if (script) root_ = fs::weakly_canonical(script->path.parent_path(), error);
-  auto tree = GitTree::open(subject_.directory);
-  if (tree) {
-    tree_ = *std::move(tree);
-    root_ = tree_->root();
-    const auto tracked = tree_->tracked();
-    const auto untracked = tree_->untracked();
-    if (!tracked || !untracked) {
-      problems_.push_back("git ls-files: " +
-                          (tracked ? untracked.error() : tracked.error()).message);
-      tracked_kept_ = false;
-      tree_.reset();
-      return;
-    }
-    untracked_.insert(untracked->begin(), untracked->end());
-    for (const GitTree::Tracked& file : *tracked) {
-      if (file.submodule) {
-        leave_out(root_ / file.path, "a submodule: another git repository");
-        tracked_kept_ = false;
-      } else {
-        tracked_.insert(file.path);
-      }
-    }
-  }
-  find_imports();
+  root_ = script ? fs::weakly_canonical(script->path.parent_path(), error) : subject_.directory;
+  open_tree();
+  if (script) find_imports(*script);
   if (tree_) find_in_tree();
   if (!tree_ && entries_.empty()) problems_.emplace_back("neither a script nor a git repository");
 }

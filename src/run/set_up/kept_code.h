@@ -82,7 +82,8 @@ class KeptCode {
 
   void find();
   void find_in_tree();
-  void find_imports();
+  void open_tree();
+  void find_imports(const Script& script);
   void find_program(const std::filesystem::path& path, Why why);
   void find_tracked();
   Entry* note(const std::filesystem::path& full, Why why);

@@ -309,6 +309,8 @@ TEST(Script, OfACommand) {
   project.put("train.py", "")
       .put("run.sh", "")
       .put("gpus.yaml", "")
+      .put("kernel.json", "")
+      .put("run", "")
       .put("pkg/train.py", "")
       .put("pkg/__main__.py", "")
       .put("data.csv", "");
@@ -325,6 +327,8 @@ TEST(Script, OfACommand) {
   EXPECT_EQ(found({"accelerate", "launch", "--config_file", "gpus.yaml", "train.py"}), "train.py");
   EXPECT_EQ(found({"bash", "run.sh", "train.py"}), "run.sh");
   EXPECT_EQ(found({"./run.sh"}), "run.sh");
+  EXPECT_EQ(found({"mpirun", "-n", "2", "./run", "data.csv"}), "run");
+  EXPECT_EQ(found({"python", "-m", "ipykernel_launcher", "-f", "kernel.json"}), "");
   EXPECT_EQ(found({"/bin/cat", "data.csv"}), "");
   EXPECT_EQ(found({"bash", "-c", "true"}), "");
 }

@@ -36,10 +36,12 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-// As it may stand before the script: `accelerate launch --config_file gpus.yaml train.py`.
-bool is_settings(const fs::path& path) {
-  constexpr auto kEndings = std::to_array<std::string_view>(
-      {".yaml", ".yml", ".json", ".toml", ".ini", ".cfg", ".txt", ""});
+// Not settings, hosts or logs, as they may stand before the script:
+// `accelerate launch --config_file gpus.yaml train.py`.
+bool is_source(const fs::path& path) {
+  constexpr auto kEndings =
+      std::to_array<std::string_view>({".py", ".pyw", ".pyz", ".sh", ".bash", ".zsh", ".ipynb",
+                                       ".jl", ".R", ".r", ".js", ".mjs", ".pl", ".rb", ".lua"});
   return std::ranges::find(kEndings, path.extension().string()) != kEndings.end();
 }
 
@@ -164,8 +166,8 @@ std::optional<Script> find_script(const std::vector<std::string>& words,
     }
     const fs::path path = (directory / words[i]).lexically_normal();
     if (words[i].starts_with('-') || !is_file(path) || is_installed(path)) continue;
-    if (!is_settings(path)) return Script{.path = path, .module = ""};
-    if (!found) found = Script{.path = path, .module = ""};
+    if (is_source(path)) return Script{.path = path, .module = ""};
+    if (!found && !path.has_extension()) found = Script{.path = path, .module = ""};
   }
   return found;
 }

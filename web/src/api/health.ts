@@ -6,7 +6,7 @@ import { getJson } from "./client";
 
 export interface HealthPart {
   part: string;
-  // `rank N` or `pid N`; null for what the supervisor reports.
+  // `rank N` or `pid N`, with pid and host where another process has the same; null for what the supervisor reports.
   process: string | null;
   state: "active" | "partial" | "given up" | "not captured";
   reason: string | null;

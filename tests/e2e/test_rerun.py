@@ -326,3 +326,51 @@ def test_ctrl_c_ends_the_command(corral: Corral, second: Corral, project: Path) 
     process.send_signal(signal.SIGINT)
     assert process.wait() == 128 + signal.SIGINT
     assert corral.wait_ended("two")["status"] != "running"
+
+
+def kept_list(corral: Corral, run: str) -> Json:
+    def there() -> Json | None:
+        connection = corral.connection()
+        connection.request("GET", f"/api/corral/v1/runs/{run}/artifacts/corral/code.json")
+        answer = connection.getresponse()
+        body = answer.read()
+        connection.close()
+        return json.loads(body) if answer.status == 200 else None
+
+    return until(there, "the list of the code is stored")
+
+
+def test_what_the_supervisor_kept_runs_again(corral: Corral, second: Corral, project: Path) -> None:
+    """Without git: the script and what it imports."""
+    (project / "lib").mkdir()
+    (project / "lib" / "__init__.py").write_text("WORD = 'same'\n")
+    (project / "train.py").write_text("import sys, lib\nprint(lib.WORD, sys.argv[1:])\n")
+    words = ("project/train.py", "--api-key", "secret")
+    first = corral(*QUIET, "--name", "one", "--param", "lr=0.1", *words)
+    run = corral.wait_ended("one")["id"]
+    kept_list(corral, run)
+    shutil.rmtree(project)
+    again = second("rerun", run, "--server", corral.url(), "--yes", env={"API_KEY": "secret"})
+    assert again.stdout == first.stdout == b"same ['--api-key', 'secret']\n"
+
+
+def test_a_dirty_tree_that_its_supervisor_kept_runs_again(corral: Corral, second: Corral, project: Path) -> None:
+    show = "import os\nfor f in ('a', 'b', 'old', 'new'): print(f, open(f).read() if os.path.exists(f) else None)\n"
+    (project / "exp").mkdir()
+    (project / "exp" / "train.py").write_text("import os\nos.chdir('..')\n" + show)
+    for name in ("a", "b", "old"):
+        (project / name).write_text(f"{name} committed")
+    git(project, "init", "-q")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "one")
+    (project / "b").write_text("b changed")
+    (project / "new").write_text("new untracked")
+    (project / "old").unlink()
+    first = corral(*QUIET, "--name", "one", "train.py", cwd=project / "exp")
+    run = corral.wait_ended("one")["id"]
+    assert kept_list(corral, run)["whole"]
+    shutil.rmtree(project)
+    again = second("rerun", run, "--server", corral.url(), "--yes")
+    assert again.stdout == first.stdout
+    assert b"b b changed\nold None\nnew new untracked\n" in again.stdout
+    assert {d["part"] for d in corral.json("diff", run, "@1")} <= {"run", "tag", "code", "environment", "set-up", "at start"}

@@ -88,6 +88,7 @@ class Rerun {
   [[nodiscard]] std::string code_text() const;
   [[nodiscard]] bool is_own_store() const;
   Result<> choose_environment_here(bool restored);
+  Result<> check_out_commit();
   Result<> fill_directory();
   Result<> fetch(const KeptFile& file, CodeTree& tree);
   Result<std::vector<std::string>> run_words() const;
@@ -163,7 +164,8 @@ std::string Rerun::code_text() const {
   for (const std::string& source : plan_.sources)
     from += (from.empty() ? "" : ", else ") + printable(environment::without_credentials(source));
   if (from.empty()) from = "a repository that --repository has to name";
-  return fmt::format("commit {} from {}; then {}{}", code.commit, from, kept,
+  return fmt::format("commit {} from {}{}; then {}{}", code.commit, from,
+                     code.whole ? ", if it is there" : "", kept,
                      code.deleted.empty() ? "" : fmt::format(", {} removed", code.deleted.size()));
 }
 
@@ -269,21 +271,34 @@ Result<> Rerun::fetch(const KeptFile& file, CodeTree& tree) {
   });
 }
 
+// Where all of the code was kept, the commit only makes the directory the repository that it was.
+Result<> Rerun::check_out_commit() {
+  const KeptCode& code = plan_.code;
+  if (code.commit.empty() || (code.whole && plan_.sources.empty())) return {};
+  const environment::PrepareOptions options{
+      .directory = plan_.directory, .cache = {}, .progress = {}, .cancelled = [] {
+        return interrupted != 0;
+      }};
+  const auto source = check_out({.commit = code.commit,
+                                 .sources = plan_.sources,
+                                 .directory = plan_.directory,
+                                 .origin = code.remote},
+                                options);
+  if (source) {
+    warn(fmt::format("commit {} came from {}", code.commit,
+                     printable(environment::without_credentials(*source))));
+    return {};
+  }
+  if (!code.whole || interrupted != 0) return tl::unexpected(source.error());
+  warn(source.error().message + "; the kept files are the whole code, outside of git");
+  std::error_code error;
+  fs::remove_all(plan_.directory / ".git", error);
+  return error ? Result<>(fail(Code::kIo, error.message())) : Result<>();
+}
+
 Result<> Rerun::fill_directory() {
   const KeptCode& code = plan_.code;
-  if (!code.whole && !code.commit.empty()) {
-    const environment::PrepareOptions options{
-        .directory = plan_.directory, .cache = {}, .progress = {}, .cancelled = [] {
-          return interrupted != 0;
-        }};
-    const std::string source = TRY(check_out({.commit = code.commit,
-                                              .sources = plan_.sources,
-                                              .directory = plan_.directory,
-                                              .origin = code.remote},
-                                             options));
-    warn(fmt::format("commit {} came from {}", code.commit,
-                     printable(environment::without_credentials(source))));
-  }
+  TRY(check_out_commit());
   CodeTree tree = TRY(CodeTree::open(plan_.directory));
   for (const std::string& path : code.deleted) TRY(tree.remove(path));
   for (const KeptFile& file : code.files)

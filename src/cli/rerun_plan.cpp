@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, std::string>> given(const Json& run, const ch
 
 // Local first: nothing has to travel.
 Result<std::vector<std::string>> sources_of(const KeptCode& code, const std::string& chosen) {
-  if (code.whole || code.commit.empty()) return std::vector<std::string>();
+  if (code.commit.empty()) return std::vector<std::string>();
   std::error_code error;
   if (!chosen.empty()) {
     const bool here = fs::exists(chosen, error);
@@ -103,6 +103,9 @@ void add_notes(RerunPlan& plan) {
                      printable(code.directory), plan.work.string()));
   if (!code.whole && code.commit.empty())
     note("the code was not kept whole, and it was not in a git repository");
+  if (code.whole && !code.commit.empty() && plan.sources.empty())
+    note("no repository with commit " + code.commit +
+         " is known here: the kept files are restored outside of git");
   for (const KeptFile& file : code.files) {
     if (file.changed_meanwhile)
       note(fmt::format("{} was changed while the run started", printable(file.path)));
@@ -141,7 +144,7 @@ struct Data {
 bool is_expected(const Data& data, const RerunPlan& plan) {
   const std::string root = plan.directory.string() + "/", path = data.path.string();
   if (!path.starts_with(root)) return false;
-  if (!plan.sources.empty()) return true;
+  if (!plan.code.whole && !plan.sources.empty()) return true;
   return std::ranges::any_of(
       plan.code.files, [&](const KeptFile& file) { return (root + file.path).starts_with(path); });
 }

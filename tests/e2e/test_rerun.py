@@ -368,9 +368,27 @@ def test_a_dirty_tree_that_its_supervisor_kept_runs_again(corral: Corral, second
     (project / "old").unlink()
     first = corral(*QUIET, "--name", "one", "train.py", cwd=project / "exp")
     run = corral.wait_ended("one")["id"]
+    code = kept_list(corral, run)["hash"]
     assert kept_list(corral, run)["whole"]
+    # With the commit at hand the new directory is the repository that the old one was.
+    there = second("rerun", run, "--server", corral.url(), "--yes", "--into", "there", "--name", "there")
+    assert there.stdout == first.stdout
+    assert git(second.home / "there", "status", "--porcelain").splitlines() == [
+        "M b",
+        " D old",
+        "?? new",
+    ]  # its first blank stripped
+    assert kept_list(corral, corral.wait_ended("there")["id"])["hash"] == code
     shutil.rmtree(project)
     again = second("rerun", run, "--server", corral.url(), "--yes")
     assert again.stdout == first.stdout
+    assert b"outside of git" in again.stderr
     assert b"b b changed\nold None\nnew new untracked\n" in again.stdout
-    assert {d["part"] for d in corral.json("diff", run, "@1")} <= {"run", "tag", "code", "environment", "set-up", "at start"}
+    assert {d["part"] for d in corral.json("diff", run, "@1")} <= {
+        "run",
+        "tag",
+        "code",
+        "environment",
+        "set-up",
+        "at start",
+    }

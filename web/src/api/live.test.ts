@@ -1,6 +1,6 @@
-import type { Query } from "@tanstack/react-query";
-import { describe, expect, it } from "vitest";
-import { restOf } from "./live";
+import { type Query, QueryClient } from "@tanstack/react-query";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { restOf, startLive, useLive } from "./live";
 
 const query = (data: unknown, fetchStatus = "idle") =>
   ({ state: { fetchStatus, dataUpdatedAt: 1_000_000, data } }) as Pick<Query, "state">;
@@ -23,5 +23,43 @@ describe("restOf", () => {
 
   it("does not ask again while an answer is on its way", () => {
     expect(restOf(query(phases(1), "fetching"), 9_000_000)).toBeGreaterThan(0);
+  });
+});
+
+describe("startLive", () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  // A server that gives no stream; whether it answers anything else.
+  async function refused(answers: boolean): Promise<{ asked: number; state: string }> {
+    const failing: (() => void)[] = [];
+    class Refused {
+      onerror: (() => Promise<void>) | null = null;
+      constructor() {
+        failing.push(() => void this.onerror?.());
+      }
+      addEventListener() {}
+      close() {}
+    }
+    vi.stubGlobal("EventSource", Refused);
+    vi.stubGlobal("fetch", async () => {
+      if (!answers) throw new TypeError("Failed to fetch");
+      return new Response("{}");
+    });
+    const client = new QueryClient();
+    const again = vi.spyOn(client, "invalidateQueries");
+    useLive.setState({ state: "connecting" });
+    const stop = startLive(client);
+    failing[0]?.();
+    await vi.waitFor(() => expect(useLive.getState().state).not.toBe("connecting"));
+    stop();
+    return { asked: again.mock.calls.length, state: useLive.getState().state };
+  }
+
+  it("asks again by itself where the server answers but has no stream left", async () => {
+    expect(await refused(true)).toEqual({ asked: 1, state: "live" });
+  });
+
+  it("says that a server is gone that answers nothing", async () => {
+    expect(await refused(false)).toEqual({ asked: 0, state: "offline" });
   });
 });

@@ -3,7 +3,7 @@
 // a long plan less often the more there are.
 import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 import { create } from "zustand";
-import { kStreamUrl } from "./client";
+import { getJson, kStreamUrl } from "./client";
 
 export interface LiveState {
   state: "connecting" | "live" | "offline";
@@ -32,6 +32,7 @@ const kLists = [
 const kThrottle = 1000;
 const kListThrottle = 2000;
 const kRetry = 3000;
+const kLongestRetry = 12_000; // while the server answers, but gives no stream
 const kMsPerPhase = 2;
 const kMsPerRun = 0.3; // of a plan
 const kLongestRest = 30_000;
@@ -71,6 +72,15 @@ class Refresher {
   }
 }
 
+async function serverAnswers(): Promise<boolean> {
+  try {
+    await getJson("/version", {}, AbortSignal.timeout(kRetry));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function setState(state: LiveState["state"]): void {
   if (useLive.getState().state !== state) useLive.setState({ state, since: Date.now() });
 }
@@ -81,6 +91,7 @@ export function startLive(client: QueryClient): () => void {
   let flush: ReturnType<typeof setTimeout> | undefined;
   let stopped = false;
   let lostOnce = false;
+  let refusals = 0;
   let lastFlush = 0;
   let lastList = 0;
   const fresh = new Set<string>();
@@ -124,12 +135,18 @@ export function startLive(client: QueryClient): () => void {
       // Events of the time without a stream are lost; everything shown may be old.
       if (lostOnce) void client.invalidateQueries();
       lostOnce = false;
+      refusals = 0;
     };
-    source.onerror = () => {
+    source.onerror = async () => {
       lostOnce = true;
-      setState("offline");
       source?.close();
-      if (!stopped) retry = setTimeout(open, kRetry);
+      const answers = await serverAnswers();
+      if (stopped) return;
+      setState(answers ? "live" : "offline");
+      refusals = answers ? refusals + 1 : 0;
+      // Other pages have all the streams that a server gives: this one asks now and then.
+      if (answers) void client.invalidateQueries();
+      retry = setTimeout(open, Math.min(kLongestRetry, kRetry * Math.max(1, refusals)));
     };
     source.addEventListener("data", onData);
     source.addEventListener("runs", onRuns);

@@ -9,7 +9,9 @@ import signal
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -143,6 +145,25 @@ def test_a_server_without_its_database_is_heard_at_once(nodes: Nodes, database: 
         assert corral.server_pid() == pid
     finally:
         database.start()
+
+
+def test_few_connections_are_shared(nodes: Nodes, database: Postgres) -> None:
+    corral = nodes.new()
+    corral("run", "--no-listeners", "true")
+    assert b"stopped" in corral("serve", "--stop").stdout
+
+    def ask(_: int) -> int:
+        with urllib.request.urlopen(f"{url}/api/corral/v1/runs") as answer:
+            return int(answer.status)
+
+    database.sql("ALTER ROLE guarded CONNECTION LIMIT 3")
+    try:
+        corral.serve()
+        url = corral.url()
+        with ThreadPoolExecutor(16) as pool:
+            assert set(pool.map(ask, range(400))) == {200}
+    finally:
+        database.sql("ALTER ROLE guarded CONNECTION LIMIT -1")
 
 
 def test_no_password_where_others_could_read_it(nodes: Nodes) -> None:

@@ -24,6 +24,7 @@ using SpanExport = std::vector<ResourceSpans>;
 
 inline constexpr std::size_t kOtlpSpans = 100'000;
 inline constexpr std::size_t kOtlpValues = 1'000'000;
+inline constexpr std::size_t kOtlpCopied = 64u << 20;  // bytes of names and attributes, repeated
 inline constexpr int kOtlpDepth = 32;
 
 // kInvalidArgument: the body is not of that form; kUnprocessable: a span without good ids or times;

@@ -37,6 +37,9 @@ struct OtlpNumbers {
 
 inline constexpr std::size_t kOtlpNumbers = 100'000;
 
+// About what a copy takes.
+std::size_t memory_of(const SpanAttributes& attributes);
+
 // kInvalidArgument: the body is not of that form; kUnprocessable: a time that cannot be; kTooLarge.
 Result<std::vector<OtlpNumbers>> parse_otlp_metrics_protobuf(std::string_view body);
 // 64-bit numbers as numbers or strings; names of fields in either spelling.

@@ -13,6 +13,18 @@ std::string_view plain_unit(std::string_view unit) {
   return unit == "By" ? "B" : unit;
 }
 
+constexpr std::size_t kValueBytes = 32;
+
+std::size_t memory_of(const Json& value) {
+  std::size_t bytes = kValueBytes;
+  if (const auto* text = value.as_string()) bytes += text->size();
+  if (const auto* items = value.as_array())
+    for (const Json& item : *items) bytes += memory_of(item);
+  if (const auto* members = value.as_object())
+    for (const auto& [key, member] : *members) bytes += key.size() + memory_of(member);
+  return bytes;
+}
+
 class Numbers {
  public:
   Numbers(const MetricParts& metric, OtlpChecks& checks, std::vector<OtlpNumber>& out)
@@ -20,6 +32,7 @@ class Numbers {
 
   void add(const MetricPoint& point) {
     if ((point.flags & kFlagNoValue) != 0) return;
+    copy_ = metric_.name.size() + metric_.unit.size() + mlflow::memory_of(point.attributes);
     const bool delta = metric_.temporality == kTemporalityDelta;
     // A sum that may fall is a level: how long a queue is.
     const auto kind =
@@ -48,7 +61,7 @@ class Numbers {
     // A copy for each: few points with many attributes and quantiles must not become a large
     // memory.
     for (std::size_t i = 0; i < point.attributes.size(); ++i) checks_.count_value(0);
-    if (!checks_.ok()) return;
+    if (!checks_.count_copy(copy_)) return;
     number.name = metric_.name;
     number.name += ending;
     if (ending != kCount) number.unit = plain_unit(metric_.unit);
@@ -61,6 +74,7 @@ class Numbers {
   const MetricParts& metric_;
   OtlpChecks& checks_;
   std::vector<OtlpNumber>& out_;
+  std::size_t copy_ = 0;  // bytes of what a number of the point repeats
 };
 
 }  // namespace
@@ -74,3 +88,13 @@ void add_numbers(const MetricParts& metric, OtlpChecks& checks, std::vector<Otlp
 }
 
 }  // namespace corral::mlflow::otlp
+
+namespace corral::mlflow {
+
+std::size_t memory_of(const SpanAttributes& attributes) {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : attributes) bytes += key.size() + otlp::memory_of(value);
+  return bytes;
+}
+
+}  // namespace corral::mlflow

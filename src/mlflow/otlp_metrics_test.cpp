@@ -159,6 +159,19 @@ TEST(OtlpMetrics, WhatIsTooMuchIsRefusedWhole) {
   const auto copies = parse_otlp_metrics_protobuf(request_of(metric_of("a", 11, summary)));
   ASSERT_FALSE(copies);
   EXPECT_EQ(copies.error().code, Code::kTooLarge);
+  // A long name, or attribute, for each of them.
+  ProtoWriter hundred;
+  for (int i = 0; i < 100; ++i) hundred.message(1, point);
+  const auto names = parse_otlp_metrics_protobuf(
+      request_of(ProtoWriter().bytes(1, std::string(1u << 20, 'a')).message(5, hundred)));
+  ASSERT_FALSE(names);
+  EXPECT_EQ(names.error().code, Code::kTooLarge);
+  ProtoWriter quantiles;
+  quantiles.message(7, attribute("k", std::string(1u << 20, 'v')));
+  for (int i = 0; i < 100; ++i) quantiles.message(6, ProtoWriter().real(1, 0.5).real(2, 4));
+  const auto attributes = parse_otlp_metrics_protobuf(request_of(metric_of("a", 11, quantiles)));
+  ASSERT_FALSE(attributes);
+  EXPECT_EQ(attributes.error().code, Code::kTooLarge);
 }
 
 RC_GTEST_PROP(OtlpMetrics, AnyBytesAreReadOrRefused, (std::string bytes)) {

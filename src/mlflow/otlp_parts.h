@@ -30,6 +30,12 @@ class OtlpChecks {
       wrong(Code::kTooLarge, "more than a million values in one request");
     return ok();
   }
+  // Of what is said once for many numbers, and each of them gets.
+  bool count_copy(std::size_t bytes) {
+    if ((copied_ += bytes) > kOtlpCopied)
+      wrong(Code::kTooLarge, "names and attributes of many numbers are too long together");
+    return ok();
+  }
 
   // 16 and 8 raw bytes, not all zero; an empty parent is none.
   void trace_id(std::string_view bytes, OtelTraceId& id);
@@ -45,6 +51,7 @@ class OtlpChecks {
   std::optional<Error> error_;
   std::size_t spans_ = 0;
   std::size_t values_ = 0;
+  std::size_t copied_ = 0;
 };
 
 SpanKind span_kind(std::uint64_t number);      // unknown ones: kUnspecified

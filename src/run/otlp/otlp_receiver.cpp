@@ -32,6 +32,8 @@ constexpr Nanos kStopGrace{std::chrono::seconds(1)};
 constexpr std::size_t kConnections = 256;
 // A point whose time is farther from now gets the time at which it came.
 constexpr Nanos kClockTrust{std::chrono::minutes(5)};
+// Of a series' name and labels, which are kept as long as the run lasts.
+constexpr std::size_t kSeriesBytes = 16u << 10;
 // Numbers of google.rpc.Code.
 constexpr int kInvalidArgument = 3, kResourceExhausted = 8;
 
@@ -70,7 +72,8 @@ Response refused(std::string_view type, const Error& error) {
 // ExportMetricsServiceResponse.
 Response taken(std::string_view type, std::uint64_t rejected) {
   constexpr std::string_view kWhy =
-      "over this source's limits of series, of points a second or of a name's length";
+      "over this source's limits of series, of points a second or of the length of names and "
+      "labels";
   if (rejected == 0) return answer(type, type == kJson ? "{}" : "");
   if (type == kJson) {
     return answer(type, fmt::format("{{\"partialSuccess\":{{\"rejectedDataPoints\":\"{}\","
@@ -97,6 +100,10 @@ std::optional<Response> gate(const Request& request) {
 std::string text_of(const Json& value) {
   const std::string* text = value.as_string();
   return text != nullptr ? *text : value.dump();
+}
+
+bool is_short(const OtlpNumber& number, std::size_t resource_bytes) {
+  return number.name.size() + mlflow::memory_of(number.attributes) + resource_bytes <= kSeriesBytes;
 }
 
 void add_labels(const mlflow::SpanAttributes& attributes,
@@ -217,10 +224,11 @@ Response OtlpReceiver::handle(const Request& request) {
 void OtlpReceiver::learn(const std::vector<OtlpNumbers>& groups) {
   const std::size_t before = sent_.size();
   for (const OtlpNumbers& group : groups) {
+    const std::size_t resource = mlflow::memory_of(group.resource);
     for (const OtlpNumber& number : group.numbers) {
       // Twice the limit, so that what is over it is told of and memory stays bounded.
       if (sent_.size() >= 2 * max_series_) break;
-      if (relabel_.name(number.name).empty()) continue;
+      if (!is_short(number, resource) || relabel_.name(number.name).empty()) continue;
       Sent sent{.name = number.name, .labels = {}};
       add_labels(group.resource, sent.labels);
       add_labels(number.attributes, sent.labels);
@@ -241,8 +249,9 @@ std::uint64_t OtlpReceiver::record(const std::vector<OtlpNumbers>& groups) {
   utc_minus_boot_ = sys::read_anchor().utc_minus_boot;
   std::uint64_t rejected = 0;
   for (const OtlpNumbers& group : groups) {
+    const std::size_t resource = mlflow::memory_of(group.resource);
     for (const OtlpNumber& number : group.numbers)
-      rejected += record(number, group.resource) ? 0 : 1;
+      rejected += is_short(number, resource) && record(number, group.resource) ? 0 : 1;
   }
   return rejected;
 }

@@ -116,6 +116,19 @@ TEST_F(OtlpReceiverTest, NamesAreKeptDroppedAndRenamed) {
   EXPECT_EQ(got_.names(), (std::vector<std::string>{"alpha", "otel.b"}));
 }
 
+TEST_F(OtlpReceiverTest, LongNamesAndLabelsAreNotKept) {
+  open();
+  const std::string text(17u << 10, 'x');
+  const std::string labelled = fmt::format(R"({{"asInt": 1, {}}})", label("k", text));
+  EXPECT_NE(post(json("a", "gauge", labelled)).body.find(R"("rejectedDataPoints":"1")"),
+            std::string::npos);
+  EXPECT_NE(post(json(text, "gauge", R"({"asInt": 1})")).body.find(R"("rejectedDataPoints":"1")"),
+            std::string::npos);
+  // Another's labels tell nothing apart.
+  EXPECT_EQ(post(json("a", "gauge", R"({"asInt": 2})")).body, "{}");
+  EXPECT_EQ(got_.values("a"), std::vector<double>{2});
+}
+
 TEST_F(OtlpReceiverTest, BadInputIsRefusedAndLosesNothingElse) {
   open();
   EXPECT_EQ(post("{").status, 400);

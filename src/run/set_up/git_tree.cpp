@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kListBytes = 32u << 20;
+// Git would look into a submodule by a process that follows that one's configuration.
+constexpr const char* kOutside = "--ignore-submodules=dirty";
 
 // A command of git that runs nothing because a repository's own configuration says so.
 std::vector<std::string> git(std::vector<std::string> words) {
@@ -125,10 +127,9 @@ Result<std::vector<std::string>> GitTree::untracked() const {
 
 // "M", NUL, path, NUL; nothing is asked inside of a submodule.
 Result<GitTree::Changes> GitTree::changes() const {
-  const auto list =
-      entries(TRY(said({"diff", "--name-status", "-z", "--no-renames", "--no-ext-diff",
-                        "--no-textconv", "--ignore-submodules=dirty", "HEAD"},
-                       root_)));
+  const auto list = entries(TRY(said({"diff", "--name-status", "-z", "--no-renames",
+                                      "--no-ext-diff", "--no-textconv", kOutside, "HEAD"},
+                                     root_)));
   Changes found;
   for (std::size_t i = 0; i + 1 < list.size(); i += 2)
     (list[i] == "D" ? found.deleted : found.changed).push_back(list[i + 1]);
@@ -136,13 +137,14 @@ Result<GitTree::Changes> GitTree::changes() const {
 }
 
 Result<bool> GitTree::is_dirty() const {
-  return !trim(TRY(said({"status", "--porcelain", "-uno"}, root_))).empty();
+  return !trim(TRY(said({"status", "--porcelain", "-uno", kOutside}, root_))).empty();
 }
 
 Result<> GitTree::diff(const std::vector<std::string>& excluded,
                        const std::function<bool(std::string_view)>& take) const {
-  std::vector<std::string> words = {"diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD",
-                                    "--",   ":/"};
+  std::vector<std::string> words = {"diff",          "--no-color", "--no-ext-diff",
+                                    "--no-textconv", kOutside,     "--submodule=short",
+                                    "HEAD",          "--",         ":/"};
   for (const std::string& path : excluded) words.push_back(":(exclude,top,literal)" + path);
   return stream(std::move(words), root_, take);
 }

@@ -103,7 +103,7 @@ std::string KeptCode::reason_against(const fs::path& full) const {
     const std::string path = listed(full);
     if (tracked_.contains(path) || untracked_.contains(path)) return "";
     for (fs::path above = fs::path(path).parent_path(); !above.empty(); above = above.parent_path())
-      if (untracked_.contains(above.string() + "/") || tracked_.contains(above.string()))
+      if (untracked_.contains(above.string() + "/") || known_.contains(root_ / above))
         return "in another git repository";
     return kIgnored;
   }

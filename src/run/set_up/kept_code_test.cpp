@@ -292,6 +292,29 @@ TEST(KeptCode, FiltersOfTheRepositoryAreNotRun) {
   EXPECT_EQ(project.kept().at("corral/code/data.py"), "3\n");
 }
 
+TEST(KeptCode, NothingOfASubmoduleIsRun) {
+  Project project, inner;
+  const fs::path ran = project.path().parent_path() / "ran";
+  inner.put("x.py", "1\n");
+  inner.commit();
+  project.put("train.py", "import sub.x\n");
+  project.commit();
+  project.git(
+      {"-c", "protocol.file.allow=always", "submodule", "add", "-q", inner.path().string(), "sub"});
+  project.git({"commit", "-q", "-m", "second"});
+  project.git({"-C", "sub", "config", "filter.x.clean", "touch " + ran.string() + "; cat"});
+  project.git({"config", "diff.submodule", "diff"});
+  project.put("sub/.gitattributes", "*.py filter=x\n").put("sub/x.py", "2\n");
+  project.keep(project.subject({"train.py"}));
+  const GitTree tree = GitTree::open(project.path()).value();
+  EXPECT_FALSE(tree.is_dirty().value());
+  EXPECT_TRUE(tree.diff({}, [](std::string_view) { return true; }));
+  EXPECT_FALSE(fs::exists(ran));
+  const Said left = said(project.list(), "left_out", "reason");
+  EXPECT_EQ(left.at("sub"), "a submodule: another git repository");
+  EXPECT_EQ(left.at("sub/x.py"), "in another git repository");
+}
+
 TEST(KeptCode, FilesOfPythonPathLieOutside) {
   Project project, library;
   project.put("train.py", "import shared\n");

@@ -18,7 +18,7 @@ namespace corral::run {
 std::vector<codec::Fact> quick_facts(const Options& options, const Command& command);
 
 // The set-up (set_up/set_up.h): code, interpreter, packages, variables, what of the host makes
-// measurements differ. Other programs are asked at idle priority, each for at most ten seconds:
+// measurements differ. Other programs are asked at idle priority, each for a minute at most:
 // called on a thread of its own after the command has started. What cannot be had is an
 // "unavailable" fact with the reason.
 // `code` was kept, and takes the diff.

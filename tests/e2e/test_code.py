@@ -54,6 +54,8 @@ class Project:
             return done.returncode == 0 and "set_up.hash" in json.loads(done.stdout)["info"]
 
         until(described, "the run is described")
+        info = self.corral.show(name)["info"]
+        assert "code.hash" in info, self.corral.show(name)
 
     def facts(self, name: str) -> dict[str, Any]:
         self.corral.wait_ended(name)

@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kListBytes = 32u << 20;
+// At idle priority on a busy machine.
+constexpr Nanos kPatience{std::chrono::minutes(1)};
 // Git would look into a submodule by a process that follows that one's configuration.
 constexpr const char* kOutside = "--ignore-submodules=dirty";
 
@@ -33,8 +35,9 @@ std::vector<std::string> git(std::vector<std::string> words) {
 Result<> stream(std::vector<std::string> words, const fs::path& directory,
                 const std::function<bool(std::string_view)>& take) {
   int code = 0;
-  TRY(sys::capture_output({.argv = git(std::move(words)), .directory = directory, .take = take},
-                          &code));
+  TRY(sys::capture_output(
+      {.argv = git(std::move(words)), .directory = directory, .limit = kPatience, .take = take},
+      &code));
   if (code != 0) return fail(Code::kUnavailable, "git failed");
   return {};
 }

@@ -1,7 +1,7 @@
 // A git working tree that may be somebody else's: nothing is asked of git that makes it run a
 // program which the repository's own configuration names.
 //
-// Each call is one or two processes at idle priority, for at most ten seconds; kUnavailable when
+// Each call is one or two processes at idle priority, for at most a minute; kUnavailable when
 // git fails or is not there. Lists are bounded (kTooLarge).
 #pragma once
 

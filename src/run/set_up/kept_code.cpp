@@ -27,10 +27,10 @@ constexpr std::size_t kMostFiles = 5'000;   // that are hashed
 constexpr std::size_t kMostCopies = 1'000;  // each is sent by itself
 // Unchanged files that git has anyhow: a large repository is not sent with each run.
 constexpr std::size_t kMostTracked = 200;
-constexpr std::size_t kMostLeftOut = 1'000;           // that are listed
-constexpr std::int64_t kMostOfOne = 64ll << 20;       // read of a file
-constexpr std::int64_t kMostOfAll = 256ll << 20;      // and of all
-constexpr Nanos kPatience{std::chrono::seconds(20)};  // for reading
+constexpr std::size_t kMostLeftOut = 1'000;          // that are listed
+constexpr std::int64_t kMostOfOne = 64ll << 20;      // read of a file
+constexpr std::int64_t kMostOfAll = 256ll << 20;     // and of all
+constexpr Nanos kPatience{std::chrono::minutes(1)};  // for reading
 constexpr const char* kScratch = "code-scratch";
 
 // Of tools, made anew by them, and often thousands of files.

@@ -23,6 +23,7 @@ constexpr auto kStarters = std::to_array<std::string_view>(
      "kernprof",  "nsys",   "ncu",     "Rscript", "julia",  "node",       "perl",     "ruby",
      "lightning", "ray",    "fabric",  "jupyter", "ipython"});
 constexpr std::size_t kListBytes = 4u << 20;
+constexpr Nanos kPatience{std::chrono::minutes(1)};  // at idle priority
 
 bool is_python(std::string_view name) {
   for (const std::string_view stem : {"python", "pypy"})
@@ -192,6 +193,7 @@ Result<std::vector<fs::path>> imports_of(const ImportQuestion& question) {
   int code = 0;
   TRY(sys::capture_output({.argv = std::move(argv),
                            .directory = question.directory,
+                           .limit = kPatience,
                            .take =
                                [&](std::string_view piece) {
                                  list += piece;

@@ -27,19 +27,23 @@ describe("restOf", () => {
 });
 
 describe("startLive", () => {
-  afterEach(() => vi.unstubAllGlobals());
+  afterEach(() => {
+    vi.unstubAllGlobals();
+    vi.useRealTimers();
+  });
 
   // A server that gives no stream; whether it answers anything else.
   async function refused(answers: boolean): Promise<{ asked: number; state: string }> {
-    const failing: (() => void)[] = [];
+    const failing: (() => Promise<void> | undefined)[] = [];
     class Refused {
       onerror: (() => Promise<void>) | null = null;
       constructor() {
-        failing.push(() => void this.onerror?.());
+        failing.push(() => this.onerror?.());
       }
       addEventListener() {}
       close() {}
     }
+    vi.useFakeTimers();
     vi.stubGlobal("EventSource", Refused);
     vi.stubGlobal("fetch", async () => {
       if (!answers) throw new TypeError("Failed to fetch");
@@ -49,8 +53,10 @@ describe("startLive", () => {
     const again = vi.spyOn(client, "invalidateQueries");
     useLive.setState({ state: "connecting" });
     const stop = startLive(client);
-    failing[0]?.();
-    await vi.waitFor(() => expect(useLive.getState().state).not.toBe("connecting"));
+    await failing[0]?.();
+    await vi.advanceTimersByTimeAsync(3000);
+    await failing[1]?.();
+    expect(failing.length).toBe(2);
     stop();
     return { asked: again.mock.calls.length, state: useLive.getState().state };
   }

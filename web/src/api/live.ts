@@ -144,8 +144,9 @@ export function startLive(client: QueryClient): () => void {
       if (stopped) return;
       setState(answers ? "live" : "offline");
       refusals = answers ? refusals + 1 : 0;
-      // Other pages have all the streams that a server gives: this one asks now and then.
-      if (answers) void client.invalidateQueries();
+      // Other pages have all the streams that a server gives: this one asks now and then. The first
+      // time it may be a server that is about to leave.
+      if (refusals > 1) void client.invalidateQueries();
       retry = setTimeout(open, Math.min(kLongestRetry, kRetry * Math.max(1, refusals)));
     };
     source.addEventListener("data", onData);

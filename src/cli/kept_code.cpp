@@ -38,7 +38,8 @@ Result<KeptFile> file_of(const Json& one) {
                 .sha256 = one.get_string("sha256"),
                 .bytes = one.get_int("bytes", -1),
                 .executable = one.get_string("mode") == "755",
-                .link = one.get_string("link")};
+                .link = one.get_string("link"),
+                .at = one.get_int("at", -1)};
   if (const bool* changed = member(one, "changed_meanwhile").as_bool())
     file.changed_meanwhile = *changed;
   if (!file.link.empty()) {

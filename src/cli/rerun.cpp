@@ -259,13 +259,21 @@ Result<> Rerun::find_secrets(bool may_ask) {
 
 Result<> Rerun::fetch(const KeptFile& file, CodeTree& tree) {
   if (interrupted != 0) return stopped();
-  std::string path = artifacts() + "code";
-  for (const std::string_view part : split(file.path, '/')) path += "/" + sys::url_encode(part);
+  sys::HttpRequest request{
+      .path = artifacts() + "code", .body = {}, .timeout = std::chrono::minutes(10)};
+  const bool together = file.at >= 0;
+  if (together) {
+    request.path = artifacts() + "unchanged";
+    request.headers = {{"Range", fmt::format("bytes={}-{}", file.at, file.at + file.bytes - 1)}};
+  } else {
+    for (const std::string_view part : split(file.path, '/'))
+      request.path += "/" + sys::url_encode(part);
+  }
   return tree.write(file, [&](const std::function<bool(std::string_view)>& take) -> Result<> {
-    const int status = TRY(
-        client_.stream({.path = path, .body = {}, .timeout = std::chrono::minutes(10)},
-                       [&](std::string_view piece) { return interrupted == 0 && take(piece); }));
-    if (status == 200) return {};
+    if (together && file.bytes == 0) return {};  // no range is empty
+    const int status = TRY(client_.stream(
+        request, [&](std::string_view piece) { return interrupted == 0 && take(piece); }));
+    if (status == (together ? 206 : 200)) return {};
     return fail(Code::kNotFound, fmt::format("the server gives no {} of the run's code (HTTP {})",
                                              printable(file.path), status));
   });

@@ -360,6 +360,7 @@ def test_a_dirty_tree_that_its_supervisor_kept_runs_again(corral: Corral, second
     (project / "exp" / "train.py").write_text("import os\nos.chdir('..')\n" + show)
     for name in ("a", "b", "old"):
         (project / name).write_text(f"{name} committed")
+    (project / "none").touch()
     git(project, "init", "-q")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "one")
@@ -383,6 +384,7 @@ def test_a_dirty_tree_that_its_supervisor_kept_runs_again(corral: Corral, second
     again = second("rerun", run, "--server", corral.url(), "--yes")
     assert again.stdout == first.stdout
     assert b"outside of git" in again.stderr
+    assert (second.home / "one-rerun" / "none").read_bytes() == b""
     assert b"b b changed\nold None\nnew new untracked\n" in again.stdout
     assert {d["part"] for d in corral.json("diff", run, "@1")} <= {
         "run",

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostFiles = 5'000;   // that are hashed
 constexpr std::size_t kMostCopies = 1'000;  // each is sent by itself
 // Unchanged files that git has anyhow: a large repository is not sent with each run.
-constexpr std::size_t kMostTracked = 200;
+constexpr std::size_t kMostTracked = 2'000;
 constexpr std::size_t kMostLeftOut = 1'000;          // that are listed
 constexpr std::int64_t kMostOfOne = 64ll << 20;      // read of a file
 constexpr std::int64_t kMostOfAll = 256ll << 20;     // and of all
@@ -248,14 +248,40 @@ Result<sys::Fd> KeptCode::scratch() {
   return file;
 }
 
-Result<> KeptCode::store(const Entry& entry, int file) {
+// Unchanged files have one copy together, so that a repository of many costs one artifact.
+Result<int> KeptCode::copy_of(const Entry& entry, sys::Fd& own) {
+  const bool together = entry.why == Why::kTracked;
+  sys::Fd& file = together ? unchanged_ : own;
+  if (!file) file = TRY(scratch());
+  // Behind the last one that is whole.
+  if (together && (::ftruncate(file.get(), unchanged_bytes_) != 0 ||
+                   ::lseek(file.get(), unchanged_bytes_, SEEK_SET) < 0))
+    return fail_errno("the copy of unchanged files", errno);
+  return file.get();
+}
+
+Result<> KeptCode::store(Entry& entry, int file) {
+  if (entry.why == Why::kTracked) {
+    entry.at = unchanged_bytes_;
+    unchanged_bytes_ += entry.look.bytes;
+    return {};
+  }
+  ++copies_;
   const std::string below = entry.path.starts_with('/') ? "outside" + entry.path : entry.path;
   return spool::keep_artifact(directory_, run_, "corral/code/" + below, file);
 }
 
+Result<> KeptCode::store_unchanged() {
+  const sys::Fd file = std::move(unchanged_);
+  if (!file) return {};
+  if (::ftruncate(file.get(), unchanged_bytes_) != 0)
+    return fail_errno("the copy of unchanged files", errno);
+  return spool::keep_artifact(directory_, run_, "corral/unchanged", file.get());
+}
+
 // Once: hashed, searched for secrets and copied. What is copied is what was hashed.
 void KeptCode::read_content(Entry& entry, const CodeFile& file) {
-  const bool many = copies_ >= kMostCopies;
+  const bool many = entry.why != Why::kTracked && copies_ >= kMostCopies;
   const bool room = subject_.limit > 0 && !many && kept_bytes_ + entry.look.bytes <= subject_.limit;
   entry.over_limit = entry.left_out.empty() && !room;
   if (entry.over_limit && subject_.limit == 0)
@@ -263,11 +289,12 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
   else if (entry.over_limit)
     entry.left_out = many ? fmt::format("one of more than {} files", kMostCopies)
                           : "over the limit of " + human_bytes(static_cast<double>(subject_.limit));
-  sys::Fd copy;
+  sys::Fd own;
+  int copy = -1;
   if (entry.left_out.empty()) {
-    auto made = scratch();
+    const auto made = copy_of(entry, own);
     if (made)
-      copy = *std::move(made);
+      copy = *made;
     else
       entry.left_out = made.error().message;
   }
@@ -280,7 +307,7 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
         hash.add(piece);
         scan.add(piece);
         bytes += static_cast<std::int64_t>(piece.size());
-        if (copy && copied) copied = sys::write_all(copy.get(), piece);
+        if (copy >= 0 && copied) copied = sys::write_all(copy, piece);
         return true;
       });
   read_bytes_ += bytes;
@@ -298,14 +325,9 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
     // Untracked files are not known to have been executed.
     if (entry.why >= Why::kUntracked) entry.sha256.clear();
   }
-  if (entry.left_out.empty() && copied && copy) {
-    ::lseek(copy.get(), 0, SEEK_SET);
-    copied = store(entry, copy.get());
-  }
+  if (entry.left_out.empty() && copied) copied = store(entry, copy);
   if (!copied) entry.left_out = "could not be copied: " + copied.error().message;
-  if (!entry.left_out.empty()) return;
-  kept_bytes_ += bytes;
-  ++copies_;
+  if (entry.left_out.empty()) kept_bytes_ += bytes;
 }
 
 void KeptCode::read(Entry& entry) {
@@ -489,6 +511,7 @@ Json KeptCode::json_of(const Entry& entry) {
   json.set("mode", entry.look.executable ? "755" : "644");
   json.set("why", std::string(name_of(entry.why)));
   if (!entry.link.empty()) json.set("link", to_utf8(entry.link));
+  if (entry.at >= 0) json.set("at", entry.at);
   if (entry.changed_meanwhile) json.set("changed_meanwhile", true);
   return json;
 }
@@ -532,6 +555,7 @@ void KeptCode::list() {
                    {"files", std::move(files)},
                    {"left_out", std::move(left_out)}};
   const auto write = [&]() -> Result<> {
+    TRY(store_unchanged());
     const sys::Fd file = TRY(scratch());
     TRY(sys::write_all(file.get(), json.dump() + "\n"));
     ::lseek(file.get(), 0, SEEK_SET);

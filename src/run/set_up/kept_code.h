@@ -73,6 +73,7 @@ class KeptCode {
     std::string left_out = {};  // the reason; empty: kept
     std::string sha256 = {}, link = {};
     FileLook look = {};
+    std::int64_t at = -1;  // where it begins in the copy of unchanged files; < 0: it has its own
     bool changed_meanwhile = false, over_limit = false;
     bool unread = false;     // its hash is missing although it belongs to what ran
     bool looked_at = false;  // by read_new()
@@ -95,7 +96,9 @@ class KeptCode {
   void read_new();
   void read(Entry& entry);
   void read_content(Entry& entry, const CodeFile& file);
-  Result<> store(const Entry& entry, int file);
+  Result<int> copy_of(const Entry& entry, sys::Fd& own);
+  Result<> store(Entry& entry, int file);
+  Result<> store_unchanged();
   Result<sys::Fd> scratch();
   [[nodiscard]] bool whole() const;
   [[nodiscard]] std::string hash() const;
@@ -116,6 +119,8 @@ class KeptCode {
   BootTime deadline_{};
   std::int64_t kept_bytes_ = 0, read_bytes_ = 0;
   std::size_t copies_ = 0;
+  sys::Fd unchanged_;  // copies of tracked files, one behind the other
+  std::int64_t unchanged_bytes_ = 0;
   sys::Fd diff_;
   std::string diff_refused_, list_failed_;
 };

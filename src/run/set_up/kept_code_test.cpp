@@ -156,6 +156,16 @@ TEST(KeptCode, OfARepositoryWhatDiffersFirstAndTheRestIfItFits) {
                       {"notes.txt", "untracked"}};
   const Json list = project.list();
   EXPECT_EQ(said(list, "files", "why"), expected);
+  const auto kept = project.kept();
+  for (const Json& file : *list.find("files")->as_array()) {
+    const bool together = file.get_string("why") == "tracked";
+    const std::int64_t at = file.get_int("at", -1);
+    EXPECT_EQ(at >= 0, together);
+    EXPECT_EQ(kept.contains("corral/code/" + file.get_string("path")), !together);
+    if (together && file.get_string("path") == "same.py") {
+      EXPECT_EQ(kept.at("corral/unchanged").substr(static_cast<std::size_t>(at), 5), "same\n");
+    }
+  }
   EXPECT_EQ(said(list, "left_out", "reason"), (Said{{"ignored.py", "git ignores it"}}));
   EXPECT_EQ(list.find("left_out")->as_array()->front().get_string("sha256").size(), 64u);
   EXPECT_EQ(list.find("git")->get_string("remote"), "https://example.org/a.git");

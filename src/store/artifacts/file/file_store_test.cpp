@@ -274,6 +274,8 @@ TEST_F(FileStore, KeptCodeOfEqualContentIsThereOnceUntilItsLastRunIsRemoved) {
   ASSERT_TRUE(put(code("b", "sub/train.py"), "print(1)"));
   ASSERT_TRUE(put(code("b", "other.py"), "print(2)"));
   ASSERT_TRUE(put("1/a/artifacts/model/train.py", "print(1)"));
+  ASSERT_TRUE(put("1/a/artifacts/corral/unchanged", "print(1)"));
+  EXPECT_EQ(inode_of(code("a", "train.py")), inode_of("1/a/artifacts/corral/unchanged"));
   EXPECT_EQ(inode_of(code("a", "train.py")), inode_of(code("b", "sub/train.py")));
   EXPECT_NE(inode_of(code("a", "train.py")), inode_of("1/a/artifacts/model/train.py"));
   EXPECT_EQ(contents().size(), 2);

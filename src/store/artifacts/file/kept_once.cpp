@@ -37,7 +37,8 @@ bool is_unused(int directory, const std::string& name) {
 }  // namespace
 
 bool KeptOnce::covers(std::string_view path) {
-  return path.find("/artifacts/corral/code/") != std::string_view::npos;
+  return path.find("/artifacts/corral/code/") != std::string_view::npos ||
+         path.ends_with("/artifacts/corral/unchanged");
 }
 
 Result<sys::Fd> KeptOnce::folder_of(const std::string& hash) const {

@@ -17,8 +17,9 @@ namespace {
 // A finisher makes a round each second, and one that uploads may be long.
 constexpr Nanos kPatience{std::chrono::seconds(30)};
 constexpr Nanos kPause{std::chrono::milliseconds(20)};
-// A scheduler that has reaped the command says so at once; one that could not says nothing.
-constexpr Nanos kStatusPatience{std::chrono::seconds(1)};
+// A scheduler that has reaped the command says so when it has written down what others did; one
+// that could not says nothing.
+constexpr Nanos kStatusPatience{std::chrono::seconds(5)};
 constexpr int kStatusLookMs = 50;
 constexpr int kFailed = 1;
 

@@ -71,6 +71,7 @@ int Supervision::end() {
     recording_->finish(end, [&] { profile(end.time); });
   }
   gate_.ended(how, last, end.time);
+  if (!adopted_) ::waitpid(child_, nullptr, WNOHANG);
   accounting_.end();
   if (recording_ == nullptr) return code;
   finish_output();

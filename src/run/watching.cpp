@@ -23,6 +23,12 @@ constexpr Nanos kProgressPause{std::chrono::seconds(1)};
 // How often a container that starts is looked at: how well its start is known.
 constexpr Nanos kLookPause{std::chrono::milliseconds(1)};
 
+// As wait(2) has it.
+int status_of(const siginfo_t& ended) {
+  if (ended.si_code == CLD_EXITED) return W_EXITCODE(ended.si_status, 0);
+  return W_EXITCODE(0, ended.si_status) | (ended.si_code == CLD_DUMPED ? WCOREFLAG : 0);
+}
+
 // It is reaped by the sampler, which counts what it used, or when this process ends.
 bool has_ended(pid_t orphan) {
   siginfo_t ended{};
@@ -71,14 +77,16 @@ void Supervision::handle(int signal) {
 bool Supervision::reap() {
   if (adopted_) return reap_adopted();
   siginfo_t ended{};
-  if (::waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-      ended.si_pid != child_)
-    return false;
+  const int asked = ::waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT);
+  if (ended.si_pid != child_) return asked != 0 && errno == ECHILD;
   // Until it is reaped the kernel still tells what the command used: the last sample is exact.
   if (recording_ != nullptr && options_.leftovers == Leftovers::kLeave) recording_->stop_sampling();
-  const pid_t got = ::waitpid(child_, &status_, WNOHANG);
-  if (got == child_) lifeline::ended(status_);
-  return got == child_ || (got < 0 && errno == ECHILD);
+  status_ = status_of(ended);
+  lifeline::ended(status_);
+  // Else once its end is told: who inherits it from a supervisor that is killed before can ask,
+  // too.
+  if (options_.leftovers == Leftovers::kWait) ::waitpid(child_, nullptr, WNOHANG);
+  return true;
 }
 
 bool Supervision::reap_adopted() {

@@ -368,6 +368,28 @@ def test_a_killed_supervisors_run_keeps_its_exit_status(corral: Corral) -> None:
     assert {name: corral.show(row["Run"])["exit_code"] for name, row in plan.rows().items()} == {"good": 0, "bad": 3}
 
 
+def test_a_supervisor_that_is_killed_before_it_tells_the_end_loses_no_status(corral: Corral) -> None:
+    names = ("a", "b", "c")
+    plan = Plan(corral, [f"E,1,{name},,,,-,work.sh,{name} ./{name} 3" for name in names])
+    # No server that could take the runs over first.
+    scheduler = plan.start("--server", "http://127.0.0.1:9")
+    plan.until_started(*names)
+    (journal,) = (corral.home / "state/corral/plans").glob("*/journal")
+    until(lambda: journal.read_text().count('{"started"') == len(names), "all have told of their start")
+    spooled = {folder.name: folder / "manifest.json" for folder in corral.spooled()}
+    for name, row in plan.rows().items():
+        manifest = json.loads(spooled[row["Run"]].read_text())
+        plan.allow(name)
+        # As soon as the command is a zombie, or reaped.
+        while alive(manifest["child"]["pid"]):
+            pass
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(manifest["supervisor"]["pid"], signal.SIGKILL)
+    plan.end(scheduler, 1)
+    ends = {name: row["Status"] for name, row in plan.rows().items()}
+    assert all(status.startswith("FAILED failed") for status in ends.values()), ends
+
+
 def test_where_everything_was_killed_the_plan_goes_on(corral: Corral) -> None:
     plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go", "E,2,b,,,,-,work.sh,b"])
     scheduler = plan.start()

@@ -1,5 +1,6 @@
+import { fileURLToPath } from "node:url";
 // Bundles redraw.ts as one script that a page of the server's origin can be given.
-const here = new URL(".", import.meta.url).pathname;
+const here = fileURLToPath(new URL(".", import.meta.url));
 
 export default {
   root: here,

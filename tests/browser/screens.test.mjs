@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { difference } from "./pictures.mjs";
 import { atRest, Home, launch, open } from "./support.mjs";
 
-const kHere = new URL(".", import.meta.url).pathname;
+const kHere = fileURLToPath(new URL(".", import.meta.url));
 const kWanted = join(kHere, "screens");
 const kActual = join(kHere, "../../build/screens");
 const kSizes = { desk: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } };

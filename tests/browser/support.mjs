@@ -7,9 +7,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 
-const kRoot = new URL("../..", import.meta.url).pathname;
+const kRoot = fileURLToPath(new URL("../..", import.meta.url));
 const kBuild = process.env.CORRAL_BUILD ?? join(kRoot, "build/release");
 const kPatience = 60_000;
 const kRecorded = join(kRoot, "tests/browser/fixtures/digits.corral.gz");

@@ -1,10 +1,11 @@
 // Prints what the first load costs in JavaScript, gzip, and fails over the budget. Run after the build.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
 const kBudget = 200 * 1024;
-const dist = new URL("../dist", import.meta.url).pathname;
+const dist = fileURLToPath(new URL("../dist", import.meta.url));
 const html = readFileSync(join(dist, "index.html"), "utf8");
 const files = [...html.matchAll(/(?:src|href)="(\/[^"]+\.(?:js|css))"/g)].map((m) => m[1]);
 let total = 0;

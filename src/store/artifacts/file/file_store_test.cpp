@@ -274,8 +274,8 @@ TEST_F(FileStore, KeptCodeOfEqualContentIsThereOnceUntilItsLastRunIsRemoved) {
   ASSERT_TRUE(put(code("b", "sub/train.py"), "print(1)"));
   ASSERT_TRUE(put(code("b", "other.py"), "print(2)"));
   ASSERT_TRUE(put("1/a/artifacts/model/train.py", "print(1)"));
-  ASSERT_TRUE(put("1/a/artifacts/corral/unchanged", "print(1)"));
-  EXPECT_EQ(inode_of(code("a", "train.py")), inode_of("1/a/artifacts/corral/unchanged"));
+  ASSERT_TRUE(put("1/a/artifacts/corral/together", "print(1)"));
+  EXPECT_EQ(inode_of(code("a", "train.py")), inode_of("1/a/artifacts/corral/together"));
   EXPECT_EQ(inode_of(code("a", "train.py")), inode_of(code("b", "sub/train.py")));
   EXPECT_NE(inode_of(code("a", "train.py")), inode_of("1/a/artifacts/model/train.py"));
   EXPECT_EQ(contents().size(), 2);
@@ -317,6 +317,9 @@ TEST_F(FileStore, ADamagedContentIsNotShared) {
   fs::resize_file(contents().at(0), 2);
   ASSERT_TRUE(put(code("b", "f"), "whole"));
   EXPECT_EQ(get(code("b", "f")), "whole");
+  std::ofstream(contents().at(0)) << "wrong";  // of the same size
+  ASSERT_TRUE(put(code("c", "f"), "whole"));
+  EXPECT_EQ(get(code("c", "f")), "whole");
 }
 
 TEST_F(FileStore, KeptCodeOfManyRunsAtOnceStaysWhole) {

@@ -21,10 +21,24 @@ std::string path_of(const std::string& hash) {
   return fmt::format("{}/{}", kContents, hash.substr(0, 2));
 }
 
-bool has_size(int directory, const std::string& name, off_t size) {
-  struct stat info {};
-  return ::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-         S_ISREG(info.st_mode) && info.st_size == size;
+// Empty: it cannot be read whole.
+std::string hash_of(int file) {
+  Sha256Stream hash;
+  std::array<char, 64u << 10> piece{};
+  for (;;) {
+    const ssize_t n = ::read(file, piece.data(), piece.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return {};
+    if (n == 0) return fmt::format("{:02x}", fmt::join(hash.finish(), ""));
+    hash.add({piece.data(), static_cast<std::size_t>(n)});
+  }
+}
+
+// Whether a content is what its name says.
+bool is_whole(int directory, const std::string& hash) {
+  const sys::Fd file(
+      ::openat(directory, hash.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  return file && hash_of(file.get()) == hash;
 }
 
 // Links nobody but the content itself.
@@ -38,7 +52,7 @@ bool is_unused(int directory, const std::string& name) {
 
 bool KeptOnce::covers(std::string_view path) {
   return path.find("/artifacts/corral/code/") != std::string_view::npos ||
-         path.ends_with("/artifacts/corral/unchanged");
+         path.ends_with("/artifacts/corral/together");
 }
 
 Result<sys::Fd> KeptOnce::folder_of(const std::string& hash) const {
@@ -47,15 +61,14 @@ Result<sys::Fd> KeptOnce::folder_of(const std::string& hash) const {
 
 void KeptOnce::share(int directory, const std::string& name, const std::string& hash) {
   const std::scoped_lock lock(mutex_);
-  struct stat info {};
   const auto folder = make_directories_below(root_, path_of(hash));
-  if (!folder || ::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+  if (!folder) return;
   const std::string same = name + ".same";
   for (int i = 0; i < kTries; ++i) {
     if (::linkat(directory, name.c_str(), folder->get(), hash.c_str(), 0) == 0) return;
     if (errno != EEXIST) return;  // the filesystem has no hard links
-    // A content of another size is damaged: this file takes its place.
-    if (has_size(folder->get(), hash, info.st_size)) {
+    // This file takes the place of a damaged content.
+    if (is_whole(folder->get(), hash)) {
       if (::linkat(folder->get(), hash.c_str(), directory, same.c_str(), 0) == 0) {
         if (::renameat(directory, same.c_str(), directory, name.c_str()) != 0)
           ::unlinkat(directory, same.c_str(), 0);
@@ -92,15 +105,7 @@ std::string KeptOnce::last_user_of(int directory, const std::string& name) {
       ::openat(directory, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink != 2)
     return {};
-  Sha256Stream hash;
-  std::array<char, 64u << 10> piece{};
-  for (;;) {
-    const ssize_t n = ::read(file.get(), piece.data(), piece.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return {};
-    if (n == 0) return fmt::format("{:02x}", fmt::join(hash.finish(), ""));
-    hash.add({piece.data(), static_cast<std::size_t>(n)});
-  }
+  return hash_of(file.get());
 }
 
 void KeptOnce::release(const std::string& hash) {

@@ -26,7 +26,7 @@ class KeptOnce {
   // `root` must stay open as long as this.
   explicit KeptOnce(int root) : root_(root) {}
 
-  // True for ".../artifacts/corral/code/..." and ".../artifacts/corral/unchanged".
+  // True for ".../artifacts/corral/code/..." and ".../artifacts/corral/together".
   static bool covers(std::string_view path);
 
   // Makes `name` in `directory` (whole, and of this SHA-256 in hex) a link of its content. When

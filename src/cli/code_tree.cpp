@@ -100,7 +100,15 @@ Result<> CodeTree::remove(std::string_view path) {
   if (!parent) return {};  // nor is what would lie below it
   const bool gone = ::unlinkat(parent->get(), name_of(path).c_str(), 0) == 0 || errno == ENOENT ||
                     errno == EISDIR;
-  return gone ? Result<>() : fail_errno(printable(path), errno);
+  if (!gone) return fail_errno(printable(path), errno);
+  // Directories go with their last file, as git has it: a file may take their place.
+  for (std::size_t slash = path.rfind('/'); slash != std::string_view::npos;
+       slash = path.rfind('/')) {
+    path = path.substr(0, slash);
+    const auto above = parent_of(path, false);
+    if (!above || ::unlinkat(above->get(), name_of(path).c_str(), AT_REMOVEDIR) != 0) break;
+  }
+  return {};
 }
 
 }  // namespace corral::cli

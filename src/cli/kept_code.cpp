@@ -53,6 +53,12 @@ Result<KeptFile> file_of(const Json& one) {
   return file;
 }
 
+// What was only there beside the code is not missed.
+bool was_executed(const Json& left_out) {
+  const std::string why = left_out.get_string("why");
+  return !left_out.get_string("sha256").empty() && why != "untracked" && why != "tracked";
+}
+
 Result<> read_files(const Json& list, KeptCode& code) {
   std::set<std::string> seen;
   const auto* files = member(list, "files").as_array();
@@ -159,7 +165,7 @@ Result<KeptCode> read_kept_code(const Json& list) {
     for (const Json& one : *left_out)
       code.left_out.push_back({.path = one.get_string("path"),
                                .reason = one.get_string("reason"),
-                               .needed = !one.get_string("sha256").empty()});
+                               .needed = was_executed(one)});
   }
   return code;
 }

@@ -20,7 +20,7 @@ struct KeptFile {
   bool executable = false;
   std::string link{};  // target of a symbolic link; empty: a file
   bool changed_meanwhile = false;
-  std::int64_t at = -1;  // where it begins in `corral/unchanged`; < 0: `corral/code/` has it
+  std::int64_t at = -1;  // where it begins in `corral/together`; < 0: `corral/code/` has it
 };
 
 struct LeftOut {

@@ -263,7 +263,7 @@ Result<> Rerun::fetch(const KeptFile& file, CodeTree& tree) {
       .path = artifacts() + "code", .body = {}, .timeout = std::chrono::minutes(10)};
   const bool together = file.at >= 0;
   if (together) {
-    request.path = artifacts() + "unchanged";
+    request.path = artifacts() + "together";
     request.headers = {{"Range", fmt::format("bytes={}-{}", file.at, file.at + file.bytes - 1)}};
   } else {
     for (const std::string_view part : split(file.path, '/'))

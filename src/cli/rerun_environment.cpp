@@ -180,8 +180,10 @@ Result<RerunEnvironment> choose_environment(const Json& info, const EnvironmentW
   const auto spec = environment::parse(recorded);
   if (!spec) return by_packages(info, wish, "recorded environment " + recorded + " is not known");
   const RerunEnvironment as_recorded{.spec = recorded, .text = recorded};
-  // Its files may come with the code.
-  if (!wish.restored && !fs::path(spec->target).is_absolute()) return as_recorded;
+  // Its files may come with the code; and a tool is not started with a server's words before the
+  // user agreed.
+  const bool starts_tool = spec->kind == environment::Kind::kContainer;
+  if (!wish.restored && (starts_tool || !fs::path(spec->target).is_absolute())) return as_recorded;
   PrepareOptions there = options;
   there.directory = wish.directory;
   const auto possible = environment::check(*spec, there);

@@ -361,12 +361,16 @@ def test_a_dirty_tree_that_its_supervisor_kept_runs_again(corral: Corral, second
     for name in ("a", "b", "old"):
         (project / name).write_text(f"{name} committed")
     (project / "none").touch()
+    (project / "conf").mkdir()
+    (project / "conf" / "a.yaml").write_text("was in a directory")
     git(project, "init", "-q")
     git(project, "add", "-A")
     git(project, "commit", "-qm", "one")
     (project / "b").write_text("b changed")
     (project / "new").write_text("new untracked")
     (project / "old").unlink()
+    shutil.rmtree(project / "conf")
+    (project / "conf").write_text("is a file")
     first = corral(*QUIET, "--name", "one", "train.py", cwd=project / "exp")
     run = corral.wait_ended("one")["id"]
     code = kept_list(corral, run)["hash"]
@@ -376,7 +380,9 @@ def test_a_dirty_tree_that_its_supervisor_kept_runs_again(corral: Corral, second
     assert there.stdout == first.stdout
     assert git(second.home / "there", "status", "--porcelain").splitlines() == [
         "M b",
+        " D conf/a.yaml",
         " D old",
+        "?? conf",
         "?? new",
     ]  # its first blank stripped
     assert kept_list(corral, corral.wait_ended("there")["id"])["hash"] == code

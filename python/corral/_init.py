@@ -50,7 +50,7 @@ def start(options: Mapping[str, str | None], params: Mapping[str, str], tags: Ma
         from corral import _watch
 
         _watch.begin()
-    atexit.register(_ended, os.getpid(), os.path.join(folder, "status"))
+    atexit.register(_ended, os.getpid(), os.path.join(folder, "status"), _here())
     return True
 
 
@@ -112,14 +112,21 @@ def _let_go(process: subprocess.Popen[bytes]) -> None:
     process.returncode = 0
 
 
-def _ended(pid: int, path: str) -> None:
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return "/"
+
+
+def _ended(pid: int, path: str, start: str) -> None:
     """At the interpreter's end. A process that is killed does not come here: nobody knows how it ended."""
     if os.getpid() != pid:
         return  # a forked child
     try:
         from corral import _code
 
-        _code.note(os.path.dirname(os.path.abspath(os.environ["CORRAL_SEGMENT_DIR"])))
+        _code.note(os.path.dirname(os.path.abspath(os.environ["CORRAL_SEGMENT_DIR"])), start)
     except Exception:  # never the training's business
         pass
     try:

@@ -45,14 +45,14 @@ class _Finder:
         return watcher.find_spec(name, path, target)
 
 
-def _note_code(folder):  # type: ignore[no-untyped-def]
+def _note_code(folder, start):  # type: ignore[no-untyped-def]
     """At the interpreter's end: which files its modules are from (corral/_code.py)."""
     try:
         path = os.path.join(os.path.dirname(_here), "_code.py")
         names = {"__name__": "corral._code", "__file__": path}
         with open(path, encoding="utf-8") as source:
             exec(compile(source.read(), path, "exec"), names)
-        names["note"](folder)  # type: ignore[operator]
+        names["note"](folder, start)  # type: ignore[operator]
     except BaseException:  # never the training's business
         pass
 
@@ -62,7 +62,11 @@ if os.environ.get("CORRAL_SEGMENT_DIR"):
     import atexit
 
     # Registered first, it is called last.
-    atexit.register(_note_code, os.path.dirname(os.path.abspath(os.environ["CORRAL_SEGMENT_DIR"])))
+    try:
+        _start = os.getcwd()
+    except OSError:  # it was removed
+        _start = "/"
+    atexit.register(_note_code, os.path.dirname(os.path.abspath(os.environ["CORRAL_SEGMENT_DIR"])), _start)
 if os.environ.get("CORRAL_SEGMENT_DIR") and os.environ.get("CORRAL_CAPTURE") != "0":
     sys.meta_path.insert(0, _Finder())
 

@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 #include "core/text.h"
+#include "sys/file.h"
 #include "sys/process.h"
 
 namespace corral::run::set_up {
@@ -19,11 +21,18 @@ constexpr Nanos kPatience{std::chrono::minutes(1)};
 // Git would look into a submodule by a process that follows that one's configuration.
 constexpr const char* kOutside = "--ignore-submodules=dirty";
 
-// A command of git that runs nothing because a repository's own configuration says so.
+// A command of git that runs nothing because a repository's own configuration says so: no monitor
+// of files, no hooks, no fetch of what a partial clone lacks.
 std::vector<std::string> git(std::vector<std::string> words) {
-  static const std::vector<std::string> safe = {"git",
+  static const std::vector<std::string> safe = {"env",
+                                                "GIT_NO_LAZY_FETCH=1",
+                                                "git",
                                                 "-c",
                                                 "core.fsmonitor=false",
+                                                "-c",
+                                                "core.hooksPath=/dev/null",
+                                                "-c",
+                                                "core.quotePath=false",
                                                 "-c",
                                                 "safe.bareRepository=explicit",
                                                 "--no-optional-locks",
@@ -32,23 +41,42 @@ std::vector<std::string> git(std::vector<std::string> words) {
   return words;
 }
 
-Result<> stream(std::vector<std::string> words, const fs::path& directory,
-                const std::function<bool(std::string_view)>& take) {
+// Git's exit status, 0 or 1.
+Result<int> stream(std::vector<std::string> words, const fs::path& directory,
+                   const std::function<bool(std::string_view)>& take) {
+  const char* path = std::getenv("PATH");
+  TRY(sys::find_in_path("git", path != nullptr ? path : "/usr/bin:/bin"));
   int code = 0;
   TRY(sys::capture_output(
       {.argv = git(std::move(words)), .directory = directory, .limit = kPatience, .take = take},
       &code));
-  if (code != 0) return fail(Code::kUnavailable, "git failed");
-  return {};
+  if (code != 0 && code != 1) return fail(Code::kUnavailable, "git failed");
+  return code;
 }
 
-Result<std::string> said(std::vector<std::string> words, const fs::path& directory) {
+// `most`: the greatest exit status that is no failure.
+Result<std::string> said(std::vector<std::string> words, const fs::path& directory, int most = 0) {
   std::string text;
-  TRY(stream(std::move(words), directory, [&](std::string_view piece) {
+  const int code = TRY(stream(std::move(words), directory, [&](std::string_view piece) {
     text += piece;
     return text.size() <= kListBytes;
   }));
+  if (code > most) return fail(Code::kUnavailable, "git failed");
   return text;
+}
+
+// A `.git` that is a file may name any repository; one that knows this tree is its worktree or its
+// submodule.
+bool is_known_to_its_repository(const fs::path& top) {
+  std::error_code error;
+  if (fs::is_directory(fs::symlink_status(top / ".git", error))) return true;
+  const auto repository = said({"rev-parse", "--absolute-git-dir"}, top);
+  if (!repository) return false;
+  const fs::path folder(std::string(trim(*repository)));
+  const auto worktree = sys::read_file(folder / "gitdir", 8192);
+  if (worktree && fs::path(std::string(trim(*worktree))) == top / ".git") return true;
+  const auto named = said({"config", "--local", "--get", "core.worktree"}, top);
+  return named && fs::equivalent(folder / std::string(trim(*named)), top, error);
 }
 
 // Of a list whose entries end with NUL.
@@ -95,6 +123,9 @@ Result<GitTree> GitTree::open(const fs::path& directory) {
   std::string top = TRY(said({"rev-parse", "--show-toplevel"}, directory));
   if (top.ends_with('\n')) top.pop_back();
   if (top.empty()) return fail(Code::kUnavailable, "git failed");
+  if (!is_known_to_its_repository(top))
+    return fail(Code::kPermission,
+                "the file .git names a repository that does not know this working tree");
   GitTree tree;
   tree.root_ = top;
   tree.commit_ = line_of(said({"rev-parse", "--verify", "--quiet", "HEAD"}, top));
@@ -110,16 +141,19 @@ std::string GitTree::remote() const {
   return without_credentials(line_of(said({"config", "--get", "remote.origin.url"}, root_)));
 }
 
-// "100644 <object> 0\tpath"
+// "H 100644 <object> 0\tpath"; of files that git is told not to look at the first letter is small
+// or an S.
 Result<std::vector<GitTree::Tracked>> GitTree::tracked() const {
   std::vector<Tracked> files;
-  for (const std::string& entry : entries(TRY(said({"ls-files", "--stage", "-z"}, root_)))) {
+  for (const std::string& entry : entries(TRY(said({"ls-files", "-v", "--stage", "-z"}, root_)))) {
     const std::size_t tab = entry.find('\t');
-    if (tab == std::string::npos) continue;
+    if (tab == std::string::npos || tab < 2) continue;
     // A file in conflict is there once for each side.
     std::string path = entry.substr(tab + 1);
     if (!files.empty() && files.back().path == path) continue;
-    files.push_back({.path = std::move(path), .submodule = entry.starts_with("160000")});
+    files.push_back({.path = std::move(path),
+                     .submodule = entry.substr(2).starts_with("160000"),
+                     .unseen = entry[0] == 'S' || (entry[0] >= 'a' && entry[0] <= 'z')});
   }
   return files;
 }
@@ -149,16 +183,31 @@ Result<> GitTree::diff(const std::vector<std::string>& excluded,
                                     "--no-textconv", kOutside,     "--submodule=short",
                                     "HEAD",          "--",         ":/"};
   for (const std::string& path : excluded) words.push_back(":(exclude,top,literal)" + path);
-  return stream(std::move(words), root_, take);
+  return TRY(stream(std::move(words), root_, take)) == 0 ? Result<>()
+                                                         : fail(Code::kUnavailable, "git failed");
 }
 
-std::vector<std::string> GitTree::ignored(const fs::path& folder,
-                                          const std::vector<std::string>& names) {
-  std::vector<std::string> words = {"check-ignore", "-z", "--"};
-  for (const std::string& name : names) words.push_back("./" + name);
-  auto found = entries(said(std::move(words), folder).value_or(""));
-  for (std::string& name : found)
-    if (name.starts_with("./")) name.erase(0, 2);
+Result<std::set<std::string>> GitTree::ignored(const fs::path& folder,
+                                               const std::vector<std::string>& names) {
+  constexpr std::size_t kAtOnce = 500;
+  const auto is_plain = [](const std::string& name) {
+    return std::ranges::none_of(
+        name, [](char c) { return c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20; });
+  };
+  std::set<std::string> found;
+  for (std::size_t i = 0; i < names.size(); i += kAtOnce) {
+    std::vector<std::string> words = {"check-ignore", "--"};
+    for (std::size_t j = i; j < std::min(names.size(), i + kAtOnce); ++j) {
+      if (is_plain(names[j]))
+        words.push_back("./" + names[j]);
+      else
+        found.insert(names[j]);  // git would quote it
+    }
+    if (words.size() == 2) continue;
+    const std::string list = TRY(said(std::move(words), folder, 1));
+    for (const std::string_view line : split(list, '\n'))
+      if (line.starts_with("./")) found.emplace(line.substr(2));
+  }
   return found;
 }
 

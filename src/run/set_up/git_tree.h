@@ -7,6 +7,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ class GitTree {
   struct Tracked {
     std::string path;  // below root()
     bool submodule = false;
+    bool unseen = false;  // git is told not to look whether it has changed
   };
   [[nodiscard]] Result<std::vector<Tracked>> tracked() const;
   // Neither tracked nor ignored. A repository inside of this one ends with a slash.
@@ -48,9 +50,10 @@ class GitTree {
   Result<> diff(const std::vector<std::string>& excluded,
                 const std::function<bool(std::string_view)>& take) const;
 
-  // Those of `names`, files in `folder`, that git ignores there; empty outside of git.
-  static std::vector<std::string> ignored(const std::filesystem::path& folder,
-                                          const std::vector<std::string>& names);
+  // Those of `names`, paths from `folder`, that git ignores there, and those whose name it would
+  // quote. Fails where git does not answer, as outside of a repository.
+  static Result<std::set<std::string>> ignored(const std::filesystem::path& folder,
+                                               const std::vector<std::string>& names);
 
  private:
   std::filesystem::path root_;

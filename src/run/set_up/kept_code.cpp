@@ -23,8 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 5'000;   // that are hashed
-constexpr std::size_t kMostCopies = 1'000;  // each is sent by itself
+constexpr std::size_t kMostFiles = 5'000;  // that are hashed
+constexpr std::size_t kMostCopies = 100;   // that are sent each by itself; more go together
+constexpr std::size_t kMostAsked = 300;    // files of other repositories
 // Unchanged files that git has anyhow: a large repository is not sent with each run.
 constexpr std::size_t kMostTracked = 2'000;
 constexpr std::size_t kMostLeftOut = 1'000;          // that are listed
@@ -32,6 +33,8 @@ constexpr std::int64_t kMostOfOne = 64ll << 20;      // read of a file
 constexpr std::int64_t kMostOfAll = 256ll << 20;     // and of all
 constexpr Nanos kPatience{std::chrono::minutes(1)};  // for reading
 constexpr const char* kScratch = "code-scratch";
+constexpr const char* kTogether = "corral/together";
+constexpr const char* kIgnored = "git ignores it";
 
 // Of tools, made anew by them, and often thousands of files.
 constexpr auto kFolders = std::to_array<std::string_view>(
@@ -97,8 +100,7 @@ void KeptCode::leave_out(const fs::path& full, std::string reason) {
 }
 
 // Of a file that the command executes: why it is hashed, but not kept.
-std::string KeptCode::reason_against(const fs::path& full) const {
-  constexpr const char* kIgnored = "git ignores it";
+std::string KeptCode::reason_against(const fs::path& full) {
   if (tree_ && is_below(full, root_)) {
     const std::string path = listed(full);
     if (tracked_.contains(path) || untracked_.contains(path)) return "";
@@ -107,8 +109,23 @@ std::string KeptCode::reason_against(const fs::path& full) const {
         return "in another git repository";
     return kIgnored;
   }
-  const auto ignored = GitTree::ignored(full.parent_path(), {full.filename().string()});
-  return ignored.empty() ? "" : kIgnored;
+  return reason_outside(full);
+}
+
+// Another repository may ignore it; where that does not answer it is not kept.
+std::string KeptCode::reason_outside(const fs::path& full) {
+  constexpr const char* kSilent = "git does not say whether it is ignored";
+  std::error_code error;
+  fs::path top = full.parent_path();
+  while (top != top.root_path() && !fs::exists(fs::symlink_status(top / ".git", error)))
+    top = top.parent_path();
+  if (!fs::exists(fs::symlink_status(top / ".git", error))) return "";
+  if (silent_.contains(top) || ++asked_ > kMostAsked) return kSilent;
+  const std::string name = full.filename().string();
+  const auto ignored = GitTree::ignored(full.parent_path(), {name});
+  if (!ignored) silent_.insert(top);
+  if (!ignored) return kSilent;
+  return ignored->contains(name) ? kIgnored : "";
 }
 
 // A link is an entry of its own; what was executed is the file that it leads to.
@@ -124,7 +141,14 @@ void KeptCode::find_program(const fs::path& path, Why why) {
     if (named != full) leave_out(full, "part of the system or of a package");
     return;
   }
-  if (Entry* entry = note(full, why)) entry->left_out = reason_against(full);
+  Entry* entry = note(full, why);
+  if (entry == nullptr) return;
+  entry->left_out = reason_against(full);
+  // Source is read, not executed: a line that never runs must not name a file of somebody's.
+  entry->leads_out = why == Why::kImport && is_below(path.lexically_normal(), root_) &&
+                     !is_below(full, root_) && deadline_ == BootTime{};
+  if (entry->leads_out && entry->left_out.empty())
+    entry->left_out = "a link leads out of the project to it";
 }
 
 void KeptCode::find_imports(const Script& script) {
@@ -171,17 +195,24 @@ void KeptCode::find_in_tree() {
   std::set<std::string> changed;
   if (changes) {
     changed.insert(changes->changed.begin(), changes->changed.end());
-    deleted_ = changes->deleted;
+    deleted_.insert(changes->deleted.begin(), changes->deleted.end());
   }
   std::error_code error;
   for (const std::string& path : tracked_) {
     // Without an answer of git's every file counts as changed.
     const bool gone = !asks && !fs::exists(fs::symlink_status(root_ / path, error));
-    if (gone) deleted_.push_back(path);
-    if (!gone && (!asks || changed.contains(path))) note(root_ / path, Why::kChanged);
+    if (gone) deleted_.insert(path);
+    const bool unseen =
+        unseen_.contains(path) && fs::exists(fs::symlink_status(root_ / path, error));
+    if (!gone && (!asks || unseen || changed.contains(path))) note(root_ / path, Why::kChanged);
   }
-  for (const std::string& path : untracked_)
+  for (const std::string& path : untracked_) {
+    if (entries_.size() > kMostFiles) {
+      problems_.push_back(fmt::format("more than {} files", kMostFiles));
+      return;
+    }
     if (folder_against(path).empty()) note(root_ / path, Why::kUntracked);
+  }
 }
 
 // As a whole or not at all.
@@ -190,7 +221,7 @@ void KeptCode::find_tracked() {
   std::int64_t bytes = 0;
   for (const std::string& path : tracked_) {
     const fs::path full = root_ / path;
-    if (known_.contains(full) || std::ranges::find(deleted_, path) != deleted_.end()) continue;
+    if (known_.contains(full) || deleted_.contains(path)) continue;
     const auto file = CodeFile::open(full);
     if (file) bytes += file->look().bytes;
     files.push_back(full);
@@ -222,6 +253,7 @@ void KeptCode::open_tree() {
       tracked_kept_ = false;
     } else {
       tracked_.insert(file.path);
+      if (file.unseen) unseen_.insert(file.path);
     }
   }
 }
@@ -236,7 +268,7 @@ void KeptCode::find() {
   open_tree();
   if (script) find_imports(*script);
   if (tree_) find_in_tree();
-  if (!tree_ && entries_.empty()) problems_.emplace_back("neither a script nor a git repository");
+  if (!tree_ && entries_.empty()) problems_.emplace_back(kNoCode);
 }
 
 // ---- reading
@@ -248,22 +280,27 @@ Result<sys::Fd> KeptCode::scratch() {
   return file;
 }
 
-// Unchanged files have one copy together, so that a repository of many costs one artifact.
+// Unchanged files and those beyond the first have one copy together: an artifact costs more than
+// its bytes.
+bool KeptCode::goes_together(const Entry& entry) const {
+  return !together_sent_ && (entry.why == Why::kTracked || copies_ >= kMostCopies);
+}
+
 Result<int> KeptCode::copy_of(const Entry& entry, sys::Fd& own) {
-  const bool together = entry.why == Why::kTracked;
-  sys::Fd& file = together ? unchanged_ : own;
+  const bool together = goes_together(entry);
+  sys::Fd& file = together ? together_ : own;
   if (!file) file = TRY(scratch());
   // Behind the last one that is whole.
-  if (together && (::ftruncate(file.get(), unchanged_bytes_) != 0 ||
-                   ::lseek(file.get(), unchanged_bytes_, SEEK_SET) < 0))
-    return fail_errno("the copy of unchanged files", errno);
+  if (together && (::ftruncate(file.get(), together_bytes_) != 0 ||
+                   ::lseek(file.get(), together_bytes_, SEEK_SET) < 0))
+    return fail_errno(kTogether, errno);
   return file.get();
 }
 
 Result<> KeptCode::store(Entry& entry, int file) {
-  if (entry.why == Why::kTracked) {
-    entry.at = unchanged_bytes_;
-    unchanged_bytes_ += entry.look.bytes;
+  if (goes_together(entry)) {
+    entry.at = together_bytes_;
+    together_bytes_ += entry.look.bytes;
     return {};
   }
   ++copies_;
@@ -271,24 +308,22 @@ Result<> KeptCode::store(Entry& entry, int file) {
   return spool::keep_artifact(directory_, run_, "corral/code/" + below, file);
 }
 
-Result<> KeptCode::store_unchanged() {
-  const sys::Fd file = std::move(unchanged_);
+Result<> KeptCode::store_together() {
+  together_sent_ = true;
+  const sys::Fd file = std::move(together_);
   if (!file) return {};
-  if (::ftruncate(file.get(), unchanged_bytes_) != 0)
-    return fail_errno("the copy of unchanged files", errno);
-  return spool::keep_artifact(directory_, run_, "corral/unchanged", file.get());
+  if (::ftruncate(file.get(), together_bytes_) != 0) return fail_errno(kTogether, errno);
+  return spool::keep_artifact(directory_, run_, kTogether, file.get());
 }
 
 // Once: hashed, searched for secrets and copied. What is copied is what was hashed.
 void KeptCode::read_content(Entry& entry, const CodeFile& file) {
-  const bool many = entry.why != Why::kTracked && copies_ >= kMostCopies;
-  const bool room = subject_.limit > 0 && !many && kept_bytes_ + entry.look.bytes <= subject_.limit;
+  const bool room = subject_.limit > 0 && kept_bytes_ + entry.look.bytes <= subject_.limit;
   entry.over_limit = entry.left_out.empty() && !room;
   if (entry.over_limit && subject_.limit == 0)
     entry.left_out = "no code is kept";
   else if (entry.over_limit)
-    entry.left_out = many ? fmt::format("one of more than {} files", kMostCopies)
-                          : "over the limit of " + human_bytes(static_cast<double>(subject_.limit));
+    entry.left_out = "over the limit of " + human_bytes(static_cast<double>(subject_.limit));
   sys::Fd own;
   int copy = -1;
   if (entry.left_out.empty()) {
@@ -332,15 +367,19 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
 
 void KeptCode::read(Entry& entry) {
   const bool executed = entry.why <= Why::kChanged;  // or tracked, and another than the commit's
-  const auto refuse = [&](std::string reason) {
+  const auto refuse = [&](std::string reason, bool counts) {
     entry.left_out = std::move(reason);
-    entry.unread = executed;
+    entry.unread = counts;
   };
   const std::string_view named = refused_name(entry.path);
   if (!named.empty()) entry.left_out = named;
   if (!named.empty() && !executed) return;
+  // No artifact has such a name.
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (!is_utf8(entry.path) || std::ranges::any_of(entry.path, is_control))
+    entry.left_out = "its name holds characters that nothing is kept under";
   auto file = CodeFile::open(entry.full);
-  if (!file) return refuse(file.error().message);
+  if (!file) return refuse(file.error().message, executed);
   entry.look = file->look();
   entry.changed_meanwhile = entry.look.changed_ns > subject_.started_ns;
   if (entry.look.kind == FileLook::Kind::kLink) {
@@ -360,7 +399,8 @@ void KeptCode::read(Entry& entry) {
   if (entry.look.bytes > kMostOfOne || read_bytes_ + entry.look.bytes > kMostOfAll ||
       sys::boot_now() > deadline_) {
     entry.over_limit = subject_.limit > 0 && entry.left_out.empty();
-    return refuse(sys::boot_now() > deadline_ ? "not read in time" : "too large to be read");
+    return refuse(sys::boot_now() > deadline_ ? "not read in time" : "too large to be read",
+                  entry.why != Why::kTracked);
   }
   read_content(entry, *file);
 }
@@ -379,8 +419,8 @@ void KeptCode::read_new() {
         read(entry);
       } else {
         entry.left_out = fmt::format("one of more than {} files", kMostFiles);
-        entry.over_limit = true;
-        entry.unread = entry.why <= Why::kChanged;
+        entry.over_limit = refused_name(entry.path).empty();
+        entry.unread = entry.why != Why::kTracked;
       }
     }
     for (Entry& entry : entries_) {
@@ -403,17 +443,29 @@ void KeptCode::keep() {
 
 // True: what is known of it has changed.
 bool KeptCode::add_module(const fs::path& module) {
+  if (module == "/") {  // as python/corral/_code.py says it
+    problems_.emplace_back("not all modules that the command imported are known");
+    return true;
+  }
   std::error_code error;
-  const fs::path full = fs::canonical(module, error);
-  if (error || !module.is_absolute() || is_installed(module) || is_installed(full)) return false;
+  fs::path full = fs::canonical(module, error);
+  if (error && module.is_absolute()) {
+    // Of a module in an archive: the archive.
+    fs::path above = module;
+    while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
+    if (fs::is_regular_file(above, error)) return add_module(above);
+    return false;
+  }
+  if (error || is_installed(module) || is_installed(full)) return false;
   const auto known = known_.find(full);
   if (known == known_.end()) {
     find_program(module, Why::kImport);
     return true;
   }
   Entry& entry = entries_[known->second];
-  if (entry.why <= Why::kChanged) return false;
+  if (entry.why <= Why::kChanged && !entry.leads_out) return false;
   entry.why = Why::kImport;
+  entry.leads_out = false;
   if (!entry.left_out.empty()) {
     entry.left_out = reason_against(full);
     entry.looked_at = entry.over_limit = false;
@@ -458,7 +510,12 @@ std::vector<codec::Fact> KeptCode::facts() const {
 }
 
 std::vector<std::string> KeptCode::refused() const {
-  std::vector<std::string> paths;
+  std::vector<std::string> paths, gone(deleted_.begin(), deleted_.end());
+  // No entry stands for what is gone from the index, and the diff would show it whole.
+  const auto ignored =
+      tree_ && !gone.empty() ? GitTree::ignored(root_, gone) : Result<std::set<std::string>>();
+  for (const std::string& path : gone)
+    if (!refused_name(path).empty() || !ignored || ignored->contains(path)) paths.push_back(path);
   for (const Entry& entry : entries_)
     if (!entry.left_out.empty() && !entry.over_limit && tracked_.contains(entry.path))
       paths.push_back(entry.path);
@@ -481,8 +538,8 @@ void KeptCode::refuse_diff(const std::string& reason) { diff_refused_ = reason; 
 bool KeptCode::whole() const {
   if (!tracked_kept_ || !problems_.empty()) return false;
   return std::ranges::none_of(entries_, [&](const Entry& entry) {
-    return !entry.left_out.empty() &&
-           (entry.why != Why::kUntracked || entry.over_limit || tracked_.contains(entry.path));
+    return !entry.left_out.empty() && (entry.why != Why::kUntracked || entry.over_limit ||
+                                       !entry.sha256.empty() || tracked_.contains(entry.path));
   });
 }
 
@@ -503,6 +560,7 @@ Json KeptCode::json_of(const Entry& entry) {
   Json json = Json::Object{{"path", to_utf8(entry.path)}};
   if (!entry.left_out.empty()) {
     json.set("reason", to_utf8(entry.left_out));
+    json.set("why", std::string(name_of(entry.why)));
     if (!entry.sha256.empty()) json.set("sha256", entry.sha256);
     return json;
   }
@@ -555,7 +613,7 @@ void KeptCode::list() {
                    {"files", std::move(files)},
                    {"left_out", std::move(left_out)}};
   const auto write = [&]() -> Result<> {
-    TRY(store_unchanged());
+    TRY(store_together());
     const sys::Fd file = TRY(scratch());
     TRY(sys::write_all(file.get(), json.dump() + "\n"));
     ::lseek(file.get(), 0, SEEK_SET);

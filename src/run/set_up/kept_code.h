@@ -31,6 +31,9 @@
 
 namespace corral::run::set_up {
 
+// Why there is no `code.hash` of a command that has no code of the user's.
+inline constexpr std::string_view kNoCode = "neither a script nor a git repository";
+
 struct CodeSubject {
   std::vector<std::string> words = {};          // of the command, as typed
   std::string interpreter = {};                 // of a .py file; empty: looked for
@@ -54,7 +57,7 @@ class KeptCode {
   // Facts "code.…".
   [[nodiscard]] std::vector<codec::Fact> facts() const;
   // Changed files that must not be seen in the diff, from the tree's root.
-  [[nodiscard]] std::vector<std::string> refused() const;
+  [[nodiscard]] std::vector<std::string> refused() const;  // asks git
   // The diff, masked, piece by piece; becomes `corral/changes.diff` with list().
   void take_diff(std::string_view piece);
   // It is not whole, and not kept.
@@ -73,9 +76,10 @@ class KeptCode {
     std::string left_out = {};  // the reason; empty: kept
     std::string sha256 = {}, link = {};
     FileLook look = {};
-    std::int64_t at = -1;  // where it begins in the copy of unchanged files; < 0: it has its own
+    std::int64_t at = -1;  // where it begins in the copy of many; < 0: it has its own
     bool changed_meanwhile = false, over_limit = false;
-    bool unread = false;     // its hash is missing although it belongs to what ran
+    bool unread = false;     // its hash is missing although it belongs to the code
+    bool leads_out = false;  // by a link, and only the source names it
     bool looked_at = false;  // by read_new()
   };
   static std::string_view name_of(Why why);
@@ -90,15 +94,17 @@ class KeptCode {
   Entry* note(const std::filesystem::path& full, Why why);
   void leave_out(const std::filesystem::path& full, std::string reason);
   [[nodiscard]] std::string listed(const std::filesystem::path& full) const;
-  [[nodiscard]] std::string reason_against(const std::filesystem::path& full) const;
+  [[nodiscard]] std::string reason_against(const std::filesystem::path& full);
+  [[nodiscard]] std::string reason_outside(const std::filesystem::path& full);
   [[nodiscard]] std::string folder_against(const std::string& path);
   bool add_module(const std::filesystem::path& module);
   void read_new();
   void read(Entry& entry);
   void read_content(Entry& entry, const CodeFile& file);
+  [[nodiscard]] bool goes_together(const Entry& entry) const;
   Result<int> copy_of(const Entry& entry, sys::Fd& own);
   Result<> store(Entry& entry, int file);
-  Result<> store_unchanged();
+  Result<> store_together();
   Result<sys::Fd> scratch();
   [[nodiscard]] bool whole() const;
   [[nodiscard]] std::string hash() const;
@@ -110,7 +116,7 @@ class KeptCode {
   std::optional<GitTree> tree_;
   std::filesystem::path root_;
   std::set<std::string> tracked_, untracked_;  // below the tree's root
-  std::vector<std::string> deleted_;
+  std::set<std::string> deleted_, unseen_;
   std::vector<std::string> problems_;  // why there is no hash
   bool tracked_kept_ = true;           // every unchanged file that git tracks
   std::vector<Entry> entries_;
@@ -118,9 +124,12 @@ class KeptCode {
   std::set<std::string> folders_;  // that were left out as a whole
   BootTime deadline_{};
   std::int64_t kept_bytes_ = 0, read_bytes_ = 0;
-  std::size_t copies_ = 0;
-  sys::Fd unchanged_;  // copies of tracked files, one behind the other
-  std::int64_t unchanged_bytes_ = 0;
+  std::size_t copies_ = 0;  // of their own
+  sys::Fd together_;        // the other ones, one behind the other, until list()
+  std::int64_t together_bytes_ = 0;
+  bool together_sent_ = false;
+  std::set<std::filesystem::path> silent_;  // repositories that git does not answer for
+  std::size_t asked_ = 0;                   // whether git ignores a file
   sys::Fd diff_;
   std::string diff_refused_, list_failed_;
 };

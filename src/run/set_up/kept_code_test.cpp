@@ -1,6 +1,7 @@
 #include "run/set_up/kept_code.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <map>
 
 #include "core/text.h"
+#include "run/set_up/set_up.h"
 #include "spool/artifact_spool.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -163,7 +165,7 @@ TEST(KeptCode, OfARepositoryWhatDiffersFirstAndTheRestIfItFits) {
     EXPECT_EQ(at >= 0, together);
     EXPECT_EQ(kept.contains("corral/code/" + file.get_string("path")), !together);
     if (together && file.get_string("path") == "same.py") {
-      EXPECT_EQ(kept.at("corral/unchanged").substr(static_cast<std::size_t>(at), 5), "same\n");
+      EXPECT_EQ(kept.at("corral/together").substr(static_cast<std::size_t>(at), 5), "same\n");
     }
   }
   EXPECT_EQ(said(list, "left_out", "reason"), (Said{{"ignored.py", "git ignores it"}}));
@@ -379,6 +381,138 @@ TEST(GitTree, AddressesWithoutCredentials) {
   EXPECT_EQ(without_credentials("https://token@example.org/x@y"), "https://example.org/x@y");
   EXPECT_EQ(without_credentials("ssh://git:pw@host:22/x"), "ssh://git@host:22/x");
   EXPECT_EQ(without_credentials("git@github.com:a/b.git"), "git@github.com:a/b.git");
+}
+
+TEST(KeptCode, OfManyFilesMostGoTogether) {
+  Project project;
+  project.put("train.py", "");
+  project.commit();
+  for (int i = 0; i < 150; ++i) project.put(fmt::format("new{:03}.txt", i), std::to_string(i));
+  project.keep(project.subject({"train.py"}));
+  const auto kept = project.kept();
+  EXPECT_EQ(kept.size(), 102u) << "100 of their own, the others, and the list";
+  const Json list = project.list();
+  for (const Json& file : *list.find("files")->as_array()) {
+    const std::int64_t at = file.get_int("at", -1);
+    const std::string path = file.get_string("path");
+    const std::string bytes =
+        at < 0 ? kept.at("corral/code/" + path)
+               : kept.at("corral/together")
+                     .substr(static_cast<std::size_t>(at),
+                             static_cast<std::size_t>(file.get_int("bytes", -1)));
+    if (path != "train.py") {
+      EXPECT_EQ(fmt::format("new{:03}.txt", std::stoi(bytes)), path);
+    }
+  }
+}
+
+TEST(KeptCode, AFileThatGitIsToldNotToLookAtCountsAsChanged) {
+  Project project;
+  project.put("train.py", "").put("conf.yaml", "a\n");
+  project.commit();
+  project.git({"update-index", "--assume-unchanged", "conf.yaml"});
+  const std::string first = hash_of(project.keep(project.subject({"train.py"})));
+  project.put("conf.yaml", "b\n");
+  EXPECT_NE(hash_of(project.keep(project.subject({"train.py"}))), first);
+  EXPECT_EQ(project.kept().at("corral/code/conf.yaml"), "b\n");
+}
+
+TEST(KeptCode, CredentialsThatAreNoLongerTrackedAreNotInTheDiff) {
+  Project project;
+  project.put("train.py", "").put(".netrc", "x").put("settings.py", "x").put("gone.py", "x");
+  project.commit();
+  project.git({"rm", "-q", "--cached", "settings.py"});
+  project.put(".gitignore", "settings.py\n");
+  fs::remove(project.path() / ".netrc");
+  fs::remove(project.path() / "gone.py");
+  EXPECT_EQ(project.keep(project.subject({"train.py"})).refused(),
+            (std::vector<std::string>{".netrc", "settings.py"}));
+}
+
+TEST(KeptCode, AnotherRepositoryIsAskedWhatItIgnores) {
+  Project project;
+  project.put("train.py", "import keys\nimport fine\n")
+      .put("lib/keys.py", "DB = 1\n")
+      .put("lib/fine.py", "")
+      .put("lib/.gitignore", "keys.py\n");
+  CodeSubject subject = project.subject({"train.py"});
+  subject.python_path = project.path() / "lib";
+  project.git({"init", "-q", "lib"});
+  project.keep(subject);
+  EXPECT_EQ(said(project.list(), "left_out", "reason"), (Said{{"lib/keys.py", "git ignores it"}}));
+  // A repository that git does not answer for: nothing of it is kept.
+  std::ofstream(project.path() / "lib/.git/HEAD") << "damaged";
+  project.keep(subject);
+  const Said left_out = said(project.list(), "left_out", "reason");
+  EXPECT_EQ(left_out.size(), 2u);
+  EXPECT_EQ(left_out.at("lib/fine.py"), "git does not say whether it is ignored");
+}
+
+TEST(KeptCode, NoHookOfARepositoryRuns) {
+  Project project;
+  project.put("train.py", "").put("other.py", "");
+  project.commit();
+  const fs::path hook = project.path() / ".git/hooks/post-index-change";
+  const fs::path mark = project.path().parent_path() / "ran";
+  fs::create_directories(hook.parent_path());
+  std::ofstream(hook) << "#!/bin/sh\ntouch " << mark.string() << "\n";
+  fs::permissions(hook, fs::perms::owner_all);
+  fs::last_write_time(project.path() / "other.py",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  project.keep(project.subject({"train.py"}));
+  EXPECT_FALSE(fs::exists(mark));
+}
+
+TEST(KeptCode, AGitFileThatNamesSomebodyElsesRepositoryIsNotFollowed) {
+  Project other, project;
+  other.put("private.txt", "secret\n");
+  other.commit();
+  project.put("train.py", "").put(".git", "gitdir: " + (other.path() / ".git").string() + "\n");
+  project.keep(project.subject({"train.py"}));
+  EXPECT_EQ(project.list().find("git")->as_object(), nullptr);
+  EXPECT_EQ(said(project.list(), "files", "why"), (Said{{"train.py", "script"}}));
+  // A worktree is known to its repository.
+  other.git({"worktree", "add", "-q", (project.path() / "tree").string()});
+  CodeSubject subject = project.subject({"private.txt"});
+  subject.directory = project.path() / "tree";
+  other.keep(subject);
+  EXPECT_NE(other.list().find("git")->as_object(), nullptr);
+}
+
+TEST(KeptCode, ALinkThatLeadsOutIsKeptOnlyWhenItWasImported) {
+  Project project;
+  const fs::path diary = project.path().parent_path() / "diary.txt";
+  std::ofstream(diary) << "dear\n";
+  project.put("train.py", "if 0:\n  import notes\n");
+  fs::create_symlink(diary, project.path() / "notes.py");
+  KeptCode code = project.keep(project.subject({"train.py"}));
+  EXPECT_EQ(said(project.list(), "left_out", "reason"),
+            (Said{{diary.string(), "a link leads out of the project to it"}}));
+  EXPECT_TRUE(code.add({project.path() / "notes.py"}));
+  code.list();
+  EXPECT_EQ(said(project.list(), "left_out", "reason"), Said{});
+}
+
+TEST(KeptCode, WhatIsNotKnownHasNoHash) {
+  Project project;
+  project.put("train.py", "");
+  KeptCode code = project.keep(project.subject({"train.py"}));
+  EXPECT_EQ(code.facts().front().kind, codec::FactKind::kInfo);
+  EXPECT_TRUE(code.add({"/"}));
+  EXPECT_EQ(code.facts().front().kind, codec::FactKind::kUnavailable);
+  const auto facts = facts_of_code({}, {.interpreter = "", .code = code.facts()});
+  EXPECT_EQ(facts.back().key, "set_up.hash");
+  EXPECT_EQ(facts.back().kind, codec::FactKind::kUnavailable);
+}
+
+TEST(KeptCode, ANameThatNoArtifactHasIsLeftOutWithItsHash) {
+  Project project;
+  project.put("train.py", "").put("Icon\r", "x").put("m\xff.py", "y");
+  project.commit();
+  project.put("new\n.txt", "z");
+  project.keep(project.subject({"train.py"}));
+  EXPECT_EQ(said(project.list(), "files", "why"), (Said{{"train.py", "script"}}));
+  EXPECT_FALSE(*project.list().find("whole")->as_bool());
 }
 
 }  // namespace

@@ -140,7 +140,7 @@ bool is_installed(const fs::path& path) {
   std::error_code error;
   for (const std::string& part : parts) {
     if (part == "site-packages" || part == "dist-packages") return true;
-    const bool inner = part == "bin" || part.starts_with("lib");
+    const bool inner = part == "bin" || part == "lib" || part == "lib32" || part == "lib64";
     if (inner &&
         (fs::exists(above / "pyvenv.cfg", error) || fs::exists(above / "conda-meta", error)))
       return true;

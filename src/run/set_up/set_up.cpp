@@ -13,6 +13,7 @@
 #include "run/set_up/data_sets.h"
 #include "run/set_up/fact.h"
 #include "run/set_up/git_tree.h"
+#include "run/set_up/kept_code.h"
 #include "run/set_up/noise.h"
 #include "run/set_up/packages.h"
 #include "run/set_up/refusal.h"
@@ -178,6 +179,11 @@ bool describes(const Fact& fact) {
 
 // Of facts without one.
 Fact hash_fact(std::vector<Fact> facts, const Subject& subject) {
+  // Equal hashes mean equal code: there is none where that is not known.
+  const auto unknown = std::ranges::find_if(facts, [](const Fact& fact) {
+    return fact.key == "code.hash" && fact.kind == FactKind::kUnavailable && fact.value != kNoCode;
+  });
+  if (unknown != facts.end()) return absent("set_up.hash", "code.hash: " + unknown->value);
   for (const auto& [key, value] : subject.prepared) facts.push_back(info(key, to_utf8(value)));
   return info("set_up.hash", hash_of(facts));
 }

@@ -72,6 +72,8 @@ def test_a_capture_that_gave_up_says_so_and_others_go_on(corral: Corral) -> None
     )
     assert corral("run", "--", PYTHON, script).returncode == 0
     corral.wait_ended()
+    # The phase may come a moment after the run's end is known.
+    until(lambda: corral.show()["health"]["coverage"], "the phase is stored")
     health = corral.show()["health"]
     told = {part["part"]: part for part in health["parts"]}
     assert told["capture.a"]["state"] == "active"

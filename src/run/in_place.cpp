@@ -13,6 +13,7 @@
 
 #include "run/command.h"
 #include "sys/inherited.h"
+#include "sys/process.h"
 
 namespace corral::run {
 namespace {
@@ -46,6 +47,21 @@ std::vector<std::string> words_of(const Options& options) {
   return words;
 }
 
+// This process's own, with the Python package found behind everything else: a script that imports
+// it still runs.
+std::vector<std::string> environment_of(const Options& options) {
+  std::vector<std::string> entries = sys::own_environment();
+  if (options.python_path.empty()) return entries;
+  constexpr std::string_view kName = "PYTHONPATH=";
+  const auto set = std::ranges::find_if(
+      entries, [&](const std::string& entry) { return entry.starts_with(kName); });
+  if (set == entries.end())
+    entries.push_back(std::string(kName) + options.python_path.string());
+  else
+    *set += (set->size() > kName.size() ? ":" : "") + options.python_path.string();
+  return entries;
+}
+
 }  // namespace
 
 void say_not_recorded(std::string_view reason) noexcept {
@@ -56,16 +72,19 @@ InPlace::InPlace(const Options& options)
     : possible_(!options.command.empty() && options.adopt.empty() && options.environment.empty() &&
                 options.directory.empty() && options.gate.release < 0 && options.gate.reports < 0 &&
                 options.placement.groups.empty() && options.placement.cpus.empty()),
-      words_(words_of(options)) {
+      words_(words_of(options)),
+      entries_(environment_of(options)) {
   for (std::string& word : words_) argv_.push_back(word.data());
   argv_.push_back(nullptr);
+  for (std::string& entry : entries_) environment_.push_back(entry.data());
+  environment_.push_back(nullptr);
 }
 
 int InPlace::execute(std::string_view reason) const noexcept {
   say_not_recorded(reason);
   sys::restore_signals();
   ::prctl(PR_SET_CHILD_SUBREAPER, 0);
-  ::execvp(argv_[0], argv_.data());
+  ::execvpe(argv_[0], argv_.data(), environment_.data());
   const int error = errno;
   say(argv_[0], ": ", std::strerror(error));
   return error == ENOENT ? kNotFound : kNotExecutable;

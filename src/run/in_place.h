@@ -22,14 +22,15 @@ class InPlace {
   // False: the command needs what this process cannot be turned into (an environment, a container,
   // a scheduler's gate or its groups), or there is none.
   [[nodiscard]] bool possible() const { return possible_; }
-  // Executes it with this process's own streams and environment, and signals as they were taken.
+  // Executes it with this process's own streams and environment (and the Python package, which a
+  // script may import), and signals as they were taken.
   // Comes back only when it cannot be executed: a shell's exit status, after a line that says why.
   int execute(std::string_view reason) const noexcept;
 
  private:
   bool possible_;
-  std::vector<std::string> words_;
-  std::vector<char*> argv_;
+  std::vector<std::string> words_, entries_;
+  std::vector<char*> argv_, environment_;
 };
 
 }  // namespace corral::run

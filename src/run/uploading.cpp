@@ -172,10 +172,12 @@ void Recording::artifact_loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-files");
   sys::HttpClient client(upload::target_of(options_.destination, options_.token));
   while (delivery_.wait_for_files(stop)) {
+    bool flushed = false;
     const auto sent = [&]() -> Result<upload::ArtifactReport> {
       // What was logged before them makes the run known to the server.
       delivery_.note_written();
       TRY(delivery_.flush(kServerPatience, cancel_artifacts_));
+      flushed = true;
       return upload::send_artifacts(directory_.files(), client, cancel_artifacts_);
     }();
     for (const std::string& refusal : sent ? sent->refused : std::vector<std::string>()) {
@@ -183,7 +185,8 @@ void Recording::artifact_loop(const std::stop_token& stop) {
       journal_.event("spool: " + refusal, {});
     }
     if (sent && sent->stored > 0) delivery_.wake();
-    if (!sent && !cancel_artifacts_ && options_.destination.withheld.empty())
+    // What held up the points before them is the uploader's to say.
+    if (!sent && flushed && !cancel_artifacts_ && options_.destination.withheld.empty())
       notices_.warn(sent.error().message);
     if (!delivery_.sleep(stop, kArtifactPause)) return;
   }

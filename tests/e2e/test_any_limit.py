@@ -386,6 +386,13 @@ def test_a_program_that_is_not_there(person: Person) -> None:
     assert person.call([str(alone), "ls"]).returncode == 1
 
 
+def test_a_script_that_imports_the_package_runs_unrecorded(person: Person) -> None:
+    script = person.home / "train.py"
+    script.write_text("import corral\ncorral.log('x', 1.0)\nraise SystemExit(7)\n")
+    done = person.run([str(script)], limited(resource.RLIMIT_NPROC, 20))
+    assert (done.returncode, NOT_RECORDED in done.stderr) == (7, True), done
+
+
 def test_a_program_whose_libraries_cannot_be_loaded(person: Person) -> None:
     libraries = person.home / "lib"
     libraries.mkdir()

@@ -52,7 +52,7 @@ def fill(path: Path, leave: int = 0) -> Path:
 
 
 def test_spool_for_points(corral: Corral, mount: Mount) -> None:
-    mount(corral.spool, 4)
+    mount(corral.spool, 12)  # with 8 MiB for what it prints
     corral.store.write_text("no store yet")
     counter = corral.counter()
     plan = 300_000  # 9.6 MB

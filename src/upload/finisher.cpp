@@ -39,6 +39,19 @@ BootTime last_sign(const spool::RunDirectory& directory) {
   return same_boot ? std::min(newest, now) : newest;
 }
 
+// Whether the command itself wrote something: it was released, although its supervisor was killed
+// before it noted that.
+bool wrote(const spool::RunDirectory& directory) {
+  const sys::PrivateDirectory& files = directory.files();
+  const auto is_segment = [](const std::string& name) { return name.ends_with(".seg"); };
+  if (std::ranges::any_of(files.list(spool::kSegments), is_segment)) return true;
+  return std::ranges::any_of(files.list(), [&](const std::string& name) {
+    if (!name.ends_with(".log")) return false;
+    const auto facts = files.facts(name);
+    return facts && facts->st_size > 0;
+  });
+}
+
 // Its supervisor saw the end: what is left is to be delivered.
 bool has_end(const spool::RunDirectory& directory) {
   constexpr std::size_t kReadBytes = 1u << 20;
@@ -74,6 +87,7 @@ struct Finisher::Adopted {
   bool terminal = false;  // its output comes through a holder, which may write after its end
   bool seen_dead = false;
   bool seen_alive = false;
+  bool ran = false;   // its command wrote something
   bool told = false;  // that it has no supervisor
   bool ended = false;
   Uploader uploader;
@@ -158,7 +172,7 @@ codec::RunEndBody Finisher::end_of(Adopted& run) const {
                         .reason = codec::EndReason::kUnknown,
                         .exit_code = {},
                         .exit_signal = {}};
-  if (!manifest.begun && !run.seen_alive) {
+  if (!manifest.begun && !run.seen_alive && !run.ran) {
     end.reason = codec::EndReason::kNotStarted;
     run.journal->facts(
         {{.kind = codec::FactKind::kTag, .key = "corral.outcome", .value = "not-started"}});
@@ -211,6 +225,7 @@ Result<bool> Finisher::finish(Adopted& run, Transport& server) {
   // Asked first: what a dead command wrote is all there is.
   const bool alive = child && sys::is_alive(*child);
   run.seen_alive = run.seen_alive || alive;
+  run.ran = run.ran || wrote(run.directory);
   if (alive && !run.has_end && run.directory.manifest().begun) tell(run);
   bool more = false;
   for (spool::OutputFile& output : run.outputs) {

@@ -119,6 +119,25 @@ TEST(Finisher, ARunThatNeverBeganIsNotStarted) {
   EXPECT_EQ(server.ends[0].reason, codec::EndReason::kNotStarted);
 }
 
+// Killed between the release of its command and the note of that.
+TEST(Finisher, ARunThatWroteSomethingHasStarted) {
+  const TestDirectory root;
+  const spool::Manifest m = manifest_for(kMine);
+  {
+    const auto directory = spool::RunDirectory::create(root.path(), m).value();
+    auto journal = spool::Journal::open(directory, 1 << 30).value();
+    journal.describe(spool::session_body(m));
+    ASSERT_TRUE(sys::replace_file(directory.path() / spool::output_name(codec::LogStream::kStdout),
+                                  "hello\n"));
+  }
+  FakeServer server;
+  Finisher finisher({root.path()}, kMine);
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_TRUE(finisher.step(server));
+  ASSERT_EQ(server.ends.size(), 1u);
+  EXPECT_EQ(server.ends[0].reason, codec::EndReason::kUnknown);
+}
+
 TEST(Finisher, FollowsAChildThatLivesAndEndsTheRunWithoutClaimingToKnowHow) {
   Spooled run(manifest_for(kMine));
   Trainee trainee(run);

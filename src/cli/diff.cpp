@@ -82,10 +82,11 @@ int diff_command(std::span<char* const> args) {
     if (!run) return report("diff", run.error());
     auto code = get_json(
         *server, "/api/corral/v1/runs/" + run->get_string("id") + "/artifacts/corral/code.json");
-    if (code) run->set("code", *std::move(code));
-    const bool none =
-        !code && (code.error().code == Code::kNotFound || code.error().code == Code::kUnsupported);
-    if (!code && !none) return report("diff", code.error());
+    if (code) {
+      run->set("code", *std::move(code));
+    } else if (code.error().code != Code::kNotFound && code.error().code != Code::kUnsupported) {
+      return report("diff", code.error());
+    }
     runs.push_back(std::move(*run));
   }
   auto differences = difference_of(runs[0], runs[1]);

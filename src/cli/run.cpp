@@ -253,6 +253,15 @@ Result<> complete_profile(Flags& f) {
   return {};
 }
 
+Result<std::int64_t> size_of_code(const std::string& text) {
+  if (text == "off") return 0;
+  const auto size = parse_bytes(text);
+  if (!size)
+    return fail(Code::kInvalidArgument,
+                "--keep-code: expected a size or off, e.g. 10MiB; not " + text);
+  return static_cast<std::int64_t>(*size);
+}
+
 Result<> complete(Flags& f) {
   run::Options& o = f.options;
   if (!o.adopt.empty() && !o.command.empty())
@@ -290,15 +299,7 @@ Result<> complete(Flags& f) {
   }
   o.token = TRY(token_of(f.destination));
   o.spool = f.destination.spool;
-  if (f.keep_code != "off") {
-    const auto size = parse_bytes(f.keep_code);
-    if (!size)
-      return fail(Code::kInvalidArgument,
-                  "--keep-code: expected a size or off, e.g. 10MiB; not " + f.keep_code);
-    o.keep_code = *size;
-  } else {
-    o.keep_code = 0;
-  }
+  o.keep_code = TRY(size_of_code(f.keep_code));
   if (f.max_time == Nanos(0))
     return fail(Code::kInvalidArgument, "--max-time must be greater than 0, e.g. 2h");
   if (f.max_time != kNoDuration) o.max_time = f.max_time;

@@ -175,7 +175,7 @@ std::string KeptCode::folder_against(const std::string& path) {
     return path;
   }
   for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
-    const std::string folder = path.substr(0, at);
+    std::string folder = path.substr(0, at);
     const std::string name = fs::path(folder).filename().string();
     const fs::path full = root_ / folder;
     const bool tool = std::ranges::find(kFolders, name) != kFolders.end();

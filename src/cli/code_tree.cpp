@@ -73,7 +73,7 @@ Result<> CodeTree::write(const KeptFile& file, const Send& send) {
   });
   if (!written) return tl::unexpected(written.error().with_context(printable(file.path)));
   if (!sent && left >= 0) return sent;
-  if (left != 0 || fmt::format("{:02x}", fmt::join(hash.finish(), "")) != file.sha256)
+  if (left != 0 || hex(hash.finish()) != file.sha256)
     return fail(Code::kCorruption,
                 fmt::format("'{}' is not what was kept: its SHA-256 differs from the one in the "
                             "list of the run's code",

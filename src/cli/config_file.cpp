@@ -150,11 +150,7 @@ Result<std::string> trusted_name(const fs::path& path) {
   return name;
 }
 
-std::string content_hash(std::string_view text) {
-  std::string hex;
-  for (const std::uint8_t byte : sha256(text)) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
+std::string content_hash(std::string_view text) { return hex(sha256(text)); }
 
 Result<> trust(ConfigFile& file) {
   const std::string name = TRY(trusted_name(file.path));

@@ -20,6 +20,16 @@ Sha256 hmac_sha256(std::string_view key, std::string_view text) {
   return digest;
 }
 
+std::string hex(const Sha256& digest, std::size_t bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    text += kDigits[digest.at(i) >> 4U];
+    text += kDigits[digest.at(i) & 15U];
+  }
+  return text;
+}
+
 Sha256Stream::Sha256Stream() : context_(EVP_MD_CTX_new()) {
   EVP_DigestInit_ex(static_cast<EVP_MD_CTX*>(context_.get()), EVP_sha256(), nullptr);
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace corral {
@@ -12,6 +14,9 @@ using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::string_view text);
 // HMAC (RFC 2104).
 Sha256 hmac_sha256(std::string_view key, std::string_view text);
+
+// The first `bytes` of it in lower case.
+std::string hex(const Sha256& digest, std::size_t bytes = 32);
 
 class Sha256Stream {
  public:

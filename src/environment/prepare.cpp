@@ -117,11 +117,7 @@ fs::path resolved(std::string_view name, const PrepareOptions& options) {
   return (base / path).lexically_normal();
 }
 
-std::string sha256_hex(std::string_view text) {
-  std::string hex;
-  for (const std::uint8_t byte : sha256(text)) hex += fmt::format("{:02x}", byte);
-  return hex;
-}
+std::string sha256_hex(std::string_view text) { return hex(sha256(text)); }
 
 std::string content_hash(std::string_view text) { return sha256_hex(text).substr(0, 32); }
 

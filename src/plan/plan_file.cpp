@@ -45,10 +45,7 @@ std::string plan_id(std::string_view host, const fs::path& file) {
   std::error_code error;
   fs::path real = fs::weakly_canonical(file, error);
   if (error) real = fs::absolute(file, error);
-  const Sha256 hash = sha256(fmt::format("{}{}{}", host, '\0', real.string()));
-  std::string id;
-  for (std::size_t i = 0; i < kBytes; ++i) id += fmt::format("{:02x}", hash[i]);
-  return id;
+  return hex(sha256(fmt::format("{}{}{}", host, '\0', real.string())), kBytes);
 }
 
 RowState state_of(std::string_view status) {

@@ -21,12 +21,7 @@ fs::path fallback_directory() {
   return fmt::format("/tmp/corral-{}", ::getuid());
 }
 
-std::string short_digest(std::string_view text) {
-  const Sha256 digest = sha256(text);
-  std::string hex;
-  for (std::size_t i = 0; i < 8; ++i) hex += fmt::format("{:02x}", digest[i]);
-  return hex;
-}
+std::string short_digest(std::string_view text) { return hex(sha256(text), 8); }
 
 }  // namespace
 

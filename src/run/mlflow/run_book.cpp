@@ -52,7 +52,7 @@ std::string request_key(const NewRun& run) {
   std::string text =
       fmt::format("{}\n{}\n{}\n{}", run.experiment, run.name, run.user, run.start_ms);
   for (const auto& [key, value] : run.tags) text += fmt::format("\n{}={}", key, value);
-  return fmt::format("{:02x}", fmt::join(sha256(text), ""));
+  return hex(sha256(text));
 }
 
 void take_pairs(const Json* list, std::map<std::string, std::string>& into) {

@@ -22,12 +22,6 @@ constexpr std::size_t kPiece = 1u << 20;  // between two looks at `stop`
 constexpr std::size_t kMostFiles = 1'000'000;
 constexpr const char* kNotFinished = "not finished";
 
-std::string hex_digits(const Sha256& hash) {
-  std::string digits;
-  for (const std::uint8_t byte : hash) digits += fmt::format("{:02x}", byte);
-  return digits;
-}
-
 class Hasher {
  public:
   explicit Hasher(const std::function<bool()>& stop) : stop_(stop), piece_(kPiece, '\0') {}
@@ -41,7 +35,7 @@ class Hasher {
       const ssize_t n = ::read(file.get(), piece_.data(), piece_.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return fail_errno(path.string(), errno);
-      if (n == 0) return hex_digits(hash.finish());
+      if (n == 0) return hex(hash.finish());
       hash.add(std::string_view(piece_.data(), static_cast<std::size_t>(n)));
     }
   }
@@ -50,7 +44,7 @@ class Hasher {
     Sha256Stream hash;
     for (const std::string& name : TRY(files_below(path)))
       hash.add(fmt::format("{}  {}\n", TRY(file(path / name)), name));
-    return hex_digits(hash.finish());
+    return hex(hash.finish());
   }
 
  private:

@@ -41,12 +41,6 @@ constexpr auto kFolders = std::to_array<std::string_view>(
     {"site-packages", "dist-packages", "node_modules", "__pycache__", ".git", ".hg", ".tox", ".nox",
      ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"});
 
-std::string hex_digits(const Sha256& hash, std::size_t bytes = 32) {
-  std::string digits;
-  for (std::size_t i = 0; i < bytes; ++i) digits += fmt::format("{:02x}", hash.at(i));
-  return digits;
-}
-
 bool is_below(const fs::path& path, const fs::path& folder) {
   const auto [a, b] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return a == folder.end() && b != path.end();
@@ -351,7 +345,7 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
     entry.unread = entry.why <= Why::kChanged;
     return;
   }
-  entry.sha256 = hex_digits(hash.finish());
+  entry.sha256 = hex(hash.finish());
   if (bytes != entry.look.bytes) entry.changed_meanwhile = true;
   entry.look.bytes = bytes;
   if (const std::string_view secret = scan.finish(); !secret.empty()) {
@@ -384,7 +378,7 @@ void KeptCode::read(Entry& entry) {
   entry.changed_meanwhile = entry.look.changed_ns > subject_.started_ns;
   if (entry.look.kind == FileLook::Kind::kLink) {
     entry.link = file->target().value_or("");
-    entry.sha256 = hex_digits(sha256(entry.link));
+    entry.sha256 = hex(sha256(entry.link));
     return;
   }
   if (entry.look.kind != FileLook::Kind::kFile) {
@@ -490,7 +484,7 @@ std::string KeptCode::hash() const {
                     entry.sha256);
   }
   std::ranges::sort(lines);
-  return hex_digits(sha256(join(lines, "\n")), 8);
+  return hex(sha256(join(lines, "\n")), 8);
 }
 
 std::vector<codec::Fact> KeptCode::facts() const {

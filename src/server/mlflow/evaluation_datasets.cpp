@@ -51,12 +51,7 @@ Answer<std::string> read_name(Message& in) {
 }
 
 // Clients need one; it would be that of the records.
-std::string digest_of(std::string_view name) {
-  std::string digits;
-  const Sha256 hash = sha256(name);
-  for (std::size_t i = 0; i < 4; ++i) digits += fmt::format("{:02x}", hash.at(i));
-  return digits;
-}
+std::string digest_of(std::string_view name) { return hex(sha256(name), 4); }
 
 std::string dataset_answer(const std::string& name, const std::string& tags = {}) {
   return object_with("dataset", [&](JsonWriter& json) {

@@ -197,10 +197,8 @@ std::string metric_name(const std::string& text) {
   constexpr std::size_t kKept = 225;
   std::string name = clean(text);
   if (name.size() <= limits::kNameBytes) return name.empty() ? "(empty)" : name;
-  const Sha256 hash = sha256(name);
-  std::string mark = "...";
-  for (std::size_t i = 0; i < 8; ++i) mark += fmt::format("{:02x}", hash[i]);
-  return name.substr(0, utf8_prefix(std::string_view(name).substr(0, kKept))) + mark;
+  return name.substr(0, utf8_prefix(std::string_view(name).substr(0, kKept))) + "..." +
+         hex(sha256(name), 8);
 }
 
 SessionId import_session_of(RunId run) {

@@ -119,8 +119,7 @@ class FileWriter final : public Writer {
   int rename_to(int parent, const std::string& name) {
     if (place_.once == nullptr)
       return ::renameat(place_.uploads, temporary_.name.c_str(), parent, name.c_str());
-    place_.once->share(place_.uploads, temporary_.name,
-                       fmt::format("{:02x}", fmt::join(hash_.finish(), "")));
+    place_.once->share(place_.uploads, temporary_.name, hex(hash_.finish()));
     return place_.once->rename(place_.uploads, temporary_.name, parent, name);
   }
 

@@ -29,7 +29,7 @@ std::string hash_of(int file) {
     const ssize_t n = ::read(file, piece.data(), piece.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return {};
-    if (n == 0) return fmt::format("{:02x}", fmt::join(hash.finish(), ""));
+    if (n == 0) return hex(hash.finish());
     hash.add({piece.data(), static_cast<std::size_t>(n)});
   }
 }

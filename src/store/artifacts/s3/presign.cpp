@@ -13,12 +13,6 @@
 namespace corral::store::artifacts {
 namespace {
 
-std::string hex(const Sha256& digest) {
-  std::string text;
-  for (const std::uint8_t byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 std::string_view bytes_of(const Sha256& digest) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }

@@ -54,21 +54,11 @@ Result<std::string> python_here() {
 
 // As set_up::facts() records them.
 Result<Python> ask(const std::string& python) {
-  constexpr const char* kQuestion =
-      "import sys; print('Python %d.%d.%d' % sys.version_info[:3]); print('\\n'.join(sys.path))";
-  int code = 0;
-  const std::string said = TRY(sys::capture_output({.argv = {python, "-c", kQuestion},
-                                                    .directory = "/",
-                                                    .limit = std::chrono::minutes(1),
-                                                    .idle = false},
-                                                   &code));
-  const auto lines = split(said, '\n');
-  if (code != 0 || !lines[0].starts_with("Python "))
-    return fail(Code::kUnprocessable, python + " does not say its version");
-  const std::vector<fs::path> path(lines.begin() + 1, lines.end());
+  const auto known = TRY(run::set_up::ask_interpreter(
+      python, {.argv = {}, .directory = "/", .limit = std::chrono::minutes(1), .idle = false}));
   run::set_up::Mask mask(true);
-  return Python{.version = std::string(trim(lines[0])),
-                .packages = mask.text(run::set_up::python_packages(path))};
+  return Python{.version = known.version,
+                .packages = mask.text(run::set_up::python_packages(known.path))};
 }
 
 std::string listed(const std::vector<std::string>& texts) {
@@ -89,7 +79,7 @@ std::string_view without_patch(std::string_view number) {
   return number.substr(0, dot == number.npos ? dot : number.find('.', dot + 1));
 }
 
-// What cannot be installed by its name and version alone is left out.
+// Lines of requirements.txt. Packages that a name and a version alone cannot install are skipped.
 std::string requirements_of(std::string_view packages) {
   std::string lines;
   for (const auto& [name, version] : versions_of(packages)) {

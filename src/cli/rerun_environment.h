@@ -1,6 +1,5 @@
-// What a run is given to be executed in when it runs again: what it was recorded with, the
-// interpreter that is here where that is the same, or an environment built from the packages that
-// were recorded.
+// The environment of a rerun: the recorded one, else the interpreter here if it has the same
+// version and packages, else one that is built from the recorded packages.
 #pragma once
 
 #include <string>

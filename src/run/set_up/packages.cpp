@@ -46,6 +46,19 @@ std::string lines_of(const Versions& versions) {
 
 }  // namespace
 
+Result<Interpreter> ask_interpreter(const std::string& program, sys::CaptureOptions options) {
+  constexpr const char* kQuestion =
+      "import sys; print('Python %d.%d.%d' % sys.version_info[:3]); print('\\n'.join(sys.path))";
+  int code = 0;
+  options.argv = {program, "-c", kQuestion};
+  const std::string said = TRY(sys::capture_output(options, &code));
+  const auto lines = split(said, '\n');
+  if (code != 0 || !lines[0].starts_with("Python "))
+    return fail(Code::kUnavailable, program + " does not say its version");
+  return Interpreter{.version = std::string(trim(lines[0])),
+                     .path = {lines.begin() + 1, lines.end()}};
+}
+
 std::string python_packages(const std::vector<fs::path>& path) {
   Versions versions;
   for (const fs::path& directory : path) {

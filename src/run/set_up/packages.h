@@ -1,12 +1,23 @@
-// Packages that a Python interpreter finds, and those of a conda environment, from the names of
-// their metadata alone: no package manager is asked, nothing is opened. Any thread.
+// A Python interpreter, the packages that it finds, and those of a conda environment. Packages come
+// from the names of their metadata alone: no package manager is asked, nothing is opened. Any
+// thread.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "core/result.h"
+#include "sys/process.h"
+
 namespace corral::run::set_up {
+
+struct Interpreter {
+  std::string version;                      // "Python 3.11.2"
+  std::vector<std::filesystem::path> path;  // its sys.path
+};
+// Executes it, with a line of its own. `options` without argv.
+Result<Interpreter> ask_interpreter(const std::string& program, sys::CaptureOptions options);
 
 // "numpy==1.26.4" a line, sorted by name; of a name that is there twice what the interpreter would
 // take. `path` is its sys.path.

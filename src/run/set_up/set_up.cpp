@@ -49,11 +49,7 @@ std::string cut_text(const std::string& text) {
   return cut.size() < whole.size() ? cut + "\n…\n" : cut;
 }
 
-std::string digits_of(const Sha256& hash) {
-  std::string digits;
-  for (std::size_t i = 0; i < 8; ++i) digits += fmt::format("{:02x}", hash.at(i));
-  return digits;
-}
+constexpr std::size_t kHashBytes = 8;
 
 // The diff as it is recorded: hashed as it is, and masked line by line.
 class RecordedDiff {
@@ -76,7 +72,7 @@ class RecordedDiff {
   void finish(std::vector<Fact>& facts) {
     if (!open_.empty()) end_line(false);
     facts.push_back(info("git_diff", cut_text(start_)));
-    facts.push_back(info("git_diff_hash", digits_of(hash_.finish())));
+    facts.push_back(info("git_diff_hash", hex(hash_.finish(), kHashBytes)));
   }
 
  private:
@@ -135,27 +131,20 @@ bool packages_known(const Subject& subject) {
   return std::ranges::any_of(subject.prepared, is_list);
 }
 
-// Version and sys.path, one a line, of an interpreter that is asked without the run's own hooks.
-constexpr const char* kAsk =
-    "import sys; print('Python %d.%d.%d' % sys.version_info[:3]); print('\\n'.join(sys.path))";
-
 void add_interpreter(const Subject& subject, Mask& mask, std::vector<Fact>& facts) {
   if (subject.interpreter.empty()) return;
-  const auto said = output_of({subject.interpreter, "-c", kAsk}, subject.directory);
-  if (!said) {
+  const auto known =
+      ask_interpreter(subject.interpreter, {.argv = {}, .directory = subject.directory});
+  if (!known) {
     const auto version = output_of({subject.interpreter, "--version"}, subject.directory);
     if (version) facts.push_back(info("interpreter_version", std::string(trim(*version))));
     if (!packages_known(subject))
       facts.push_back(absent("environment.packages", "the interpreter did not say its path"));
     return;
   }
-  const auto lines = split(*said, '\n');
-  facts.push_back(info("interpreter_version", std::string(trim(lines[0]))));
+  facts.push_back(info("interpreter_version", known->version));
   if (packages_known(subject)) return;
-  std::vector<fs::path> path;
-  path.reserve(lines.size());
-  for (const std::string_view line : lines) path.emplace_back(line);
-  const std::string packages = cut_lines(mask.text(python_packages(path)), kTextBytes);
+  const std::string packages = cut_lines(mask.text(python_packages(known->path)), kTextBytes);
   facts.push_back(packages.empty() ? absent("environment.packages", "none are installed")
                                    : info("environment.packages", cut_text(packages)));
 }
@@ -230,7 +219,7 @@ std::string hash_of(const std::vector<Fact>& facts) {
   for (const Fact& fact : facts)
     if (describes(fact)) lines.push_back(fact.key + '\x1f' + fact.value);
   std::ranges::sort(lines);
-  return digits_of(sha256(join(lines, "\x1e") + '\x1e' + kernel.release));
+  return hex(sha256(join(lines, "\x1e") + '\x1e' + kernel.release), kHashBytes);
 }
 
 }  // namespace corral::run::set_up

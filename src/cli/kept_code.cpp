@@ -53,7 +53,7 @@ Result<KeptFile> file_of(const Json& one) {
   return file;
 }
 
-// What was only there beside the code is not missed.
+// Untracked and unchanged files are not known to have been executed.
 bool was_executed(const Json& left_out) {
   const std::string why = left_out.get_string("why");
   return !left_out.get_string("sha256").empty() && why != "untracked" && why != "tracked";
@@ -127,7 +127,7 @@ bool stays_inside(std::string_view path, std::string_view target) {
 Result<> check_repository(std::string_view address) {
   const auto bad = [&](std::string_view why) { return refused(address, why); };
   if (address.empty() || address.starts_with('-') || std::ranges::any_of(address, is_control))
-    return bad("is no address of a repository");
+    return bad("is not an address of a repository");
   if (address.starts_with('/')) return {};
   if (address.find("::") != std::string_view::npos)
     return bad("would run a program: git is not asked");
@@ -139,7 +139,7 @@ Result<> check_repository(std::string_view address) {
       return bad("has a scheme that git is not asked for");
     host.remove_prefix(scheme + 3);
   } else if (address.find(':') == std::string_view::npos) {
-    return bad("is no address of a repository");
+    return bad("is not an address of a repository");
   }
   host = host.substr(0, host.find_first_of("/:"));
   host.remove_prefix(host.find('@') == std::string_view::npos ? 0 : host.find('@') + 1);

@@ -1,4 +1,4 @@
-#include "cli/rerun_words.h"
+#include "cli/recorded_command.h"
 
 #include <fmt/core.h>
 

@@ -1,4 +1,4 @@
-// Rerun words: a recorded command and its variables -> those of the new run. Masked values are
+// A recorded command with its variables, and those of a run that repeats it. Masked values are
 // found and filled in, paths below the old root become paths below the new one, and variables that
 // belong to the old host are left out. Pure.
 #pragma once
@@ -44,7 +44,7 @@ struct Variable {
   std::string name{}, value{};
   std::string left_out{};  // why it is not set; empty: it is
 };
-// Of the recorded lines "NAME=value".
+// Parses the recorded lines "NAME=value".
 std::vector<Variable> rerun_variables(std::string_view lines, const Move& move);
 
 }  // namespace corral::cli

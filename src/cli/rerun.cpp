@@ -220,7 +220,7 @@ std::optional<int> Rerun::confirm() const {
   return kFailed;
 }
 
-// What is typed is not shown.
+// Turns echo off while the user types.
 Result<std::string> ask_secret(const std::string& where) {
   termios before{};
   if (::tcgetattr(STDIN_FILENO, &before) != 0) return fail_errno("terminal", errno);

@@ -140,7 +140,7 @@ struct Data {
   fs::path path;
 };
 
-// Whether it may come with the code.
+// True if restoring the code may bring this data.
 bool is_expected(const Data& data, const RerunPlan& plan) {
   const std::string root = plan.directory.string() + "/", path = data.path.string();
   if (!path.starts_with(root)) return false;

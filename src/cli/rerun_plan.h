@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cli/kept_code.h"
+#include "cli/recorded_command.h"
 #include "cli/rerun_environment.h"
-#include "cli/rerun_words.h"
 #include "core/json.h"
 #include "core/result.h"
 

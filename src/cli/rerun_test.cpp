@@ -3,9 +3,9 @@
 
 #include <map>
 
+#include "cli/recorded_command.h"
 #include "cli/rerun_environment.h"
 #include "cli/rerun_plan.h"
-#include "cli/rerun_words.h"
 
 namespace corral::cli {
 namespace {

@@ -30,7 +30,7 @@
 
 namespace corral::collect {
 
-// What is newly wrong with a listener, each once, or right again.
+// New problems of listeners and recoveries from them, each once.
 struct Problem {
   std::string source;  // a listener, "gpu0", or a pattern of metrics
   std::string text;

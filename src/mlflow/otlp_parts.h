@@ -30,7 +30,7 @@ class OtlpChecks {
       wrong(Code::kTooLarge, "more than a million values in one request");
     return ok();
   }
-  // Of what is said once for many numbers, and each of them gets.
+  // Counts bytes that a request holds once and that are copied for each of many numbers.
   bool count_copy(std::size_t bytes) {
     if ((copied_ += bytes) > kOtlpCopied)
       wrong(Code::kTooLarge, "names and attributes of many numbers are too long together");

@@ -105,7 +105,7 @@ std::string line_of(const Result<std::string>& said) {
 
 }  // namespace
 
-std::string without_credentials(std::string_view address) {
+std::string without_login(std::string_view address) {
   const std::size_t scheme = address.find("://");
   if (scheme == std::string_view::npos) return std::string(address);
   const std::size_t user = scheme + 3;
@@ -138,7 +138,7 @@ std::string GitTree::branch() const {
 }
 
 std::string GitTree::remote() const {
-  return without_credentials(line_of(said({"config", "--get", "remote.origin.url"}, root_)));
+  return without_login(line_of(said({"config", "--get", "remote.origin.url"}, root_)));
 }
 
 // "H 100644 <object> 0\tpath"; of files that git is told not to look at the first letter is small

@@ -62,6 +62,6 @@ class GitTree {
 };
 
 // `address` without a user and password (a user that ssh needs stays).
-std::string without_credentials(std::string_view address);
+std::string without_login(std::string_view address);
 
 }  // namespace corral::run::set_up

@@ -377,10 +377,10 @@ TEST(Script, WhatIsInstalledIsNotTheUsers) {
 }
 
 TEST(GitTree, AddressesWithoutCredentials) {
-  EXPECT_EQ(without_credentials("https://a:b@example.org/x.git"), "https://example.org/x.git");
-  EXPECT_EQ(without_credentials("https://token@example.org/x@y"), "https://example.org/x@y");
-  EXPECT_EQ(without_credentials("ssh://git:pw@host:22/x"), "ssh://git@host:22/x");
-  EXPECT_EQ(without_credentials("git@github.com:a/b.git"), "git@github.com:a/b.git");
+  EXPECT_EQ(without_login("https://a:b@example.org/x.git"), "https://example.org/x.git");
+  EXPECT_EQ(without_login("https://token@example.org/x@y"), "https://example.org/x@y");
+  EXPECT_EQ(without_login("ssh://git:pw@host:22/x"), "ssh://git@host:22/x");
+  EXPECT_EQ(without_login("git@github.com:a/b.git"), "git@github.com:a/b.git");
 }
 
 TEST(KeptCode, OfManyFilesMostGoTogether) {
@@ -460,6 +460,26 @@ TEST(KeptCode, NoHookOfARepositoryRuns) {
   fs::last_write_time(project.path() / "other.py",
                       fs::file_time_type::clock::now() - std::chrono::hours(1));
   project.keep(project.subject({"train.py"}));
+  EXPECT_FALSE(fs::exists(mark));
+}
+
+TEST(KeptCode, WhatAPartialCloneLacksIsNotFetched) {
+  Project project;
+  project.put("train.py", "").put("other.py", "1\n");
+  project.commit();
+  const fs::path mark = project.path().parent_path() / "ran";
+  project.git({"config", "core.repositoryformatversion", "1"});
+  project.git({"config", "extensions.partialClone", "origin"});
+  project.git({"config", "remote.origin.promisor", "true"});
+  project.git({"config", "remote.origin.url", "ssh://host/x"});
+  project.git({"config", "core.sshCommand", "touch " + mark.string() + "; false"});
+  project.put("other.py", "2\n");
+  // The object of "1\n".
+  fs::remove(project.path() / ".git/objects/d0/0491fd7e5bb6fa28c517a0bb32b8b506539d4d");
+  project.keep(project.subject({"train.py"}));
+  const auto tree = GitTree::open(project.path());
+  ASSERT_TRUE(tree);
+  EXPECT_FALSE(tree->diff({}, [](std::string_view) { return true; }));
   EXPECT_FALSE(fs::exists(mark));
 }
 

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "query/group.h"
-#include "query/m4/reduce.h"
-#include "query/resample.h"
+#include "analyze/group.h"
+#include "query/chart/m4/reduce.h"
+#include "query/series/resample.h"
 
 namespace corral {
 namespace {

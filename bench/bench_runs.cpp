@@ -15,7 +15,7 @@
 #include "core/json.h"
 #include "flags.h"
 #include "measure.h"
-#include "server/router.h"
+#include "server/core/router.h"
 #include "store_access.h"
 
 namespace corral::bench {

@@ -12,7 +12,7 @@ from figures import Figure, Peer
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE_FILE = {
-    "src/query/chart.cpp": "src/query/CMakeFiles/corral_query.dir/chart.cpp.o",
+    "src/query/chart/chart.cpp": "src/query/CMakeFiles/corral_query.dir/chart.cpp.o",
     "src/http/server.cpp": "src/http/CMakeFiles/corral_http.dir/server.cpp.o",
     "src/cli/arguments.cpp": "src/cli/CMakeFiles/corral_cli.dir/arguments.cpp.o",
 }

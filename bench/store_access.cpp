@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "query/chart.h"
-#include "query/group.h"
+#include "analyze/group.h"
+#include "query/chart/chart.h"
 #include "query/summary.h"
-#include "store/postgres/postgres_store.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/postgres_store.h"
+#include "store/open/sqlite_store.h"
 
 namespace corral::bench {
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "compat/mlflow/wire/artifact_path.h"
 #include "core/text.h"
-#include "mlflow/artifact_path.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

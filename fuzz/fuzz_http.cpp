@@ -10,7 +10,7 @@
 #include "http/gzip.h"
 #include "http/head.h"
 #include "http/request.h"
-#include "server/gate.h"
+#include "server/core/gate.h"
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Bodies of runs/log-batch and runs/log-metric.
 #include <cstdlib>
 
-#include "mlflow/log_batch.h"
+#include "compat/mlflow/wire/log_batch.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

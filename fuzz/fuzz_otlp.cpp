@@ -6,11 +6,11 @@
 #include <string>
 #include <string_view>
 
+#include "compat/mlflow/wire/otlp.h"
+#include "compat/mlflow/wire/phases_of_spans.h"
+#include "compat/mlflow/wire/span_json.h"
+#include "compat/mlflow/wire/trace_of_spans.h"
 #include "core/json.h"
-#include "mlflow/otlp.h"
-#include "mlflow/phases_of_spans.h"
-#include "mlflow/span_json.h"
-#include "mlflow/trace_of_spans.h"
 
 namespace {
 

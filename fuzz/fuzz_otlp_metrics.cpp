@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "compat/mlflow/wire/otlp.h"
+#include "compat/mlflow/wire/otlp_metrics.h"
 #include "core/text.h"
-#include "mlflow/otlp.h"
-#include "mlflow/otlp_metrics.h"
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
-#include "run/profile_summary.h"
+#include "run/record/profile_summary.h"
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "analyze/sharing.h"
 #include "core/json_position.h"
 #include "http/request.h"
-#include "query/sharing.h"
 #include "server/api/change_request.h"
 #include "server/api/chart_request.h"
 #include "server/api/epoch_request.h"

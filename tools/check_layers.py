@@ -16,38 +16,54 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src"
 
-# folder -> folders it may include, besides itself. The order is the layers', from the bottom up.
+# folder -> folders it may include, besides itself and what lies below it. A folder below src/ that is not named here
+# belongs to the one above it; a name allows all that lies below, too. The order is the layers', from the bottom up.
+BASE = {"core", "sys", "metric", "codec"}
+STORED = {"core", "metric", "codec", "store", "compat/mlflow/wire"}
+RECORDING = {*BASE, "http", "spool", "collect", "upload", "plan", "environment", "collocate", "compat/mlflow/wire"}
+SERVING = {*STORED, "sys", "http", "query", "analyze"}
 TABLE: dict[str, set[str]] = {
     "core": set(),
     "sys": {"core"},
     "metric": {"core"},
     "codec": {"core", "metric"},
-    "mlflow": {"core", "metric", "codec"},
     "http": {"core", "sys"},
-    "spool": {"core", "sys", "metric", "codec"},
+    "spool": BASE,
     "collect": {"core", "sys", "metric"},
-    "upload": {"core", "sys", "metric", "codec", "spool"},
+    "upload": {*BASE, "spool"},
     "plan": {"core", "sys", "metric"},
     "environment": {"core", "sys"},
     "collocate": {"core", "sys", "metric", "collect", "plan"},
-    "store": {"core", "sys", "metric", "codec", "mlflow"},
-    "query": {"core", "metric", "codec", "mlflow", "store"},
-    "run": {
-        *("core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"),
-        *("plan", "environment", "collocate"),
-    },
-    "server": {"core", "sys", "metric", "codec", "mlflow", "http", "store", "query"},
+    "compat/mlflow/wire": {"core", "metric", "codec"},
+    "compat/radt": {"core", "codec", "compat/mlflow/wire"},
+    "store": {*BASE, "compat/mlflow/wire"},
+    "query": STORED,
+    "analyze": {*STORED, "query", "compat/radt"},
+    "compat/mlflow/tables": STORED,
+    "compat/mlflow/import": {*STORED, "sys", "compat/mlflow/tables", "compat/radt"},
+    "compat/mlflow/relay": {*BASE, "http", "spool", "upload", "run", "compat/mlflow/wire"},
+    "run": {*RECORDING, "compat/mlflow/relay"},
+    "server/core": {*STORED, "sys", "http"},
+    "server/api": {*SERVING, "server/core"},
+    "server/ui": {"core", "http", "server/core"},
+    "compat/mlflow/api": {*SERVING, "server/core", "compat/mlflow/tables", "compat/radt"},
+    "compat/radt/api": {*SERVING, "server/core", "compat/radt"},
+    "server": {*SERVING, "compat"},
     "launcher": set(),
-    "cli": {
-        *("core", "sys", "metric", "codec", "mlflow", "http", "spool", "collect", "upload"),
-        *("plan", "environment", "collocate", "store", "query", "run", "server"),
-    },
+    "cli": {*RECORDING, *SERVING, "compat", "run", "server"},
 }
-TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", "run"}
-SERVER_SIDE = {"store", "query", "server"}
+# Includes that break the table; each goes when its issue is done, none is added.
+HOLES = {
+    ("src/store/search/search.h", "compat/mlflow/tables/traces.h"),
+    ("src/server/core/artifact_upload.cpp", "compat/mlflow/api/artifact_spans.h"),
+    ("src/server/core/router.cpp", "compat/mlflow/api/routes.h"),
+    ("src/server/api/check_trace.cpp", "compat/mlflow/api/entities.h"),
+}
+TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", "run", "compat/mlflow/relay"}
+SERVER_SIDE = {"store", "query", "analyze", "server", "server/core", "server/api", "server/ui", "compat/mlflow/api"}
 DATABASES = re.compile(r'[<"](sqlite3|libpq-fe|pqxx)')
 # Whose header only one file may see, besides tests: the driver.
-DRIVERS = {"sqlite3": "store/sqlite/database.cpp", "libpq-fe": "store/postgres/database.cpp"}
+DRIVERS = {"sqlite3": "store/engine/sqlite/database.cpp", "libpq-fe": "store/engine/postgres/database.cpp"}
 GPU = re.compile(r'[<"](nvml|cuda|dcgm|rocm_smi|amd_smi|hip|level_zero)')
 HTTP_LIBRARY = re.compile(r"<boost/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
@@ -56,16 +72,28 @@ LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
 
 # Sources whose files lie in a spool, a journal, a cache or a socket's directory: a folder or a file below src/.
 PRIVATE_FILES = (
-    *("spool", "upload", "run/mlflow", "environment/cache.cpp", "sys/store_paths.cpp"),
-    *("collocate/journal.cpp", "collocate/undo.cpp", "run/gate.cpp", "run/profile_wishes.cpp", "run/profiling.cpp"),
-    *("run/recording.cpp", "run/relay.cpp", "run/uploading.cpp", "run/workload_lock.cpp", "run/schedule/plan_lock.cpp"),
+    *("spool", "upload", "compat/mlflow/relay", "environment/cache.cpp", "sys/store_paths.cpp"),
+    *(
+        "collocate/journal.cpp",
+        "collocate/undo.cpp",
+        "run/gate.cpp",
+        "run/record/profile_wishes.cpp",
+        "run/record/profiling.cpp",
+    ),
+    *(
+        "run/record/recording.cpp",
+        "run/record/relay.cpp",
+        "run/record/uploading.cpp",
+        "run/workload_lock.cpp",
+        "run/schedule/plan_lock.cpp",
+    ),
     *("run/schedule/plan_journal.cpp", "run/schedule/recovery.cpp", "run/schedule/workload_runner.cpp"),
 )
 # The first three run inside the training process, by libc alone, and only make files that were not there (O_EXCL); the
 # last reads /proc alone.
 EXEMPT = (
     *("spool/segment_file.cpp", "spool/segment_writer.cpp", "spool/segment_identity.cpp"),
-    "run/mlflow/client_rank.cpp",
+    "compat/mlflow/relay/client_rank.cpp",
 )
 RAW_FILE = re.compile(
     r"\bsys::(open_file|read_file|replace_file|try_lock_file|list_directory|make_directories)\("
@@ -78,7 +106,13 @@ KERNEL_FILE = re.compile(r'"/(proc|sys|dev)/')
 
 
 def folder_of(path: Path) -> str:
-    return path.relative_to(SRC).parts[0]
+    """The folder of TABLE that a file, or a target named after its folder, belongs to; empty: none."""
+    inside = path.relative_to(SRC)
+    return next((str(folder) for folder in inside.parents if str(folder) in TABLE), "")
+
+
+def allows(own: str, target: str) -> bool:
+    return any(Path(folder) in (Path(target), *Path(target).parents) for folder in (own, *TABLE[own]))
 
 
 def includes(path: Path) -> list[str]:
@@ -91,8 +125,9 @@ def problems_of(path: Path) -> list[str]:
     is_test = "test" in path.stem or path.stem in {"conformance", "fixture_root"}
     found = []
     for include in includes(path):
-        target = include[1:-1].split("/")[0]
-        if include.startswith('"') and target in TABLE and target != own and target not in TABLE[own] and not is_test:
+        target = folder_of(SRC / include[1:-1])
+        hole = (str(where), include[1:-1]) in HOLES
+        if include.startswith('"') and target and not allows(own, target) and not is_test and not hole:
             found.append(f"{where}: {own}/ may not include {include}")
         if own in TRAINING_SIDE and DATABASES.search(include):
             found.append(f"{where}: the training-host side includes a database: {include}")
@@ -125,13 +160,15 @@ def link_problems() -> list[str]:
         if file.parent == SRC:
             continue
         own = folder_of(file)
+        if not own:
+            continue
         text = re.sub(r"#.*", "", file.read_text(encoding="utf-8"))
         if own in TRAINING_SIDE and LINK.search(text):
             found.append(f"{file.relative_to(ROOT)}: the training-host side links a database")
         without_tests = re.sub(r"TEST_DEPS[^)]*", "", text)
         for dependency in re.findall(r"corral::(\w+)", without_tests):
-            layer = dependency.split("_")[0]
-            if layer in TABLE and layer != own and layer not in TABLE[own]:
+            layer = folder_of(SRC / dependency.replace("_", "/") / "any")
+            if layer and not allows(own, layer):
                 found.append(f"{file.relative_to(ROOT)}: {own} may not link corral::{dependency}")
     return found
 
@@ -140,7 +177,7 @@ def main() -> int:
     found = link_problems()
     for path in sorted(SRC.rglob("*")):
         if path.suffix in {".h", ".cpp"}:
-            if folder_of(path) not in TABLE:
+            if not folder_of(path):
                 found.append(f"{path.relative_to(ROOT)}: a folder that is no layer")
             else:
                 found += problems_of(path) + raw_files(path)

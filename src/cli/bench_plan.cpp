@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "query/split_mix.h"
+#include "analyze/split_mix.h"
 
 namespace corral::cli {
 

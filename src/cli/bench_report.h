@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "analyze/equivalence.h"
 #include "cli/bench_settings.h"
 #include "cli/bench_stage.h"
-#include "query/equivalence.h"
 
 namespace corral::cli {
 

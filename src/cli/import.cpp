@@ -5,11 +5,11 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/store_place.h"
+#include "compat/mlflow/import/import.h"
 #include "core/text.h"
 #include "store/artifacts/artifact_store.h"
-#include "store/import/import.h"
-#include "store/postgres/postgres_store.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/postgres_store.h"
+#include "store/open/sqlite_store.h"
 
 namespace corral::cli {
 namespace {

@@ -14,7 +14,7 @@
 #include "cli/run_plan.h"
 #include "collect/selection.h"
 #include "core/text.h"
-#include "run/supervisor.h"
+#include "run/supervise/supervisor.h"
 
 namespace corral::cli {
 namespace {

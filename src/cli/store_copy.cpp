@@ -12,7 +12,7 @@
 #include "cli/store_verbs.h"
 #include "core/text.h"
 #include "store/maintain/copy.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/sqlite_store.h"
 
 namespace corral::cli {
 namespace {

@@ -13,11 +13,11 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "core/text.h"
-#include "store/postgres/database.h"
-#include "store/postgres/postgres_store.h"
-#include "store/sql/schema.h"
-#include "store/sqlite/database.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/engine/postgres/database.h"
+#include "store/engine/schema.h"
+#include "store/engine/sqlite/database.h"
+#include "store/open/postgres_store.h"
+#include "store/open/sqlite_store.h"
 #include "sys/store_paths.h"
 
 namespace corral::cli {

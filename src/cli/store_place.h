@@ -10,8 +10,8 @@
 
 #include "core/result.h"
 #include "server/life.h"
+#include "store/engine/database.h"
 #include "store/maintain/watch.h"
-#include "store/sql/database.h"
 #include "sys/file.h"
 
 namespace corral::cli {

@@ -8,8 +8,8 @@
 #include "core/text.h"
 #include "store/maintain/collect.h"
 #include "store/maintain/rebuild.h"
-#include "store/postgres/postgres_store.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/postgres_store.h"
+#include "store/open/sqlite_store.h"
 #include "sys/clock.h"
 
 namespace corral::cli {

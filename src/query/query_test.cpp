@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "core/json.h"
-#include "query/export.h"
-#include "query/query_test_store.h"
+#include "query/export/export.h"
 #include "query/select.h"
+#include "query/series/query_test_store.h"
 #include "query/summary.h"
 
 namespace corral::query {

@@ -6,14 +6,14 @@
 
 #include <algorithm>
 
+#include "compat/mlflow/api/routes.h"
 #include "core/limits.h"
 #include "core/text.h"
-#include "server/artifact_files.h"
-#include "server/artifact_place.h"
-#include "server/gate.h"
-#include "server/mlflow/routes.h"
-#include "server/refusal.h"
-#include "server/router.h"
+#include "server/core/artifact_files.h"
+#include "server/core/artifact_place.h"
+#include "server/core/gate.h"
+#include "server/core/refusal.h"
+#include "server/core/router.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
 #include "sys/private_directory.h"

@@ -21,13 +21,13 @@
 #include <thread>
 #include <vector>
 
-#include "server/access_log.h"
-#include "server/artifact_removal.h"
-#include "server/context.h"
-#include "server/figures.h"
-#include "server/http_types.h"
-#include "server/mlflow/metric_writer.h"
-#include "server/profile_asks.h"
+#include "compat/mlflow/api/metric_writer.h"
+#include "server/core/access_log.h"
+#include "server/core/artifact_removal.h"
+#include "server/core/context.h"
+#include "server/core/figures.h"
+#include "server/core/http_types.h"
+#include "server/core/profile_asks.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/store.h"
 #include "sys/named_files.h"

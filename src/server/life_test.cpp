@@ -14,7 +14,7 @@
 #include "core/limits.h"
 #include "core/text.h"
 #include "http/test_client.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/sqlite_store.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 

@@ -1,9 +1,9 @@
 #include <array>
 
+#include "compat/mlflow/api/handlers.h"
+#include "compat/radt/api/views.h"
 #include "server/api/handlers.h"
-#include "server/mlflow/handlers.h"
-#include "server/radt/views.h"
-#include "server/router.h"
+#include "server/core/router.h"
 #include "server/ui/page.h"
 
 namespace corral::server {

@@ -21,7 +21,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "metric/catalogue.h"
-#include "store/point_view.h"
+#include "store/model/point_view.h"
 
 namespace corral::store {
 

@@ -19,8 +19,8 @@
 #include "collect/foreign/config.h"
 #include "collect/foreign/emitter.h"
 #include "collect/foreign/relabel.h"
+#include "compat/mlflow/wire/otlp_metrics.h"
 #include "http/server.h"
-#include "mlflow/otlp_metrics.h"
 
 namespace corral::run {
 

@@ -1,14 +1,14 @@
 // Artifacts of a run, by the native API: list, content, upload.
 #include <fmt/core.h>
 
+#include "compat/mlflow/wire/artifact_path.h"
 #include "core/json.h"
-#include "mlflow/artifact_path.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "server/artifact_files.h"
-#include "server/artifact_upload.h"
-#include "store/tracking/runs.h"
+#include "server/core/artifact_files.h"
+#include "server/core/artifact_upload.h"
+#include "store/search/runs.h"
 
 namespace corral::server::api {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "analyze/changes.h"
 #include "core/result.h"
-#include "query/changes.h"
 #include "server/api/change_request.h"
 #include "store/store.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "query/changes.h"
+#include "analyze/changes.h"
 #include "server/api/request_fields.h"
 
 namespace corral::server::api {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "query/chart.h"
+#include "query/chart/chart.h"
 #include "server/api/request_fields.h"
 
 namespace corral::server::api {

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "query/check_phases.h"
+#include "analyze/check_phases.h"
+#include "compat/mlflow/api/entities.h"
 #include "query/select.h"
 #include "server/api/handlers.h"
-#include "server/artifact_files.h"
-#include "server/mlflow/entities.h"
+#include "server/core/artifact_files.h"
 
 namespace corral::server::api {
 namespace {

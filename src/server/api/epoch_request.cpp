@@ -1,7 +1,7 @@
 #include "server/api/epoch_request.h"
 
+#include "analyze/epochs.h"
 #include "core/limits.h"
-#include "query/epochs.h"
 
 namespace corral::server::api {
 namespace {

@@ -1,5 +1,5 @@
 // Epochs of runs.
-#include "query/epochs.h"
+#include "analyze/epochs.h"
 
 #include <algorithm>
 #include <span>
@@ -9,8 +9,8 @@
 #include "server/api/epoch_request.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "store/page/epoch_phases.h"
-#include "store/sql/latest_metrics.h"
+#include "store/read/latest_metrics.h"
+#include "store/tables/epoch_phases.h"
 
 namespace corral::server::api {
 namespace {

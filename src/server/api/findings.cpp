@@ -1,6 +1,6 @@
 // A metric over another, and what changed in a window.
-#include "query/changes.h"
-#include "query/xy.h"
+#include "analyze/changes.h"
+#include "query/chart/xy.h"
 #include "server/api/change_reference.h"
 #include "server/api/change_request.h"
 #include "server/api/handlers.h"

@@ -5,8 +5,8 @@
 // the world breaks becomes an error_response; exceptions are caught by the transport.
 #pragma once
 
-#include "server/context.h"
-#include "server/http_types.h"
+#include "server/core/context.h"
+#include "server/core/http_types.h"
 
 namespace corral::server::api {
 

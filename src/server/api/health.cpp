@@ -6,7 +6,7 @@
 #include "server/api/handlers.h"
 #include "server/api/run_json.h"
 #include "server/api/write.h"
-#include "store/page/health.h"
+#include "store/tables/health.h"
 
 namespace corral::server::api {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "query/line.h"
+#include "analyze/line.h"
 #include "server/api/request_fields.h"
 
 namespace corral::server::api {

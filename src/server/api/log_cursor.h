@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/page/logs.h"
+#include "store/tables/logs.h"
 
 namespace corral::server::api {
 

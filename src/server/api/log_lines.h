@@ -18,8 +18,8 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "store/page/logs.h"
 #include "store/store.h"
+#include "store/tables/logs.h"
 
 namespace corral::server::api {
 

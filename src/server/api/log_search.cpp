@@ -8,7 +8,7 @@
 #include "server/api/log_cursor.h"
 #include "server/api/log_lines.h"
 #include "server/api/write.h"
-#include "store/page/logs.h"
+#include "store/tables/logs.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {

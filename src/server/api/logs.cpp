@@ -11,7 +11,7 @@
 #include "server/api/handlers.h"
 #include "server/api/log_cursor.h"
 #include "server/api/write.h"
-#include "store/page/logs.h"
+#include "store/tables/logs.h"
 
 namespace corral::server::api {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "core/json.h"
 #include "server/api/handlers.h"
-#include "server/process_facts.h"
-#include "server/router.h"
+#include "server/core/process_facts.h"
+#include "server/core/router.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {

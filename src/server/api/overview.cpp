@@ -1,14 +1,14 @@
 // An experiment at a glance: workloads with their runs and one value of each.
-#include "store/tracking/overview.h"
+#include "store/search/overview.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <set>
 
+#include "compat/mlflow/wire/times.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "mlflow/times.h"
 #include "server/api/handlers.h"
 #include "server/api/run_json.h"
 #include "server/api/summary_request.h"

@@ -1,5 +1,5 @@
 // How often and how long the phases of runs lasted, by lane and path of names.
-#include "query/phase_statistics.h"
+#include "analyze/phase_statistics.h"
 
 #include <fmt/core.h>
 
@@ -11,7 +11,7 @@
 #include "server/api/handlers.h"
 #include "server/api/request_fields.h"
 #include "server/api/write.h"
-#include "store/page/phases.h"
+#include "store/tables/phases.h"
 
 namespace corral::server::api {
 namespace {

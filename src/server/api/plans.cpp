@@ -6,7 +6,7 @@
 #include "server/api/handlers.h"
 #include "server/api/plan_request.h"
 #include "server/api/write.h"
-#include "store/page/plans.h"
+#include "store/tables/plans.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {

@@ -5,8 +5,8 @@
 
 #include "core/text.h"
 #include "metric/foreign.h"
-#include "query/export.h"
-#include "query/perfetto.h"
+#include "query/export/export.h"
+#include "query/export/perfetto.h"
 #include "query/select.h"
 #include "server/api/chart_request.h"
 #include "server/api/handlers.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/json.h"
-#include "server/profile_asks.h"
+#include "server/core/profile_asks.h"
 
 namespace corral::server::api {
 

@@ -2,8 +2,8 @@
 #include <optional>
 
 #include "server/api/handlers.h"
-#include "server/figures.h"
-#include "server/process_facts.h"
+#include "server/core/figures.h"
+#include "server/core/process_facts.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 

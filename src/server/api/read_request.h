@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "query/read.h"
+#include "query/export/read.h"
 #include "server/api/request_fields.h"
 
 namespace corral::server::api {

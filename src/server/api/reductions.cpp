@@ -6,7 +6,7 @@
 
 #include "metric/foreign.h"
 #include "query/select.h"
-#include "query/window.h"
+#include "query/series/window.h"
 #include "server/api/handlers.h"
 #include "server/api/line_request.h"
 #include "server/api/window_request.h"

@@ -6,7 +6,7 @@
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "server/artifact_removal.h"
+#include "server/core/artifact_removal.h"
 
 namespace corral::server::api {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "core/ids.h"
 #include "core/json.h"
-#include "query/chart.h"
+#include "query/chart/chart.h"
 
 namespace corral::server::api {
 

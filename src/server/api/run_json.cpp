@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "mlflow/times.h"
+#include "compat/mlflow/wire/times.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "server/api/request_fields.h"
-#include "store/tracking/find_runs.h"
+#include "store/search/find_runs.h"
 
 namespace corral::server::api {
 

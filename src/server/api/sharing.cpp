@@ -1,20 +1,20 @@
 // Who shared what: lanes of devices, MIG instances, CPUs and hosts of a workload's runs, and a
 // metric alone and shared.
-#include "query/sharing.h"
+#include "analyze/sharing.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
+#include "analyze/interval_mean.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "query/chart.h"
-#include "query/interval_mean.h"
+#include "query/chart/chart.h"
 #include "server/api/handlers.h"
 #include "server/api/run_json.h"
 #include "server/api/sharing_words.h"
 #include "server/api/write.h"
-#include "store/tracking/run_summaries.h"
+#include "store/search/run_summaries.h"
 
 namespace corral::server::api {
 namespace {

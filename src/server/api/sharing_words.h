@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "query/sharing.h"
+#include "analyze/sharing.h"
 
 namespace corral::server::api {
 

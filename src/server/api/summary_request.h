@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "query/sparkline.h"
+#include "query/chart/sparkline.h"
 #include "server/api/request_fields.h"
-#include "store/tracking/run_summaries.h"
+#include "store/search/run_summaries.h"
 
 namespace corral::server::api {
 

@@ -7,7 +7,7 @@
 #include "query/select.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "store/page/phases.h"
+#include "store/tables/phases.h"
 
 namespace corral::server::api {
 namespace {

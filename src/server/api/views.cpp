@@ -5,7 +5,7 @@
 #include "server/api/handlers.h"
 #include "server/api/saved_text.h"
 #include "server/api/write.h"
-#include "store/page/views.h"
+#include "store/tables/views.h"
 #include "sys/clock.h"
 
 namespace corral::server::api {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "query/window.h"
+#include "query/series/window.h"
 #include "server/api/request_fields.h"
 
 namespace corral::server::api {

@@ -7,9 +7,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "analyze/sharing.h"
 #include "core/json.h"
 #include "core/text.h"
-#include "query/sharing.h"
 #include "server/api/handlers.h"
 #include "server/api/run_json.h"
 #include "server/api/sharing_words.h"

@@ -10,7 +10,7 @@
 #include "codec/frame.h"
 #include "core/json.h"
 #include "core/time.h"
-#include "server/http_types.h"
+#include "server/core/http_types.h"
 
 namespace corral::server::api {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "query/xy.h"
+#include "query/chart/xy.h"
 #include "server/api/request_fields.h"
 
 namespace corral::server::api {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
-#include "server/context.h"
-#include "server/http_types.h"
+#include "server/core/context.h"
+#include "server/core/http_types.h"
 
 namespace corral::server::ui {
 

@@ -4,7 +4,7 @@
 #include "store/faults/engine.h"
 #include "store/faults/power_cut_vfs.h"
 #include "store/faults/raw_sqlite.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/sqlite_store.h"
 
 namespace corral::store::faults {
 namespace {

@@ -7,7 +7,7 @@
 #include "store/faults/raw_sqlite.h"
 #include "store/faults/script.h"
 #include "store/faults/test_verify.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/sqlite_store.h"
 
 namespace corral::store::faults {
 namespace {

@@ -7,7 +7,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "store/faults/script.h"
-#include "store/point_view.h"
+#include "store/model/point_view.h"
 
 namespace corral::store::faults {
 

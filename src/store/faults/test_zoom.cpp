@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "query/chart.h"
+#include "query/chart/chart.h"
 #include "store/faults/zoom.h"
 
 namespace corral::store::faults {

@@ -1,7 +1,7 @@
 #include "store/maintain/check.h"
 
+#include "store/engine/schema.h"
 #include "store/maintain/check_parts.h"
-#include "store/sql/schema.h"
 
 namespace corral::store::maintain {
 namespace {

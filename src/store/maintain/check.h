@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/result.h"
+#include "store/engine/database.h"
 #include "store/maintain/finding.h"
 #include "store/maintain/watch.h"
-#include "store/sql/database.h"
 
 namespace corral::store::maintain {
 

@@ -6,7 +6,7 @@
 #include "metric/catalogue.h"
 #include "store/maintain/check_parts.h"
 #include "store/maintain/pyramid_maker.h"
-#include "store/sql/levels.h"
+#include "store/seal/levels.h"
 
 namespace corral::store::maintain {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "codec/block/row_group.h"
 #include "codec/frame.h"
+#include "store/engine/batch_rows.h"
 #include "store/maintain/check_parts.h"
 #include "store/seal/plan.h"
-#include "store/sql/batch_rows.h"
 
 namespace corral::store::maintain {
 namespace {

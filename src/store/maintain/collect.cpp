@@ -5,9 +5,9 @@
 #include <array>
 #include <map>
 
+#include "store/engine/schema.h"
 #include "store/maintain/tables.h"
-#include "store/sql/remove.h"
-#include "store/sql/schema.h"
+#include "store/remove/remove.h"
 #include "sys/clock.h"
 
 namespace corral::store::maintain {

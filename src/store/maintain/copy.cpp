@@ -7,9 +7,9 @@
 
 #include "codec/crc32c.h"
 #include "core/failpoint.h"
+#include "store/engine/schema.h"
 #include "store/maintain/key_counters.h"
 #include "store/maintain/rows.h"
-#include "store/sql/schema.h"
 
 namespace corral::store::maintain {
 namespace {

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "core/result.h"
+#include "store/engine/database.h"
 #include "store/maintain/tables.h"
-#include "store/sql/database.h"
 
 namespace corral::store::maintain {
 

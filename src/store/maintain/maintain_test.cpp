@@ -19,8 +19,8 @@
 #include "store/maintain/stats.h"
 #include "store/maintain/tables.h"
 #include "store/maintain/test_places.h"
-#include "store/seal/slice_statistics.h"
-#include "store/sql/remove.h"
+#include "store/model/slice_statistics.h"
+#include "store/remove/remove.h"
 
 namespace corral::store::maintain {
 namespace {

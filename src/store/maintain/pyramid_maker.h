@@ -15,7 +15,7 @@
 #include "codec/block/pyramid.h"
 #include "codec/block/rate.h"
 #include "store/maintain/stored_blocks.h"
-#include "store/point_view.h"
+#include "store/model/point_view.h"
 
 namespace corral::store::maintain {
 

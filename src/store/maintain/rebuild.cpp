@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include "core/failpoint.h"
+#include "store/engine/schema.h"
 #include "store/maintain/rebuild_series.h"
 #include "store/maintain/rebuild_slices.h"
-#include "store/sql/schema.h"
 
 namespace corral::store::maintain {
 namespace {

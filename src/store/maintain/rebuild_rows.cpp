@@ -10,8 +10,8 @@
 #include "metric/catalogue.h"
 #include "store/maintain/pyramid_maker.h"
 #include "store/maintain/rebuild_series.h"
+#include "store/seal/levels.h"
 #include "store/seal/plan.h"
-#include "store/sql/levels.h"
 
 namespace corral::store::maintain {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "store/engine/database.h"
 #include "store/maintain/finding.h"
-#include "store/sql/database.h"
 
 namespace corral::store::maintain {
 

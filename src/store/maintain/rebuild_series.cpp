@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 
 #include "metric/catalogue.h"
-#include "store/content.h"
 #include "store/maintain/pyramid_maker.h"
+#include "store/model/content.h"
 
 namespace corral::store::maintain {
 namespace {

@@ -5,10 +5,10 @@
 
 #include "core/ids.h"
 #include "core/result.h"
+#include "store/engine/database.h"
 #include "store/maintain/finding.h"
 #include "store/maintain/stored_blocks.h"
 #include "store/maintain/watch.h"
-#include "store/sql/database.h"
 
 namespace corral::store::maintain {
 

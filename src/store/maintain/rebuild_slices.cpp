@@ -10,7 +10,7 @@
 
 #include "codec/block/row_group.h"
 #include "store/maintain/stored_blocks.h"
-#include "store/seal/slice_statistics.h"
+#include "store/model/slice_statistics.h"
 
 namespace corral::store::maintain {
 namespace {

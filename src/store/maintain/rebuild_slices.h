@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "core/result.h"
+#include "store/engine/database.h"
 #include "store/maintain/finding.h"
-#include "store/sql/database.h"
 
 namespace corral::store::maintain {
 

@@ -12,7 +12,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "store/sql/database.h"
+#include "store/engine/database.h"
 
 namespace corral::store::maintain {
 

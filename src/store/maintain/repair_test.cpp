@@ -6,8 +6,8 @@
 #include "store/maintain/rebuild_slices.h"
 #include "store/maintain/repair.h"
 #include "store/maintain/test_places.h"
-#include "store/seal/slice_statistics.h"
-#include "store/sql/remove.h"
+#include "store/model/slice_statistics.h"
+#include "store/remove/remove.h"
 #include "sys/clock.h"
 
 namespace corral::store::maintain {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/result.h"
+#include "store/engine/database.h"
 #include "store/maintain/tables.h"
-#include "store/sql/database.h"
 
 namespace corral::store::maintain {
 

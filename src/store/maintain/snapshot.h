@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "core/result.h"
-#include "store/sql/database.h"
+#include "store/engine/database.h"
 
 namespace corral::store::maintain {
 

@@ -6,11 +6,11 @@
 #include <map>
 
 #include "codec/block/column.h"
+#include "store/engine/batch_rows.h"
+#include "store/engine/schema.h"
 #include "store/maintain/snapshot.h"
 #include "store/maintain/tables.h"
-#include "store/seal/slice_statistics.h"
-#include "store/sql/batch_rows.h"
-#include "store/sql/schema.h"
+#include "store/model/slice_statistics.h"
 
 namespace corral::store::maintain {
 namespace {

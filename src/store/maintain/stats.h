@@ -11,8 +11,8 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "store/engine/database.h"
 #include "store/maintain/watch.h"
-#include "store/sql/database.h"
 
 namespace corral::store::maintain {
 

@@ -11,7 +11,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/sql/database.h"
+#include "store/engine/database.h"
 
 namespace corral::store::maintain {
 

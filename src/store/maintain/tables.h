@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/sql/database.h"
+#include "store/engine/database.h"
 
 namespace corral::store::maintain {
 

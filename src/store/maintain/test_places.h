@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "store/engine/postgres/database.h"
+#include "store/engine/sqlite/database.h"
 #include "store/maintain/tables.h"
-#include "store/postgres/database.h"
-#include "store/postgres/postgres_fixture.h"
-#include "store/postgres/postgres_store.h"
-#include "store/sqlite/database.h"
-#include "store/sqlite/sqlite_store.h"
+#include "store/open/postgres_fixture.h"
+#include "store/open/postgres_store.h"
+#include "store/open/sqlite_store.h"
 #include "store/test_frames.h"
 
 namespace corral::store::maintain {

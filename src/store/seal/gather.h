@@ -17,7 +17,7 @@
 #include "codec/frame.h"
 #include "core/ids.h"
 #include "core/time.h"
-#include "store/statistics.h"
+#include "store/model/statistics.h"
 
 namespace corral::store {
 

@@ -18,8 +18,8 @@
 
 #include "codec/block/pyramid.h"
 #include "codec/block/row_group.h"
-#include "store/point_view.h"
-#include "store/seal/slice_statistics.h"
+#include "store/model/point_view.h"
+#include "store/model/slice_statistics.h"
 
 namespace corral::store {
 

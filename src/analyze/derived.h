@@ -1,0 +1,28 @@
+// Series made of series that were resampled to one grid: the ratio of two.
+//
+// Per column the mean of one divided by the mean of the other, where both have points; NaN
+// elsewhere: holes stay empty. Of two rates it is the ratio of what was counted per time (bytes per
+// operation). Unit: that of one per that of the other. Pure functions, any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/result.h"
+#include "query/series/resample.h"
+
+namespace corral::query {
+
+struct Ratio {
+  std::vector<double> values;           // one per column
+  std::uint32_t columns = 0;            // with a value
+  std::uint32_t only_one = 0;           // columns where one of the two has points
+  std::uint32_t zero_denominators = 0;  // columns left empty because the divisor is 0 there
+  bool exact = false;                   // both were
+};
+
+// kInvalidArgument: different numbers of columns.
+Result<Ratio> ratio_of(const ResampledSeries& numerator, const ResampledSeries& denominator);
+
+}  // namespace corral::query

@@ -1,0 +1,33 @@
+#include "analyze/interval_mean.h"
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+namespace corral::query {
+
+Result<IntervalMean> interval_mean(store::PointView& view, const SeriesInput& input,
+                                   std::span<const TimeSpan> spans) {
+  std::vector<TimeSpan> longest(spans.begin(), spans.end());
+  std::ranges::sort(longest, std::greater<>(), &TimeSpan::length);
+  longest.resize(std::min(longest.size(), kMostSpans));
+  IntegralOptions options;
+  options.rule =
+      input.channel == store::Channel::kRate ? IntegralRule::kBackward : IntegralRule::kTrapezoid;
+  options.max_points = 1'000'000;
+  IntervalMean sum;
+  for (const TimeSpan& span : longest) {
+    if (span.start >= span.end) continue;
+    const auto one = TRY(integrate(view, {.series = {input},
+                                          .grid = {.axis = GridAxis::kTime,
+                                                   .from = ns_of(span.start),
+                                                   .to = ns_of(span.end),
+                                                   .columns = 1},
+                                          .options = options}));
+    const IntegralCell& cell = one.front().cells.front();
+    sum.add({.integral = cell.integral, .covered = cell.covered});
+  }
+  return sum;
+}
+
+}  // namespace corral::query

@@ -1,0 +1,102 @@
+// Lines: series reduced to one value per pixel column from full data: means, smoothed values,
+// integrals, the ratio of two series, the aggregate of a group of runs, a group against another.
+//
+// Beside query/chart.h, whose columns draw the points themselves. Up to kLineSeriesAtOnce series
+// are read in one snapshot; a larger group in several, each series in one. Sources: the store.
+// Memory: columns times series of one line. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analyze/group.h"
+#include "core/ids.h"
+#include "core/result.h"
+#include "query/chart/chart.h"
+#include "query/series/integral.h"
+#include "query/series/smooth.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+inline constexpr std::size_t kMaxLines = 64;
+inline constexpr std::size_t kMaxLineSeries = 1024;  // of all lines together
+inline constexpr std::size_t kLineSeriesAtOnce = 64;
+
+enum class LineKind : std::uint8_t {
+  kMean = 0,
+  kSmooth = 1,
+  kIntegral = 2,
+  kRatio = 3,
+  kGroup = 4,
+  kCompare = 5
+};
+
+struct GroupOptions {
+  // Whether the series' runs (or workloads) repeat one another; left out: query/repetition.h says.
+  std::optional<bool> repetitions = {};
+  double confidence = 0.95;
+  std::uint32_t max_hole = 0;  // columns
+};
+
+struct LineQuestion {
+  LineKind kind = LineKind::kMean;
+  // kRatio: two; kGroup: one or more; kCompare: two or more, the last `baseline` of them what the
+  // others are compared with; else one.
+  std::vector<SeriesId> series;
+  // Of a relative axis, one for each of `series`, UTC in ns; else empty.
+  std::vector<std::int64_t> origins = {};
+  ChartMode mode = ChartMode::kAuto;
+  SmoothOptions smooth = {};  // kSmooth; unit and width in units of the axis; max_points is ours
+  std::optional<IntegralRule> rule = {};  // kIntegral; left out: backward for rates, else trapezoid
+  Nanos max_gap = std::chrono::hours(1);  // kIntegral
+  GroupOptions group = {};                // kGroup; of kCompare max_hole
+  std::size_t baseline = 0;               // kCompare: at least one, fewer than the series
+  bool difference = true;                 // kCompare: else the ratio
+};
+
+struct LineRequest {
+  std::vector<LineQuestion> lines;
+  ChartAxis axis = ChartAxis::kTime;
+  std::optional<std::int64_t> from = {}, to = {};  // as of a chart
+  std::uint32_t width = 0;
+  bool exact = true;
+};
+
+struct Line {
+  LineKind kind = LineKind::kMean;
+  bool exact = true;  // of every point, each in its own column
+  // Bit i: the line's i-th series was taken as a rate (of a group: any of it).
+  std::uint8_t rate = 0;
+  IntervalReason reason = IntervalReason::kGiven;  // kGroup
+  std::uint64_t points = 0;  // finite ones in the range; kSmooth, kIntegral: not counted
+  Lost lost;
+  bool in_order = true;                 // kSmooth
+  std::uint32_t units = 0;              // kGroup; kCompare: without the baseline's
+  std::uint32_t counted_once = 0;       // kGroup, kCompare
+  std::uint32_t zero_denominators = 0;  // kRatio, kCompare: columns
+  double window = 0;  // kSmooth: of centred windows, as used, in units of the axis
+  // One value per column in each, NaN where there is none. In order:
+  // kMean: mean, min, max, points. kSmooth: value. kIntegral: integral, seconds covered, least,
+  // most. kRatio: value. kGroup: mean, low, high, deviation, interval, least, greatest, n, filled,
+  // sum (empty columns when sums make no sense). kCompare: value, mean, the baseline's mean, n, the
+  // baseline's n.
+  std::vector<std::vector<double>> arrays;
+};
+
+struct Lines {
+  ChartAxis axis = ChartAxis::kTime;
+  std::int64_t from = 0, to = 0;
+  std::uint32_t width = 0;
+  std::vector<Line> lines;  // as asked for
+};
+
+// kInvalidArgument, kNotFound for an unknown series.
+Result<Lines> make_lines(store::Store& store, const LineRequest& request);
+
+// docs/api.md, "Lines".
+std::string encode_lines(const Lines& lines);
+
+}  // namespace corral::query

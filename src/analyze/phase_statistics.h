@@ -1,0 +1,36 @@
+// Where a run's time went, by what its phases say: figures of all phases that have the same lane
+// and the same path of names ("epoch", "step", "data wait").
+//
+// Pure. A path is made of the names of a phase's parents and its own; parents that are not there
+// end it, and so does a chain that is longer than kMostPathNames or leads back to itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/tables/phases.h"
+
+namespace corral::query {
+
+inline constexpr std::size_t kMostPathNames = 64;
+
+struct PathStatistics {
+  std::string lane;
+  std::vector<std::string> path;  // from the outermost parent to the phases' own name
+  std::int64_t count = 0;         // phases of which some time lies in the window
+  std::int64_t open = 0;          // of these, without an end
+  Nanos total{0};                 // in the window; of an open one, up to its end
+  // Of the whole of each phase that has ended; nothing when none has.
+  std::int64_t ended = 0;
+  double mean_s = 0, min_s = 0, max_s = 0;
+  std::optional<double> deviation_s;  // of the sample; nothing below two
+};
+
+// The greatest total first. The window has both its ends.
+std::vector<PathStatistics> phase_statistics(std::span<const store::page::PhaseSpan> phases,
+                                             const store::page::PhaseWindow& window);
+
+}  // namespace corral::query

@@ -1,0 +1,69 @@
+// Who shared what: when which run was on which device, MIG instance, CPUs or host, where runs met,
+// and how long each was alone.
+//
+// What a run used stands in its tags (docs/api.md, "Sharing"): corral.devices, corral.cpus. A run
+// in an instance is on its device, too: instances keep memory and cores apart, not power or the
+// bus. CPU sets that overlap are cut into lanes that no set cuts any further. A run of a plan
+// (corral.plan) that names neither is on its host. Pure; any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/time.h"
+#include "store/tables/sharing.h"
+
+namespace corral::query {
+
+enum class PlaceKind { kDevice, kInstance, kCpus, kHost };
+
+struct TimeSpan {
+  UtcTime start, end;  // half open
+  [[nodiscard]] Nanos length() const { return end - start; }
+  auto operator<=>(const TimeSpan&) const = default;
+};
+struct Stay {
+  std::size_t run = 0;  // its place among the runs
+  TimeSpan time;
+};
+struct Overlap {
+  TimeSpan time;
+  std::vector<std::size_t> runs;  // at least two, ascending
+};
+
+struct SharedPlace {
+  PlaceKind kind = PlaceKind::kHost;
+  std::string host;
+  std::string name;     // "gpu0", "GPU-…", "MIG-…", "0-3"; of a host, its name
+  std::string device;   // of an instance: the name of the device that it is a part of
+  std::string profile;  // of an instance: "3g.20gb"; may be empty
+  // Within the time of the whole, by begin.
+  std::vector<Stay> stays;
+  std::vector<Overlap> overlaps;
+  std::vector<TimeSpan> alone;  // with exactly one run
+  Nanos shared{0}, idle{0};     // with several; with none
+};
+
+// Of one run, over all its places; both by begin, without overlaps.
+struct RunShare {
+  std::vector<TimeSpan> alone, shared;
+  std::vector<std::size_t> with;  // whom it met, ascending
+};
+
+struct Sharing {
+  TimeSpan time;                    // from the first begin to the last end of the first `own` runs
+  std::vector<SharedPlace> places;  // by host, then devices with their instances, CPUs, the host
+  std::vector<RunShare> runs;       // beside the runs given
+};
+
+// The first `own` runs are those asked about; places where none of them was are left out, and so is
+// what lies before or after them.
+Sharing sharing_of(std::span<const store::page::SharingRun> runs, std::size_t own);
+
+// "0-3,8" -> ascending numbers; empty for what is no such list.
+std::vector<int> parse_cpu_set(std::string_view text);
+std::string cpu_set_text(std::span<const int> cpus);
+
+}  // namespace corral::query

@@ -1,0 +1,30 @@
+// What a client asks to learn whom it speaks to.
+#include "compat/mlflow/api/handlers.h"
+
+namespace corral::server::mlflow {
+namespace {
+
+// The release whose interface this is. Clients compare it: from 3.4 on they send spans by OTLP.
+constexpr std::string_view kMlflowVersion = "3.17.2";
+
+Response plain(std::string_view text) {
+  Response response = text_response(std::string(text));
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+}  // namespace
+
+Response mlflow_version(const Request&, Context&) { return plain(kMlflowVersion); }
+Response health(const Request&, Context&) { return plain("OK"); }
+
+Body server_info(Message&, Context&) {
+  return std::string(R"({"store_type":"SqlStore","workspaces_enabled":false,)"
+                     R"("trace_archival_enabled":false,"multipart_uploads_enabled":false,)"
+                     R"("multipart_downloads_enabled":false})");
+}
+
+// That there is an answer tells radT's client to send its spans in batches (radt.cpp).
+Body radt_config(Message&, Context&) { return std::string("{}"); }
+
+}  // namespace corral::server::mlflow

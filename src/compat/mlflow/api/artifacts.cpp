@@ -1,0 +1,295 @@
+// Artifacts: the proxy (mlflow-artifacts/...), the lists and files of runs, model versions and
+// logged models.
+//
+// The proxy's paths are those of the artifact store; all others are relative to the place of a run
+// or model (path_in_store()). With a directory as store an upload in parts is 501, by the text that
+// clients know: they send the file whole then.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "compat/mlflow/api/artifact_spans.h"
+#include "compat/mlflow/api/handlers.h"
+#include "compat/mlflow/api/models_json.h"
+#include "compat/mlflow/wire/artifact_path.h"
+#include "core/text.h"
+#include "server/core/artifact_files.h"
+#include "server/core/artifact_upload.h"
+
+namespace corral::server::mlflow {
+namespace {
+
+using store::artifacts::ArtifactStore;
+using store::artifacts::Entry;
+
+constexpr std::size_t kUploadBytes = 10u << 20;  // from the page, as MLflow's own server takes
+constexpr std::size_t kPageEntries = 10'000;
+
+Answer<ArtifactStore*> artifacts_of(Context& context) {
+  if (context.artifacts != nullptr) return context.artifacts;
+  return refuse(ErrorCode::kNotImplemented, "This server stores no artifacts.");
+}
+
+Response answer_or(Answer<Response> made) { return made ? *std::move(made) : answer(made.error()); }
+
+std::string joined(std::string_view parent, std::string_view name) {
+  return parent.empty() ? std::string(name) : fmt::format("{}/{}", parent, name);
+}
+
+// What Corral itself keeps of a run is no artifact that its script logged. The native interface
+// lists it.
+void hide_own(std::vector<Entry>& entries) {
+  std::erase_if(entries, [](const Entry& entry) { return entry.is_dir && entry.name == "corral"; });
+}
+
+// ".../<run>/artifacts"
+bool is_root_of_run(std::string_view path) {
+  constexpr std::string_view kFolder = "/artifacts";
+  if (!path.ends_with(kFolder)) return false;
+  path.remove_suffix(kFolder.size());
+  return RunId::parse(path.substr(path.rfind('/') + 1)).has_value();
+}
+
+void write_files(JsonWriter& json, std::span<const Entry> entries, std::string_view parent) {
+  if (entries.empty()) return;
+  json.key("files").begin_array();
+  for (const Entry& entry : entries) {
+    json.begin_object().member("path", joined(parent, entry.name)).member("is_dir", entry.is_dir);
+    if (!entry.is_dir) json.member("file_size", static_cast<std::int64_t>(entry.size));
+    json.end_object();
+  }
+  json.end_array();
+}
+
+// The list of a directory within `uri`, a page at a time.
+Body listing(Context& context, const std::string& uri, std::string_view inside,
+             std::string_view token) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const auto offset = token.empty() ? 0 : parse_int(token);
+  if (!offset || *offset < 0)
+    return invalid(fmt::format("Invalid page token '{}'", to_utf8(token)));
+  const std::string path = TRY_API(path_in_store(*store, uri, inside));
+  std::vector<Entry> entries = TRY_API(store->list(path));
+  if (is_root_of_run(path)) hide_own(entries);
+  const std::size_t begin = std::min(static_cast<std::size_t>(*offset), entries.size());
+  const std::size_t count = std::min(kPageEntries, entries.size() - begin);
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("root_uri", uri);
+  write_files(json, std::span(entries).subspan(begin, count),
+              TRY_API(corral::mlflow::artifact_path(inside)));
+  if (begin + count < entries.size()) json.member("next_page_token", std::to_string(begin + count));
+  json.end_object();
+  return out;
+}
+
+Answer<std::string> uri_of_run(Context& context, const std::string& id) {
+  return inspect(context, [&](store::sql::Reading& reading) -> Answer<std::string> {
+    return TRY_API(find_run(reading.db, id)).artifact_uri;
+  });
+}
+
+Answer<std::string> uri_of_logged_model(Context& context, const std::string& id) {
+  return inspect(context, [&](store::sql::Reading& reading) -> Answer<std::string> {
+    return TRY_API(find_logged_model(reading.db, id)).artifact_uri;
+  });
+}
+
+Answer<Response> file_within(const Request& request, Context& context, const std::string& uri,
+                             std::string_view inside) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const std::string path = TRY_API(path_in_store(*store, uri, inside));
+  return file_response(request, path, TRY_API(store->open(path)), Disposition::kAttachment);
+}
+
+// "dir" and "/home/me/model.bin" -> "dir/model.bin"; a client tells where its file lies.
+Answer<std::string> part_path(Message& in) {
+  const std::string local = in.need_text("path");
+  const std::string directory = in.text("artifact_path");
+  TRY_API(all_read(in));
+  const std::string name = local.substr(local.find_last_of("/\\") + 1);
+  return TRY_API(corral::mlflow::artifact_path(joined(directory, name)));
+}
+
+Answer<std::string> need_query(const Request& request, std::string_view name) {
+  const auto value = request.query_value(name);
+  if (value && !value->empty()) return std::string(*value);
+  return invalid(corral::mlflow::missing_value(name));
+}
+
+Answer<std::string> run_in_query(const Request& request) {
+  if (const auto id = request.query_value("run_id"); id && !id->empty()) return std::string(*id);
+  return need_query(request, "run_uuid");
+}
+
+Answer<Response> run_artifact(const Request& request, Context& context) {
+  const std::string run = TRY_API(run_in_query(request));
+  const std::string path = TRY_API(need_query(request, "path"));
+  return file_within(request, context, TRY_API(uri_of_run(context, run)), path);
+}
+
+Answer<Response> model_version_artifact(const Request& request, Context& context) {
+  tracking::VersionKey key;
+  key.model = TRY_API(need_query(request, "name"));
+  const auto version = parse_int(TRY_API(need_query(request, "version")));
+  if (!version) return invalid("Model version must be an integer");
+  key.version = *version;
+  const std::string path = TRY_API(need_query(request, "path"));
+  const auto find = [&](store::sql::Reading& reading) -> Answer<std::string> {
+    const tracking::ModelVersionRow row = TRY_API(find_model_version(reading.db, key));
+    return row.storage_location.empty() ? row.source : row.storage_location;
+  };
+  const std::string uri = TRY_API(inspect(context, find));
+  return file_within(request, context, uri, path);
+}
+
+Answer<Response> logged_model_file(const Request& request, Context& context) {
+  const std::string path = TRY_API(need_query(request, "artifact_file_path"));
+  const std::string id(request.param("model_id"));
+  return file_within(request, context, TRY_API(uri_of_logged_model(context, id)), path);
+}
+
+Answer<Response> stored(const Request& request, Context& context) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const std::string path = TRY_API(corral::mlflow::artifact_path(request.param("artifact_path")));
+  return file_response(request, path, TRY_API(store->open(path)), Disposition::kAttachment);
+}
+
+Response told_of(const Result<>& done) {
+  return done ? json_response("{}") : answer(corral::mlflow::api_error(done.error()));
+}
+
+Answer<Response> store_it(const Request& request, Context& context) {
+  TRY_API(artifacts_of(context));
+  const std::string path = TRY_API(corral::mlflow::artifact_path(request.param("artifact_path")));
+  return receive_file(request, context, path, told_of);
+}
+
+Answer<Response> remove_it(const Request& request, Context& context) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const std::string path = TRY_API(corral::mlflow::artifact_path(request.param("artifact_path")));
+  TRY_API(store->remove(path));
+  return json_response("{}");
+}
+
+Answer<Response> store_of_run(const Request& request, Context& context) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const auto asked = run_in_query(request);
+  if (!asked) return invalid("Request must specify run_uuid.");
+  const auto inside = need_query(request, "path");
+  if (!inside) return invalid("Request must specify path.");
+  if (request.body.empty()) return invalid("Request must specify data.");
+  if (request.body.size() > kUploadBytes)
+    return invalid("Artifact size is too large. Max size is 10MB.");
+  const std::string uri = TRY_API(uri_of_run(context, *asked));
+  const std::string path = TRY_API(path_in_store(*store, uri, *inside));
+  return receive_file(request, context, path, told_of);
+}
+
+}  // namespace
+
+// ---- the proxy
+
+Body list_stored_artifacts(Message& in, Context& context) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const std::string path = TRY_API(corral::mlflow::artifact_path(in.text("path")));
+  std::vector<Entry> entries = TRY_API(store->list(path));
+  if (is_root_of_run(path)) hide_own(entries);
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object();
+  write_files(json, entries, "");
+  json.end_object();
+  return out;
+}
+
+Response get_stored_artifact(const Request& request, Context& context) {
+  return answer_or(stored(request, context));
+}
+
+Response put_artifact(const Request& request, Context& context) {
+  return answer_or(store_it(request, context));
+}
+
+Response delete_artifact(const Request& request, Context& context) {
+  return answer_or(remove_it(request, context));
+}
+
+Body create_multipart_upload(Message& in, Context& context) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const std::int64_t parts = in.maybe_integer("num_parts").value_or(1);
+  const std::string path = TRY_API(part_path(in));
+  if (parts < 1 || parts > store::artifacts::kMostParts) in.wrong_value("num_parts");
+  TRY_API(all_read(in));
+  TRY_API(expect_file(context, path));
+  const auto upload = TRY_API(store->create_multipart(path, static_cast<int>(parts)));
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("upload_id", upload.id).key("credentials").begin_array();
+  for (const auto& part : upload.parts) {
+    json.begin_object().member("url", part.url).member("part_number", part.number);
+    json.key("headers").begin_object().end_object().end_object();
+  }
+  json.end_array().end_object();
+  return out;
+}
+
+Body complete_multipart_upload(Message& in, Context& context) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const std::string upload = in.need_text("upload_id");
+  std::vector<store::artifacts::UploadedPart> parts;
+  for (Message& part : in.messages("parts")) {
+    const std::int64_t number = part.need_integer("part_number");
+    if (number < 1 || number > store::artifacts::kMostParts) part.wrong_value("part_number");
+    parts.push_back({.number = static_cast<int>(number), .etag = part.need_text("etag")});
+  }
+  const std::string path = TRY_API(part_path(in));
+  TRY_API(store->complete_multipart(path, upload, parts));
+  TRY_API(settle_file(context, path));
+  TRY_API(on_artifact(context, *store, path));
+  return empty_answer();
+}
+
+Body abort_multipart_upload(Message& in, Context& context) {
+  ArtifactStore* store = TRY_API(artifacts_of(context));
+  const std::string upload = in.need_text("upload_id");
+  const std::string path = TRY_API(part_path(in));
+  TRY_API(store->abort_multipart(path, upload));
+  return empty_answer();
+}
+
+// ---- of runs and models
+
+Body list_artifacts(Message& in, Context& context) {
+  const std::string run = run_id_of(in);
+  const std::string path = in.text("path");
+  const std::string token = in.text("page_token");
+  TRY_API(all_read(in));
+  return listing(context, TRY_API(uri_of_run(context, run)), path, token);
+}
+
+Body list_logged_model_artifacts(Message& in, Context& context) {
+  const std::string model = in.need_text("model_id");
+  const std::string path = in.text("artifact_directory_path");
+  const std::string token = in.text("page_token");
+  TRY_API(all_read(in));
+  return listing(context, TRY_API(uri_of_logged_model(context, model)), path, token);
+}
+
+Response get_artifact(const Request& request, Context& context) {
+  return answer_or(run_artifact(request, context));
+}
+
+Response get_model_version_artifact(const Request& request, Context& context) {
+  return answer_or(model_version_artifact(request, context));
+}
+
+Response get_logged_model_file(const Request& request, Context& context) {
+  return answer_or(logged_model_file(request, context));
+}
+
+Response upload_artifact(const Request& request, Context& context) {
+  return answer_or(store_of_run(request, context));
+}
+
+}  // namespace corral::server::mlflow

@@ -1,0 +1,108 @@
+// Evaluation datasets, of which nothing is kept: scripts that make and fill them go on.
+//
+// A dataset's id is its name in hex digits, so that it can be told again without being stored.
+// Records are counted and dropped; reading them is refused, because no records are not the answer.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "compat/mlflow/api/entities.h"
+#include "compat/mlflow/api/handlers.h"
+#include "compat/mlflow/wire/names.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "sys/clock.h"
+
+namespace corral::server::mlflow {
+namespace {
+
+constexpr std::string_view kPrefix = "d-";
+
+std::string id_of(std::string_view name) {
+  std::string id(kPrefix);
+  for (const char c : name) id += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return id;
+}
+
+std::optional<int> digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return std::nullopt;
+}
+
+Answer<std::string> name_of(const std::string& id) {
+  const std::string_view hex = std::string_view(id).substr(std::min(kPrefix.size(), id.size()));
+  std::string name;
+  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+    const auto high = digit(hex[i]), low = digit(hex[i + 1]);
+    if (!high || !low) break;
+    name += static_cast<char>(*high * 16 + *low);
+  }
+  if (id.starts_with(kPrefix) && !name.empty() && id_of(name) == id && is_utf8(name)) return name;
+  return refuse(ErrorCode::kResourceDoesNotExist,
+                fmt::format("Evaluation dataset with id '{}' not found", to_utf8(id)));
+}
+
+Answer<std::string> read_name(Message& in) {
+  const std::string id = in.need_text("dataset_id");
+  TRY_API(all_read(in));
+  return name_of(id);
+}
+
+// Clients need one; it would be that of the records.
+std::string digest_of(std::string_view name) { return hex(sha256(name), 4); }
+
+std::string dataset_answer(const std::string& name, const std::string& tags = {}) {
+  return object_with("dataset", [&](JsonWriter& json) {
+    json.begin_object().member("dataset_id", id_of(name)).member("name", name);
+    json.member("digest", digest_of(name));
+    if (!tags.empty()) json.member("tags", tags);
+    write_ms(json, "created_time", sys::utc_now());
+    write_ms(json, "last_update_time", sys::utc_now());
+    json.end_object();
+  });
+}
+
+}  // namespace
+
+Body create_evaluation_dataset(Message& in, Context&) {
+  const std::string name = in.need_text("name");
+  const std::string tags = in.text("tags");
+  TRY_API(all_read(in));
+  TRY_API(corral::mlflow::check_length("name", name, corral::mlflow::kKeyLength));
+  return dataset_answer(name, tags);
+}
+
+Body get_evaluation_dataset(Message& in, Context&) {
+  return dataset_answer(TRY_API(read_name(in)));
+}
+
+Body set_evaluation_dataset_tags(Message& in, Context&) {
+  const std::string tags = in.text("tags");
+  return dataset_answer(TRY_API(read_name(in)), tags);
+}
+
+Body find_no_evaluation_datasets(Message&, Context&) { return empty_answer(); }
+
+Body drop_from_evaluation_dataset(Message& in, Context&) {
+  TRY_API(read_name(in));
+  return empty_answer();
+}
+
+Body count_evaluation_records(Message& in, Context&) {
+  const auto records = Json::parse(in.need_text("records"));
+  TRY_API(read_name(in));
+  if (!records || records->as_array() == nullptr) return invalid("`records` is no list in JSON");
+  return fmt::format(R"({{"inserted_count":{},"updated_count":0}})", records->as_array()->size());
+}
+
+Body refuse_evaluation_records(Message& in, Context&) {
+  const std::string name = TRY_API(read_name(in));
+  return refuse(ErrorCode::kNotImplemented,
+                fmt::format("Corral does not keep evaluation datasets: the records of '{}' cannot "
+                            "be read. Pass them to the evaluation as a list or data frame.",
+                            name));
+}
+
+}  // namespace corral::server::mlflow

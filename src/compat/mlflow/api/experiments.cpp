@@ -1,0 +1,148 @@
+// Experiments: create, read, rename, delete, restore, tags.
+#include <fmt/core.h>
+
+#include "compat/mlflow/api/entities.h"
+#include "compat/mlflow/api/handlers.h"
+#include "compat/mlflow/wire/names.h"
+#include "sys/clock.h"
+
+namespace corral::server::mlflow {
+namespace {
+
+using store::sql::Connection;
+using tracking::Lifecycle;
+
+Answer<> check_location(std::string_view location) {
+  if (corral::mlflow::code_points(location) > corral::mlflow::kArtifactLocationLength) {
+    return invalid(fmt::format("'artifact_location' exceeds the maximum length of {} characters",
+                               corral::mlflow::kArtifactLocationLength));
+  }
+  if (location.find_first_of("#?") != std::string_view::npos) {
+    return invalid(
+        fmt::format("Invalid artifact location '{}': it may not contain '#' or '?'", location));
+  }
+  return {};
+}
+
+std::string as_answer(const tracking::ExperimentRow& experiment) {
+  return object_with("experiment", [&](JsonWriter& json) { write_experiment(json, experiment); });
+}
+
+// What Result<> of a change means to a client.
+Answer<> taken_or(Result<> done, std::string_view name) {
+  if (done) return {};
+  if (done.error().code == Code::kAlreadyExists)
+    return refuse(ErrorCode::kBadRequest, fmt::format("Experiment(name={}) already exists.", name));
+  return tl::unexpected(corral::mlflow::api_error(done.error()));
+}
+
+}  // namespace
+
+Body create_experiment(Message& in, Context& context) {
+  tracking::NewExperiment experiment;
+  experiment.name = in.need_text("name");
+  experiment.artifact_location = in.text("artifact_location");
+  TRY_API(all_read(in));
+  TRY_API(corral::mlflow::check_experiment_name(experiment.name));
+  TRY_API(check_location(experiment.artifact_location));
+  while (experiment.artifact_location.ends_with('/')) experiment.artifact_location.pop_back();
+  experiment.tags =
+      TRY_API(read_tags(in, "tags", std::string::npos, ErrorCode::kResourceAlreadyExists));
+  const ExperimentId id = TRY_API(change(context, [&](Connection& db) -> Answer<ExperimentId> {
+    const auto made = tracking::create_experiment(db, experiment, sys::utc_now());
+    if (made) return *made;
+    if (made.error().code != Code::kAlreadyExists)
+      return tl::unexpected(corral::mlflow::api_error(made.error()));
+    return refuse(ErrorCode::kResourceAlreadyExists,
+                  fmt::format("Experiment(name={}) already exists.", experiment.name));
+  }));
+  return fmt::format(R"({{"experiment_id":"{}"}})", id.value);
+}
+
+Body get_experiment(Message& in, Context& context) {
+  const std::string id = in.need_text("experiment_id");
+  TRY_API(all_read(in));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    return as_answer(TRY_API(find_experiment(reading.db, id)));
+  });
+}
+
+Body get_experiment_by_name(Message& in, Context& context) {
+  const std::string name = in.need_text("experiment_name");
+  TRY_API(all_read(in));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    const auto experiment = TRY_API(tracking::experiment_named(reading.db, name));
+    if (experiment) return as_answer(*experiment);
+    return refuse(ErrorCode::kResourceDoesNotExist,
+                  fmt::format("Could not find experiment with name '{}'", name));
+  });
+}
+
+Body update_experiment(Message& in, Context& context) {
+  const std::string id = in.need_text("experiment_id");
+  const std::string name = in.need_text("new_name");
+  TRY_API(all_read(in));
+  TRY_API(corral::mlflow::check_experiment_name(name));
+  return change(context, [&](Connection& db) -> Body {
+    const auto experiment = TRY_API(find_experiment(db, id));
+    if (experiment.lifecycle != Lifecycle::kActive)
+      return refuse(ErrorCode::kInvalidState, "Cannot rename a non-active experiment.");
+    TRY_API(taken_or(tracking::rename_experiment(db, experiment.id, name, sys::utc_now()), name));
+    return empty_answer();
+  });
+}
+
+namespace {
+
+// From one state to the other; 404 when it is in that already, as if it were not there.
+Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
+  const std::string id = in.need_text("experiment_id");
+  TRY_API(all_read(in));
+  return change(context, [&](Connection& db) -> Body {
+    const auto experiment = TRY_API(find_experiment(db, id));
+    if (experiment.lifecycle == lifecycle) {
+      return refuse(ErrorCode::kResourceDoesNotExist,
+                    fmt::format("No Experiment with id={} exists", experiment.id.value));
+    }
+    TRY_API(tracking::set_lifecycle(db, experiment.id, lifecycle, sys::utc_now()));
+    return empty_answer();
+  });
+}
+
+}  // namespace
+
+Body delete_experiment(Message& in, Context& context) {
+  return move_to(in, context, Lifecycle::kDeleted);
+}
+Body restore_experiment(Message& in, Context& context) {
+  return move_to(in, context, Lifecycle::kActive);
+}
+
+Body set_experiment_tag(Message& in, Context& context) {
+  const std::string id = in.need_text("experiment_id");
+  const std::string key = in.need_text("key");
+  const std::string value = in.text("value");
+  TRY_API(all_read(in));
+  TRY_API(corral::mlflow::check_key(key, "key"));
+  return change(context, [&](Connection& db) -> Body {
+    const auto experiment = TRY_API(find_experiment(db, id));
+    TRY_API(check_active(experiment));
+    TRY_API(tracking::set_experiment_tag(db, experiment.id, key, value));
+    return empty_answer();
+  });
+}
+
+Body delete_experiment_tag(Message& in, Context& context) {
+  const std::string id = in.need_text("experiment_id");
+  const std::string key = in.need_text("key");
+  TRY_API(all_read(in));
+  return change(context, [&](Connection& db) -> Body {
+    const auto experiment = TRY_API(find_experiment(db, id));
+    TRY_API(check_active(experiment));
+    if (TRY_API(tracking::delete_experiment_tag(db, experiment.id, key))) return empty_answer();
+    return refuse(ErrorCode::kResourceDoesNotExist,
+                  fmt::format("No tag with name: {} in experiment with id {}", key, id));
+  });
+}
+
+}  // namespace corral::server::mlflow

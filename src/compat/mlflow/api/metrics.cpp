@@ -1,0 +1,299 @@
+// Metrics: logging them, and their history.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <span>
+#include <tuple>
+#include <utility>
+
+#include "analyze/history_sample.h"
+#include "compat/mlflow/api/entities.h"
+#include "compat/mlflow/api/facts.h"
+#include "compat/mlflow/api/handlers.h"
+#include "compat/mlflow/api/metric_writer.h"
+#include "compat/mlflow/tables/logged_models.h"
+#include "compat/mlflow/wire/log_batch.h"
+#include "compat/mlflow/wire/page_token.h"
+#include "core/text.h"
+
+namespace corral::server::mlflow {
+namespace {
+
+using corral::mlflow::LogBatch;
+using store::sql::Connection;
+
+constexpr std::int64_t kMostBulkRuns = 100;
+constexpr std::int64_t kMostBulkPoints = 25000;
+constexpr std::int64_t kMostInterval = 2500;
+
+// Points that belong to logged models, too.
+Result<> store_for_models(Connection& db, const LogBatch& batch) {
+  std::vector<tracking::ModelMetric> metrics;
+  metrics.reserve(batch.model_metrics.size());
+  for (const auto& metric : batch.model_metrics) {
+    metrics.push_back({.model_id = metric.model_id,
+                       .run_id = {},
+                       .key = metric.key,
+                       .value = metric.point.value,
+                       .time = UtcTime(std::chrono::milliseconds(metric.point.time_ms)),
+                       .step = metric.point.step,
+                       .dataset_name = metric.dataset_name,
+                       .dataset_digest = metric.dataset_digest});
+  }
+  return tracking::store_model_metrics(db, batch.run_id, metrics);
+}
+
+// All or nothing: params, tags and points are one transaction.
+Body store_batch(const LogBatch& batch, Context& context) {
+  Repeated repeated;
+  for (const auto& metric : batch.model_metrics) repeated.insert(metric.key);
+  std::optional<ApiError> refused;
+  const auto before = [&](Connection& db) -> Result<> {
+    refused.reset();
+    const auto checked = [&]() -> Answer<> {
+      const bool points_only = batch.params.empty() && batch.tags.empty();
+      const auto run =
+          TRY_API(find_active_run(db, batch.run_id, points_only ? Lock::kNone : Lock::kRow));
+      TRY_API(set_params(db, run, batch.params, Params::kBatch));
+      TRY_API(set_tags(db, run, batch.tags));
+      TRY_API(store_for_models(db, batch));
+      return {};
+    }();
+    if (checked) return {};
+    refused = checked.error();
+    return corral::fail(Code::kInvalidArgument, "refused");
+  };
+  const auto done = [&]() -> Result<> {
+    const auto run = RunId::parse(batch.run_id);
+    // What is no run's id is refused by `before`, like an unknown run.
+    if (batch.metrics.empty() || !run) return context.store.change(before);
+    const auto stored = TRY(context.metric_writer->write(*run, batch.metrics, before, repeated));
+    context.events.note(stored.changed_runs, stored.data_runs);
+    return {};
+  }();
+  if (done) return empty_answer();
+  if (refused) return tl::unexpected(*refused);
+  return tl::unexpected(corral::mlflow::api_error(done.error()));
+}
+
+Response log(const Request& request, Context& context,
+             Answer<LogBatch> (*parse)(std::string_view)) {
+  if (const auto json = check_content_type(request); !json) return answer(json.error());
+  const auto batch = parse(request.body);
+  return batch ? answer(store_batch(*batch, context)) : answer(batch.error());
+}
+
+// Nothing for a run or a metric that is not there: clients expect an empty history.
+Answer<std::optional<SeriesId>> series_of(Context& context, std::string_view run,
+                                          std::string_view key) {
+  const auto id = RunId::parse(run);
+  if (!id) return std::nullopt;
+  return TRY_API(find_series(context.store, *id, key));
+}
+
+struct PointNames {
+  std::string_view key;
+  std::string_view run = {};  // told when not empty
+};
+void write_point(JsonWriter& json, const query::HistoryPoint& point, const PointNames& names) {
+  json.begin_object().member("key", names.key).member("value", point.value);
+  json.member("timestamp", point.time_ms).member("step", point.step);
+  if (!names.run.empty()) json.member("run_id", names.run);
+  json.end_object();
+}
+
+struct HistoryQuery {
+  std::string key;
+  std::optional<SeriesId> series;
+  query::HistoryPlace from;
+  std::size_t most = std::numeric_limits<std::size_t>::max();
+};
+
+Answer<HistoryQuery> history_query(Message& in, Context& context) {
+  HistoryQuery query;
+  const std::string run = run_id_of(in);
+  query.key = in.need_text("metric_key");
+  const auto most = in.maybe_integer("max_results");
+  const std::string token = in.text("page_token");
+  TRY_API(all_read(in));
+  if (most && *most <= 0) {
+    return invalid(fmt::format(
+        "Invalid value {} for parameter 'max_results' supplied. It must be a positive integer.",
+        *most));
+  }
+  if (most) query.most = static_cast<std::size_t>(*most);
+  if (const auto place = TRY_API(corral::mlflow::parse_history_token(token)))
+    query.from = {.time_ms = place->time_ms, .skip = static_cast<std::size_t>(place->offset)};
+  query.series = TRY_API(series_of(context, run, query.key));
+  return query;
+}
+
+// The JSON of a history, page behind page.
+class HistoryText {
+ public:
+  explicit HistoryText(std::string_view key) : begin_(R"({"key":)") {
+    append_json_string(begin_, key);
+    begin_ += R"(,"value":)";
+  }
+
+  void add(std::string& out, std::span<const query::HistoryPoint> points) {
+    out.reserve(out.size() + 64 + (begin_.size() + 64) * points.size());
+    for (const query::HistoryPoint& point : points) {
+      out += std::exchange(begun_, true) ? "," : R"({"metrics":[)";
+      out += begin_;
+      JsonWriter(out).value(point.value);
+      fmt::format_to(std::back_inserter(out), R"(,"timestamp":{},"step":{}}})", point.time_ms,
+                     point.step);
+    }
+  }
+  void finish(std::string& out, const std::optional<query::HistoryPlace>& next) const {
+    if (!begun_) out += '{';
+    if (begun_) out += ']';
+    if (next) {
+      out += begun_ ? R"(,"next_page_token":)" : R"("next_page_token":)";
+      append_json_string(
+          out, corral::mlflow::history_token(
+                   {.time_ms = next->time_ms, .offset = static_cast<std::int64_t>(next->skip)}));
+    }
+    out += '}';
+  }
+
+ private:
+  std::string begin_;  // of each point
+  bool begun_ = false;
+};
+
+// A history of any length, in the memory of one page. It begins anew, because a page for a slow
+// reader is smaller than the first that was looked at.
+http::StreamProducer stream_history(store::Store& store, HistoryQuery query) {
+  HistoryText text(query.key);
+  return [&store, query = std::move(query),
+          text = std::move(text)](std::string& part) mutable -> Result<bool> {
+    const auto page = TRY(query::history_page(store, *query.series, query.from,
+                                              std::min(query.most, query::kStreamedPagePoints)));
+    text.add(part, page.points);
+    query.most -= page.points.size();
+    if (page.next && query.most > 0) {
+      query.from = *page.next;
+      return true;
+    }
+    text.finish(part, page.next);
+    return false;
+  };
+}
+
+Answer<std::vector<std::string>> bulk_runs(Message& in, std::string_view name) {
+  auto runs = in.texts(name);
+  TRY_API(all_read(in));
+  if (runs.empty()) {
+    return invalid("GetMetricHistoryBulk request must specify at least one run_id.");
+  }
+  if (runs.size() > kMostBulkRuns) {
+    return invalid(fmt::format(
+        "GetMetricHistoryBulk request cannot specify more than {} run_ids. Received {} run_ids.",
+        kMostBulkRuns, runs.size()));
+  }
+  return runs;
+}
+
+}  // namespace
+
+Response log_batch(const Request& request, Context& context) {
+  return log(request, context, corral::mlflow::parse_log_batch);
+}
+
+Response log_metric(const Request& request, Context& context) {
+  return log(request, context, corral::mlflow::parse_log_metric);
+}
+
+Response get_history(Message& in, Context& context) {
+  auto query = history_query(in, context);
+  if (!query) return answer(query.error());
+  if (!query->series) return answer(Body(empty_answer()));
+  auto page = query::history_page(context.store, *query->series, query->from,
+                                  std::min(query->most, query::kHistoryPagePoints));
+  if (!page) return answer(corral::mlflow::api_error(page.error()));
+  if (page->next && query->most > page->points.size()) {
+    Response response = json_response({});
+    response.stream = stream_history(context.store, *std::move(query));
+    return response;
+  }
+  HistoryText text(query->key);
+  std::string out;
+  text.add(out, page->points);
+  text.finish(out, page->next);
+  return answer(Body(std::move(out)));
+}
+
+Body get_history_bulk(Message& in, Context& context) {
+  const auto runs = TRY_API(bulk_runs(in, in.has("run_id") ? "run_id" : "run_ids"));
+  const std::string key = in.text("metric_key");
+  if (key.empty())
+    in.wrong({ErrorCode::kInvalidParameterValue,
+              "GetMetricHistoryBulk request must specify a metric_key."});
+  const auto most = std::clamp(in.maybe_integer("max_results").value_or(kMostBulkPoints),
+                               std::int64_t{0}, kMostBulkPoints);
+  TRY_API(all_read(in));
+  auto left = static_cast<std::size_t>(most);
+  std::vector<std::string> sorted = runs;
+  std::ranges::sort(sorted);
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());  // each run once
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().key("metrics").begin_array();
+  for (const std::string& run : sorted) {
+    if (left == 0) break;
+    const auto series = TRY_API(series_of(context, run, key));
+    if (!series) continue;
+    const auto page = TRY_API(query::history_page(context.store, *series, {}, left));
+    for (const auto& point : page.points) write_point(json, point, {.key = key, .run = run});
+    left -= page.points.size();
+  }
+  json.end_array().end_object();
+  return out;
+}
+
+Body get_history_bulk_interval(Message& in, Context& context) {
+  if (!in.has("run_ids")) in.missing("run_ids");
+  const auto runs = TRY_API(bulk_runs(in, "run_ids"));
+  const std::string key = in.need_text("metric_key");
+  const auto start = in.maybe_integer("start_step");
+  const auto end = in.maybe_integer("end_step");
+  const auto most = in.maybe_integer("max_results").value_or(kMostInterval);
+  TRY_API(all_read(in));
+  if (start.has_value() != end.has_value())
+    return invalid("If either start step or end step are specified, both must be specified.");
+  if (start && *start > *end) {
+    return invalid(fmt::format(
+        "end_step must be greater than start_step. Found start_step={} and end_step={}.", *start,
+        *end));
+  }
+  if (most < 1 || most > kMostInterval) {
+    return invalid(
+        fmt::format("max_results must be between 1 and {}. See the API docs for more "
+                    "information about request parameters.",
+                    kMostInterval));
+  }
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object();
+  bool begun = false;
+  for (const std::string& run : runs) {
+    const auto series = TRY_API(series_of(context, run, key));
+    if (!series) continue;
+    query::SampleQuery sample{.series = *series};
+    sample.most = static_cast<std::size_t>(most);
+    if (start) std::tie(sample.first_step, sample.last_step) = std::pair(*start, *end);
+    for (const auto& point : TRY_API(query::sample_history(context.store, sample))) {
+      if (!std::exchange(begun, true)) json.key("metrics").begin_array();
+      write_point(json, point, {.key = key, .run = run});
+    }
+  }
+  if (begun) json.end_array();
+  json.end_object();
+  return out;
+}
+
+}  // namespace corral::server::mlflow

@@ -1,0 +1,27 @@
+// What all searches of MLflow's interface read and answer alike.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "compat/mlflow/api/call.h"
+#include "compat/mlflow/wire/filter.h"
+#include "core/json.h"
+#include "store/search/search.h"
+
+namespace corral::server::mlflow {
+
+namespace tracking = store::tracking;
+
+struct SearchForm {
+  corral::mlflow::SearchKind kind;
+  std::int64_t fallback = 0;  // of max_results
+  std::int64_t most = 0;
+};
+// filter, order_by, page_token, max_results.
+Answer<tracking::Search> read_search(Message& in, const SearchForm& form);
+Answer<tracking::View> read_view(Message& in, std::string_view name);
+// next_page_token, when there are rows behind these.
+void write_next_page(JsonWriter& json, const tracking::Paging& paging, bool more, std::size_t rows);
+
+}  // namespace corral::server::mlflow

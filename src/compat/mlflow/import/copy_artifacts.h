@@ -1,0 +1,39 @@
+// Artifacts of an imported database, copied into a store's own place for them.
+//
+// Runs, logged models, model versions and traces get the locations that their artifacts have from
+// then on. A file that is there already with the same size is not copied again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compat/mlflow/import/runs.h"
+#include "compat/mlflow/import/source.h"
+#include "compat/mlflow/import/tables.h"
+#include "store/artifacts/artifact_store.h"
+#include "store/maintain/watch.h"
+#include "store/store.h"
+
+namespace corral::store::importing {
+
+struct Imported {
+  Source& source;
+  Store& store;
+  const Experiments& experiments;
+  std::span<const SourceRun* const> runs;
+};
+struct ArtifactCopy {
+  artifacts::ArtifactStore& to;
+  std::string root;  // of `mlflow-artifacts:/`; empty: such artifacts cannot be copied
+};
+struct CopiedFiles {
+  std::int64_t files = 0, bytes = 0;
+  std::vector<std::pair<std::string, std::string>> left_out;  // where, why
+};
+Result<CopiedFiles> copy_artifacts(const Imported& imported, const ArtifactCopy& copy,
+                                   const maintain::Watch& watch);
+
+}  // namespace corral::store::importing

@@ -1,0 +1,23 @@
+// What of an imported database's runs is in the store, counted run by run: the runs, params, tags,
+// datasets, models, points, and that no metric's latest value is older here.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "compat/mlflow/import/count.h"
+#include "compat/mlflow/import/runs.h"
+#include "compat/mlflow/import/source.h"
+#include "core/result.h"
+#include "store/maintain/watch.h"
+#include "store/store.h"
+
+namespace corral::store::importing {
+
+// `wanted`: of each run. Points are those of `runs`, latest values the source's table of them.
+Result<std::vector<Count>> count_runs(Source& source, Store& store,
+                                      std::span<const SourceRun* const> runs,
+                                      std::span<const RunCounts> wanted,
+                                      const maintain::Watch& watch);
+
+}  // namespace corral::store::importing

@@ -1,0 +1,230 @@
+#include "compat/mlflow/import/runs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <unordered_map>
+
+#include "compat/mlflow/import/text.h"
+#include "compat/radt/radt.h"
+#include "core/sha256.h"
+#include "store/search/workloads.h"
+
+namespace corral::store::importing {
+namespace {
+
+using sql::Connection;
+using sql::Statement;
+using tracking::ClientStatus;
+using tracking::Tags;
+
+// Ids of 32 hex digits stay; others, which no client of today makes, become one.
+RunId run_id_of(std::string_view text) {
+  if (auto id = RunId::parse(text)) return *id;
+  const Sha256 hash = sha256("mlflow run " + std::string(text));
+  RunId id;
+  std::memcpy(id.bytes.data(), hash.data(), id.bytes.size());
+  return id;
+}
+
+ClientStatus status_of(std::string_view text) {
+  if (text == "SCHEDULED") return ClientStatus::kScheduled;
+  if (text == "FINISHED") return ClientStatus::kFinished;
+  if (text == "FAILED") return ClientStatus::kFailed;
+  if (text == "KILLED") return ClientStatus::kKilled;
+  return ClientStatus::kRunning;
+}
+
+UtcTime time_of_ms(std::int64_t ms) { return utc_time(in_range_ms(ms) * 1'000'000); }
+
+struct RunData {
+  const SourceRun* run = nullptr;
+  ExperimentId experiment;
+  Tags params, tags;
+  std::vector<tracking::RunInput> inputs;
+  std::vector<tracking::RunModel> models_in, models_out;
+};
+
+Result<Tags> read_pairs(Source& source, const char* table, const std::string& run) {
+  Tags pairs;
+  Statement row = TRY(source.db().query(
+      fmt::format("SELECT key, value FROM {} WHERE run_uuid = ?1 ORDER BY key", table), run));
+  while (TRY(row.step())) pairs.emplace_back(clean(row.text(0)), clean(row.text(1)));
+  return pairs;
+}
+
+Result<std::vector<tracking::RunInput>> read_inputs(Source& source, const std::string& run) {
+  std::vector<tracking::RunInput> inputs;
+  if (!source.has("inputs") || !source.has("datasets")) return inputs;
+  std::vector<std::string> ids;
+  {
+    Statement row = TRY(source.db().query(
+        "SELECT i.input_uuid, d.name, d.digest, d.dataset_source_type, d.dataset_source, "
+        "d.dataset_schema, d.dataset_profile FROM inputs i JOIN datasets d ON d.dataset_uuid = "
+        "i.source_id WHERE i.source_type = 'DATASET' AND i.destination_type = 'RUN' AND "
+        "i.destination_id = ?1 ORDER BY i.input_uuid",
+        run));
+    while (TRY(row.step())) {
+      ids.push_back(row.text(0));
+      inputs.push_back({.name = clean(row.text(1)),
+                        .digest = clean(row.text(2)),
+                        .source_type = clean(row.text(3)),
+                        .source = clean(row.text(4)),
+                        .schema = clean(row.text(5)),
+                        .profile = clean(row.text(6)),
+                        .tags = {}});
+    }
+  }
+  for (std::size_t i = 0; i < ids.size() && source.has("input_tags"); ++i) {
+    Statement row = TRY(source.db().query(
+        "SELECT name, value FROM input_tags WHERE input_uuid = ?1 ORDER BY name", ids[i]));
+    while (TRY(row.step())) inputs[i].tags.emplace_back(clean(row.text(0)), clean(row.text(1)));
+  }
+  return inputs;
+}
+
+// Models that a run used or made, since MLflow 3.
+Result<> read_models(Source& source, RunData& data) {
+  if (!source.has("inputs", "step")) return {};
+  Statement row = TRY(source.db().query(
+      "SELECT source_type, destination_id, step FROM inputs WHERE source_id = ?1 AND source_type "
+      "IN ('RUN_INPUT', 'RUN_OUTPUT') AND destination_type IN ('MODEL_INPUT', 'MODEL_OUTPUT') "
+      "ORDER BY destination_id",
+      data.run->text_id));
+  while (TRY(row.step())) {
+    auto& list = row.text(0) == "RUN_INPUT" ? data.models_in : data.models_out;
+    list.push_back({.model = clean(row.text(1)), .step = row.integer(2)});
+  }
+  return {};
+}
+
+Result<RunData> read_run(Source& source, const SourceRun& run, ExperimentId experiment) {
+  RunData data;
+  data.run = &run;
+  data.experiment = experiment;
+  data.params = TRY(read_pairs(source, "params", run.text_id));
+  data.tags = TRY(read_pairs(source, "tags", run.text_id));
+  data.inputs = TRY(read_inputs(source, run.text_id));
+  TRY(read_models(source, data));
+  return data;
+}
+
+// Where old releases keep it.
+std::string name_of(const RunData& data) {
+  if (!data.run->name.empty()) return data.run->name;
+  const auto tag =
+      std::ranges::find(data.tags, "mlflow.runName", &std::pair<std::string, std::string>::first);
+  return tag == data.tags.end() ? "" : tag->second;
+}
+
+Result<> write_parts(Connection& db, const tracking::RunRow& row, const RunData& data) {
+  using tracking::Direction;
+  using tracking::Fact;
+  for (const auto& [key, value] : data.params)
+    TRY(tracking::set_fact(db, row.key, Fact::kParam, key, value));
+  for (const auto& [key, value] : data.tags)
+    TRY(tracking::set_fact(db, row.key, Fact::kTag, key, value));
+  for (const auto& input : data.inputs) TRY(tracking::add_input(db, row, input));
+  for (const auto& model : data.models_in)
+    TRY(tracking::add_model(db, row.key, Direction::kInput, model));
+  for (const auto& model : data.models_out)
+    TRY(tracking::add_model(db, row.key, Direction::kOutput, model));
+  const auto radt = mlflow::radt_run(data.params);
+  return radt ? tracking::assign_workload(db, row.key, radt->workload) : Result<>();
+}
+
+// False: it was removed from the store.
+Result<bool> write_run(Connection& db, const RunData& data, bool own_artifacts) {
+  const SourceRun& run = *data.run;
+  if (TRY(db.number("SELECT 1 FROM removed_runs WHERE id = ?1", run.id))) return false;
+  if (!TRY(db.number("SELECT key FROM runs WHERE id = ?1", run.id))) {
+    TRY(tracking::create_run(db, {.id = run.id,
+                                  .experiment = data.experiment,
+                                  .name = name_of(data),
+                                  .user_id = run.user_id,
+                                  .host = {},
+                                  .start = run.start,
+                                  .tags = {}}));
+  }
+  const auto row = TRY(tracking::run(db, run.id));
+  CORRAL_ASSERT(row.has_value());
+  TRY(tracking::update_run(db, *row,
+                           {.status = run.status, .end = run.end, .name = name_of(data)}));
+  TRY(db.exec(own_artifacts
+                  ? "UPDATE runs SET lifecycle = ?2, artifact_uri = '' WHERE key = ?1 AND ?3 = ?3"
+                  : "UPDATE runs SET lifecycle = ?2, artifact_uri = ?3 WHERE key = ?1",
+              row->key, run.deleted ? 1 : 0, run.artifact_uri));
+  TRY(write_parts(db, *row, data));
+  return true;
+}
+
+RunCounts counts_of(const RunData& data) {
+  const auto number = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
+  std::set<std::pair<std::string, std::string>> datasets;
+  for (const auto& input : data.inputs) datasets.emplace(input.name, input.digest);
+  return {.params = number(data.params),
+          .tags = number(data.tags),
+          .datasets = number(datasets),
+          .models = number(data.models_in) + number(data.models_out)};
+}
+
+}  // namespace
+
+Result<std::vector<SourceRun>> read_runs(Source& source) {
+  std::unordered_map<std::string, std::int64_t> points;
+  {
+    Statement row =
+        TRY(source.db().query("SELECT run_uuid, count(*) FROM metrics GROUP BY run_uuid"));
+    while (TRY(row.step())) points[row.text(0)] = row.integer(1);
+  }
+  std::vector<SourceRun> runs;
+  Statement row = TRY(source.db().query(
+      "SELECT run_uuid, experiment_id, name, user_id, artifact_uri, status, start_time, end_time, "
+      "lifecycle_stage FROM runs ORDER BY start_time, run_uuid"));
+  while (TRY(row.step())) {
+    SourceRun run;
+    run.text_id = row.text(0);
+    run.id = run_id_of(run.text_id);
+    run.experiment = row.integer(1);
+    run.name = clean(row.text(2));
+    run.user_id = clean(row.text(3));
+    run.artifact_uri = clean(row.text(4));
+    run.status = status_of(row.text(5));
+    run.start = time_of_ms(row.integer(6));
+    if (!row.is_null(7)) run.end = time_of_ms(row.integer(7));
+    run.deleted = row.text(8) == "deleted";
+    if (const auto known = points.find(run.text_id); known != points.end())
+      run.points = known->second;
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+Result<WrittenRuns> write_runs(Source& source, Store& store, const Experiments& experiments,
+                               std::span<const SourceRun> runs, bool own_artifacts) {
+  WrittenRuns written;
+  std::vector<RunData> all;
+  for (const SourceRun& run : runs) {
+    const auto experiment = experiments.find(run.experiment);
+    if (experiment == experiments.end()) {
+      return fail(Code::kCorruption, fmt::format("{}: run {} belongs to experiment {}, which is "
+                                                 "not there",
+                                                 source.name(), run.text_id, run.experiment));
+    }
+    all.push_back(TRY(read_run(source, run, experiment->second)));
+  }
+  const Change write = [&](Connection& db) -> Result<> {
+    written.clear();
+    for (const RunData& data : all) {
+      const bool there = TRY(write_run(db, data, own_artifacts));
+      written.push_back(there ? std::optional(counts_of(data)) : std::nullopt);
+    }
+    return {};
+  };
+  TRY(store.change(write));
+  return written;
+}
+
+}  // namespace corral::store::importing

@@ -1,0 +1,47 @@
+// Runs of an MLflow database with all that belongs to them but points: params, tags, datasets,
+// models, and radT's workloads.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "compat/mlflow/import/source.h"
+#include "compat/mlflow/import/tables.h"
+#include "core/ids.h"
+#include "store/search/runs.h"
+#include "store/store.h"
+
+namespace corral::store::importing {
+
+struct SourceRun {
+  std::string text_id;  // the source's
+  RunId id;             // the same, where that has 32 hex digits
+  std::int64_t experiment = 0;
+  std::int64_t points = 0;
+  std::string name, user_id, artifact_uri;
+  tracking::ClientStatus status = tracking::ClientStatus::kRunning;
+  UtcTime start;
+  std::optional<UtcTime> end;
+  bool deleted = false;
+};
+
+// All of them, the oldest first, with the number of their points.
+Result<std::vector<SourceRun>> read_runs(Source& source);
+
+// What the source has of a run.
+struct RunCounts {
+  std::int64_t params = 0, tags = 0;
+  std::int64_t datasets = 0;  // that it used
+  std::int64_t models = 0;    // that it used or made
+};
+// In the order of the runs; nothing: removed from the store once, and not taken in again.
+using WrittenRuns = std::vector<std::optional<RunCounts>>;
+// In one transaction. A run that is there already gets what the source says of it. Artifacts stay
+// where they are unless `own_artifacts`: then the run's are the store's own place.
+Result<WrittenRuns> write_runs(Source& source, Store& store, const Experiments& experiments,
+                               std::span<const SourceRun> runs, bool own_artifacts);
+
+}  // namespace corral::store::importing

@@ -1,0 +1,69 @@
+// Source: a database of MLflow's, or of radT's (which is one), opened to be read.
+//
+// Tables and columns differ between MLflow's releases: what a Source must have to be imported is
+// checked when it is opened; for the rest ask. On PostgreSQL everything is read in one snapshot; an
+// SQLite file is not kept locked between two questions, so that its server goes on. One thread.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "store/engine/database.h"
+
+namespace corral::store::importing {
+
+class Source {
+ public:
+  // A file, or the URL that MLflow's --backend-store-uri takes: sqlite:///relative,
+  // sqlite:////absolute, postgresql://..., postgresql+driver://...
+  // kNotFound, kUnsupported (not such a database, or of another engine; names what is missing).
+  static Result<Source> open(const std::string& place);
+
+  [[nodiscard]] sql::Connection& db() { return *db_; }
+  [[nodiscard]] std::string name() const { return db_->name(); }
+  // The directory that the relative paths of a file's artifacts start from; empty for a server's.
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] bool has(std::string_view table) const { return columns_.contains(table); }
+  [[nodiscard]] bool has(std::string_view table, std::string_view column) const;
+
+ private:
+  Source() = default;
+  Result<> look();
+
+  std::unique_ptr<sql::Connection> db_;
+  std::string directory_;
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> columns_;
+};
+
+// The rows of one SELECT, of which there may be more than fit into memory. One at a time; not
+// longer than its source.
+class Rows {
+ public:
+  // ?1 in the SELECT is `value`.
+  static Result<Rows> open(Source& source, const std::string& select, const std::string& value);
+  Rows(Rows&& other) noexcept
+      : db_(std::exchange(other.db_, nullptr)),
+        statement_(std::move(other.statement_)),
+        cursor_(other.cursor_),
+        on_page_(other.on_page_) {}
+  Rows& operator=(Rows&&) = delete;
+  ~Rows();
+  Result<bool> next();
+  [[nodiscard]] const sql::Statement& row() const { return statement_; }
+
+ private:
+  Rows(sql::Connection& db, sql::Statement statement, bool cursor)
+      : db_(&db), statement_(std::move(statement)), cursor_(cursor) {}
+
+  sql::Connection* db_;
+  sql::Statement statement_;
+  bool cursor_;  // of the database: rows come by pages
+  std::size_t on_page_ = 0;
+};
+
+}  // namespace corral::store::importing

@@ -1,0 +1,493 @@
+#include "compat/mlflow/relay/tracking_relay.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "compat/mlflow/relay/answers.h"
+#include "compat/mlflow/relay/artifact_place.h"
+#include "compat/mlflow/wire/message.h"
+#include "compat/mlflow/wire/names.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "spool/artifact_spool.h"
+#include "spool/call_spool.h"
+#include "sys/socket.h"
+
+namespace corral::run {
+namespace {
+
+using http::Method;
+using http::Request;
+using http::Response;
+using mlflow::Answer;
+using mlflow::LogBatch;
+using mlflow::Message;
+
+// Most requests are answered at once; those that go on to the server may take long, so the others
+// keep some threads for themselves.
+constexpr int kThreads = 16;
+constexpr int kForwarding = 12;
+constexpr int kUploads = 4;  // bodies of artifacts at the same time
+// An epoch may be long; a client that finds its connection closed tries again, but why make it.
+constexpr Nanos kIdleTimeout{std::chrono::hours(24)};
+constexpr Nanos kStopGrace{std::chrono::seconds(2)};
+constexpr std::size_t kRememberedClients = 4096;
+// Of names in a fact of JSON, whose escapes take more: a frame holds it (limits::kFactBytes).
+constexpr std::size_t kNameLength = 1000;
+
+constexpr std::array<std::string_view, 6> kStatuses = {"",         "RUNNING", "SCHEDULED",
+                                                       "FINISHED", "FAILED",  "KILLED"};
+
+// Keys of facts are names of frames, which count bytes.
+Answer<> check_fact_key(std::string_view key, std::string_view path) {
+  TRY_API(mlflow::check_key(key, path));
+  if (key.size() <= limits::kNameBytes) return {};
+  return mlflow::invalid(fmt::format("'{}' exceeds the maximum length of {} bytes of UTF-8", path,
+                                     limits::kNameBytes));
+}
+
+std::string run_id_of(Message& in) {
+  std::string id = in.text("run_id");
+  return id.empty() ? in.text("run_uuid") : id;
+}
+
+constexpr std::string_view kArtifacts = "/mlflow-artifacts/artifacts/";
+
+bool is_artifact(const Request& request) {
+  return request.method == Method::kPut && request.path.find(kArtifacts) != std::string::npos;
+}
+
+Answer<NewRun> parse_new_run(const Json& json) {
+  Message in(json);
+  NewRun run;
+  run.experiment = in.text("experiment_id");
+  if (run.experiment.empty()) run.experiment = "0";
+  run.name = mlflow::cut(in.text("run_name"), kNameLength);
+  run.user = mlflow::cut(in.text("user_id"), kNameLength);
+  run.start_ms = in.maybe_integer("start_time").value_or(0);
+  for (Message& tag : in.messages("tags")) {
+    const std::string key = tag.need_text("key");
+    if (const auto checked = check_fact_key(key, tag.path_of("key")); !checked)
+      in.wrong(checked.error());
+    run.tags.emplace_back(key, mlflow::cut(tag.text("value"), mlflow::kTagLength));
+  }
+  if (in.error()) return tl::unexpected(*in.error());
+  return run;
+}
+
+}  // namespace
+
+struct TrackingRelay::Call {
+  Method method;
+  std::string_view path;  // behind ".../2.0/mlflow/"
+  Handler handler;
+};
+
+const TrackingRelay::Call* TrackingRelay::call_of(const Request& request) {
+  static constexpr std::array<Call, 14> kCalls = {{
+      {Method::kPost, "runs/log-metric", &TrackingRelay::log_metric},
+      {Method::kPost, "runs/log-batch", &TrackingRelay::log_batch},
+      {Method::kPost, "runs/log-parameter", &TrackingRelay::log_parameter},
+      {Method::kPost, "runs/set-tag", &TrackingRelay::set_tag},
+      {Method::kPost, "runs/delete-tag", &TrackingRelay::delete_tag},
+      {Method::kPost, "runs/log-inputs", &TrackingRelay::forward_or_keep},
+      {Method::kPost, "runs/outputs", &TrackingRelay::forward_or_keep},
+      {Method::kPost, "runs/log-model", &TrackingRelay::forward_or_keep},
+      {Method::kPost, "runs/create", &TrackingRelay::create_run},
+      {Method::kPost, "runs/update", &TrackingRelay::update_run},
+      {Method::kGet, "runs/get", &TrackingRelay::get_run},
+      {Method::kPost, "experiments/create", &TrackingRelay::create_experiment},
+      {Method::kGet, "experiments/get", &TrackingRelay::get_experiment},
+      {Method::kGet, "experiments/get-by-name", &TrackingRelay::get_experiment_by_name},
+  }};
+  std::string_view path = request.path;
+  for (const std::string_view prefix : {"/api/2.0/mlflow/", "/ajax-api/2.0/mlflow/"}) {
+    if (!path.starts_with(prefix)) continue;
+    path.remove_prefix(prefix.size());
+    const auto found = std::ranges::find_if(kCalls, [&](const Call& call) {
+      return call.method == request.method && call.path == path;
+    });
+    return found != kCalls.end() ? &*found : nullptr;
+  }
+  return nullptr;
+}
+
+// ---- life
+
+TrackingRelay::TrackingRelay(RelayOptions options, Delivery& delivery, sys::Fd socket,
+                             std::uint16_t port)
+    : options_(std::move(options)),
+      delivery_(delivery),
+      book_(options_.book),
+      upstream_(delivery, options_.upstream),
+      secret_(options_.address ? options_.address->secret : SessionId::random().hex()),
+      prefix_(fmt::format("/{}/{}", options_.book.manifest.run.hex(), secret_)),
+      url_(fmt::format("http://127.0.0.1:{}{}", port, prefix_)),
+      port_(port),
+      socket_(std::move(socket)) {}
+
+TrackingRelay::~TrackingRelay() { stop(); }
+
+Result<std::unique_ptr<TrackingRelay>> TrackingRelay::open(RelayOptions options,
+                                                           Delivery& delivery) {
+  const std::uint16_t wanted = options.address ? options.address->port : std::uint16_t{0};
+  sys::Fd socket = TRY(sys::listen_tcp({.host = "127.0.0.1", .port = wanted}));
+  const std::uint16_t port = TRY(sys::bound_port(socket));
+  return std::unique_ptr<TrackingRelay>(
+      new TrackingRelay(std::move(options), delivery, std::move(socket), port));
+}
+
+spool::TrackingAddress TrackingRelay::address() const {
+  return {.port = port_,
+          .secret = secret_,
+          .room = options_.book.room.limit,
+          .experiment_chosen = options_.book.experiment_chosen,
+          .name_chosen = options_.book.name_chosen};
+}
+
+Result<> TrackingRelay::start(pid_t command) {
+  command_ = command;
+  http::HttpOptions options{.io_threads = 1,
+                            .handler_threads = kThreads,
+                            .stream_threads = 2,
+                            .upload_threads = kUploads};
+  options.max_connections_per_peer = options.max_connections;
+  options.idle_timeout = kIdleTimeout;
+  options.body_memory = 2 * options.body_limit;
+  http::HttpHandlers handlers{
+      .gate = [this](const Request& request) { return gate(request); },
+      .handle = [this](Request request) { return handle(std::move(request)); },
+      .error = [](const Request&,
+                  const Error& error) { return refused(mlflow::api_error(error)); }};
+  handlers.streams_body = is_artifact;
+  handlers.reads_json = [](const Request& request) { return !is_artifact(request); };
+  std::vector<http::Listener> listeners;
+  listeners.push_back({.socket = std::move(socket_), .is_unix = false});
+  server_ = TRY(http::HttpServer::start(std::move(listeners), options, std::move(handlers)));
+  return {};
+}
+
+void TrackingRelay::stop() {
+  if (server_ == nullptr) return;
+  upstream_.cancel();
+  server_->stop(kStopGrace);
+  server_.reset();
+}
+
+void TrackingRelay::end() {
+  stop();
+  book_.abandon_children();
+}
+
+// ---- requests
+
+// The secret is what makes a request the command's: other users of the machine reach the port, too,
+// and so do pages in a browser.
+std::optional<Response> TrackingRelay::gate(const Request& request) const {
+  const std::string_view path = request.path;
+  if (path.starts_with(prefix_) && (path.size() == prefix_.size() || path[prefix_.size()] == '/'))
+    return std::nullopt;
+  return refused({mlflow::ErrorCode::kPermissionDenied,
+                  "this address takes requests of one run of Corral's only"});
+}
+
+Response TrackingRelay::handle(Request request) {
+  request.path.erase(0, prefix_.size());
+  if (request.path.empty() || request.path == "/") return home();
+  if (is_artifact(request)) return put_artifact(request);
+  if (const Call* call = call_of(request)) return (this->*call->handler)(request);
+  if (request.method == Method::kPost && options_.not_kept &&
+      request.path.find("/3.0/mlflow/datasets/") != std::string::npos &&
+      !told_datasets_.exchange(true))
+    options_.not_kept("mlflow.evaluation-datasets", "evaluation datasets are not kept");
+  find_artifact(request);
+  return forward(request);
+}
+
+// Clients print their tracking URI as a link to the run.
+Response TrackingRelay::home() const {
+  const std::string page = options_.page();
+  if (page.empty()) return http::text_response("the server of this run does not answer yet\n");
+  Response response = http::text_response(page + "\n", 302);
+  response.set_header("Location", page);
+  return response;
+}
+
+Response TrackingRelay::forward(const Request& request) {
+  struct Permit {
+    std::atomic<int>& used;
+    const bool granted = used.fetch_add(1) < kForwarding;
+    ~Permit() { --used; }
+  } const permit{forwarding_};
+  if (!permit.granted) {
+    // 429: clients wait and come again.
+    Response busy = refused(
+        {mlflow::ErrorCode::kTemporarilyUnavailable, "too many requests wait for the server"});
+    busy.status = 429;
+    return busy;
+  }
+  Result<Response> answer = upstream_.forward(request);
+  return answer ? *std::move(answer) : no_server(answer.error());
+}
+
+// What nobody waits for the answer of: without a server the request waits in the spool.
+Response TrackingRelay::forward_or_keep(const Request& request) {
+  Response answer = forward(request);
+  if (answer.status != kNoServer) return answer;
+  const auto json = mlflow::parse_body(request.body);
+  if (!json) return refused(json.error());
+  Message in(*json);
+  const auto id = RunId::parse(run_id_of(in));
+  if (!id || book_.find(*id) == nullptr) return answer;
+  const auto kept =
+      spool::keep_call(options_.upstream.directory, {.path = request.path, .body = request.body});
+  return kept ? empty_answer() : no_server(kept.error());
+}
+
+// Where the server has the run's artifacts; empty: it does not answer.
+std::string TrackingRelay::artifact_uri(TrackedRun& run) {
+  if (std::string known = run.view().artifact_uri; !known.empty()) return known;
+  const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run.id().hex());
+  if (!reply || reply->status != 200) return {};
+  std::string uri = artifact_uri_of(reply->body);
+  run.set_artifact_uri(uri);
+  return uri;
+}
+
+// Programs may have been told another place: before there was a server, or before the run moved.
+void TrackingRelay::find_artifact(Request& request) {
+  const auto place = artifact_place(request);
+  const RunBook::Shared run = place ? book_.find(place->run) : nullptr;
+  if (run != nullptr) move_artifact(request, artifact_uri(*run));
+}
+
+Response TrackingRelay::put_artifact(const Request& request) {
+  auto made = upstream_.body_file();
+  if (!made) return refused(mlflow::api_error(made.error()));
+  const auto file = std::make_shared<sys::Fd>(*std::move(made));
+  return http::take_body(
+      request,
+      {.take = [file](std::string_view piece) { return sys::write_all(file->get(), piece); },
+       .end =
+           [this, file, request](const Result<>& taken) {
+             return taken ? send_artifact(request, *file)
+                          : refused(mlflow::api_error(taken.error()));
+           }});
+}
+
+// Without a server the file waits in the spool, as corral.artifact()'s do.
+Response TrackingRelay::send_artifact(Request request, const sys::Fd& body) {
+  const auto place = artifact_place(request);
+  find_artifact(request);
+  auto answer = upstream_.forward(request, body);
+  if (answer) return *std::move(answer);
+  if (!place || place->inside.empty() || book_.find(place->run) == nullptr)
+    return no_server(answer.error());
+  const auto kept =
+      spool::keep_artifact(options_.upstream.directory, place->run, place->inside, body.get());
+  return kept ? empty_answer() : no_server(kept.error());
+}
+
+// The run, asked of the server when nothing is known of it here.
+TrackingRelay::Found TrackingRelay::run_of(const std::string& id) {
+  const auto run = RunId::parse(id);
+  if (!run)
+    return tl::unexpected(refused(
+        {mlflow::ErrorCode::kResourceDoesNotExist, fmt::format("Run with id={} not found", id)}));
+  const RunBook::Shared known = book_.find(*run);
+  if (known != nullptr && !known->is_recalled()) return known;
+  const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run->hex());
+  if (known != nullptr && (!reply || reply->status != 200)) return known;
+  if (!reply) return tl::unexpected(no_server(reply.error()));
+  const auto json = Json::parse(reply->body);
+  const Json* found = json ? json->find("run") : nullptr;
+  if (reply->status != 200 || found == nullptr)
+    return tl::unexpected(http::json_response(reply->body, reply->status));
+  return book_.adopt(*run, *found);
+}
+
+std::optional<RankedClient> TrackingRelay::client_of(const Request& request) {
+  using Client = std::optional<RankedClient>;
+  using Clients = std::map<std::uint64_t, Client>;
+  std::optional<Client> known;
+  clients_.with([&](const Clients& clients) {
+    if (const auto at = clients.find(request.connection); at != clients.end())
+      known.emplace(at->second);
+  });
+  if (known) return *known;
+  const auto client = ranked_client(request.peer_port, port_, command_);
+  clients_.with([&](Clients& clients) {
+    if (clients.size() >= kRememberedClients) clients.erase(clients.begin());
+    clients[request.connection] = client;
+  });
+  return client;
+}
+
+// Rank 0 speaks for the run, as it does in trainings that log from one rank only.
+std::string TrackingRelay::source_of(const Request& request) {
+  const auto client = client_of(request);
+  return client && client->rank > 0 ? fmt::format("rank{}", client->rank) : std::string();
+}
+
+Response TrackingRelay::log(const Request& request, const LogBatch& batch) {
+  const Found run = run_of(batch.run_id);
+  if (!run) return run.error();
+  // What belongs to a logged model, too, needs the server; without one the points are kept.
+  if (!batch.model_metrics.empty()) {
+    Response answer = forward(request);
+    if (answer.status != kNoServer) return answer;
+  }
+  const bool is_own = *run == book_.own();
+  const auto logged = (*run)->log(batch, is_own ? source_of(request) : std::string());
+  if (!logged) return refused(logged.error());
+  delivery_.note_written();
+  return empty_answer();
+}
+
+Response TrackingRelay::log_metric(const Request& request) {
+  const auto batch = mlflow::parse_log_metric(request.body);
+  return batch ? log(request, *batch) : refused(batch.error());
+}
+
+Response TrackingRelay::log_batch(const Request& request) {
+  const auto batch = mlflow::parse_log_batch(request.body);
+  return batch ? log(request, *batch) : refused(batch.error());
+}
+
+Response TrackingRelay::log_pair(const Request& request, bool param) {
+  const auto json = mlflow::parse_body(request.body);
+  if (!json) return refused(json.error());
+  Message in(*json);
+  LogBatch batch;
+  batch.run_id = run_id_of(in);
+  if (batch.run_id.empty()) in.missing("run_id");
+  const std::string key = in.need_text("key");
+  if (const auto checked = check_fact_key(key, "key"); !checked) in.wrong(checked.error());
+  const std::string value = in.text("value");
+  if (in.error()) return refused(*in.error());
+  if (param) {
+    batch.params.emplace_back(key, mlflow::cut(value, mlflow::kParamLength));
+  } else {
+    batch.tags.emplace_back(key, mlflow::cut(value, mlflow::kTagLength));
+  }
+  return log(request, batch);
+}
+
+Response TrackingRelay::log_parameter(const Request& request) { return log_pair(request, true); }
+Response TrackingRelay::set_tag(const Request& request) { return log_pair(request, false); }
+
+Response TrackingRelay::delete_tag(const Request& request) {
+  Response answer = forward(request);
+  const auto json = mlflow::parse_body(request.body);
+  if (!json || (answer.status != 200 && answer.status != kNoServer)) return answer;
+  Message in(*json);
+  const auto id = RunId::parse(run_id_of(in));
+  const RunBook::Shared run = id ? book_.find(*id) : nullptr;
+  if (run == nullptr) return answer;
+  if (answer.status == 200) {
+    run->forget_tag(in.text("key"));
+    return answer;
+  }
+  run->delete_tag(in.text("key"));
+  delivery_.note_written();
+  return empty_answer();
+}
+
+Response TrackingRelay::create_run(const Request& request) {
+  const auto json = mlflow::parse_body(request.body);
+  if (!json) return refused(json.error());
+  auto asked = parse_new_run(*json);
+  if (!asked) return refused(asked.error());
+  asked->client = client_of(request);
+  if (asked->experiment != "0") asked->experiment_name = experiment_name(asked->experiment);
+  const RunBook::Shared run = book_.create(*asked);
+  delivery_.note_written();
+  const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run->id().hex());
+  if (reply && reply->status == 200) {
+    run->set_artifact_uri(artifact_uri_of(reply->body));
+    return with_experiment(reply->body, book_.believed_experiment(run->id()));
+  }
+  return http::json_response("{\"run\":" + run_json(run->view()) + "}");
+}
+
+Response TrackingRelay::update_run(const Request& request) {
+  const auto json = mlflow::parse_body(request.body);
+  if (!json) return refused(json.error());
+  Message in(*json);
+  const std::string id = run_id_of(in);
+  if (id.empty()) in.missing("run_id");
+  RunUpdate update;
+  if (const auto status = in.maybe_enum("status", kStatuses))
+    update.status = static_cast<ClientStatus>(*status);
+  update.end_ms = in.maybe_integer("end_time");
+  update.name = mlflow::cut(in.text("run_name"), kNameLength);
+  if (in.error()) return refused(*in.error());
+  const Found run = run_of(id);
+  if (!run) return run.error();
+  book_.update(*run, update);
+  if (update.status && *update.status >= ClientStatus::kFinished && *run != book_.own())
+    (*run)->rest();
+  delivery_.note_written();
+  return http::json_response("{\"run_info\":" + info_json((*run)->view()) + "}");
+}
+
+Response TrackingRelay::get_run(const Request& request) {
+  const Json query = mlflow::object_of(request.query);
+  Message in(query);
+  const auto id = RunId::parse(run_id_of(in));
+  Response answer = forward(request);
+  const RunBook::Shared run = id ? book_.find(*id) : nullptr;
+  if (run == nullptr) return answer;
+  if (answer.status == kNoServer)
+    return http::json_response("{\"run\":" + run_json(run->view()) + "}");
+  const std::string believed = book_.believed_experiment(*id);
+  if (answer.status != 200 || believed.empty() || answer.stream) return answer;
+  return with_experiment(answer.body, believed);
+}
+
+// ---- experiments
+
+std::string TrackingRelay::experiment_name(const std::string& id) {
+  if (std::string known = book_.experiment_called(id); !known.empty()) return known;
+  const auto reply =
+      upstream_.get("/api/2.0/mlflow/experiments/get?experiment_id=" + sys::url_encode(id));
+  const auto json =
+      reply && reply->status == 200 ? Json::parse(reply->body) : tl::unexpected(Error{});
+  const Json* experiment = json ? json->find("experiment") : nullptr;
+  return experiment != nullptr ? experiment->get_string("name") : std::string();
+}
+
+// Without a server an experiment has a made-up id that this relay understands; the server gives it
+// its own when the run arrives there.
+Response TrackingRelay::get_experiment_by_name(const Request& request) {
+  Response answer = forward(request);
+  if (answer.status != kNoServer) return answer;
+  const std::string name(request.query_value("experiment_name").value_or(""));
+  const std::string id = provisional_id(name);
+  book_.name_experiment(id, name);
+  return experiment_answer(id, name);
+}
+
+Response TrackingRelay::create_experiment(const Request& request) {
+  Response answer = forward(request);
+  if (answer.status != kNoServer) return answer;
+  const auto json = mlflow::parse_body(request.body);
+  const std::string name = json ? json->get_string("name") : std::string();
+  if (const auto checked = mlflow::check_experiment_name(name); !checked)
+    return refused(checked.error());
+  const std::string id = provisional_id(name);
+  book_.name_experiment(id, name);
+  return http::json_response(fmt::format("{{\"experiment_id\":\"{}\"}}", id));
+}
+
+Response TrackingRelay::get_experiment(const Request& request) {
+  const std::string id(request.query_value("experiment_id").value_or(""));
+  if (const std::string made_up = book_.experiment_called(id); !made_up.empty())
+    return experiment_answer(id, made_up);
+  Response answer = forward(request);
+  return answer.status == kNoServer && id == "0" ? experiment_answer("0", "Default") : answer;
+}
+
+}  // namespace corral::run

@@ -1,0 +1,115 @@
+// TrackingRelay: the MLflow server that the command of a run sees.
+//
+// A small HTTP server on loopback at a path that holds the run's id and a secret. What the command
+// logs is checked, spooled and answered at once, whatever the network and the server do; everything
+// else goes on to the server, after what was spooled before it. Without a server, starting, naming
+// and ending runs and experiments still works; what only a server knows is refused with a status
+// that clients do not try again for minutes.
+// Threads are its own; none of them is in the command, and none is needed to sample or upload.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compat/mlflow/relay/run_book.h"
+#include "compat/mlflow/relay/upstream.h"
+#include "http/server.h"
+
+namespace corral::run {
+
+struct RelayOptions {
+  BookOptions book;
+  UpstreamOptions upstream;
+  std::function<std::string()> page;  // where the run can be seen; empty: not yet known
+  // Told once of each part of MLflow that is answered and not kept; any thread; may be empty.
+  std::function<void(const std::string& part, const std::string& reason)> not_kept{};
+  // Where a supervisor that is gone answered; nothing: any free port.
+  std::optional<spool::TrackingAddress> address{};
+};
+
+class TrackingRelay {
+ public:
+  // Binds a port: the command may connect from now on. Its requests are answered after start().
+  static Result<std::unique_ptr<TrackingRelay>> open(RelayOptions options, Delivery& delivery);
+  ~TrackingRelay();
+  TrackingRelay(const TrackingRelay&) = delete;
+  TrackingRelay& operator=(const TrackingRelay&) = delete;
+
+  // For MLFLOW_TRACKING_URI.
+  [[nodiscard]] const std::string& url() const { return url_; }
+  // For who takes the run over.
+  [[nodiscard]] spool::TrackingAddress address() const;
+  // `command`: the root of the run's processes.
+  Result<> start(pid_t command);
+  // The command, when it was not known yet; before it runs.
+  void set_command(pid_t command) { command_ = command; }
+  // Answers what is under way and nothing more.
+  void stop();
+  // The same, and the command is gone: the runs that it left open end.
+  void end();
+  // Of the run itself, of each metric that programs logged here.
+  [[nodiscard]] std::vector<std::pair<std::string, mlflow::MetricPoint>> newest_metrics() const {
+    return book_.own()->newest_metrics();
+  }
+  // Why something that was logged is lost; empty: nothing is.
+  [[nodiscard]] std::string loss() const { return book_.loss(); }
+
+ private:
+  using Found = tl::expected<RunBook::Shared, http::Response>;
+  using Handler = http::Response (TrackingRelay::*)(const http::Request&);
+  struct Call;
+  static const Call* call_of(const http::Request& request);
+
+  TrackingRelay(RelayOptions options, Delivery& delivery, sys::Fd socket, std::uint16_t port);
+  [[nodiscard]] std::optional<http::Response> gate(const http::Request& request) const;
+  http::Response handle(http::Request request);
+  http::Response home() const;
+  http::Response forward(const http::Request& request);
+  http::Response forward_or_keep(const http::Request& request);
+  http::Response put_artifact(const http::Request& request);
+  http::Response send_artifact(http::Request request, const sys::Fd& body);
+  std::string artifact_uri(TrackedRun& run);
+  void find_artifact(http::Request& request);
+  Found run_of(const std::string& id);
+  std::optional<RankedClient> client_of(const http::Request& request);
+  std::string source_of(const http::Request& request);
+  std::string experiment_name(const std::string& id);
+  http::Response log(const http::Request& request, const mlflow::LogBatch& batch);
+  http::Response log_pair(const http::Request& request, bool param);
+
+  // Calls that are answered here, or known here in part.
+  http::Response log_metric(const http::Request& request);
+  http::Response log_batch(const http::Request& request);
+  http::Response log_parameter(const http::Request& request);
+  http::Response set_tag(const http::Request& request);
+  http::Response delete_tag(const http::Request& request);
+  http::Response create_run(const http::Request& request);
+  http::Response update_run(const http::Request& request);
+  http::Response get_run(const http::Request& request);
+  http::Response create_experiment(const http::Request& request);
+  http::Response get_experiment(const http::Request& request);
+  http::Response get_experiment_by_name(const http::Request& request);
+
+  RelayOptions options_;
+  Delivery& delivery_;
+  RunBook book_;
+  Upstream upstream_;
+  std::string secret_;
+  std::string prefix_;  // "/<run>/<secret>"
+  std::string url_;
+  std::uint16_t port_;
+  sys::Fd socket_;
+  std::atomic<pid_t> command_{0};
+  std::atomic<int> forwarding_{0};
+  std::atomic<bool> told_datasets_{false};
+  Guarded<std::map<std::uint64_t, std::optional<RankedClient>>> clients_;  // by connection
+  std::unique_ptr<http::HttpServer> server_;  // last: its threads use the rest
+};
+
+}  // namespace corral::run

@@ -1,0 +1,174 @@
+#include "compat/mlflow/tables/traces.h"
+
+#include <algorithm>
+
+namespace corral::store::tracking {
+namespace {
+
+using sql::Blob;
+using sql::Connection;
+using sql::Statement;
+
+std::string source_run_of(const TraceRow& trace) {
+  const auto found =
+      std::ranges::find(trace.metadata, kSourceRun, [](const auto& fact) { return fact.first; });
+  return found == trace.metadata.end() ? std::string() : found->second;
+}
+
+Result<> read_facts(Connection& db, TraceRow& trace) {
+  Statement row = TRY(db.query(
+      "SELECT kind, key, value FROM trace_facts WHERE trace = ?1 ORDER BY kind, key", trace.id));
+  while (TRY(row.step())) {
+    switch (static_cast<TraceFact>(row.integer(0))) {
+      case TraceFact::kMetadata:
+        trace.metadata.emplace_back(row.text(1), row.text(2));
+        break;
+      case TraceFact::kTag:
+        trace.tags.emplace_back(row.text(1), row.text(2));
+        break;
+      case TraceFact::kRun:
+        trace.runs.emplace_back(row.text(1), row.text(2));
+        break;
+      case TraceFact::kAssessment:
+        trace.assessments.emplace_back(row.text(1), row.text(2));
+        break;
+    }
+  }
+  return {};
+}
+
+Result<std::optional<TraceRow>> read_row(Connection& db, const std::string& id) {
+  Statement row = TRY(
+      db.query("SELECT experiment, client_request_id, started, duration, state, request_preview, "
+               "response_preview FROM traces WHERE id = ?1",
+               id));
+  if (!TRY(row.step())) return std::nullopt;
+  TraceRow trace;
+  trace.id = id;
+  trace.experiment = ExperimentId{row.integer(0)};
+  trace.client_request_id = row.text(1);
+  trace.start = row.utc(2);
+  if (const auto ns = row.maybe_integer(3)) trace.duration = Nanos(*ns);
+  trace.state = static_cast<TraceState>(row.integer(4));
+  trace.request_preview = row.text(5);
+  trace.response_preview = row.text(6);
+  return trace;
+}
+
+Result<> put_facts(Connection& db, const std::string& trace, TraceFact kind, const Tags& facts) {
+  for (const auto& [key, value] : facts) TRY(set_trace_fact(db, trace, kind, key, value));
+  return {};
+}
+
+// Ids that are to go, the oldest first.
+Result<std::vector<std::string>> ids_until(Connection& db, const TraceRemoval& removal) {
+  Statement row =
+      TRY(db.query("SELECT id FROM traces WHERE experiment = ?1 AND started <= ?2 "
+                   "ORDER BY started, id",
+                   removal.experiment, *removal.no_later));
+  std::vector<std::string> ids;
+  while (TRY(row.step())) {
+    ids.push_back(row.text(0));
+    if (removal.limit > 0 && static_cast<std::int64_t>(ids.size()) == removal.limit) break;
+  }
+  return ids;
+}
+
+}  // namespace
+
+Result<> put_trace(Connection& db, const TraceRow& trace) {
+  const std::optional<std::int64_t> duration =
+      trace.duration ? std::optional(std::int64_t{trace.duration->count()}) : std::nullopt;
+  TRY(
+      db.exec("INSERT INTO traces (id, experiment, source_run, client_request_id, started, "
+              "duration, state, request_preview, response_preview) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT (id) DO UPDATE SET "
+              "experiment = excluded.experiment, "
+              "source_run = CASE WHEN excluded.source_run = '' THEN traces.source_run ELSE "
+              "excluded.source_run END, "
+              "client_request_id = excluded.client_request_id, started = excluded.started, "
+              "duration = excluded.duration, state = excluded.state, "
+              "request_preview = CASE WHEN excluded.request_preview = '' THEN "
+              "traces.request_preview ELSE excluded.request_preview END, "
+              "response_preview = CASE WHEN excluded.response_preview = '' THEN "
+              "traces.response_preview ELSE excluded.response_preview END",
+              trace.id, trace.experiment, source_run_of(trace), trace.client_request_id,
+              trace.start, duration, trace.state, trace.request_preview, trace.response_preview));
+  TRY(put_facts(db, trace.id, TraceFact::kMetadata, trace.metadata));
+  TRY(put_facts(db, trace.id, TraceFact::kTag, trace.tags));
+  TRY(put_facts(db, trace.id, TraceFact::kAssessment, trace.assessments));
+  return put_facts(db, trace.id, TraceFact::kRun, trace.runs);
+}
+
+Result<std::optional<TraceRow>> trace(Connection& db, const std::string& id) {
+  auto found = TRY(read_row(db, id));
+  if (found) TRY(read_facts(db, *found));
+  return found;
+}
+
+Result<std::optional<TraceRow>> lock_trace(Connection& db, const std::string& id) {
+  if (!TRY(
+          db.number("SELECT 1 FROM traces WHERE id = ?1" + std::string(db.dialect().lock_row), id)))
+    return std::nullopt;
+  return trace(db, id);
+}
+
+Result<std::vector<TraceRow>> traces(Connection& db, std::span<const std::string> ids) {
+  std::vector<TraceRow> all;
+  for (const std::string& id : ids) {
+    if (auto one = TRY(trace(db, id))) all.push_back(*std::move(one));
+  }
+  return all;
+}
+
+Result<bool> has_trace(Connection& db, const std::string& id) {
+  return TRY(db.number("SELECT 1 FROM traces WHERE id = ?1", id)).has_value();
+}
+
+Result<> set_trace_fact(Connection& db, const std::string& trace, TraceFact kind,
+                        std::string_view key, std::string_view value) {
+  return db.defer(
+      "INSERT INTO trace_facts (trace, kind, key, value) VALUES (?1, ?2, ?3, ?4) "
+      "ON CONFLICT (trace, kind, key) DO UPDATE SET value = excluded.value",
+      trace, kind, key, value);
+}
+
+Result<bool> delete_trace_fact(Connection& db, const std::string& trace, TraceFact kind,
+                               std::string_view key) {
+  return TRY(db.number("DELETE FROM trace_facts WHERE trace = ?1 AND kind = ?2 AND key = ?3 "
+                       "RETURNING 1",
+                       trace, kind, key))
+      .has_value();
+}
+
+Result<> put_span(Connection& db, const std::string& trace, std::string_view id,
+                  std::string_view content) {
+  const Blob bytes(reinterpret_cast<const std::uint8_t*>(content.data()), content.size());
+  return db.defer(
+      "INSERT INTO spans (trace, id, content) VALUES (?1, ?2, ?3) "
+      "ON CONFLICT (trace, id) DO UPDATE SET content = excluded.content",
+      trace, id, bytes);
+}
+
+Result<std::vector<std::string>> spans_of(Connection& db, const std::string& trace) {
+  Statement row = TRY(db.query("SELECT content FROM spans WHERE trace = ?1 ORDER BY id", trace));
+  std::vector<std::string> contents;
+  while (TRY(row.step())) {
+    const Blob bytes = row.blob(0);
+    contents.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return contents;
+}
+
+Result<std::int64_t> delete_traces(Connection& db, const TraceRemoval& removal) {
+  const std::vector<std::string> ids = removal.no_later ? TRY(ids_until(db, removal)) : removal.ids;
+  std::int64_t gone = 0;
+  for (const std::string& id : ids) {
+    gone += TRY(db.number("DELETE FROM traces WHERE id = ?1 AND experiment = ?2 RETURNING 1", id,
+                          removal.experiment))
+                .value_or(0);
+  }
+  return gone;
+}
+
+}  // namespace corral::store::tracking

@@ -1,0 +1,76 @@
+// Traces as MLflow's interface keeps them: rows of `traces`, `trace_facts` and `spans`.
+//
+// Free functions over a connection, in the caller's transaction or snapshot. A span's content is
+// what mlflow/span.h encodes. What a trace says of itself may come before its spans or behind them,
+// and more than once: rows are put over what is there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "store/engine/database.h"
+#include "store/search/experiments.h"
+
+namespace corral::store::tracking {
+
+// The numbers of MLflow's enum.
+enum class TraceState : std::uint8_t { kUnspecified = 0, kOk = 1, kError = 2, kInProgress = 3 };
+
+// `kind` of trace_facts. A run's key is its id, the value empty: a run that the trace was linked
+// to, beside the one that it came from (metadata mlflow.sourceRun). An assessment's key is its id,
+// the value its JSON.
+enum class TraceFact : std::uint8_t { kMetadata = 0, kTag = 1, kRun = 2, kAssessment = 3 };
+inline constexpr std::string_view kSourceRun = "mlflow.sourceRun";
+
+struct TraceRow {
+  std::string id;
+  ExperimentId experiment;
+  std::string client_request_id, request_preview, response_preview;  // empty: none
+  UtcTime start;
+  std::optional<Nanos> duration;
+  TraceState state = TraceState::kUnspecified;
+  Tags metadata, tags;    // by key
+  Tags runs;              // as keys
+  Tags assessments = {};  // JSON, by id
+};
+
+// New, or over what is there: its columns, facts beside those that are known; an empty preview
+// leaves one alone. Column source_run follows the metadata.
+Result<> put_trace(sql::Connection& db, const TraceRow& trace);
+// In the order of the ids; those that are not there are left out.
+Result<std::vector<TraceRow>> traces(sql::Connection& db, std::span<const std::string> ids);
+Result<std::optional<TraceRow>> trace(sql::Connection& db, const std::string& id);
+// The same with its row locked until the transaction ends, where others write, too.
+Result<std::optional<TraceRow>> lock_trace(sql::Connection& db, const std::string& id);
+Result<bool> has_trace(sql::Connection& db, const std::string& id);
+
+Result<> set_trace_fact(sql::Connection& db, const std::string& trace, TraceFact kind,
+                        std::string_view key, std::string_view value);
+// False: it is not there.
+Result<bool> delete_trace_fact(sql::Connection& db, const std::string& trace, TraceFact kind,
+                               std::string_view key);
+
+// Over the one of that id. The trace must be there.
+Result<> put_span(sql::Connection& db, const std::string& trace, std::string_view id,
+                  std::string_view content);
+// Contents, in the order of their ids.
+Result<std::vector<std::string>> spans_of(sql::Connection& db, const std::string& trace);
+
+struct TraceRemoval {
+  ExperimentId experiment;
+  std::vector<std::string> ids;     // these,
+  std::optional<UtcTime> no_later;  // or those that started until then, the oldest first
+  std::int64_t limit = 0;           // at most; 0: all
+};
+// How many of the experiment's traces went, with their spans.
+Result<std::int64_t> delete_traces(sql::Connection& db, const TraceRemoval& removal);
+
+}  // namespace corral::store::tracking

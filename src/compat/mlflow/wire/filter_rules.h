@@ -1,0 +1,73 @@
+// What each kind of search may ask: the names of its entities, its attributes, and the operators
+// and values that each of them takes. Tables that filter.cpp reads. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "compat/mlflow/wire/filter.h"
+
+namespace corral::mlflow {
+
+// What stands right of the operator.
+enum class Form : std::uint8_t {
+  kText,
+  kList,        // a text, or a list of texts
+  kIds,         // the same, of integers in quotes
+  kNumber,      // integer or with a fraction
+  kInteger,     // without one
+  kAnyInteger,  // an integer, bare or in quotes
+  kDouble,
+};
+
+using OperatorSet = std::uint16_t;
+constexpr OperatorSet set_of(Operator op) {
+  return static_cast<OperatorSet>(1U << static_cast<unsigned>(op));
+}
+
+struct Operand {
+  OperatorSet operators = 0;
+  Form form = Form::kText;
+};
+
+struct AttributeRule {
+  std::string_view name;
+  std::string_view canonical;
+  Operand filter;  // no operators: not searched by
+  bool ordered = true;
+  // What the canonical name is a key of.
+  Entity entity = Entity::kAttribute;
+};
+
+struct EntityRule {
+  std::string_view name;
+  Entity entity;
+};
+
+struct Rules {
+  std::span<const EntityRule> entities;
+  std::span<const AttributeRule> attributes;
+  Operand param, tag, dataset, metadata;
+  // `like` and `in` are not LIKE and IN.
+  bool exact_case = false;
+  // A bare word or number is a text, too.
+  bool bare_text = false;
+  // Keys of attributes stand without quotes.
+  bool bare_attributes = false;
+};
+
+const Rules& rules_of(SearchKind kind);
+inline constexpr Operand kMetricOperand{
+    set_of(Operator::kEqual) | set_of(Operator::kNotEqual) | set_of(Operator::kLess) |
+        set_of(Operator::kLessEqual) | set_of(Operator::kGreater) | set_of(Operator::kGreaterEqual),
+    Form::kDouble};
+
+std::string_view operator_text(Operator op);
+// "{'=', '!='}", in the order of Operator.
+std::string operators_text(OperatorSet operators);
+// What MLflow's messages call it.
+std::string_view entity_text(Entity entity);
+
+}  // namespace corral::mlflow

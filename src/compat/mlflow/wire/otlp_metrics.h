@@ -1,0 +1,48 @@
+// OTLP's ExportMetricsServiceRequest (https://opentelemetry.io/docs/specs/otlp/): protobuf or JSON
+// into numbers.
+//
+// Gauges and sums are numbers. A histogram, exponential or not, becomes its count and its sum
+// ("x_count", "x_sum"), a summary its quantiles, too (label `quantile`), as Prometheus names them;
+// buckets, least and greatest values and exemplars are left aside. A point that says that it has no
+// value is left out. A request is taken whole or not at all. Bounds are those of spans (otlp.h),
+// and at most 100,000 numbers. Pure, any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compat/mlflow/wire/span.h"
+#include "metric/catalogue.h"
+
+namespace corral::mlflow {
+
+struct OtlpNumber {
+  std::string name = {};  // valid UTF-8; may be empty
+  std::string unit = {};
+  metric::Kind kind = metric::Kind::kGauge;
+  bool delta = false;  // what was added since the point before, not a total
+  SpanAttributes attributes = {};
+  std::int64_t time_ns = 0;  // UTC; 0: it was not said
+  double value = 0;
+};
+
+// Numbers of one process or service.
+struct OtlpNumbers {
+  SpanAttributes resource;
+  std::vector<OtlpNumber> numbers;
+};
+
+inline constexpr std::size_t kOtlpNumbers = 100'000;
+
+// About what a copy takes.
+std::size_t memory_of(const SpanAttributes& attributes);
+
+// kInvalidArgument: the body is not of that form; kUnprocessable: a time that cannot be; kTooLarge.
+Result<std::vector<OtlpNumbers>> parse_otlp_metrics_protobuf(std::string_view body);
+// 64-bit numbers as numbers or strings; names of fields in either spelling.
+Result<std::vector<OtlpNumbers>> parse_otlp_metrics_json(std::string_view body);
+
+}  // namespace corral::mlflow

@@ -1,0 +1,33 @@
+// What spans say of their trace, when its own record has not come yet or never comes (OTLP alone).
+//
+// Times span all spans; state and previews are the root's; tags are the resource's attributes and
+// what the root carries as mlflow.traceTag.*; session and user are metadata. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compat/mlflow/wire/otlp.h"
+
+namespace corral::mlflow {
+
+struct TraceOfSpans {
+  std::string id;
+  std::vector<const Span*> spans;  // of the export; never empty
+  std::int64_t start_ns = 0;
+  std::optional<std::int64_t> end_ns;  // of the spans that have ended
+  std::optional<SpanStatus> root;      // nothing: the root is not among them
+  std::string request, response;       // previews, at most kPreviewLength code points
+  std::vector<std::pair<std::string, std::string>> tags, metadata;
+};
+
+inline constexpr std::size_t kPreviewLength = 1000;
+inline constexpr std::size_t kTraceValueLength = 8000;  // of a tag
+
+// In the order in which their first spans come.
+std::vector<TraceOfSpans> traces_of(const SpanExport& spans);
+
+}  // namespace corral::mlflow

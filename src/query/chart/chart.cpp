@@ -1,0 +1,139 @@
+#include "query/chart/chart.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "query/chart/m4/reduce.h"
+
+namespace corral::query {
+namespace {
+
+Result<> check(const ChartRequest& request) {
+  if (request.width < 1 || request.width > kMaxChartWidth) {
+    return fail(Code::kInvalidArgument, fmt::format("width must be between 1 and {}, got {}",
+                                                    kMaxChartWidth, request.width));
+  }
+  if (request.series.empty() || request.series.size() > kMaxChartSeries) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("series must name between 1 and {} series, got {}", kMaxChartSeries,
+                            request.series.size()));
+  }
+  if (request.from && request.to && *request.from >= *request.to) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("from ({}) must be before to ({})", *request.from, *request.to));
+  }
+  const std::size_t origins = request.axis == ChartAxis::kRelative ? request.series.size() : 0;
+  if (request.origins.size() != origins) {
+    return fail(Code::kInvalidArgument, fmt::format("origins must be {} in number, got {}", origins,
+                                                    request.origins.size()));
+  }
+  return {};
+}
+
+struct Range {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+
+std::int64_t origin_of(const ChartRequest& request, std::size_t i) {
+  return request.origins.empty() ? 0 : request.origins[i];
+}
+
+// Where the data of the series lies.
+Result<std::optional<Range>> range_of_data(store::PointView& view, const ChartRequest& request) {
+  constexpr auto kGreatest = std::numeric_limits<std::int64_t>::max();
+  std::optional<Range> data;
+  for (std::size_t i = 0; i < request.series.size(); ++i) {
+    const auto extent =
+        TRY(m4::extent_of(view, request.series[i], request.axis == ChartAxis::kStep));
+    if (!extent) continue;
+    Range one;
+    if (__builtin_sub_overflow(extent->first, origin_of(request, i), &one.from) ||
+        __builtin_sub_overflow(extent->last, origin_of(request, i), &one.to))
+      continue;
+    one.from = std::min(one.from, kGreatest - 1);
+    one.to = std::min(one.to, kGreatest - 1) + 1;
+    data = data ? Range{.from = std::min(data->from, one.from), .to = std::max(data->to, one.to)}
+                : one;
+  }
+  return data;
+}
+
+// What was asked for, else where the data lies; never empty.
+Result<Range> range_of(store::PointView& view, const ChartRequest& request) {
+  if (request.from && request.to) return Range{.from = *request.from, .to = *request.to};
+  Range range = TRY(range_of_data(view, request)).value_or(Range{.from = 0, .to = 1});
+  if (request.from) range.from = *request.from;
+  if (request.to) range.to = *request.to;
+  if (range.to > range.from) return range;
+  // Only one end was given, and it lies beyond the data: one unit there.
+  constexpr auto kGreatest = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t from =
+      std::min(request.from ? range.from : std::max(range.to, -kGreatest) - 1, kGreatest - 1);
+  return Range{.from = from, .to = from + 1};
+}
+
+Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& request, Range range,
+                               std::size_t i, metric::Kind kind) {
+  m4::Request one{.series = request.series[i],
+                  .axis = request.axis,
+                  .rate = as_rate(request.mode, kind),
+                  .exact = request.exact,
+                  .width = request.width,
+                  .origin = origin_of(request, i),
+                  .limits = {}};
+  if (__builtin_add_overflow(range.from, one.origin, &one.from) ||
+      __builtin_add_overflow(range.to, one.origin, &one.to)) {
+    return fail(Code::kInvalidArgument, fmt::format("the range from {} to {} relative to {} is out "
+                                                    "of the bounds of time",
+                                                    range.from, range.to, one.origin));
+  }
+  return m4::reduce(view, one);
+}
+
+}  // namespace
+
+Result<Chart> make_chart(store::PointView& view, std::span<const store::Series> infos,
+                         const ChartRequest& request) {
+  TRY(check(request));
+  const Range range = TRY(range_of(view, request));
+  Chart chart{.axis = request.axis,
+              .from = range.from,
+              .to = range.to,
+              .width = request.width,
+              .series = {}};
+  std::map<std::pair<SeriesId, std::int64_t>, std::size_t> done;  // by series and origin
+  for (std::size_t i = 0; i < request.series.size(); ++i) {
+    const SeriesId id = request.series[i];
+    const auto info = std::ranges::find(infos, id, &store::Series::id);
+    if (info == infos.end())
+      return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
+    const auto [entry, first] = done.try_emplace({id, origin_of(request, i)}, chart.series.size());
+    chart.series.push_back(first ? TRY(one_series(view, request, range, i, info->kind))
+                                 : chart.series[entry->second]);
+  }
+  return chart;
+}
+
+Result<Chart> make_chart(store::Store& store, const ChartRequest& request) {
+  TRY(check(request));
+  const std::set<SeriesId> unique(request.series.begin(), request.series.end());
+  const std::vector<SeriesId> ids(unique.begin(), unique.end());
+  const std::vector<store::Series> infos = TRY(store.series(ids));
+  for (const SeriesId id : ids) {
+    if (std::ranges::find(infos, id, &store::Series::id) == infos.end())
+      return fail(Code::kNotFound, fmt::format("there is no series {}", id.value));
+  }
+  Result<Chart> chart;
+  TRY(store.view(ids, [&](store::PointView& view) -> Result<> {
+    chart = make_chart(view, infos, request);
+    return {};
+  }));
+  return chart;
+}
+
+}  // namespace corral::query

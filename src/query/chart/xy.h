@@ -1,0 +1,71 @@
+// A metric over another: lines through pairs of values, reduced to what a picture of given pixels
+// shows, and their binary form.
+//
+// Pairs: query/xy_pairs.h; each line in a snapshot of its own. Reduction: query/path_reduce.h; a
+// line that would still be longer than kMostXyPoints comes as the cells that it passes, unjoined.
+// Memory: kMostXyPairs points of all lines together. Any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "query/chart/chart.h"
+#include "query/chart/path_reduce.h"
+#include "query/series/series_levels.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+inline constexpr std::size_t kMaxXyLines = 64;
+inline constexpr std::uint64_t kMostXyPairs = std::uint64_t{1} << 21;
+inline constexpr std::size_t kMostXyPoints = std::size_t{1} << 17;  // given, of a line
+
+// kAuto: by step if both have steps and any is common, else by time.
+enum class XyPairing : std::uint8_t { kAuto, kStep, kTime };
+
+struct XyAxis {
+  std::optional<double> from = {}, to = {};  // left out: where the pairs begin and end
+  std::uint32_t pixels = 1;
+  bool log = false;  // values up to 0 are left out
+};
+
+struct XyRequest {
+  struct Line {
+    SeriesId x, y;
+  };
+  std::vector<Line> lines = {};
+  XyPairing pairing = XyPairing::kAuto;
+  bool joined = true;  // drawn as lines, not as points
+  ChartMode mode = ChartMode::kAuto;
+  XyAxis x = {}, y = {};
+  std::optional<std::int64_t> from = {}, to = {};  // UTC, ns; half open
+};
+
+struct XyLine {
+  std::uint64_t pairs = 0, unpaired = 0;
+  std::uint64_t not_finite = 0;  // pairs that cannot be drawn, on a log axis those up to 0, too
+  std::uint64_t left_out = 0;    // pixels that hold points and are not given
+  bool exact = true;             // every pair is one point of each
+  bool by_step = false;
+  bool joined = true;
+  std::uint8_t rate = 0;  // bit 0: x was taken as a rate, bit 1: y
+  Lost lost;
+  std::vector<PathPoint> points;  // in order of time
+};
+
+struct Xy {
+  PixelPlane plane;
+  std::vector<XyLine> lines;  // as asked for
+};
+
+// kInvalidArgument, kNotFound for an unknown series.
+Result<Xy> make_xy(store::Store& store, const XyRequest& request);
+
+// docs/api.md, "A metric over another".
+std::string encode_xy(const Xy& xy);
+
+}  // namespace corral::query

@@ -1,0 +1,56 @@
+// Raw points of a run, in parts: between two of them nothing of the store is held.
+//
+// Rows come series by series, each in order of arrival, which is the order of logging within one
+// process. What is damaged and could not be read is marked where it is missing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "query/series/points.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+enum class ExportFormat : std::uint8_t { kCsv, kJson, kJsonLines };
+
+struct ExportRequest {
+  RunId run;
+  std::string metric = "*";  // glob over metric names, of the run and of its workload
+  ExportFormat format = ExportFormat::kCsv;
+};
+
+// CSV (quoted as in RFC 4180, lines end in LF): metric,source,time_ns,step,value; two rows without
+// a value are the begin and end of a gap (times empty: unknown). JSON lines: {"run", "metric",
+// "source", "time_ns", "step", "value"}, a gap {"run", "metric", "source", "gap": {"from_ns",
+// "to_ns"}}. JSON: {"run": id, "points": [the same without run], "gaps": [...]}. Times and steps
+// in JSON are decimal strings; values are the shortest text that reads back to the same number;
+// NaN, Infinity and -Infinity by name.
+class PointExport {
+ public:
+  // kNotFound when no metric matches. `store` must outlive it.
+  static Result<PointExport> open(store::Store& store, const ExportRequest& request);
+  PointExport(PointExport&&) noexcept;
+  PointExport& operator=(PointExport&&) noexcept;
+  ~PointExport();
+
+  // Appends the next part, kPartBytes and the rest of a block; true: there is more. kNotFound: the
+  // run was removed meanwhile.
+  Result<bool> next(std::string& out);
+
+ private:
+  class Rows;
+  PointExport(store::Store& store, RunId run, PointWalk walk, std::unique_ptr<Rows> rows);
+  store::Store* store_;
+  RunId run_;
+  PointWalk walk_;
+  std::unique_ptr<Rows> rows_;
+};
+
+// A good length for a part of an answer: a slow reader holds one in memory.
+inline constexpr std::size_t kPartBytes = 64u << 10;
+
+}  // namespace corral::query

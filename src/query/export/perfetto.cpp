@@ -1,0 +1,242 @@
+#include "query/export/perfetto.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "metric/foreign.h"
+#include "query/export/lane_stacks.h"
+#include "query/export/perfetto_packets.h"
+#include "query/series/points.h"
+
+namespace corral::query {
+namespace {
+
+constexpr std::size_t kPageRows = 4096;
+// Of arrows' ends that are remembered: beyond, slices have no more arrows.
+constexpr std::size_t kMostLinked = 2'000'000;
+
+std::int64_t end_of(const store::Phase& phase) {
+  return phase.end ? ns_of(*phase.end) : LaneStacks::kOpen;
+}
+
+// Sessions are few, ids mostly small or random: their mixture names an arrow.
+std::uint64_t flow_of(std::int64_t session, std::uint64_t id) {
+  constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;
+  return id ^ (static_cast<std::uint64_t>(session) * kGolden);
+}
+
+// The low 63 bits of a UUID, as radT's own export has them.
+std::optional<std::uint64_t> flow_of_uuid(std::string_view json_text) {
+  std::string hex;
+  for (const char c : json_text) {
+    if (c != '"' && c != '-') hex += c;
+  }
+  constexpr std::size_t kDigits = 32;
+  if (hex.size() != kDigits) return std::nullopt;
+  std::uint64_t low = 0;
+  const auto read = std::from_chars(hex.data() + kDigits / 2, hex.data() + kDigits, low, 16);
+  if (read.ptr != hex.data() + kDigits) return std::nullopt;
+  return low & (~std::uint64_t{0} >> 1);
+}
+
+class Trace {
+ public:
+  [[nodiscard]] bool full() const { return out_.size() >= kPartBytes; }
+  std::string take() { return std::exchange(out_, {}); }
+
+  void phase(const store::Phase& phase) {
+    Lane& lane = lanes_[phase.lane];
+    const std::size_t place = lane.stacks.place(ns_of(*phase.start), end_of(phase));
+    while (lane.tracks.size() <= place) open_track(phase.lane, lane);
+    flows_.clear();
+    add_flows(phase);
+    perfetto::put_slice(out_, lane.tracks[place], phase, flows_);
+  }
+  void event(const store::StoredEvent& event) {
+    if (events_ == 0) {
+      events_ = next_++;
+      perfetto::put_thread_track(out_, {.uuid = events_, .thread = threads_++, .name = "events"});
+    }
+    perfetto::put_instant(out_, events_, event);
+  }
+  std::uint64_t counter(const store::Series& series) {
+    const std::uint64_t uuid = next_++;
+    const std::string name =
+        series.source.empty() ? series.name : fmt::format("{} {}", series.name, series.source);
+    perfetto::put_counter_track(out_, {.uuid = uuid, .thread = 0, .name = name}, series.unit);
+    return uuid;
+  }
+  void value(std::uint64_t track, std::int64_t time, double value) {
+    perfetto::put_counter(out_, track, time, value);
+  }
+  void begin(std::string_view run,
+             const std::vector<std::pair<std::int64_t, std::uint64_t>>& linked) {
+    perfetto::put_process(out_, run);
+    for (const auto& [session, id] : linked) linked_.insert(flow_of(session, id));
+  }
+
+ private:
+  struct Lane {
+    LaneStacks stacks;
+    std::vector<std::uint64_t> tracks;
+  };
+
+  void open_track(const std::string& name, Lane& lane) {
+    const std::uint64_t uuid = next_++;
+    lane.tracks.push_back(uuid);
+    const std::string label = name.empty() ? "phases" : name;
+    perfetto::put_thread_track(out_, {.uuid = uuid, .thread = threads_++, .name = label});
+  }
+
+  // radT's flow ids say more than links, which are made of them.
+  void add_flows(const store::Phase& phase) {
+    bool flows = false;
+    for (const auto& [key, value] : phase.attributes) {
+      if (key != "in_flow_id" && key != "out_flow_id") continue;
+      flows = true;
+      if (const auto flow = flow_of_uuid(value)) flows_.push_back(*flow);
+    }
+    if (flows) return;
+    if (const auto own = flow_of(phase.session, phase.id); linked_.contains(own))
+      flows_.push_back(own);
+    for (const std::uint64_t link : phase.links) {
+      if (const auto flow = flow_of(phase.session, link); linked_.contains(flow))
+        flows_.push_back(flow);
+    }
+  }
+
+  std::string out_;
+  std::map<std::string, Lane, std::less<>> lanes_;
+  std::unordered_set<std::uint64_t> linked_;
+  std::vector<std::uint64_t> flows_;
+  std::uint64_t next_ = perfetto::kProcessTrack + 1;
+  std::uint64_t events_ = 0;
+  std::int64_t threads_ = 1;
+};
+
+class Counters final : public PointTaker {
+ public:
+  Counters(Trace& trace, std::unordered_map<SeriesId, std::uint64_t> tracks)
+      : trace_(trace), tracks_(std::move(tracks)) {}
+  void points(const PointBatch& batch) override {
+    const std::uint64_t track = tracks_.at(batch.series);
+    for (std::size_t i = 0; i < batch.values.size(); ++i)
+      trace_.value(track, batch.times[i], batch.values[i]);
+  }
+  void gap(const PointGap& /*gap*/) override {}
+  [[nodiscard]] bool full() const override { return trace_.full(); }
+
+ private:
+  Trace& trace_;
+  std::unordered_map<SeriesId, std::uint64_t> tracks_;
+};
+
+// The next phases in the order that LaneStacks wants; none: that were all.
+Result<std::vector<store::Phase>> next_phases(store::Store& store, RunId run,
+                                              std::optional<store::PhasePlace>& place) {
+  auto page = TRY(store.phases_after(run, place, kPageRows));
+  if (page.empty()) return page;
+  place = {*page.back().start, page.back().session, page.back().id};
+  for (store::Phase& phase : page) {
+    if (phase.end) phase.end = std::max(*phase.end, *phase.start);
+  }
+  std::ranges::stable_sort(page, [](const store::Phase& a, const store::Phase& b) {
+    return *a.start != *b.start ? *a.start < *b.start : end_of(a) > end_of(b);
+  });
+  return page;
+}
+
+}  // namespace
+
+// Begins, then phases page by page, then events, then counters.
+class PerfettoExport::State {
+ public:
+  State(store::Store& store, PerfettoRequest request)
+      : store_(store), request_(std::move(request)) {}
+
+  Result<bool> next(std::string& out) {
+    if (!begun_) TRY(begin());
+    const bool more = phases_left_ ? TRY(phases()) : TRY(rest());
+    if (!more) TRY(check_not_removed(store_, request_.run));
+    out += trace_.take();
+    return more;
+  }
+
+ private:
+  Result<> begin() {
+    const auto run = TRY(store_.run(request_.run));
+    if (!run) return fail(Code::kNotFound, "there is no run " + request_.run.hex());
+    trace_.begin(run->name.empty() ? request_.run.hex() : run->name,
+                 TRY(store_.linked_phases(request_.run, kMostLinked)));
+    begun_ = true;
+    return {};
+  }
+  Result<bool> phases() {
+    const auto page = TRY(next_phases(store_, request_.run, place_));
+    for (const store::Phase& phase : page) trace_.phase(phase);
+    if (!page.empty()) return true;
+    phases_left_ = false;
+    events_ = TRY(store_.events(request_.run));
+    return true;
+  }
+  Result<bool> rest() {
+    for (; next_event_ < events_.size() && !trace_.full(); ++next_event_)
+      trace_.event(events_[next_event_]);
+    if (next_event_ < events_.size()) return true;
+    if (!counters_) TRY(open_counters());
+    return walk_->next(*counters_);
+  }
+  Result<> open_counters() {
+    PointQuery points;
+    std::unordered_map<SeriesId, std::uint64_t> tracks;
+    for (const store::Series& series : TRY(store_.series_of(request_.run))) {
+      if (!metric::name_matches(request_.metric, series.name)) continue;
+      points.series.push_back(series.id);
+      tracks.emplace(series.id, trace_.counter(series));
+    }
+    walk_.emplace(store_, std::move(points));
+    counters_.emplace(trace_, std::move(tracks));
+    return {};
+  }
+
+  store::Store& store_;
+  const PerfettoRequest request_;
+  Trace trace_;
+  bool begun_ = false;
+  bool phases_left_ = true;
+  std::optional<store::PhasePlace> place_;
+  std::vector<store::StoredEvent> events_;
+  std::size_t next_event_ = 0;
+  std::optional<Counters> counters_;
+  std::optional<PointWalk> walk_;
+};
+
+PerfettoExport::PerfettoExport(store::Store& store, PerfettoRequest request)
+    : state_(std::make_unique<State>(store, std::move(request))) {}
+PerfettoExport::PerfettoExport(PerfettoExport&&) noexcept = default;
+PerfettoExport& PerfettoExport::operator=(PerfettoExport&&) noexcept = default;
+PerfettoExport::~PerfettoExport() = default;
+
+Result<bool> PerfettoExport::next(std::string& out) { return state_->next(out); }
+
+Result<> walk_phases(store::Store& store, RunId run,
+                     const std::function<bool(const store::Phase&)>& take) {
+  std::optional<store::PhasePlace> place;
+  for (;;) {
+    const auto page = TRY(next_phases(store, run, place));
+    if (page.empty()) return {};
+    for (const store::Phase& phase : page) {
+      if (!take(phase)) return {};
+    }
+  }
+}
+
+}  // namespace corral::query

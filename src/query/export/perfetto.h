@@ -1,0 +1,46 @@
+// A run's phases, events and metrics as a Perfetto trace (https://perfetto.dev/docs), in parts.
+//
+// Each lane is a thread of one process, with further tracks where its phases overlap without
+// nesting; links and radT's flow ids are arrows; attributes are the slices' arguments; metrics are
+// counter tracks; events are instants. Times are Unix nanoseconds. A phase without an end is a
+// slice without one. Memory does not grow with the number of phases and points.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "query/export/export.h"
+#include "store/store.h"
+
+namespace corral::query {
+
+struct PerfettoRequest {
+  RunId run;
+  std::string metric = "*";  // glob over metric names; what matches none has no counters
+};
+class PerfettoExport {
+ public:
+  // `store` must outlive it.
+  PerfettoExport(store::Store& store, PerfettoRequest request);
+  PerfettoExport(PerfettoExport&&) noexcept;
+  PerfettoExport& operator=(PerfettoExport&&) noexcept;
+  ~PerfettoExport();
+
+  // Appends the next part: a page of phases, or kPartBytes of the rest; true: there is more.
+  // kNotFound at the first when there is no such run.
+  Result<bool> next(std::string& out);
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
+
+// Calls `take(phase)` for every phase that has begun, in the order that LaneStacks wants, until it
+// gives false. What ends before it begins ends at its begin.
+Result<> walk_phases(store::Store& store, RunId run,
+                     const std::function<bool(const store::Phase&)>& take);
+
+}  // namespace corral::query

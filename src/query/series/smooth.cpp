@@ -1,0 +1,295 @@
+#include "query/series/smooth.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "query/series/cell_walk.h"
+#include "query/series/point_stream.h"
+#include "query/series/smooth_windows.h"
+
+namespace corral::query {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr auto kOldest = std::numeric_limits<std::int64_t>::min();
+constexpr auto kNewest = std::numeric_limits<std::int64_t>::max();
+constexpr double kFarBack = 20;  // ... after which a bucket does (2e-9)
+// Decay lengths that a bucket may be long anywhere, and one of 256 points; its mean stands for it,
+// which shifts its value by less than a hundredth of what the average lags behind.
+constexpr double kShort = 0.03;
+constexpr double kShortest = 0.25;
+constexpr double kToTell = 1e-6;  // share of a value that came from buckets
+
+// How much the k-th of two points weighs less than the other: exp(-rate * distance).
+struct Decay {
+  bool per_point = false;
+  double rate = 0;  // per x, or per point
+
+  explicit Decay(const SmoothOptions& options)
+      : per_point(options.kind == Smoothing::kPointEma),
+        rate(-std::log(options.alpha) / (per_point ? 1.0 : options.unit)) {}
+};
+
+// The average, point by point and bucket by bucket, in order. Cell 0 is what lies before the grid,
+// and on the step axis the last one what lies behind it: steps may go back from there.
+class Average {
+ public:
+  // Which points must be taken as such: all; those in the grid, and before it those that still
+  // weigh something; or only where buckets will not do.
+  enum class Points { kAll, kInReach, kSome };
+
+  Average(const AxisCells& cells, GridAxis axis, Decay decay)
+      : steps_(axis == GridAxis::kStep),
+        decay_(decay),
+        factor_(std::exp(-decay.rate)),
+        out_(cells.size(), kNone),
+        ends_(cells.borders().begin() + 1, cells.borders().end()),
+        last_(cells.size(), 0),
+        by_far_(cells.size(), false) {}
+
+  void use(Points points) { use_ = points; }
+  void any_order() { any_order_ = true; }
+  void restart() {
+    out_.assign(out_.size(), kNone);
+    by_far_.assign(out_.size(), false);
+    seen_ = overlaps_ = from_buckets_ = any_ = false;
+    sum_ = weight_ = estimated_ = far_ = 0;
+  }
+  // True when buckets were taken for being far from the end of a column whose points end before it;
+  // another walk, after restart(), knows where they do.
+  bool learn_ends() {
+    bool learned = false;
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      if (!by_far_[i] || ends_[i] <= add_clipped(last_[i], 1)) continue;
+      ends_[i] = add_clipped(last_[i], 1);
+      learned = true;
+    }
+    return learned && !overlapped();
+  }
+
+  // kInReach: of what lies before the grid, only what is far back by the clock or by the step.
+  [[nodiscard]] bool takes(std::size_t cell, const codec::Bucket& b, int level, bool whole) const {
+    if (overlapped()) return true;
+    if (!whole || (steps_ && !b.steps_ascend)) return false;
+    if (steps_ && cell + 1 == out_.size()) return true;
+    if (use_ == Points::kAll) return false;
+    if (use_ == Points::kInReach && cell > 0) return false;
+    const double length = difference(x0(b), x1(b));
+    const double to_end = difference(x1(b), ends_[cell]);
+    const double points = b.count;
+    const double limit = level == 0 ? kShortest : kShort;
+    if (!decay_.per_point) {
+      return to_end * decay_.rate > kFarBack ||
+             (use_ == Points::kSome && length * decay_.rate <= limit);
+    }
+    // As many points to the end as its own density says.
+    return points * decay_.rate <= limit ||
+           to_end * (points / std::max(length, 1.0)) * decay_.rate > kFarBack;
+  }
+
+  void bucket(std::size_t cell, const codec::Bucket& b, std::int64_t) {
+    if (!follows(x0(b), b.t0, b.t1)) return;
+    const double count = b.count - b.not_finite();
+    if (count == 0) return;
+    const double before = decay_.per_point ? count : std::max(0.0, difference(x_, x1(b)));
+    const double between = decay_.per_point ? 1.0
+                           : count > 1      ? difference(x0(b), x1(b)) / (count - 1)
+                                            : 0.0;
+    const double step = -decay_.rate * between;
+    const double weight = step < 0 ? std::expm1(step * count) / std::expm1(step) : count;
+    const double decay = any_ ? std::exp(-decay_.rate * before) : 0.0;
+    sum_ = sum_ * decay + b.sum / count * weight;
+    weight_ = weight_ * decay + weight;
+    estimated_ = estimated_ * decay + weight;
+    const double length = decay_.per_point ? count : difference(x0(b), x1(b));
+    far_ = far_ * decay + (length * decay_.rate > kShort ? weight : 0);
+    x_ = x1(b);
+    any_ = true;
+    set(cell);
+  }
+
+  void points(std::size_t cell, const PointSpan& span) {
+    const auto xs = steps_ ? span.steps : span.times;
+    std::size_t first = 0;
+    while (first < xs.size() && !std::isfinite(span.values[first])) ++first;
+    if (first == xs.size() || !follows(xs[first], span.times[first], span.times.back())) return;
+    for (std::size_t i = first; i < xs.size(); ++i) {
+      const double v = span.values[i];
+      if (!std::isfinite(v)) continue;
+      const double decay = any_ ? (decay_.per_point ? factor_ : decay_to(xs[i])) : 0.0;
+      sum_ = sum_ * decay + v;
+      weight_ = weight_ * decay + 1;
+      estimated_ *= decay;
+      far_ *= decay;
+      x_ = xs[i];
+      any_ = true;
+    }
+    set(cell);
+  }
+
+  // Points overlap in time and are not taken in order of arrival: the walk was for nothing.
+  [[nodiscard]] bool overlapped() const { return overlaps_ && !any_order_; }
+  [[nodiscard]] SmoothedSeries result() const {
+    SmoothedSeries series;
+    series.in_order = !overlaps_;
+    series.from_buckets = from_buckets_;
+    series.values.assign(out_.begin() + 1, out_.end() - (steps_ ? 1 : 0));
+    return series;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t x0(const codec::Bucket& b) const { return steps_ ? b.s0 : b.t0; }
+  [[nodiscard]] std::int64_t x1(const codec::Bucket& b) const { return steps_ ? b.s1 : b.t1; }
+
+  double decay_to(std::int64_t x) {
+    const double distance = std::max(0.0, difference(x_, x));
+    if (distance != distance_) {
+      distance_ = distance;
+      distance_factor_ = std::exp(-decay_.rate * distance);
+    }
+    return distance_factor_;
+  }
+
+  // Whether what begins at x comes next; begins anew where steps go back.
+  bool follows(std::int64_t x, std::int64_t t0, std::int64_t t1) {
+    if (seen_ && t0 < newest_) overlaps_ = true;
+    newest_ = seen_ ? std::max(newest_, t1) : t1;
+    seen_ = true;
+    if (overlapped()) return false;
+    if (steps_ && any_ && x < x_) {
+      any_ = false;
+      sum_ = weight_ = estimated_ = far_ = 0;
+    }
+    return true;
+  }
+
+  void set(std::size_t cell) {
+    out_[cell] = sum_ / weight_;
+    if (cell == 0 || (steps_ && cell + 1 == out_.size())) return;
+    by_far_[cell] = far_ > weight_ * kToTell;
+    last_[cell] = x_;
+    if (estimated_ > weight_ * kToTell) from_buckets_ = true;
+  }
+
+  bool steps_;
+  Decay decay_;
+  double factor_;  // per point
+  Points use_ = Points::kSome;
+  bool any_order_ = false;
+  bool seen_ = false, overlaps_ = false, from_buckets_ = false;
+  std::int64_t newest_ = 0;
+  double sum_ = 0, weight_ = 0;
+  double estimated_ = 0;  // of the weight, from buckets
+  double far_ = 0;        // of it, from buckets that are too long but for being far back
+  bool any_ = false;
+  std::int64_t x_ = 0;
+  double distance_ = -1, distance_factor_ = 1;
+  std::vector<double> out_;
+  std::vector<std::int64_t> ends_;  // of the cells, or of the points in them once known
+  std::vector<std::int64_t> last_;  // x of the last point
+  std::vector<bool> by_far_;        // whose value leans on buckets taken for being far back
+};
+
+// Times at which points are looked for that weigh something in the grid.
+std::int64_t reach_of(const AxisCells& grid, Decay decay) {
+  const double reach = kFarBack / decay.rate;
+  return decay.per_point || reach > 4e18
+             ? grid.begin()
+             : add_clipped(grid.begin(), -static_cast<std::int64_t>(reach) - 1);
+}
+
+Result<> stream_average(SeriesLevels& levels, const AxisCells& cells, GridAxis axis,
+                        Average& average) {
+  const bool steps = axis == GridAxis::kStep;
+  auto stream = TRY(PointStream::open(levels, kOldest, steps ? kNewest : cells.end(),
+                                      {.times = true, .steps = steps}));
+  CellCut<Average> cut(cells, axis, average);
+  while (true) {
+    const PointSpan span = TRY(stream.next());
+    if (span.values.empty()) return {};
+    cut.give(span);
+  }
+}
+
+Result<Average> walk_average(SeriesLevels& levels, const AxisCells& cells,
+                             const SmoothRequest& request) {
+  const GridAxis axis = request.grid.axis;
+  const Decay decay(request.options);
+  const std::uint64_t most = request.options.max_points;
+  const CellWalkOptions walk{.axis = axis, .max_level = kTopLevel, .times = true};
+  Average average(cells, axis, decay);
+  const bool steps = axis == GridAxis::kStep;
+  const AxisCells grid({cells.end(0), steps ? cells.begin(cells.size() - 1) : cells.end()});
+  if (static_cast<std::uint64_t>(levels.points()) <= most) {
+    average.use(Average::Points::kAll);
+  } else if (TRY(count_points(levels, axis, reach_of(grid, decay), grid.end())) <= most) {
+    average.use(Average::Points::kInReach);
+  }
+  TRY(walk_cells(levels, cells, walk, average));
+  if (average.learn_ends()) {
+    average.restart();
+    TRY(walk_cells(levels, cells, walk, average));
+  }
+  if (!average.overlapped()) return average;
+  average.restart();
+  if (static_cast<std::uint64_t>(levels.points()) <= most) {
+    TRY(stream_average(levels, cells, axis, average));
+  } else {
+    average.any_order();
+    TRY(walk_cells(levels, cells, walk, average));
+  }
+  return average;
+}
+
+Result<SmoothedSeries> average_one(store::PointView& view, const SeriesInput& input,
+                                   const SmoothRequest& request) {
+  const GridAxis axis = request.grid.axis;
+  const AxisCells grid =
+      AxisCells::uniform(request.grid, axis == GridAxis::kStep ? 0 : input.origin);
+  std::vector<std::int64_t> borders = grid.borders();
+  borders.insert(borders.begin(), kOldest);
+  if (axis == GridAxis::kStep) borders.push_back(kNewest);
+  const AxisCells cells(std::move(borders));
+  SeriesLevels levels(view, input.series, input.channel);
+  const Average average = TRY(walk_average(levels, cells, request));
+  SmoothedSeries series = average.result();
+  series.id = input.series;
+  series.lost = levels.lost(axis, cells);
+  return series;
+}
+
+Result<> check(const SmoothRequest& request) {
+  TRY(check_grid(request.grid));
+  const SmoothOptions& o = request.options;
+  if (o.kind == Smoothing::kTimeEma || o.kind == Smoothing::kPointEma) {
+    if (!(o.alpha > 0 && o.alpha < 1))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("alpha must lie between 0 and 1, got {}", o.alpha));
+    if (o.kind == Smoothing::kTimeEma && !(o.unit > 0 && o.unit < 1e18))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("unit must be positive and below 1e18, got {}", o.unit));
+  } else if (!(o.width > 0 && o.width < 1e18)) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("width must be positive and below 1e18, got {}", o.width));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<SmoothedSeries>> smooth(store::PointView& view, const SmoothRequest& request) {
+  TRY(check(request));
+  const bool average =
+      request.options.kind == Smoothing::kTimeEma || request.options.kind == Smoothing::kPointEma;
+  std::vector<SmoothedSeries> all;
+  all.reserve(request.series.size());
+  for (const SeriesInput& input : request.series)
+    all.push_back(
+        TRY(average ? average_one(view, input, request) : smooth_window(view, input, request)));
+  return all;
+}
+
+}  // namespace corral::query

@@ -1,0 +1,262 @@
+#include "query/series/window.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "query/series/cell_walk.h"
+#include "query/series/resample.h"
+
+namespace corral::query {
+namespace {
+
+struct Extreme {
+  double value = 0;
+  std::int64_t order = -1;
+};
+
+// Numbers of the points with the least and greatest value.
+class Extremes {
+ public:
+  static bool takes(std::size_t, const codec::Bucket&, int, bool whole) { return whole; }
+  void bucket(std::size_t, const codec::Bucket& b, std::int64_t order) {
+    if (b.count == b.not_finite()) return;
+    offer(b.min, order + b.min_at);
+    offer(b.max, order + b.max_at);
+  }
+  void points(std::size_t, const PointSpan& span) {
+    for (std::size_t i = 0; i < span.size(); ++i)
+      if (std::isfinite(span.values[i]))
+        offer(span.values[i], span.order + static_cast<std::int64_t>(i));
+  }
+
+  Extreme min, max;
+
+ private:
+  void offer(double value, std::int64_t order) {
+    if (min.order < 0 || value < min.value) min = {value, order};
+    if (max.order < 0 || value > max.value) max = {value, order};
+  }
+};
+
+// Looks for the first or the last finite point of a range, by x, then order of arrival. Opens only
+// what may hold it.
+class EndSearch {
+ public:
+  EndSearch(SeriesLevels& levels, GridAxis axis, const AxisCells& range, bool last)
+      : levels_(levels), range_(range), steps_(axis == GridAxis::kStep), last_(last) {}
+
+  Result<std::int64_t> run() {
+    if (last_) look_at_chunks();
+    int top = 0;
+    while (top < kTopLevel && bucket_points(top + 1) <= levels_.in_blocks()) ++top;
+    const std::int64_t size = bucket_points(top);
+    const std::int64_t buckets = (levels_.in_blocks() + size - 1) / size;
+    for (std::int64_t i = 0; i < buckets; ++i) TRY(visit(top, last_ ? buckets - 1 - i : i));
+    if (!last_) look_at_chunks();
+    return order_;
+  }
+  [[nodiscard]] double value() const { return value_; }
+
+ private:
+  Result<> visit(int level, std::int64_t no) {
+    const std::int64_t order = no * bucket_points(level);
+    if (order >= levels_.in_blocks()) return {};
+    const codec::Bucket* b = nullptr;
+    if (order + bucket_points(level) <= levels_.in_blocks()) b = TRY(levels_.bucket(level, no));
+    if (b != nullptr && !may_hold(*b, order)) return {};
+    if (level == 0) {
+      look_at(TRY(levels_.read(order, codec::kBucketPoints, {.times = true, .steps = steps_})));
+      return {};
+    }
+    for (std::int64_t i = 0; i < codec::kFanOut; ++i)
+      TRY(visit(level - 1, no * codec::kFanOut + (last_ ? codec::kFanOut - 1 - i : i)));
+    return {};
+  }
+
+  [[nodiscard]] bool may_hold(const codec::Bucket& b, std::int64_t order) const {
+    const std::int64_t x0 = std::max(steps_ ? b.s0 : b.t0, range_.begin());
+    const std::int64_t x1 = std::min(steps_ ? b.s1 : b.t1, range_.end() - 1);
+    if (x0 > x1 || b.count == b.not_finite()) return false;
+    if (order_ < 0) return true;
+    return last_ ? std::pair(x1, order + b.count) > std::pair(x_, order_)
+                 : std::pair(x0, order) < std::pair(x_, order_);
+  }
+
+  void look_at_chunks() {
+    const std::size_t chunks = levels_.chunks();
+    for (std::size_t i = 0; i < chunks; ++i)
+      look_at(levels_.chunk(last_ ? chunks - 1 - i : i, {.times = true, .steps = steps_}));
+  }
+
+  void look_at(const PointSpan& span) {
+    const auto xs = steps_ ? span.steps : span.times;
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      if (!std::isfinite(span.values[i]) || !range_.contains(xs[i])) continue;
+      const std::pair place(xs[i], span.order + static_cast<std::int64_t>(i));
+      const std::pair best(x_, order_);
+      if (order_ >= 0 && (last_ ? place < best : place > best)) continue;
+      std::tie(x_, order_) = place;
+      value_ = span.values[i];
+    }
+  }
+
+  SeriesLevels& levels_;
+  const AxisCells& range_;
+  bool steps_, last_;
+  std::int64_t x_ = 0, order_ = -1;
+  double value_ = 0;
+};
+
+Result<std::optional<PlacedValue>> placed(SeriesLevels& levels, std::int64_t order, double value) {
+  if (order < 0) return std::nullopt;
+  const auto at = levels.at(order);
+  if (at) return PlacedValue{.value = value, .time = at->time, .step = at->step};
+  if (at.error().code != Code::kCorruption) return tl::unexpected<Error>(at.error());
+  return PlacedValue{.value = value, .time = std::nullopt, .step = std::nullopt};
+}
+
+// Squares of the distances to the mean.
+class Squares {
+ public:
+  explicit Squares(double mean) : mean_(mean) {}
+  static bool takes(std::size_t, const codec::Bucket&, int, bool) { return false; }
+  static void bucket(std::size_t, const codec::Bucket&, std::int64_t) {}
+  void points(std::size_t, const PointSpan& span) {
+    for (const double v : span.values) {
+      if (!std::isfinite(v)) continue;
+      sum_ += (v - mean_) * (v - mean_);
+      rest_ += v - mean_;
+      ++count_;
+    }
+  }
+  // `rest_` takes back what rounding left in the mean.
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] std::optional<double> deviation() const {
+    if (count_ < 2) return std::nullopt;
+    const auto n = static_cast<double>(count_);
+    return std::sqrt(std::max(0.0, sum_ - rest_ * rest_ / n) / (n - 1));
+  }
+
+ private:
+  double mean_, sum_ = 0, rest_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+class OneWindow {
+ public:
+  OneWindow(store::PointView& view, const SeriesInput& input, const WindowRequest& request)
+      : view_(view),
+        input_(input),
+        request_(request),
+        grid_{.axis = request.axis, .from = request.from, .to = request.to, .columns = 1},
+        window_(AxisCells::uniform(grid_, steps() ? 0 : input.origin)),
+        levels_(view, input.series, input.channel) {}
+
+  Result<WindowStatistics> run() {
+    out_.id = input_.series;
+    TRY(totals());
+    if (out_.count > 0) TRY(extremes());
+    const std::uint64_t points =
+        TRY(count_points(levels_, request_.axis, window_.begin(), window_.end()));
+    if (request_.deviation && out_.mean && points <= request_.max_points) {
+      Squares squares(*out_.mean);
+      TRY(walk_cells(levels_, window_, {.axis = request_.axis}, squares));
+      if (squares.count() == out_.count) out_.deviation = squares.deviation();
+    }
+    TRY(integral());
+    TRY(quantile());
+    const Lost lost = levels_.lost(request_.axis, window_);
+    out_.lost.points = std::max(out_.lost.points, lost.points);
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] bool steps() const { return request_.axis == GridAxis::kStep; }
+
+  Result<> totals() {
+    const auto one = TRY(resample(
+        view_, {.series = {input_}, .grid = grid_, .exactness = Exactness::kExact, .ends = false}));
+    const Cell& cell = one.front().cells.front();
+    out_.count = cell.count;
+    if (input_.channel == store::Channel::kValue) out_.not_finite = cell.not_finite;
+    out_.sum = cell.sum;
+    if (cell.count > 0) out_.mean = cell.mean();
+    out_.lost = one.front().lost;
+    return {};
+  }
+
+  Result<> extremes() {
+    Extremes found;
+    TRY(walk_cells(levels_, window_, {.axis = request_.axis}, found));
+    out_.min = TRY(placed(levels_, found.min.order, found.min.value));
+    out_.max = TRY(placed(levels_, found.max.order, found.max.value));
+    for (const bool last : {false, true}) {
+      EndSearch search(levels_, request_.axis, window_, last);
+      const std::int64_t order = TRY(search.run());
+      (last ? out_.last : out_.first) = TRY(placed(levels_, order, search.value()));
+    }
+    return {};
+  }
+
+  Result<> integral() {
+    if (!request_.integral || steps()) return {};
+    IntegralOptions options = request_.integral_options;
+    options.max_points = request_.max_points;
+    const auto one = TRY(integrate(view_, {.series = {input_}, .grid = grid_, .options = options}));
+    out_.integral = one.front().cells.front();
+    out_.integral_exact = one.front().exact;
+    return {};
+  }
+
+  Result<> quantile() {
+    if (request_.probabilities.empty()) return {};
+    auto one = TRY(quantiles(view_, {.series = {input_},
+                                     .axis = request_.axis,
+                                     .from = request_.from,
+                                     .to = request_.to,
+                                     .probabilities = request_.probabilities,
+                                     .max_points = request_.max_points}));
+    out_.quantiles = std::move(one.front());
+    return {};
+  }
+
+  store::PointView& view_;
+  const SeriesInput& input_;
+  const WindowRequest& request_;
+  AxisGrid grid_;
+  AxisCells window_;
+  SeriesLevels levels_;
+  WindowStatistics out_;
+};
+
+}  // namespace
+
+Result<std::vector<WindowStatistics>> window_statistics(store::PointView& view,
+                                                        const WindowRequest& request) {
+  if (request.from >= request.to)
+    return fail(Code::kInvalidArgument, "the window must begin before it ends");
+  std::vector<WindowStatistics> all;
+  all.reserve(request.series.size());
+  for (const SeriesInput& input : request.series)
+    all.push_back(TRY(OneWindow(view, input, request).run()));
+  return all;
+}
+
+Result<std::vector<std::optional<PlacedValue>>> latest_values(store::PointView& view,
+                                                              std::span<const SeriesInput> series) {
+  const AxisCells always(
+      {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()});
+  std::vector<std::optional<PlacedValue>> all;
+  all.reserve(series.size());
+  for (const SeriesInput& input : series) {
+    SeriesLevels levels(view, input.series, input.channel);
+    EndSearch search(levels, GridAxis::kTime, always, true);
+    const std::int64_t order = TRY(search.run());
+    all.push_back(TRY(placed(levels, order, search.value())));
+  }
+  return all;
+}
+
+}  // namespace corral::query

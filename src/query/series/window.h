@@ -1,0 +1,65 @@
+// Statistics of a selected window of many series, and the latest values of many.
+//
+// Everything is exact; what would need more than `max_points` points is left out (nullopt), or for
+// the integral and quantiles estimated between bounds. So is a deviation that damaged points enter.
+// Over finite values; NaN and infinities are counted. min and max stand where they were seen first
+// in order of arrival; first and last are by x. Deviation is the sample's (n - 1), of the points,
+// in two passes; it says nothing about repetitions. The integral and the time-weighted mean are
+// those of query/integral.h: over a window of time. Sources: one PointView; its thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/result.h"
+#include "query/series/axis_cells.h"
+#include "query/series/integral.h"
+#include "query/series/quantile.h"
+#include "query/series/series_levels.h"
+#include "store/model/point_view.h"
+
+namespace corral::query {
+
+struct PlacedValue {
+  double value = 0;
+  std::optional<std::int64_t> time;  // UTC, ns; nullopt: it is damaged, the value is not
+  std::optional<std::int64_t> step;
+  bool operator==(const PlacedValue&) const = default;
+};
+
+struct WindowRequest {
+  std::vector<SeriesInput> series;
+  GridAxis axis = GridAxis::kTime;
+  std::int64_t from = 0, to = 0;           // half open
+  std::vector<double> probabilities = {};  // quantiles wanted
+  bool deviation = true;
+  bool integral = true;
+  IntegralOptions integral_options = {};  // its max_points is overruled by the one below
+  std::uint64_t max_points = 10'000'000;
+};
+
+struct WindowStatistics {
+  SeriesId id;
+  std::uint64_t count = 0;       // finite
+  std::uint64_t not_finite = 0;  // 0 of rates: a sample without one is none
+  double sum = 0;
+  std::optional<double> mean;
+  std::optional<PlacedValue> min, max, first, last;
+  std::optional<double> deviation;  // needs two points, all of them readable
+  std::optional<IntegralCell> integral;
+  bool integral_exact = false;
+  SeriesQuantiles quantiles;
+  Lost lost;  // points that any of these lacks
+};
+
+// kInvalidArgument: empty window, a probability outside [0, 1].
+Result<std::vector<WindowStatistics>> window_statistics(store::PointView& view,
+                                                        const WindowRequest& request);
+
+// The newest finite value (or rate) of each series, by time, then order of arrival; nullopt: there
+// is none. Opens one bucket per level and one vector, as a rule. The origins do not matter.
+Result<std::vector<std::optional<PlacedValue>>> latest_values(store::PointView& view,
+                                                              std::span<const SeriesInput> series);
+
+}  // namespace corral::query

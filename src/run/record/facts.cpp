@@ -1,0 +1,186 @@
+#include "run/record/facts.h"
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+#include <thread>
+
+#include "core/json.h"
+#include "core/limits.h"
+#include "core/text.h"
+#include "run/set_up/data_hash.h"
+#include "run/set_up/data_sets.h"
+#include "run/set_up/packages.h"
+#include "run/set_up/secrets.h"
+#include "run/set_up/set_up.h"
+#include "sys/file.h"
+
+namespace corral::run {
+namespace {
+
+using codec::Fact;
+using codec::FactKind;
+
+// Of an environment's list: every line end takes two bytes of JSON.
+constexpr std::size_t kRecordBytes = limits::kFactBytes * 3 / 4;
+
+Fact info(std::string key, const Json& value) {
+  return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()};
+}
+
+// Value of the first line "key : value" in a /proc file.
+std::string proc_value(const char* file, std::string_view key) {
+  const auto text = sys::read_file(file);
+  if (!text) return "";
+  for (const std::string_view line : split(*text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon != std::string_view::npos && trim(line.substr(0, colon)) == key)
+      return std::string(trim(line.substr(colon + 1)));
+  }
+  return "";
+}
+
+std::string user_name() {
+  std::vector<char> buffer(4096);
+  passwd entry{};
+  passwd* found = nullptr;
+  ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
+  return found != nullptr ? found->pw_name : std::to_string(::geteuid());
+}
+
+Json memory_bytes() {
+  const std::string text = proc_value("/proc/meminfo", "MemTotal");
+  const auto kib = parse_int(std::string_view(text).substr(0, text.find(' ')));
+  return kib ? Json(*kib * 1024) : Json();
+}
+
+// The words of a command line as a fact may hold them (limits::kValueBytes of JSON); what is left
+// out is counted.
+Json command_words(const std::vector<std::string>& words) {
+  constexpr std::size_t kWordBytes = 2000;
+  constexpr std::size_t kRoom = limits::kValueBytes - 100;  // brackets, and how much is missing
+  Json::Array kept;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::string word = to_utf8(words[i]);
+    if (word.size() > kWordBytes)
+      word = word.substr(0, utf8_prefix(std::string_view(word).substr(0, kWordBytes))) + "…";
+    Json json(std::move(word));
+    bytes += json.dump().size() + 1;
+    if (bytes > kRoom) {
+      kept.emplace_back(fmt::format("… ({} more)", words.size() - i));
+      break;
+    }
+    kept.push_back(std::move(json));
+  }
+  return kept;
+}
+
+// What a process was started with; empty when it is gone.
+std::vector<std::string> words_of(std::int64_t pid) {
+  std::vector<std::string> words;
+  const auto text = sys::read_file(fmt::format("/proc/{}/cmdline", pid), 1u << 20);
+  if (!text) return words;
+  std::string_view rest = *text;
+  if (rest.ends_with('\0')) rest.remove_suffix(1);
+  for (const std::string_view word : split(rest, '\0')) words.emplace_back(word);
+  return words;
+}
+
+// Which of them the command line named, one a line: the others are the script's own.
+void add_given(std::string key, const std::vector<std::pair<std::string, std::string>>& pairs,
+               std::vector<Fact>& facts) {
+  std::string names;
+  for (const auto& [name, value] : pairs)
+    if (name.find('\n') == std::string::npos) names += name + "\n";
+  if (!names.empty()) facts.push_back(info(std::move(key), set_up::cut_lines(names, kRecordBytes)));
+}
+
+}  // namespace
+
+std::vector<Fact> quick_facts(const Options& options, const Command& command) {
+  std::vector<Fact> facts;
+  for (const auto& [key, value] : options.params)
+    facts.push_back({.kind = FactKind::kParam, .key = key, .value = value});
+  for (const auto& [key, value] : options.tags)
+    facts.push_back({.kind = FactKind::kTag, .key = key, .value = value});
+  add_given("given.params", options.params, facts);
+  add_given("given.tags", options.tags, facts);
+  utsname kernel{};
+  ::uname(&kernel);
+  set_up::Mask mask(options.mask);
+  facts.push_back(
+      info("command", command_words(mask.words(options.watched > 0 ? words_of(options.watched)
+                                                                   : options.command))));
+  facts.push_back(info("executable", to_utf8(command.argv[0])));
+  facts.push_back(info("directory", to_utf8(start_folder(options).string())));
+  facts.push_back(info("user", user_name()));
+  facts.push_back(
+      info("kernel", fmt::format("{} {} {}", kernel.sysname, kernel.release, kernel.machine)));
+  facts.push_back(info("cpu", proc_value("/proc/cpuinfo", "model name")));
+  facts.push_back(info("cpus", static_cast<std::int64_t>(std::thread::hardware_concurrency())));
+  facts.push_back(info("memory_bytes", memory_bytes()));
+  if (!command.interpreter.empty()) facts.push_back(info("interpreter", command.interpreter));
+  for (const auto& [key, value] : command.record)
+    facts.push_back(info(key, set_up::cut_lines(mask.text(to_utf8(value)), kRecordBytes)));
+  set_up::add_masked("command", mask, facts);
+  return facts;
+}
+
+set_up::KeptCode code_of(const Options& options, const Command& command,
+                         const spool::RunDirectory& directory, std::int64_t started_ns) {
+  const char* python_path = std::getenv("PYTHONPATH");
+  set_up::CodeSubject subject{
+      .words = options.watched > 0 ? words_of(options.watched) : options.command,
+      .interpreter = command.interpreter,
+      .directory = start_folder(options),
+      .python_path = python_path != nullptr ? python_path : "",
+      .own = {directory.path().parent_path()},
+      .limit = options.keep_code,
+      .mask = options.mask,
+      .started_ns = started_ns};
+  if (const auto& store = options.destination.store; !store.empty()) subject.own.push_back(store);
+  return {std::move(subject), directory.files(), directory.manifest().run};
+}
+
+std::vector<Fact> slow_facts(const Options& options, const Command& command,
+                             set_up::KeptCode& code) {
+  return set_up::facts(
+      {.interpreter = command.interpreter,
+       .prepared = command.record,
+       .command = command.argv,
+       .directory = options.directory,
+       .mask = options.mask,
+       .code = code.facts(),
+       .refused = code.refused(),
+       .take_diff = [&](std::string_view piece) { code.take_diff(piece); },
+       .refuse_diff = [&](const std::string& reason) { code.refuse_diff(reason); }});
+}
+
+std::vector<spool::fs::path> noted_modules(const spool::RunDirectory& directory) {
+  constexpr std::size_t kMost = 4u << 20;
+  const auto list = directory.files().read_file("modules", kMost);
+  std::set<std::string_view> names;
+  if (list)
+    for (const std::string_view name : split(*list, '\0'))
+      if (!name.empty()) names.insert(name);
+  return {names.begin(), names.end()};
+}
+
+std::vector<Fact> facts_of_code(std::vector<Fact> facts, const Command& command,
+                                const set_up::KeptCode& code) {
+  return set_up::facts_of_code(
+      std::move(facts),
+      {.interpreter = command.interpreter, .prepared = command.record, .code = code.facts()});
+}
+
+std::vector<Fact> data_facts(const Options& options, const Command& command,
+                             const std::function<bool()>& stop) {
+  return set_up::data_hashes(set_up::data_options(command.argv), start_folder(options), stop);
+}
+
+}  // namespace corral::run

@@ -1,0 +1,164 @@
+#include "run/record/profile_wishes.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "core/text.h"
+#include "sys/clock.h"
+#include "upload/segment_source.h"
+
+namespace corral::run {
+namespace {
+
+constexpr Nanos kTakenWithin{std::chrono::minutes(1)};
+constexpr Nanos kSignOfLife{std::chrono::seconds(15)};  // of life, while a wish is on its way
+constexpr Nanos kTellAgain{std::chrono::seconds(2)};
+constexpr Nanos kAskPause{std::chrono::seconds(2)};
+constexpr Nanos kNoAnswerPause{std::chrono::seconds(10)};
+constexpr Nanos kAnswerTime{std::chrono::seconds(2)};
+// Of a process that took a request: by then it has ended.
+constexpr Nanos kSilence{std::chrono::hours(1)};
+constexpr std::size_t kMostReason = 1000;  // bytes, as the server takes them
+constexpr std::size_t kMostRequest = 1u << 16;
+
+std::string shortened(const std::string& reason) {
+  if (reason.size() <= kMostReason) return reason;
+  std::string cut = reason.substr(0, kMostReason);
+  cut.resize(cut.size() - incomplete_utf8_tail(cut));
+  return cut;
+}
+
+}  // namespace
+
+std::string ProfileWishes::path() const {
+  return fmt::format("/api/corral/v1/runs/{}/profile", directory_.manifest().run.hex());
+}
+
+void ProfileWishes::step(const upload::StepReport& round, sys::HttpClient* server, bool ended) {
+  if (server == nullptr) return;
+  if (!std::exchange(took_up_, true) && directory_.manifest().adoptions > 0) take_up(ended);
+  for (const upload::ProfileWish& wish : round.wishes) hear(wish, ended);
+  if (round.frames_sent > 0 || current_) next_ask_ = sys::boot_now() + kAskPause;
+  if (!ended && sys::boot_now() >= next_ask_) ask(*server, ended);
+  if (!current_) return;
+  if (!current_->over) look(ended);
+  if (sys::boot_now() >= current_->next_tell) tell(*server);
+}
+
+// A request that nobody looks after would be in the way of every other one.
+void ProfileWishes::take_up(bool ended) {
+  const auto text = directory_.files().read_file("profile/request", kMostRequest);
+  auto request = text ? Json::parse(*text) : tl::unexpected(text.error());
+  if (!request || request->as_object() == nullptr) return;
+  request->set("run", directory_.manifest().run.hex());
+  const auto wish = upload::parse_profile_wish(*request);
+  if (wish && spool::ProfileRequest(directory_.files(), wish->id).take_back()) hear(*wish, ended);
+}
+
+// Why it cannot be, as far as that shows at once.
+std::optional<std::string> ProfileWishes::obstacle(const upload::ProfileWish& wish,
+                                                   bool ended) const {
+  if (ended) return "the run has ended";
+  if (wish.tool != "torch")
+    return fmt::format("its `corral run` knows no profiler {} that starts on demand", wish.tool);
+  const bool seen = directory_.files().directory("profile").has_value();
+  if (seen && upload::segment_sessions(directory_).empty())
+    return "none of its processes has loaded Corral's Python package and begun a step or logged";
+  return std::nullopt;
+}
+
+void ProfileWishes::hear(const upload::ProfileWish& wish, bool ended) {
+  if (current_ || wish.run != directory_.manifest().run || wish.id == heard_) return;
+  heard_ = wish.id;
+  const BootTime now = sys::boot_now();
+  current_.emplace(Current{.request = {directory_.files(), wish.id},
+                           .news = {.state = "waiting",
+                                    .first = std::nullopt,
+                                    .last = std::nullopt,
+                                    .artifact = {},
+                                    .reason = {}},
+                           .give_up = now + kTakenWithin,
+                           .next_tell = now});
+  if (auto why = obstacle(wish, ended)) return end_waiting(*std::move(why));
+  if (const auto asked = current_->request.ask(wish.steps); !asked)
+    end_waiting(asked.error().message);
+}
+
+void ProfileWishes::end_waiting(std::string reason) {
+  current_->over = true;
+  current_->next_tell = sys::boot_now();
+  current_->news.state = current_->taken ? "failed" : "refused";
+  current_->news.reason = std::move(reason);
+}
+
+void ProfileWishes::read(const Json& line) {
+  News& news = current_->news;
+  const std::string state = line.get_string("state");
+  current_->taken = true;
+  current_->next_tell = sys::boot_now();
+  current_->give_up = sys::boot_now() + kSilence;
+  current_->over = state == "done" || state == "failed";
+  news.state = state == "begun" ? "running" : state;
+  if (line.find("first") != nullptr) news.first = line.get_int("first");
+  if (line.find("last") != nullptr) news.last = line.get_int("last");
+  news.artifact = line.get_string("artifact");
+  news.reason = line.get_string("reason");
+}
+
+void ProfileWishes::look(bool ended) {
+  for (;;) {
+    const auto line = current_->request.next();
+    if (!line) return end_waiting(line.error().message);
+    if (!*line) break;
+    read(**line);
+    if (current_->over) return;
+  }
+  if (ended) {
+    [[maybe_unused]] const bool back = current_->request.take_back();
+    return end_waiting("the run has ended meanwhile");
+  }
+  if (sys::boot_now() < current_->give_up) return;
+  if (current_->taken) {
+    end_waiting(
+        fmt::format("the process that took it has said nothing for {:g} s", seconds(kSilence)));
+  } else if (current_->request.take_back()) {
+    end_waiting(fmt::format(
+        "no step ended within {:g} s, or another profile is being made: profiles go from step to "
+        "step of a Python process",
+        seconds(kTakenWithin)));
+  } else {
+    current_->taken = true;  // just now
+    current_->give_up = sys::boot_now() + kSilence;
+  }
+}
+
+// Again when nobody answered; what the server does not take it never will.
+void ProfileWishes::tell(sys::HttpClient& server) {
+  const News& news = current_->news;
+  Json body = Json::Object{{"state", news.state}};
+  if (news.first) body.set("first", *news.first);
+  if (news.last) body.set("last", *news.last);
+  if (!news.artifact.empty()) body.set("artifact", news.artifact);
+  if (!news.reason.empty()) body.set("reason", shortened(news.reason));
+  const std::string text = body.dump();
+  const auto reply = server.send({.method = "PUT",
+                                  .path = path() + "/" + current_->request.id(),
+                                  .body = text,
+                                  .timeout = kAnswerTime});
+  const bool told = reply && reply->status < 500;
+  current_->next_tell = sys::boot_now() + (told ? kSignOfLife : kTellAgain);
+  if (told && current_->over) current_.reset();
+}
+
+void ProfileWishes::ask(sys::HttpClient& server, bool ended) {
+  const auto reply = server.send({.path = path(), .body = {}, .timeout = kAnswerTime});
+  next_ask_ = sys::boot_now() + (reply ? kAskPause : kNoAnswerPause);
+  if (!reply || reply->status != 200) return;
+  const auto json = Json::parse(reply->body);
+  const Json* profile = json ? json->find("profile") : nullptr;
+  if (profile == nullptr || profile->get_string("state") != "asked") return;
+  if (const auto wish = upload::parse_profile_wish(*profile)) hear(*wish, ended);
+}
+
+}  // namespace corral::run

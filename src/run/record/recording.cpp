@@ -1,0 +1,426 @@
+#include "run/record/recording.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "codec/run_begin.h"
+#include "core/json.h"
+#include "run/record/facts.h"
+#include "run/run_name.h"
+#include "run/supervise/lifeline.h"
+#include "spool/client_log.h"
+#include "sys/clock.h"
+#include "sys/thread_guard.h"
+#include "upload/server_link.h"
+
+namespace corral::run {
+namespace {
+
+constexpr Nanos kStorePause{
+    std::chrono::milliseconds(100)};  // output is stored with this resolution in time
+constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};  // rows per frame: this much
+// How often it asks for its turn to measure the host: the timeline's gap when a holder ends.
+constexpr Nanos kTurnPause{std::chrono::milliseconds(100)};
+constexpr int kIdlePollMs = 100;  // while output waits for its reader or to be stored
+// Of a session's series ids: what one supervisor may use, and how many of them have ids of their
+// own; one that comes later finds the same metrics at the same ids, or is refused.
+constexpr std::uint32_t kSeriesOfSupervisor = 1u << 15;
+constexpr std::uint32_t kSupervisors = limits::kSeriesPerSession / kSeriesOfSupervisor;
+constexpr std::uint64_t kDeliveryPhase = 5;
+constexpr int kBusyPollMs = 10;  // after a wake: a chatty command costs at most 100 wakes a second
+
+int milliseconds_until(BootTime time) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - sys::boot_now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+// How long a request of the command waits for a server: the store's own is started when it is not
+// there; one elsewhere answers or does not.
+constexpr Nanos kEmbeddedPatience{std::chrono::seconds(15)};
+constexpr Nanos kServerPatience{std::chrono::seconds(5)};
+
+std::int64_t client_log_limit(const Options& options) { return options.spool_limit / 4; }
+
+spool::Manifest make_manifest(const Options& options) {
+  spool::Manifest m;
+  m.run = options.run_id.value_or(RunId::random());
+  m.session = SessionId::random();
+  m.workload = options.workload.empty() ? own_workload_of(m.run)
+                                        : workload_id_of(options.experiment, options.workload);
+  m.experiment = options.experiment;
+  m.workload_name = options.workload;
+  m.run_name = options.name.empty() ? make_run_name(m.run) : options.name;
+  m.host = host_name();
+  m.destination = options.destination;
+  m.anchor = sys::read_anchor();
+  m.started = sys::boot_now();
+  m.supervisor =
+      sys::identity_of(::getpid())
+          .value_or(sys::ProcessIdentity{.pid = ::getpid(), .start_ticks = 0, .boot_id = {}});
+  return m;
+}
+
+}  // namespace
+
+Recording::Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
+                     spool::Journal journal, Relay relay)
+    : options_(options),
+      notices_(notices),
+      directory_(std::move(directory)),
+      journal_(std::move(journal)),
+      relay_(std::move(relay)),
+      workload_lock_(directory_.path().parent_path(),
+                     workload_lock_name(directory_.manifest().workload)),
+      host_lock_(directory_.path().parent_path(),
+                 host_lock_name(directory_.manifest(), options.listeners)),
+      wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+// Threads that were never let go end without having begun.
+Recording::~Recording() {
+  abandoned_ = !has_begun_;
+  for (std::jthread* thread : {&spooler_, &uploader_, &describer_, &artifact_sender_})
+    thread->request_stop();
+  begin();
+}
+
+// `directory` stays the caller's on error.
+Result<std::unique_ptr<Recording>> Recording::join(const Options& options, Notices& notices,
+                                                   spool::RunDirectory& directory,
+                                                   Result<Relay> relay) {
+  if (!relay) return tl::unexpected(relay.error());
+  // A quarter of the limit for the supervisor's own frames; the rest is the segments'.
+  spool::Journal journal = TRY(spool::Journal::open(directory, options.spool_limit / 4));
+  journal.describe(spool::session_body(directory.manifest()));
+  std::unique_ptr<Recording> recording(
+      new Recording(options, notices, std::move(directory), std::move(journal), std::move(*relay)));
+  recording->open_tracking();
+  recording->open_sources();
+  return recording;
+}
+
+Result<std::unique_ptr<Recording>> Recording::open(const Options& options, Notices& notices,
+                                                   bool terminal) {
+  std::vector<std::string> untrusted;
+  const auto root = TRY(spool::usable_root(spool::spool_roots(options.spool), &untrusted));
+  for (const std::string& reason : untrusted)
+    notices.warn(reason + "; the run's data waits in " + root.string());
+  spool::RunDirectory directory = TRY(spool::RunDirectory::create(root, make_manifest(options)));
+  auto opened = join(options, notices, directory, Relay::open(directory, terminal));
+  if (!opened) {
+    directory.remove();
+    return opened;
+  }
+  if (const auto started = (*opened)->start_threads(true); !started) {
+    (*opened)->discard();
+    return tl::unexpected(started.error());
+  }
+  return opened;
+}
+
+Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Notices& notices,
+                                                    spool::RunDirectory directory) {
+  const sys::ProcessIdentity self = TRY(sys::identity_of(::getpid()));
+  TRY(directory.set_supervisor(self));
+  spool::repair_client_logs(directory.files());
+  auto recording = TRY(join(options, notices, directory, Relay::resume(directory)));
+  // The session's ids go on where no former supervisor of the run has come to.
+  recording->series_ids_.next =
+      1 + recording->directory_.manifest().adoptions % kSupervisors * kSeriesOfSupervisor;
+  TRY(recording->start_threads(false));
+  return recording;
+}
+
+void Recording::open_tracking() {
+  const std::string chosen = chosen_tracking_uri(environ);
+  if (options_.mlflow == Mlflow::kOff) return;
+  if (options_.mlflow == Mlflow::kUnlessSet && !chosen.empty()) {
+    notices_.say(
+        "MLFLOW_TRACKING_URI is set: MLflow calls go there, not to this run; "
+        "--capture-mlflow records them here");
+    return;
+  }
+  const bool embedded = options_.destination.server.empty();
+  const std::optional<spool::TrackingAddress> former = directory_.manifest().tracking;
+  auto opened = TrackingRelay::open(
+      {.book = {.manifest = directory_.manifest(),
+                .experiment_chosen =
+                    former ? former->experiment_chosen : options_.experiment_chosen,
+                .name_chosen = former ? former->name_chosen : !options_.name.empty(),
+                .room = {.files = directory_.files(),
+                         .limit = former ? former->room : client_log_limit(options_)}},
+       .upstream = {.target = upload::target_of(options_.destination, options_.token),
+                    .patience = embedded ? kEmbeddedPatience : kServerPatience,
+                    .directory = directory_.files()},
+       .page = [this] { return page(); },
+       .not_kept = [this](const std::string& part,
+                          const std::string& reason) { not_captured(part, reason); },
+       .address = former},
+      delivery_);
+  if (!opened) return lacks("MLflow calls", opened.error());
+  // Before the command is told the address: a client waits long for one that does not answer.
+  const auto& child = directory_.manifest().child;
+  if (const auto started = (*opened)->start(child ? child->pid : 0); !started)
+    return lacks("MLflow calls", started.error());
+  tracking_ = std::move(*opened);
+  // Where this cannot be written, a killed supervisor has no successor.
+  [[maybe_unused]] const auto noted = directory_.set_tracking(tracking_->address());
+}
+
+Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
+  // Before its exec: whoever finds the spool of a killed supervisor must see that the training
+  // lives.
+  const sys::ProcessIdentity identity = TRY(sys::identity_of(child));
+  TRY(directory_.set_child(identity));
+  if (tracking_ != nullptr) tracking_->set_command(child);
+  open_stall_watch(child);
+  return open_lanes(child, std::move(perf));
+}
+
+void Recording::start(const Command& command) {
+  command_ = command;
+  const Nanos running = sys::boot_now() - directory_.manifest().begun.value_or(sys::boot_now());
+  started_ns_ = (sys::utc_now().time_since_epoch() - running).count();
+  journal_.facts(quick_facts(options_, command));
+  start_collecting();
+  begin();
+}
+
+void Recording::resume() {
+  journal_.event("another supervisor took over", {});
+  const codec::Health gap{.part = std::string(spool::kSupervisorPart),
+                          .state = codec::HealthState::kPartial,
+                          .reason =
+                              "it was killed: no metrics of listeners and sources were "
+                              "recorded until another one took over"};
+  note_health({&gap, 1});
+  start_collecting();
+  begin();
+}
+
+Result<> Recording::start_threads(bool describes) {
+  spooler_ = TRY(sys::start_thread("the spooler", [this](const std::stop_token& stop) {
+    begun_.wait();
+    if (abandoned_) return;
+    sys::guard_loop("the spooler", stop, [&] { spool_loop(stop); });
+  }));
+  start_aside(artifact_sender_, "uploads of files", [this](const std::stop_token& stop) {
+    sys::guard_loop("the sender of files", stop, [&] { artifact_loop(stop); });
+  });
+  start_aside(uploader_, "uploads", [this](const std::stop_token& stop) {
+    sys::guard_loop("the uploader", stop, [&] { upload_loop(stop); });
+  });
+  // Nobody is to wait for rounds that do not come.
+  if (!uploader_.joinable()) delivery_.close();
+  if (describes) {
+    start_aside(describer_, "facts of git and the interpreter",
+                [this](const std::stop_token& stop) {
+                  if (command_) describe(*command_, stop);
+                });
+  }
+  described_ = !describer_.joinable();
+  return {};
+}
+
+void Recording::start_aside(std::jthread& thread, std::string_view what,
+                            std::function<void(const std::stop_token&)> work) {
+  auto started =
+      sys::start_thread(what, [this, work = std::move(work)](const std::stop_token& stop) {
+        begun_.wait();
+        if (!abandoned_) work(stop);
+      });
+  if (started) {
+    thread = *std::move(started);
+  } else {
+    lacks(std::string(what), started.error());
+  }
+}
+
+void Recording::begin() {
+  if (!std::exchange(has_begun_, true)) begun_.count_down();
+}
+
+void Recording::lacks(const std::string& what, const Error& error) {
+  notices_.warn(what + ": not available: " + error.message);
+  note_unavailable(what, error.message);
+  const codec::Health health{.part = "recording." + what,
+                             .state = codec::HealthState::kNotCaptured,
+                             .reason = error.message};
+  note_health({&health, 1});
+}
+
+void Recording::note_health(std::span<const codec::Health> health) {
+  journal_.health(health, sys::boot_now());
+}
+
+void Recording::not_captured(const std::string& part, const std::string& reason) {
+  notices_.warn(part + ": " + reason);
+  const codec::Health health{
+      .part = part, .state = codec::HealthState::kNotCaptured, .reason = reason};
+  note_health({&health, 1});
+}
+
+void Recording::note_leftovers(std::size_t count) {
+  journal_.event("processes outlived the command", {{"count", std::to_string(count)}});
+}
+
+void Recording::note_unavailable(const std::string& source, const std::string& reason) {
+  if (!reason.empty())
+    journal_.facts({{.kind = codec::FactKind::kUnavailable, .key = source, .value = reason}});
+}
+
+void Recording::note_tags(const std::vector<std::pair<std::string, std::string>>& tags) {
+  std::vector<codec::Fact> facts;
+  facts.reserve(tags.size());
+  for (const auto& [key, value] : tags)
+    facts.push_back({.kind = codec::FactKind::kTag, .key = key, .value = value});
+  if (!facts.empty()) journal_.facts(std::move(facts));
+}
+
+void Recording::note_outcome(const Outcome& outcome) {
+  std::vector<std::pair<std::string, std::string>> tags = {
+      {"corral.outcome", std::string(outcome_name(outcome.kind))}};
+  if (!outcome.reason.empty()) tags.emplace_back("corral.outcome.reason", outcome.reason);
+  note_tags(tags);
+}
+
+void Recording::note_begin(BootTime at) {
+  codec::Bundle bundle;
+  bundle.add(codec::EventsBody{
+      {{.time = at, .name = std::string(codec::kRunBegan), .origin = "corral", .attributes = {}}}});
+  journal_.bundle(bundle);
+  // Where this cannot be written, a successor takes the run for one that never began.
+  [[maybe_unused]] const auto noted = directory_.set_begun(at);
+}
+
+void Recording::note_container(spool::ContainerAddress container) {
+  [[maybe_unused]] const auto noted = directory_.set_container(std::move(container));
+}
+
+void Recording::note_phase(const OwnPhase& phase) {
+  const spool::Manifest& run = directory_.manifest();
+  codec::Bundle bundle;
+  bundle.add(
+      codec::PhasesBody{{{.id = phase.id,
+                          .parent = 0,
+                          .begin = phase.begin,
+                          .end = phase.end,
+                          .kind = phase.kind,
+                          .name = std::string(phase.name),
+                          .type = std::string(phase.name),
+                          .lane = fmt::format("{}/{}/supervisor", run.host, run.supervisor.pid),
+                          .links = {},
+                          .attributes = {}}}});
+  journal_.bundle(bundle);
+}
+
+void Recording::discard() { directory_.remove(); }
+
+void Recording::report_losses() {
+  const std::uint64_t drops = directory_.drops();
+  if (drops != std::exchange(told_drops_, drops)) {
+    journal_.facts(
+        {{.kind = codec::FactKind::kDrop, .key = "points", .value = std::to_string(drops)}});
+    notices_.warn(
+        "log calls are being dropped: the spool is full or has reached --spool-limit; the run's "
+        "page counts them");
+  }
+  if (const std::uint64_t ticks = lanes_ != nullptr ? lanes_->ticks().dropped_rows : 0;
+      ticks != std::exchange(told_ticks_, ticks)) {
+    journal_.facts(
+        {{.kind = codec::FactKind::kDrop, .key = "ticks", .value = std::to_string(ticks)}});
+  }
+  if (const std::string loss = tracking_ != nullptr ? tracking_->loss() : ""; !loss.empty())
+    notices_.warn("MLflow calls are being dropped: " + loss);
+  if (journal_.dropped() > 0) {
+    notices_.warn("metrics and output are being dropped: " + journal_.drop_reason() + " (" +
+                  directory_.path().string() + ")");
+  }
+}
+
+// What the command has printed is passed on and shown, and stored when that is due. True: nothing
+// is left to do, and the kernel tells when it prints more.
+bool Recording::follow_output(BootTime& next_store) {
+  bool done = relay_.pass_on();
+  done = show_output() && done;
+  const BootTime now = sys::boot_now();
+  if (now < next_store) return false;
+  next_store = now + kStorePause;
+  done = relay_.store(journal_) && done;
+  relay_.tidy();
+  return done && relay_.wake_descriptor() >= 0;
+}
+
+void Recording::spool_loop(const std::stop_token& stop) {
+  ::pthread_setname_np(::pthread_self(), "corral-spooler");
+  lifeline::passes_on(relay_);
+  BootTime next_store = sys::boot_now();
+  BootTime next_sample = next_store + kSamplePause;
+  BootTime next_turn = next_store + kTurnPause;
+  bool woken = false;
+  bool quiet = false;
+  while (!stop.stop_requested()) {
+    std::array<pollfd, 2> waiting{
+        pollfd{.fd = wake_.get(), .events = POLLIN, .revents = 0},
+        pollfd{.fd = woken ? -1 : relay_.wake_descriptor(), .events = POLLIN, .revents = 0}};
+    const BootTime due = waits_for_turn() ? std::min(next_sample, next_turn) : next_sample;
+    const int idle = quiet ? milliseconds_until(due) : kIdlePollMs;
+    ::poll(waiting.data(), waiting.size(), woken ? kBusyPollMs : idle);
+    woken = (waiting[1].revents & POLLIN) != 0;
+    if (woken) relay_.consume_wakes();
+    const BootTime now = sys::boot_now();
+    const bool sample = now >= next_sample;
+    if (woken || sample || !quiet) quiet = follow_output(next_store);
+    if (now >= next_turn) {
+      take_turn();
+      next_turn = now + kTurnPause;
+    }
+    if (sample) {
+      source_duties();
+      sample_duties();
+      delivery_.note_rows();
+      next_sample = now + kSamplePause;
+    }
+  }
+}
+
+void Recording::stop_sampling() {
+  if (lanes_ != nullptr) lanes_->stop_host();
+}
+
+void Recording::stop_spooler() {
+  spooler_.request_stop();
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
+  if (spooler_.joinable()) spooler_.join();
+}
+
+void Recording::finish(const codec::RunEndBody& end, const std::function<void()>& before_end) {
+  end_collecting();
+  describer_.request_stop();
+  stop_spooler();
+  end_sources();
+  while (!relay_.store(journal_)) {
+  }
+  source_duties();
+  sample_duties();
+  note_cost(end.time);
+  if (before_end) before_end();
+  if (tracking_ != nullptr) tracking_->end();
+  note_phase({kDeliveryPhase, "delivery", codec::PhaseKind::kControl, end.time, sys::boot_now()});
+  journal_.run_end(end);
+  journal_open_ = false;
+  delivery_.wake();
+}
+
+}  // namespace corral::run

@@ -1,0 +1,220 @@
+// Recording: everything that the supervisor does for a run beside watching its command.
+//
+// Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the
+// uploader brings the spool to the server. A third asks git and the interpreter at the start, keeps
+// the code, and looks at the end for what else was imported. (The samplers, foreign sources and the
+// relay for MLflow have their own.) They are started before the command, and wait for start():
+// without a spooler there is no recording, and without another of them the run lacks what it does.
+// None of them ever touches the command; whatever fails here is said once and the run goes on.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <latch>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+
+#include "codec/health.h"
+#include "collect/foreign/foreign_sources.h"
+#include "collect/lanes.h"
+#include "collect/pressure/stall_watch.h"
+#include "compat/mlflow/relay/tracking_relay.h"
+#include "core/guarded.h"
+#include "run/command.h"
+#include "run/notices.h"
+#include "run/options.h"
+#include "run/otlp/otlp_sources.h"
+#include "run/outcome.h"
+#include "run/progress_watch.h"
+#include "run/record/metrics_feed.h"
+#include "run/record/point_feed.h"
+#include "run/record/relay.h"
+#include "run/set_up/kept_code.h"
+#include "run/workload_lock.h"
+#include "spool/journal.h"
+#include "spool/run_directory.h"
+#include "sys/fd.h"
+#include "upload/uploader.h"
+
+namespace corral::run {
+
+// A phase of the supervisor itself. Ids are unique in its session; 1 is the profiler's.
+struct OwnPhase {
+  std::uint64_t id;
+  std::string_view name;
+  codec::PhaseKind kind;
+  BootTime begin;
+  BootTime end;
+};
+
+class Recording {
+ public:
+  // Makes the run's directory in the spool and opens its files. `terminal`: the command's output
+  // is one.
+  static Result<std::unique_ptr<Recording>> open(const Options& options, Notices& notices,
+                                                 bool terminal);
+  // The same for a run that another supervisor has begun.
+  static Result<std::unique_ptr<Recording>> adopt(const Options& options, Notices& notices,
+                                                  spool::RunDirectory directory);
+  ~Recording();
+
+  [[nodiscard]] RunId run() const { return directory_.manifest().run; }
+  [[nodiscard]] const spool::RunDirectory& directory() const { return directory_; }
+  [[nodiscard]] Relay& relay() { return relay_; }
+  [[nodiscard]] spool::Journal& journal() { return journal_; }
+  // The command's MLFLOW_TRACKING_URI; empty: none of Corral's.
+  [[nodiscard]] std::string tracking_uri() const {
+    return tracking_ != nullptr ? tracking_->url() : std::string();
+  }
+
+  // Where the command can send metrics; empty: nowhere.
+  [[nodiscard]] std::string statsd_address() const {
+    return sources_ != nullptr ? sources_->statsd_address().value_or("") : std::string();
+  }
+  [[nodiscard]] std::string otlp_url() const {
+    return otlp_ != nullptr ? otlp_->url() : std::string();
+  }
+
+  // After the command was forked: `perf` counts it. Opens the listeners.
+  Result<> watch(pid_t child, collect::PerfCounters perf);
+  // After its exec: lets the threads begin.
+  void start(const Command& command);
+  // The same after adopt(): what describes the run is recorded already.
+  void resume();
+  // The command may execute since `at`: the run's start. The last one counts.
+  void note_begin(BootTime at);
+  // What the supervisor did or waited for, outside of the run.
+  void note_phase(const OwnPhase& phase);
+  // Lets the threads begin, also where start() has failed half-way.
+  void begin();
+  // Ends the thread that passes output on; the caller does that from now on.
+  void stop_spooler();
+  // The command never came to be.
+  void discard();
+  // Takes the host's last sample.
+  void stop_sampling();
+  // The run is over: takes the last sample and output, writes the end. `before_end` may still add
+  // to the journal and to the artifacts, and has the relay to itself.
+  void finish(const codec::RunEndBody& end, const std::function<void()>& before_end = {});
+  // Waits for the upload. True when everything arrived and the spool is empty; `give_up` is polled
+  // between rounds.
+  bool wait_uploaded(const std::function<bool()>& give_up);
+
+  // What collecting cost; empty before finish(), where nothing was sampled, and of a short run.
+  [[nodiscard]] const std::string& summary() const { return summary_; }
+  // A driver did not come back: the process should end without running anybody's destructors.
+  [[nodiscard]] bool left_thread_behind() const {
+    return lanes_ != nullptr && lanes_->left_behind();
+  }
+
+  // Processes that outlived the command and were left running.
+  void note_leftovers(std::size_t count);
+  // Who takes the run over finds its container by it.
+  void note_container(spool::ContainerAddress container);
+  // Before finish(). What is not there, and why; nothing is noted without a reason.
+  void note_unavailable(const std::string& source, const std::string& reason);
+  void note_tags(const std::vector<std::pair<std::string, std::string>>& tags);
+  void note_outcome(const Outcome& outcome);
+  // How the run goes; for its scheduler.
+  [[nodiscard]] Progress progress();
+  // Where the run can be seen, once known.
+  [[nodiscard]] std::string page() const {
+    return page_.with([](const std::string& url) { return url; });
+  }
+
+ private:
+  Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
+            spool::Journal journal, Relay relay);
+  static Result<std::unique_ptr<Recording>> join(const Options& options, Notices& notices,
+                                                 spool::RunDirectory& directory,
+                                                 Result<Relay> relay);
+  Result<> start_threads(bool describes);
+  // Starts one that waits for begin(). Where there is none the run lacks `what`.
+  void start_aside(std::jthread& thread, std::string_view what,
+                   std::function<void(const std::stop_token&)> work);
+  void lacks(const std::string& what, const Error& error);
+  void note_health(std::span<const codec::Health> health);
+  // `part` works, but the run keeps nothing of it.
+  void not_captured(const std::string& part, const std::string& reason);
+  bool follow_output(BootTime& next_store);
+  void spool_loop(const std::stop_token& stop);
+  void sample_duties();
+  [[nodiscard]] bool waits_for_turn() const { return lanes_ != nullptr && host_lock_.waits(); }
+  void take_turn();
+  void source_duties();
+  void report_lanes();
+  // Of the host's listeners those count that measure it, wherever they run.
+  void share_host_health(std::span<const codec::Health> news);
+  void follow_host_health();
+  Result<> open_lanes(pid_t child, collect::PerfCounters perf);
+  void open_sources();
+  void open_stall_watch(pid_t child);
+  void start_collecting();
+  void start_sources();
+  void report_stalls();
+  void report_strays();
+  void report_problem(const collect::foreign::Problem& problem);
+  // Of the run's output to who looks for values in it; true when all was shown.
+  bool show_output();
+  void end_collecting();
+  void end_sources();
+  void note_cost(BootTime end);
+  void describe(const Command& command, const std::stop_token& stop);
+  void describe_end(const Command& command, const std::stop_token& stop,
+                    const std::vector<codec::Fact>& facts, set_up::KeptCode& code);
+  void upload_loop(const std::stop_token& stop);
+  void announce(const std::string& server);
+  void report_problems(upload::Uploader& uploader);
+  void artifact_loop(const std::stop_token& stop);
+  void open_tracking();
+  void report_losses();
+
+  const Options& options_;
+  Notices& notices_;
+  spool::RunDirectory directory_;
+  spool::Journal journal_;
+  Relay relay_;
+  SamplingLock workload_lock_, host_lock_;
+  SeriesIds series_ids_;
+  ProgressWatch progress_;
+  std::unique_ptr<collect::Lanes> lanes_;
+  std::vector<bool> told_unavailable_;                  // by lane
+  std::map<std::string, codec::Health> host_health_;    // own listeners of the host, by part
+  std::map<std::string, codec::Health> holder_health_;  // what another's lack, as it was told
+  bool measures_host_ = false;
+  std::optional<MetricsFeed> feed_;
+  collect::foreign::PointQueue points_;
+  PointFeed point_feed_{points_, series_ids_};
+  std::unique_ptr<collect::foreign::ForeignSources> sources_;
+  std::unique_ptr<OtlpSources> otlp_;
+  std::unique_ptr<collect::StallWatch> stalls_;
+  std::string summary_;
+  sys::Fd wake_;  // eventfd: ends the spooler's sleep
+  std::atomic<bool> journal_open_{true};
+  std::atomic<bool> described_{false};
+  std::atomic<bool> uploaded_{false};
+  std::atomic<bool> cancel_artifacts_{false};
+  std::atomic<bool> server_reachable_{true};
+  Guarded<std::string> page_;
+  Delivery delivery_;
+  std::unique_ptr<TrackingRelay> tracking_;
+  std::optional<Command> command_;
+  std::int64_t started_ns_ = 0;  // the command, since 1970
+  std::latch begun_{1};
+  bool has_begun_ = false;
+  bool abandoned_ = false;  // set before begun_ is
+  int failed_waits_ = 0;
+  std::uint64_t told_drops_ = 0;
+  std::uint64_t told_ticks_ = 0;
+  std::uint64_t told_points_ = 0;
+  std::jthread spooler_;
+  std::jthread uploader_;
+  std::jthread describer_;
+  std::jthread artifact_sender_;
+};
+
+}  // namespace corral::run

@@ -1,0 +1,134 @@
+#include "run/supervise/lifeline.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <string_view>
+
+namespace corral::run::lifeline {
+namespace {
+
+constexpr std::array kFaults = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
+constexpr int kRunning = -1;
+constexpr int kNobodyKnows = 125;
+constexpr int kMissed = 20;  // looks for a command that another thread has reaped
+constexpr int kSlices = 40;  // of 50 ms: how long the other threads may end the run properly
+
+std::atomic<const InPlace*> stand_in{nullptr};
+std::atomic<pid_t> child{0};
+std::atomic<int> result{kRunning};  // a shell's exit status
+std::atomic<pid_t> passer{0};       // thread id
+std::atomic<Relay*> output{nullptr};
+std::atomic<int> missed{0};
+std::atomic<bool> has_terminal{false};
+termios terminal;
+alignas(16) std::array<char, 64u << 10> fault_stack;
+
+int exit_status(int status) noexcept {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool is_main() noexcept { return ::gettid() == ::getpid(); }
+
+// A slice of time. In place of the main thread, a person's signals go on to the command.
+void pause_and_forward() noexcept {
+  const timespec slice{.tv_sec = 0, .tv_nsec = 50'000'000};
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int s : {SIGINT, SIGTERM, SIGQUIT}) ::sigaddset(&set, s);
+  const int signal =
+      is_main() ? ::sigtimedwait(&set, nullptr, &slice) : ::nanosleep(&slice, nullptr);
+  if (signal > 0) ::kill(-child.load(), signal);
+}
+
+void pass_on() noexcept {
+  Relay* const relay = output.load();
+  if (relay != nullptr && passer.load() == ::gettid()) relay->pass_on();
+}
+
+// False: it runs. Only the main thread reaps it.
+bool look() noexcept {
+  if (result.load() != kRunning) return true;
+  siginfo_t info{};
+  const int options = WEXITED | WNOHANG | (is_main() ? 0 : WNOWAIT);
+  if (::waitid(P_PID, static_cast<id_t>(child.load()), &info, options) != 0) {
+    if (errno == ECHILD && ++missed > kMissed && result.load() == kRunning) result = kNobodyKnows;
+  } else if (info.si_pid != 0) {
+    result = info.si_code == CLD_EXITED ? info.si_status : 128 + info.si_status;
+  }
+  return result.load() != kRunning;
+}
+
+// In the failing thread: only async-signal-safe calls.
+void on_fault(int signal) noexcept {
+  if (const InPlace* const in_place = stand_in.exchange(nullptr); in_place != nullptr)
+    ::_exit(in_place->execute("the supervisor failed"));
+  if (child.load() == 0) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+    return;
+  }
+  constexpr std::string_view kSaid =
+      "corral: the supervisor failed; waiting for the command, the rest is not recorded\n";
+  [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
+  if (has_terminal.load()) ::tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
+  while (!look()) {
+    pass_on();
+    pause_and_forward();
+  }
+  // The main thread may come to the run's end, and the spooler to the end of the output.
+  for (int i = 0; i < kSlices; ++i) {
+    pass_on();
+    const Relay* const relay = output.load();
+    if (is_main() && (relay == nullptr || relay->all_passed_on())) break;
+    pause_and_forward();
+  }
+  // The thread that passes it on has ended, or waits for this one.
+  if (Relay* const relay = output.load(); relay != nullptr) relay->pass_on();
+  ::_exit(result.load());
+}
+
+}  // namespace
+
+void guard(const InPlace* in_place) noexcept {
+  stand_in = in_place;
+#ifndef __SANITIZE_ADDRESS__
+  const stack_t stack{.ss_sp = fault_stack.data(), .ss_flags = 0, .ss_size = fault_stack.size()};
+  ::sigaltstack(&stack, nullptr);
+  struct sigaction action {};
+  action.sa_handler = on_fault;
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  ::sigemptyset(&action.sa_mask);
+  for (const int fault : kFaults) ::sigaction(fault, &action, nullptr);
+#endif
+}
+
+void hold(pid_t command) noexcept {
+  has_terminal = ::tcgetattr(STDIN_FILENO, &terminal) == 0;
+  child = command;
+}
+
+void ended(int status) noexcept { result = exit_status(status); }
+
+void passes_on(Relay& relay) noexcept {
+  output = &relay;
+  passer = ::gettid();
+}
+
+void release() noexcept {
+  child = 0;
+  output = nullptr;
+}
+
+int wait() noexcept {
+  while (!look()) pause_and_forward();
+  return result.load();
+}
+
+}  // namespace corral::run::lifeline

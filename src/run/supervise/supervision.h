@@ -1,0 +1,135 @@
+// Supervision: what one supervisor does for one run, from its options to its exit status.
+//
+// Launching prepares everything and starts the command (launching.cpp) or takes over one that runs
+// (adoption.cpp); then it is watched (watching.cpp) until its end is recorded (ending.cpp). One
+// thread, and those of Recording.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "run/gate.h"
+#include "run/notices.h"
+#include "run/options.h"
+#include "run/outcome.h"
+#include "run/record/profiling.h"
+#include "run/record/recording.h"
+#include "run/supervise/accounting.h"
+#include "run/supervise/first_process.h"
+#include "run/supervise/in_place.h"
+#include "run/supervise/setting.h"
+#include "run/supervise/signals.h"
+#include "run/supervise/stopper.h"
+#include "run/terminal/terminal.h"
+#include "sys/process.h"
+
+namespace corral::run {
+
+class Supervision {
+ public:
+  // `options` and `in_place` outlive it. `lacking`: why the run cannot be recorded; empty: it can.
+  Supervision(const Options& options, const InPlace& in_place, std::string lacking);
+  // The exit status for the shell.
+  int run();
+  // The same for a run whose supervisor is gone (options.adopt).
+  int adopt();
+  // A driver did not come back: nobody's destructors may be run.
+  [[nodiscard]] bool left_thread_behind() const {
+    return recording_ != nullptr && recording_->left_thread_behind();
+  }
+
+ private:
+  // Launching.
+  Result<Command> prepare();
+  void record(Command& command);
+  int refuse(const Error& error);
+  int replace(const std::string& reason);
+  int abandon(const Outcome& outcome, int status);
+  void begin_accounting();
+  std::vector<std::string> environment_of_command() const;
+  Result<Setting::Start> set_scene(const Command& command, std::vector<std::string> environment);
+  Result<> spawn(Setting::Start scene, std::vector<std::string> environment);
+  Result<> hold_terminal();
+  void observe(pid_t process);
+  int wait_for_release();
+  int start(const Command& command);
+  int release(const Command& command);
+  void started(const Command& command);
+  void locate();
+  void warn_of_ranks();
+  [[nodiscard]] BootTime began_at(pid_t process) const;
+  void note_launch();
+  void begin(BootTime at);
+
+  // Adoption.
+  void await_status();
+
+  // Watching.
+  int attend();
+  void watch();
+  void look_inside();
+  bool reap();
+  bool reap_adopted();
+  int next_signal(std::optional<BootTime> deadline);
+  bool heed_terminal(int signal);
+  void look_at_gate();
+  [[nodiscard]] std::optional<BootTime> next_progress() const;
+  void tell_progress();
+  void handle(int signal);
+  void send(int signal);
+  [[nodiscard]] std::vector<pid_t> left_over() const;
+  void leftovers();
+
+  // Ending.
+  int end();
+  void await_holder() const;
+  [[nodiscard]] codec::RunEndBody end_body() const;
+  [[nodiscard]] Outcome outcome(const codec::RunEndBody& end, std::string tail) const;
+  void profile(BootTime ended);
+  void finish_output();
+  void wait_uploaded();
+
+  const Options& options_;
+  const InPlace& in_place_;
+  const std::string lacking_;
+  Notices notices_;
+  Signals signals_;
+  Stopper stopper_;
+  Gate gate_;
+  Setting setting_;
+  Accounting accounting_;
+  std::unique_ptr<Terminal> terminal_;  // the command's own; nullptr: none
+  std::vector<int> typed_;              // signals that keys stand for
+  std::unique_ptr<Recording> recording_;
+  std::optional<Profiling> profiling_;
+  std::optional<sys::GatedChild> gated_;
+  pid_t child_ = 0;
+  std::optional<pid_t> first_;          // the run's first process, where it is not the child
+  bool located_ = false;                // first_ ran already when it was found
+  std::optional<FirstProcess> inside_;  // the same, of a container
+  BootTime made_;                       // this object; preparation begins
+  BootTime ready_;                      // the command waits before its exec
+  BootTime released_;
+  std::optional<BootTime> begun_;     // the command's first instruction
+  std::optional<BootTime> finished_;  // the command's end
+  sys::Fd adopted_;                   // pidfd of a command that another supervisor has started
+  int status_ = 0;                    // of wait(2)
+  std::optional<int> told_status_;    // of wait(2): an adopted command's, as its parent says
+  bool ended_ = false;                // the command itself
+  Progress told_;                     // to the scheduler
+  BootTime tell_at_;
+  std::optional<BootTime> limit_;
+  std::optional<std::string> end_rule_;  // why the scheduler stopped it
+  std::vector<sys::fs::path> groups_;    // that the run is in, as far as they were made for it
+  std::uint64_t group_oom_kills_ = 0;    // before the start
+  std::uint64_t host_oom_kills_ = 0;
+};
+
+// The earlier of two deadlines that may be missing.
+std::optional<BootTime> earliest(std::optional<BootTime> a, std::optional<BootTime> b);
+
+}  // namespace corral::run

@@ -1,0 +1,57 @@
+#include "run/supervise/supervisor.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+
+#include "core/text.h"
+#include "run/supervise/adoption.h"
+#include "run/supervise/in_place.h"
+#include "run/supervise/lifeline.h"
+#include "run/supervise/room.h"
+#include "run/supervise/supervision.h"
+
+namespace corral::run {
+
+namespace {
+
+// As the run's manifest says; adopt() tells what is wrong with one that cannot be read.
+Options options_of_adoption(const Options& options) {
+  const auto path = find_spooled(options);
+  const auto manifest =
+      path ? spool::RunDirectory::read_manifest(*path) : tl::unexpected(path.error());
+  return manifest ? options_of(*manifest, options) : options;
+}
+
+int supervise(const Options& options, const InPlace& in_place, std::string lacking) {
+  const bool adopt = !options.adopt.empty();
+  Options own = adopt ? options_of_adoption(options) : options;
+  if (!own.run_id) own.run_id = RunId::random();
+  Supervision supervision(own, in_place, std::move(lacking));
+  const int status = adopt ? supervision.adopt() : supervision.run();
+  lifeline::release();
+  if (!supervision.left_thread_behind()) return status;
+  // A driver that hangs may hold locks that its library's destructors want.
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
+
+}  // namespace
+
+int supervise(const Options& options) {
+  const InPlace in_place(options);
+  lifeline::guard(in_place.possible() ? &in_place : nullptr);
+  std::string lacking = options.lacking;
+  if (const auto room = options.adopt.empty() ? room_to_record(options) : Result<>();
+      !room && lacking.empty())
+    lacking = room.error().message;
+  try {
+    return supervise(options, in_place, printable(lacking));
+  } catch (const std::exception& e) {
+    // Later ones are caught where it is known what runs.
+    if (in_place.possible()) return in_place.execute(e.what());
+    throw;
+  }
+}
+
+}  // namespace corral::run

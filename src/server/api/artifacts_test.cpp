@@ -1,0 +1,204 @@
+// Artifacts by both interfaces, over a directory, without a socket.
+
+#include <filesystem>
+#include <fstream>
+
+#include "server/core/artifact_files.h"
+#include "server/core/handler_test_support.h"
+
+namespace corral::server {
+namespace {
+
+class Artifacts : public HandlerTest {
+ protected:
+  Artifacts() {
+    context_->artifacts = artifacts_.get();
+    run_ = text(post("/api/2.0/mlflow/runs/create", R"({"experiment_id":"0"})"),
+                {"run", "info", "run_id"});
+  }
+
+  Response get(std::string_view target, Pairs headers = {}) {
+    return send(Method::kGet, target, "", std::move(headers));
+  }
+  Response put(const std::string& path, std::string body) {
+    return send(Method::kPut, kProxy + path, std::move(body), {});
+  }
+  Response post(std::string_view target, std::string body) {
+    return send(Method::kPost, target, std::move(body));
+  }
+  static std::string text(const Response& response, std::initializer_list<const char*> path) {
+    const Json json = Json::parse(response.body).value();
+    const Json* at = &json;
+    for (const char* name : path) {
+      at = at->find(name);
+      if (at == nullptr) return "?";
+    }
+    return at->as_string() != nullptr ? *at->as_string() : at->dump();
+  }
+  static std::string header(const Response& response, std::string_view name) {
+    for (const auto& [key, value] : response.headers) {
+      if (key == name) return value;
+    }
+    return "";
+  }
+  [[nodiscard]] std::string of_run(const std::string& path) const {
+    return "0/" + run_ + "/artifacts/" + path;
+  }
+
+  const std::string kProxy = "/api/2.0/mlflow-artifacts/artifacts/";
+  const std::unique_ptr<store::artifacts::ArtifactStore> artifacts_ =
+      store::artifacts::open_artifact_store((directory_ / "files").string()).value();
+  std::string run_;
+};
+
+TEST_F(Artifacts, TheProxyStoresListsGivesAndRemoves) {
+  EXPECT_EQ(put(of_run("model/MLmodel"), "flavors").status, 200);
+  EXPECT_EQ(put(of_run("model/img%25step%251.png"), "pixels").status, 200);
+  EXPECT_EQ(put(of_run("empty"), "").status, 200);
+  EXPECT_EQ(get(kProxy + of_run("model/img%25step%251.png")).body, "pixels");
+  const std::string list = "/api/2.0/mlflow-artifacts/artifacts?path=";
+  EXPECT_EQ(get(list + of_run("model")).body,
+            R"({"files":[{"path":"MLmodel","is_dir":false,"file_size":7},)"
+            R"({"path":"img%step%1.png","is_dir":false,"file_size":6}]})");
+  EXPECT_EQ(get(list + of_run("nothing")).body, "{}");
+  EXPECT_EQ(get("/ajax-api/2.0/mlflow-artifacts/artifacts").body,
+            R"({"files":[{"path":"0","is_dir":true}]})");
+  EXPECT_EQ(send(Method::kDelete, kProxy + of_run("model")).status, 200);
+  EXPECT_EQ(send(Method::kDelete, kProxy + of_run("model")).status, 200);
+  const Response gone = get(kProxy + of_run("model/MLmodel"));
+  EXPECT_EQ(gone.status, 404);
+  EXPECT_EQ(text(gone, {"error_code"}), "RESOURCE_DOES_NOT_EXIST");
+}
+
+TEST_F(Artifacts, WaysOutAreRefused) {
+  std::ofstream(directory_ / "secret") << "secret";
+  std::filesystem::create_symlink(directory_, directory_ / "files" / "link");
+  for (const char* path :
+       {"../secret", "%2e%2e/secret", "%252e%252e%252fsecret", "a/..%2f..%2fsecret",
+        "%2fetc%2fpasswd", "a%5c..%5cb", "a%23b", "..%255cb", "a//b"}) {
+    for (const Method method : {Method::kGet, Method::kPut, Method::kDelete}) {
+      const Response response = send(method, kProxy + path, "x");
+      EXPECT_EQ(response.status, 400) << path;
+      EXPECT_EQ(text(response, {"error_code"}), "INVALID_PARAMETER_VALUE");
+    }
+    const std::string query = "run_id=" + run_ + "&path=" + path;
+    EXPECT_EQ(get("/api/2.0/mlflow/artifacts/list?" + query).status, 400) << path;
+    EXPECT_EQ(get("/get-artifact?run_uuid=" + run_ + "&path=" + path).status, 400) << path;
+  }
+  for (const Method method : {Method::kGet, Method::kPut, Method::kDelete})
+    EXPECT_EQ(send(method, kProxy + "link/secret", "x").status, 403);
+  EXPECT_EQ(send(Method::kDelete, kProxy).status, 400);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "secret"));
+}
+
+TEST_F(Artifacts, OfARun) {
+  put(of_run("a/b.txt"), "text");
+  put(of_run("c.bin"), "12");
+  const std::string list = "/api/2.0/mlflow/artifacts/list?run_id=" + run_;
+  EXPECT_EQ(get(list).body, R"({"root_uri":"mlflow-artifacts:/0/)" + run_ +
+                                R"(/artifacts","files":[{"path":"a","is_dir":true},)"
+                                R"({"path":"c.bin","is_dir":false,"file_size":2}]})");
+  EXPECT_NE(get(list + "&path=a").body.find(R"("path":"a/b.txt")"), std::string::npos);
+  EXPECT_EQ(get(list + "&page_token=x").status, 400);
+  const Response file = get("/get-artifact?run_uuid=" + run_ + "&path=a/b.txt");
+  EXPECT_EQ(file.body, "text");
+  EXPECT_EQ(header(file, "Content-Disposition"),
+            "attachment; filename=\"b.txt\"; filename*=UTF-8''b.txt");
+  EXPECT_EQ(get("/get-artifact?run_uuid=" + run_).status, 400);
+  EXPECT_EQ(get("/get-artifact?run_uuid=" + std::string(32, '0') + "&path=a").status, 404);
+  const std::string upload =
+      "/ajax-api/2.0/mlflow/upload-artifact?run_uuid=" + run_ + "&path=up.txt";
+  EXPECT_EQ(send(Method::kPost, upload, "from the page").status, 200);
+  EXPECT_EQ(get(kProxy + of_run("up.txt")).body, "from the page");
+  EXPECT_EQ(send(Method::kPost, upload, "").status, 400);
+  EXPECT_EQ(send(Method::kPost, upload, std::string((10u << 20) + 1, 'x')).status, 400);
+}
+
+TEST_F(Artifacts, WhatCorralKeepsItselfIsNotListedToClientsOfMlflow) {
+  put(of_run("c.bin"), "12");
+  put(of_run("corral/code.json"), "{}");
+  put(of_run("corral/code/train.py"), "print(1)");
+  const std::string list = "/api/2.0/mlflow/artifacts/list?run_id=" + run_;
+  EXPECT_EQ(get(list).body.find("corral"), std::string::npos);
+  EXPECT_EQ(get("/api/2.0/mlflow-artifacts/artifacts?path=0/" + run_ + "/artifacts").body,
+            R"({"files":[{"path":"c.bin","is_dir":false,"file_size":2}]})");
+  const std::string own = "/api/corral/v1/runs/" + run_ + "/artifacts";
+  EXPECT_NE(get(own).body.find(R"("name":"corral")"), std::string::npos);
+  EXPECT_EQ(get(own + "/corral/code/train.py").body, "print(1)");
+}
+
+TEST_F(Artifacts, RangesAndVersions) {
+  put(of_run("f.bin"), "0123456789");
+  const std::string target = kProxy + of_run("f.bin");
+  const Response part = get(target, {{"range", "bytes=2-4"}});
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, "234");
+  EXPECT_EQ(get(target, {{"range", "bytes=10-"}}).status, 416);
+  const std::string etag = header(get(target), "ETag");
+  EXPECT_EQ(get(target, {{"if-none-match", etag}}).status, 304);
+  put(of_run("f.bin"), "abcdefghij");
+  EXPECT_EQ(get(target, {{"if-none-match", etag}}).body, "abcdefghij");
+  EXPECT_EQ(get(target, {{"range", "bytes=2-4"}, {"if-range", etag}}).body, "abcdefghij");
+}
+
+TEST_F(Artifacts, UploadsInPartsAreNotForDirectories) {
+  const std::string mpu = "/api/2.0/mlflow-artifacts/mpu/";
+  const Response refused =
+      post(mpu + "create/0/run/artifacts", R"({"path":"/home/me/model.bin","num_parts":2})");
+  EXPECT_EQ(refused.status, 501);
+  EXPECT_EQ(text(refused, {"error_code"}), "NOT_IMPLEMENTED");
+  EXPECT_EQ(text(refused, {"message"}),
+            "Multipart upload is not supported for the current artifact repository");
+  EXPECT_EQ(post(mpu + "create/a", R"({"num_parts":2})").status, 400);
+  EXPECT_EQ(post(mpu + "create/a", R"({"path":"..","num_parts":2})").status, 400);
+  EXPECT_EQ(post(mpu + "create/a", R"({"path":"f","num_parts":20000})").status, 400);
+}
+
+TEST_F(Artifacts, PlacesOfOthersAreNotOpened) {
+  const std::string place = (directory_ / "files").string();
+  store::artifacts::ArtifactStore& files = *artifacts_;
+  EXPECT_EQ(path_in_store(files, place + "/x/y", "f").value_or("?"), "x/y/f");
+  EXPECT_EQ(path_in_store(files, "file://" + place, "f").value_or("?"), "f");
+  EXPECT_EQ(path_in_store(files, "mlflow-artifacts:/x", "").value_or("?"), "x");
+  EXPECT_EQ(path_in_store(files, "mlflow-artifacts:/a%20b", "c%20d").value_or("?"), "a b/c%20d");
+  EXPECT_EQ(path_in_store(files, "mlflow-artifacts://host:5000/x", "f").value_or("?"), "x/f");
+  for (const std::string& uri :
+       {std::string("s3://bucket/x"), std::string("/etc"), place + "2/x", place + "/../secret",
+        std::string("file:///etc"), std::string("mlflow-artifacts:/../x"), std::string("")})
+    EXPECT_FALSE(path_in_store(files, uri, "f")) << uri;
+  const Response made = post("/api/2.0/mlflow/experiments/create",
+                             R"({"name":"elsewhere","artifact_location":"s3://bucket/x"})");
+  const Response run = post("/api/2.0/mlflow/runs/create",
+                            R"({"experiment_id":")" + text(made, {"experiment_id"}) + "\"}");
+  const std::string id = text(run, {"run", "info", "run_id"});
+  EXPECT_EQ(get("/api/2.0/mlflow/artifacts/list?run_id=" + id).status, 400);
+}
+
+TEST_F(Artifacts, ByTheNativeApi) {
+  const std::string base = "/api/corral/v1/runs/" + run_ + "/artifacts";
+  EXPECT_EQ(send(Method::kPut, base + "/plots/a%20b.svg", "<svg onload='alert(1)'/>").status, 200);
+  EXPECT_EQ(get(base + "?path=plots").body,
+            R"({"path":"plots","entries":[{"name":"a b.svg","is_dir":false,"size":"24"}]})");
+  const Response file = get(base + "/plots/a%20b.svg");
+  EXPECT_EQ(header(file, "Content-Type"), "image/svg+xml");
+  EXPECT_TRUE(header(file, "Content-Security-Policy").starts_with("sandbox; default-src 'none'"));
+  EXPECT_EQ(header(file, "Content-Disposition"),
+            "inline; filename=\"a b.svg\"; filename*=UTF-8''a%20b.svg");
+  EXPECT_TRUE(header(get(base + "/plots/a%20b.svg?download"), "Content-Disposition")
+                  .starts_with("attachment"));
+  EXPECT_EQ(get(base + "/nothing").status, 404);
+  EXPECT_EQ(get(base + "/..%2fx").status, 400);
+  EXPECT_EQ(get("/api/corral/v1/runs/nobody/artifacts").status, 404);
+}
+
+TEST(ArtifactTypes, NothingThatABrowserRuns) {
+  for (const char* name :
+       {"a.html", "b.HTM", "c.js", "d.xml", "e.xhtml", "f.mjs", "MLmodel", "g.txt"})
+    EXPECT_EQ(safe_content_type(name), "text/plain; charset=utf-8") << name;
+  EXPECT_EQ(safe_content_type("a/b.PNG"), "image/png");
+  EXPECT_EQ(safe_content_type("model.pkl"), "application/octet-stream");
+  EXPECT_EQ(safe_content_type("html"), "application/octet-stream");
+}
+
+}  // namespace
+}  // namespace corral::server

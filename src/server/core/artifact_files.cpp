@@ -1,0 +1,153 @@
+#include "server/core/artifact_files.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "compat/mlflow/wire/artifact_path.h"
+#include "core/text.h"
+#include "http/range.h"
+#include "sys/http_client.h"
+
+namespace corral::server {
+namespace {
+
+using store::artifacts::ArtifactStore;
+
+constexpr std::string_view kProxyScheme = "mlflow-artifacts:";
+constexpr std::string_view kFileScheme = "file://";
+constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kBinary = "application/octet-stream";
+
+struct Type {
+  std::string_view extension;
+  std::string_view type;
+};
+constexpr std::array kTypes = {
+    Type{"png", "image/png"},   Type{"jpg", "image/jpeg"},     Type{"jpeg", "image/jpeg"},
+    Type{"gif", "image/gif"},   Type{"webp", "image/webp"},    Type{"bmp", "image/bmp"},
+    Type{"avif", "image/avif"}, Type{"svg", "image/svg+xml"},  Type{"json", "application/json"},
+    Type{"mp4", "video/mp4"},   Type{"webm", "video/webm"},    Type{"wav", "audio/wav"},
+    Type{"mp3", "audio/mpeg"},  Type{"pdf", "application/pdf"}};
+// Shown as what they are made of. HTML and scripts among them: no browser is to run them.
+constexpr std::array<std::string_view, 28> kTexts = {
+    "txt",   "log", "md",  "yaml", "yml", "csv",  "tsv",   "py",  "js",   "ts",
+    "html",  "htm", "xml", "css",  "sh",  "toml", "ini",   "cfg", "conf", "jsonl",
+    "ipynb", "c",   "cpp", "h",    "r",   "sql",  "xhtml", "mjs"};
+constexpr std::array<std::string_view, 3> kTextNames = {"MLmodel", "MLproject", "Dockerfile"};
+
+// "p" of "mlflow-artifacts:/p", "mlflow-artifacts://host:5000/p" and "mlflow-artifacts:p".
+std::string_view proxied_path(std::string_view uri) {
+  uri.remove_prefix(kProxyScheme.size());
+  if (uri.starts_with("//")) {
+    uri.remove_prefix(2);
+    uri.remove_prefix(std::min(uri.find('/'), uri.size()));
+  }
+  if (uri.starts_with('/')) uri.remove_prefix(1);
+  return uri;
+}
+
+// The path of `place` below the store's location, when it is there.
+std::optional<std::string> path_below(std::string_view location, std::string_view place) {
+  if (!place.starts_with(location)) return std::nullopt;
+  place.remove_prefix(location.size());
+  if (place.empty()) return std::string();
+  if (!place.starts_with('/') && !location.ends_with('/')) return std::nullopt;
+  while (place.starts_with('/')) place.remove_prefix(1);
+  return std::string(place);
+}
+
+std::string disposition_of(std::string_view name, Disposition disposition) {
+  std::string plain;
+  for (const char c : name) {
+    const bool odd = static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e ||
+                     c == '"' || c == '\\' || c == '%';
+    plain += odd ? '_' : c;
+  }
+  return fmt::format("{}; filename=\"{}\"; filename*=UTF-8''{}",
+                     disposition == Disposition::kInline ? "inline" : "attachment", plain,
+                     sys::url_encode(name));
+}
+
+std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// A URI's path is encoded once; one with a broken escape was never encoded.
+std::string decoded(std::string_view path) {
+  return percent_decode(path).value_or(std::string(path));
+}
+
+}  // namespace
+
+Result<std::string> path_in_store(const ArtifactStore& store, std::string_view uri,
+                                  std::string_view inside) {
+  const std::string location = store.location();
+  std::optional<std::string> below;
+  if (uri.starts_with(kProxyScheme)) {
+    below = decoded(proxied_path(uri));
+  } else if (uri.starts_with(kFileScheme)) {
+    below = path_below(location, decoded(uri.substr(kFileScheme.size())));
+  } else {
+    below = path_below(location, uri);
+  }
+  if (!below) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("the artifacts lie at '{}', outside of this server's '{}': a client "
+                            "that can reach that place opens them itself",
+                            to_utf8(uri), location));
+  }
+  std::string place = TRY(corral::mlflow::artifact_path(*below));
+  const std::string path = TRY(corral::mlflow::artifact_path(inside));
+  if (place.empty() || path.empty()) return place + path;
+  return place + "/" + path;
+}
+
+std::string_view safe_content_type(std::string_view name) {
+  const std::string_view last = last_name(name);
+  if (std::ranges::find(kTextNames, last) != kTextNames.end()) return kText;
+  const std::size_t dot = last.rfind('.');
+  if (dot == std::string_view::npos) return kBinary;
+  const std::string extension = lower_ascii(last.substr(dot + 1));
+  if (std::ranges::find(kTexts, extension) != kTexts.end()) return kText;
+  const auto found = std::ranges::find(kTypes, extension, &Type::extension);
+  return found == kTypes.end() ? kBinary : found->type;
+}
+
+Response file_response(const Request& request, std::string_view name,
+                       std::unique_ptr<store::artifacts::Reader> reader, Disposition disposition) {
+  Response response;
+  const std::string etag = reader->etag();
+  if (!etag.empty()) response.set_header("ETag", etag);
+  response.set_header("Cache-Control", "private, no-cache");
+  response.set_header("Content-Security-Policy",
+                      "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+                      "media-src 'self'; frame-ancestors 'none'");
+  if (!etag.empty() && request.header("if-none-match") == etag) {
+    response.status = 304;
+    return response;
+  }
+  response.set_header("Content-Type", safe_content_type(name));
+  response.set_header("Content-Disposition", disposition_of(last_name(name), disposition));
+  const std::uint64_t size = reader->size();
+  const http::Span span = http::requested_span(request, size, etag);
+  http::set_span(response, span, size);
+  if (span.status == 416) return response;
+  response.stream = [file = std::shared_ptr<store::artifacts::Reader>(std::move(reader)),
+                     at = span.offset,
+                     end = span.offset + span.length](std::string& part) mutable -> Result<bool> {
+    const std::uint64_t length = std::min<std::uint64_t>(end - at, file->part_bytes());
+    TRY(file->read({.offset = at, .length = length}, [&](std::string_view piece) {
+      part += piece;
+      return true;
+    }));
+    at += length;
+    return at < end;
+  };
+  return response;
+}
+
+bool streams_body(const Request& request) {
+  return request.method == Method::kPut && request.path.find("/artifacts/") != std::string::npos;
+}
+
+}  // namespace corral::server

@@ -1,0 +1,38 @@
+// Artifacts over HTTP: what MLflow's interface (mlflow/artifacts.cpp) and the native one
+// (api/artifacts.cpp) share. On the transport's pools; any thread.
+//
+// Whoever logs to a run chooses the bytes and the names of its artifacts: what a browser gets is
+// sandboxed (no scripts, no origin), never sniffed, and of a type that is known to be harmless;
+// anything else is text or a download.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "server/core/http_types.h"
+#include "store/artifacts/artifact_store.h"
+
+namespace corral::server {
+
+// Which path of the store a run's artifact URI means: "mlflow-artifacts:/path" (also with a host),
+// or the store's own location with a path below. kInvalidArgument for places that are not in this
+// store: their clients open them themselves. `inside` is a path within that place, as a client sent
+// it.
+Result<std::string> path_in_store(const store::artifacts::ArtifactStore& store,
+                                  std::string_view uri, std::string_view inside);
+
+enum class Disposition : unsigned char { kAttachment, kInline };
+// The file or the range that is asked for, streamed; 304 for a version that the client has.
+// `name` is what it is to be saved as.
+Response file_response(const Request& request, std::string_view name,
+                       std::unique_ptr<store::artifacts::Reader> reader, Disposition disposition);
+
+// Whether a request's body is an artifact, to be stored while it comes.
+bool streams_body(const Request& request);
+
+// "text/plain; charset=utf-8" for what a browser might run, too.
+std::string_view safe_content_type(std::string_view name);
+
+}  // namespace corral::server

@@ -1,0 +1,116 @@
+#include "server/core/artifact_place.h"
+
+#include <fmt/core.h>
+
+#include "core/ids.h"
+#include "core/text.h"
+#include "store/engine/database.h"
+#include "store/read/latest_metrics.h"
+#include "sys/socket.h"
+
+namespace corral::server {
+namespace {
+
+using store::artifacts::ArtifactStore;
+using store::sql::Connection;
+
+constexpr std::string_view kMark = "SELECT value FROM meta WHERE key = 'artifacts'";
+constexpr std::string_view kAt = "artifacts at ";
+
+std::int64_t random_mark() {
+  std::uint64_t bits = 0;
+  for (const std::uint8_t byte : RunId::random().bytes) bits = bits << 8 | byte;
+  return static_cast<std::int64_t>(bits >> 1);
+}
+
+// Directories are a machine's.
+std::string name_of(const ArtifactStore& artifacts) {
+  const std::string location = artifacts.location();
+  return location.starts_with('/') ? sys::host_name() + ":" + location : location;
+}
+
+Result<std::optional<std::int64_t>> read_mark(ArtifactStore& artifacts) {
+  auto reader = artifacts.open(kPlaceMark);
+  if (!reader && reader.error().code == Code::kNotFound) return std::nullopt;
+  if (!reader) return tl::unexpected(reader.error());
+  std::string text;
+  TRY((*reader)->read({.offset = 0, .length = 32}, [&](std::string_view piece) {
+    text += piece;
+    return true;
+  }));
+  return parse_int(trim(text));
+}
+
+Result<> write_mark(ArtifactStore& artifacts, std::int64_t mark) {
+  const std::string text = std::to_string(mark) + "\n";
+  const auto writer = TRY(artifacts.create(kPlaceMark, text.size()));
+  TRY(writer->append(text));
+  return writer->commit();
+}
+
+// The store's; `fresh` when it has none, of which several servers may try at once.
+Result<std::int64_t> agree(store::Store& store, std::int64_t fresh, const std::string& place) {
+  std::int64_t mark = fresh;
+  const store::Change write = [&](Connection& db) -> Result<> {
+    if (TRY(db.number("INSERT INTO meta (key, value) VALUES ('artifacts', ?1) ON CONFLICT (key) DO "
+                      "NOTHING RETURNING 1",
+                      fresh))) {
+      TRY(db.exec("INSERT INTO meta (key, value) VALUES (?1, 1) ON CONFLICT (key) DO NOTHING",
+                  std::string(kAt) + place));
+    }
+    mark = TRY(db.number(kMark)).value_or(fresh);
+    return {};
+  };
+  TRY(store.change(write));
+  return mark;
+}
+
+struct Known {
+  bool shared = false;
+  std::optional<std::int64_t> mark;
+  std::string place;
+};
+Result<Known> known_place(store::Store& store) {
+  Known known;
+  const store::Inspect read = [&](store::sql::Reading& reading) -> Result<> {
+    known.shared = reading.db.dialect().shared;
+    known.mark = TRY(reading.db.number(kMark));
+    auto row = TRY(reading.db.query("SELECT key FROM meta WHERE key LIKE 'artifacts at %'"));
+    if (TRY(row.step())) known.place = row.text(0).substr(kAt.size());
+    return {};
+  };
+  TRY(store.inspect(read));
+  return known;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> other_artifact_place(store::Store& store,
+                                                        ArtifactStore& artifacts) {
+  const Known known = TRY(known_place(store));
+  const auto here = TRY(read_mark(artifacts));
+  if (known.mark) {
+    return known.mark == here ? std::nullopt : std::optional(known.place);
+  }
+  const std::int64_t mark = TRY(agree(store, here.value_or(random_mark()), name_of(artifacts)));
+  if (here == mark) return std::nullopt;
+  TRY(write_mark(artifacts, mark));
+  return std::nullopt;
+}
+
+std::string check_artifact_place(store::Store& store, ArtifactStore& artifacts) {
+  const auto known = known_place(store);
+  if (known && !known->shared) return {};
+  const auto other = other_artifact_place(store, artifacts);
+  if (!other)
+    return fmt::format("cannot tell whether {} is the place of this store's artifacts: {}",
+                       name_of(artifacts), other.error().message);
+  if (!*other) return {};
+  return fmt::format(
+      "this server keeps artifacts at {}, but those of its database lie at {}: files that were "
+      "logged there are not found here, nor the other way round. --artifacts must name one place "
+      "for all servers of a database; to move it, copy the files, {} among them",
+      name_of(artifacts), **other, kPlaceMark);
+}
+
+}  // namespace corral::server

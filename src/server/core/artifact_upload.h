@@ -1,0 +1,34 @@
+// Files of runs as they arrive over HTTP.
+//
+// Where the first file of a run lies, all of its files lie from then on, whichever experiment the
+// run is moved to. A file whose run was removed before it was whole goes as the run's others went.
+// Blocks; any thread.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "server/core/context.h"
+#include "server/core/http_types.h"
+#include "store/search/runs.h"
+
+namespace corral::server {
+
+// Stores the request's body, streamed or not, at a path of the store, and tells of it
+// (on_artifact); `answer` makes the answer. Nothing of the file remains after an error. kNotFound:
+// the run that the path names is removed.
+using FileAnswer = std::function<Response(const Result<>& stored)>;
+Response receive_file(const Request& request, Context& context, const std::string& path,
+                      FileAnswer answer);
+// Its two halves, for a file that comes another way: before its first byte, and when it is there.
+Result<> expect_file(Context& context, std::string_view path);
+Result<> settle_file(Context& context, std::string_view path);
+
+// The run, whose artifact_uri stays what it is; nothing: there is none.
+Result<std::optional<store::tracking::RunRow>> run_for_upload(Context& context, RunId id);
+
+}  // namespace corral::server

@@ -1,0 +1,40 @@
+// Context: what handlers may use. One per server; everything in it is safe from any thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/time.h"
+#include "server/core/events.h"
+#include "store/artifacts/artifact_store.h"
+#include "store/store.h"
+
+namespace corral::server {
+
+class ArtifactRemoval;
+class Figures;
+class ProfileAsks;
+
+struct ServerFacts {
+  std::string version;
+  UtcTime started;
+};
+
+namespace mlflow {
+class MetricWriter;
+}
+
+struct Context {
+  store::Store& store;
+  EventHub& events;
+  ServerFacts facts;
+  // Asks the server to leave after this answer (`corral serve --stop`). Never blocks.
+  std::function<void()> request_stop;
+  mlflow::MetricWriter* metric_writer = nullptr;
+  const Figures* figures = nullptr;  // of the transport, when there is one
+  store::artifacts::ArtifactStore* artifacts = nullptr;
+  ArtifactRemoval* artifact_removal = nullptr;
+  ProfileAsks* profiles = nullptr;  // null: none can be asked for
+};
+
+}  // namespace corral::server

@@ -1,0 +1,58 @@
+// EventHub: tells open pages that something changed (server-sent events), never what.
+//
+// Ingest notes runs, schedulers' words plans; one thread sends `runs`, `data` and `plans` events at
+// most every `interval`, the first one at once, and a comment line every `heartbeat`, which also
+// finds clients that have gone. note(), note_plan() and subscribe() may be called from any thread
+// and do not block.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/time.h"
+#include "server/core/http_types.h"
+
+namespace corral::server {
+
+class EventHub {
+ public:
+  struct Options {
+    Nanos interval = std::chrono::milliseconds(500);
+    Nanos heartbeat = std::chrono::seconds(15);
+    std::size_t max_streams = 500;
+  };
+  explicit EventHub(Options options);
+  EventHub() : EventHub(Options{}) {}
+  EventHub(const EventHub&) = delete;
+  EventHub& operator=(const EventHub&) = delete;
+  ~EventHub();  // closes every stream
+
+  // nullptr when too many are open.
+  std::shared_ptr<PushStream> subscribe();
+  void note(std::span<const RunId> changed_runs, std::span<const RunId> data_runs);
+  void note_plan(const std::string& id);
+  [[nodiscard]] std::size_t open_streams() const;
+
+ private:
+  using Ids = std::set<RunId>;
+  void run(const std::stop_token& stop);
+  void send(const std::string& text);
+
+  const Options options_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any wake_;
+  Ids changed_;
+  Ids data_;
+  std::set<std::string> plans_;
+  std::vector<std::shared_ptr<PushStream>> streams_;
+  std::jthread thread_;
+};
+
+}  // namespace corral::server

@@ -1,0 +1,70 @@
+// Figures: what the server counts about its answers, and GET /metrics, which tells Prometheus.
+//
+// note() is called once per answer from the I/O threads: atomics alone, but for the first answer of
+// a route, which makes its counters. Latencies are from the whole head of a request to the last
+// byte of its answer. Text format 0.0.4:
+// https://prometheus.io/docs/instrumenting/exposition_formats/.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/core/http_types.h"
+
+namespace corral::server {
+
+class Figures {
+ public:
+  Figures();
+  Figures(const Figures&) = delete;
+  Figures& operator=(const Figures&) = delete;
+
+  void note(const http::Exchange& exchange);
+  // The transport counts into this.
+  [[nodiscard]] const std::shared_ptr<http::Traffic>& traffic() const { return traffic_; }
+
+  // Everything as text, appended.
+  void write(std::string& out) const;
+
+ private:
+  static constexpr std::size_t kBuckets = 14;
+  static constexpr std::size_t kClasses = 5;  // 1xx to 5xx
+  static constexpr std::size_t kSlots = 1024;
+  static constexpr std::size_t kMostRoutes = kSlots / 2;
+
+  // One method of one route.
+  struct Route {
+    std::string_view pattern;
+    Method method = Method::kOther;
+    std::array<std::atomic<std::uint64_t>, kClasses> answers{};
+    std::array<std::atomic<std::uint64_t>, kBuckets + 1> buckets{};  // each alone, not yet summed
+    std::atomic<std::uint64_t> took_ns{0};
+  };
+  Route& route_of(std::string_view pattern, Method method);
+  [[nodiscard]] std::vector<const Route*> routes() const;
+  static void write_latencies(std::string& out, const Route& route);
+  void write_traffic(std::string& out) const;
+
+  // Open addressing; a slot is filled once and stays.
+  std::array<std::atomic<Route*>, kSlots> slots_{};
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<Route>> routes_;  // the first: whatever has no route
+  std::shared_ptr<http::Traffic> traffic_ = std::make_shared<http::Traffic>();
+  std::atomic<std::uint64_t> broken_{0};
+};
+
+// One figure with HELP and TYPE. `type`: "counter" or "gauge".
+struct Figure {
+  std::string_view name;
+  std::string_view type;
+  std::string_view help;
+};
+void write_figure(std::string& out, const Figure& figure, double value);
+
+}  // namespace corral::server

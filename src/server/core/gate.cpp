@@ -1,0 +1,229 @@
+#include "server/core/gate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/sha256.h"
+#include "core/text.h"
+#include "server/core/refusal.h"
+#include "sys/http_client.h"
+#include "sys/socket.h"
+
+namespace corral::server {
+namespace {
+
+constexpr std::size_t kMinTokenBytes = 16;
+
+bool is_port(std::string_view text) {
+  return text.size() <= 5 && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "LOCALHOST:5000" -> "localhost"; "[::1]:5000" -> "::1"; empty for what is no host and port.
+std::string host_without_port(std::string_view host) {
+  const bool literal = host.starts_with('[');
+  const std::size_t end = literal ? host.find(']') : std::min(host.find(':'), host.size());
+  if (end == std::string_view::npos) return {};
+  const std::string_view rest = host.substr(end + (literal ? 1 : 0));
+  if (!rest.empty() && (rest[0] != ':' || !is_port(rest.substr(1)))) return {};
+  std::string name = lower_ascii(literal ? host.substr(1, end - 1) : host.substr(0, end));
+  if (name.ends_with('.')) name.pop_back();
+  return name;
+}
+
+bool host_allowed(std::string_view host, const GateRules& rules) {
+  const std::string name = host_without_port(host);
+  if (name.empty()) return false;
+  const bool literal = sys::is_ip_literal(name);
+  if (name == "localhost" || name.ends_with(".localhost") || name == "::1") return true;
+  if (literal && name.starts_with("127.")) return true;
+  if (rules.wildcard && literal) return true;
+  return std::ranges::find(rules.hosts, name) != rules.hosts.end();
+}
+
+// Its own: the scheme may be https behind a proxy that ends TLS; host and port are those that the
+// client used, checked before.
+bool origin_allowed(std::string_view origin, std::string_view host) {
+  const std::string own = lower_ascii(host);
+  const std::string sent = lower_ascii(origin);
+  return sent == "http://" + own || sent == "https://" + own;
+}
+
+bool changes_something(const Request& request) {
+  return request.method != Method::kGet && request.method != Method::kHead;
+}
+
+// What browsers send to other sites without asking these first.
+bool is_form(std::string_view content_type) {
+  const std::string kind = lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
+  return kind == "text/plain" || kind == "application/x-www-form-urlencoded" ||
+         kind == "multipart/form-data";
+}
+
+// What follows "<scheme> " in Authorization; empty when it has another scheme.
+std::string_view credentials(const Request& request, std::string_view scheme) {
+  const std::string_view value = request.header("authorization");
+  const std::size_t space = std::min(value.find(' '), value.size());
+  if (!equal_ignoring_case(value.substr(0, space), scheme)) return {};
+  return trim(value.substr(space));
+}
+
+int base64_digit(char c) {
+  if (c >= 'A' && c <= 'Z') return c - 'A';
+  if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+  if (c >= '0' && c <= '9') return c - '0' + 52;
+  if (c == '+') return 62;
+  return c == '/' ? 63 : -1;
+}
+
+// Of "user:password" in base64; empty for anything else.
+std::string basic_password(std::string_view encoded) {
+  std::string text;
+  std::uint32_t bits = 0;
+  int held = 0;
+  for (const char c : encoded.substr(0, encoded.find('='))) {
+    const int digit = base64_digit(c);
+    if (digit < 0) return {};
+    bits = (bits << 6 | static_cast<std::uint32_t>(digit)) & 0xFFFFFF;
+    held += 6;
+    if (held < 8) continue;
+    held -= 8;
+    text.push_back(static_cast<char>(bits >> held & 0xFF));
+  }
+  const std::size_t colon = text.find(':');
+  return colon == std::string::npos ? std::string() : text.substr(colon + 1);
+}
+
+Response set_cookie_and_redirect(const Request& request, std::string_view token) {
+  std::string location = request.path;
+  char separator = '?';
+  for (const auto& [name, value] : request.query) {
+    if (name == "token") continue;
+    location += fmt::format("{}{}={}", separator, sys::url_encode(name), sys::url_encode(value));
+    separator = '&';
+  }
+  // "//host" would lead to another site.
+  location.erase(0, std::min(location.find_first_not_of('/'), location.size()));
+  Response response;
+  response.status = 303;
+  response.set_header("Location", "/" + location);
+  response.set_header("Set-Cookie",
+                      fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", kTokenCookie, token));
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
+std::optional<Response> check_host(const Request& request, const GateRules& rules) {
+  const std::string_view host = request.header("host");
+  if (host.empty())
+    return refusal(request, {Code::kInvalidArgument, "the Host header is missing"}, "Host");
+  if (host_allowed(host, rules)) return std::nullopt;
+  return refusal(
+      request,
+      {Code::kPermission, fmt::format("Invalid Host header: '{}' is not a name of this server "
+                                      "(corral serve --allow-host NAME adds one)",
+                                      to_utf8(host))},
+      "Host");
+}
+
+Response form_refused(const Request& request) {
+  if (speaks_mlflow(request.path)) {
+    return refusal(request, {Code::kInvalidArgument,
+                             "Bad Request. Content-Type must be one of ['application/json']."});
+  }
+  Response response =
+      refusal(request,
+              {Code::kUnsupported,
+               "forms and plain text are not taken: send Content-Type: application/json"},
+              "Content-Type");
+  response.status = 415;
+  return response;
+}
+
+std::optional<Response> check_origin(const Request& request) {
+  const std::string_view origin = request.header("origin");
+  if (!origin.empty() && !origin_allowed(origin, request.header("host"))) {
+    return refusal(
+        request,
+        {Code::kPermission, fmt::format("requests from '{}' are not allowed", to_utf8(origin))},
+        "Origin");
+  }
+  if (!changes_something(request)) return std::nullopt;
+  // A page on another port of this machine is "same-site": not ours either.
+  const std::string_view site = request.header("sec-fetch-site");
+  if (!site.empty() && site != "same-origin" && site != "none") {
+    return refusal(request,
+                   {Code::kPermission, "pages of other sites may not change anything here"},
+                   "Sec-Fetch-Site");
+  }
+  // Of the methods that change something only POST needs no asking first.
+  if (request.method == Method::kPost && is_form(request.header("content-type")))
+    return form_refused(request);
+  return std::nullopt;
+}
+
+std::optional<Response> check_token(const Request& request, std::string_view token) {
+  if (request.path == "/health") return std::nullopt;  // for probes, and says nothing
+  if (same_secret(credentials(request, "bearer"), token) ||
+      same_secret(basic_password(credentials(request, "basic")), token))
+    return std::nullopt;
+  if (same_secret(request.cookie(kTokenCookie), token)) {
+    // A browser sends the cookie by itself; it says as well whose page asks.
+    const bool page_known =
+        !request.header("origin").empty() || !request.header("sec-fetch-site").empty();
+    if (page_known || !changes_something(request)) return std::nullopt;
+    return refusal(request,
+                   {Code::kPermission,
+                    "with the cookie alone nothing can be changed: send Origin as well, or "
+                    "'Authorization: Bearer TOKEN'"},
+                   "Origin");
+  }
+  const std::optional<std::string_view> offered = request.query_value("token");
+  const bool page = request.method == Method::kGet && !request.path.starts_with("/api/") &&
+                    !speaks_mlflow(request.path);
+  if (page && offered && same_secret(*offered, token))
+    return set_cookie_and_redirect(request, token);
+  Response response = refusal(
+      request, {Code::kUnauthenticated,
+                "this server asks for a token: send 'Authorization: Bearer TOKEN' (MLflow's "
+                "clients: MLFLOW_TRACKING_TOKEN), or open /?token=TOKEN in a browser"});
+  // Not Basic, which it also takes: browsers would ask for a password, and then send it with every
+  // request that any page makes.
+  response.set_header("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+}  // namespace
+
+bool same_secret(std::string_view a, std::string_view b) {
+  const Sha256 left = sha256(a);
+  const Sha256 right = sha256(b);
+  unsigned difference = 0;
+  for (std::size_t i = 0; i < left.size(); ++i)
+    difference |= static_cast<unsigned>(left[i] ^ right[i]);
+  return difference == 0;
+}
+
+Result<std::string> parse_token(std::string_view file_content) {
+  const std::string_view token = trim(file_content);
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-._~+/=").find(c) != std::string_view::npos;
+  };
+  if (token.size() < kMinTokenBytes || !std::ranges::all_of(token, allowed)) {
+    return fail(Code::kInvalidArgument,
+                fmt::format("a token has at least {} letters, digits or -._~+/= and nothing else",
+                            kMinTokenBytes));
+  }
+  return std::string(token);
+}
+
+Decision decide(const Request& request, const GateRules& rules) {
+  if (request.over_unix) return {};
+  if (auto no = check_host(request, rules)) return {std::move(no)};
+  if (auto no = check_origin(request)) return {std::move(no)};
+  if (rules.token.empty()) return {};
+  return {check_token(request, rules.token)};
+}
+
+}  // namespace corral::server

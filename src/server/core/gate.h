@@ -1,0 +1,46 @@
+// The gate: who may do what. decide() is asked about every request, by the transport, with the
+// request's header and before its body is read; no handler asks again.
+//
+// A page of another site can reach a loopback port through a browser. Host must name this server
+// (against DNS rebinding); Origin, when sent, must be its own; and what changes something must not
+// be what a page of another site can send without being asked about it: by Sec-Fetch-Site not from
+// there, by Content-Type no form. With a token every TCP request but /health needs it: as a bearer,
+// as the password of Basic (all that MLflow's clients can be told by user and password), or as the
+// cookie that `/?token=` sets. The Unix socket, mode 0600, is this user's own and needs nothing.
+// Pure: no I/O, any thread (fuzz/fuzz_http.cpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "server/core/http_types.h"
+
+namespace corral::server {
+
+struct GateRules {
+  std::vector<std::string> hosts;  // addresses and names that the server is reached by, lower case;
+                                   // loopback names are always allowed
+  bool wildcard = false;           // listens on every address: any IP literal is allowed
+  std::string token;               // empty: none asked for
+};
+
+inline constexpr std::string_view kTokenCookie = "corral_token";
+
+// What came of it. Users, and what each may do, will stand here.
+struct Decision {
+  std::optional<Response> answer;  // refuses, or for `/?token=` sets the cookie and redirects
+
+  [[nodiscard]] bool allowed() const { return !answer.has_value(); }
+};
+Decision decide(const Request& request, const GateRules& rules);
+
+// The token of a --token-file: its trimmed content, at least 16 of the characters that a bearer
+// token may have.
+Result<std::string> parse_token(std::string_view file_content);
+
+// The same time whatever the texts hold.
+bool same_secret(std::string_view a, std::string_view b);
+
+}  // namespace corral::server

@@ -1,0 +1,96 @@
+// What tests of handlers stand on: a server's parts over a real SQLite store of their own, without
+// a socket.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "compat/mlflow/api/metric_writer.h"
+#include "core/json.h"
+#include "server/core/profile_asks.h"
+#include "server/core/router.h"
+#include "store/open/sqlite_store.h"
+
+namespace corral::server {
+
+// All parts of a streamed answer.
+inline std::string streamed(const Response& response) {
+  std::string text;
+  Result<bool> more = true;
+  while (more && *more) more = response.stream(text);
+  EXPECT_TRUE(more) << more.error().message;
+  return text;
+}
+
+class HandlerTest : public ::testing::Test {
+ protected:
+  // A streamed answer comes whole.
+  Response send(Method method, std::string_view target, std::string body = {},
+                Pairs headers = {{"content-type", "application/json"}}) {
+    Request request;
+    request.method = method;
+    EXPECT_TRUE(parse_target(target, request));
+    request.body = std::move(body);
+    request.headers = std::move(headers);
+    Response response = route(std::move(request), *context_);
+    if (!response.stream) return response;
+    response.body = streamed(response);
+    if (response.stream_length) {
+      EXPECT_EQ(response.body.size(), response.stream_length);
+    }
+    return response;
+  }
+  static Json json_of(const Response& response) {
+    auto json = Json::parse(response.body);
+    EXPECT_TRUE(json) << response.body;
+    return json ? *std::move(json) : Json();
+  }
+  // The answer, of status 200.
+  Json ok(Method method, std::string_view target, std::string body = {}) {
+    const Response response = send(method, target, std::move(body));
+    EXPECT_EQ(response.status, 200) << target << ' ' << response.body;
+    return json_of(response);
+  }
+  // An error of MLflow's interface: "400 INVALID_PARAMETER_VALUE: the message".
+  std::string refused(Method method, std::string_view target, std::string body = {}) {
+    const Response response = send(method, target, std::move(body));
+    const auto json = Json::parse(response.body);
+    if (!json) return response.body;
+    return std::to_string(response.status) + ' ' + json->get_string("error_code") + ": " +
+           json->get_string("message");
+  }
+
+ private:
+  struct Directory {
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("corral-" + RunId::random().hex());
+    ~Directory() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  const Directory own_{};
+
+ protected:
+  const std::filesystem::path& directory_ = own_.path;
+  const std::unique_ptr<store::Store> store_ =
+      store::open_sqlite_store({.directory = directory_ / "store"}).value();
+  EventHub events_;
+  const std::unique_ptr<mlflow::MetricWriter> writer_ =
+      std::make_unique<mlflow::MetricWriter>(*store_);
+  ProfileAsks profiles_;
+  const std::unique_ptr<Context> context_ = [this] {
+    auto context =
+        std::make_unique<Context>(Context{*store_, events_, {"1.2.3", utc_time(5)}, [] {}});
+    context->metric_writer = writer_.get();
+    context->profiles = &profiles_;
+    return context;
+  }();
+};
+
+}  // namespace corral::server

@@ -1,0 +1,42 @@
+// Routes: every path the server answers, in one table (routes.cpp), and how a request finds its
+// handler.
+//
+// Handlers are plain synchronous functions: Response handle(const Request&, Context&). HEAD goes to
+// the GET handler; the transport drops the body. Adding a route = one line in the table and one
+// function in api/.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "server/core/context.h"
+#include "server/core/http_types.h"
+
+namespace corral::server {
+
+using Handle = Response (*)(const Request& request, Context& context);
+
+struct Route {
+  Method method;
+  std::string_view pattern;  // "/api/corral/v1/runs/{run}/logs"; a last segment "{name...}" takes
+                             // the rest of the path, even none
+  Handle handle;
+  std::string_view summary;  // one line, for OpenAPI; empty: not part of the API
+};
+
+std::span<const Route> routes();
+
+// The answer to a request that no route takes: 404 or 405; nothing when there is one.
+std::optional<Response> no_route(const Request& request, std::span<const Route> table = routes());
+
+// Finds the route, fills request.params and calls the handler; 404 and 405 answer themselves.
+Response route(Request request, Context& context, std::span<const Route> table = routes());
+
+// Whether the pattern takes the path; sets `params`.
+Result<bool> match(std::string_view pattern, std::string_view path, Pairs& params);
+
+// OpenAPI 3.1 of the table.
+std::string openapi(std::span<const Route> table, std::string_view version);
+
+}  // namespace corral::server

@@ -1,0 +1,23 @@
+// The tables of a store and the steps that brought them about (docs/store-schema.md).
+//
+// A migration that has been released is never changed; a change is a new one at the end of the
+// table in schema.cpp.
+#pragma once
+
+#include "core/result.h"
+#include "store/engine/database.h"
+
+namespace corral::store::sql {
+
+// Version that this program writes: the number of migrations.
+int newest_schema();
+
+// What the database has; 0: empty. kUnsupported when a newer program wrote it or when it is not
+// Corral's; kCorruption when it does not say.
+Result<int> schema_version(Connection& database);
+
+// Brings the database to newest_schema(), each step in its own transaction; of several processes
+// at once, one does it.
+Result<> migrate(Connection& database);
+
+}  // namespace corral::store::sql

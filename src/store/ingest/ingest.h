@@ -1,0 +1,154 @@
+// Ingest: turns frames into rows, on the writer's connection, inside a transaction that the caller
+// holds.
+//
+// It knows the sessions' sequence rule (docs/format-frame.md): a session's frames come in order and
+// without gaps, old ones are acknowledged and ignored, and after one refusal the rest of that
+// session in the call is refused too. What a call changed stays in this object's cache of sessions:
+// after its savepoint the caller must call keep() or drop(), and after a rollback of the whole
+// transaction forget(). Rows of runs are written once per transaction, by finish_group(). Where
+// several processes write to one database (Dialect::shared), a session's row is locked before
+// anything of it is stored, and what is remembered of it counts only if durable_seq is still what
+// it was. One thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/engine/database.h"
+#include "store/model/content.h"
+#include "store/model/statistics.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+// What the writer remembers of a session; `key`, `run`, `workload` and `machine` are row keys.
+struct SessionState {
+  SessionId id;
+  RunId run_id;
+  std::int64_t key = 0;
+  std::int64_t run = 0;
+  std::int64_t workload = 0;
+  std::optional<std::int64_t> machine;  // of the host, where the writer named it
+  bool feeds_host = false;
+  bool removed = false;  // its run is gone: only points of its host are stored
+  std::uint64_t durable_seq = 0;
+  ClockAnchor anchor;
+  SeriesMap series;
+};
+
+// Another writer made the same row first: roll back and do it again, now it will be found.
+inline tl::unexpected<Error> lost_race() {
+  return fail(Code::kConflict, "another server stored the same thing at the same moment");
+}
+
+struct StoredBatch {
+  std::int64_t session = 0;  // key
+  std::size_t bytes = 0;
+  std::uint64_t points = 0;
+};
+
+class Ingest {
+ public:
+  explicit Ingest(Connection& database) : db_(database) {}
+  // When the rows of runs are locked that a call moves on: all at the end, in the order of their
+  // keys; or at once, so that a row which another process holds fails this call alone.
+  enum class LockRuns : std::uint8_t { kAtTheEnd, kAtOnce };
+  // Refusals are in the answer; an Error means that the caller must roll back.
+  Result<AppendResult> append(std::span<const codec::Frame> frames, LockRuns lock);
+  // What the last append() did stays in the transaction.
+  void keep();
+  // It was rolled back, whichever way it ended.
+  void drop(std::span<const codec::Frame> frames);
+  // Directly before the COMMIT.
+  Result<> finish_group();
+  void forget();
+  // Batch rows kept since the last call.
+  std::vector<StoredBatch> take_batches() { return std::exchange(batches_, {}); }
+
+ private:
+  // What is to be done once for many calls, or told once they are stored.
+  using Newest = std::map<std::int64_t, std::int64_t>;  // run key -> newest UTC time
+  using Batches = std::vector<StoredBatch>;
+  // Of one append() call.
+  struct Call {
+    AppendResult result;
+    std::map<SessionId, std::shared_ptr<SessionState>> touched;  // null: not known to the store
+    std::set<SessionId> refused;
+    std::set<RunId> changed_runs, data_runs;
+    std::set<std::int64_t> data_workloads, data_hosts;  // keys whose shared series grew
+  };
+
+  Result<> take(Call& call, const codec::Frame& frame, std::size_t index);
+  Result<std::shared_ptr<SessionState>> find_session(SessionId id);
+  Result<bool> still_true(const SessionState& session);
+  Result<std::optional<Error>> contradiction(const SessionState* session, const Content& content);
+  Result<std::optional<Error>> redeclared(const SessionState& session, const Content& content);
+  Result<> finish(Call& call, LockRuns lock);
+  void remember(const std::shared_ptr<SessionState>& session);
+
+  // ingest_rows.cpp: the rows of one accepted frame
+  Result<> store(Call& call, SessionState& session, const codec::Frame& frame,
+                 const Content& content);
+  // The run was removed, and its supervisor still measures the host for the other runs there.
+  Result<> store_for_host(Call& call, SessionState& session, const codec::Frame& frame);
+  static std::uint64_t points_of(const std::vector<codec::SamplesBody>& samples);
+  Result<> store_batch(Call& call, SessionState& session, const codec::Frame& frame,
+                       const Content& content);
+  Result<> store_phases(const SessionState& session, const std::vector<codec::PhaseRecord>& phases);
+  Result<bool> store_facts(const SessionState& session, const std::vector<codec::Fact>& facts);
+  // The run's start is known.
+  Result<> begin_run(Call& call, const SessionState& session, UtcTime at);
+  Result<> store_event(const SessionState& session, UtcTime time, const codec::Event& event);
+  Result<std::int64_t> log_length(std::int64_t run, codec::LogStream stream);
+  Result<> store_log(const SessionState& session, const codec::LogBody& log);
+  Result<> store_end(Call& call, const SessionState& session, const codec::RunEndBody& end);
+  Result<> store_gap(Call& call, const SessionState& session, const codec::Frame& frame,
+                     const codec::GapBody& gap);
+  // ingest_client.cpp. True: the fact is no row of its own.
+  Result<bool> client_says(const SessionState& session, const codec::Fact& fact);
+  Result<> move_run(std::int64_t run, const std::string& experiment);
+  Result<> client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms);
+  using SeriesDefs = std::vector<const codec::SeriesDef*>;
+  // What the store knows of a frame's series, by owner kind, name and source.
+  using KnownSeries =
+      std::map<std::tuple<metric::Owner, std::string_view, std::string_view>, SeriesId>;
+  Result<> declare(SessionState& session, const std::vector<codec::SeriesDef>& defs);
+  Result<> make_series(const SessionState& session, const SeriesDefs& defs);
+  Result<KnownSeries> find_series(const SessionState& session, const SeriesDefs& defs);
+  Result<> find_few(const SessionState& session, const SeriesDefs& defs, KnownSeries& known);
+  Result<> find_many(const SessionState& session, const SeriesDefs& defs, KnownSeries& known);
+
+  // ingest_session.cpp: experiment, workload, run and session of a first frame
+  Result<std::shared_ptr<SessionState>> open_session(Call& call, const codec::Frame& frame,
+                                                     const codec::SessionBody& body);
+  Result<std::int64_t> experiment_of(const std::string& name, UtcTime created);
+  Result<std::int64_t> workload_of(const codec::SessionBody& body, std::int64_t experiment,
+                                   UtcTime created);
+  Result<std::optional<std::int64_t>> host_of(const codec::SessionBody& body);
+  struct RunRow {
+    std::int64_t key = 0;
+    std::int64_t workload = 0;
+    bool removed = false;
+  };
+  Result<std::optional<RunRow>> known_run(RunId id);
+  Result<RunRow> run_of(Call& call, const codec::SessionBody& body, UtcTime started);
+  Result<> supervise(Call& call, const codec::SessionBody& body, UtcTime started,
+                     const SessionState& session);
+
+  Connection& db_;
+  Newest newest_, call_newest_;     // of the calls that are kept; of the one that goes on
+  Batches batches_, call_batches_;  // likewise
+  std::unordered_map<SessionId, std::shared_ptr<SessionState>> sessions_;
+  std::size_t remembered_series_ = 0;  // of all sessions_ since they were last forgotten
+};
+
+}  // namespace corral::store::sql

@@ -1,0 +1,92 @@
+// Writer: the one thread that writes to the database.
+//
+// append() hands it a call and sleeps until the transaction that holds it is on the disk. Whatever
+// waits when the thread comes round goes into one transaction (group commit), each call in a
+// savepoint of its own, so that one that fails takes nothing else with it. A group that met another
+// process's writes, or found its connection gone, is tried again a few times: nothing of it is
+// stored then, or durable_seq says what is. A call that needs a row which another process's
+// transaction holds for longer than Connection waits is tried once more by itself, after the others
+// of its group, and then refused (kUnavailable); for a moment after that nobody waits long for such
+// a row. The queue holds as many calls as there are
+// threads that wait, up to kQueue.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "store/engine/database.h"
+#include "store/ingest/ingest.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+// Store::intact(); any thread.
+using Intact = std::function<Result<>()>;
+
+class Writer {
+ public:
+  // `stored` is told, on the writer's thread, of every batch row once it is durable.
+  using Stored = std::function<void(const StoredBatch& batch)>;
+  // `intact` is asked after each commit, before anything of it is acknowledged; may be empty.
+  Writer(std::unique_ptr<Connection> database, Intact intact, Stored stored);
+  // Calls that wait are answered kUnavailable; the last commit is finished.
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  Result<AppendResult> append(std::span<const codec::Frame> frames);
+  // Calls before(connection) first, in the same savepoint; its error is the call's. Frames may be
+  // none. A frame that is refused takes all of the call back.
+  Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before);
+  // Calls write(connection) in a transaction of its own, tried once. kForget: it changes what is
+  // remembered of sessions.
+  using Write = Change;
+  enum class Sessions : std::uint8_t { kKeep, kForget };
+  Result<> transact(const Write& write, Sessions sessions = Sessions::kKeep);
+
+ private:
+  struct Job {
+    std::span<const codec::Frame> frames;  // the waiting caller's
+    const Change* before = nullptr;        // may be null
+    const Write* write = nullptr;          // instead of both
+    Sessions sessions = Sessions::kKeep;
+    std::optional<Result<AppendResult>> result;
+  };
+  Result<AppendResult> wait_for(Job& job);
+
+  void loop();
+  void give_up(const std::vector<Job*>& group);
+  std::vector<Job*> next_group();
+  static void put_in_order(std::vector<Job*>& group);
+  void write(const std::vector<Job*>& group);
+  void try_alone(const std::vector<Job*>& group, std::vector<Result<AppendResult>>& answers);
+  void write_alone(Job& job);
+  using Answers = std::vector<Result<AppendResult>>;
+  Result<> try_group(const std::vector<Job*>& group, Ingest::LockRuns lock, Answers& answers);
+  Result<> write_one(const Job& job, Ingest::LockRuns lock, Answers& answers);
+  Result<> hurry();
+  [[nodiscard]] Result<> still_there() const { return intact_ ? intact_() : Result<>(); }
+  void met_a_lock();
+
+  std::unique_ptr<Connection> database_;
+  Ingest ingest_;
+  Intact intact_;
+  Stored stored_;
+  std::optional<BootTime> hurry_until_;  // the writer's thread only
+  std::vector<std::size_t> held_back_;   // the same; jobs of the group that met a lock
+  std::mutex mutex_;
+  std::condition_variable work_, done_, room_;
+  std::deque<Job*> queue_;
+  bool stopping_ = false;
+  std::jthread thread_;  // last: it uses everything above
+};
+
+}  // namespace corral::store::sql

@@ -1,0 +1,39 @@
+// The embedded store: one SQLite database, `corral.db`, in the store's directory.
+//
+// It takes no lock: whoever opens it (the server, an offline `store` verb) holds the directory's
+// lock first, because two processes that write would each have their own idea of the sessions.
+// Writes go through one thread (writer.h), reads through a small pool of read-only connections,
+// each call in a snapshot of its own. Close it before fork().
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "core/result.h"
+#include "store/engine/database.h"
+#include "store/store.h"
+
+namespace corral::store {
+
+struct SqliteOptions {
+  std::filesystem::path directory;  // made when missing
+  // Reads at once; more wait. One that is kept waiting by its `take` holds a connection.
+  std::size_t readers = 16;
+  // A further file whose name must stay, as those of the database must (Store::intact): the lock.
+  std::filesystem::path lock{};
+  bool relaxed = false;  // acknowledges before it is on the disk (sqlite::Mode::kRelaxed)
+};
+
+// kUnsupported: a network filesystem, a newer schema, another program's database. kCorruption:
+// damaged. kPermission, kNoSpace, kIo as the system says. Each message names the file and what to
+// do.
+Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options);
+
+// A database file that a copy goes into (store/maintain/copy.h): made with mode 0600 when it is
+// missing, as a file of its own without a log, or as a store's. Tables are the copy's affair.
+// Errors as above.
+enum class CopyTarget { kFile, kStore };
+Result<std::unique_ptr<sql::Connection>> open_sqlite_target(const std::filesystem::path& file,
+                                                            CopyTarget target);
+
+}  // namespace corral::store

@@ -1,0 +1,149 @@
+#include "store/read/latest_metrics.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "store/read/series_statistics.h"
+
+namespace corral::store::sql {
+namespace {
+
+// Beyond, all is forgotten: a metric takes about 150 bytes.
+constexpr std::size_t kMostBytes = 96u << 20;
+// Up to so many runs are asked for one by one, more in one statement.
+constexpr std::size_t kFew = 64;
+// Runs whose metrics are read by one set of statements.
+constexpr std::size_t kAtOnce = 64;
+
+std::size_t bytes_of(const std::vector<LatestMetric>& metrics) {
+  std::size_t bytes = sizeof metrics;
+  for (const LatestMetric& metric : metrics) bytes += sizeof metric + metric.key.capacity();
+  return bytes;
+}
+
+LatestMetric metric_of(std::string name, const SeriesDelta& statistics) {
+  const std::int64_t finite = statistics.points - statistics.nan;
+  return {.key = std::move(name),
+          .value = statistics.top.value,
+          .step = statistics.top.step,
+          .time = utc_time(statistics.top.time),
+          .last = statistics.last,
+          .min = statistics.min,
+          .max = statistics.max,
+          .mean = finite > 0 ? std::optional(statistics.sum / static_cast<double>(finite))
+                             : std::nullopt};
+}
+
+}  // namespace
+
+Result<LatestMetrics::Stamps> LatestMetrics::stamps_of(Connection& db,
+                                                       std::span<const std::int64_t> runs) {
+  Stamps stamps;
+  if (runs.size() <= kFew) {
+    for (const std::int64_t run : runs) {
+      Statement row = TRY(db.query(
+          "SELECT count(*), CAST(sum(durable_seq) AS BIGINT) FROM sessions WHERE run = ?1", run));
+      if (TRY(row.step()))
+        stamps[run] = {.sessions = row.integer(0), .numbers = row.maybe_integer(1).value_or(0)};
+    }
+    return stamps;
+  }
+  const auto [least, most] = std::ranges::minmax(runs);
+  Statement row =
+      TRY(db.query("SELECT run, count(*), CAST(sum(durable_seq) AS BIGINT) FROM sessions WHERE run "
+                   "BETWEEN ?1 AND ?2 GROUP BY run",
+                   least, most));
+  while (TRY(row.step()))
+    stamps[row.integer(0)] = {.sessions = row.integer(1), .numbers = row.integer(2)};
+  return stamps;
+}
+
+Result<LatestMetrics::Read> LatestMetrics::read(Connection& db,
+                                                std::span<const std::int64_t> runs) {
+  // From the sessions on, in this order (SQLite keeps that of CROSS JOIN): what a session feeds
+  // lies together. The series of a run are fed by its own sessions alone.
+  static const std::string feeds_sql = [] {
+    std::string sql =
+        "SELECT m.session, m.local, m.slice, s.utc_minus_boot, x.id, x.name, x.owner "
+        "FROM sessions s CROSS JOIN session_series m CROSS JOIN series x "
+        "WHERE m.session = s.key AND x.id = m.series AND x.owner_kind = 0 AND x.source = '' "
+        "AND s.run IN";
+    for (std::size_t i = 1; i <= kAtOnce; ++i) sql += fmt::format("{}?{}", i == 1 ? " (" : ", ", i);
+    return sql + ")";
+  }();
+  struct Named {
+    std::int64_t run;
+    std::string name;
+  };
+  Feeds feeds;
+  std::map<SeriesId, Named> series;
+  {
+    Statement row = TRY(db.query(feeds_sql));
+    for (std::size_t i = 0; i < kAtOnce; ++i)
+      row.set(static_cast<int>(i + 1), runs[std::min(i, runs.size() - 1)]);
+    while (TRY(row.step())) {
+      Feed& feed = feeds[row.integer(0)];
+      const SeriesId id{row.integer(4)};
+      feed.anchor.utc_minus_boot = Nanos(row.integer(3));
+      feed.series[static_cast<std::uint32_t>(row.integer(1))] = id;
+      if (!row.is_null(2)) feed.slices.insert(row.integer(2));
+      if (!series.contains(id)) series.emplace(id, Named{row.integer(6), row.text(5)});
+    }
+  }
+  Read all;
+  for (const std::int64_t run : runs) all[run] = std::make_shared<std::vector<LatestMetric>>();
+  for (const auto& [id, statistics] : TRY(read_statistics(db, caches_, feeds))) {
+    Named& named = series.at(id);
+    all.at(named.run)->push_back(metric_of(std::move(named.name), statistics));
+  }
+  for (auto& [run, metrics] : all) std::ranges::sort(*metrics, {}, &LatestMetric::key);
+  return all;
+}
+
+void LatestMetrics::remember(std::int64_t run, const Known& known) {
+  const std::scoped_lock lock(mutex_);
+  if (bytes_ > kMostBytes) {
+    known_.clear();
+    bytes_ = 0;
+  }
+  Known& old = known_[run];
+  if (old.metrics) bytes_ -= bytes_of(*old.metrics);
+  old = known;
+  bytes_ += bytes_of(*known.metrics);
+}
+
+Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
+                                                  std::span<const std::int64_t> runs) {
+  std::vector<RunMetrics> all(runs.size());
+  if (runs.empty()) return all;
+  Stamps stamps = TRY(stamps_of(db, runs));
+  {
+    const std::scoped_lock lock(mutex_);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const auto known = known_.find(runs[i]);
+      if (known != known_.end() && known->second.stamp == stamps[runs[i]])
+        all[i] = known->second.metrics;
+    }
+  }
+  std::vector<std::int64_t> missing;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!all[i]) missing.push_back(runs[i]);
+  }
+  std::unordered_map<std::int64_t, RunMetrics> fresh;
+  for (std::span<const std::int64_t> left(missing); !left.empty();) {
+    const auto some = left.first(std::min(kAtOnce, left.size()));
+    for (auto& [run, metrics] : TRY(read(db, some))) {
+      remember(run, {.stamp = stamps[run], .metrics = metrics});
+      fresh[run] = std::move(metrics);
+    }
+    left = left.subspan(some.size());
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!all[i]) all[i] = fresh.at(runs[i]);
+  }
+  return all;
+}
+
+}  // namespace corral::store::sql

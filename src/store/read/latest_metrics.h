@@ -1,0 +1,66 @@
+// LatestMetrics: the latest value of each metric of runs, as MLflow means it: the point with the
+// greatest (step, time, value), and the least, greatest and mean value beside it.
+//
+// Worked out of the statistics of a run's own series that have no source, and remembered for as
+// long as no session of the run has moved on; what another server stored is seen, because the
+// sessions' numbers are looked at every time. Any thread, each with its own connection.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "store/engine/database.h"
+#include "store/read/view.h"
+
+namespace corral::store::sql {
+
+struct LatestMetric {
+  std::string key;
+  double value = 0;
+  std::int64_t step = 0;
+  UtcTime time;
+  // Over finite values; none without any. `last`: the newest of them.
+  std::optional<double> last = {}, min = {}, max = {}, mean = {};
+};
+using RunMetrics = std::shared_ptr<const std::vector<LatestMetric>>;  // by key, ascending
+
+class LatestMetrics {
+ public:
+  explicit LatestMetrics(Caches& caches) : caches_(caches) {}
+  // In the order of the runs' keys given; never null.
+  Result<std::vector<RunMetrics>> of(Connection& db, std::span<const std::int64_t> runs);
+  // For other readers of statistics.
+  [[nodiscard]] Caches& caches() const { return caches_; }
+
+ private:
+  // Changes whenever a session of the run stores something.
+  struct Stamp {
+    std::int64_t sessions = 0;
+    std::int64_t numbers = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  struct Known {
+    Stamp stamp;
+    RunMetrics metrics;
+  };
+  using Stamps = std::unordered_map<std::int64_t, Stamp>;
+  static Result<Stamps> stamps_of(Connection& db, std::span<const std::int64_t> runs);
+  using Read = std::unordered_map<std::int64_t, std::shared_ptr<std::vector<LatestMetric>>>;
+  // Of up to kAtOnce runs.
+  Result<Read> read(Connection& db, std::span<const std::int64_t> runs);
+  void remember(std::int64_t run, const Known& known);
+
+  Caches& caches_;
+  std::mutex mutex_;
+  std::unordered_map<std::int64_t, Known> known_;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace corral::store::sql

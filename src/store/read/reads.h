@@ -1,0 +1,65 @@
+// What the store answers, each as plain SQL on one connection inside the caller's read transaction.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "store/engine/database.h"
+#include "store/read/view.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+Result<std::optional<Ack>> read_session(Connection& db, SessionId id);
+Result<std::vector<Experiment>> read_experiments(Connection& db);
+Result<std::vector<Workload>> read_workloads(Connection& db,
+                                             std::optional<ExperimentId> experiment);
+Result<RunPage> read_runs(Connection& db, const RunFilter& filter);
+Result<std::optional<Run>> read_run(Connection& db, RunId id);
+// Without facts but the command, in the order of the keys; runs that are not there are left out.
+Result<std::vector<Run>> read_listed_runs(Connection& db, std::span<const std::int64_t> keys);
+Result<std::vector<RunId>> read_matching_runs(Connection& db, std::string_view text);
+
+Result<std::vector<Series>> read_series_of(Connection& db, Caches& caches, RunId run);
+Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
+                                        std::span<const SeriesId> ids);
+Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db, Caches& caches,
+                                                                 std::span<const RunId> runs,
+                                                                 std::string_view suffix);
+// Of a query that begins with kPhaseColumns, the rows.
+inline constexpr std::string_view kPhaseColumns =
+    "SELECT session, id, parent, kind, started, ended, name, type, lane, links, attributes ";
+Result<std::vector<Phase>> phases_of(Result<Statement> query);
+// Series of these owners (keys of runs or of workloads) whose name is one of `names`, those that
+// have points.
+struct NamedSeries {
+  metric::Owner owner = metric::Owner::kRun;
+  std::span<const std::int64_t> keys;
+  std::span<const std::string> names;  // at most kMostNames
+};
+inline constexpr std::size_t kMostNames = 16;
+struct OwnedSeries {
+  std::int64_t owner = 0;  // key
+  Series series;           // its owner_id is empty
+};
+Result<std::vector<OwnedSeries>> read_series_named(Connection& db, Caches& caches,
+                                                   const NamedSeries& wanted);
+Result<std::vector<Phase>> read_phases(Connection& db, RunId run);
+Result<std::vector<Phase>> read_phases_after(Connection& db, RunId run,
+                                             const std::optional<PhasePlace>& place,
+                                             std::size_t limit);
+Result<PhaseCounts> read_phase_counts(Connection& db, RunId run);
+Result<std::vector<std::pair<std::int64_t, std::uint64_t>>> read_linked_phases(Connection& db,
+                                                                               RunId run,
+                                                                               std::size_t limit);
+Result<std::vector<StoredEvent>> read_events(Connection& db, RunId run);
+// The columns that chunks_of() reads, in its order, and the table.
+inline constexpr std::string_view kLogColumns =
+    "SELECT id, stream, start, time, bytes FROM logs WHERE run = ";
+Result<std::vector<LogChunk>> chunks_of(Result<Statement> rows);
+Result<std::vector<LogChunk>> read_logs(Connection& db, const LogQuery& query);
+Result<std::vector<LogExtent>> read_log_extents(Connection& db, RunId run);
+
+}  // namespace corral::store::sql

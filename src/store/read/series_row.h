@@ -1,0 +1,19 @@
+// A row of `series` as what the store answers.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "store/engine/database.h"
+#include "store/model/statistics.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+// What series_of_row() reads, in its order.
+inline constexpr std::string_view kSeriesColumns =
+    "SELECT id, owner_kind, kind, aggregation, name, source, unit";
+Series series_of_row(const Statement& row, std::string owner_id);
+void set_statistics(Series& series, const SeriesDelta& statistics);
+
+}  // namespace corral::store::sql

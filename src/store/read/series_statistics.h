@@ -1,0 +1,28 @@
+// Statistics of series as they are now: what the slices say, and the batch rows above them.
+#pragma once
+
+#include <map>
+#include <set>
+#include <span>
+
+#include "store/engine/database.h"
+#include "store/model/statistics.h"
+#include "store/read/view.h"
+
+namespace corral::store::sql {
+
+// Who writes points: a session, and which of its series are meant.
+struct Feed {
+  ClockAnchor anchor;
+  SeriesMap series;
+  std::set<std::int64_t> slices;
+};
+using Feeds = std::map<std::int64_t, Feed>;  // by the session's key
+Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,
+                                                        const Feeds& feeds);
+
+// Of those that have points. Damaged batch rows and slices are left out.
+Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,
+                                                        std::span<const SeriesId> series);
+
+}  // namespace corral::store::sql

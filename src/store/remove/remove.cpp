@@ -1,0 +1,346 @@
+#include "store/remove/remove.h"
+
+#include <fmt/core.h>
+
+#include <array>
+
+#include "core/failpoint.h"
+#include "metric/catalogue.h"
+#include "sys/clock.h"
+
+namespace corral::store::sql {
+namespace {
+
+constexpr auto kRunOwner = static_cast<std::int64_t>(metric::Owner::kRun);
+constexpr auto kWorkloadOwner = static_cast<std::int64_t>(metric::Owner::kWorkload);
+constexpr auto kHostOwner = static_cast<std::int64_t>(metric::Owner::kHost);
+// How long the series of a host are kept that no run refers to.
+constexpr Nanos kHostsKept = std::chrono::days(30);
+
+struct Owner {
+  std::int64_t kind = kRunOwner;
+  std::int64_t key = 0;  // of a run, a workload or a host
+};
+
+// ---- marking
+struct RunRow {
+  std::int64_t key = 0;
+  std::int64_t workload = 0;
+  std::int64_t experiment = 0;
+  RunStatus status = RunStatus::kRunning;
+  std::string name;
+  std::string artifacts;  // empty: at the usual place
+};
+
+Result<std::optional<RunRow>> lock_run(Connection& db, RunId id) {
+  const std::string lock(db.dialect().lock_row);
+  // Sessions before the run, as ingest does; one that is made meanwhile is locked by its maker.
+  TRY(
+      db.exec("SELECT key FROM sessions WHERE run = (SELECT key FROM runs WHERE id = ?1) "
+              "ORDER BY id" +
+                  lock,
+              id));
+  Statement row = TRY(db.query(
+      "SELECT key, workload, experiment, status, name, artifact_uri FROM runs WHERE id = ?1" + lock,
+      id));
+  if (!TRY(row.step())) return std::nullopt;
+  return RunRow{.key = row.integer(0),
+                .workload = row.integer(1),
+                .experiment = row.integer(2),
+                .status = static_cast<RunStatus>(row.integer(3)),
+                .name = row.text(4),
+                .artifacts = row.text(5)};
+}
+
+// ---- artifacts
+Result<std::string> location_of(Connection& db, ExperimentId id) {
+  Statement row = TRY(db.query("SELECT artifact_location FROM experiments WHERE id = ?1", id));
+  std::string location = TRY(row.step()) ? row.text(0) : std::string();
+  return location.empty() ? default_artifact_location(id) : location;
+}
+
+Result<> note_artifacts(Connection& db, const std::string& location) {
+  return db.exec("INSERT INTO removed_artifacts (location) VALUES (?1)", location);
+}
+
+// Of a directory of its own the run's whole directory goes.
+Result<> note_artifacts_of_run(Connection& db, RunId id, const RunRow& run) {
+  constexpr std::string_view kFiles = "/artifacts";
+  std::string place = run.artifacts;
+  if (place.empty())
+    place = fmt::format("{}/{}{}", TRY(location_of(db, ExperimentId{run.experiment})), id.hex(),
+                        kFiles);
+  if (place.ends_with(fmt::format("/{}{}", id.hex(), kFiles)))
+    place.resize(place.size() - kFiles.size());
+  return note_artifacts(db, place);
+}
+
+// What goes with an experiment's row.
+Result<> note_artifacts_of_experiment(Connection& db, ExperimentId id) {
+  TRY(
+      db.exec("INSERT INTO removed_artifacts (location) SELECT artifact_uri FROM logged_models "
+              "WHERE experiment = ?1 AND artifact_uri <> ''",
+              id));
+  return db.exec(
+      "INSERT INTO removed_artifacts (location) SELECT CAST(?2 AS TEXT) || '/traces/' || id FROM "
+      "traces WHERE experiment = ?1",
+      id, TRY(location_of(db, id)));
+}
+
+Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
+  return db.exec("INSERT INTO removals (owner_kind, owner, workload) VALUES (?1, ?2, ?3)",
+                 owner.kind, owner.key, workload);
+}
+
+// ---- cleaning
+// Sessions of which nothing has to stay. A run's: all, but for those that fed its workload's series
+// while that has other runs. A workload's: all, for it goes with its last run. Of those that fed a
+// host's series the slices stay that have such series, and the rest until it has risen from batch
+// rows; a host's: all.
+constexpr std::array<std::string_view, 3> kSessions = {
+    "SELECT s.key FROM sessions s WHERE s.run = ?1 AND s.key NOT IN (SELECT m.session FROM "
+    "removals "
+    "d JOIN workloads w ON w.key = d.workload JOIN series x ON x.owner_kind = 1 AND x.owner = "
+    "w.key "
+    "JOIN session_series m ON m.series = x.id WHERE d.owner_kind = 0 AND d.owner = ?1)",
+    "SELECT s.key FROM sessions s WHERE s.workload = ?1",
+    "SELECT s.key FROM sessions s WHERE s.machine = ?1 AND s.removed <> 0"};
+// Series of hosts that stay, by the session of a row.
+constexpr std::array<std::string_view, 3> kFeeds = {
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
+    "m.session = ",
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
+    "m.session = ",
+    "SELECT 1 FROM session_series m JOIN series x ON x.id = m.series WHERE x.owner_kind = 2 AND "
+    "x.owner <> ?1 AND m.session = "};
+// The next few series of the owner; they stand here until all of theirs is gone.
+constexpr std::array<std::string_view, 3> kSeries = {
+    "SELECT id FROM series WHERE owner_kind = 0 AND owner = ?1 ORDER BY id LIMIT 16",
+    "SELECT id FROM series WHERE owner_kind = 1 AND owner = ?1 ORDER BY id LIMIT 16",
+    "SELECT id FROM series WHERE owner_kind = 2 AND owner = ?1 ORDER BY id LIMIT 16"};
+
+// One kind of rows: ?1 is the owner, ?2 how many at a time. {sessions}, {series} and {feeds} stand
+// for the queries above. RETURNING, because that is how the rows are counted.
+struct Step {
+  std::string_view sql;
+  std::int64_t rows = 0;  // at a time: of large ones few
+};
+constexpr std::array<Step, 4> kSessionSteps = {
+    {{"DELETE FROM batches WHERE id IN (SELECT b.id FROM batches b WHERE b.session IN ({sessions}) "
+      "AND NOT EXISTS ({feeds}b.session) LIMIT ?2) RETURNING 1",
+      32},
+     {"DELETE FROM row_groups WHERE id IN (SELECT g.id FROM row_groups g WHERE g.session IN "
+      "({sessions}) AND NOT EXISTS ({feeds}g.session AND m.slice = g.slice) LIMIT ?2) RETURNING 1",
+      16},
+     {"DELETE FROM slices WHERE (session, slice) IN (SELECT l.session, l.slice FROM slices l WHERE "
+      "l.session IN ({sessions}) AND NOT EXISTS ({feeds}l.session AND m.slice = l.slice) LIMIT ?2) "
+      "RETURNING 1",
+      64},
+     {"DELETE FROM block_times WHERE id IN (SELECT t.id FROM block_times t WHERE t.session IN "
+      "({sessions}) AND NOT EXISTS ({feeds}t.session) LIMIT ?2) RETURNING 1",
+      64}}};
+constexpr std::array<Step, 4> kSeriesSteps = {
+    {{"DELETE FROM blocks WHERE (series, no) IN (SELECT series, no FROM blocks WHERE series IN "
+      "({series}) LIMIT ?2) RETURNING 1",
+      64},
+     {"DELETE FROM pyramid WHERE (series, channel, tier, no) IN (SELECT series, channel, tier, no "
+      "FROM pyramid WHERE series IN ({series}) LIMIT ?2) RETURNING 1",
+      64},
+     {"DELETE FROM session_series WHERE (session, local) IN (SELECT session, local FROM "
+      "session_series WHERE series IN ({series}) LIMIT ?2) RETURNING 1",
+      256},
+     {"DELETE FROM series WHERE id IN (SELECT id FROM ({series}) few LIMIT ?2) RETURNING 1", 16}}};
+constexpr std::array<Step, 8> kRunSteps = {
+    {{"DELETE FROM notes WHERE id IN (SELECT id FROM notes WHERE run = ?1 LIMIT ?2) RETURNING 1",
+      64},
+     {"DELETE FROM run_inputs WHERE (run, dataset) IN (SELECT run, dataset FROM run_inputs WHERE "
+      "run = ?1 LIMIT ?2) RETURNING 1",
+      256},
+     {"DELETE FROM run_models WHERE (run, direction, model) IN (SELECT run, direction, model FROM "
+      "run_models WHERE run = ?1 LIMIT ?2) RETURNING 1",
+      256},
+     {"DELETE FROM phases WHERE (session, id) IN (SELECT session, id FROM phases WHERE run = ?1 "
+      "LIMIT ?2) RETURNING 1",
+      256},
+     {"DELETE FROM events WHERE id IN (SELECT id FROM events WHERE run = ?1 LIMIT ?2) RETURNING 1",
+      256},
+     {"DELETE FROM logs WHERE id IN (SELECT id FROM logs WHERE run = ?1 LIMIT ?2) RETURNING 1", 16},
+     {"DELETE FROM log_streams WHERE (run, stream) IN (SELECT run, stream FROM log_streams WHERE "
+      "run = ?1 LIMIT ?2) RETURNING 1",
+      16},
+     {"DELETE FROM facts WHERE (run, kind, key) IN (SELECT run, kind, key FROM facts WHERE run = "
+      "?1 LIMIT ?2) RETURNING 1",
+      256}}};
+
+std::string sql_of(const Step& step, const Owner& owner) {
+  std::string sql(step.sql);
+  const auto kind = static_cast<std::size_t>(owner.kind);
+  for (const auto& [word, query] :
+       {std::pair("{sessions}", kSessions.at(kind)), std::pair("{series}", kSeries.at(kind)),
+        std::pair("{feeds}", kFeeds.at(kind))}) {
+    if (const auto at = sql.find(word); at != std::string::npos)
+      sql.replace(at, std::string_view(word).size(), query);
+  }
+  return sql;
+}
+
+class Cleaning {
+ public:
+  Cleaning(Connection& db, const Owner& owner, BootTime until)
+      : db_(db), owner_(owner), until_(until) {}
+
+  // Every kind of rows in turn; when nothing was found in a whole round, the owner is clean. (While
+  // other servers seal, a level may get rows from the one below it after its turn.)
+  Result<> round() {
+    TRY(all(kSessionSteps));
+    TRY(series());
+    if (owner_.kind == kRunOwner) TRY(all(kRunSteps));
+    if (gone_ > 0) return {};
+    clean_ = true;
+    return db_.exec("DELETE FROM removals WHERE owner_kind = ?1 AND owner = ?2", owner_.kind,
+                    owner_.key);
+  }
+  [[nodiscard]] bool clean() const { return clean_; }
+
+ private:
+  // Not before something went: however slow the database, a round comes to its end.
+  [[nodiscard]] bool late() const { return gone_ > 0 && sys::boot_now() >= until_; }
+
+  // How many went.
+  Result<std::int64_t> one(const Step& step) {
+    Statement row = TRY(db_.query(sql_of(step, owner_), owner_.key, step.rows));
+    std::int64_t count = 0;
+    while (TRY(row.step())) ++count;
+    failpoint::reach("remove.step");
+    gone_ += count;
+    return count;
+  }
+  Result<> all(std::span<const Step> steps) {
+    for (const Step& step : steps) {
+      while (!late() && TRY(one(step)) > 0) {
+      }
+    }
+    return {};
+  }
+  Result<> series() {
+    std::int64_t before = 0;
+    do {
+      before = gone_;
+      TRY(all(std::span(kSeriesSteps).first(kSeriesSteps.size() - 1)));
+      // Once: after it the query gives the next few, of which everything is still there.
+      if (!late()) TRY(one(kSeriesSteps.back()));
+    } while (gone_ > before && !late());
+    return {};
+  }
+
+  Connection& db_;
+  const Owner owner_;
+  const BootTime until_;
+  std::int64_t gone_ = 0;
+  bool clean_ = false;
+};
+
+// Marks hosts that no run has referred to for long; of the others, notes since when.
+Result<> mark_idle_hosts(Connection& db) {
+  const UtcTime now = sys::utc_now();
+  TRY(
+      db.exec("UPDATE hosts SET idle_since = ?1 WHERE idle_since IS NULL AND NOT EXISTS (SELECT 1 "
+              "FROM runs r WHERE r.machine = hosts.key)",
+              now));
+  std::vector<std::int64_t> gone;
+  {
+    Statement row =
+        TRY(db.query("DELETE FROM hosts WHERE idle_since < ?1 AND NOT EXISTS (SELECT 1 FROM runs r "
+                     "WHERE r.machine = hosts.key) RETURNING key",
+                     now - kHostsKept));
+    while (TRY(row.step())) gone.push_back(row.integer(0));
+  }
+  for (const std::int64_t key : gone) TRY(mark(db, {.kind = kHostOwner, .key = key}, 0));
+  return {};
+}
+
+Result<std::optional<Owner>> next_owner(Connection& db) {
+  Statement row =
+      TRY(db.query("SELECT owner_kind, owner FROM removals ORDER BY owner_kind, owner "
+                   "LIMIT 1" +
+                   std::string(db.dialect().lock_row)));
+  if (!TRY(row.step())) return std::nullopt;
+  return Owner{.kind = row.integer(0), .key = row.integer(1)};
+}
+
+}  // namespace
+
+std::string default_artifact_location(ExperimentId id) {
+  return fmt::format("mlflow-artifacts:/{}", id.value);
+}
+
+tl::unexpected<Error> still_running(const std::string& name, RunId id) {
+  return fail(Code::kConflict,
+              fmt::format("run {} ({}) is still running: stop it first, or force its removal", name,
+                          id.hex()));
+}
+
+Result<bool> mark_removed(Connection& db, RunId id, OfRunning running) {
+  const auto run = TRY(lock_run(db, id));
+  if (!run) return false;
+  if (run->status == RunStatus::kRunning) {
+    if (running == OfRunning::kRefuse) return still_running(run->name, id);
+    if (running == OfRunning::kSkip) return false;
+  }
+  TRY(db.exec("UPDATE sessions SET removed = 1 WHERE run = ?1", run->key));
+  TRY(db.exec("INSERT INTO removed_runs (id, key, workload, removed) VALUES (?1, ?2, ?3, ?4)", id,
+              run->key, run->workload, sys::utc_now()));
+  TRY(note_artifacts_of_run(db, id, *run));
+  TRY(db.exec("DELETE FROM runs WHERE key = ?1", run->key));
+  TRY(mark(db, {.kind = kRunOwner, .key = run->key}, run->workload));
+  const auto empty =
+      TRY(db.number("DELETE FROM workloads WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM runs WHERE "
+                    "workload = ?1) RETURNING experiment",
+                    run->workload));
+  if (empty) {
+    TRY(mark(db, {.kind = kWorkloadOwner, .key = run->workload}, run->workload));
+    TRY(drop_empty_experiment(db, ExperimentId{*empty}));
+  }
+  TRY(drop_empty_experiment(db, ExperimentId{run->experiment}));
+  failpoint::reach("remove.marked");
+  return true;
+}
+
+Result<> drop_empty_experiment(Connection& db, ExperimentId id) {
+  const auto empty = TRY(
+      db.number("SELECT 1 FROM experiments WHERE id = ?1 AND kept = 0 AND NOT EXISTS (SELECT 1 "
+                "FROM runs WHERE experiment = ?1) AND NOT EXISTS (SELECT 1 FROM workloads WHERE "
+                "experiment = ?1)" +
+                    std::string(db.dialect().lock_row),
+                id));
+  if (!empty) return {};
+  TRY(note_artifacts_of_experiment(db, id));
+  return db.exec("DELETE FROM experiments WHERE id = ?1", id);
+}
+
+Result<> drop_experiment(Connection& db, ExperimentId id) {
+  TRY(db.exec("UPDATE experiments SET kept = 0 WHERE id = ?1 AND id <> 0", id));
+  return drop_empty_experiment(db, id);
+}
+
+Result<bool> anything_to_clean(Connection& db) {
+  return TRY(db.number("SELECT 1 WHERE EXISTS (SELECT 1 FROM removals) OR EXISTS (SELECT 1 FROM "
+                       "hosts WHERE idle_since < ?1)",
+                       sys::utc_now() - kHostsKept))
+      .has_value();
+}
+
+Result<bool> clean_removed(Connection& db, BootTime until) {
+  TRY(mark_idle_hosts(db));
+  do {
+    const auto owner = TRY(next_owner(db));
+    // Another server may have finished the only one that this statement saw, and more be there.
+    if (!owner) return TRY(db.number("SELECT 1 FROM removals LIMIT 1")).has_value();
+    Cleaning cleaning(db, *owner, until);
+    TRY(cleaning.round());
+    if (cleaning.clean()) failpoint::reach("remove.cleaned");
+  } while (sys::boot_now() < until);
+  return true;
+}
+
+}  // namespace corral::store::sql

@@ -1,0 +1,59 @@
+// Removal of runs: at once for every reader, and piece by piece in the tables.
+//
+// mark_removed() takes a run's row away, and its workload's and experiment's when they are empty,
+// in the caller's transaction. Its sessions stay as tombstones, so that frames that come later are
+// acknowledged and ignored; removed_runs remembers its id, so that a new session of it is one, too.
+// What else belongs to the run hangs in the air from then on: the table `removals` says so, and
+// clean_removed() deletes it in small transactions, by whichever server comes first, until nothing
+// is found; a crash in between is taken up where it stood. Rows of a session that also measured for
+// a workload which still has runs stay until that goes, and so do those slices of it that hold
+// series of a host. Series and row ids are never used again, and so caches may keep what is gone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/time.h"
+#include "store/engine/database.h"
+#include "store/store.h"
+
+namespace corral::store::sql {
+
+// What becomes of a run that is running.
+enum class OfRunning : std::uint8_t { kRefuse, kSkip, kTake };
+
+// False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
+// writes came between (the caller rolls back and may try again).
+Result<bool> mark_removed(Connection& db, RunId id, OfRunning running);
+// An experiment without runs and workloads goes, unless somebody made it for itself...
+Result<> drop_empty_experiment(Connection& db, ExperimentId id);
+// ...and now wants it gone. The first one, 0, always stays.
+Result<> drop_experiment(Connection& db, ExperimentId id);
+
+// "mlflow-artifacts:/<id>": where an experiment's artifacts lie that says nothing else.
+std::string default_artifact_location(ExperimentId id);
+
+// Whether clean_removed() has something to do.
+Result<bool> anything_to_clean(Connection& db);
+// Marks hosts that no run has referred to for 30 days. Deletes rows of what was marked, in the
+// caller's transaction, until `until` or until there is no more: true, there is more.
+Result<bool> clean_removed(Connection& db, BootTime until);
+// How long such a transaction may take: less than what an acknowledgement may wait.
+inline constexpr Nanos kRemovalSlice = std::chrono::milliseconds(30);
+
+// What removing these runs would take, in the caller's snapshot. kConflict: one of them is running,
+// and refused.
+Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfRunning running);
+// The refusal of both.
+tl::unexpected<Error> still_running(const std::string& name, RunId id);
+// kNotFound: there is no such experiment.
+Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id);
+// The runs that no longer fit, the oldest first. Runs whose end is unknown and that sent something
+// within kStillSends are none of them, and what was removed takes no room, deleted or not.
+inline constexpr Nanos kStillSends = std::chrono::minutes(10);
+Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now);
+
+}  // namespace corral::store::sql

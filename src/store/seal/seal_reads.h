@@ -1,0 +1,40 @@
+// What a sealer reads, inside the caller's snapshot (store/seal/plan.h says what becomes of it).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "store/engine/database.h"
+#include "store/seal/plan.h"
+
+namespace corral::store::sql {
+
+// Batch rows of a session, at most about 32 MiB of them, sealed to row groups of that state;
+// nothing when there is none. Damaged ones are set aside.
+Result<std::optional<SealPlan>> plan_batches(Connection& db, std::int64_t session,
+                                             RowGroupState state);
+
+struct SliceKey {
+  std::int64_t session = 0;
+  std::int64_t slice = 0;
+};
+// kSettled: every row group of the slice becomes one. kOpen: blocks when a series may have enough
+// points for one, else row groups of like size become one when there are 16 of them, else nothing.
+Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& key,
+                                                RowGroupState state);
+// What nobody seals: batch rows, and open row groups (where other servers are: of runs that have
+// ended).
+struct SeenRows {
+  std::int64_t batch = 0, row_group = 0;  // the newest
+};
+struct LeftOver {
+  std::vector<std::int64_t> sessions;
+  SeenRows newest;
+  bool shared = false;  // other servers use this database
+};
+// Where other servers are: of what was there when `seen` was looked up.
+Result<LeftOver> left_over(Connection& db, const SeenRows& seen);
+
+Result<std::vector<std::int64_t>> slices_of(Connection& db, std::int64_t session);
+
+}  // namespace corral::store::sql

@@ -1,0 +1,123 @@
+// Sealer: the thread that lets points rise from batch rows to row groups and blocks.
+//
+// It is told of every batch row that was stored, reads and encodes on a connection for reading, and
+// hands each plan to the writer, where it is a transaction of its own. A session's batch rows
+// become row groups after ten seconds or four mebibytes; its slices are looked at one after
+// another, each plan small, so that no seal holds up an acknowledgement for long. What a session
+// that ended or fell silent has left is settled. Another server on the same database may seal the
+// same session at the same time: one of the two plans is refused as a conflict, and nothing is
+// stored twice. A damaged pyramid row or damaged statistics are made anew. An error leaves
+// everything where it was; it is kept for info() and tried again later. What removed runs leave
+// (remove.h) is deleted here, too, in turn with sealing.
+//
+// The room of deleted rows is given back to the filesystem when there is nothing to seal: all of it
+// once nothing is being written, else all but what the next batch rows will take anyway.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "core/time.h"
+#include "store/engine/readers.h"
+#include "store/ingest/writer.h"
+#include "store/seal/plan.h"
+#include "store/seal/seal_reads.h"
+
+namespace corral::store::sql {
+
+// Makes anew, inside the caller's transaction, what is damaged of a session and follows from
+// points.
+using Repair = std::function<Result<>(Connection&, std::int64_t session)>;
+
+class Sealer {
+ public:
+  Sealer(Readers& readers, Writer& writer, Repair repair);
+  ~Sealer();
+  Sealer(const Sealer&) = delete;
+  Sealer& operator=(const Sealer&) = delete;
+
+  // A batch row of the session was stored; any thread, short. Waits a little when far more was
+  // stored than is sealed.
+  void note(std::int64_t session, std::size_t bytes);
+  void pace();
+  // Everything that is in batch rows now is in row groups or blocks when this returns; settled: as
+  // if all sessions had ended. For tests, benchmarks and `corral store`.
+  Result<> seal_all(bool settle);
+  // Runs were removed: their rows are deleted piece by piece from now on.
+  void note_removal();
+  // The rows of every run that was removed are gone when this returns.
+  Result<> clean_all();
+  // What the last attempt met, empty when it went well.
+  [[nodiscard]] std::string problem() const;
+  // Batch rows and bytes that are known to wait.
+  [[nodiscard]] StoreActivity waiting() const;
+
+ private:
+  struct Waiting {
+    std::size_t rows = 0, bytes = 0;  // in batch rows, as far as this process knows
+    BootTime first, newest;           // noted
+    BootTime not_before;              // after an error
+    BootTime look_again;              // whether it may be settled
+  };
+  // When and before whom a session's turn comes.
+  enum class Rank : std::uint8_t { kFull, kWaits, kSilent };
+  struct Place {
+    Rank rank = Rank::kFull;
+    BootTime due;
+    std::int64_t session = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  struct Task {
+    std::int64_t session = 0;
+    bool settle = false;
+    bool asked = false;  // settled however short its silence
+  };
+
+  void loop();
+  void find_left_over();
+  std::optional<Task> next_task();
+  static Place place_of(std::int64_t session, const Waiting& waiting);
+  void add(std::int64_t session);
+  template <class Edit>
+  void change(std::int64_t session, Edit&& edit);
+  void run(const Task& task);
+  bool time_to_clean();
+  void clean();
+  Result<bool> clean_slice();
+  Result<> seal_patiently(const Task& task);
+  Result<> seal_or_repair(const Task& task);
+  Result<> seal(const Task& task);
+  Result<> seal_batches(std::int64_t session);
+  Result<> seal_slice(const SliceKey& key, RowGroupState state);
+  void set_problem(std::int64_t session, std::string problem);
+  Result<bool> apply(Result<std::optional<SealPlan>> plan);
+  bool reclaim();
+  Result<bool> may_settle(std::int64_t session, Nanos silent);
+
+  Readers& readers_;
+  Writer& writer_;
+  const Repair repair_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_, room_;
+  std::map<std::int64_t, Waiting> waiting_;
+  std::set<Place> turns_;  // one of each that waits
+  std::size_t backlog_ = 0;
+  std::map<std::int64_t, BootTime> repair_again_;  // sessions that were damaged
+  std::map<std::int64_t, std::string> problems_;   // by session, 0: of none
+  bool stopping_ = false;
+  BootTime clean_at_{};     // what was removed, also by an earlier process or another server
+  bool spare_room_ = true;  // perhaps: rows were deleted since reclaim() found none
+  BootTime look_at_{};      // for what is left over; the sealer's thread
+  SeenRows seen_;           // then; likewise
+  std::mutex sealing_;      // one plan is made and carried out at a time
+  std::jthread thread_;     // last: it uses everything above
+};
+
+}  // namespace corral::store::sql

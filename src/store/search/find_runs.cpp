@@ -1,0 +1,218 @@
+#include "store/search/find_runs.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <unordered_set>
+
+#include "core/text.h"
+#include "store/read/reads.h"
+#include "store/search/many.h"
+#include "store/search/run_facets.h"
+#include "store/search/search.h"
+
+namespace corral::store::tracking {
+namespace {
+
+using sql::Statement;
+using Kind = RunField::Kind;
+
+class RunFinder {
+ public:
+  RunFinder(sql::Reading& reading, const RunQuestion& question)
+      : reading_(reading), question_(question), table_(reading) {}
+
+  Result<FoundRuns> run() {
+    TRY(table_.read(question_.scope));
+    misses_.assign(table_.rows().size(), 0);
+    TRY(filter());
+    TRY(find_words());
+    TRY(choose());
+    FoundRuns found;
+    found.total = std::ranges::count(misses_, Misses{0});
+    const auto page = TRY(order());
+    TRY(tell(page, found));
+    TRY(count_facets(table_, question_, misses_, found));
+    return found;
+  }
+
+ private:
+  Result<> filter();
+  Result<> find_words();
+  Result<std::vector<std::string>> haystacks();
+  Result<> choose();
+  Result<std::vector<std::uint32_t>> order();
+  Result<> tell(const std::vector<std::uint32_t>& page, FoundRuns& found);
+  using Values = std::vector<std::vector<ColumnValue>>;
+  Result<> tell_metrics(const std::vector<std::uint32_t>& page, Values& values);
+  Result<> tell_facts(const std::vector<std::uint32_t>& page, Values& values);
+  Result<> tell_texts(std::size_t column, const std::vector<std::uint32_t>& page, Values& values);
+
+  sql::Reading& reading_;
+  const RunQuestion& question_;
+  RunTable table_;
+  std::vector<Misses> misses_;  // by row
+};
+
+// All experiments that the scope's runs may lie in.
+Result<std::vector<ExperimentId>> experiments_of(sql::Connection& db, const RunScope& scope) {
+  if (!scope.experiments.empty()) return scope.experiments;
+  std::vector<ExperimentId> all;
+  Statement row = TRY(db.query("SELECT id FROM experiments"));
+  while (TRY(row.step())) all.push_back(ExperimentId{row.integer(0)});
+  return all;
+}
+
+Result<> RunFinder::filter() {
+  if (question_.filter.empty()) return {};
+  RunSearch search{.experiments = TRY(experiments_of(reading_.db, question_.scope)),
+                   .view = View::kActive,
+                   .search = {.filter = question_.filter, .orders = {}, .paging = {}}};
+  search.search.paging.limit = std::numeric_limits<std::int32_t>::max();
+  const auto found = TRY(search_runs(reading_, search));
+  std::ranges::fill(misses_, kOutside);
+  for (const std::int64_t key : found.rows) {
+    if (const auto row = table_.row_of(key)) misses_[*row] = 0;
+  }
+  return {};
+}
+
+// What words are looked for in, a line each, in lower case.
+Result<std::vector<std::string>> RunFinder::haystacks() {
+  std::vector<std::string> all(table_.rows().size());
+  const auto add = [&](std::uint32_t row, std::string_view text) {
+    if (misses_[row] == 0) all[row].append(text).push_back('\n');
+  };
+  for (const Kind kind : {Kind::kName, Kind::kHost, Kind::kExperiment, Kind::kWorkload}) {
+    const auto& texts = *TRY(table_.texts({.kind = kind, .key = ""}));
+    for (std::uint32_t row = 0; row < texts.size(); ++row) add(row, texts[row]);
+  }
+  for (const auto& [row, command] : TRY(table_.commands())) add(row, command);
+  for (const auto& [field, column] : *TRY(table_.facts())) {
+    for (const auto& [row, value] : column) {
+      if (misses_[row] == 0) all[row].append(field.second).push_back('=');
+      add(row, value);
+    }
+  }
+  for (std::string& text : all) text = lower_ascii(text);
+  return all;
+}
+
+Result<> RunFinder::find_words() {
+  if (question_.words.empty()) return {};
+  std::vector<std::string> words;
+  for (const std::string& word : question_.words) words.push_back(lower_ascii(word));
+  const auto texts = TRY(haystacks());
+  for (std::size_t row = 0; row < texts.size(); ++row) {
+    if (misses_[row] != 0) continue;
+    const std::string id = table_.rows()[row].id.hex();
+    const bool all = std::ranges::all_of(words, [&](const std::string& word) {
+      return id.starts_with(word) || texts[row].find(word) != std::string::npos;
+    });
+    if (!all) misses_[row] = kOutside;
+  }
+  return {};
+}
+
+Result<> RunFinder::choose() {
+  for (std::size_t i = 0; i < question_.choices.size(); ++i) {
+    const RunChoice& choice = question_.choices[i];
+    const std::unordered_set<std::string_view> wanted(choice.values.begin(), choice.values.end());
+    const auto& texts = *TRY(table_.texts(choice.field));
+    for (std::size_t row = 0; row < texts.size(); ++row) {
+      if (!wanted.contains(texts[row])) misses_[row] |= miss_of(i);
+    }
+  }
+  return {};
+}
+
+Result<std::vector<std::uint32_t>> RunFinder::order() {
+  const auto place = [](const std::string& key) {
+    return static_cast<std::size_t>(parse_int(key).value_or(0));
+  };
+  RowSearch rows(table_.rows().size(),
+                 [&](const RowSearch::Field& field, const RowSearch::Kept& kept) {
+                   return table_.column(question_.orders[place(field.key)].field, kept);
+                 });
+  for (std::uint32_t row = 0; row < misses_.size(); ++row) {
+    if (misses_[row] != 0) rows.drop(row);
+  }
+  std::vector<mlflow::Order> orders;
+  for (std::size_t i = 0; i < question_.orders.size(); ++i)
+    orders.push_back({.entity = mlflow::Entity::kAttribute,
+                      .key = std::to_string(i),
+                      .ascending = !question_.orders[i].descending});
+  return TRY(rows.page(orders, question_.paging)).rows;
+}
+
+Result<> RunFinder::tell(const std::vector<std::uint32_t>& page, FoundRuns& found) {
+  std::vector<std::int64_t> keys;
+  keys.reserve(page.size());
+  for (const std::uint32_t row : page) keys.push_back(table_.rows()[row].key);
+  found.runs = TRY(sql::read_listed_runs(reading_.db, keys));
+  found.values.assign(page.size(), std::vector<ColumnValue>(question_.columns.size()));
+  TRY(tell_metrics(page, found.values));
+  TRY(tell_facts(page, found.values));
+  for (std::size_t i = 0; i < question_.columns.size(); ++i) TRY(tell_texts(i, page, found.values));
+  return {};
+}
+
+Result<> RunFinder::tell_metrics(const std::vector<std::uint32_t>& page, Values& values) {
+  const auto& columns = question_.columns;
+  if (std::ranges::none_of(columns, [](const auto& c) { return c.kind == Kind::kMetric; }))
+    return {};
+  const auto metrics = TRY(table_.metrics(page));
+  for (std::size_t i = 0; i < page.size(); ++i) {
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (columns[c].kind != Kind::kMetric) continue;
+      if (const auto value = value_of(metrics[i], columns[c])) values[i][c] = *value;
+    }
+  }
+  return {};
+}
+
+// Params and tags of the page alone: a whole column of the table would be read for its sake.
+Result<> RunFinder::tell_facts(const std::vector<std::uint32_t>& page, Values& values) {
+  using Named = std::pair<std::int64_t, std::string_view>;
+  std::map<Named, std::vector<std::size_t>> wanted;
+  for (std::size_t c = 0; c < question_.columns.size(); ++c) {
+    const RunField& field = question_.columns[c];
+    if (field.kind != Kind::kParam && field.kind != Kind::kTag) continue;
+    wanted[{static_cast<std::int64_t>(field.kind == Kind::kTag ? Fact::kTag : Fact::kParam),
+            field.key}]
+        .push_back(c);
+  }
+  if (wanted.empty()) return {};
+  std::vector<std::int64_t> keys;
+  std::unordered_map<std::int64_t, std::size_t> places;
+  for (const std::uint32_t row : page) {
+    places.emplace(table_.rows()[row].key, keys.size());
+    keys.push_back(table_.rows()[row].key);
+  }
+  return for_rows_of<std::int64_t>(
+      reading_.db, "SELECT run, kind, key, value FROM facts WHERE kind IN (0, 1) AND {}", "run",
+      keys, [&](const Statement& row) {
+        const std::string key = row.text(2);
+        const auto found = wanted.find({row.integer(1), key});
+        if (found == wanted.end()) return;
+        for (const std::size_t c : found->second)
+          values[places.at(row.integer(0))][c] = row.text(3);
+      });
+}
+
+Result<> RunFinder::tell_texts(std::size_t column, const std::vector<std::uint32_t>& page,
+                               Values& values) {
+  const RunField& field = question_.columns[column];
+  if (!field.is_text() || field.kind == Kind::kParam || field.kind == Kind::kTag) return {};
+  const auto& texts = *TRY(table_.texts(field));
+  for (std::size_t i = 0; i < page.size(); ++i) values[i][column] = texts[page[i]];
+  return {};
+}
+
+}  // namespace
+
+Result<FoundRuns> find_runs(sql::Reading& reading, const RunQuestion& question) {
+  return RunFinder(reading, question).run();
+}
+
+}  // namespace corral::store::tracking

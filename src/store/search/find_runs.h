@@ -1,0 +1,76 @@
+// The search behind the page's list of runs: scope, filter, words, choices, order, a page of rows
+// with columns, and facets.
+//
+// A run is found when it lies in the scope, the filter (of MLflow's grammar) holds, every word
+// occurs in it, and each choice names its value. Choices are OR inside, AND between; the counts of
+// a facet leave out the choices of its own field, so that what else could be chosen is seen. Over a
+// connection's snapshot, in memory by column (run_table.h): nothing is remembered between two
+// calls but metrics. Any thread, each with its own Reading.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "compat/mlflow/wire/filter.h"
+#include "core/result.h"
+#include "store/search/run_table.h"
+#include "store/search/search_rows.h"
+#include "store/store.h"
+
+namespace corral::store::tracking {
+
+inline constexpr std::size_t kMostChoices = 60;
+inline constexpr std::size_t kMostFacetKeys = 100;        // params or tags
+inline constexpr std::size_t kMostFacetValues = 100;      // of a field
+inline constexpr std::size_t kMostFacetValuesOfKey = 20;  // of a param or tag
+
+struct RunChoice {
+  RunField field;                   // a text
+  std::vector<std::string> values;  // "": not set
+};
+struct RunOrder {
+  RunField field;
+  bool descending = false;
+};
+struct RunQuestion {
+  RunScope scope;
+  std::vector<mlflow::Comparison> filter;
+  // Each occurs, whatever the case of A to Z, in the name, experiment, workload, host, command, or
+  // a param or tag as "key=value", or begins the id.
+  std::vector<std::string> words;
+  std::vector<RunChoice> choices;  // at most kMostChoices
+  // NaN after all numbers, then runs without a value, whichever way. Where these leave it open: the
+  // newest first, then by id, descending.
+  std::vector<RunOrder> orders;
+  std::vector<RunField> columns;
+  std::vector<RunField> facets;  // texts
+  bool param_facets = false, tag_facets = false;
+  Paging paging;
+};
+
+struct Facet {
+  struct Value {
+    std::string value;  // "": not set
+    std::int64_t count = 0;
+    bool operator==(const Value&) const = default;
+  };
+  RunField field;
+  std::vector<Value> values;  // most frequent first, then by value
+  std::int64_t distinct = 0;  // values before the list was cut
+};
+
+using ColumnValue = std::variant<std::monostate, double, std::string>;
+struct FoundRuns {
+  std::vector<Run> runs;                         // without facts but the command
+  std::vector<std::vector<ColumnValue>> values;  // beside each run, in the order of the columns
+  std::int64_t total = 0;                        // of all pages
+  std::vector<Facet> facets;                     // in the order asked for; then by key
+  std::vector<Facet> params, tags;               // those of the most runs first
+  bool facets_cut = false;                       // values or keys were left out
+};
+
+Result<FoundRuns> find_runs(sql::Reading& reading, const RunQuestion& question);
+
+}  // namespace corral::store::tracking

@@ -1,0 +1,27 @@
+// Places of artifacts whose run, model, trace or experiment is gone (store/sql/remove.h notes them
+// in the transaction that takes the row away).
+//
+// Free functions over a connection, in the caller's transaction or snapshot.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "store/engine/database.h"
+
+namespace corral::store::tracking {
+
+struct RemovedArtifacts {
+  std::int64_t id = 0;
+  std::string location;  // as a run's artifact_uri
+};
+// Those with greater ids than `after`, ascending.
+Result<std::vector<RemovedArtifacts>> removed_artifacts(sql::Connection& db, std::int64_t after,
+                                                        std::int64_t limit);
+// They are gone, or not this server's to remove.
+Result<> forget_removed_artifacts(sql::Connection& db, std::span<const std::int64_t> ids);
+
+}  // namespace corral::store::tracking

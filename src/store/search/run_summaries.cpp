@@ -1,0 +1,193 @@
+#include "store/search/run_summaries.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "metric/catalogue.h"
+#include "store/read/host_series.h"
+
+namespace corral::store::tracking {
+namespace {
+
+std::optional<double> growth_rate(const Series& series) {
+  const double seconds =
+      (static_cast<double>(ns_of(series.last_time)) - static_cast<double>(ns_of(series.first))) /
+      1e9;
+  if (!series.last || !series.min || *series.last != *series.max || seconds <= 0)
+    return std::nullopt;
+  return (*series.last - *series.min) / seconds;
+}
+
+std::string rate_unit(const Series& series) {
+  const metric::Metric* known = metric::find_metric(series.name);
+  if (known != nullptr && !known->rate_unit.empty()) return std::string(known->rate_unit);
+  return series.unit.empty() ? "1/s" : series.unit + "/s";
+}
+
+using Member = std::optional<double> MetricSummary::*;
+
+// Sum of the sources that have the value.
+std::optional<double> sum_of(std::span<const MetricSummary> all, Member member) {
+  std::optional<double> sum;
+  for (const MetricSummary& one : all) {
+    if (one.*member) sum = sum.value_or(0) + *(one.*member);
+  }
+  return sum;
+}
+
+std::optional<double> mean_of(std::span<const MetricSummary> all, Member member) {
+  const auto sum = sum_of(all, member);
+  const auto n =
+      std::ranges::count_if(all, [&](const auto& one) { return (one.*member).has_value(); });
+  return sum ? std::optional(*sum / static_cast<double>(n)) : std::nullopt;
+}
+
+// The least, or of negated values the greatest.
+template <class Better>
+std::optional<double> best_of(std::span<const MetricSummary> all, Member member, Better better) {
+  std::optional<double> best;
+  for (const MetricSummary& one : all) {
+    const auto& value = one.*member;
+    if (value && (!best || better(*value, *best))) best = value;
+  }
+  return best;
+}
+
+// Series by owner's key and metric.
+using Owned = std::map<std::pair<std::int64_t, std::string>, std::vector<Series>>;
+
+Result<Owned> read_owned(sql::Reading& reading, metric::Owner owner,
+                         const std::set<std::int64_t>& keys, const SummaryQuestion& question) {
+  const std::vector<std::int64_t> list(keys.begin(), keys.end());
+  Owned owned;
+  auto found =
+      TRY(sql::read_series_named(reading.db, reading.latest.caches(),
+                                 {.owner = owner, .keys = list, .names = question.metrics}));
+  for (sql::OwnedSeries& one : found) {
+    if (question.source && one.series.source != *question.source) continue;
+    auto& all = owned[{one.owner, one.series.name}];
+    all.push_back(std::move(one.series));
+  }
+  return owned;
+}
+
+// Series of hosts that runs of a workload were on, by keys of workload and host, and by metric.
+using Place = std::pair<std::int64_t, std::int64_t>;
+struct OfHosts {
+  std::map<std::int64_t, Place> places;  // by run's key
+  std::map<std::pair<Place, std::string>, std::vector<Series>> series;
+};
+
+Result<bool> any_of_hosts(sql::Connection& db, std::span<const std::string> names) {
+  for (const std::string& name : names) {
+    if (TRY(db.number("SELECT 1 FROM hosts h JOIN series x ON x.owner_kind = 2 AND x.owner = h.key "
+                      "AND x.name = ?1 LIMIT 1",
+                      name)))
+      return true;
+  }
+  return false;
+}
+
+Result<OfHosts> read_of_hosts(sql::Reading& reading, const RunTable& table,
+                              const SummaryQuestion& question) {
+  OfHosts all;
+  if (!TRY(any_of_hosts(reading.db, question.metrics))) return all;
+  for (const RunTable::Row& run : table.rows()) {
+    const auto host = TRY(reading.db.number("SELECT machine FROM runs WHERE key = ?1", run.key));
+    if (host.value_or(0) != 0) all.places[run.key] = {run.workload, *host};
+  }
+  std::set<Place> places;
+  for (const auto& [run, place] : all.places) places.insert(place);
+  for (const Place& place : places) {
+    auto found = TRY(sql::read_host_series(
+        reading.db, reading.latest.caches(),
+        {.workload = place.first, .host = place.second, .names = question.metrics}));
+    for (Series& one : found) {
+      if (!question.source || one.source == *question.source)
+        all.series[{place, one.name}].push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+template <class Owner>
+std::optional<MetricSummary> summary_in(
+    const std::map<std::pair<Owner, std::string>, std::vector<Series>>& owned, const Owner& owner,
+    const std::string& metric) {
+  const auto found = owned.find({owner, metric});
+  if (found == owned.end()) return std::nullopt;
+  std::vector<const Series*> sources;
+  for (const Series& series : found->second) sources.push_back(&series);
+  return combined(sources);
+}
+
+}  // namespace
+
+MetricSummary summary_of(const Series& series) {
+  MetricSummary one;
+  one.count = series.points - series.nan;
+  one.sources = 1;
+  one.shared = series.owner != metric::Owner::kRun;
+  one.rate = series.kind == metric::Kind::kCounter;
+  if (one.rate) {
+    one.mean = growth_rate(series);
+    one.unit = rate_unit(series);
+    return one;
+  }
+  one.unit = series.unit;
+  one.last = series.last;
+  one.min = series.min;
+  one.max = series.max;
+  if (one.count > 0) one.mean = series.sum / static_cast<double>(one.count);
+  return one;
+}
+
+MetricSummary combined(std::span<const Series* const> sources) {
+  std::vector<MetricSummary> all;
+  for (const Series* series : sources) all.push_back(summary_of(*series));
+  MetricSummary one = all.front();
+  if (all.size() == 1) return one;
+  one.sources = static_cast<std::int64_t>(all.size());
+  one.count = 0;
+  for (const MetricSummary& source : all) one.count += source.count;
+  if (sources.front()->aggregation != metric::Aggregation::kMean) {
+    for (const Member member :
+         {&MetricSummary::last, &MetricSummary::mean, &MetricSummary::min, &MetricSummary::max})
+      one.*member = sum_of(all, member);
+    return one;
+  }
+  one.last = mean_of(all, &MetricSummary::last);
+  one.mean = mean_of(all, &MetricSummary::mean);
+  one.min = best_of(all, &MetricSummary::min, std::less{});
+  one.max = best_of(all, &MetricSummary::max, std::greater{});
+  return one;
+}
+
+Result<RunSummaries> summarize(sql::Reading& reading, const RunTable& table,
+                               const SummaryQuestion& question) {
+  std::set<std::int64_t> runs, workloads;
+  for (const RunTable::Row& run : table.rows()) {
+    runs.insert(run.key);
+    workloads.insert(run.workload);
+  }
+  const Owned own = TRY(read_owned(reading, metric::Owner::kRun, runs, question));
+  const Owned shared = TRY(read_owned(reading, metric::Owner::kWorkload, workloads, question));
+  const OfHosts hosts = TRY(read_of_hosts(reading, table, question));
+  RunSummaries all;
+  all.reserve(table.rows().size());
+  for (const RunTable::Row& run : table.rows()) {
+    auto& of_run = all.emplace_back();
+    for (const std::string& metric : question.metrics) {
+      auto one = summary_in(own, run.key, metric);
+      if (!one) one = summary_in(shared, run.workload, metric);
+      const auto place = hosts.places.find(run.key);
+      if (!one && place != hosts.places.end())
+        one = summary_in(hosts.series, place->second, metric);
+      of_run.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+}  // namespace corral::store::tracking

@@ -1,0 +1,47 @@
+// Statistics of metrics of many runs, from what the store keeps of each series: for bar charts,
+// parameters against a metric, and overviews.
+//
+// A run's own series count before its workload's of the same name; the workload's (host, devices)
+// count for each of its runs. Over finite values. Several sources make one value: their sum where
+// the catalogue allows sums, else the mean of the means and newest values, the least minimum and
+// the greatest maximum. Of a counter only the mean is told, as a rate: what it grew by over the
+// time between its first and last point; nothing when it went down in between. Any thread, each
+// with its own Reading.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "store/read/reads.h"
+#include "store/search/run_table.h"
+
+namespace corral::store::tracking {
+
+struct SummaryQuestion {
+  std::vector<std::string> metrics;   // names, at most sql::kMostNames
+  std::optional<std::string> source;  // only this one
+};
+
+struct MetricSummary {
+  std::optional<double> last, min, max, mean;
+  std::int64_t count = 0;  // finite points
+  std::string unit;        // of the rate when it is one
+  std::int64_t sources = 0;
+  bool rate = false;
+  bool shared = false;  // the workload's
+};
+
+// The value of one series, and of several sources of one metric.
+MetricSummary summary_of(const Series& series);
+MetricSummary combined(std::span<const Series* const> sources);
+
+// By row of the table, beside the metrics; nothing where the run has no point of it.
+using RunSummaries = std::vector<std::vector<std::optional<MetricSummary>>>;
+Result<RunSummaries> summarize(sql::Reading& reading, const RunTable& table,
+                               const SummaryQuestion& question);
+
+}  // namespace corral::store::tracking

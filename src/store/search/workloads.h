@@ -1,0 +1,19 @@
+// Workloads of runs that no supervisor records: a client said which runs were launched together.
+//
+// Free functions over a connection, in the caller's transaction.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/result.h"
+#include "store/engine/database.h"
+
+namespace corral::store::tracking {
+
+// Puts the run into the named workload of its experiment, which is made when it is missing and is
+// the one that `corral run --workload NAME` means there. The run's own one goes when it was the
+// last. A run that a supervisor records stays where it is: its host's series are its workload's.
+Result<> assign_workload(sql::Connection& db, std::int64_t run, std::string_view name);
+
+}  // namespace corral::store::tracking

@@ -1,0 +1,42 @@
+// Boards that people saved under a name: rows of `boards`.
+//
+// Free functions over a connection, in the caller's transaction or snapshot. A board's `updated`
+// grows with every change, whatever the clock says, so that who knows it can tell whether somebody
+// else has saved since. Names and states are checked by the callers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "store/engine/database.h"
+
+namespace corral::store::page {
+
+inline constexpr std::int64_t kMostBoards = 256;
+
+struct Board {
+  std::string name, state;
+  UtcTime updated;
+};
+
+struct BoardChange {
+  std::string name, state;
+  // What the caller believes the board to be; 0: not there. Nothing: whatever it is.
+  std::optional<UtcTime> expected;
+};
+struct SavedBoard {
+  bool saved = false;              // false: it is not what was expected
+  std::optional<UtcTime> updated;  // as it is now; nothing: there is none
+};
+// kTooLarge: there are kMostBoards.
+Result<SavedBoard> save_board(sql::Connection& db, const BoardChange& change, UtcTime now);
+// By name.
+Result<std::vector<Board>> boards(sql::Connection& db);
+Result<bool> delete_board(sql::Connection& db, std::string_view name);
+
+}  // namespace corral::store::page

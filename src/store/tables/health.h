@@ -1,0 +1,51 @@
+// Health of a run (docs/health.md): what its capture, listeners and sources could and could not
+// see, folded from the events that tell it, and how much of the run's time its phases cover.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codec/health.h"
+#include "core/result.h"
+#include "store/engine/database.h"
+#include "store/store.h"
+
+namespace corral::store::page {
+
+struct HealthChange {
+  UtcTime at;
+  codec::HealthState state;
+  std::string reason;  // empty when active
+};
+
+// One part as one process tells it.
+struct HealthPart {
+  std::string part;
+  // "rank 3", "pid 4711", and where that is another's name already "rank 3, pid 4711 on node7";
+  // empty: the supervisor.
+  std::string process;
+  std::vector<HealthChange> changes;  // by time, never empty
+  [[nodiscard]] const HealthChange& latest() const { return changes.back(); }
+  // Whether the run lacks something that a person would expect: not of a device that is not there.
+  [[nodiscard]] bool troubled() const;
+};
+
+struct LaneCoverage {
+  std::string lane;
+  std::int64_t phases = 0;  // outermost ones
+  double share = 0;         // of the run's time that lies in them, 0 to 1
+};
+
+struct RunHealth {
+  std::vector<HealthPart> parts;       // in the order in which they were first told of
+  std::vector<LaneCoverage> coverage;  // by lane; empty: the run has no phases
+};
+
+// Of a run with more changes the first half of so many is read, and the last half.
+inline constexpr std::int64_t kMostHealthChanges = 10'000;
+
+Result<std::vector<HealthPart>> health_parts(sql::Connection& db, RunId run);
+Result<RunHealth> run_health(sql::Connection& db, const Run& run);
+
+}  // namespace corral::store::page

@@ -1,0 +1,114 @@
+#include "store/tables/logs.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/limits.h"
+#include "store/read/reads.h"
+
+namespace corral::store::page {
+namespace {
+
+using sql::Blob;
+using sql::Connection;
+using sql::Statement;
+
+constexpr std::int64_t kAfterAll = std::numeric_limits<std::int64_t>::max();
+
+Result<std::int64_t> key_of(Connection& db, RunId run) {
+  return TRY(db.number("SELECT key FROM runs WHERE id = ?1", run)).value_or(0);
+}
+
+Result<std::vector<LogChunk>> chunks_after(Connection& db, std::int64_t run,
+                                           const LogPageQuery& query) {
+  return sql::chunks_of(
+      db.query(std::string(sql::kLogColumns) +
+                   "?1 AND id > ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id LIMIT "
+                   "?4",
+               run, query.row, query.stream, query.limit));
+}
+
+Result<std::vector<LogChunk>> chunks_before(Connection& db, std::int64_t run,
+                                            const LogPageQuery& query) {
+  auto chunks = TRY(sql::chunks_of(
+      db.query(std::string(sql::kLogColumns) +
+                   "?1 AND id <= ?2 AND (?3 IS NULL OR stream = ?3) ORDER BY id DESC LIMIT ?4",
+               run, query.row, query.stream, query.limit)));
+  std::ranges::reverse(chunks);
+  return chunks;
+}
+
+// The row before the first chunk that is not older; the last row when there is none.
+Result<std::int64_t> row_before(Connection& db, std::int64_t run, const LogPageQuery& query) {
+  const auto first = TRY(
+      db.number("SELECT id FROM logs WHERE run = ?1 AND time >= ?2 AND (?3 IS NULL OR stream = ?3) "
+                "ORDER BY id LIMIT 1",
+                run, query.time, query.stream));
+  if (first) return *first - 1;
+  return TRY(db.number("SELECT max(id) FROM logs WHERE run = ?1", run)).value_or(0);
+}
+
+// Where the stream ends when it has the chunks up to `row`. Within a stream rows ascend with their
+// starts: halving the starts finds the last such chunk.
+Result<std::int64_t> end_at(Connection& db, std::int64_t run, codec::LogStream stream,
+                            std::int64_t row) {
+  const auto length =
+      TRY(db.number("SELECT length FROM log_streams WHERE run = ?1 AND stream = ?2", run, stream));
+  std::int64_t end = 0;
+  std::int64_t low = -1;                   // chunks that start here or before are up to the row
+  std::int64_t high = length.value_or(0);  // those that start here or later are beyond it
+  while (low + 1 < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    Statement chunk =
+        TRY(db.query("SELECT id, start, length FROM logs WHERE run = ?1 AND stream = ?2 AND start "
+                     "<= ?3 ORDER BY start DESC LIMIT 1",
+                     run, stream, middle));
+    if (!TRY(chunk.step())) {
+      low = middle;
+    } else if (chunk.integer(0) > row) {
+      high = chunk.integer(1);
+    } else {
+      end = chunk.integer(1) + chunk.integer(2);
+      low = std::max(middle, end - 1);
+    }
+  }
+  return end;
+}
+
+}  // namespace
+
+Result<LogPage> log_page(Connection& db, const LogPageQuery& asked) {
+  using Which = LogPageQuery::Which;
+  const std::int64_t run = TRY(key_of(db, asked.run));
+  LogPageQuery query = asked;
+  if (query.which == Which::kLast) query.row = kAfterAll;
+  if (query.which == Which::kFromTime) query.row = TRY(row_before(db, run, query));
+  const bool backwards = query.which == Which::kBefore || query.which == Which::kLast;
+  LogPage page;
+  page.chunks = TRY(backwards ? chunks_before(db, run, query) : chunks_after(db, run, query));
+  if (!backwards || page.chunks.empty()) {
+    page.row = query.which == Which::kLast ? 0 : query.row;
+  } else {
+    page.row = page.chunks.front().row - 1;
+  }
+  return page;
+}
+
+Result<LogPlace> log_place(Connection& db, RunId run, std::int64_t row) {
+  const std::int64_t key = TRY(key_of(db, run));
+  LogPlace place{.row = row, .ends = {}};
+  for (const auto stream : kLogStreams) place.ends[stream] = TRY(end_at(db, key, stream, row));
+  return place;
+}
+
+Result<std::vector<LogChunk>> log_bytes(Connection& db, const LogBytesQuery& query) {
+  const std::int64_t run = TRY(key_of(db, query.run));
+  constexpr auto kLongest = static_cast<std::int64_t>(limits::kLogChunkBytes);
+  return sql::chunks_of(
+      db.query(std::string(sql::kLogColumns) +
+                   "?1 AND stream = ?2 AND start > ?3 AND start + length > ?4 AND id "
+                   "<= ?5 ORDER BY start",
+               run, query.stream, query.offset - kLongest, query.offset, query.row));
+}
+
+}  // namespace corral::store::page

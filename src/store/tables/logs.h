@@ -1,0 +1,70 @@
+// Reading a run's output from any place: the chunks after it, before it, the last ones, those from
+// a time on.
+//
+// Free functions over a connection, in the caller's snapshot. Chunks have the order in which they
+// were stored, which within a stream is that of their bytes. However long the output, a call reads
+// the chunks that it gives and a few rows beside them; only looking for a time reads times of
+// chunks one by one (at most what is kept of the streams).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "store/engine/database.h"
+#include "store/store.h"
+
+namespace corral::store::page {
+
+inline constexpr std::array kLogStreams = {codec::LogStream::kStdout, codec::LogStream::kStderr,
+                                           codec::LogStream::kTty};
+// A number for each stream.
+class PerStream {
+ public:
+  std::int64_t& operator[](codec::LogStream stream) { return numbers_.at(place(stream)); }
+  std::int64_t operator[](codec::LogStream stream) const { return numbers_.at(place(stream)); }
+
+ private:
+  static std::size_t place(codec::LogStream stream) { return static_cast<std::size_t>(stream) - 1; }
+  std::array<std::int64_t, kLogStreams.size()> numbers_{};
+};
+
+// Between two chunks, or before or after all of them.
+struct LogPlace {
+  std::int64_t row = 0;  // of the chunk before it
+  PerStream ends;        // where each stream stands there
+};
+
+struct LogPageQuery {
+  enum class Which : std::uint8_t { kAfter, kBefore, kLast, kFromTime };
+  RunId run;
+  std::optional<codec::LogStream> stream;
+  Which which = Which::kAfter;
+  std::int64_t row = 0;  // kAfter: that is left out; kBefore: the last one that counts
+  UtcTime time;          // kFromTime: from the first chunk that is not older
+  std::size_t limit = 256;
+};
+struct LogPage {
+  std::vector<LogChunk> chunks;  // ascending
+  std::int64_t row = 0;          // of the place before the first of them
+};
+Result<LogPage> log_page(sql::Connection& db, const LogPageQuery& query);
+
+// The place after the row.
+Result<LogPlace> log_place(sql::Connection& db, RunId run, std::int64_t row);
+
+// Chunks of a stream, up to `row`, that hold bytes from the offset on; ascending.
+struct LogBytesQuery {
+  RunId run;
+  codec::LogStream stream = codec::LogStream::kStdout;
+  std::int64_t offset = 0;
+  std::int64_t row = 0;
+};
+Result<std::vector<LogChunk>> log_bytes(sql::Connection& db, const LogBytesQuery& query);
+
+}  // namespace corral::store::page

@@ -1,0 +1,41 @@
+// What people wrote about a run, at a time of it or of the run as a whole: rows of `notes`.
+//
+// Free functions over a connection, in the caller's transaction or snapshot. Notes go with their
+// run (sql/remove.h); of a run that is not there nothing is found, and a note for it is kNotFound.
+// Texts are checked by the callers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "store/engine/database.h"
+
+namespace corral::store::page {
+
+inline constexpr std::int64_t kMostNotes = 1000;  // of a run
+
+struct NoteText {
+  std::optional<UtcTime> time;  // nothing: of the whole run
+  std::string text;
+};
+struct Note {
+  std::int64_t id = 0;
+  NoteText content;
+  UtcTime created;
+};
+
+// kTooLarge: the run has kMostNotes.
+Result<Note> add_note(sql::Connection& db, RunId run, const NoteText& content, UtcTime now);
+// In the order in which they were written.
+Result<std::vector<Note>> notes(sql::Connection& db, RunId run);
+// Nothing: the run has no such note.
+Result<std::optional<Note>> change_note(sql::Connection& db, RunId run, std::int64_t id,
+                                        const NoteText& content);
+Result<bool> delete_note(sql::Connection& db, RunId run, std::int64_t id);
+
+}  // namespace corral::store::page

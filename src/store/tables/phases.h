@@ -1,0 +1,47 @@
+// Phases of a run in a window of time, the longest of them, and what statistics need of each.
+//
+// Free functions over a connection, in the caller's snapshot.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "store/engine/database.h"
+#include "store/store.h"
+
+namespace corral::store::page {
+
+// A phase lies in it when some of its time does; one without an end lasts for ever.
+struct PhaseWindow {
+  UtcTime from = UtcTime::min();
+  UtcTime to = UtcTime::max();  // left out itself
+};
+struct PhaseChoice {
+  PhaseWindow window;
+  Nanos shortest{0};  // shorter ones are left out; not those whose begin or end is not known
+  std::optional<std::size_t> limit = {};  // the longest so many
+};
+struct ChosenPhases {
+  std::vector<Phase> phases;  // by start
+  std::int64_t left_out = 0;  // of those in the window
+};
+Result<ChosenPhases> choose_phases(sql::Connection& db, RunId run, const PhaseChoice& choice);
+
+struct PhaseSpan {
+  std::int64_t session = 0;
+  std::uint64_t id = 0;
+  std::uint64_t parent = 0;  // 0: none
+  UtcTime start;
+  std::optional<UtcTime> end;
+  std::string name, lane;
+};
+// At most `limit` of those that begin before `to`, in no order.
+Result<std::vector<PhaseSpan>> phase_spans(sql::Connection& db, RunId run, UtcTime to,
+                                           std::size_t limit);
+
+}  // namespace corral::store::page

@@ -1,0 +1,76 @@
+#include "store/tables/plans.h"
+
+#include <fmt/core.h>
+#include <zstd.h>
+
+namespace corral::store::page {
+namespace {
+
+using sql::Blob;
+using sql::Connection;
+using sql::Statement;
+
+constexpr int kLevel = 1;  // of a plan of 10,000 runs: 4 MB to 0.2 MB in 10 ms
+
+Result<std::string> pack(const std::string& text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  const std::size_t size =
+      ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), kLevel);
+  if (ZSTD_isError(size) != 0) return fail(Code::kInternal, ZSTD_getErrorName(size));
+  packed.resize(size);
+  return packed;
+}
+
+Result<std::string> unpack(Blob packed, std::string_view id) {
+  const unsigned long long size = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (size <= kMostPlanBytes) {
+    std::string text(static_cast<std::size_t>(size), '\0');
+    if (ZSTD_decompress(text.data(), text.size(), packed.data(), packed.size()) == text.size())
+      return text;
+  }
+  return fail(Code::kCorruption, fmt::format("the document of plan {} cannot be unpacked", id));
+}
+
+Result<> make_room(Connection& db) {
+  return db.exec(
+      "DELETE FROM plans WHERE id IN (SELECT id FROM plans ORDER BY updated DESC, id LIMIT ?2 "
+      "OFFSET ?1)",
+      kMostPlans, kMostPlans);
+}
+
+}  // namespace
+
+Result<> save_plan(Connection& db, const PlanDocument& plan, UtcTime now) {
+  const std::string packed = TRY(pack(plan.document));
+  const Blob blob(reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size());
+  const auto known =
+      TRY(db.number("UPDATE plans SET updated = ?2, summary = ?3, document = ?4 WHERE id = ?1 "
+                    "RETURNING 1",
+                    plan.id, now, plan.summary, blob));
+  if (known) return {};
+  TRY(db.exec(
+      "INSERT INTO plans (id, updated, summary, document) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (id) "
+      "DO UPDATE SET updated = ?2, summary = ?3, document = ?4",
+      plan.id, now, plan.summary, blob));
+  return make_room(db);
+}
+
+Result<std::vector<PlanSummary>> plans(Connection& db) {
+  std::vector<PlanSummary> all;
+  Statement row = TRY(db.query("SELECT id, summary, updated FROM plans ORDER BY updated DESC, id"));
+  while (TRY(row.step()))
+    all.push_back({.id = row.text(0), .summary = row.text(1), .received = row.utc(2)});
+  return all;
+}
+
+Result<std::optional<std::string>> plan_document(Connection& db, std::string_view id) {
+  Statement row = TRY(db.query("SELECT document FROM plans WHERE id = ?1", id));
+  if (!TRY(row.step())) return std::nullopt;
+  return TRY(unpack(row.blob(0), id));
+}
+
+Result<bool> delete_plan(Connection& db, std::string_view id) {
+  return TRY(db.number("DELETE FROM plans WHERE id = ?1 RETURNING 1", id)).has_value();
+}
+
+}  // namespace corral::store::page

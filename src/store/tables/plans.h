@@ -1,0 +1,42 @@
+// What schedulers say about the plans that they execute: rows of `plans`, a document for each plan.
+//
+// Free functions over a connection, in the caller's transaction or snapshot. The newest document of
+// a plan counts. Documents are large and alike from one to the next: they are stored as zstd.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "store/engine/database.h"
+
+namespace corral::store::page {
+
+inline constexpr std::int64_t kMostPlans = 1000;
+inline constexpr std::size_t kMostPlanBytes = 8u << 20;  // of a document
+
+struct PlanDocument {
+  std::string id;        // 32 lower-case hex digits
+  std::string summary;   // JSON: what a list says of it
+  std::string document;  // JSON, at most kMostPlanBytes
+};
+struct PlanSummary {
+  std::string id, summary;
+  UtcTime received;
+};
+
+// In place of the plan's document before. Where there would be more than kMostPlans, those go that
+// were told of the longest ago.
+Result<> save_plan(sql::Connection& db, const PlanDocument& plan, UtcTime now);
+// The one told of last first.
+Result<std::vector<PlanSummary>> plans(sql::Connection& db);
+// The document as it was saved; nothing: there is none. kCorruption: it cannot be unpacked.
+Result<std::optional<std::string>> plan_document(sql::Connection& db, std::string_view id);
+// Whether there was one.
+Result<bool> delete_plan(sql::Connection& db, std::string_view id);
+
+}  // namespace corral::store::page

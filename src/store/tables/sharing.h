@@ -1,0 +1,71 @@
+// Runs of a workload and those that were beside it on the same hosts, with what their tags say of
+// devices and CPUs: what query/sharing.h needs to tell who shared what.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "store/engine/database.h"
+#include "store/store.h"
+
+namespace corral::store::page {
+
+struct SharingRun {
+  std::int64_t key = 0;
+  RunId id;
+  std::string name;
+  WorkloadId workload;
+  std::string workload_name;  // empty: a run's own
+  RunStatus status = RunStatus::kRunning;
+  UtcTime start, end;  // end: the newest time while it runs
+  std::string host;
+  std::vector<std::pair<std::string, std::string>> tags;   // those that begin with "corral."
+  std::vector<std::pair<std::string, std::string>> uuids;  // "gpu0", "GPU-…": what it saw
+};
+
+// At most this many runs of other workloads, and none that began longer before the workload.
+inline constexpr std::int64_t kMostNeighbours = 1000;
+inline constexpr Nanos kLongestNeighbour = std::chrono::hours(24 * 60);
+
+// Runs of one workload; empty: there is none.
+Result<std::vector<SharingRun>> runs_of_workload(sql::Connection& db, WorkloadId id);
+// All runs, of one experiment or of every, the oldest first.
+Result<std::vector<SharingRun>> runs_of_experiment(sql::Connection& db,
+                                                   std::optional<ExperimentId> id);
+// Runs of other experiments that were there while one of this one was, wherever; the oldest first.
+Result<std::vector<SharingRun>> runs_beside_experiment(sql::Connection& db, ExperimentId id);
+// Runs of other workloads that were there while one of `runs` was, on its host.
+Result<std::vector<SharingRun>> neighbours_of(sql::Connection& db, WorkloadId id,
+                                              const std::vector<SharingRun>& runs);
+
+// The same of many workloads, from runs that were read already.
+class Neighbours {
+ public:
+  // Those of `runs`, which outlive this, that may be anybody's neighbour.
+  explicit Neighbours(const std::vector<SharingRun>& runs);
+  [[nodiscard]] std::vector<SharingRun> of(WorkloadId id,
+                                           const std::vector<SharingRun>& runs) const;
+
+ private:
+  // By start. A block's latest end tells whether it is worth a look.
+  struct Host {
+    std::vector<const SharingRun*> runs;
+    std::vector<UtcTime> latest;
+  };
+  std::map<std::string, Host> hosts_;
+};
+// A tag's value; empty: not set.
+inline std::string_view tag_of(const SharingRun& run, std::string_view key) {
+  for (const auto& [name, value] : run.tags) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+}  // namespace corral::store::page

@@ -48,16 +48,14 @@ TABLE: dict[str, set[str]] = {
     "server/ui": {"core", "http", "server/core"},
     "compat/mlflow/api": {*SERVING, "server/core", "compat/mlflow/tables", "compat/radt"},
     "compat/radt/api": {*SERVING, "server/core", "compat/radt"},
-    "server": {*SERVING, "compat"},
+    "compat": {"server/core", "compat/mlflow/api", "compat/mlflow/wire", "compat/radt"},
+    "server": {*SERVING, "server/core", "server/api", "server/ui"},
     "launcher": set(),
-    "cli": {*RECORDING, *SERVING, "compat", "run", "server"},
+    "cli": {*RECORDING, *SERVING, "compat/mlflow/import", "compat/mlflow/relay", "run", "server"},
 }
 # Includes that break the table; each goes when its issue is done, none is added.
 HOLES = {
     ("src/store/search/search.h", "compat/mlflow/tables/traces.h"),
-    ("src/server/core/artifact_upload.cpp", "compat/mlflow/api/artifact_spans.h"),
-    ("src/server/core/router.cpp", "compat/mlflow/api/routes.h"),
-    ("src/server/api/check_trace.cpp", "compat/mlflow/api/entities.h"),
 }
 TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", "run", "compat/mlflow/relay"}
 SERVER_SIDE = {"store", "query", "analyze", "server", "server/core", "server/api", "server/ui", "compat/mlflow/api"}

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "compat/mlflow/api/routes.h"
 #include "core/limits.h"
 #include "core/text.h"
 #include "server/core/artifact_files.h"
@@ -119,12 +118,12 @@ bool has_body(const Request& request) {
 // MLflow's clients may send the parameters of a GET as its body.
 bool takes_body(const Request& request) {
   const bool reads = request.method == Method::kGet || request.method == Method::kHead;
-  return !reads || speaks_mlflow(request.path);
+  return !reads || door::owns(request.path);
 }
 
 // Frames, files and protobuf are of any content.
 bool reads_json(const Request& request) {
-  if (speaks_mlflow(request.path)) return !mlflow::takes_file(request);
+  if (door::owns(request.path)) return !door::takes_file(request);
   const std::string_view type = request.header("content-type");
   Pairs params;
   const bool is_file =
@@ -174,12 +173,12 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
       lock_name_({sys::server_lock_path(options_.store_dir)}),
       store_(std::move(store)),
       events_(options_.events),
-      metric_writer_(*store_),
+      door_(door::open(*store_)),
       context_{.store = *store_,
                .events = events_,
                .facts = {.version = CORRAL_VERSION, .started = sys::utc_now()},
                .request_stop = [this] { ask_to_stop(); },
-               .metric_writer = &metric_writer_,
+               .door = door_.get(),
                .figures = &figures_,
                .profiles = &profiles_},
       last_request_ns_(steady_ns()) {

@@ -21,10 +21,10 @@
 #include <thread>
 #include <vector>
 
-#include "compat/mlflow/api/metric_writer.h"
 #include "server/core/access_log.h"
 #include "server/core/artifact_removal.h"
 #include "server/core/context.h"
+#include "server/core/door.h"
 #include "server/core/figures.h"
 #include "server/core/http_types.h"
 #include "server/core/profile_asks.h"
@@ -122,7 +122,7 @@ class RunningServer {
   EventHub events_;
   Figures figures_;
   std::unique_ptr<AccessLog> access_log_;  // null: none was asked for
-  mlflow::MetricWriter metric_writer_;
+  std::unique_ptr<door::State> door_;
   ProfileAsks profiles_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
   std::unique_ptr<ArtifactRemoval> artifact_removal_;  // from start to stop

@@ -1,19 +1,16 @@
 #include <array>
+#include <vector>
 
-#include "compat/mlflow/api/handlers.h"
-#include "compat/radt/api/views.h"
 #include "server/api/handlers.h"
+#include "server/core/door.h"
 #include "server/core/router.h"
 #include "server/ui/page.h"
 
 namespace corral::server {
 namespace {
 
-constexpr std::array kRoutes = {
-    Route{Method::kGet, "/health", mlflow::health, "whether the server answers"},
-    Route{Method::kGet, "/version", mlflow::mlflow_version,
-          "the MLflow release whose interface this is"},
-    Route{Method::kPost, "/v1/traces", mlflow::post_spans, "takes spans in, by OTLP"},
+constexpr std::array kApi = {
+    Route{Method::kGet, "/health", api::alive, "whether the server answers"},
     Route{Method::kGet, "/api/corral/v1/version", api::version,
           "version, store and cost of the server"},
     Route{Method::kGet, "/metrics", api::prometheus, "figures of the server, for Prometheus"},
@@ -109,18 +106,10 @@ constexpr std::array kRoutes = {
     Route{Method::kGet, "/api/corral/v1/stream", api::stream, "server-sent events"},
     Route{Method::kGet, "/api/corral/v1/openapi.json", api::openapi_page, "this list"},
     Route{Method::kPost, "/api/corral/v1/stop", api::stop, "ends the server; Unix socket only"},
-    Route{Method::kGet, "/get-artifact", mlflow::get_artifact,
-          "a file that a run logged (?run_uuid=&path=)"},
-    Route{Method::kGet, "/model-versions/get-artifact", mlflow::get_model_version_artifact,
-          "a file of a model version (?name=&version=&path=)"},
-    Route{Method::kGet, "/fe_experiments", radt::fe_experiments,
-          "radT's view of experiments, as PostgREST serves it"},
-    Route{Method::kGet, "/fe_runs", radt::fe_runs, "radT's view of runs (likewise)"},
-    Route{Method::kGet, "/fe_metrics_available", radt::fe_metrics_available,
-          "radT's view of metrics' names (?run_uuid=)"},
-    Route{Method::kGet, "/fe_metrics", radt::fe_metrics,
-          "radT's view of points, streamed (?run_uuid=in.(...)&key=eq.)"},
-    // What is below /api and in no line above is an error, never the page.
+};
+
+// Anything below /api that no table has is an error, never the page.
+constexpr std::array kPage = {
     Route{Method::kGet, "/runs/{path...}", ui::page, ""},
     Route{Method::kGet, "/experiments/{path...}", ui::page, ""},
     Route{Method::kGet, "/plans/{path...}", ui::page, ""},
@@ -132,6 +121,15 @@ constexpr std::array kRoutes = {
 
 }  // namespace
 
-std::span<const Route> routes() { return kRoutes; }
+std::span<const Route> routes() {
+  static const std::vector<Route> table = [] {
+    std::vector<Route> all(kApi.begin(), kApi.end());
+    const std::span<const Route> others = door::routes();
+    all.insert(all.end(), others.begin(), others.end());
+    all.insert(all.end(), kPage.begin(), kPage.end());
+    return all;
+  }();
+  return table;
+}
 
 }  // namespace corral::server

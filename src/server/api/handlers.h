@@ -11,6 +11,8 @@
 namespace corral::server::api {
 
 // meta.cpp
+// "OK", for probes.
+Response alive(const Request& request, Context& context);
 Response version(const Request& request, Context& context);
 Response openapi_page(const Request& request, Context& context);
 Response stop(const Request& request, Context& context);

@@ -32,6 +32,12 @@ Response version(const Request&, Context& context) {
   return json_response(std::move(body));
 }
 
+Response alive(const Request&, Context&) {
+  Response response = text_response("OK");
+  response.set_header("Cache-Control", "no-store");
+  return response;
+}
+
 Response openapi_page(const Request&, Context& context) {
   return json_response(openapi(routes(), context.facts.version));
 }

@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "compat/mlflow/api/artifact_spans.h"
 #include "server/core/artifact_files.h"
+#include "server/core/door.h"
 
 namespace corral::server {
 namespace {
@@ -88,7 +88,7 @@ Response receive_file(const Request& request, Context& context, const std::strin
   const auto finish = [file, &context, path]() -> Result<> {
     TRY(file->commit());
     TRY(settle_file(context, path));
-    return mlflow::on_artifact(context, *context.artifacts, path);
+    return door::on_artifact(context, *context.artifacts, path);
   };
   return http::take_body(
       request, {.take = [file](std::string_view piece) { return file->append(piece); },

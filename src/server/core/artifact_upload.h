@@ -19,8 +19,8 @@
 namespace corral::server {
 
 // Stores the request's body, streamed or not, at a path of the store, and tells of it
-// (on_artifact); `answer` makes the answer. Nothing of the file remains after an error. kNotFound:
-// the run that the path names is removed.
+// (door::on_artifact); `answer` makes the answer. Nothing of the file remains after an error.
+// kNotFound: the run that the path names is removed.
 using FileAnswer = std::function<Response(const Result<>& stored)>;
 Response receive_file(const Request& request, Context& context, const std::string& path,
                       FileAnswer answer);

@@ -20,8 +20,8 @@ struct ServerFacts {
   UtcTime started;
 };
 
-namespace mlflow {
-class MetricWriter;
+namespace door {
+class State;
 }
 
 struct Context {
@@ -30,7 +30,7 @@ struct Context {
   ServerFacts facts;
   // Asks the server to leave after this answer (`corral serve --stop`). Never blocks.
   std::function<void()> request_stop;
-  mlflow::MetricWriter* metric_writer = nullptr;
+  door::State* door = nullptr;       // null: no other tool's interface is served
   const Figures* figures = nullptr;  // of the transport, when there is one
   store::artifacts::ArtifactStore* artifacts = nullptr;
   ArtifactRemoval* artifact_removal = nullptr;

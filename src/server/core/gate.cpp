@@ -6,6 +6,7 @@
 
 #include "core/sha256.h"
 #include "core/text.h"
+#include "server/core/door.h"
 #include "server/core/refusal.h"
 #include "sys/http_client.h"
 #include "sys/socket.h"
@@ -127,7 +128,7 @@ std::optional<Response> check_host(const Request& request, const GateRules& rule
 }
 
 Response form_refused(const Request& request) {
-  if (speaks_mlflow(request.path)) {
+  if (door::owns(request.path)) {
     return refusal(request, {Code::kInvalidArgument,
                              "Bad Request. Content-Type must be one of ['application/json']."});
   }
@@ -180,7 +181,7 @@ std::optional<Response> check_token(const Request& request, std::string_view tok
   }
   const std::optional<std::string_view> offered = request.query_value("token");
   const bool page = request.method == Method::kGet && !request.path.starts_with("/api/") &&
-                    !speaks_mlflow(request.path);
+                    !door::owns(request.path);
   if (page && offered && same_secret(*offered, token))
     return set_cookie_and_redirect(request, token);
   Response response = refusal(

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "compat/mlflow/api/metric_writer.h"
 #include "core/json.h"
+#include "server/core/door.h"
 #include "server/core/profile_asks.h"
 #include "server/core/router.h"
 #include "store/open/sqlite_store.h"
@@ -81,13 +81,12 @@ class HandlerTest : public ::testing::Test {
   const std::unique_ptr<store::Store> store_ =
       store::open_sqlite_store({.directory = directory_ / "store"}).value();
   EventHub events_;
-  const std::unique_ptr<mlflow::MetricWriter> writer_ =
-      std::make_unique<mlflow::MetricWriter>(*store_);
+  const std::unique_ptr<door::State> door_ = door::open(*store_);
   ProfileAsks profiles_;
   const std::unique_ptr<Context> context_ = [this] {
     auto context =
         std::make_unique<Context>(Context{*store_, events_, {"1.2.3", utc_time(5)}, [] {}});
-    context->metric_writer = writer_.get();
+    context->door = door_.get();
     context->profiles = &profiles_;
     return context;
   }();

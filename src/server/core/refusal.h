@@ -10,9 +10,6 @@
 
 namespace corral::server {
 
-// Whether answers at this path (encoded as sent) have MLflow's form.
-bool speaks_mlflow(std::string_view path);
-
 // `field`: the header or parameter that is wrong, where the form has room for it.
 Response refusal(const Request& request, const Error& error, std::string_view field = {});
 

@@ -4,9 +4,9 @@
 
 #include <map>
 
-#include "compat/mlflow/api/routes.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "server/core/door.h"
 #include "server/core/refusal.h"
 
 namespace corral::server {
@@ -110,13 +110,13 @@ Result<bool> match(std::string_view pattern, std::string_view path, Pairs& param
 }
 
 std::optional<Response> no_route(const Request& request, std::span<const Route> table) {
-  if (speaks_mlflow(request.path)) return mlflow::no_rpc(request);
+  if (door::owns(request.path)) return door::no_route(request);
   auto found = find_route(request, table);
   return found ? std::nullopt : std::optional(std::move(found.error()));
 }
 
 Response route(Request request, Context& context, std::span<const Route> table) {
-  if (speaks_mlflow(request.path)) return mlflow::dispatch(std::move(request), context);
+  if (door::owns(request.path)) return door::dispatch(std::move(request), context);
   auto found = find_route(request, table);
   if (!found) return std::move(found.error());
   request.params = std::move(found->params);

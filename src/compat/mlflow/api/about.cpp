@@ -7,16 +7,13 @@ namespace {
 // The release whose interface this is. Clients compare it: from 3.4 on they send spans by OTLP.
 constexpr std::string_view kMlflowVersion = "3.17.2";
 
-Response plain(std::string_view text) {
-  Response response = text_response(std::string(text));
+}  // namespace
+
+Response mlflow_version(const Request&, Context&) {
+  Response response = text_response(std::string(kMlflowVersion));
   response.set_header("Cache-Control", "no-store");
   return response;
 }
-
-}  // namespace
-
-Response mlflow_version(const Request&, Context&) { return plain(kMlflowVersion); }
-Response health(const Request&, Context&) { return plain("OK"); }
 
 Body server_info(Message&, Context&) {
   return std::string(R"({"store_type":"SqlStore","workspaces_enabled":false,)"

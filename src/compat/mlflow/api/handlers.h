@@ -86,7 +86,6 @@ Body delete_logged_model_tag(Message& in, Context& context);
 Body search_logged_models(Message& in, Context& context);
 // about.cpp
 Response mlflow_version(const Request& request, Context& context);
-Response health(const Request& request, Context& context);
 Body server_info(Message& in, Context& context);
 Body radt_config(Message& in, Context& context);
 // traces.cpp

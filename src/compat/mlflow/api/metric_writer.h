@@ -25,6 +25,7 @@
 #include "compat/mlflow/wire/log_batch.h"
 #include "core/ids.h"
 #include "core/result.h"
+#include "server/core/door.h"
 #include "store/store.h"
 
 namespace corral::server::mlflow {
@@ -36,10 +37,10 @@ using Repeated = std::set<std::string, std::less<>>;
 // The series of a metric that the run's client logs; nothing when there is none.
 Result<std::optional<SeriesId>> find_series(store::Store& store, RunId run, std::string_view key);
 
-class MetricWriter {
+class MetricWriter final : public door::State {
  public:
   explicit MetricWriter(store::Store& store);
-  ~MetricWriter();
+  ~MetricWriter() override;
 
   // All or nothing; durable when this returns. `before` is called first, in the same transaction;
   // its error is given back and nothing is stored. The run must be there. A point that the run has
@@ -69,5 +70,10 @@ class MetricWriter {
   std::size_t idle_bytes_ = 0;
   std::unordered_map<RunId, std::vector<Lanes::iterator>> by_run_;
 };
+
+// The writer of the server that `context` belongs to (compat/door.cpp makes it).
+inline MetricWriter& metric_writer(Context& context) {
+  return static_cast<MetricWriter&>(*context.door);
+}
 
 }  // namespace corral::server::mlflow

@@ -18,14 +18,13 @@ struct Rpc {
 };
 std::span<const Rpc> rpcs();
 
-// The error of a request that no call takes. Its path speaks_mlflow() (refusal.h).
+// The error of a request that no call takes. door::owns() its path.
 std::optional<Response> no_rpc(const Request& request);
 
-// Of a path that speaks_mlflow() (refusal.h): whether the body is a file, of any content.
+// True if the body is a file, of any content. door::owns() the path.
 bool takes_file(const Request& request);
 
-// Of a path that speaks_mlflow() (refusal.h): the answer, an error of MLflow's form for paths and
-// methods that are not there.
+// The answer, or an error of MLflow's form for unknown paths and methods. door::owns() the path.
 Response dispatch(Request request, Context& context);
 
 }  // namespace corral::server::mlflow

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <thread>
 
+#include "compat/mlflow/api/metric_writer.h"
 #include "server/core/handler_test_support.h"
 #include "store/search/runs.h"
 
@@ -217,7 +218,7 @@ TEST_F(Tracking, PointsThatALoggedModelRepeatsAreTheRunsOnce) {
   log(batch);
   log(batch);
   mlflow::MetricWriter restarted(*store_);
-  context_->metric_writer = &restarted;
+  context_->door = &restarted;
   log(batch);
   EXPECT_EQ(points("k"), 2);
   EXPECT_EQ(history(id, "m").size(), 4U);

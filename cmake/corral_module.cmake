@@ -1,8 +1,22 @@
-# corral_module(NAME core SOURCES a.cpp DEPS corral::sys PRIVATE_DEPS fmt::fmt TESTS a_test.cpp)
-# One folder = one layer = one library corral::NAME and, with tests, one binary corral_NAME_test. A module without
-# SOURCES is header-only. Include paths start at src/, so that every include names its layer.
+# corral_module(NAME core DEPS corral::sys PRIVATE_DEPS fmt::fmt TEST_DEPS ...)
+# One folder = one layer = one library corral::NAME and, with tests, one binary corral_NAME_test. Its sources are the
+# folder's *.cpp, its tests *_test.cpp; a new file needs no line here. FOLDERS: subfolders that belong to it as well.
+# WITHOUT: files of other targets. TEST_SUPPORT: sources that tests share, from any folder. A module without sources is
+# header-only. Include paths start at src/, so that every include names its layer.
 function(corral_module)
-  cmake_parse_arguments(M "FUZZED;TESTS_COMPUTE" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;TESTS;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(M "FUZZED;TESTS_COMPUTE" "NAME" "FOLDERS;WITHOUT;DEPS;PRIVATE_DEPS;TEST_SUPPORT;TEST_DEPS" ${ARGN})
+  set(M_SOURCES)
+  foreach(folder "" ${M_FOLDERS})
+    file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    list(APPEND M_SOURCES ${found})
+  endforeach()
+  list(REMOVE_ITEM M_SOURCES ${M_WITHOUT} ${M_TEST_SUPPORT} "")
+  set(M_TESTS ${M_SOURCES})
+  list(FILTER M_TESTS INCLUDE REGEX "_test\\.cpp$")
+  list(FILTER M_SOURCES EXCLUDE REGEX "_test\\.cpp$")
+  if(M_TESTS)
+    list(APPEND M_TESTS ${M_TEST_SUPPORT})
+  endif()
   set(target corral_${M_NAME})
   if(M_SOURCES)
     add_library(${target} STATIC ${M_SOURCES})

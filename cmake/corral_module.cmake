@@ -1,13 +1,22 @@
 # corral_module(NAME core DEPS corral::sys PRIVATE_DEPS fmt::fmt TEST_DEPS ...)
 # One folder = one layer = one library corral::NAME and, with tests, one binary corral_NAME_test. Its sources are the
-# folder's *.cpp, its tests *_test.cpp; a new file needs no line here. FOLDERS: subfolders that belong to it as well.
-# WITHOUT: files of other targets. TEST_SUPPORT: sources that tests share, from any folder. A module without sources is
-# header-only. Include paths start at src/, so that every include names its layer.
+# folder's *.cpp, its tests *_test.cpp; a new file needs no line here. FOLDERS: subfolders that belong to it as well
+# ("*": all that have no CMakeLists.txt of their own). WITHOUT: files of other targets. TEST_SUPPORT: sources that tests
+# share, from any folder. A module without sources is header-only. Include paths start at src/, so that every include names its layer.
 function(corral_module)
   cmake_parse_arguments(M "FUZZED;TESTS_COMPUTE" "NAME" "FOLDERS;WITHOUT;DEPS;PRIVATE_DEPS;TEST_SUPPORT;TEST_DEPS" ${ARGN})
   set(M_SOURCES)
   foreach(folder "" ${M_FOLDERS})
+    if(folder STREQUAL "*")
+      file(GLOB lists RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} */CMakeLists.txt)
+      list(TRANSFORM lists REPLACE "/CMakeLists.txt" "/.*" OUTPUT_VARIABLE others)
+    else()
+      set(others)
+    endif()
     file(GLOB found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp)
+    foreach(other IN LISTS others)
+      list(FILTER found EXCLUDE REGEX "^${other}")
+    endforeach()
     list(APPEND M_SOURCES ${found})
   endforeach()
   list(REMOVE_ITEM M_SOURCES ${M_WITHOUT} ${M_TEST_SUPPORT} "")

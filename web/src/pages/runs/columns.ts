@@ -19,6 +19,8 @@ export interface ColumnMeaning {
   // Key of the order by it, and what the server sends for it; absent where there is none.
   sort?: string;
   value?: string;
+  // Not shown until a person asks for it.
+  onWish?: boolean;
 }
 
 const plain = (
@@ -46,9 +48,13 @@ export const kColumns: readonly ColumnMeaning[] = [
   plain("start", "Started", 112, { sort: "start" }),
   plain("duration", "Duration", 72, { sort: "duration", number: true }),
   plain("host", "Host", 68, { sort: "host" }),
-  plain("collocation", "Collocation", 92, { sort: "collocation", value: "collocation" }),
-  plain("model", "Model", 104, { sort: "model", value: "model" }),
-  plain("device", "Device", 84, { sort: "device", value: "device" }),
+  plain("collocation", "Collocation", 92, {
+    sort: "collocation",
+    value: "collocation",
+    onWish: true,
+  }),
+  plain("model", "Model", 104, { sort: "model", value: "model", onWish: true }),
+  plain("device", "Device", 84, { sort: "device", value: "device", onWish: true }),
   plain("command", "Command", 74, { grows: true }),
 ];
 const kPlain = new Map(kColumns.map((column) => [column.key, column]));
@@ -81,9 +87,8 @@ export function columnOf(key: string): ColumnMeaning {
 export const trendMetric = (key: string): string | null =>
   key === "trend" ? "" : key.startsWith("trend.") ? key.slice("trend.".length) : null;
 
-const kOnWish = new Set(["collocation", "model", "device"]);
-export const kDefault: readonly Column[] = kColumns.flatMap(({ key }) =>
-  kOnWish.has(key) ? [] : [{ key }],
+export const kDefault: readonly Column[] = kColumns.flatMap(({ key, onWish }) =>
+  onWish ? [] : [{ key }],
 );
 
 export const kNarrowest = 44;

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ VENV = ROOT / ".venv" / "bin"
 JOBS = max(2, os.cpu_count() or 2)
 TAIL_LINES = 60  # of one failed test or command
 NAMES = 40  # of failed tests in the list at the end
+SLOWEST = 30  # tests in the list that `./dev test` ends with
 RUNNING: set[int] = set()  # process groups that Ctrl-C ends
 FUZZ_LOOK_S = 60  # of all targets together
 LIMIT_S = 1800  # of one command; the longest is the build with sanitizers from nothing
@@ -42,6 +44,7 @@ class Outcome:
     skipped: int = 0
     details: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # of what failed
+    seconds: list[tuple[float, str]] = field(default_factory=list)  # of each test whose runner says so
 
     def fail(self, name: str, message: str) -> None:
         self.names.append(name)
@@ -53,6 +56,7 @@ class Outcome:
         self.skipped += other.skipped
         self.details += other.details
         self.names += other.names
+        self.seconds += other.seconds
 
 
 @dataclass
@@ -106,9 +110,9 @@ def failure(name: str, output: str) -> Outcome:
     return outcome
 
 
-def check(name: str, command: list[str | Path], cwd: Path = ROOT) -> Outcome:
+def check(name: str, command: list[str | Path], cwd: Path = ROOT, **environment: str) -> Outcome:
     """One check that either holds or does not."""
-    status, output = run(command, cwd)
+    status, output = run(command, cwd, **environment)
     return Outcome(passed=1) if status == 0 else failure(name, output)
 
 
@@ -259,9 +263,14 @@ def gtest(binary: Path, options: Options) -> Outcome:
     command: list[str | Path] = [binary, "--gtest_brief=1"]
     if options.filter:
         command.append(f"--gtest_filter=*{options.filter}*")
-    status, output = run(command, binary.parent)
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        status, output = run([*command, f"--gtest_output=json:{report.name}"], binary.parent)
+        told = Path(report.name).read_text()
     counts = {kind: int(number) for kind, number in GTEST.findall(output)}
     outcome = Outcome(counts.get("PASSED", 0), counts.get("FAILED", 0), counts.get("SKIPPED", 0))
+    for suite in json.loads(told)["testsuites"] if told else []:
+        for one in suite["testsuite"]:
+            outcome.seconds.append((float(one["time"].rstrip("s")), f"{binary.name} {suite['name']}.{one['name']}"))
     if status != 0:
         failures = gtest_failures(output)
         outcome.failed = max(outcome.failed, len(failures), 1)
@@ -300,12 +309,13 @@ def tsan(options: Options) -> Outcome:
 
 
 PYTEST = re.compile(r"(\d+) (passed|failed|error|errors|skipped)")
+PYTEST_SECONDS = re.compile(r"^([\d.]+)s (?:call|setup|teardown) +(\S+::.*)$", re.MULTILINE)
 PYTEST_FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+?::.*?|\S+)(?: - .*)?$", re.MULTILINE)
 
 
 def pytest(paths: list[str], options: Options, cwd: Path, workers: int) -> Outcome:
     command: list[str | Path] = [VENV / "pytest", "-q", "-rsfE", "--no-header", "-p", "no:cacheprovider"]
-    command += ["--timeout=240", *paths]
+    command += ["--timeout=240", f"--durations={SLOWEST}", *paths]
     if workers > 1:
         command += ["-n", str(workers)]
     if options.filter:
@@ -320,6 +330,7 @@ def pytest(paths: list[str], options: Options, cwd: Path, workers: int) -> Outco
         outcome.details.append(tail(output))
         outcome.names += PYTEST_FAILED.findall(output) or [f"pytest {' '.join(paths)} (exit status {status})"]
     outcome.details += [line for line in output.splitlines() if line.startswith("SKIPPED")]
+    outcome.seconds += [(float(seconds), name) for seconds, name in PYTEST_SECONDS.findall(output)]
     return outcome
 
 
@@ -397,8 +408,22 @@ def mlflow(options: Options) -> Outcome:
     return outcome if outcome.failed else pytest(["tests/mlflow"], options, ROOT, 2)
 
 
+def compat(options: Options) -> Outcome:
+    """A build without MLflow and radT (CMake's CORRAL_COMPAT=OFF) records, serves and shows."""
+    folder = ROOT / "build" / "no-compat"
+    status, output = run(["cmake", "--preset", "release", "-B", folder, "-DCORRAL_COMPAT=OFF", "-DCORRAL_TESTS=OFF"])
+    if status != 0:
+        return failure("configure without compat", output)
+    status, output = run(["cmake", "--build", folder, "--target", "corral", "corral_python"])
+    if status != 0:
+        return failure("build without compat", output)
+    command = [VENV / "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "tests/e2e/test_no_compat.py"]
+    return check("without compat", command, CORRAL_BUILD=str(folder))
+
+
 NODE_COUNT = re.compile(r"^# (pass|fail|cancelled|skipped) (\d+)$", re.MULTILINE)
 NODE_FAILED = re.compile(r"^(?P<indent> *)not ok \d+ - (?P<name>.*)\n(?P<why>(?:(?P=indent) .*\n|\n)*)", re.MULTILINE)
+NODE_SECONDS = re.compile(r"^ *ok \d+ - (.*)\n *---\n *duration_ms: ([\d.]+)", re.MULTILINE)
 NODE_FILE = re.compile(r"^ *location: '.*?([^/]+):\d+:\d+'$", re.MULTILINE)
 
 
@@ -424,6 +449,7 @@ def browser(options: Options) -> Outcome:
     counts = {kind: int(number) for kind, number in NODE_COUNT.findall(output)}
     failed = counts.get("fail", 0) + counts.get("cancelled", 0)
     outcome = Outcome(counts.get("pass", 0), failed, counts.get("skipped", 0))
+    outcome.seconds += [(float(ms) / 1000, f"browser {name}") for name, ms in NODE_SECONDS.findall(output)]
     if status != 0:
         failures = node_failures(output) or [(f"node --test (exit status {status})", tail(output))]
         outcome.failed = max(failed, len(failures))
@@ -465,6 +491,7 @@ STAGES: dict[str, Callable[[Options], Outcome]] = {
     "python": python,
     "page": page,
     "e2e": e2e,
+    "compat": compat,
     "mlflow": mlflow,
     "browser": browser,
     "lint": lint,
@@ -497,16 +524,18 @@ def main() -> int:
     began = time.monotonic()
     build_page()
     for name in chosen:
-        start = time.monotonic()
+        start, cpu = time.monotonic(), cpu_seconds()
         outcome = STAGES[name](options)
         for detail in outcome.details:
             print(detail, flush=True)
         skipped = f", {outcome.skipped} skipped" if outcome.skipped else ""
-        print(
-            f"{name}: {outcome.passed} passed, {outcome.failed} failed{skipped}, {time.monotonic() - start:.0f} s",
-            flush=True,
-        )
+        cost = f"{time.monotonic() - start:.0f} s, {cpu_seconds() - cpu:.0f} s of CPU"
+        print(f"{name}: {outcome.passed} passed, {outcome.failed} failed{skipped}, {cost}", flush=True)
         total.add(outcome)
+    if options.whole:
+        print("slowest:")
+        for seconds, name in sorted(total.seconds, reverse=True)[:SLOWEST]:
+            print(f"  {seconds:.1f} s  {name}")
     if total.names:
         print("failed:")
     for name in total.names[:NAMES]:
@@ -517,6 +546,12 @@ def main() -> int:
     skipped = f", {total.skipped} skipped" if total.skipped else ""
     print(f"{total.passed} passed, {total.failed} failed{skipped}")
     return 1 if total.failed or (total.passed == 0) else 0
+
+
+def cpu_seconds() -> float:
+    """Used by all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def build_page() -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from relay_support import CLIENTS
-from support import BINARY, Corral
+from support import BINARY, BUILD, Corral
 
 SEED = "CORRAL_E2E_SEED"
+collect_ignore = [] if BUILD.name == "no-compat" else ["test_no_compat.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

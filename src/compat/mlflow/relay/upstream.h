@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "compat/mlflow/relay/delivery.h"
+#include "run/delivery.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "sys/file.h"

@@ -42,7 +42,7 @@ TABLE: dict[str, set[str]] = {
     "compat/mlflow/tables": STORED,
     "compat/mlflow/import": {*STORED, "sys", "compat/mlflow/tables", "compat/radt"},
     "compat/mlflow/relay": {*BASE, "http", "spool", "upload", "run", "compat/mlflow/wire"},
-    "run": {*RECORDING, "compat/mlflow/relay"},
+    "run": RECORDING,
     "server/core": {*STORED, "sys", "http"},
     "server/api": {*SERVING, "server/core"},
     "server/ui": {"core", "http", "server/core"},

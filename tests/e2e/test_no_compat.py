@@ -27,7 +27,7 @@ def test_no_path_of_another_tool_answers(corral: Corral) -> None:
             ("GET", "/health", 200),
             ("GET", "/api/2.0/mlflow/experiments/get?experiment_id=0", 404),
             ("GET", "/ajax-api/2.0/mlflow/experiments/search", 404),
-            ("POST", "/v1/traces", 405),
+            ("POST", "/v1/traces", 404),
         ):
             connection.request(method, path, body=b"" if method == "POST" else None)
             answer = connection.getresponse()

@@ -417,7 +417,8 @@ def compat(options: Options) -> Outcome:
     status, output = run(["cmake", "--build", folder, "--target", "corral", "corral_python"])
     if status != 0:
         return failure("build without compat", output)
-    command = [VENV / "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "tests/e2e/test_no_compat.py"]
+    command: list[str | Path] = [VENV / "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
+    command.append("tests/e2e/test_no_compat.py")
     return check("without compat", command, CORRAL_BUILD=str(folder))
 
 

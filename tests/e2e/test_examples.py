@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -39,24 +38,6 @@ def need(python: Path, *modules: str) -> str:
 def rows(plan: Path) -> list[dict[str, str]]:
     lines = [line for line in plan.read_text().splitlines() if not line.startswith("#")]
     return list(csv.DictReader(lines, skipinitialspace=True))
-
-
-def blocks(language: str) -> list[str]:
-    """Of the README."""
-    text = (ROOT / "README.md").read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
-def test_the_readmes_script_and_plan_run_as_they_are(corral: Corral) -> None:
-    (script,) = blocks("python")
-    corral.script("train.py", script)
-    corral("run", "train.py")
-    assert [p.step for p in corral.points("@1", "loss")] == list(range(500))
-    (plan,) = blocks("csv")
-    (corral.home / "plan.csv").write_text(plan)
-    corral("plan", "check", "plan.csv")
-    corral("run", "plan.csv", seconds=200)
-    assert [row["Status"].split()[0] for row in rows(corral.home / "plan.csv")] == ["FINISHED"] * 3
 
 
 @pytest.mark.parametrize("plan", PLANS)

@@ -1,6 +1,6 @@
 // The code that a run executed: which files those are, their hash, and copies of them as artifacts:
 // `corral/code/…`, `corral/together` for most of many, and a list, `corral/code.json`
-// (docs/reproducibility.md has its form).
+// (docs/format-code.md).
 //
 //   KeptCode code(subject, place);
 //   code.keep();                  // script, imports, what git tells; reads and copies

@@ -13,11 +13,11 @@ namespace {
 constexpr auto kHostAndDevices = std::to_array<Metric>({
     // Host CPU: /proc/stat, whose clock ticks at 10 ms.
     {"host.cpu.busy", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
-     "CPU time that all CPUs of the host spent working (user, nice, system, interrupts), by "
-     "anyone; without steal. From /proc/stat, in steps of 10 ms; a step that is more than the CPUs "
-     "can have worked since the reading before is told with the next one."},
+     "CPU time that all CPUs of the host spent on work (user, nice, system, interrupts), for all "
+     "processes; without steal. From /proc/stat, in steps of 10 ms; an excess step is reported "
+     "with the next reading."},
     {"host.cpu.core.busy", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
-     "CPU time that one CPU (the source) spent working, as host.cpu.busy. From /proc/stat, in "
+     "CPU time that one CPU (the source) spent on work, as host.cpu.busy. From /proc/stat, in "
      "steps of 10 ms."},
     {"host.cpu.user", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "CPU time of all CPUs in user mode, nice and guests included. From /proc/stat."},
@@ -26,27 +26,27 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
     {"host.cpu.irq", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "CPU time of all CPUs in hard and soft interrupts. From /proc/stat."},
     {"host.cpu.iowait", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
-     "Idle time of all CPUs while a task that last ran there waited for a block device; idle time, "
+     "Idle time of all CPUs while a task that last ran there waited for a block device: idle time, "
      "not work, and a lower bound. From /proc/stat."},
     {"host.cpu.steal", "s", "cores", kCounter, kOnce, kHost, "cpu", kFast,
      "Time in which the hypervisor ran something else although a CPU of this machine had work. "
      "From /proc/stat."},
     // Host scheduler.
     {"host.load.1m", "", "", kGauge, kMean, kHost, "scheduler", kFast,
-     "Runnable tasks and tasks in uninterruptible sleep, averaged over about 1 minute; the kernel "
-     "renews it every 5 s. From /proc/loadavg."},
+     "Runnable tasks and tasks in uninterruptible sleep, averaged over about 1 minute; updated "
+     "every 5 s. From /proc/loadavg."},
     {"host.load.5m", "", "", kGauge, kMean, kHost, "scheduler", kFast,
      "As host.load.1m, over about 5 minutes."},
     {"host.load.15m", "", "", kGauge, kMean, kHost, "scheduler", kFast,
      "As host.load.1m, over about 15 minutes."},
     {"host.threads", "", "", kGauge, kOnce, kHost, "scheduler", kFast,
-     "Threads that exist on the host (in this PID namespace's view of /proc/loadavg), kernel "
-     "threads included."},
+     "Threads on the host (as the PID namespace of /proc/loadavg sees it), including kernel "
+     "threads."},
     {"host.processes.running", "", "", kGauge, kOnce, kHost, "scheduler", kFast,
-     "Threads that run or wait for a CPU at the instant of the read, the sampler's own included. "
+     "Threads that run or wait for a CPU at the time of the read, including the sampler's own. "
      "From /proc/stat."},
     {"host.processes.blocked", "", "", kGauge, kOnce, kHost, "scheduler", kFast,
-     "Threads that wait for I/O to complete at the instant of the read. From /proc/stat."},
+     "Threads that wait for I/O at the time of the read. From /proc/stat."},
     {"host.scheduler.context_switches", "", "1/s", kCounter, kOnce, kHost, "scheduler", kFast,
      "Context switches of all CPUs since boot. From /proc/stat."},
     {"host.scheduler.interrupts", "", "1/s", kCounter, kOnce, kHost, "scheduler", kFast,
@@ -55,23 +55,24 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
      "Processes and threads created since boot. From /proc/stat."},
     // Host memory: /proc/meminfo.
     {"host.memory.total", "B", "", kGauge, kOnce, kHost, "memory", kFast,
-     "Memory that the kernel manages (MemTotal): less than what is plugged in."},
+     "Memory that the kernel manages (MemTotal), less than the installed memory."},
     {"host.memory.used", "B", "", kGauge, kOnce, kHost, "memory", kFast,
-     "MemTotal less MemAvailable: memory that could not be had without swapping."},
+     "MemTotal minus MemAvailable: memory that is not available without swapping."},
     {"host.memory.available", "B", "", kGauge, kOnce, kHost, "memory", kFast,
-     "The kernel's estimate of what new programs could get without swapping (MemAvailable)."},
+     "The kernel's estimate of the memory available to new programs without swapping "
+     "(MemAvailable)."},
     {"host.memory.free", "B", "", kGauge, kOnce, kHost, "memory", kFast,
-     "Memory that holds nothing at all (MemFree); a healthy host has little of it."},
+     "Unused memory (MemFree); a healthy host has little of it."},
     {"host.memory.cached", "B", "", kGauge, kOnce, kHost, "memory", kFast,
      "Page cache with tmpfs and shared memory, without buffers and swap cache (Cached)."},
     {"host.memory.buffers", "B", "", kGauge, kOnce, kHost, "memory", kFast,
      "Page cache of block devices themselves: file system metadata (Buffers)."},
     {"host.memory.anonymous", "B", "", kGauge, kOnce, kHost, "memory", kFast,
-     "Memory of processes that no file backs, mapped now (AnonPages)."},
+     "Mapped memory of processes that is not backed by a file (AnonPages)."},
     {"host.memory.mapped", "B", "", kGauge, kOnce, kHost, "memory", kFast,
      "Page cache that processes have mapped, libraries included (Mapped)."},
     {"host.memory.shared", "B", "", kGauge, kOnce, kHost, "memory", kFast,
-     "tmpfs and shared memory, DataLoader buffers among them (Shmem)."},
+     "tmpfs and shared memory, including DataLoader buffers (Shmem)."},
     {"host.memory.slab", "B", "", kGauge, kOnce, kHost, "memory", kFast,
      "The kernel's own data structures (Slab)."},
     {"host.memory.page_tables", "B", "", kGauge, kOnce, kHost, "memory", kFast,
@@ -81,9 +82,9 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
     {"host.memory.writeback", "B", "", kGauge, kOnce, kHost, "memory", kFast,
      "Page cache that is being written to storage (Writeback)."},
     {"host.memory.committed", "B", "", kGauge, kOnce, kHost, "memory", kFast,
-     "Memory that programs were promised, touched or not (Committed_AS)."},
+     "Memory promised to programs, used or not (Committed_AS)."},
     {"host.swap.total", "B", "", kGauge, kOnce, kHost, "memory", kFast, "Swap space (SwapTotal)."},
-    {"host.swap.used", "B", "", kGauge, kOnce, kHost, "memory", kFast, "SwapTotal less SwapFree."},
+    {"host.swap.used", "B", "", kGauge, kOnce, kHost, "memory", kFast, "SwapTotal minus SwapFree."},
     // Host paging: /proc/vmstat.
     {"host.paging.in", "B", "B/s", kCounter, kOnce, kHost, "memory", kFast,
      "Bytes that the block layer read for the page cache, direct I/O and swap (pgpgin, in steps of "
@@ -91,9 +92,9 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
     {"host.paging.out", "B", "B/s", kCounter, kOnce, kHost, "memory", kFast,
      "Bytes that the block layer was given to write (pgpgout, in steps of 1 KiB)."},
     {"host.paging.swap_in", "B", "B/s", kCounter, kOnce, kHost, "memory", kFast,
-     "Bytes brought back from swap (pswpin, whole pages)."},
+     "Bytes read back from swap (pswpin, whole pages)."},
     {"host.paging.swap_out", "B", "B/s", kCounter, kOnce, kHost, "memory", kFast,
-     "Bytes moved out to swap (pswpout, whole pages)."},
+     "Bytes written to swap (pswpout, whole pages)."},
     {"host.paging.faults", "", "1/s", kCounter, kOnce, kHost, "memory", kFast,
      "Page faults of all processes, minor and major (pgfault)."},
     {"host.paging.major_faults", "", "1/s", kCounter, kOnce, kHost, "memory", kFast,
@@ -102,57 +103,59 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
      "Processes that the kernel killed because memory ran out (oom_kill)."},
     // Reclaim, huge pages and NUMA nodes.
     {"host.paging.refaults", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Page cache that had been dropped and was read again (workingset_refault_file): data that did "
-     "not fit into memory."},
+     "Page cache that was dropped and read again (workingset_refault_file): data that did not fit "
+     "into memory."},
     {"host.paging.reclaimed", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Memory that the kernel took back in the background (pgsteal_kswapd)."},
+     "Memory that the kernel reclaimed in the background (pgsteal_kswapd)."},
     {"host.paging.reclaimed_directly", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Memory that processes had to take back themselves before they got any, which makes them wait "
+     "Memory that processes reclaimed themselves during an allocation, which makes them wait "
      "(pgsteal_direct)."},
     {"host.paging.compaction_stalls", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Times that a process waited for memory to be moved together (compact_stall)."},
+     "Times that a process waited for memory compaction (compact_stall)."},
     {"host.hugepages.faults", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Page faults that were given a transparent huge page (thp_fault_alloc)."},
+     "Page faults that received a transparent huge page (thp_fault_alloc)."},
     {"host.hugepages.fallbacks", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Page faults that wanted a transparent huge page and got small ones (thp_fault_fallback)."},
+     "Page faults that requested a transparent huge page and received small ones "
+     "(thp_fault_fallback)."},
     {"host.hugepages.total", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
-     "Huge pages of one size (the source) that are set aside. From /sys/kernel/mm/hugepages."},
+     "Reserved huge pages of one size (the source). From /sys/kernel/mm/hugepages."},
     {"host.hugepages.free", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
-     "Huge pages of one size (the source) that are set aside and not in use."},
+     "Reserved huge pages of one size (the source) that are not in use."},
     {"host.numa.memory.used", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
-     "Memory of one NUMA node (the source) that is not free, page cache included (MemUsed)."},
+     "Memory of one NUMA node (the source) that is not free, including page cache (MemUsed)."},
     {"host.numa.memory.free", "B", "", kGauge, kOnce, kHost, "memory", kSlow,
-     "Memory of one NUMA node that holds nothing at all (MemFree)."},
+     "Unused memory of one NUMA node (MemFree)."},
     {"host.numa.memory.local", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Memory of one NUMA node given to processes that ran on it (local_node)."},
+     "Memory of one NUMA node allocated by processes that ran on it (local_node)."},
     {"host.numa.memory.remote", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Memory of one NUMA node given to processes that ran on another (other_node)."},
+     "Memory of one NUMA node allocated by processes that ran on another node (other_node)."},
     {"host.numa.memory.misses", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Memory of one NUMA node given to processes that wanted another node's (numa_miss)."},
+     "Memory of one NUMA node allocated by processes that preferred another node (numa_miss)."},
     {"host.numa.hint_faults", "", "1/s", kCounter, kOnce, kHost, "memory", kSlow,
-     "Page faults that NUMA balancing caused to see who uses a page (numa_hint_faults)."},
+     "Page faults that NUMA balancing caused to find out which node uses a page "
+     "(numa_hint_faults)."},
     {"host.numa.migrated", "B", "B/s", kCounter, kOnce, kHost, "memory", kSlow,
      "Memory that NUMA balancing moved to another node (numa_pages_migrated)."},
     // Host disks: /proc/diskstats.
     {"host.disk.read", "B", "B/s", kCounter, kOnce, kHost, "io", kFast,
-     "Bytes that one whole disk (the source) read. From /proc/diskstats; no partitions, loop, RAM "
-     "or stacked devices, so that the sum counts nothing twice."},
+     "Bytes read from one whole disk (the source). From /proc/diskstats; without partitions, loop, "
+     "RAM and stacked devices, so the sum counts nothing twice."},
     {"host.disk.write", "B", "B/s", kCounter, kOnce, kHost, "io", kFast,
-     "Bytes that one whole disk wrote. From /proc/diskstats."},
+     "Bytes written to one whole disk. From /proc/diskstats."},
     {"host.disk.reads", "", "1/s", kCounter, kOnce, kHost, "io", kFast,
      "Read requests that one whole disk completed, after merging. From /proc/diskstats."},
     {"host.disk.writes", "", "1/s", kCounter, kOnce, kHost, "io", kFast,
      "Write requests that one whole disk completed, after merging. From /proc/diskstats."},
     {"host.disk.busy", "s", "share", kCounter, kMean, kHost, "io", kFast,
-     "Time in which one whole disk had at least one request under way; a disk that serves many at "
-     "once is not full at 100 %. From /proc/diskstats, in steps of 1 ms."},
+     "Time in which one whole disk had at least one request in flight; a disk that serves many at "
+     "once is not saturated at 100 %. From /proc/diskstats, in steps of 1 ms."},
     {"host.disk.queue", "s", "requests", kCounter, kOnce, kHost, "io", kFast,
-     "Time that requests spent at one whole disk, added up: its rate is the mean number of "
-     "requests under way. From /proc/diskstats, in steps of 1 ms."},
+     "Total time of requests at one whole disk: its rate is the mean number of requests in flight. "
+     "From /proc/diskstats, in steps of 1 ms."},
     // Host network: /proc/net/dev of the supervisor's network namespace.
     {"host.net.rx", "B", "B/s", kCounter, kOnce, kHost, "network", kFast,
      "Bytes received by one interface (the source) of the supervisor's network namespace. From "
-     "/proc/net/dev; RDMA does not pass here, and a bond or bridge repeats its members."},
+     "/proc/net/dev; excludes RDMA, and a bond or bridge repeats its members."},
     {"host.net.tx", "B", "B/s", kCounter, kOnce, kHost, "network", kFast,
      "Bytes sent by one interface, as host.net.rx."},
     {"host.net.rx_packets", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
@@ -160,29 +163,28 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
     {"host.net.tx_packets", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
      "Packets sent by one interface."},
     {"host.net.rx_errors", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
-     "Broken packets that one interface received."},
+     "Damaged packets received by one interface."},
     {"host.net.tx_errors", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
      "Packets that one interface failed to send."},
     {"host.net.rx_drops", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
-     "Packets received by one interface and thrown away, mostly for want of buffers."},
+     "Received packets that one interface dropped, mostly for lack of buffers."},
     {"host.net.tx_drops", "", "1/s", kCounter, kOnce, kHost, "network", kFast,
-     "Packets to be sent by one interface and thrown away."},
+     "Outgoing packets that one interface dropped."},
     // NFS mounts: /proc/self/mountstats.
     {"host.nfs.read", "B", "B/s", kCounter, kOnce, kHost, "network", kSlow,
-     "Bytes that came from the server of one NFS mount (the source), for every process of the "
+     "Bytes received from the server of one NFS mount (the source), for all processes of the "
      "supervisor's mount namespace. From /proc/self/mountstats, as all host.nfs.*."},
     {"host.nfs.write", "B", "B/s", kCounter, kOnce, kHost, "network", kSlow,
-     "Bytes that went to the server of one NFS mount."},
+     "Bytes sent to the server of one NFS mount."},
     {"host.nfs.operations", "", "1/s", kCounter, kOnce, kHost, "network", kSlow,
-     "Requests of one NFS mount, of all kinds."},
+     "Requests of one NFS mount, of all types."},
     {"host.nfs.retransmits", "", "1/s", kCounter, kOnce, kHost, "network", kSlow,
-     "Requests of one NFS mount that were sent again."},
+     "Retransmitted requests of one NFS mount."},
     {"host.nfs.rtt", "s", "requests", kCounter, kOnce, kHost, "network", kSlow,
-     "Time between requests of one NFS mount and their answers, added up: its rate is the mean "
-     "number of requests at the server."},
+     "Total time between requests of one NFS mount and their answers: its rate is the mean number "
+     "of requests at the server."},
     {"host.nfs.time", "s", "requests", kCounter, kOnce, kHost, "network", kSlow,
-     "Time from making requests of one NFS mount to their end, the client's queue included, added "
-     "up."},
+     "Total time of requests of one NFS mount, including the client's queue."},
     // Host pressure: PSI totals. System-wide "cpu full" is undefined in the kernel (always 0), so
     // it is not here.
     {"host.pressure.cpu.some", "s", "share", kCounter, kMean, kHost, "pressure", kFast,
@@ -192,60 +194,59 @@ constexpr auto kHostAndDevices = std::to_array<Metric>({
      "Time in which at least one task waited for memory (reclaim, swap, thrashing). "
      "/proc/pressure/memory."},
     {"host.pressure.memory.full", "s", "share", kCounter, kMean, kHost, "pressure", kFast,
-     "Time in which every task that had something to do waited for memory. /proc/pressure/memory."},
+     "Time in which all non-idle tasks waited for memory. /proc/pressure/memory."},
     {"host.pressure.io.some", "s", "share", kCounter, kMean, kHost, "pressure", kFast,
      "Time in which at least one task waited for storage. /proc/pressure/io."},
     {"host.pressure.io.full", "s", "share", kCounter, kMean, kHost, "pressure", kFast,
-     "Time in which every task that had something to do waited for storage. /proc/pressure/io."},
+     "Time in which all non-idle tasks waited for storage. /proc/pressure/io."},
     // Energy of the processors: RAPL through perf or powercap.
     {"host.energy.package", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
-     "Energy that one processor package (the source) used, cores and caches included. RAPL, by "
-     "perf or powercap; a model in some processors, and never the whole machine. Corral adds up "
-     "over the counter's wrap-arounds."},
+     "Energy of one processor package (the source), including cores and caches. RAPL, by perf or "
+     "powercap; a model in some processors, and never the whole machine. Wrap-arounds of the "
+     "counter are corrected."},
     {"host.energy.cores", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
-     "The cores' part of host.energy.package: not to be added to it."},
+     "The cores' part of host.energy.package: do not add it."},
     {"host.energy.uncore", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
-     "The part of host.energy.package that is not its cores (RAPL's second plane), the graphics of "
-     "the processor as a rule: not to be added to it."},
+     "The part of host.energy.package outside of its cores (RAPL's second plane), usually the "
+     "processor's graphics: do not add it."},
     {"host.energy.dram", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
-     "Energy of the memory at one package (the source), beside host.energy.package. RAPL."},
+     "Energy of the memory at one package (the source), in addition to host.energy.package. RAPL."},
     {"host.energy.platform", "J", "W", kCounter, kOnce, kHost, "energy", kFast,
-     "Energy of the whole platform as its maker wired it up (RAPL psys); it contains the packages "
-     "and is not their sum."},
+     "Energy of the whole platform as its vendor wired it (RAPL psys); includes the packages and "
+     "is not their sum."},
     // Sensors: hwmon, thermal zones, cpufreq, thermal_throttle below /sys.
     {"host.temperature", "Cel", "", kGauge, kMean, kHost, "sensors", kSlow,
      "Temperature of one sensor (the source: chip and label). From /sys/class/hwmon, else "
-     "/sys/class/thermal; a package stands for its cores."},
+     "/sys/class/thermal; a package represents its cores."},
     {"host.fan", "rpm", "", kGauge, kMean, kHost, "sensors", kSlow,
      "Speed of one fan (the source: chip and label). From /sys/class/hwmon."},
     {"host.power.sensor", "W", "", kGauge, kOnce, kHost, "sensors", kSlow,
-     "Power that one meter (the source: chip and label) shows, its own mean where it keeps one: "
-     "ACPI's power_meter is the whole machine. From /sys/class/hwmon."},
+     "Power reading of one meter (the source: chip and label), its own mean if it has one: ACPI's "
+     "power_meter is the whole machine. From /sys/class/hwmon."},
     {"host.power.rail", "W", "", kGauge, kOnce, kHost, "sensors", kFast,
      "Power of one rail of a Jetson board (the source), from its INA3221; VDD_IN is the board."},
     {"host.cpu.frequency.mean", "Hz", "", kGauge, kMean, kHost, "sensors", kSlow,
-     "Mean of the frequencies that the CPUs run at (scaling_cur_freq; at most 64 CPUs, spread "
-     "evenly)."},
+     "Mean current frequency of the CPUs (scaling_cur_freq; at most 64 CPUs, spread evenly)."},
     {"host.cpu.frequency.min", "Hz", "", kGauge, kMean, kHost, "sensors", kSlow,
-     "The slowest of the CPUs of host.cpu.frequency.mean."},
+     "Minimum over the CPUs of host.cpu.frequency.mean."},
     {"host.cpu.frequency.max", "Hz", "", kGauge, kMean, kHost, "sensors", kSlow,
-     "The fastest of the CPUs of host.cpu.frequency.mean."},
+     "Maximum over the CPUs of host.cpu.frequency.mean."},
     {"host.cpu.throttles.core", "", "1/s", kCounter, kOnce, kHost, "sensors", kSlow,
-     "Times that a core made itself slower because it was hot, over all cores "
+     "Times that a core throttled because of its temperature, over all cores "
      "(core_throttle_count)."},
     {"host.cpu.throttles.package", "", "1/s", kCounter, kOnce, kHost, "sensors", kSlow,
-     "Times that a processor package made itself slower because it was hot, over all packages "
+     "Times that a processor package throttled because of its temperature, over all packages "
      "(package_throttle_count)."},
     {"host.cpu.throttled.package", "s", "share", kCounter, kOnce, kHost, "sensors", kSlow,
-     "Time that processor packages spent slowed down because they were hot, added up "
+     "Total time that processor packages were throttled because of their temperature "
      "(package_throttle_total_time_ms)."},
 });
 
 constexpr auto kRunAndCollector = std::to_array<Metric>({
     // The run's process tree.
     {"run.cpu.used", "s", "cores", kCounter, kSum, kRun, "cpu", kFast,
-     "CPU time of the run's whole process tree since its exec, exited processes included: perf "
-     "task-clock, in nanoseconds. Where the kernel does not allow perf it is run.cpu.user plus "
+     "CPU time of the run's whole process tree since its exec, including exited processes: perf "
+     "task-clock, in nanoseconds. Without permission for perf it is run.cpu.user plus "
      "run.cpu.system, at their rate."},
     {"run.cpu.user", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
      "User-mode CPU time of the run's processes, ended ones included: /proc/PID/stat with the rest "
@@ -255,25 +256,25 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
     {"run.cpu.system", "s", "cores", kCounter, kSum, kRun, "cpu", kSlow,
      "CPU time in the kernel, as run.cpu.user."},
     {"run.pmu.instructions", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
-     "Instructions that the run's process tree finished, exited processes included: perf, from the "
-     "processor's own counters. User mode alone where the kernel allows no more. Scaled up where "
+     "Instructions that the run's process tree completed, including exited processes: perf, from "
+     "the processor's counters. User mode only if the kernel allows no more. Scaled up where "
      "run.pmu.counted_share is below 1."},
     {"run.pmu.cycles", "", "Hz", kCounter, kSum, kRun, "cpu", kFast,
-     "Clock cycles of CPUs while they ran the run, as run.pmu.instructions; instructions over "
-     "cycles is how well they were used."},
+     "Clock cycles of CPUs that ran the run, as run.pmu.instructions; instructions per cycle is "
+     "the efficiency."},
     {"run.pmu.cache_references", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
-     "Accesses to the last cache before memory (what exactly is the processor's choice), as "
+     "Accesses to the last-level cache (the exact event depends on the processor), as "
      "run.pmu.instructions."},
     {"run.pmu.cache_misses", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
-     "Of run.pmu.cache_references those that had to go to memory."},
+     "Those of run.pmu.cache_references that went to memory."},
     {"run.pmu.branch_misses", "", "1/s", kCounter, kSum, kRun, "cpu", kFast,
-     "Branches that the processor guessed wrong, as run.pmu.instructions."},
+     "Mispredicted branches, as run.pmu.instructions."},
     {"run.pmu.stalled_cycles", "", "Hz", kCounter, kSum, kRun, "cpu", kFast,
-     "Of run.pmu.cycles those in which nothing was finished because data or a unit was missing "
+     "Those of run.pmu.cycles in which nothing completed for lack of data or a unit "
      "(stalled-cycles-backend; few processors have it)."},
     {"run.pmu.counted_share", "", "", kGauge, kMean, kRun, "cpu", kFast,
-     "Least share of the time in which one of the events run.pmu.* was counted: below 1 they take "
-     "turns at the processor's few counters, and values are scaled up."},
+     "Minimum share of the time in which one of the events run.pmu.* was counted: below 1 they "
+     "take turns at the processor's few counters, and values are scaled up."},
     {"run.scheduler.context_switches", "", "1/s", kCounter, kSum, kRun, "scheduler", kFast,
      "Context switches of the run's process tree, exited processes included (perf "
      "context-switches)."},
@@ -281,8 +282,8 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "Moves of the run's threads from one CPU to another, exited processes included (perf "
      "cpu-migrations)."},
     {"run.processes", "", "", kGauge, kSum, kRun, "scheduler", kSlow,
-     "Processes of the run that are alive, those that outlived their parent included, zombies not; "
-     "at most 4,096 are followed."},
+     "Living processes of the run, including those that outlived their parent, without zombies; at "
+     "most 4,096 are tracked."},
     {"run.threads", "", "", kGauge, kSum, kRun, "scheduler", kSlow,
      "Threads of the run's living processes."},
     {"run.memory.rss", "B", "", kGauge, kSum, kRun, "memory", kSlow,
@@ -294,10 +295,10 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "living "
      "processes; a page that several processes share counts once for each."},
     {"run.memory.rss_peak", "B", "", kGauge, kMean, kRun, "memory", kSlow,
-     "Highest resident memory that any single process of the run had so far: the greatest of what "
-     "the walks see (VmHWM of /proc/PID/status), what wait(2) tells of processes that have ended "
-     "and, where they can be had, the kernel's exit records. Without the records the peak of a "
-     "process that lived between two walks is known when the run ends."},
+     "Highest resident memory of any single process of the run so far: the maximum of VmHWM of "
+     "/proc/PID/status during walks, of wait(2) for ended processes, and of the kernel's exit "
+     "records if available. Without the records the peak of a process that lived between two walks "
+     "is known when the run ends."},
     {"run.memory.minor_faults", "", "1/s", kCounter, kSum, kRun, "memory", kFast,
      "Page faults of the run's process tree that needed no storage, exited processes included: "
      "perf minor-faults, or the sum over /proc/PID/stat where the kernel does not allow perf."},
@@ -305,18 +306,18 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "Page faults of the run's process tree that had to wait for storage; source as "
      "run.memory.minor_faults."},
     {"run.io.read_syscall_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
-     "Bytes that the run's processes and their reaped children got from read calls, the page "
-     "cache, pipes and terminals included (rchar of /proc/PID/io); not mmap. Processes that live "
+     "Bytes that read calls of the run's processes and their reaped children returned, including "
+     "page cache, pipes and terminals (rchar of /proc/PID/io); not mmap. Processes that live "
      "between two walks count through the parent that reaps them."},
     {"run.io.write_syscall_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
-     "Bytes that the run gave to write calls, whatever became of them (wchar of /proc/PID/io)."},
+     "Bytes that the run passed to write calls (wchar of /proc/PID/io)."},
     {"run.io.read_syscalls", "", "1/s", kCounter, kSum, kRun, "io", kSlow,
      "Read calls of the run (syscr)."},
     {"run.io.write_syscalls", "", "1/s", kCounter, kSum, kRun, "io", kSlow,
      "Write calls of the run (syscw)."},
     {"run.io.read_block_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
-     "Bytes that the run made the block layer fetch, mmap included (read_bytes of /proc/PID/io); "
-     "the gap to read_syscall_bytes is the page cache."},
+     "Bytes that the block layer fetched for the run, including mmap (read_bytes of /proc/PID/io); "
+     "the difference to read_syscall_bytes is the page cache."},
     {"run.io.write_block_bytes", "B", "B/s", kCounter, kSum, kRun, "io", kSlow,
      "Bytes of page cache that the run made dirty for the block layer to write (write_bytes of "
      "/proc/PID/io); what is truncated before it is written (cancelled_write_bytes) is not "
@@ -341,29 +342,29 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
     // The control group that the run's first process is in when it starts; whatever else is in it
     // counts too, so that runs that share one are counted once.
     {"cgroup.cpu.used", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
-     "CPU time of the run's control group (the source), its exited processes and everything else "
-     "in it included. From cpu.stat (v2) or cpuacct.usage (v1)."},
+     "CPU time of the run's control group (the source), including its exited processes and "
+     "everything else in it. From cpu.stat (v2) or cpuacct.usage (v1)."},
     {"cgroup.cpu.user", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
      "The part of cgroup.cpu.used in user mode."},
     {"cgroup.cpu.system", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
      "The part of cgroup.cpu.used in the kernel."},
     {"cgroup.cpu.throttled", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
-     "Time for which CPUs of the group were held back by its quota, added up over the CPUs "
-     "(throttled_usec, throttled_time of cpu.stat), where the tightest quota is: at the group or "
-     "above it. Low CPU use beside it is no idleness."},
+     "Total time over CPUs that the quota throttled the group (throttled_usec, throttled_time of "
+     "cpu.stat), where the tightest quota is: at the group or above it. Low CPU use then does not "
+     "mean idle."},
     {"cgroup.cpu.periods", "", "1/s", kCounter, kOnce, kRun, "cpu", kFast,
      "Periods of the CPU quota in which the group wanted to run (nr_periods)."},
     {"cgroup.cpu.throttled_periods", "", "1/s", kCounter, kOnce, kRun, "cpu", kFast,
-     "Periods in which the group used up its quota and was held back (nr_throttled); their share "
-     "of cgroup.cpu.periods says how often."},
+     "Periods in which the group used up its quota and was throttled (nr_throttled); divided by "
+     "cgroup.cpu.periods it is the frequency."},
     {"cgroup.cpu.limit", "cores", "", kGauge, kOnce, kRun, "cpu", kSlow,
      "CPU quota of the group, the tightest of its own and those above it (cpu.max, "
      "cpu.cfs_quota_us)."},
     {"cgroup.tasks", "", "", kGauge, kOnce, kRun, "scheduler", kSlow,
      "Threads in the group (pids.current)."},
     {"cgroup.memory.used", "B", "", kGauge, kOnce, kRun, "memory", kFast,
-     "Memory charged to the group, page cache and kernel memory included (memory.current, "
-     "memory.usage_in_bytes): what the limit is compared with."},
+     "Memory charged to the group, including page cache and kernel memory (memory.current, "
+     "memory.usage_in_bytes): the value that the limit applies to."},
     {"cgroup.memory.peak", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
      "Highest cgroup.memory.used so far, as the kernel saw it between the samples too; from before "
      "the run if the group is older (memory.peak, memory.max_usage_in_bytes)."},
@@ -371,74 +372,74 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "Memory limit of the group, the tightest of its own and those above it (memory.max, "
      "memory.limit_in_bytes)."},
     {"cgroup.memory.anonymous", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
-     "Memory of the group that no file backs (anon, total_rss of memory.stat)."},
+     "Memory of the group that is not backed by a file (anon, total_rss of memory.stat)."},
     {"cgroup.memory.file", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
-     "Page cache that is charged to the group (file, total_cache of memory.stat); most of it can "
-     "be had back."},
+     "Page cache charged to the group (file, total_cache of memory.stat); most of it is "
+     "reclaimable."},
     {"cgroup.memory.swap", "B", "", kGauge, kOnce, kRun, "memory", kSlow,
      "Swap that the group uses (memory.swap.current, total_swap)."},
     {"cgroup.memory.major_faults", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
      "Page faults of the group that had to wait for storage (pgmajfault of memory.stat)."},
     {"cgroup.memory.high_hits", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
-     "Times that the group was slowed down because it was above memory.high (v2)."},
+     "Times that the group was throttled because it exceeded memory.high (v2)."},
     {"cgroup.memory.limit_hits", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
-     "Times that the group ran into its memory limit (max of memory.events, memory.failcnt)."},
+     "Times that the group reached its memory limit (max of memory.events, memory.failcnt)."},
     {"cgroup.memory.oom_kills", "", "1/s", kCounter, kOnce, kRun, "memory", kSlow,
      "Processes of the group that the kernel killed because memory ran out (oom_kill)."},
     {"cgroup.io.read", "B", "B/s", kCounter, kOnce, kRun, "io", kSlow,
-     "Bytes that block devices read for the group (io.stat, blkio.throttle; devices that are "
-     "stacked on others are left out)."},
+     "Bytes read from block devices for the group (io.stat, blkio.throttle; without stacked "
+     "devices)."},
     {"cgroup.io.write", "B", "B/s", kCounter, kOnce, kRun, "io", kSlow,
-     "Bytes that block devices were given to write for the group; v1 charges what leaves the page "
-     "cache later to the root group, v2 to the group that wrote it."},
+     "Bytes written to block devices for the group; v1 charges delayed writes of the page cache to "
+     "the root group, v2 to the group that wrote them."},
     {"cgroup.io.reads", "", "1/s", kCounter, kOnce, kRun, "io", kSlow,
      "Read requests for the group."},
     {"cgroup.io.writes", "", "1/s", kCounter, kOnce, kRun, "io", kSlow,
      "Write requests for the group, as cgroup.io.write."},
     {"cgroup.pressure.cpu.some", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
-     "Time in which at least one task of the group waited for a CPU, its quota included "
+     "Time in which at least one task of the group waited for a CPU, including its quota "
      "(cpu.pressure, v2)."},
     {"cgroup.pressure.cpu.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
-     "Time in which every task of the group that had something to do waited for a CPU."},
+     "Time in which all non-idle tasks of the group waited for a CPU."},
     {"cgroup.pressure.memory.some", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
      "Time in which at least one task of the group waited for memory (memory.pressure, v2)."},
     {"cgroup.pressure.memory.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
-     "Time in which every task of the group that had something to do waited for memory."},
+     "Time in which all non-idle tasks of the group waited for memory."},
     {"cgroup.pressure.io.some", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
      "Time in which at least one task of the group waited for storage (io.pressure, v2)."},
     {"cgroup.pressure.io.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
-     "Time in which every task of the group that had something to do waited for storage."},
+     "Time in which all non-idle tasks of the group waited for storage."},
     // What measuring costs.
     {"corral.collector.cpu", "s", "cores", kCounter, kSum, kRun, "collector", kSlow,
      "CPU time of one sampling thread: the host's, and one for each listener (the source) that "
      "asks a vendor's library."},
     {"corral.collector.wakeups", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
-     "How often a sampling thread woke (its voluntary context switches)."},
+     "Wake-ups of a sampling thread (its voluntary context switches)."},
     {"corral.collector.lateness", "s", "", kGauge, kMean, kRun, "collector", kSlow,
-     "The greatest time since the value before by which a tick of a sampling thread began after "
-     "it was due."},
+     "Maximum delay of a sampling thread's ticks since the previous value."},
     {"corral.collector.latency", "s", "", kGauge, kMean, kRun, "collector", kFast,
-     "How long the latest read of one listener (the source) took; NAME.slow is its walk over "
-     "single processes."},
+     "Duration of the latest read of one listener (the source); NAME.slow is its walk over single "
+     "processes."},
     {"corral.collector.call.longest", "s", "", kGauge, kMean, kRun, "collector", kSlow,
-     "Longest of the last second's calls of one kind into a vendor's library (the source)."},
+     "Maximum duration of the last second's calls of one kind into a vendor's library (the "
+     "source)."},
     {"corral.collector.call.mean", "s", "", kGauge, kMean, kRun, "collector", kSlow,
-     "Mean of the last second's calls of one kind into a vendor's library."},
+     "Mean duration of the last second's calls of one kind into a vendor's library."},
     {"corral.collector.call.p99", "s", "", kGauge, kMean, kRun, "collector", kSlow,
-     "What 99 % of the run's calls of one kind into a vendor's library took at most, rounded up to "
-     "a power of two of microseconds."},
+     "p99 of the run's calls of one kind into a vendor's library, rounded up to a power of two of "
+     "microseconds."},
     {"corral.collector.missed_ticks", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
-     "Ticks that passed without a sample because the sampler was late; they are not made up for."},
+     "Ticks without a sample because the sampler was late; they are not made up for."},
     {"corral.collector.dropped_rows", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
-     "Samples thrown away because nobody took them in time."},
+     "Samples dropped because they were not consumed in time."},
     {"corral.collector.bytes", "B", "B/s", kCounter, kSum, kRun, "collector", kSlow,
      "Bytes of frames that the supervisor wrote for this run."},
     {"corral.supervisor.cpu", "s", "cores", kCounter, kSum, kRun, "collector", kSlow,
-     "CPU time of the whole supervisor, its sampling threads included; the server is not."},
+     "CPU time of the whole supervisor, including its sampling threads, without the server."},
     {"corral.supervisor.wakeups", "", "1/s", kCounter, kSum, kRun, "collector", kSlow,
-     "How often any thread of the supervisor woke (voluntary context switches)."},
+     "Wake-ups of all threads of the supervisor (voluntary context switches)."},
     {"corral.supervisor.rss", "B", "", kGauge, kSum, kRun, "collector", kSlow,
-     "Resident memory of the supervisor, libraries included."},
+     "Resident memory of the supervisor, including libraries."},
 });
 
 }  // namespace

@@ -11,8 +11,9 @@ inline constexpr auto kGpus = std::to_array<Metric>({
     // NVIDIA GPUs: the driver's management library (NVML), the source is the device ("gpu0").
     {"host.gpu.busy", "share", "", kGauge, kMean, kHost, "gpu", kFast,
      "Share of the driver's sample period (1/6 to 1 s) in which at least one kernel was resident "
-     "on the GPU, be it on one SM: how often it was used, not how much of it. NVML's utilization; "
-     "of AMD's GPUs gpu_busy_percent and of Jetson boards load, which say as much."},
+     "on the GPU, if only on one SM: how often it was used, not how much of it. NVML's "
+     "utilization; on AMD's GPUs gpu_busy_percent and on Jetson boards load, with the same "
+     "meaning."},
     {"host.gpu.busy.samples", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
      "As host.gpu.busy, each of the driver's own samples at the driver's own time (about six a "
      "second); its ring of them is drained once a second."},
@@ -23,18 +24,19 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "As host.gpu.memory.busy, each of the driver's own samples at the driver's own time; its ring "
      "of them is drained once a second."},
     {"host.gpu.encoder.busy", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
-     "Use of the video encoder, by the driver's own sampling."},
+     "Utilization of the video encoder, sampled by the driver."},
     {"host.gpu.decoder.busy", "share", "", kGauge, kMean, kHost, "gpu", kSlow,
-     "Use of the video decoder, by the driver's own sampling."},
+     "Utilization of the video decoder, sampled by the driver."},
     {"host.gpu.memory.used", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
-     "Memory of the device that is allocated, by anyone. Older drivers include what they "
-     "reserve. For newer ones NVIDIA's header says the same, while its tools show the two apart."},
+     "Allocated memory of the device, of all processes. Older drivers include their reserved "
+     "memory. For newer ones NVIDIA's header says the same, while its tools show the two "
+     "separately."},
     {"host.gpu.memory.free", "B", "", kGauge, kOnce, kHost, "gpu", kFast,
-     "Memory of the device that nobody has allocated."},
+     "Unallocated memory of the device."},
     {"host.gpu.memory.total", "B", "", kGauge, kOnce, kHost, "gpu", kSlow,
-     "Memory of the device, with what the driver reserves."},
+     "Memory of the device, including the driver's reserved memory."},
     {"host.gpu.memory.reserved", "B", "", kGauge, kOnce, kHost, "gpu", kSlow,
-     "Memory of the device that the driver and the firmware keep."},
+     "Memory of the device reserved by the driver and the firmware."},
     {"host.gpu.power", "W", "", kGauge, kOnce, kHost, "gpu", kFast,
      "Power of the whole device as nvidia-smi shows it: averaged over a second on Ampere and "
      "later but for GA100, the latest reading elsewhere. Where the GPU has no figure of its own "
@@ -48,20 +50,20 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "Power of the whole device, each of the driver's own samples at the driver's own time (some "
      "20 to 50 a second, as the device has it); its ring of them is drained once a second."},
     {"host.gpu.power.limit", "W", "", kGauge, kOnce, kHost, "gpu", kSlow,
-     "Power limit that the driver holds the device to."},
+     "Power limit that the driver enforces."},
     {"host.gpu.energy", "J", "W", kCounter, kOnce, kHost, "gpu", kFast,
-     "Energy of the whole device since the driver was loaded; the device renews it every 10 to 100 "
-     "ms. NVIDIA's is compared with power over time, and told when they differ by more than 10 %."},
+     "Energy of the whole device since the driver was loaded; updated every 10 to 100 ms. NVIDIA's "
+     "is compared with power over time; a difference over 10 % is reported."},
     {"host.gpu.clock.sm", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
-     "Clock of the SMs; their activity is counted in its cycles, so the two belong together."},
+     "Clock of the SMs; their activity is counted in its cycles, so read the two together."},
     {"host.gpu.clock.sm.samples", "Hz", "", kGauge, kMean, kHost, "gpu", kSlow,
      "Clock of the SMs, each of the driver's own samples at the driver's own time; its ring of "
      "them is drained once a second."},
     {"host.gpu.clock.graphics", "Hz", "", kGauge, kMean, kHost, "gpu", kFast,
      "Clock of the GPU's engines, of vendors other than NVIDIA and of Jetson boards."},
     {"host.gpu.idle", "s", "share", kCounter, kMean, kHost, "gpu", kFast,
-     "Time that the GPU spent in its power-saving idle state (RC6 of Intel's): what is left was "
-     "busy or about to sleep."},
+     "Time that the GPU spent in its power-saving idle state (Intel's RC6): the rest was busy or "
+     "about to sleep."},
     {"host.gpu.engine.busy", "s", "share", kCounter, kMean, kHost, "gpu", kFast,
      "Time in which one engine of the GPU was busy, of Intel's (\"intel0.rcs0\"): rcs render and "
      "compute, ccs compute, bcs copy, vcs video, vecs video enhancement."},
@@ -82,18 +84,18 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "8 hardware slowdown, 16 sync boost, 32 software thermal, 64 hardware thermal, 128 power "
      "brake, 256 display clocks."},
     {"host.gpu.throttle.power", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
-     "Time in which the clocks were held down for the power limit; a capped card that works hard "
-     "spends most of its time so."},
+     "Time in which the power limit held the clocks down; a capped card under load spends most of "
+     "its time so."},
     {"host.gpu.throttle.thermal", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
-     "Time in which the clocks were held down for its temperature."},
+     "Time in which the temperature held the clocks down."},
     {"host.gpu.throttle.sync_boost", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
-     "Time in which the clocks were held down to keep step with other devices of its boost group."},
+     "Time in which the clocks were held down to match other devices of its boost group."},
     {"host.gpu.throttle.board_limit", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
-     "Time in which the clocks were held down for a limit of the board."},
+     "Time in which a limit of the board held the clocks down."},
     {"host.gpu.throttle.low_utilization", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
-     "Time in which the clocks were held down because there was too little to do."},
+     "Time in which low utilization held the clocks down."},
     {"host.gpu.throttle.reliability", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
-     "Time in which the clocks were held down for a limit of the voltage."},
+     "Time in which a voltage limit held the clocks down."},
     {"host.gpu.throttle.application_clocks", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
      "Time in which the clocks were held down by any limit below the clocks set for applications."},
     {"host.gpu.throttle.base_clocks", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
@@ -109,9 +111,8 @@ inline constexpr auto kGpus = std::to_array<Metric>({
     {"host.gpu.throttle.power_brake", "s", "share", kCounter, kMean, kHost, "gpu", kSlow,
      "Time in which the clocks were held down by the hardware, for a signal of the power supply."},
     {"host.gpu.pcie.tx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
-     "Bytes that the device sent over PCIe. The driver says that its counter may wrap; one of 32 "
-     "bits is unwrapped if it is read often enough for the link's rate, and unavailable "
-     "otherwise."},
+     "Bytes that the device sent over PCIe. The driver's counter may wrap; one of 32 bits is "
+     "unwrapped if it is read often enough for the link's rate, and unavailable otherwise."},
     {"host.gpu.pcie.rx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
      "Bytes that the device received over PCIe; as host.gpu.pcie.tx."},
     {"host.gpu.nvlink.tx", "B", "B/s", kCounter, kOnce, kHost, "gpu", kFast,
@@ -121,7 +122,7 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "Bytes that the device received over all its NVLinks: everything on the links from NVLink 5 "
      "on, payload alone before."},
     {"host.gpu.pcie.replays", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
-     "PCIe packets that had to be sent again."},
+     "Retransmitted PCIe packets."},
     {"host.gpu.ecc.corrected", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
      "Memory errors that ECC corrected since the driver was loaded."},
     {"host.gpu.ecc.uncorrected", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
@@ -131,12 +132,12 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "Share of the time in which the compute or graphics engine was busy. Mean of a window of at "
      "least 100 ms (GPM or DCGM)."},
     {"host.gpu.sm.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
-     "Share of the SMs' cycles in which at least one warp was there, the mean over all SMs: how "
-     "much of the GPU was used. Per cycle of host.gpu.clock.sm, not per second. Mean of a window "
-     "of at least 100 ms (GPM or DCGM)."},
+     "Share of the SMs' cycles with at least one resident warp, the mean over all SMs: how much of "
+     "the GPU was used. Per cycle of host.gpu.clock.sm, not per second. Mean of a window of at "
+     "least 100 ms (GPM or DCGM)."},
     {"host.gpu.sm.occupancy", "share", "", kGauge, kMean, kHost, "gpu", kFast,
-     "Warps that were resident on the SMs, of those that fit; a high value is not efficiency. Mean "
-     "of a window of at least 100 ms (GPM or DCGM)."},
+     "Resident warps on the SMs as a share of the maximum; a high value is not efficiency. Mean of "
+     "a window of at least 100 ms (GPM or DCGM)."},
     {"host.gpu.pipe.integer", "share", "", kGauge, kMean, kHost, "gpu", kFast,
      "Share of the SMs' cycles in which their integer pipe was active. Mean of a window of at "
      "least 100 ms (GPM or DCGM)."},

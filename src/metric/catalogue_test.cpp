@@ -30,16 +30,19 @@ const char* aggregation_name(Aggregation aggregation) {
 }
 
 constexpr std::string_view kIntroduction =
-    "# Metrics that Corral measures itself\n\n"
-    "Generated from `src/metric/catalogue.cpp`; a test fails when the two differ, and "
-    "`CORRAL_UPDATE_GOLDEN=1` rewrites this page.\n\n"
-    "A counter is stored as it is read, in its unit, and only grows; charts show its rate, in the "
-    "rate unit. The rate of seconds per second is cores for CPU time and a share of the time "
-    "otherwise. \"Shared once\" marks a thing that several runs see: it is counted once for all of "
-    "them. Slow metrics need a walk over single processes and are read once a second, all others "
-    "at the run's interval. A value outside of what is possible (of a counter, the value and not "
-    "its rate) is stored as it was read and told once. What a machine does not offer is not "
-    "available, never 0; `corral doctor` says why.\n";
+    "# Metrics\n\n"
+    "This page lists every metric that Corral measures itself. It is generated from "
+    "`src/metric/catalogue.cpp`;\na test fails if the two differ, and `CORRAL_UPDATE_GOLDEN=1` "
+    "rewrites it.\n\n"
+    "| column | meaning |\n|---|---|\n"
+    "| kind | a counter only grows and is stored as read, in its unit; charts show its rate |\n"
+    "| rate | the unit of the rate. Seconds per second are cores for CPU time, else a share |\n"
+    "| aggregation | \"shared once\": several runs see the same thing, which counts once for all "
+    "|\n"
+    "| read | 1 s: a walk over single processes, once a second. Others at the run's interval |\n"
+    "| range | a value outside of it (of a counter, the value) is stored as read and reported "
+    "once |\n\n"
+    "A missing metric is not available, never 0; `corral doctor` says why.\n";
 
 std::string dash_if_empty(std::string_view text) { return text.empty() ? "-" : std::string(text); }
 
@@ -61,8 +64,8 @@ std::string catalogue_page() {
       scope = its_scope;
       page.append("\n## ").append(scope).append(": ").append(group);
       page +=
-          "\n\n| metric | unit | rate | kind | of a | several of it | every | possible | what it "
-          "is |\n|---|---|---|---|---|---|---|---|---|\n";
+          "\n\n| metric | unit | rate | kind | owner | aggregation | read | range | description |\n"
+          "|---|---|---|---|---|---|---|---|---|\n";
     }
     page.append("| `").append(m.name).append("` | ").append(dash_if_empty(m.unit)).append(" | ");
     page.append(dash_if_empty(m.rate_unit)).append(" | ").append(kind_name(m.kind)).append(" | ");

@@ -86,3 +86,15 @@ def problem(words: list[str], mention: bool = False) -> str:
                 return f"{command.name} {name} misses its value"
             rest = rest[1:]
     return ""
+
+
+def unknown_options(words: list[str]) -> list[str]:
+    """Of the words after `corral` in a template: long options that its command does not have."""
+    command = program()
+    for word in words:
+        if word not in command.children:
+            break
+        command = command.children[word]
+    known = {option for one in command.walk() for option in one.options}
+    named = [word.partition("=")[0] for word in words if word.startswith("--") and word != "--"]
+    return [f"{command.name} has no option {one}" for one in named if one not in known]

@@ -14,7 +14,7 @@ import socket
 import subprocess
 
 import pytest
-from command_help import problem, program
+from command_help import problem, program, unknown_options
 from documents import (
     Block,
     Rules,
@@ -31,7 +31,7 @@ from support import BUILD, ROOT, Corral
 READS_A_STORE = frozenset({"diff", "export", "ls", "rerun", "rm", "show", "store"})
 MAKES_A_STORE = frozenset({"import", "run"})
 TWO_RUNS = "for each in 1 2; do corral run --quiet train.py >train.out; done"
-DOCUMENT_S = 100  # seconds that the blocks of one document may take
+DOCUMENT_S = 180  # seconds that the blocks of one document may take
 OUTPUT_TAIL = 4000
 
 # The reader's own script, which takes any arguments.
@@ -248,13 +248,14 @@ def test_every_command_has_a_section() -> None:
 
 @pytest.mark.parametrize("document", [str(path) for path in documents()])
 def test_commands_in_sentences_exist(document: str) -> None:
-    """Code spans such as `corral ls runs --limit 5`, as far as they are no templates (`corral run [OPTIONS]`)."""
+    """Code spans: commands such as `corral ls runs --limit 5`, and templates such as `corral ls KIND [--limit N]`."""
     text = (ROOT / document).read_text(encoding="utf-8")
     wrong = []
     for span in re.findall(r"`(corral [a-z][^`\n]*)`", text):
         if re.search(r"[\[|…]|\.\.\.", span):
-            continue
-        wrong += [f"`{span}`: {said}" for words in corral_commands(span) if (said := problem(words, mention=True))]
+            wrong += [f"`{span}`: {said}" for said in unknown_options(re.split(r"[\s\[\]|…]+", span)[1:])]
+        else:
+            wrong += [f"`{span}`: {said}" for words in corral_commands(span) if (said := problem(words, mention=True))]
     assert not wrong, "\n".join(wrong)
 
 

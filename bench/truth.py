@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "truth.md"
 MIB = 1 << 20
 LARGE = 1.0  # %: an error that needs a reason
+HEADER = ["measure", "true", "recorded", "error", "source; reason of an error above 1 %"]
 BEGIN, END = "<!-- table: ./dev bench truth --docs -->", "<!-- end of table -->"
 
 
@@ -50,8 +51,7 @@ class Checked:
             number(self.truth, self.unit),
             shown,
             "" if error is None else f"{error:+.2f} %",
-            self.method,
-            self.reason if self.is_large() else "",
+            f"{self.method}; {self.reason}" if self.is_large() and self.reason else self.method,
         ]
 
 
@@ -99,14 +99,14 @@ def added(first: float | None, second: float | None) -> float | None:
 
 def cpu(run: Recorded) -> Iterator[Checked]:
     truth = run.measured["cpu"]
-    yield Checked("CPU of process, threads and children", truth, run.grown("run.cpu.used"), "s", "`run.cpu.used`: perf")
+    yield Checked("CPU with threads and children", truth, run.grown("run.cpu.used"), "s", "`run.cpu.used`: perf")
     both = added(run.grown("run.cpu.user"), run.grown("run.cpu.system"))
     yield Checked("the same", truth, both, "s", "`run.cpu.user` + `.system`: /proc, wait(2)")
 
 
 def orphans(run: Recorded) -> Iterator[Checked]:
     truth = run.measured["cpu"]
-    reason = "a daemon's own clock does not see its end, some 0.2 ms of each"
+    reason = "a daemon cannot time its own end, some 0.2 ms"
     yield Checked("CPU of 100 daemons of 20 ms", truth, run.grown("run.cpu.used"), "s", "`run.cpu.used`: perf", reason)
     both = added(run.grown("run.cpu.user"), run.grown("run.cpu.system"))
     yield Checked("the same", truth, both, "s", "`run.cpu.user` + `.system`: wait(2)", reason)
@@ -115,9 +115,7 @@ def orphans(run: Recorded) -> Iterator[Checked]:
 def memory(run: Recorded) -> Iterator[Checked]:
     rss, peak = run.greatest("run.memory.rss", run.measured["until"]), run.greatest("run.memory.rss_peak")
     yield Checked("memory of the process", run.measured["rss"], rss, "MiB", "`run.memory.rss`: statm, once a second")
-    yield Checked(
-        "memory of a child that lived a moment", run.measured["peak"], peak, "MiB", "`run.memory.rss_peak`: wait(2)"
-    )
+    yield Checked("memory of a short-lived child", run.measured["peak"], peak, "MiB", "`run.memory.rss_peak`: wait(2)")
 
 
 def disk(run: Recorded) -> Iterator[Checked]:
@@ -172,8 +170,7 @@ def checked(build: Path, names: list[str]) -> Iterator[Checked]:
 
 
 def table(rows: list[Checked]) -> str:
-    header = ["measure", "the load's own", "recorded", "error", "recorded by", "why more than 1 %"]
-    lines = [header, ["---", "---:", "---:", "---:", "---", "---"], *(row.row() for row in rows)]
+    lines = [HEADER, ["---", "---:", "---:", "---:", "---"], *(row.row() for row in rows)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
@@ -186,7 +183,7 @@ def write_page(rows: list[Checked]) -> None:
 def measure(build: Path, docs: bool = False) -> int:
     """How many errors of more than 1 % have no reason."""
     rows = list(checked(build, list(LOADS)))
-    print_rows(["measure", "the load's own", "recorded", "error", "recorded by", "why"], [row.row() for row in rows])
+    print_rows(HEADER, [row.row() for row in rows])
     if docs:
         write_page(rows)
     return sum(1 for row in rows if row.is_large() and not row.reason)

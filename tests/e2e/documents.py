@@ -156,6 +156,12 @@ def anchors(path: Path) -> set[str]:
     return found
 
 
+def links(path: Path) -> list[str]:
+    """Files that a document links to, as written, without anchors."""
+    targets = LINK.findall(without_code((ROOT / path).read_text(encoding="utf-8")))
+    return [target.partition("#")[0] for target in targets if not re.match(r"[a-z]+:", target)]
+
+
 def broken_links(path: Path) -> list[str]:
     """Links of a document to files that are not there and to headings that their page does not have."""
     found = []

@@ -7,11 +7,13 @@ says what else a document needs, and which commands cannot be executed in a test
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import socket
 import subprocess
+from pathlib import Path
 
 import pytest
 from command_help import problem, program, unknown_options
@@ -24,6 +26,7 @@ from documents import (
     corral_commands,
     documents,
     executed,
+    links,
     rules,
 )
 from support import BUILD, ROOT, Corral
@@ -265,3 +268,9 @@ def test_commands_in_sentences_exist(document: str) -> None:
 def test_links_lead_somewhere() -> None:
     broken = [one for path in documents() for one in broken_links(path)]
     assert not broken, "\n".join(broken)
+
+
+def test_every_document_is_linked() -> None:
+    linked = {str((ROOT / path).parent / target) for path in documents() for target in links(path)}
+    named = {os.path.normpath(target) for target in linked}
+    assert not [path for path in documents() if path.parent == Path("docs") and str(ROOT / path) not in named]

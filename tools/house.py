@@ -40,8 +40,12 @@ TS_FUNCTION = re.compile(
 TYPE = re.compile(r"^ *(?:struct|class) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : [^;]*)?\s*\{", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 IMPORT = re.compile(r'\b(?:from|import)\s*\(?\s*"(\.[^"]+)"')
-COMMENT = re.compile(r"(?m)(?:^|\s)(?://+|\*|#) +(.*)$")
-RELATIVE = re.compile(r"^(What|Of|Whether|Who|Whose|How|Where|Which)\b(?!.*\?)")
+QUOTED = r"\"(?:[^\"\\]|\\.)*\""
+SLASHES = re.compile(rf"(?P<code>(?:[^\"/]|{QUOTED}|/(?!/))*)//+<?(?: (?P<said>.*))?$")
+HASH = re.compile(rf"(?P<code>(?:[^\"'#]|{QUOTED}|'(?:[^'\\]|\\.)*')*)#(?: (?P<said>.*))?$")
+DOCSTRING = re.compile(r'(?P<code> *)[rf]?"""(?P<said>(?:(?!""").)*)')
+SENTENCE = re.compile(r"(?<=[.?!])[)\"`']*\s+(?=[A-Z`\"(])")
+RELATIVE = re.compile(r"(what|of|whether|whom?|whose|how|where|which)(?:ever)?\b", re.IGNORECASE)
 SQL = re.compile(r"\bsql::")
 
 
@@ -248,20 +252,47 @@ def show_names() -> None:
     print("  " + ", ".join(f"{name} {number}" for number, name in most[: 2 * SHOWN]))
 
 
+def comment_of(line: str, language: str) -> re.Match[str] | None:
+    """The comment of a line: groups `code` before it and `said` in it."""
+    if language == "Python":
+        return DOCSTRING.match(line) or HASH.match(line)
+    return SLASHES.match(line)
+
+
+def comments(text: str, language: str) -> Iterator[tuple[int, str]]:
+    """Every comment with the number of its first line. Lines of comment below each other are one comment."""
+    block: list[str] = []
+    first, inside = 0, False
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        found = None if inside else comment_of(line, language)
+        said = (found["said"] or "").strip() if found else ""
+        if language == "Python" and line.count('"""') == 1:
+            inside = not inside
+        if block and (not said or (found and found["code"].strip())):
+            yield first, " ".join(block)
+            block = []
+        if said:
+            first = first if block else number
+            block.append(said)
+
+
+def headless(comment: str) -> Iterator[tuple[str, str]]:
+    """The sentences of a comment that begin with a relative word and ask nothing, each with that word."""
+    for number, sentence in enumerate(SENTENCE.split(comment)):
+        word = RELATIVE.match(sentence)
+        if word and "?" not in sentence and (number == 0 or sentence[0].isupper()):
+            yield word[1].capitalize(), sentence
+
+
 def show_comments() -> None:
     begun: dict[str, int] = defaultdict(int)
     where: dict[str, int] = defaultdict(int)
     for one in sources():
-        previous = ""
-        for line in one.text.splitlines():
-            said = COMMENT.search(line)
-            # A line that goes on with the sentence of the line before is no beginning.
-            begins = said is not None and (not previous or previous.rstrip().endswith((".", ":", "?", "!")))
-            if said and begins and (word := RELATIVE.match(said[1])):
-                begun[word[1]] += 1
+        for _, comment in comments(one.text, one.language):
+            for word, _ in headless(comment):
+                begun[word] += 1
                 where[one.name] += 1
-            previous = said[1] if said else ""
-    print(f"comments that begin with a relative word: {sum(begun.values())}")
+    print(f"sentences of comments that begin with a relative word: {sum(begun.values())}")
     print("  " + ", ".join(f"{word} {number}" for word, number in sorted(begun.items(), key=lambda item: -item[1])))
     for name, number in sorted(where.items(), key=lambda item: -item[1])[:5]:
         print(f"  {number:>4}  {name}")
@@ -271,13 +302,22 @@ def help_of(program: Path, *words: str) -> str:
     return subprocess.run([program, *words, "--help"], capture_output=True, text=True, timeout=30, check=False).stdout
 
 
-def show_help() -> None:
+def help_lines() -> list[tuple[str, int, str]]:
+    """Every line of every command's help with its command and number; empty while the program is not built."""
     program = ROOT / "build/release/corral-program"
-    if not program.exists():
+    commands = re.findall(r"^\| \[`(\w+)`\]", (ROOT / "docs/cli.md").read_text(), re.MULTILINE)
+    return [
+        (command, number, line)
+        for command in (commands if program.exists() else ())
+        for number, line in enumerate(help_of(program, command).splitlines(), 1)
+    ]
+
+
+def show_help() -> None:
+    lines = [(len(line), command, line) for command, _, line in help_lines()]
+    if not lines:
         print("help: not measured, build/release/corral-program is not built")
         return
-    commands = re.findall(r"^\| \[`(\w+)`\]", (ROOT / "docs/cli.md").read_text(), re.MULTILINE)
-    lines = [(len(line), command, line) for command in commands for line in help_of(program, command).splitlines()]
     wide = sorted((one for one in lines if one[0] > 100), reverse=True)
     longest = max(lines, default=(0, "", ""))
     print(f"help: {len(lines)} lines, {len(wide)} over 100 columns, the longest {longest[0]} (corral {longest[1]})")

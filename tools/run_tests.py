@@ -162,6 +162,8 @@ def lint(options: Options) -> Outcome:
         [
             lambda: check("clang-format (./dev format mends it)", ["clang-format", "--dry-run", "-Werror", *sources]),
             lambda: check("layers", [sys.executable, "tools/check_layers.py"]),
+            lambda: check("prose", [sys.executable, "tools/prose.py"]),
+            lambda: check("tests of the tools", [VENV / "pytest", "-q", "-p", "no:cacheprovider", "tools"]),
             lambda: check("ruff", [VENV / "ruff", "check", "--quiet", *config, *python]),
             lambda: check("ruff format", [VENV / "ruff", "format", "--check", "--quiet", *config, *python]),
             lambda: check("mypy of the package", [VENV / "mypy", "--config-file", "pyproject.toml"], ROOT / "python"),

@@ -69,7 +69,7 @@ function fewFiles(): Plugin {
       );
       const frame = named("/src/main.tsx");
       files = filesOf({ frame, first, others }, (id) => this.getModuleInfo(id)?.importedIds ?? []);
-      // Of styles the order counts.
+      // The order of styles matters.
       for (const id of ids) if (/\.css($|\?)/.test(id)) files.delete(id);
     },
   };
@@ -80,7 +80,7 @@ function fewFiles(): Plugin {
 export default defineConfig({
   plugins: [react(), pagesAhead(), fewFiles()],
   base: "/",
-  // What the PDF library would load for HTML and raster images, which figures have none of.
+  // Modules that the PDF library would load for HTML and raster images, which figures do not have.
   resolve: {
     alias: Object.fromEntries(
       ["html2canvas", "dompurify", "canvg"].map((name) => [

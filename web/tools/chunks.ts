@@ -1,4 +1,4 @@
-// Which files the page's code is put into. Left alone, what two parts share becomes a file of its own, some twenty for a
+// Divides the page's code into files. Left alone, what two parts share becomes a file of its own, some twenty for a
 // page, each a request in a browser that opens six at a time. So: what the frame needs is one file, what the list of
 // runs shares with another page is one, and what others of the pages share is one. Used by vite.config.ts.
 

@@ -44,7 +44,7 @@ async function failure(response: Response): Promise<ApiError> {
 
 declare global {
   interface Window {
-    // What first.js asked before this code was there.
+    // The request that first.js sent before this code was loaded.
     corralFirst?: { path: string; body: string; answer: Promise<Response> } | undefined;
   }
 }

@@ -18,7 +18,7 @@ export interface Columns {
   maxX: Float32Array;
   lastX: Float32Array;
   counts: Uint32Array;
-  // Where each segment begins; no line leads from one to the next (on the step axis steps went back there).
+  // Index of each segment's first column. No line joins two segments (on the step axis, steps went back there).
   segments: Uint32Array;
   // Pixel ranges that hold points which could not be read.
   gaps: readonly (readonly [number, number])[];

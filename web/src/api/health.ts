@@ -1,5 +1,5 @@
-// What a run's capture, listeners and sources could and could not see (docs/health.md), and the line that says so above
-// its charts.
+// A run's health: what its capture, listeners and sources could and could not measure (docs/health.md), and the line
+// above its charts that says so.
 import { useQuery } from "@tanstack/react-query";
 import { plural } from "../format/units";
 import { getJson } from "./client";

@@ -23,7 +23,7 @@ const kKinds = ["mean", "smooth", "integral", "ratio", "group"] as const;
 export interface LineAnswer {
   kind: (typeof kKinds)[number];
   exact: boolean;
-  // Of a group: 0 given where n ≥ 2, 1 the units are no repetitions, 2 there is only one.
+  // For groups: 0 if the interval is given (n ≥ 2), 1 if the units are not repetitions, 2 if there is only one.
   interval: number;
   points: number;
   lost: number;

@@ -19,7 +19,7 @@ export const useLive = create<LiveState>(() => ({
   revisions: {},
 }));
 
-// What changes only when runs are added, removed or change their status.
+// Lists that change only when a run is added, removed or changes its status.
 const kLists = [
   "runs",
   "experiments",
@@ -34,11 +34,11 @@ const kListThrottle = 2000;
 const kRetry = 3000;
 const kLongestRetry = 12_000; // while the server answers, but gives no stream
 const kMsPerPhase = 2;
-const kMsPerRun = 0.3; // of a plan
+const kMsPerRun = 0.3; // in a plan
 const kLongestRest = 30_000;
 
-// How long until a question may be asked again, milliseconds: 0 is now. A question under way is let finish;
-// what has arrived meanwhile needs another.
+// Returns the milliseconds until a query may be sent again; 0 means now. A question under way is let finish; what has
+// arrived meanwhile needs another.
 export function restOf(query: Pick<Query, "state">, now: number): number {
   const { fetchStatus, dataUpdatedAt, data } = query.state;
   if (fetchStatus === "fetching") return kThrottle;

@@ -23,7 +23,7 @@ export interface PlanSummary {
   experiments: string[];
 }
 
-// A run of a plan. What a scheduler does not say is absent.
+// A run of a plan. Fields that the scheduler does not report are absent.
 export interface PlanRun {
   key: string;
   experiment: string;

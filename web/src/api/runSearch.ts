@@ -5,7 +5,7 @@ import { useMemo, useRef } from "react";
 import { getJson, sendJson } from "./client";
 import type { Experiment, Metric, Num, Plain, Run, Status } from "./types";
 
-// Which runs. Lists in `where` are alternatives; "" is "not set".
+// Selects runs. Lists in `where` are alternatives; "" is "not set".
 export interface RunFilter {
   experiments?: string[];
   workloads?: string[];
@@ -214,8 +214,8 @@ type SparklineAnswer = { asked: string; sparklines: Record<string, Sparkline | n
 // null: has none; undefined: not come yet.
 export type SparklineOf = (metric: string, run: string) => Sparkline | null | undefined;
 
-// Of the rows in sight, asked for in blocks whose ends do not move with every scrolled row. A metric "" is each
-// run's own loss.
+// The sparklines of the visible rows, requested in blocks with fixed boundaries, so that scrolling by a row keeps them.
+// A metric "" is each run's own loss.
 export function useSparklines(
   rows: Pick<RunRows, "at" | "total">,
   sight: { first: number; last: number },

@@ -1,5 +1,5 @@
-// Who shared what within a workload: lanes of devices, MIG instances, CPUs and hosts, as the server makes them of what
-// the runs' tags say.
+// Sharing within a workload: the lanes of devices, MIG instances, CPUs and hosts, which the server derives from the
+// runs' tags.
 import { keepPreviousData, useQueries } from "@tanstack/react-query";
 import { getJson } from "./client";
 import type { Num } from "./types";
@@ -20,7 +20,7 @@ interface ShareFigures {
 export interface SharingRun extends ShareFigures {
   id: string;
   name: string;
-  // Of this workload; else one that was beside it.
+  // True for runs of this workload, false for runs that overlapped it.
   own: boolean;
   workload_id: string;
   workload: string | null;
@@ -39,7 +39,7 @@ export interface SharingLane extends ShareFigures {
   kind: "device" | "instance" | "cpus" | "host";
   name: string;
   host: string;
-  // Of an instance.
+  // The device of a MIG instance; null for others.
   device: string | null;
   profile: string | null;
   stays: { run: number; start_ns: string; end_ns: string }[];
@@ -60,7 +60,8 @@ export interface Sharing {
 
 const kLiveRest = 5000;
 
-// Of workloads of which a run is known to be somewhere in particular; `live`: one of their runs has not ended.
+// Sharing in workloads with at least one run whose device, CPUs or host is known; `live`: one of their runs has not
+// ended.
 export function useSharing(workloads: readonly string[], metric: string, live: boolean): Sharing[] {
   return useQueries({
     queries: workloads.map((id) => ({

@@ -28,7 +28,7 @@ export interface Run {
   workload_id: string;
   workload: string | null;
   status: Status;
-  // How it ended in words, where its supervisor said so: "out-of-memory".
+  // The outcome in words, if the supervisor reported one: "out-of-memory".
   outcome?: string | null;
   start_ns: string;
   end_ns: string | null;
@@ -67,7 +67,7 @@ export interface Metric {
   name: string;
   source: string;
   owner: "run" | "workload" | "host";
-  host?: string; // of a host's series: its name
+  host?: string; // name of the host, for a host's series
   unit: string;
   rate_unit: string | null;
   kind: "gauge" | "counter";

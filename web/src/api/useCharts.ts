@@ -47,7 +47,7 @@ export interface Charts {
   width: number;
   // Every part is that of all points.
   exact: boolean;
-  // What this answers.
+  // The question that `data` answers.
   asked: ChartsQuestion;
 }
 
@@ -190,8 +190,8 @@ export async function askCharts(
   return { series, lines, pairs, ...drawnRange(question), width, exact: all, asked: question };
 }
 
-// Whether an older answer may be drawn on the axis of a newer question: x means the same, and what both name has
-// the same zero on it. Pure.
+// Returns true if an older answer may be drawn on the axis of a newer question: x has the same meaning, and both have
+// the same zero for the runs they share. Pure.
 export function sameAxis(asked: ChartsQuestion, now: ChartsQuestion): boolean {
   if (asked.axis !== now.axis) return false;
   const origins = new Map(asked.series.map(({ id, origin }) => [id, origin]));
@@ -244,7 +244,7 @@ function useRested(key: string): boolean {
 
 export interface ChartsState {
   data: Charts | undefined;
-  // What `data` answers is not the question any more.
+  // True while `data` answers an earlier question.
   old: boolean;
   fetching: boolean;
   error: Error | null;

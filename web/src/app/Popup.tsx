@@ -3,7 +3,7 @@
 import { type ReactNode, useCallback, useId, useRef, useState } from "react";
 
 export interface PopupProps {
-  // What stands on the button: words, or with `icon` a sign that `label` names.
+  // Text of the button, or with `icon` a symbol whose accessible name is `label`.
   button: ReactNode;
   icon?: boolean;
   label: string;

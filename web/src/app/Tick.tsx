@@ -7,7 +7,7 @@ export interface TickProps {
   colour: string;
   change: (on: boolean) => void;
   disabled?: boolean;
-  // What it switches, for tests: a metric's name or a run's id.
+  // The thing it toggles, for tests: a metric's name or a run's id.
   metric?: string;
   run?: string;
 }

@@ -8,7 +8,7 @@ const kStroke = {
   strokeLinecap: "round",
 } as const;
 
-// Of thin strokes, as large as a line of text.
+// Thin strokes, as tall as a line of text.
 function Thin({ children }: { children: ReactNode }) {
   return (
     <svg

@@ -9,7 +9,7 @@ export interface LateOptions<P> {
   what: string;
   load: () => Promise<ComponentType<P>>;
   waiting?: ReactNode;
-  // Of dialogs, which have no place of their own: the sentence stands below the page and can be closed.
+  // For dialogs, which have no place on the page: the sentence appears at the end of the page and can be closed.
   close?: (props: P) => void;
 }
 

@@ -1,4 +1,4 @@
-// What the browser calls the page.
+// The document title.
 import { useEffect } from "react";
 
 export function useTitle(title: string): void {

@@ -61,7 +61,7 @@ function useQuestion(view: BoardView, at: Asked): ChartsQuestion {
   return { axis: kAsked[axis], series, lines, pairs, ...range, width, revision };
 }
 
-// What a chart shows, and whether that is of what it asks for now.
+// The answer a chart shows, and whether it answers the current question.
 interface Shown {
   data: Charts | undefined;
   stale: boolean;
@@ -118,7 +118,7 @@ const kNoQuestion: ChartsQuestion = {
   revision: 0,
 };
 
-// Whether an answer is of a chart's lines, of whatever range.
+// Returns true if an answer contains the chart's lines, for any range.
 function useHas(data: Charts | undefined): (chart: BoardChart) => boolean {
   return useMemo(() => {
     const { series = [], lines = [], pairs = [] } = data?.asked ?? {};
@@ -140,7 +140,7 @@ interface Sharing {
   retry: () => void;
 }
 
-// What the charts show that share the board's range. Those in sight are one question; the others', on a board of
+// The data of the charts that share the board's range. Those in sight are one question; the others', on a board of
 // many, waits for its answer.
 function useSharing(view: BoardView, at: { inSight: InSight; width: number }): Sharing {
   const { inSight, width } = at;
@@ -159,7 +159,7 @@ function useSharing(view: BoardView, at: { inSight: InSight; width: number }): S
   const asked = useRef(kNoQuestion);
   if (ready) asked.current = later;
   const second = useCharts(asked.current);
-  // Of another axis while it waits.
+  // While waiting, an answer for another axis is not used.
   const rest = second.data && sameAxis(second.data.asked, later) ? second.data : undefined;
   const nothing = later.series.length + later.lines.length + (later.pairs?.length ?? 0) === 0;
   const waits = !nothing && (!ready || second.old);
@@ -304,7 +304,7 @@ function useReader(
   at: {
     view: BoardView;
     shownFor: (chart: BoardChart) => Shown;
-    // What `shownFor` takes it from.
+    // The answers that `shownFor` draws from.
     answers: readonly [unknown, unknown, unknown];
     theme: ChartTheme;
   },
@@ -332,7 +332,7 @@ function useReader(
           const left = readingOf(def, side(0), place);
           return second === null ? [left] : [left, readingOf(second, side(1), place)];
         });
-    // What stays on the screen reads anew.
+    // Read-outs that remain on the screen are computed again.
     useView.setState(({ readings }) => ({ readings: readings + 1 }));
   }, [reader, charts, ...answers, making, theme, hidden]);
 }

@@ -1,4 +1,4 @@
-// What stands below the toolbar of every board: charts (or the words in their place) and the lanes under them.
+// The part below the toolbar of every board: the charts (or the message in their place) and the lanes under them.
 import type { RefObject } from "react";
 import { late } from "../app/late";
 import { Failing, Loading, Notice } from "../app/Notice";

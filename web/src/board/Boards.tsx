@@ -17,7 +17,7 @@ interface Saved {
   state: string;
 }
 
-// What a board keeps: not the selection, nor the place one looks at.
+// A saved board keeps these settings, but neither the selection nor the visible range.
 const kKept = ["metric", "x", "xmetric", "align", "smooth", "group", "singles"] as const;
 
 export function boardState(view: Pick<BoardView, "search" | "choices">): string {

@@ -1,5 +1,5 @@
-// What changed here: every metric of every shown run, ranked by how much it differs from the window before, or from
-// the same phase or the same steps of another run.
+// The changes panel: every metric of every shown run, ranked by its difference from the previous window, or from the
+// same phase or the same steps of another run.
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { sendJson } from "../api/client";
@@ -37,7 +37,7 @@ interface Answer {
 const kShown = 12;
 const kMostSeries = 4096;
 
-// What a region may be compared with: a shown run, in its phase that is the region's, or in the region's steps.
+// A possible reference for a region: a shown run, either its matching phase or the same steps.
 interface Other {
   run: string;
   label: string;
@@ -131,7 +131,7 @@ export function Changes({ view, region }: { view: BoardView; region: Range }) {
   );
 }
 
-// What the limits leave out, and what to do about it.
+// Names what the limits leave out, and what to do about it.
 function NotCompared({ beyond, devices }: { beyond: number; devices: number }) {
   if (beyond + devices === 0) return null;
   return (

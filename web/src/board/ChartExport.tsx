@@ -14,7 +14,7 @@ export interface ChartExportProps {
   close: () => void;
 }
 
-// What the axes are of, with what it is compared to.
+// The names of the axes, with the baseline if there is one.
 function namesOf({ def, second }: BoardChart, { making }: BoardView) {
   const { baseline } = making;
   const sign = baseline?.as === "ratio" ? "÷" : "−";

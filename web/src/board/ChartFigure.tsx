@@ -38,14 +38,14 @@ export interface FigureProps {
   stale: boolean;
   // More of it is on the way.
   pending: boolean;
-  // Where it says whether it is in sight.
+  // The chart reports here whether it is visible.
   inSight: InSight;
-  // Of all charts, and where it says what its own labels ask for.
+  // Margins of all charts; the chart reports here the margins that its own labels need.
   margins: Margins;
   ask: (key: string, margins: Margins | null) => void;
 }
 
-// What to draw. A new question is on its way before its old answer is drawn on the new range.
+// Returns the drawing of a chart. A new question is on its way before its old answer is drawn on the new range.
 function useDrawing(props: FigureProps): Drawing {
   const { chart, view, answer, width, theme, stale, pending, margins } = props;
   const { making, hidden } = view;
@@ -188,7 +188,7 @@ function reached(plot: HTMLElement, key: string, { from, to }: Range): void {
   useView.setState({ hovered: key, cursor: cursor ?? (from + to) / 2, byKeyboard: true });
 }
 
-// What one picture is made of.
+// The inputs of one drawing.
 interface Drawing {
   chart: BoardChart;
   answer: Charts | undefined;

@@ -1,4 +1,4 @@
-// What can be changed about one chart: axis of its values, kind, a second metric, its own runs, its table.
+// The settings of one chart: value axis, kind, second metric, its own runs, its table.
 import { useState } from "react";
 import { Choice, NumberField, Switch } from "../app/fields";
 import { Dots } from "../app/icons";

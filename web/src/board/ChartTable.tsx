@@ -1,5 +1,5 @@
-// A chart as a table: each line's statistics over the range, and its values at some thirty places. What the
-// picture shows, for those who read rather than look.
+// A chart as a table: each line's statistics over the range, and its values at some thirty places. It shows the chart's
+// content to people who use a screen reader.
 
 import { useEffect, useRef } from "react";
 import { Scrolling } from "../app/Scrolling";

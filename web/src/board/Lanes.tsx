@@ -40,7 +40,7 @@ export interface LanesProps {
   choose: (run: ShownRun, span: Span) => void;
   gestures: Gestures;
   region: Range | null;
-  // What the axis is called, what is counted on it, and a place on it in words.
+  // The name of the axis, its unit, and a function that formats a position on it.
   unit: string;
   kind: XKind;
   place: (x: number) => string;

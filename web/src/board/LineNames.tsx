@@ -104,7 +104,7 @@ export function LineNames({ chart, view, lines, labels }: LineNamesProps) {
 interface MenuProps {
   line: ChartLine;
   at: Place;
-  // What it is compared to by; null where it cannot be.
+  // The baseline of the comparison; null if there is none.
   base: string | null;
   view: BoardView;
   all: readonly string[];

@@ -1,4 +1,4 @@
-// Where each of the board's runs spent its time, phase by phase: why one of them is slower. Below the lanes.
+// The time that each of the board's runs spent in each phase, which shows why one of them is slower. Below the lanes.
 import { useQuery } from "@tanstack/react-query";
 import { Fragment } from "react";
 import { sendJson } from "../api/client";

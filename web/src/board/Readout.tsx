@@ -27,7 +27,7 @@ function span(className: string, text: string, colour?: string): HTMLSpanElement
   return element;
 }
 
-// What stands in the footer: while it names the same lines in the same order, only numbers are written.
+// The content of the footer. While the lines and their order stay the same, only the numbers are rewritten.
 interface Written {
   shape: string;
   clock: Text;
@@ -73,7 +73,7 @@ function write(text: Text | undefined, words: string): void {
 
 const kMostValues = 40;
 
-// What a footer has room for on the widest screen; the rest is pinned with a click.
+// As many readings as the footer has room for on the widest screen; a click pins the rest.
 function inSight(readings: readonly Reading[]): Reading[] {
   let room = kMostValues;
   const shown: Reading[] = [];

@@ -1,5 +1,5 @@
-// What lies inside the selected region, or between the two marked places: statistics of every drawn line, and
-// which metrics changed against the time before. From all points, computed by the server.
+// Statistics of every drawn line inside the selected region or between the two marks, and the metrics that changed
+// against the time before. From all points, computed by the server.
 
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";

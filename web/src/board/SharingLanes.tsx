@@ -31,7 +31,7 @@ import type { BoardView } from "./useBoard";
 
 const kTop = 6;
 const kNameLine = 18;
-// Of a board with more the first are told of.
+// On a board with more workloads, only the first ones are shown.
 const kMostWorkloads = 4;
 
 export interface SharingLanesProps {
@@ -85,7 +85,7 @@ interface OneWorkloadProps extends SharingLanesProps {
 function OneWorkload({ sharing, several, view, place, theme, font }: OneWorkloadProps) {
   const mine = view.shown.filter((run) => run.workload === sharing.workload_id);
   const origin = mine[0]?.origin ?? 0n;
-  // Where each run has a zero of its own, a device has no axis.
+  // A device has no axis if each run has a zero of its own.
   const oneAxis = mine.every((run) => run.origin === origin);
   const lanes = useMemo(() => layoutShared(sharing, origin), [sharing, origin]);
   const title = sharing.workload === null ? "one run" : `workload ${sharing.workload}`;

@@ -259,7 +259,7 @@ const kBandWords: readonly (readonly [Band, string])[] = [
 ];
 
 function Groups({ view }: { view: BoardView }) {
-  // What is computed per column has no meaning on other axes.
+  // Values computed per column have no meaning on other axes.
   if (view.shown.length < 2 || view.counted === null) return null;
   const grouping = parseGrouping(view.search.group);
   const choices = groupChoices(view.shown);
@@ -382,7 +382,7 @@ function BaselineChoice({ view }: { view: BoardView }) {
   );
 }
 
-// Whether the charts are zoomed together: a chain, closed or broken.
+// Toggles synchronised zoom: a closed or an open chain.
 function SyncSwitch({ view }: { view: BoardView }) {
   const { synced, gestures } = view;
   return (
@@ -404,7 +404,7 @@ function SyncSwitch({ view }: { view: BoardView }) {
   );
 }
 
-// What is zero, when it is not the start.
+// Names the zero of the axis if it is not the start.
 function zeroWords({ search, onTime, axis }: BoardView): string {
   if (search.align === undefined || !onTime || axis === "wall") return "";
   return search.align === "step"

@@ -6,7 +6,7 @@ import { formatCount, formatNumber, kThin, plural } from "../format/units";
 import type { Making } from "./lines";
 import type { Axis } from "./view";
 
-// How much of the axis one pixel stands for.
+// Returns the length of the axis that one pixel covers.
 export function resolution(
   { from, to, width }: Pick<Charts, "from" | "to" | "width">,
   axis: Axis,

@@ -1,4 +1,4 @@
-// What a chart of the board draws: its lines, and its spec. Pure.
+// The content of a chart of the board: its lines, and its spec. Pure.
 import type { Charts } from "../api/useCharts";
 import { kMostTangled } from "../charts/chart";
 import type { ChartLine, ChartSpec } from "../charts/spec";
@@ -65,6 +65,6 @@ export function specOf(
   return spec;
 }
 
-// What `specOf` takes of the view beside its gestures.
+// The parts of the view that `specOf` needs besides its gestures.
 export const specParts = ({ zoomedIn, axis, marks, windows, defs, search }: BoardView) =>
   [zoomedIn, axis, marks, windows, defs, search.xmetric] as const;

@@ -1,4 +1,4 @@
-// What one chart of the board shows, as the words of the address: `loss`, `loss~log~with:accuracy~right:zero`,
+// The settings of one chart in the form of the address: `loss`, `loss~log~with:accuracy~right:zero`,
 // `power~y:0..400~band`, `loss~range:3..4.5`. A name's own `~` and `%` are percent-encoded. Pure.
 import type { ChartKind, YAxisSpec } from "../charts/spec";
 import { quoted, unquoted } from "./quote";
@@ -9,7 +9,7 @@ export interface ChartChoice {
   y: YAxisSpec;
   // A second metric, on the right axis.
   second?: string;
-  // How that axis is; automatic when absent.
+  // The settings of that axis; automatic if absent.
   y2?: YAxisSpec;
   // Runs of its own instead of the board's.
   runs?: string[];

@@ -47,7 +47,8 @@ function whyLess(
   return `nothing to compare: no samples at the same places as ${label}; try the axis of steps`;
 }
 
-// What lines have to say, once for those that say the same: `a, b: n = 1`; without names where all do.
+// The notes of the lines, each note once with the lines that share it: `a, b: n = 1`; without names if all lines share
+// it.
 export function toldWords(
   lines: readonly { label: string; hidden: boolean; told?: string }[],
 ): string | null {

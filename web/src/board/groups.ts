@@ -1,5 +1,5 @@
-// Which runs belong together on a board, and what a chart asks of the server for them. A group is computed
-// there, from all points of its runs; runs are never joined into one line. Pure.
+// Groups of runs on a board, and the questions of a chart to the server about them. A group is computed there, from all
+// points of its runs; runs are never joined into one line. Pure.
 import type { LineQuestion } from "../api/lines";
 import { natural } from "../format/order";
 import { type ChartDef, colourSlots, kHues, type LineDef, type ShownRun } from "./model";
@@ -69,7 +69,7 @@ export function groupQuestion(lines: readonly LineDef[], onTime: boolean): LineQ
   };
 }
 
-// What one can group by: the parameters and tags that differ among the runs, workload and experiment.
+// The possible keys to group by: parameters and tags that differ among the runs, workload and experiment.
 export function groupChoices(runs: readonly ShownRun[]): { value: string; label: string }[] {
   const choices = [
     { value: "workload", label: "workload" },

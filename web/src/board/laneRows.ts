@@ -14,7 +14,7 @@ import type { WindowMark } from "../charts/spec";
 import type { ShownRun } from "./model";
 
 export interface LaneWords {
-  // What the text names, said before it: "rank 0". A lane that names no thread of a process is a lane.
+  // The prefix of the text: "rank 0". A lane that names no thread of a process is a lane.
   kind: "run" | "process" | "rank" | "thread" | "lane";
   text: string;
   // 0 a run, 1 a process, 2 a thread.
@@ -61,7 +61,7 @@ export function laneTitle(name: string): string {
   return `host ${host}, ${ranked}process ${pid}, thread ${thread}`;
 }
 
-// What a run with one lane is called needs no tree below it.
+// A run with a single lane needs no tree below it.
 function rowsOf(run: ShownRun, lanes: readonly Lane[]): LaneRow[] {
   const hosts = new Set(lanes.flatMap(({ name }) => kLane.exec(name)?.[1] ?? [])).size;
   const names = new Map(lanes.map((lane) => [lane, laneName(lane.name, hosts)]));
@@ -83,7 +83,8 @@ function rowsOf(run: ShownRun, lanes: readonly Lane[]): LaneRow[] {
   });
 }
 
-// What the supervisor did before the run's begin and after its end is no part of the run: `corral ls phases` lists it.
+// Phases of the supervisor before the run's start or after its end are not part of the run; `corral ls phases` lists
+// them.
 const isOfRun =
   (run: ShownRun) =>
   ({ name, spans }: Lane): boolean =>
@@ -107,8 +108,8 @@ function stepsOf({ phase }: Span): { from: number; to: number } | null {
   return { from: Number(found[1]) - 0.5, to: Number(found[2] ?? found[1]) + 0.5 };
 }
 
-// Where a profiler ran, on the axis of time or of steps; on a board of several runs with whose it was. Ranks that were
-// profiled together are one window.
+// The windows of profilers on the time or step axis; on a board of several runs, with the name of the run. Ranks that
+// were profiled together are one window.
 export function profiledWindows(rows: readonly LaneRow[], axis: "time" | "step"): WindowMark[] {
   const several = new Set(rows.map(({ run }) => run.id)).size > 1;
   const found = rows.flatMap(({ run, lane }) =>

@@ -13,7 +13,7 @@ import { type Group, groupQuestion, linesOfGroup } from "./groups";
 import type { ChartDef, LineDef, ShownRun } from "./model";
 import type { Grouping } from "./view";
 
-// How the lines of every chart of a board are made.
+// The settings that the lines of every chart of a board share.
 export interface Making {
   runs: readonly ShownRun[];
   smoothing: Smoothing | null;

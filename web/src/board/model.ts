@@ -10,7 +10,7 @@ export interface ShownRun {
   name: string;
   // Place in the palette.
   index: number;
-  // Where its axis of time begins, ns of UTC.
+  // Zero of the run's time axis, ns of UTC.
   origin: bigint;
   // Seconds since `origin`; `end` is the newest known time while it runs.
   start: number;
@@ -31,7 +31,7 @@ export interface LineDef {
   key: string;
   label: string;
   series: number;
-  // Whose; of a host's or a device's series the first shown run of the workload.
+  // Id of the run. For a series of a host or device, the first shown run of the workload.
   run: string;
   source: string;
   shared: boolean;
@@ -44,10 +44,10 @@ export interface LineDef {
   stepping: number;
   // Least and greatest step, null when the points have none.
   steps: [number, number] | null;
-  // Of all its values; NaN when there are none.
+  // Minimum of all values; NaN if there are none.
   least: number;
   greatest: number;
-  // What the runs say of its values that the catalogue holds impossible; absent where they say nothing.
+  // The runs that report values which the catalogue declares impossible; absent if none do.
   outside?: string[];
 }
 
@@ -58,7 +58,7 @@ export interface ChartDef {
   description: string;
   flat: boolean;
   lines: LineDef[];
-  // How many more there are, of devices that did less.
+  // Number of further devices, which were less busy.
   left: number;
 }
 
@@ -110,8 +110,8 @@ function outsideOf(info: RunDetail["info"] = {}): Pick<ShownRun, "outside"> {
 
 export const kHues = 8;
 
-// Each run's place in the palette: the one it has already, else the one it prefers, or the next that nobody has. What
-// is added to a selection or taken out of it leaves the colours of the others as they are.
+// Each run's place in the palette: the one it has already, else the one it prefers, or the next that nobody has. Adding
+// or removing a run leaves the colours of the others unchanged.
 export function colourSlots(
   preferred: readonly number[],
   had: readonly (number | undefined)[] = [],
@@ -137,7 +137,7 @@ export function colourSlots(
 // As many runs as a picture holds without a choice.
 export const kMostDrawn = 4;
 
-// Which of its workload's runs are drawn along before anyone chooses: collocated runs are looked at together.
+// The runs of the workload that are drawn by default: collocated runs are looked at together.
 export function drawnAlong(run: Pick<RunDetail, "neighbours">): string[] {
   return run.neighbours.length < kMostDrawn ? run.neighbours.map(({ id }) => id) : [];
 }
@@ -194,12 +194,12 @@ interface Entry {
 
 export const kMostDevices = 8;
 
-// How much a series had to say: of a counter its growth, else its mean.
+// Weight of a series when charts are ranked: the growth of a counter, else the mean.
 function weight({ kind, min, max, mean }: Metric): number {
   return kind === "counter" ? (finite(max) ?? 0) - (finite(min) ?? 0) : Math.abs(finite(mean) ?? 0);
 }
 
-// Of many devices the busiest, in their own order.
+// The busiest of many devices, in their own order.
 function busiest(entries: Entry[]): Entry[] {
   const devices = entries.some(({ metric }) => metric.source !== "");
   if (!devices || entries.length <= kMostDevices) return entries;
@@ -251,7 +251,7 @@ export function buildCharts(
 
 const perSecond = (unit: string) => `${unit === "" ? "1" : unit}/s`;
 
-// What the lines of a chart are of.
+// The subject of a chart's lines.
 interface Shown {
   sources: string[];
   hosts: string[];
@@ -280,13 +280,13 @@ function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
     ...base,
     key: metric.source === "" ? run.id : `${run.id}/${metric.source}`,
     label: metric.source === "" ? run.name : named,
-    // Of one run alone, colours tell its devices apart.
+    // On a board of one run, colours distinguish its devices.
     colour: runs.length > 1 ? run.index : run.index + place,
     dash: run.index + place,
   };
 }
 
-// Who measured a host or a device for its workload may be any of its runs.
+// Any run of a workload may have measured its host or device.
 function outsideTold({ metric, run }: Entry, runs: readonly ShownRun[]): Pick<LineDef, "outside"> {
   const key = metric.source === "" ? metric.name : `${metric.name} of ${metric.source}`;
   const tellers =
@@ -297,8 +297,8 @@ function outsideTold({ metric, run }: Entry, runs: readonly ShownRun[]): Pick<Li
   return told.length === 0 ? {} : { outside: told };
 }
 
-// What is said beside a chart's name of impossible values among its points, and whose they are; null where there are
-// none.
+// The note beside a chart's name about impossible values among its points, and the runs they belong to; null if there
+// are none.
 export function outsideWords({ lines }: ChartDef): { text: string; about: string } | null {
   const told = lines.flatMap(({ label, outside = [] }) => outside.map((text) => ({ label, text })));
   const [first] = told;
@@ -342,7 +342,7 @@ function sharedLine(
   };
 }
 
-// What one looks for first.
+// The most important metrics.
 const kFirst = [
   /^(train(ing)?[/_])?loss$/,
   /loss$/,
@@ -369,10 +369,10 @@ const kHardware = [
 const kMostCharts = 6;
 const kMostSoftware = 3;
 
-// What says at once whether the data are why a training is slow: never left out, where it was measured.
+// This metric shows whether waiting for data slows a training: shown whenever it was measured.
 const kWaiting = "data_wait_share";
 
-// How busy GPUs were, the first that was measured: SMs where a driver tells of them.
+// GPU utilisation, the first metric that was measured: SM activity if the driver reports it.
 const kGpu = ["host.gpu.sm.active", "host.gpu.busy", "host.gpu.engine.busy"];
 
 // The charts shown before anyone chooses, six so that the phases are in sight below them: three of the script's
@@ -396,8 +396,8 @@ export function defaultCharts(charts: readonly ChartDef[]): string[] {
 
 const kLeastLife = 1;
 
-// What measuring itself cost, in cores: the rate of a CPU time counter of the collector; null when unknown, also
-// over less than a second, which is all start.
+// Overhead of the collector in cores: the rate of its CPU time counter. Null if unknown, or after less than a second,
+// which is mostly start-up.
 export function collectingCost(metrics: readonly Metric[]): number | null {
   const own = metrics.filter((m) => m.group === "collector" && m.points > 1 && /cpu/.test(m.name));
   const counters = own.filter((m) => m.kind === "counter" && m.unit === "s");

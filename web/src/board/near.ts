@@ -1,4 +1,4 @@
-// Which charts are in sight or nearly: these are asked for first, and the others are not drawn until they are.
+// Tracks which charts are visible or nearly so. They are requested first, and the others are not drawn.
 import { type RefObject, useEffect, useState } from "react";
 import type { BoardChart } from "./useBoard";
 
@@ -7,7 +7,7 @@ const kMargin = 300;
 // So many charts are one question, wherever they are.
 const kFewCharts = 8;
 
-// Of every chart by key, as far as known. Read when a question is made; nothing is drawn from it.
+// The visibility of every chart by key, as far as known. Read when a question is made; nothing is drawn from it.
 export type InSight = Map<string, boolean>;
 
 export function useNear(
@@ -19,7 +19,7 @@ export function useNear(
     const { current } = element;
     if (current === null) return;
     const margin = `${kMargin}px`;
-    // What scrolls is not the window, so a margin of the root alone would be cut off.
+    // The scrolling element is not the window, so a margin of the root alone would be cut off.
     const options = { rootMargin: margin, scrollMargin: margin } as IntersectionObserverInit;
     const observer = new IntersectionObserver((entries) => {
       const now = entries.at(-1)?.isIntersecting ?? true;

@@ -1,4 +1,4 @@
-// What the board draws, asked for once more at a fixed number of columns, as an HTML file that opens offline.
+// Makes an HTML file that opens offline: the board's charts are requested once more, with a fixed number of columns.
 import { askCharts, type Charts } from "../api/useCharts";
 import type { ChartSpec } from "../charts/spec";
 import { type ChartTheme, kDark, kLight } from "../charts/theme";
@@ -26,7 +26,7 @@ function specsOf(view: BoardView): Specs {
 
 const same = (a: Range, b: Range) => a.from === b.from && a.to === b.to;
 
-// What is in sight of the charts where that is not the whole: the board's range, or a chart's own.
+// The visible ranges of the charts if they are zoomed: the board's range, or a chart's own.
 function rangesOf({ gestures: { full } }: BoardView, specs: Specs): Range[] {
   const some: Range[] = [];
   for (const { from, to } of specs.values())
@@ -34,7 +34,7 @@ function rangesOf({ gestures: { full } }: BoardView, specs: Specs): Range[] {
   return some;
 }
 
-// What is hidden stays away.
+// Hidden lines are left out.
 function layerOf(chart: BoardChart, answer: Charts, view: BoardView): OfflineLayer {
   const { making, hidden } = view;
   const drawn = (theme: ChartTheme) => allLines(chart, answer, { making, theme, hidden });
@@ -113,7 +113,7 @@ export async function offlinePage(view: BoardView): Promise<string> {
   return offlineHtml(board, viewer);
 }
 
-// How many lines such a page holds at most.
+// Returns the maximum number of lines in such a page.
 export function offlineCounts(view: BoardView): OfflineCounts {
   const { grouping, smoothing, baseline, singles, groups } = view.making;
   const all = defsOf(view.charts);

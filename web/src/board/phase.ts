@@ -1,5 +1,5 @@
-// How long the phases of one name lasted in a run: what the server says of all of them, and the ranks among those
-// that the page has. Pure.
+// Durations of the phases of one name in a run: the server's statistics of all of them, and the ranks of those that the
+// page has. Pure.
 import type { Num, Phase } from "../api/types";
 import { finite } from "../api/types";
 import { secondsSince } from "../format/time";
@@ -21,7 +21,7 @@ export interface NameStatistics {
   count: number;
   open: number;
   total: number;
-  // Of the run's time; more than 1 where several lanes have the phase at once.
+  // Share of the run's time; more than 1 if several lanes have the phase at once.
   share: number;
   // null when none has ended.
   mean: number | null;
@@ -61,7 +61,7 @@ export function percentile(sorted: Float64Array, percent: number): number | null
   return sorted[Math.max(0, rank - 1)] ?? null;
 }
 
-// Of an even number the mean of the middle two.
+// For an even number, the mean of the middle two.
 export function median(sorted: Float64Array): number | null {
   const half = sorted.length >> 1;
   if (sorted.length % 2 === 1) return sorted[half] as number;

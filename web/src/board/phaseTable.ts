@@ -25,8 +25,8 @@ export function phaseRows(lines: readonly (readonly PathStatistics[])[]): PhaseR
   return rows.sort((a, b) => b.apart - a.apart).slice(0, kMostRows);
 }
 
-// Which phase explains most: the one whose difference is the largest and holds no other of nearly that difference
-// (an epoch is slower because of what is in it).
+// Returns the phase that explains most: the one with the largest difference that does not contain another of nearly
+// that difference (an epoch is slower because of a phase in it).
 export function telling(rows: readonly PhaseRow[], lines: readonly (readonly PathStatistics[])[]) {
   const inside = (outer: string, inner: string) =>
     lines.some((one) =>

@@ -17,7 +17,7 @@ export interface Gestures {
   zoom: (range: Range | null, going?: boolean) => void;
   // A region to look into; null: no more.
   select: (range: Range | null) => void;
-  // Of a chart that is zoomed alone: back to the range of the others. Else as `zoom(null)`.
+  // For a chart with independent zoom: returns to the range of the others. Else as `zoom(null)`.
   reset: () => void;
 }
 
@@ -33,7 +33,7 @@ export interface BoardGestures extends Gestures {
   compare: (line: string) => void;
   // Charts are zoomed together, or each by itself.
   sync: () => void;
-  // Of a chart, by its key; null for what belongs to none.
+  // The gestures of a chart by its key; null for the shared ones.
   of: (chart: string | null) => Gestures;
 }
 
@@ -43,7 +43,7 @@ const kSameGesture = 400;
 type Kind = "zoom" | "select" | "pan";
 
 export interface SurfaceOptions extends Gestures {
-  // Which chart this is, for the footer; null for lanes.
+  // Name of the chart, for the footer; null for lanes.
   name: string | null;
   // A click that was no drag.
   click?: (seconds: number, event: PointerEvent) => void;
@@ -227,8 +227,8 @@ export interface KeyPlace {
   marked: boolean;
 }
 
-// What a key does at a cursor: moves it by a two-hundredth of the range (a twentieth with Shift), zooms around
-// it, moves the range, or marks the place. Pure.
+// Answers a key at a cursor: moves it by a two-hundredth of the range (a twentieth with Shift), zooms around it, moves
+// the range, or marks the place. Pure.
 export function answerKey(key: string, at: KeyPlace): KeyAnswer {
   const { range, full, shift } = at;
   if (at.command) {
@@ -314,7 +314,7 @@ function typing(target: EventTarget | null): boolean {
   return target.matches("textarea, select, input:not([type=checkbox])") || target.isContentEditable;
 }
 
-// Where the router says we are; the view before the board's own first one is another page.
+// The router's position in the history; before the board's own first view it belongs to another page.
 const placeInHistory = () =>
   Number((history.state as { __TSR_index?: number } | null)?.__TSR_index);
 let firstPlace = 0;
@@ -346,7 +346,7 @@ export function useKeys(gestures: BoardGestures, selected: boolean, on = true): 
     const press = (event: KeyboardEvent) => {
       if (typing(event.target) || event.altKey || event.defaultPrevented || covered()) return;
       const view = useView.getState();
-      // What belongs to a range is of the chart that is pointed at.
+      // Commands about a range apply to the chart under the pointer.
       const mine = latest.current.gestures.of(view.hovered);
       const { range, full } = mine;
       const answer = answerKey(event.key, {

@@ -1,5 +1,5 @@
-// What a board asks of the server for its charts: columns, computed lines, pairs. Asked at the width that is drawn
-// while it is on the screen, and finer where it is taken away (offlinePage.ts). Pure.
+// The questions of a board to the server for its charts: columns, computed lines, pairs. Asked at the width that is
+// drawn while it is on the screen, and finer where it is taken away (offlinePage.ts). Pure.
 import { epochAxis } from "../api/epochs";
 import type { ChartsQuestion } from "../api/useCharts";
 import { computedLines, drawsColumns } from "./lines";
@@ -19,7 +19,7 @@ export function pairsOf(
   const workloads = new Map(shown.map((run) => [run.id, run.workload]));
   return charts.flatMap((def) =>
     def.lines.flatMap((line) => {
-      // What belongs to a host or a device goes with every run of its workload.
+      // A series of a host or device applies to every run of its workload.
       const mine = xs.filter(
         (x) =>
           x.run === line.run ||
@@ -62,7 +62,7 @@ export const kAsked = {
   metric: "metric",
 } as const;
 
-// Of a whole board, once, at a width and over a range of one's own.
+// The question of a whole board, asked once, at a given width and over a given range.
 export function questionOf(
   view: BoardView,
   at: { from: number; to: number; width: number },

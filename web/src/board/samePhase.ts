@@ -1,5 +1,5 @@
-// Which phase a region is, so that the same one of another run can be looked up: by its name, and its number among
-// those of that name in its lane. Pure.
+// Identifies the phase of a region, to find the same one in another run: by its name, and its number among those of
+// that name in its lane. Pure.
 import type { Phase } from "../api/types";
 import { secondsSince } from "../format/time";
 import type { ShownRun } from "./model";

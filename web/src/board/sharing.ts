@@ -1,4 +1,4 @@
-// Which runs are known to have been somewhere in particular. Pure.
+// The runs whose device, CPUs or host is known. Pure.
 import type { ShownRun } from "./model";
 
 const kTags = ["corral.devices", "corral.cpus", "corral.plan"];

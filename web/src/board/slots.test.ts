@@ -8,7 +8,7 @@ it("gives each run the place that it had, and new ones those that are free", () 
   // The first of three is taken out.
   expect(colourSlots([0, 0], [1, 2])).toEqual([1, 2]);
   expect(colourSlots([0, 0, 0], [undefined, 1, 2])).toEqual([0, 1, 2]);
-  // What two have had by turns only one has now.
+  // A slot that two runs used by turns now belongs to one.
   expect(colourSlots([0, 1], [3, 3])).toEqual([3, 1]);
 });
 

@@ -6,7 +6,7 @@ export interface SlotsInput {
   ids: readonly string[];
   // The place among the workload's runs.
   preferred: readonly number[];
-  // What the address says.
+  // The slot that the address names.
   told?: (id: string) => number | undefined;
   // `preferred` may still change.
   pending: boolean;
@@ -24,7 +24,8 @@ export function useSlots({ ids, preferred, told, pending }: SlotsInput): number[
 
 const kShortId = 12;
 
-// What the address has to say of the runs that are left, or others would get their colours at the next reload.
+// The entries of the address that keep the colours of the remaining runs; without them, others would get their colours
+// at the next reload.
 export function slotWords(left: readonly { id: string; preferred: number; slot: number }[]) {
   const usual = colourSlots(left.map(({ preferred }) => preferred));
   const words = left.flatMap(({ id, slot }, i) =>

@@ -73,7 +73,7 @@ export function useChartTheme(): ChartTheme {
   return scheme === "dark" ? kDark : kLight;
 }
 
-// Where a run's axis of time begins. Aligned on an event that a run does not have, it begins with its workload.
+// The zero of a run's time axis. Aligned on an event that a run does not have, it begins with its workload.
 function originOf(
   run: RunDetail,
   at: { axis: Axis; align: string | undefined; epochs: RunEpochs | undefined },
@@ -223,7 +223,7 @@ function useStableList<T extends { key: string }>(list: readonly T[]): readonly 
 
 const bigAsText = (_: string, part: unknown) => (typeof part === "bigint" ? String(part) : part);
 
-// What is computed per pixel column has no meaning where columns are not of time or steps.
+// Values computed per pixel column have no meaning if columns are not of time or steps.
 function useMaking(shown: readonly ShownRun[], search: ViewSearch, axis: Axis): Making {
   const plain = axis === "epoch" || axis === "metric";
   const { singles, compare } = search;
@@ -297,7 +297,7 @@ function places({ full, change }: { full: Range; change: Change }) {
   };
 }
 
-// What the address says of pin and marks, for those who draw them without React renders.
+// Publishes the pin and the marks of the address to subscribers that draw without React renders.
 function usePlaces({ x = "workload", xmetric, align, a, b, pin }: ViewSearch): void {
   // A place on one axis means nothing on another.
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the axis is another one
@@ -354,13 +354,13 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
       shownRun(run, slots[i] ?? i, originOf(run, { axis, align, epochs: epochs[run.id] })),
     ),
   );
-  // What is counted along the axis. Of other axes nothing is computed per pixel column.
+  // The unit of the axis. On other axes, nothing is computed per pixel column.
   const counted = onTime ? ("time" as const) : axis === "step" ? ("step" as const) : null;
   const lacking = lackingRuns(shown, { axis, align, epochs });
   return { axis, onTime, counted, epochs, shown, lacking };
 }
 
-// What the server knows of the runs, and the charts that the address names of it.
+// The server's metrics of the runs, and the charts that the address selects from them.
 function useMeasured(shown: readonly ShownRun[], { metric }: ViewSearch) {
   const ids = useMemo(() => shown.map((one) => one.id), [shown]);
   const metrics = useMetrics(ids);
@@ -471,7 +471,7 @@ function stepTo(
   if (to.at < range.from || to.at > range.to) gestures.zoom(moved(range, full, to.at - middle));
 }
 
-// What a line's run or group is compared to by in the first chart that can; null where there is none.
+// The baseline of a line's run or group in the first chart that has one; null if there is none.
 function baseOf(line: string, charts: readonly BoardChart[], making: Making): string | null {
   for (const chart of charts) {
     const base = baselineOf(line, chart, making);
@@ -573,7 +573,7 @@ export function useBoard(input: BoardInput) {
     region: useStable(parseRegion(search.sel)),
     search,
     change,
-    // Of what is asked for a range; `part` of all.
+    // Revision of the data in a range; `part` if only some of it is asked for.
     revisionOf: (of: Range, part: boolean) =>
       chartRevision({ revision, live, zoomedIn: part, range: of, full }),
     defaultChoice: search.metric === undefined,

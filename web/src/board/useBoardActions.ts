@@ -1,4 +1,4 @@
-// What a board adds to the palette: its metrics as charts, its axes, the ways of looking at it.
+// The palette entries of a board: its metrics as charts, its axes, its ways of display.
 import { useMemo, useRef } from "react";
 import { type Action, usePaletteActions } from "../state/palette";
 import { kAxisWords } from "./axis";

@@ -1,5 +1,5 @@
-// What a board shows and how, as the address says it: the part that the page of a run and the board of a
-// selection share. Values that mean nothing are left out rather than refused. Pure.
+// The state of a board as the address holds it: the part that the page of a run and the board of a selection share.
+// Values that mean nothing are left out rather than refused. Pure.
 import type { Smoothing } from "../api/lines";
 import { defined, list, type Raw, word } from "../app/search";
 import { quoted, unquoted } from "./quote";
@@ -44,7 +44,7 @@ export interface ViewSearch {
   // The two marked places.
   a?: number;
   b?: number;
-  // Where the values are pinned, and after a colon the chart that was clicked: `12.5:loss`.
+  // The position of the pinned values, with the clicked chart after a colon: `12.5:loss`.
   pin?: string;
   // The phase looked into: `RUN:ID`.
   phase?: string;
@@ -123,7 +123,7 @@ export function parsePhase(text: string | undefined): { run: string; id: string 
 export const regionText = (region: { from: number; to: number } | null): string | undefined =>
   region === null ? undefined : `${rounded(region).from}..${rounded(region).to}`;
 
-// What means a place or a range on one axis, and nothing on another.
+// Settings that name a place or a range on one axis, and have no meaning on another.
 export const kNoPlace = {
   from: undefined,
   to: undefined,

@@ -22,7 +22,7 @@ function timeStep(least: number): number {
   return kTimeSteps.find((step) => step >= least) ?? Math.ceil(least / 604800) * 604800;
 }
 
-// How many ticks there is room for; two also where it is a little tight.
+// Returns the number of ticks that fit; at least two, even if they are a little tight.
 export function mostTicks({ width, spacing }: { width: number; spacing: number }): number {
   return Math.max(width >= 1.4 * spacing ? 2 : 1, Math.floor(width / spacing));
 }
@@ -50,14 +50,15 @@ export interface ValueAxis {
   log: boolean;
 }
 
-// Where a value lies on an axis, 0 at its beginning and 1 at its end; NaN for what a logarithm has not.
+// Returns the position of a value on an axis, 0 at its beginning and 1 at its end; NaN if a logarithmic axis cannot
+// show it.
 export function place({ from, to, log }: Pick<ValueAxis, "from" | "to" | "log">, v: number) {
   if (!log) return (v - from) / (to - from);
   // Not the logarithm of a ratio, which may be too large for a number.
   return v > 0 ? (Math.log(v) - Math.log(from)) / (Math.log(to) - Math.log(from)) : Number.NaN;
 }
 
-// Of rates and shares, what matters is how much of nothing there is.
+// Rates and shares are read against zero.
 const kFromZero = /\/s$|^cores$|^%$|^ratio$|^share$/;
 
 // Zero belongs to the axis unless the data use less than a sixth of the room above it; percent that reach

@@ -38,14 +38,14 @@ export interface BarData {
 
 export interface BarSpec extends SummarySpec {
   stacked?: boolean;
-  // What ratios are to: a group (of the same category) or a category (of the same group).
+  // The baseline of ratios: a group (of the same category) or a category (of the same group).
   baseline?: { group: number } | { category: number };
 }
 
 const cellAt = ({ cells }: BarData, category: number, group: number) =>
   cells[category]?.[group] ?? null;
 
-// Of a bar to its baseline; null for the baseline itself and where there is none.
+// Returns the ratio of a bar to its baseline; null for the baseline itself and if there is none.
 export function ratioOf(
   data: BarData,
   at: { category: number; group: number },

@@ -99,7 +99,7 @@ function drawPlot(lines: readonly ChartLine[], spec: ChartSpec, font: FontMetric
   marks.push(...titleMarks(spec, unitsOf(sides), font), ...drawTicks(sides, plot, spec));
   const inside: Mark[] = [...drawWindows(plot, spec, font), ...drawEvents(plot, spec, font)];
   const order = lines.map((line, i) => ({ line, i }));
-  // What is faint lies behind.
+  // Faint lines are drawn first.
   order.sort((a, b) => Number(b.line.faint ?? false) - Number(a.line.faint ?? false) || a.i - b.i);
   const x = projectX(xOf(spec), plot);
   for (const { line, i } of order) {
@@ -165,7 +165,7 @@ interface NamesPlace {
   font: FontMetrics;
   sides: Sides;
   rows: number;
-  // Of the second axis, before the names.
+  // Width of the second axis, before the names.
   second: number;
 }
 
@@ -240,7 +240,7 @@ function edgeSigns(line: ChartLine, side: Side, at: { plot: Rect; spec: ChartSpe
 
 const kLowest = Number.NEGATIVE_INFINITY;
 
-// What the picture says, for those who do not see it.
+// Describes the chart in words for screen readers.
 export function summarise(
   title: string,
   lines: readonly ChartLine[],

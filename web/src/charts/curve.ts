@@ -19,8 +19,8 @@ const dots = new Pen();
 const kTimesUsual = 10;
 const kLeastColumns = 3;
 
-// How many columns lie between two that hold a value before the line is interrupted: ten times the usual distance, as
-// for measured points (gap.ts). A series that is slower than the pixels is no row of dots.
+// Returns the number of columns that may lie between two values before the line is interrupted: ten times the usual
+// distance, as for measured points (gap.ts). A series that is slower than the pixels is no row of dots.
 export function bridgeOf(value: Float64Array): number {
   const between: number[] = [];
   let last = -1;

@@ -1,5 +1,5 @@
-// Whatever the data, axes and names: a drawing list has numbers where numbers belong, stays in its picture, and
-// is well-formed as SVG.
+// For any data, axes and names, a drawing list has numbers where numbers belong, stays in its picture, and is
+// well-formed as SVG.
 import { expect, it } from "vitest";
 import { drawChart } from "./chart";
 import { kFixedFont } from "./font";

@@ -18,7 +18,7 @@ export interface EndsPlace {
   room: number;
   // A second axis takes a part of it: names go before values.
   narrow: boolean;
-  // Of the axis that a line belongs to; null when it has no values.
+  // The axis of a line; null if it has no values.
   axisOf: (line: ChartLine) => { axis: ValueAxis; unit: string; y: (v: number) => number } | null;
   theme: ChartTheme;
   font: FontMetrics;
@@ -131,7 +131,7 @@ export interface LegendPlace {
 
 const kSample = 18;
 
-// Where the entries of a legend on top lie, and in how many rows.
+// Returns the positions of the entries of a legend on top, and its number of rows.
 export function layoutLegend(
   lines: readonly ChartLine[],
   at: Pick<LegendPlace, "width" | "size" | "font">,

@@ -1,4 +1,4 @@
-// What is drawn is what was measured. An integer rasteriser lights, in every pixel column, each row that a
+// The drawing shows exactly the measured data. An integer rasteriser lights, in every pixel column, each row that a
 // polyline crosses there. Under one mapping of time to columns these light the same pixels:
 //
 // - the line through all finite points,

@@ -1,4 +1,4 @@
-// What layout must know of a font: how wide a text runs. The page measures with a canvas, tests count.
+// The layout needs one thing of a font: the width of a text. The page measures with a canvas, tests count.
 
 export interface FontMetrics {
   width(text: string, size: number, weight: number): number;

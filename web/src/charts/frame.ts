@@ -1,4 +1,5 @@
-// What the kinds of charts share: the x axis, event marks, words of an empty plot, the look of the lines. Pure.
+// Parts that the kinds of charts share: the x axis, event marks, the message in an empty plot, the look of the lines.
+// Pure.
 import type { FontMetrics } from "./font";
 import type { Mark, MarkerShape, Rect } from "./marks";
 import { hairline, inside, kTextSize, text, textSizeOf } from "./plot";

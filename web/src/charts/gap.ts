@@ -1,4 +1,4 @@
-// Where a line is interrupted: nothing was measured for long, or what was could not be read. Pure.
+// Gaps of a line: nothing was measured for long, or the data could not be read. Pure.
 import type { Columns } from "../api/columns";
 
 export interface LineData {
@@ -49,7 +49,7 @@ function lost(columns: Columns, before: number, after: number): boolean {
   return columns.gaps.some(([from, to]) => from < after && to > before);
 }
 
-// Whether nothing joins column `i` to the one before it; to be asked in ascending order.
+// Returns a function that is true if column `i` is not joined to the one before it; call it in ascending order.
 export function partings(data: LineData): (i: number) => boolean {
   const { columns: c } = data;
   const n = c.firstX.length;

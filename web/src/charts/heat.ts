@@ -81,7 +81,7 @@ class Row {
     return Math.floor(((x - from) / (to - from)) * this.values.length);
   }
 
-  // Of cells `a` to `b`, both included.
+  // Fills cells `a` to `b`, both included.
   put(a: number, b: number, value: number): void {
     if (Number.isNaN(value)) return;
     const end = Math.min(this.values.length - 1, b);

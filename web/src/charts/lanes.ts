@@ -218,7 +218,7 @@ function spanText(span: Span, at: SpanPlace, font: FontMetrics): Mark[] {
 }
 
 interface LaneIndex {
-  // Where the spans of each depth begin, and after the last depth their number.
+  // Index of the first span of each depth, and after the last depth the number of spans.
   depths: number[];
   // The latest end of a span and all before it in its depth.
   ends: Float64Array;

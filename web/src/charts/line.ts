@@ -26,11 +26,11 @@ export interface Projection {
   x: (seconds: number) => number;
   // NaN for what the axis cannot show.
   y: (value: number) => number;
-  // Where such values run to, beyond the plot's edge.
+  // The row, beyond the plot's edge, of values that the axis cannot show.
   floor?: number;
 }
 
-// How two points are joined: straight, or staying at the earlier value until the later point.
+// The way two points are joined: straight, or staying at the earlier value until the later point.
 export type Join = "straight" | "step";
 
 function innerMiddle(a: number, b: number, c: number, d: number): number {
@@ -39,7 +39,7 @@ function innerMiddle(a: number, b: number, c: number, d: number): number {
 
 const clamp = (v: number, low: number, high: number) => Math.min(Math.max(v, low), high);
 
-// Where a column's line and bar are, in column pixels and picture pixels.
+// The position of a column's line and bar, in column pixels and picture pixels.
 interface Cell {
   pixel: number;
   x0: number;
@@ -49,7 +49,7 @@ interface Cell {
   // The highest and the lowest row, joins included.
   top: number;
   bottom: number;
-  // Of the line: the middle of a dense column.
+  // The line's position: the middle of a dense column.
   middle: number;
   dense: boolean;
 }
@@ -88,10 +88,10 @@ const dots = new Pen();
 
 class Shaper {
   readonly #step: boolean;
-  // Of column pixels to picture pixels.
+  // Factor from column pixels to picture pixels.
   readonly #scale: number;
   readonly #offset: number;
-  // Where the line's pen is, in column pixels.
+  // Position of the line's pen, in column pixels.
   #x = 0;
   #y = 0;
 

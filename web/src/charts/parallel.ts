@@ -23,7 +23,7 @@ export interface ParallelRow {
 }
 
 export interface ParallelPicture extends SummaryPicture {
-  // Of each row the places where it crosses the axes: x, y, …
+  // For each row, its crossings with the axes: x, y, …
   paths: { key: string; points: Float64Array }[];
 }
 
@@ -73,7 +73,7 @@ function placed(axis: ParallelAxis, values: readonly (number | string | null)[])
 const kRamp = 32;
 const kNone = 16;
 
-// Of cividis the part that can be seen on the background.
+// The part of cividis that is visible on the background.
 function rampFor(background: string): string[] {
   const all = rampColours(96).filter((colour) => contrast(colour, background) >= 2);
   return Array.from(

@@ -1,4 +1,4 @@
-// Where the plot lies in a chart, and the plain marks that every chart is made of. Pure.
+// The position of the plot in a chart, and the plain marks that every chart is made of. Pure.
 import type { Tick } from "./axis";
 import type { FontMetrics } from "./font";
 import type { Mark, Rect } from "./marks";

@@ -1,11 +1,11 @@
-// Which values a chart's lines have: the smallest and largest, what a logarithmic axis can show, percentiles.
-// Every drawn place counts once: a pixel column with its smallest and largest value, a column of a curve with
-// its band, a pair. Pure.
+// The range of a chart's values: minimum and maximum, the values that a logarithmic axis can show, percentiles. Every
+// drawn place counts once: a pixel column with its smallest and largest value, a column of a curve with its band, a
+// pair. Pure.
 import type { ChartLine } from "./spec";
 
 type Visit = (low: number, high: number) => void;
 
-// The places of a line that lie in sight. Of columns and curves all do, as they are made for the range.
+// The places of a line that lie in sight. All places of columns and curves count, since they are made for the range.
 export function eachPlace(line: ChartLine, x: { from: number; to: number }, visit: Visit): void {
   const { data, curve, pairs } = line;
   if (data !== null) {

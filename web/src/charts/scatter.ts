@@ -24,7 +24,7 @@ export interface ScatterPoint {
   label: string;
   x: number | string;
   y: number;
-  // Of `groups`: its colour.
+  // Index in `groups`; sets the colour.
   group?: number;
 }
 
@@ -36,7 +36,7 @@ export interface ScatterSpec extends SummarySpec {
   groups?: readonly string[];
 }
 
-// Where values of x lie, 0–1, and what is written below.
+// Positions of the values of x, 0–1, and the labels below.
 interface Across {
   at: (x: number | string) => number;
   ticks: { at: number; text: string }[];

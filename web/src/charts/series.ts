@@ -12,7 +12,7 @@ export interface SeriesStyle {
   background: string;
   // A sign on the line every now and then.
   marker?: MarkerShape;
-  // Where the first sign stands, so that those of neighbouring lines do not meet.
+  // Offset of the first marker, so that the markers of neighbouring lines do not overlap.
   shift: number;
 }
 

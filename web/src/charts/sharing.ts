@@ -99,7 +99,7 @@ export interface SharedSpec {
   from: number;
   to: number;
   theme: ChartTheme;
-  // Of a run that is drawn on the charts; null for others.
+  // The colour of a run on the charts; null if it is not drawn there.
   colourOf: (run: string) => string | null;
 }
 
@@ -126,7 +126,7 @@ export function drawShared(lane: SharedLane, spec: SharedSpec, font: FontMetrics
     hatch: false,
   }));
   const words: Mark[] = [];
-  // What is narrower than a pixel and falls on one already drawn is left out.
+  // A span narrower than a pixel is skipped if that pixel is already drawn.
   const drawnTo: number[] = [];
   for (const stay of lane.stays) {
     const { x: left, width: wide } = box(stay.start, stay.end);
@@ -166,7 +166,7 @@ export type SharedFound =
   | { kind: "stay"; stay: Stay; shared: SharedTime | null }
   | { kind: "shared"; shared: SharedTime };
 
-// What is at a place of the picture: a run, else the time that some shared.
+// Returns what lies at a position of the picture: a run, else the time that some shared.
 export function sharedAt(lane: SharedLane, seconds: number, y: number): SharedFound | null {
   const row = Math.floor(y / kRowPitch);
   const holds = (span: { start: number; end: number }) =>

@@ -1,5 +1,5 @@
-// What a chart is asked to be: axes, kind, and the data of its lines; and what is then drawn. Shared by the page, the
-// exports and the figure workshop. Pure types, no DOM.
+// The input of a chart (axes, kind, and the data of its lines) and its drawing. Shared by the page, the exports and the
+// figure workshop. Pure types, no DOM.
 import type { ValueAxis } from "./axis";
 import type { LineData } from "./line";
 import type { Picture, Rect } from "./marks";
@@ -63,9 +63,9 @@ export interface ChartLine {
   axis?: 0 | 1;
   // Thin and faint: a single run under its group.
   faint?: boolean;
-  // What the label says after the value, such as "n = 3".
+  // Text after the value in the label, such as "n = 3".
   note?: string;
-  // What is to be said beside the chart, such as why there is no band.
+  // A note beside the chart, such as the reason for a missing band.
   told?: string;
 }
 
@@ -93,7 +93,7 @@ export interface ChartStyle {
   // `ends` (default): names and last values at the lines' ends, as far as they fit.
   legend?: "ends" | "top" | "none";
   title?: string;
-  // What the axes are of, written beside them with the unit.
+  // Names of the axes, written beside them with the unit.
   axes?: { x: string; y: string; y2?: string };
   // A sign on each line every now and then.
   markers?: boolean;
@@ -117,7 +117,7 @@ export interface ChartSpec {
   theme: ChartTheme;
   x?: XAxisSpec;
   y?: YAxisSpec;
-  // Of lines with axis 1.
+  // Unit of the lines with axis 1.
   unit2?: string;
   y2?: YAxisSpec;
   kind?: ChartKind;
@@ -136,14 +136,14 @@ export interface LabelBox extends Rect {
 
 export interface ChartPicture extends Picture {
   plot: Rect;
-  // Of small multiples each one's, else the one plot.
+  // One plot for each of the small multiples, else a single plot.
   plots: Rect[];
   axis: ValueAxis | null;
-  // Of lines with axis 1.
+  // Axis of the lines with axis 1.
   axis2: ValueAxis | null;
-  // What its own labels ask for beside the plot.
+  // The space that its own labels need beside the plot.
   margins: Margins;
   labels: LabelBox[];
-  // What the picture leaves out or adds, in the words of the badge.
+  // Notes of the badge: what the picture leaves out or adds.
   notes: string[];
 }

@@ -1,4 +1,4 @@
-// What charts of summaries share (bars, boxes, scatter, parallel coordinates): places that can be pointed at, a
+// Parts that charts of summaries share (bars, boxes, scatter, parallel coordinates): places that can be pointed at, a
 // table of the same numbers, the frame of values and categories, fills that differ without colour. Pure.
 import { formatValue } from "../format/units";
 import { fixedAxis, logAxis, type ValueAxis, valueAxis } from "./axis";
@@ -33,7 +33,7 @@ export interface SummarySpec {
   theme: ChartTheme;
   // From–to of the values; from zero when absent.
   fixed?: { from: number; to: number };
-  // What the values are, for tables.
+  // Name of the values, for tables.
   label?: string;
   style?: ChartStyle;
 }
@@ -63,7 +63,7 @@ const kPatterns: readonly (HatchPattern | null)[] = [
   "grid",
 ];
 
-// How the bars of a group look: a colour each, or a grey with hatching.
+// The fill of a group's bars: a colour each, or a grey with hatching.
 export function fillOf(spec: SummarySpec, index: number): Fill {
   if (spec.style?.monochrome) {
     const pattern = kPatterns[index % kPatterns.length] as HatchPattern | null;
@@ -94,7 +94,7 @@ export interface Frame {
   axis: ValueAxis;
   y: (value: number) => number;
   size: number;
-  // Of a category: where its slot begins, and how wide it is.
+  // Start and width of a category's slot.
   slot: (category: number) => { x: number; width: number };
   marks: Mark[];
 }

@@ -123,7 +123,7 @@ const kShapes: readonly MarkerShape[] = [
 
 export const markerShape = (index: number) => kShapes[index % kShapes.length] as MarkerShape;
 
-// How the line at a place looks without colours.
+// The style of the line at an index, without colours.
 export function monoStyle(theme: ChartTheme, index: number): MonoStyle {
   const greys = [theme.ink1, theme.ink2, mixed(theme.ink3, theme.background, 0.2)];
   return {

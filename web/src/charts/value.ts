@@ -40,8 +40,8 @@ function nearestIn(data: LineData, px: number, begin: number, end: number): Near
   return { ...best, on: measuredAround(data, px, at, end) };
 }
 
-// The value nearest to a moment; in a gap and beyond the ends null, save within a usual spacing of a point.
-// Where segments overlap, the later one's of those equally near. Logarithmic in the columns of a segment.
+// The value nearest to a moment; in a gap and beyond the ends null, save within a usual spacing of a point. Among
+// equally near ones of overlapping segments, the later segment's counts. Logarithmic in the columns of a segment.
 export function valueAt(data: LineData, seconds: number): number | null {
   const { columns: c, from, to, width } = data;
   const n = c.firstX.length;

@@ -141,7 +141,7 @@ export function wallTicks(
   const ticks: Tick[] = [];
   // Weeks begin on Mondays; 1970 did on a Thursday.
   const shift = step === 7 * kDay ? 4 * kDay : 0;
-  // Where the clock is put back, local times of the range are not all between those of its ends.
+  // If the clock is put back, some local times of the range lie outside those of its ends.
   const after = ahead(zone, x.to);
   const room = x.from + after === first ? step * 1e-9 : 3600;
   const end = x.to + after + room;

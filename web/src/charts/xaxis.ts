@@ -7,7 +7,7 @@ import { wallTicks } from "./wall";
 
 export interface XTicks {
   ticks: Tick[];
-  // What the ticks leave unsaid: the day and the zone of a wall clock. "" when nothing.
+  // The part that the ticks leave out: the day and the zone of a wall clock. "" when nothing.
   note: string;
 }
 

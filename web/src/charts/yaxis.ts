@@ -71,7 +71,7 @@ function cutting(
 // Painters leave out what is infinitely far away; so far beyond the edge no slope can be told apart.
 const kFar = 1e6;
 
-// Of values to rows of the picture.
+// Converts values to rows of the picture.
 export function project(axis: ValueAxis, plot: Rect): (value: number) => number {
   const bottom = plot.y + plot.height;
   if (axis.log) return (v) => bottom - place(axis, v) * plot.height;

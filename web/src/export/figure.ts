@@ -21,7 +21,7 @@ export interface FigureSource {
   link: string;
   xName: string;
   yName: string;
-  // Of the right axis.
+  // Name of the right axis.
   y2Name?: string;
 }
 

@@ -15,8 +15,8 @@ import type {
 } from "../charts/spec";
 import { base64 } from "./figure";
 
-// Per line and layer. Of computed lines, as on a wide screen: in columns finer than their points, groups would be of
-// one run here and of another there.
+// Per line and layer. Computed lines have as many columns as on a wide screen: in columns finer than their points,
+// groups would have one run here and another there.
 export const kOfflineColumns = 4096;
 export const kOfflineCurveColumns = 1024;
 
@@ -25,7 +25,7 @@ interface PackedColumns extends Omit<LineData, "columns"> {
   n: number;
   points: number;
   data: string;
-  // Where data are known to be lost, in columns.
+  // Columns in which data are known to be lost.
   gaps: Columns["gaps"];
 }
 
@@ -55,7 +55,7 @@ export interface OfflineLayer {
 export interface OfflineChart {
   name: string;
   unit: string;
-  // Of the right axis.
+  // Name and unit of the right axis.
   second: { name: string; unit: string } | null;
   y: YAxisSpec;
   y2: YAxisSpec;
@@ -63,7 +63,7 @@ export interface OfflineChart {
   marks: readonly EventMark[];
   // Absent in older files.
   windows?: readonly WindowMark[];
-  // What is in sight at first.
+  // The range that is shown at first.
   from: number;
   to: number;
   // The first spans the whole board.
@@ -201,7 +201,7 @@ export function offlineHtml(board: OfflineBoard, viewer: string): string {
 }
 
 export interface OfflineCounts {
-  // Of all charts: lines with columns, with a curve (a band makes three), with pairs.
+  // Number of lines of all charts: with columns, with a curve (a band makes three), with pairs.
   columns: number;
   curves: number;
   pairs: number;

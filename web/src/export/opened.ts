@@ -11,7 +11,7 @@ export interface Opened {
 
 interface OpenedState {
   file: Opened | null;
-  // What is wrong with the one that was dropped last.
+  // The problem with the last file that was dropped.
   wrong: string;
 }
 

@@ -1,16 +1,16 @@
-// Reads the share files of radT's page (docs/radt.md, "Share files"): its charts with their raw points, and of each
-// its smoothing, hidden lines and range. What is wrong with a file is said with its place. Pure.
+// Reads the share files of radT's page (docs/radt.md, "Share files"): its charts with their raw points, and of each its
+// smoothing, hidden lines and range. A problem with a file is reported with its place. Pure.
 //
-// radT joins the runs of a workload into one line and begins each line at its own first point. Here every run is a
-// line of its own, and runs of a workload begin at the workload's first point, so that what ran together is drawn
-// together. What is hidden in the file under a workload's name hides all of its runs.
+// radT joins the runs of a workload into one line and begins each line at its own first point. Here every run is a line
+// of its own, and runs of a workload begin at the workload's first point, so that what ran together is drawn together.
+// A line that the file hides under a workload's name hides all of its runs.
 
 export interface RadtRun {
   id: string;
   name: string;
   experiment: string;
   workload: string;
-  // What radT calls the line that the run is part of, and the place of that line.
+  // The name of radT's line that the run is part of, and that line's place.
   line: string;
   index: number;
   label: string;
@@ -194,7 +194,7 @@ function chartsAt(value: unknown, place: string): RadtChart[] {
   });
 }
 
-// Whether a file may be one of radT's at all.
+// Returns true if a file may come from radT.
 export const looksLikeRadt = (value: unknown): value is readonly unknown[] => Array.isArray(value);
 
 // In the order in which radT shows them: the newest first. Throws RadtError.

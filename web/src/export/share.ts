@@ -2,7 +2,7 @@
 
 export interface ShareFile {
   corral: 1;
-  // Where it was made, and the path of the page that shows it.
+  // The server that made it, and the path of the page that shows it.
   server: string;
   path: string;
   title: string;

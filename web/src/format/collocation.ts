@@ -1,4 +1,4 @@
-// How runs share devices, in one word each, and what the word says. Pure.
+// The ways in which runs share devices, one word each, with its meaning. Pure.
 
 // "-" is how a plan writes that nothing is set up; "" is where nothing is written.
 export function collocationWord(value: string): string {
@@ -17,7 +17,7 @@ const kMeanings: Record<string, string> = {
   together: "beside other runs of its workload; nothing says how they share",
 };
 
-// What a word means, to stand behind it; "" for what is not Corral's own word.
+// Returns the meaning of a word as a text to append; "" if it is not one of Corral's.
 export function collocationMeaning(value: string): string {
   if (Object.hasOwn(kMeanings, value)) return kMeanings[value] as string;
   if (/^mps\b/i.test(value)) return "runs on one device share it at the same time, by NVIDIA's MPS";

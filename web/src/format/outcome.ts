@@ -1,4 +1,4 @@
-// How runs end in words, and how each word is coloured. A run's outcome says more than its status where a plan or a
+// The outcomes of runs in words, and the colour of each. A run's outcome says more than its status where a plan or a
 // supervisor recorded one. Pure.
 
 // The classes of base.css that colour a state.
@@ -32,7 +32,7 @@ const kWords: Record<string, string> = {
 export const stateWords = (state: string): string =>
   Object.hasOwn(kWords, state) ? (kWords[state] as string) : state;
 
-// What is said of a run: while it runs its status, then how it ended.
+// The state of a run in words: its status while it runs, then its outcome.
 export const endOf = (run: { status: string; outcome?: string | null }): string =>
   run.status === "running" ? run.status : (run.outcome ?? run.status);
 
@@ -51,7 +51,7 @@ const kEnds: Record<string, string> = {
   interrupted: "ended by Ctrl-C or SIGTERM",
   unknown: "ended, but nobody was there to see how: exit status unknown",
 };
-// Of a run's status, which holds several outcomes.
+// The words of a run's status, which covers several outcomes.
 const kStatuses: Record<string, string> = {
   finished: "ended by itself, with exit status 0; or a client said so",
   failed:
@@ -70,7 +70,7 @@ export const stateTitle = (state: string): string => titleOf(state, own(kEnds, s
 export const statusTitle = (status: string): string =>
   titleOf(status, own(kStatuses, status) ?? own(kEnds, status));
 
-// What a run's end is called, with its meaning.
+// The name of a run's outcome, with its meaning.
 export const endTitle = (run: { status: string; outcome?: string | null }): string =>
   run.outcome == null || run.status === "running"
     ? statusTitle(run.status)

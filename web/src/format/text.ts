@@ -15,8 +15,8 @@ export function commandLine(words: readonly string[]): string {
 
 const kBoundary = /[-_/ ,:|]/;
 
-// How much of the beginning (or, of reversed names, the end) all share, up to the last boundary between words; it leaves
-// something of each.
+// Returns the length of the common beginning (or, of reversed names, the end), up to the last boundary between words;
+// something of each name remains.
 function sharedLength(names: readonly string[]): number {
   const [first = "", ...rest] = names;
   let length = 0;

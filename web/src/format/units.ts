@@ -19,8 +19,8 @@ const kIec = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 // Units that carry an SI prefix themselves; with all others ("cores", "samples/s") the number does.
 const kPrefixable = /^(s|W|J|Hz|V|A|bit|bit\/s|flop\/s|F)$/;
 
-// How values of one axis or one read-out are written: divide by `factor`, write `mark` after the
-// number ("k"), and `unit` after that.
+// The format of values on one axis or in one read-out: divide by `factor`, append `mark` to the number ("k"), then
+// `unit`.
 export interface Scale {
   factor: number;
   mark: string;

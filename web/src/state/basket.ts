@@ -3,7 +3,7 @@
 // is chosen.
 import { create } from "zustand";
 
-// What is known of a run that is put in.
+// The known data of a run in the basket.
 export interface BasketRun {
   id: string;
   name: string;
@@ -117,7 +117,7 @@ export function grouped(basket: Basket): BasketGroup[] {
   return [...groups.values()];
 }
 
-// What the address of a board says: whole workloads by their id, the others run by run.
+// The board's part of the address: whole workloads by their id, the others run by run.
 export function boardOf(basket: Basket): { workload?: string[]; run?: string[] } {
   const workload = Object.keys(basket.workloads).filter((id) => basket.workloads[id]?.whole);
   const whole = new Set(workload);
@@ -131,7 +131,7 @@ export function boardOf(basket: Basket): { workload?: string[]; run?: string[] }
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-// What was kept, by this page or another version of it: what does not fit is left out.
+// Reads the stored basket, which another version of the page may have written; invalid entries are dropped.
 export function parseBasket(text: string | null): Basket {
   let raw: unknown;
   try {
@@ -166,7 +166,7 @@ export function parseBasket(text: string | null): Basket {
 
 export interface BasketState {
   basket: Basket;
-  // What clearing took away.
+  // The basket before it was cleared, for undo.
   cleared: Basket | null;
 }
 

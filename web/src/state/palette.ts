@@ -1,11 +1,11 @@
-// What the palette offers: each page adds its actions while it is open.
+// The entries of the palette: each page adds its actions while it is open.
 import { useEffect } from "react";
 import { create } from "zustand";
 
 export interface Action {
   // Unique among all that is offered.
   id: string;
-  // What kind of thing: "metric", "view", "run", "page".
+  // The kind of entry: "metric", "view", "run", "page".
   group: string;
   label: string;
   hint?: string;
@@ -28,8 +28,8 @@ export function usePaletteActions(owner: string, actions: readonly Action[]): vo
   }, [owner, actions]);
 }
 
-// How well `label` answers `typed`: every word must occur; the earlier and the more at a word's start, the
-// better. null: not at all. Pure.
+// Rates how well `label` matches `typed`: every word must occur; earlier matches and matches at a word's start rate
+// higher. Null if it does not match. Pure.
 export function score(label: string, typed: string): number | null {
   const text = label.toLowerCase();
   let sum = 0;

@@ -1,4 +1,4 @@
-// What was just done and can be taken back; one at a time.
+// The last action that can be undone; one at a time.
 import { create } from "zustand";
 
 export interface Toast {

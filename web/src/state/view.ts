@@ -1,5 +1,5 @@
-// The cursor, the drag in progress, the two marked places and the pinned read-out, shared by all charts and
-// lanes. Drawn by subscribers, without React renders. What a link should show again lives in the address.
+// The cursor, the drag in progress, the two marked places and the pinned read-out, shared by all charts and lanes.
+// Drawn by subscribers, without React renders. State that a link should restore lives in the address.
 import { create } from "zustand";
 
 export interface ViewState {

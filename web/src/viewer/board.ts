@@ -27,17 +27,17 @@ export interface Range {
 export interface ViewedChart {
   name: string;
   unit: string;
-  // Of the right axis.
+  // Name and unit of the right axis.
   second: { name: string; unit: string } | null;
   y: YAxisSpec;
   y2: YAxisSpec;
   kind: ChartKind;
   marks: readonly EventMark[];
   windows?: readonly WindowMark[];
-  // What is to be said of it, such as how it is smoothed.
+  // A note, such as the kind of smoothing.
   note: string;
   full: Range;
-  // What is in sight at first.
+  // The range that is shown at first.
   range: Range;
   // The lines over a range, for so many device pixels.
   lines: (at: { range: Range; pixels: number; dark: boolean }) => readonly ChartLine[];
@@ -69,7 +69,7 @@ class ChartView {
   private picture: ChartPicture | null = null;
   private lines: readonly ChartLine[] = [];
   private start: number | null = null;
-  // Where the pointer is, of the window's pixels.
+  // Position of the pointer, in pixels of the window.
   private pointer: number | null = null;
 
   constructor(
@@ -93,7 +93,7 @@ class ChartView {
     this.listen();
   }
 
-  // What its labels ask for beside the plot.
+  // The space that its labels need beside the plot.
   get asked(): Margins {
     return this.picture?.margins ?? this.margins;
   }

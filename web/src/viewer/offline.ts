@@ -56,7 +56,7 @@ function cutCurve(curve: CurveData, range: Range): CurveData {
   return { value, low: part(curve.low), high: part(curve.high), from, to };
 }
 
-// What lies elsewhere interrupts the line.
+// A pair outside the range interrupts the line.
 function cutPairs({ x, y }: PairData, { from, to }: Range): PairData {
   const seen = (at: number) => at >= from && at <= to;
   return { x, y: y.map((v, i) => (seen(x[i] as number) ? v : Number.NaN)) };

@@ -14,7 +14,7 @@ export interface SelectionPanelProps {
   runs: readonly ShownRun[];
   search: BoardSearch;
   change: (part: (old: BoardSearch) => BoardChange, replace: boolean) => void;
-  // What the address has to say of the colours when these runs are left.
+  // The colour entries for the address when only these runs remain.
   slotsLeft: (ids: readonly string[]) => string[] | undefined;
 }
 

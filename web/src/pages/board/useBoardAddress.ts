@@ -1,5 +1,5 @@
-// The address of a board. What would make it too long for a link is stored on the server, under a short id:
-// the same state always has the same one.
+// The address of a board. A state that is too long for a link is stored on the server under a short id; the same state
+// always has the same id.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef } from "react";
@@ -28,8 +28,8 @@ export function useBoardAddress() {
     if (here.v === undefined) return here;
     return state === undefined ? null : boardSearch(parseSearch(state));
   }, [here, state]);
-  // What was changed and is not in the address yet: two quick changes both count, and of states that are being
-  // stored only the newest goes there.
+  // A change that is not in the address yet: two quick changes both count, and of states that are being stored only the
+  // newest goes there.
   const coming = useRef<{ next: BoardSearch; replace: boolean } | null>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another address, also by Back, is the newest
   useEffect(() => {

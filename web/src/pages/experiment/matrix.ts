@@ -13,11 +13,11 @@ export interface Statistics {
 export interface Cell {
   runs: OverviewRun[];
   value: Statistics;
-  // Where the mean lies between the lowest and the highest of all cells, 0 to 1; null without a value.
+  // Position of the mean between the minimum and maximum of all cells, 0 to 1; null without a value.
   share: number | null;
-  // How many did not simply finish, the worst first.
+  // Number of runs that did not simply finish, the worst status first.
   statuses: [Status, number][];
-  // What a board of the cell shows: whole workloads by their id.
+  // The board of the cell: whole workloads by their id.
   board: { workload?: string[]; run?: string[] };
 }
 
@@ -100,7 +100,7 @@ export function matrixOf(overview: Overview, by: "workload" | "model"): Matrix {
     name,
     cells: columns.map((_, i) => (places[i] ? cellOf(places[i]) : null)),
   }));
-  // What has no name comes last.
+  // Entries without a name come last.
   all.sort((a, b) => Number(a.name === null) - Number(b.name === null));
   return { columns, rows: all, ...shared(all) };
 }

@@ -1,5 +1,4 @@
-// What the address of an experiment's overview says: which metric, which summary of it, and what the rows are.
-// Pure.
+// The address of an experiment's overview: its metric, the summary of it, and the meaning of the rows. Pure.
 export const kSummaries = ["last", "mean", "min", "max"] as const;
 export type Summary = (typeof kSummaries)[number];
 

@@ -68,7 +68,7 @@ interface FacetProps {
   search: PlanSearch;
   change: (next: PlanSearch) => void;
   words: (value: string) => string;
-  // What the word means.
+  // Explains a value.
   about: (value: string) => string;
   draw?: (value: string) => ReactNode;
 }

@@ -30,7 +30,7 @@ import {
   tailOf,
 } from "./plan";
 
-// What stands left of the cells, as the style sheet has it.
+// Width left of the cells, as in the style sheet.
 const kNames = 300;
 const kNarrowNames = 136;
 const kNarrow = 680;
@@ -261,7 +261,7 @@ const MatrixRow = memo(function MatrixRow(props: MatrixRowProps) {
 const waysTitle = (ways: string) =>
   ways === "" ? undefined : ways.split(", ").map(collocationTitle).join("; ");
 
-// What a run is called within its workload.
+// The name of a run within its workload.
 const nameOf = (run: PlanRun) => run.name || run.letter || run.model || `line ${run.line ?? "?"}`;
 
 function Cell({ run, id, active }: { run: PlanRun; id: string; active: boolean }) {

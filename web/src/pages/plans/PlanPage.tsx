@@ -140,7 +140,7 @@ interface FinderProps {
   leave: () => void;
 }
 
-// What is typed stands at once, the address follows.
+// The typed text appears at once; the address follows.
 function Finder({ text, find, leave }: FinderProps) {
   const [typed, setTyped] = useState(text);
   const told = useRef(text);

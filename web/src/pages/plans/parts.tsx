@@ -1,4 +1,4 @@
-// What the list of plans and the page of one share: states in words and colour, the bar of progress.
+// Parts that the list of plans and the page of one share: states in words and colour, the progress bar.
 import type { CSSProperties } from "react";
 import { stateTitle, stateWords, toneOf } from "../../format/outcome";
 import { formatCount } from "../../format/units";

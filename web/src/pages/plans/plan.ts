@@ -13,7 +13,7 @@ export interface PlanRow {
   runs: PlanRun[];
 }
 
-// Which runs are shown; lists are alternatives, empty ones let everything pass.
+// Selects the runs of a plan. Lists are alternatives; empty ones match everything.
 export interface PlanFilter {
   text: string;
   states: readonly string[];
@@ -68,7 +68,7 @@ export function countStates(runs: readonly PlanRun[]): Record<string, number> {
 const wordsOf = (values: readonly string[]): string =>
   [...new Set(values.filter((value) => value !== ""))].join(", ");
 
-// Of repetitions, which share the key of their row, each has its own.
+// Repetitions share the key of their row; each has an id of its own.
 export const idOf = (run: PlanRun): string => `${run.key}.${run.repetition ?? 1}`;
 
 // In the order of the plan.
@@ -97,7 +97,7 @@ export function rowsOf(plan: Pick<Plan, "runs">): PlanRow[] {
   return all;
 }
 
-// What is written of it in words; "" where nothing is.
+// The collocation of a run in words; "" if there is none.
 const wayOf = ({ collocation = "" }: PlanRun) =>
   collocation === "" ? "" : collocationWord(collocation);
 

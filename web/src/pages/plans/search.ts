@@ -1,4 +1,4 @@
-// What the address of a plan's page says: which of its runs are looked at. Pure.
+// The address of a plan's page: the filter of its runs. Pure.
 import { list, type Raw } from "../../app/search";
 
 export interface PlanSearch {

@@ -62,7 +62,7 @@ export function words(key: string, value: Plain | undefined): string {
   if (typeof value === "boolean") return value ? "yes" : "no";
   if (typeof value === "number") {
     if (/bytes$/.test(key)) return formatValue(value, "B");
-    // What was measured, not what was chosen: that is told digit by digit.
+    // Measured values are rounded; chosen ones are shown digit by digit.
     return /^collecting_/.test(key) ? formatNumber(value, 4) : String(value);
   }
   return [value].flat().join(" "); // the command is a list of words

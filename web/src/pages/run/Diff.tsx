@@ -105,8 +105,8 @@ const outcome = (run: RunDetail): Record<string, Plain> => ({
   command: run.command === null ? null : commandLine(run.command),
 });
 
-// What measuring cost differs in every run and says nothing about its set-up. Lists ("numpy==1.26"
-// or "OMP_NUM_THREADS=4" a line) differ by their lines.
+// The cost of measuring differs in every run and says nothing about its environment. Lists ("numpy==1.26" or
+// "OMP_NUM_THREADS=4" a line) differ by their lines.
 export function environment(info: Readonly<Record<string, Plain>>): Record<string, Plain> {
   const found: Record<string, Plain> = {};
   for (const [key, value] of Object.entries(info)) {

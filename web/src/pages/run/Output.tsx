@@ -74,7 +74,7 @@ function usePieces(run: string, at: string | null, revision: number) {
   const [pieces, setPieces] = useState<Pieces | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const busy = useRef(false);
-  // Which place the answer under way is of: what was asked for before a jump is not of it.
+  // Number of the current jump: an answer to a request from before it is discarded.
   const turn = useRef(0);
   const latest = useRef(pieces);
   latest.current = pieces;
@@ -127,11 +127,11 @@ function usePieces(run: string, at: string | null, revision: number) {
   return { pieces, error, earlier, later };
 }
 
-// Where the box of lines is scrolled to: at the end as long as one looks at the end, else where one reads.
+// The scroll position of the box of lines: it follows the end while the end is visible, else it stays.
 function useScroll(at: {
   cursor: string | null;
   read: Pick<ReturnType<typeof usePieces>, "earlier" | "later">;
-  // Whether it has gone to a line that was looked for.
+  // Returns true if it has scrolled to a line that was searched for.
   arrive: (box: HTMLElement) => boolean;
 }) {
   const box = useRef<HTMLDivElement>(null);
@@ -140,7 +140,7 @@ function useScroll(at: {
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    // What came in above must not move what one reads.
+    // Lines that arrive above must not move the visible ones.
     if (follow.current && at.cursor === null) element.scrollTop = element.scrollHeight;
     else if (element.scrollTop < 40 && height.current > 0)
       element.scrollTop += Math.max(0, element.scrollHeight - height.current);
@@ -224,7 +224,7 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
 }
 
 // Goes once to the line that the address looks for: to the last one that is there, else to the last that the search
-// finds. What was typed into the field goes nowhere: there one chooses.
+// finds. A search typed into the field does not scroll: its user chooses a match.
 function useArrival(find: string | undefined, setAt: (cursor: string) => void) {
   const arrived = useRef<string>(undefined);
   // Asked for, not there yet.
@@ -234,7 +234,7 @@ function useArrival(find: string | undefined, setAt: (cursor: string) => void) {
     arrived.current = text;
     coming.current = false;
   };
-  // `loaded`: the box has output. Whether it has gone to a line now.
+  // `loaded`: the box has output. Returns true if it has scrolled to a line now.
   const arrive = (box: HTMLElement, loaded: boolean): boolean => {
     const other = find !== undefined && find !== arrived.current;
     if (!other && !coming.current) return false;
@@ -261,7 +261,7 @@ function toFound(box: HTMLElement): boolean {
   return true;
 }
 
-// Where the last match of a search is; null where there is none.
+// Position of the last match of a search; null if there is none.
 interface LastMatch {
   find: string;
   cursor: string | null;

@@ -1,5 +1,5 @@
-// What profilers found in a run: per profile the time by kind, the kernels that took most, its files, and the way to its
-// moment on the charts.
+// The results of profilers in a run: for each profile the time by kind, the longest kernels, its files, and a link to
+// its moment on the charts.
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -31,7 +31,7 @@ import type { ProfilePlace, ProfilePlaces } from "./useProfiles";
 export interface ProfilesProps {
   run: RunDetail;
   found: ProfilePlaces;
-  // Where zero of the board's axis is for this run, ns of UTC; null where the axis is not of time.
+  // Zero of the board's axis for this run, ns of UTC; null if it is not a time axis.
   origin: bigint | null;
   phases: readonly Phase[];
 }
@@ -124,7 +124,7 @@ function Facts({ profile }: { profile: Profile }) {
   return <span className="quiet">{parts.join(" · ")}</span>;
 }
 
-// A link, so that the moment can be opened beside or sent on. Where the axis is not of time it becomes workload time.
+// A link, so that the moment can be opened beside or sent on. On other axes than time, it switches to workload time.
 function Moment(at: { run: RunDetail; span: Span; origin: bigint | null }) {
   const { run, span, origin } = at;
   const onTime = origin !== null;

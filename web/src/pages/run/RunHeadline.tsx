@@ -1,4 +1,4 @@
-// Which run this is, how it ended, for how long.
+// The head of a run's page: its name, its outcome and its duration.
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { RunDetail } from "../../api/types";
 import { useNow } from "../../app/useNow";
@@ -15,7 +15,7 @@ export function Elapsed({ run, readAt }: { run: RunDetail; readAt: number }) {
   return formatTicking((run.duration_s ?? 0) + Math.max(0, now - readAt) / 1000);
 }
 
-// How it ended in the words of its supervisor, else its status.
+// The outcome in the words of its supervisor, else the run's status.
 export function StatusMark({ run }: { run: RunDetail }) {
   const end = endOf(run);
   return (

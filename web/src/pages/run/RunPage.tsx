@@ -47,7 +47,7 @@ export function RunPage() {
   );
 }
 
-// Where something of the run was not seen; its place is there before it.
+// Reports what could not be measured in the run; its space is reserved in advance.
 function HealthLine({ run }: { run: RunDetail }) {
   const health = useHealth(run.id);
   const words = healthWords(health?.parts ?? []);
@@ -134,7 +134,7 @@ const AskProfile = late({
   load: async () => (await import("./AskProfile")).AskProfile,
 });
 
-// Where the run was running when the page came to it.
+// Shown if the run was running when the page was opened.
 function AskProfileOf(at: { run: RunDetail; toCharts: () => void }) {
   const [was] = useState(at.run.status === "running");
   if (!was) return null;
@@ -275,7 +275,7 @@ function Panel({ run, readAt, runBoard }: PanelProps) {
   );
 }
 
-// What its supervisor said at the end, which the terminal has shown, else of what was measured so far.
+// The overhead that its supervisor reported at the end, as the terminal showed it, else the overhead measured so far.
 function costOf(run: RunDetail, metrics: readonly Metric[] = []): number | null {
   const told = run.info.collecting_cores;
   return typeof told === "number" ? told : collectingCost(metrics);

@@ -145,7 +145,7 @@ const kSignals: Record<number, string> = {
   15: "SIGTERM",
 };
 
-// How a run ended, when that is not as it should.
+// Describes the end of a run if it was not normal.
 export function endWords(run: RunDetail): string {
   if (run.exit_signal !== null) return kSignals[run.exit_signal] ?? `signal ${run.exit_signal}`;
   if (run.end_reason === "max_time") return "time limit reached";

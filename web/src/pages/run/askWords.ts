@@ -1,4 +1,4 @@
-// What stands beside the button that asks for a profile.
+// The text beside the button that requests a profile.
 import type { ProfileAsk } from "../../api/profileAsk";
 
 export const kMostSteps = 1000;

@@ -23,7 +23,7 @@ export function emptyLog(): Log {
   return { lines: [], open: {}, next: 0, dropped: 0 };
 }
 
-// What a terminal would show of a line: colours left out, what a carriage return overwrote gone.
+// Returns a line as a terminal shows it: without colours, and without text that a carriage return overwrote.
 function shown(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: terminal escapes are control characters
   const plain = text.replace(/\u001b\[[0-9;?]*[A-Za-z]/g, "").replace(/\r+$/, "");
@@ -79,8 +79,8 @@ export function lineOfReason(why: string): string | undefined {
   return text === "" ? undefined : text;
 }
 
-// Whether a line has the text that is looked for, as the server's search has it. Not of regular expressions: the
-// server's take linear time, the browser's may take for ever.
+// Returns a function that is true if a line contains the searched text, with the rules of the server's search. Not of
+// regular expressions: the server's take linear time, the browser's may take for ever.
 export function lineFinder(find: string | undefined): (line: string) => boolean {
   if (find === undefined || find === "" || /^\/.+\/$/.test(find)) return () => false;
   const text = find.toLowerCase();

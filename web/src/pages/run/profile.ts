@@ -1,12 +1,12 @@
-// What a profiler found, as `profile/…/summary.json` of a run's files says it: read with suspicion, since any program
-// may have written it. Pure.
+// Reads a profiler's result, `profile/…/summary.json` of a run's files, with suspicion, since any program may have
+// written it. Pure.
 import type { Phase } from "../../api/types";
 import { isProfiled } from "../../charts/lanes";
 
 export interface KindTime {
   kind: string;
   ms: number;
-  // Of the profiled time, 0 to 1.
+  // Share of the profiled time, 0 to 1.
   share: number;
 }
 
@@ -31,7 +31,7 @@ export interface Profile {
 
 type Raw = Record<string, unknown>;
 
-// What is wrong with a summary, as the end of a sentence.
+// The problem with a summary, as the end of a sentence.
 class Malformed extends Error {}
 
 const isRaw = (value: unknown): value is Raw =>
@@ -77,7 +77,7 @@ function stepsOf(value: unknown): Profile["steps"] {
     : null;
 }
 
-// Where a part has no share of its own it is that of `whole`.
+// A part without a share of its own has the share of `whole`.
 function shareOf(raw: Raw, ms: number, whole: number): number {
   const { share } = raw;
   const known = typeof share === "number" && Number.isFinite(share);
@@ -116,7 +116,7 @@ function read(raw: unknown): Profile {
   };
 }
 
-// `text`: a whole summary. What cannot be read says why.
+// `text`: a whole summary. For a text that cannot be read, `wrong` says why.
 export function parseProfile(text: string): Profile | { wrong: string } {
   let raw: unknown;
   try {

@@ -1,4 +1,4 @@
-// What the address of a run's page says. Pure.
+// The address of a run's page. Pure.
 import { defined, list, type Raw, word } from "../../app/search";
 import { type ViewSearch, viewSearch } from "../../board/view";
 

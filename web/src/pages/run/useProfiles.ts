@@ -1,4 +1,4 @@
-// Which profiles a run has: asked once, and again when a profiler begins or ends and when the run does.
+// The profiles of a run: requested once, and again when a profiler begins or ends and when the run does.
 import type { Phase, RunDetail } from "../../api/types";
 import { isProfiled } from "../../charts/lanes";
 import { type FileEntry, useFolder } from "./artifacts";
@@ -39,7 +39,7 @@ export function useProfiles(run: RunDetail, phases: readonly Phase[]): ProfilePl
   return { places: [...own, ...folders], revision };
 }
 
-// What the phases of ended profiles say that there is.
+// The folders that the phases of ended profiles name.
 function foldersOf(phases: readonly Phase[]): string[] {
   return phases.flatMap((phase) => {
     const artifact = String(phase.attributes.artifact ?? "");

@@ -1,4 +1,4 @@
-// Which columns stand in the table and in which order, from what the runs have: figures, parameters, tags.
+// Selects the columns of the table and their order: figures, parameters and tags that the runs have.
 import { useEffect, useMemo, useRef, useState } from "react";
 import { type Facets, useMetricNames } from "../../api/runSearch";
 import { Check } from "../../app/Check";

@@ -19,14 +19,14 @@ const kTitles: Record<(typeof kFacets)[number], string> = {
 };
 const kOpenAtFirst = new Set<Facet>(["status", "collocation"]);
 const kListed = 8;
-// What programs set, rather than people.
+// Tags that programs set, not people.
 const kSystem = /^(mlflow|corral)\./;
 
 interface Group {
   facet: Facet;
   title: string;
   values: readonly FacetValue[];
-  // How many there are, of which `values` are the most frequent.
+  // Number of distinct values; `values` holds the most frequent.
   distinct: number;
 }
 
@@ -53,7 +53,7 @@ export const FacetPanel = memo(function FacetPanel({
   ];
   for (const facet of kFacets) {
     const values = inOrder(facet, data?.[facet] ?? []);
-    // What no run says is no choice.
+    // A facet without any value is not shown.
     const says = values.some(({ value }) => value !== "") || search[facet] !== undefined;
     if (says)
       sections[0]?.groups.push({ facet, title: kTitles[facet], values, distinct: values.length });

@@ -139,7 +139,7 @@ function Toolbar({ rows, facets, columns, search, to, leave }: ToolbarProps) {
   );
 }
 
-// What remains when every narrowing is taken away.
+// The search without any filter.
 const within = ({ sort, col }: RunsSearch): RunsSearch => ({
   ...(sort ? { sort } : {}),
   ...(col ? { col } : {}),

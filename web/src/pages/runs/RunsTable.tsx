@@ -24,7 +24,7 @@ import { useSelection } from "./useSelection";
 const kRow = 30;
 const kHead = 34;
 
-// Where the table was when it was left, so that coming back to the same list shows the same rows.
+// The position in the table when it was left, so that returning to the same list shows the same rows.
 const left = { question: "", top: 0, place: { active: 0, anchor: 0 } };
 
 export interface RunsTableProps {

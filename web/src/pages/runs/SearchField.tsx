@@ -1,5 +1,5 @@
-// The search field: plain words, or comparisons. What does not hold is said under it, with the place, and changes
-// nothing. "/" leads here from anywhere on the page.
+// The search field: plain words, or comparisons. An error is shown under it, with the place, and changes nothing. "/"
+// leads here from anywhere on the page.
 import { type RefObject, useEffect, useRef, useState } from "react";
 import { Cross } from "../../app/icons";
 import { readQuery } from "./query";
@@ -14,7 +14,7 @@ export interface SearchFieldProps {
   leave: () => void;
 }
 
-// What is typed, and what of it has settled: after a rest, or at once.
+// The typed text, and its settled form: after a pause, or at once.
 function useTyped({ text, apply }: Pick<SearchFieldProps, "text" | "apply">) {
   const [typed, setTyped] = useState(text);
   const [settled, setSettled] = useState(text);

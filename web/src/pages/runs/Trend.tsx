@@ -7,8 +7,8 @@ const kWidth = 72;
 const kHeight = 18;
 const kInset = 2;
 
-// How far apart neighbours may be and still be joined: twice the usual distance, so that a gap in what was measured
-// shows and a series of few points stays a line.
+// Returns the largest distance at which neighbours are joined: twice the usual one, so that a gap in the measurement is
+// visible and a series of few points stays a line.
 function reachOf(at: readonly number[]): number {
   const steps = at.slice(1).map((x, i) => x - (at[i] ?? 0));
   steps.sort((a, b) => a - b);

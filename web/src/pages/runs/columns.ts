@@ -10,7 +10,7 @@ export interface Column {
 export interface ColumnMeaning {
   key: string;
   title: string;
-  // What the title leaves out.
+  // The part that the title leaves out.
   about: string;
   width: number;
   // Takes part in what is left of the window's width.
@@ -83,7 +83,7 @@ export function columnOf(key: string): ColumnMeaning {
   return meaningOf(key) ?? plain(key, key, 110);
 }
 
-// Whose course a column shows: "" for each run's own loss; null where it shows something else.
+// The metric whose trend a column shows: "" for each run's own loss; null if it shows something else.
 export const trendMetric = (key: string): string | null =>
   key === "trend" ? "" : key.startsWith("trend.") ? key.slice("trend.".length) : null;
 

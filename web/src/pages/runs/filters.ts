@@ -61,7 +61,7 @@ const kOrders = new Set([
   "workload",
   "host",
 ]);
-// What one looks for first is at the top: the newest, the longest.
+// The newest and the longest come first.
 const kDescendingFirst = /^(start|duration)$/;
 
 // A click on a column's head: once, then the other way round, then no order by it. With shift the keys before

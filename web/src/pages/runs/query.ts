@@ -1,6 +1,6 @@
-// What was typed into the search field: plain words, or comparisons of the run-search grammar
-// (`metrics.loss < 0.5 and params.lr = '0.1'`). The grammar is the server's (mlflow/filter.h); here it is read
-// to tell the two apart and to say at which character something is amiss. Pure.
+// The content of the search field: plain words, or comparisons of the run-search grammar (`metrics.loss < 0.5 and
+// params.lr = '0.1'`). The grammar is the server's (mlflow/filter.h); here it is read to tell the two apart and to say
+// at which character something is amiss. Pure.
 
 export type Query =
   | { kind: "none" }
@@ -42,7 +42,7 @@ function tokensOf(text: string): Token[] {
   });
 }
 
-// What stands left of the operator; a "pair" is a param or tag, which may be missing, "listed" takes IN.
+// The left side of the operator; a "pair" is a param or tag, which may be missing, "listed" takes IN.
 type Subject = "metric" | "time" | "pair" | "text" | "listed";
 const kEntities: Record<string, Subject | "attribute"> = {
   metric: "metric",
@@ -205,7 +205,7 @@ class Reader {
   }
 }
 
-// Whether a comparison was meant: a name, then an operator. `lr=0.1` in one piece is a word, as a run's own
+// Returns true if the text is a comparison: a name, then an operator. `lr=0.1` in one piece is a word, as a run's own
 // parameters are found by; so is what merely contains "in" or "is".
 function meansComparison(text: string): boolean {
   const [name, operator, value] = tokensOf(text).filter((token) => !says(token, "AND"));

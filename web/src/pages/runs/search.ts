@@ -1,4 +1,4 @@
-// What the address of the list of runs says. Pure.
+// The address of the list of runs. Pure.
 import { defined, list, type Raw, word } from "../../app/search";
 
 // Facets that a run has one value of, and those with a key of their own.

@@ -2,7 +2,7 @@
 
 export interface Place {
   active: number;
-  // Where a range with shift begins.
+  // Row at which a range with Shift begins.
   anchor: number;
 }
 
@@ -42,8 +42,8 @@ function without(a: Range, b: Range): Range[] {
   return [before, after].filter(({ first, last }) => first <= last);
 }
 
-// What becomes selected and what no longer is when the range from one anchor changes its end: a range that
-// shrinks gives up what it had taken.
+// The rows to select and to deselect when the range from one anchor changes its end: a range that shrinks deselects the
+// rows it leaves.
 export function rangeChange(before: Place, after: Place): { add: Range; remove: Range[] } {
   const add = rangeOf(after);
   return { add, remove: before.anchor === after.anchor ? without(rangeOf(before), add) : [] };

@@ -1,5 +1,5 @@
-// Which columns the table has: what the address says, else what this browser remembers, else the default. A change
-// is written to both.
+// The columns of the table: those of the address, else those that this browser remembers, else the default. A change is
+// written to both.
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import { type Column, columnWords, kDefault, parseColumns, sameColumns } from "./columns";

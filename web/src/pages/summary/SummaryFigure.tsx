@@ -35,7 +35,7 @@ interface Drawn {
   picture: SummaryPicture;
   words: string;
   table: SummaryTable;
-  // What a ratio can be to.
+  // The possible baselines of a ratio.
   bases: string[];
   caption: string;
 }

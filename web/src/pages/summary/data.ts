@@ -16,11 +16,11 @@ export const parseKind = (text: string | undefined): SummaryKind | undefined =>
 export interface Sample {
   run: FoundRun;
   value: number;
-  // Of the host or a device: runs of one workload share the series, so among them it counts once.
+  // True for a series of the host or a device: runs of one workload share it, so it counts once among them.
   shared?: boolean;
 }
 
-// What a run has under a key; "" for nothing.
+// Returns a run's value under a key; "" if there is none.
 export function wordOf(run: FoundRun, key: string): string {
   switch (key) {
     case "":
@@ -155,7 +155,7 @@ export function barsOf(cells: Cells): BarData {
   };
 }
 
-// What the picture shows of the runs, in words. `metric`: what colours parallel lines.
+// Describes the content of the picture in words. `metric`: what colours parallel lines.
 export function captionOf(
   kind: SummaryKind,
   at: { metric: string; stacked: boolean; cells: BarData["cells"] },

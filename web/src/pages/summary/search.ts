@@ -1,4 +1,4 @@
-// What the address of a summary says: which runs, which metric, drawn how and along what. Pure.
+// The address of a summary: its runs, its metric, the kind of picture and its axes. Pure.
 import { defined, list, type Raw, word } from "../../app/search";
 import { parseKind, type SummaryKind } from "./data";
 

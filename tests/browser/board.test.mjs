@@ -89,7 +89,7 @@ async function menu(page, metric) {
 test("a board draws all its runs, one is taken out, and Back brings it in again", async () => {
   const { page, complaints, close } = await board();
   for (const name of ["one", "two", "three"]) await says(page, "loss", `\\b${name}: last `);
-  await page.getByLabel("Take out two").click();
+  await page.getByLabel("Remove two").click();
   await until(
     page,
     () => !document.querySelector('[data-metric="loss"] canvas').ariaLabel.includes("two:"),
@@ -110,7 +110,7 @@ test("a whole workload is selected by its id, and taken out as one", async () =>
   );
   await chartsDrawn(page);
   for (const name of ["one", "two", "three"]) await says(page, "loss", `\\b${name}: last `);
-  await page.getByLabel("Take out pair").click();
+  await page.getByLabel("Remove pair").click();
   await until(
     page,
     () => !/one:|two:/.test(document.querySelector('[data-metric="loss"] canvas').ariaLabel),
@@ -384,7 +384,7 @@ test("the palette finds a metric and shows its chart; ? explains the keys", asyn
 test("a board is saved on the server and opened over another selection", async () => {
   const { page, complaints, close } = await board("&metric=loss~log&x=step&group=workload");
   await page.getByTestId("boards").click();
-  await page.getByLabel("Name of the board").fill("steps <b>by workload</b>");
+  await page.getByLabel("Board name").fill("steps <b>by workload</b>");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByRole("button", { name: "steps <b>by workload</b>", exact: true }).waitFor();
   await page.goto(`${home.url}/board?run=${id.two}&run=${id.three}`);
@@ -397,7 +397,7 @@ test("a board is saved on the server and opened over another selection", async (
   await says(page, "loss", "pair: last .*solo: last ");
   await page.getByTestId("boards").click();
   await page.getByRole("button", { name: "Delete steps <b>by workload</b>" }).click();
-  await page.getByText("No board is saved yet").waitFor();
+  await page.getByText("No saved boards yet").waitFor();
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -497,7 +497,7 @@ test("a board is shared as a small file and as HTML that opens without a server 
       .getByTestId("open-share")
       .setInputFiles({ name: "x.json", mimeType: "application/json", buffer: bytes });
   await upload(Buffer.from('{"corral": 1, "path": "https://elsewhere.example/"}'));
-  await page.getByText("which is no page of Corral").waitFor();
+  await page.getByText("which is not a page of Corral").waitFor();
   await upload(small.bytes);
   await page.waitForURL(/x=run/);
   await says(page, "accuracy", "three: last ");

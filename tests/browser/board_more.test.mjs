@@ -275,14 +275,14 @@ test("a group keeps its colour when another goes", async () => {
 test("the right axis has its own mode, which the address keeps", async () => {
   const { page, complaints, close } = await board("&metric=loss~with:accuracy");
   await chart(page, "loss").getByTestId("chart-menu").click();
-  await page.getByLabel("Right values").selectOption("fixed");
+  await page.getByLabel("Right scale").selectOption("fixed");
   await addressed(page, "right:y:0\\.\\.1");
-  await page.getByLabel("Right values").selectOption("zero");
+  await page.getByLabel("Right scale").selectOption("zero");
   await addressed(page, "right:zero");
   await page.reload();
   await chartsDrawn(page);
   await chart(page, "loss").getByTestId("chart-menu").click();
-  await soon(async () => assert.equal(await page.getByLabel("Right values").inputValue(), "zero"));
+  await soon(async () => assert.equal(await page.getByLabel("Right scale").inputValue(), "zero"));
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -373,7 +373,7 @@ test("a deleted board comes back, and so does a replaced one", async () => {
     );
   const becomes = (wanted) => soon(async () => assert.deepEqual(await stored(), wanted));
   await page.getByTestId("boards").click();
-  await page.getByLabel("Name of the board").fill("mine");
+  await page.getByLabel("Board name").fill("mine");
   await page.keyboard.press("Enter");
   await page.getByLabel("Delete mine").waitFor();
   const first = await stored();
@@ -403,7 +403,7 @@ test("a note is posted once, however often Save is pressed", async () => {
     .locator(".surface")
     .hover({ position: { x: 200, y: 40 } });
   await page.keyboard.press("n");
-  await page.getByLabel("What to note").fill("once");
+  await page.getByLabel("Text of the note").fill("once");
   await page.getByTestId("note-dialog").getByText("Save", { exact: true }).dblclick();
   await page.getByTestId("note-dialog").waitFor({ state: "detached" });
   const { notes } = await (await fetch(`${home.url}/api/corral/v1/runs/${id.one}/notes`)).json();
@@ -469,7 +469,7 @@ test("colours stay when a run is taken out or removed, and what is removed is dr
   await chartsDrawn(page);
   await atRest(page);
   const { second, third, fourth } = await swatches(page);
-  await page.getByRole("button", { name: "Take out first" }).click();
+  await page.getByRole("button", { name: "Remove first" }).click();
   await page.locator(`[data-run="${runs[0]}"]`).waitFor({ state: "detached" });
   assert.deepEqual(await swatches(page), { second, third, fourth });
   await page.reload();

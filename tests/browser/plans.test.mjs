@@ -157,8 +157,8 @@ test("filters, keys, and the way to a run and back", async () => {
   const word = (facet, value) =>
     page.locator(`[data-testid=filter-${facet}][data-value="${value}"] .name`);
   assert.equal(await word("collocation", "-").innerText(), "as-is");
-  assert.match(await word("collocation", "-").getAttribute("title"), /^as-is: nothing was set up/);
-  assert.match(await word("state", "out-of-memory").getAttribute("title"), /: ended for lack of/);
+  assert.match(await word("collocation", "-").getAttribute("title"), /^as-is: no sharing configured/);
+  assert.match(await word("state", "out-of-memory").getAttribute("title"), /: ran out of memory/);
   await page.locator("[data-testid=filter-state][data-value=out-of-memory]").click();
   await rows(1);
   assert.match(page.url(), /state=out-of-memory/);

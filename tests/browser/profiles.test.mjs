@@ -132,7 +132,7 @@ test("a profile: time by kind, a table that sorts, its files; a broken one is sa
   ]);
   assert.equal(file.suggestedFilename(), "trace.json.gz");
   const broken = page.getByRole("article", { name: "profile/steps-9-9" });
-  await broken.getByRole("alert").getByText("total_ms of top[0] is no amount").waitFor();
+  await broken.getByRole("alert").getByText("total_ms of top[0] is not a valid number").waitFor();
   await broken.getByRole("link", { name: /^report\.nsys-rep/ }).waitFor();
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme });

@@ -104,7 +104,7 @@ test("notes are written, seen on the charts of the moment, and deleted", async (
   const box = await page.locator('[data-metric="loss"] .surface').boundingBox();
   await page.mouse.move(box.x + box.width / 2, box.y + 40);
   await page.keyboard.press("n");
-  await page.getByTestId("note-dialog").getByLabel("What to note").fill("here it turns");
+  await page.getByTestId("note-dialog").getByLabel("Text of the note").fill("here it turns");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByTestId("note-dialog").waitFor({ state: "detached" });
   await tab(page, "about");

@@ -111,8 +111,8 @@ test("facets narrow, count, stay in the address and go back", async () => {
   const value = (facet, name) =>
     page.locator(`[data-testid=facet][data-facet="${facet}"] [data-value="${name}"]`);
   const title = (facet, name) => value(facet, name).locator(".name").getAttribute("title");
-  assert.match(await title("status", "failed"), /^failed: ended with another exit status/);
-  assert.match(await title("collocation", "together"), /^together: beside other runs/);
+  assert.match(await title("status", "failed"), /^failed: finished with a nonzero exit status/);
+  assert.match(await title("collocation", "together"), /^together: with other runs/);
   await value("status", "failed").click();
   await total(page, "26 runs");
   await page.locator("[data-facet=model] button").first().click();

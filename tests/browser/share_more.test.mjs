@@ -227,7 +227,7 @@ test("a file that is dropped opens, and one that is broken is told with the plac
   await alert.waitFor();
   assert.match(await alert.innerText(), /chart\[0\]\.data\[1\]\.data\[2\]\.timestamp is no number/);
   await drop('[{"id": 1,');
-  await soon(async () => assert.match(await alert.innerText(), /no JSON.*position|no JSON.*JSON/s));
+  await soon(async () => assert.match(await alert.innerText(), /invalid JSON.*position|invalid JSON.*JSON/s));
   await drop(JSON.stringify(radtFile()));
   await page.getByTestId("opened").waitFor();
   assert.equal(await alert.count(), 0);

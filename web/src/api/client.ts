@@ -22,8 +22,8 @@ export class ApiError extends Error {
 const kAdvice: Record<number, string> = {
   401: "Open the page with ?token=TOKEN, the token of the server's token file.",
   403: "Open the page under a name that the server listens on, for example 127.0.0.1.",
-  404: "It may have been deleted, or the address is mistyped. The list of runs shows what there is.",
-  503: "The server is busy or starting; the page tries again by itself.",
+  404: "It may have been deleted, or the address is mistyped. See the list of runs.",
+  503: "The server is busy or starting; the page retries automatically.",
 };
 
 async function failure(response: Response): Promise<ApiError> {
@@ -38,7 +38,7 @@ async function failure(response: Response): Promise<ApiError> {
   return new ApiError(
     `The server answered ${response.status}: ${said}.`,
     response.status,
-    kAdvice[response.status] ?? "Try again; if it stays so, look at the server's own output.",
+    kAdvice[response.status] ?? "Try again; if the error persists, check the server's output.",
   );
 }
 
@@ -66,7 +66,7 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     throw new ApiError(
       `The server at ${location.host} does not answer.`,
       0,
-      "Start it with corral serve, or with the next corral run. The page goes on by itself.",
+      "Start it with corral serve or the next corral run. The page reconnects automatically.",
     );
   }
   if (!response.ok) throw await failure(response);

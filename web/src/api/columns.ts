@@ -122,7 +122,7 @@ function decodeSeries(
 function checkColumns(columns: Columns, width: number): void {
   const { segments, firstX: x } = columns;
   const n = x.length;
-  if (n > 0 && segments[0] !== 0) throw new ChartFormatError("columns of no segment");
+  if (n > 0 && segments[0] !== 0) throw new ChartFormatError("columns outside of all segments");
   for (let s = 0; s < segments.length; s++) {
     const begin = segments[s] as number;
     const end = s + 1 < segments.length ? (segments[s + 1] as number) : n;

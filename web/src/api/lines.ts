@@ -54,7 +54,7 @@ const kLineHeader = 48;
 export function decodeLines(buffer: ArrayBuffer): { width: number; lines: LineAnswer[] } {
   const view = new DataView(buffer);
   if (buffer.byteLength < kHeader) throw new ChartFormatError("shorter than its header");
-  if (view.getUint32(0, true) !== kMagic) throw new ChartFormatError("not an answer of lines");
+  if (view.getUint32(0, true) !== kMagic) throw new ChartFormatError("not a lines answer");
   const version = view.getUint16(4, true);
   if (version !== 1) throw new ChartFormatError(`version ${version}, this page reads version 1`);
   const count = view.getUint16(6, true);

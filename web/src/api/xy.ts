@@ -25,7 +25,7 @@ const kLineHeader = 56;
 export function decodeXy(buffer: ArrayBuffer): XyAnswer {
   const view = new DataView(buffer);
   if (buffer.byteLength < kHeader) throw new ChartFormatError("shorter than its header");
-  if (view.getUint32(0, true) !== kMagic) throw new ChartFormatError("not an answer of pairs");
+  if (view.getUint32(0, true) !== kMagic) throw new ChartFormatError("not a pairs answer");
   const version = view.getUint16(4, true);
   if (version !== 1) throw new ChartFormatError(`version ${version}, this page reads version 1`);
   const ends = [16, 24, 32, 40].map((at) => view.getFloat64(at, true));

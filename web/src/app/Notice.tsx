@@ -26,7 +26,7 @@ export function Failing({ error, retry }: { error: Error; retry: () => void }) {
   const advice =
     error instanceof ApiError
       ? error.advice
-      : "Reload the page; if it stays so, page and server may be of different versions.";
+      : "Reload the page; if the error persists, page and server may have different versions.";
   return (
     <div className="notice" role="alert" data-testid="failing">
       <p>{error.message}</p>

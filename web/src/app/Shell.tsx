@@ -34,7 +34,7 @@ export function Shell({ crumbs, panel, toolbar, children, footer }: ShellProps) 
           <Fence />
           corral
         </Link>
-        <nav className="crumbs name" aria-label="Where you are">
+        <nav className="crumbs name" aria-label="Breadcrumb">
           {crumbs.map((crumb, i) => (
             // biome-ignore lint/suspicious/noArrayIndexKey: a crumb is its place
             <Fragment key={i}>
@@ -97,7 +97,7 @@ function SearchButton() {
 }
 
 const kMeaning = {
-  live: "New data appear by themselves",
+  live: "Live: new data appear automatically",
   offline: "The server does not answer",
   connecting: "Connecting to the server",
 };

@@ -65,8 +65,8 @@ export function BoardBody({ view, reader }: BodyProps) {
       )}
       {view.lacking.length > 0 && (
         <p className="quiet" data-testid="lacking">
-          {view.axis === "epoch" ? "Without epochs, so not drawn" : "Without it, so from the start"}
-          : {view.lacking.join(", ")}
+          {view.axis === "epoch" ? "No epochs, not drawn" : "Event missing, drawn from the start"}:{" "}
+          {view.lacking.join(", ")}
         </p>
       )}
       {regarded && <Region view={view} />}
@@ -119,8 +119,8 @@ function ChartsOrWords(at: { pending: boolean; all: number; drawn: number; live:
   if (at.all > 0) {
     return (
       <Notice>
-        <p>No chart is chosen.</p>
-        <p>Tick a metric at the left.</p>
+        <p>No charts selected.</p>
+        <p>Select a metric on the left.</p>
       </Notice>
     );
   }

@@ -117,9 +117,7 @@ function List({ view, close }: { view: BoardView; close: () => void }) {
           </button>
         </div>
       ))}
-      {none && (
-        <p className="quiet">No board is saved yet. A board keeps charts, axis and groups.</p>
-      )}
+      {none && <p className="quiet">No saved boards yet. A board keeps charts, axis and groups.</p>}
       {error && <p className="quiet">{error.message}</p>}
       <form
         className="finder"
@@ -131,7 +129,7 @@ function List({ view, close }: { view: BoardView; close: () => void }) {
       >
         <input
           type="text"
-          aria-label="Name of the board"
+          aria-label="Board name"
           placeholder="Save these charts as"
           maxLength={250}
           value={name}

@@ -107,7 +107,7 @@ export function Changes({ view, region }: { view: BoardView; region: Range }) {
         </label>
       </h3>
       {answer.error && <p className="quiet">{answer.error.message}</p>}
-      {answer.data?.changes.length === 0 && <p className="quiet">Nothing differs measurably.</p>}
+      {answer.data?.changes.length === 0 && <p className="quiet">No measurable differences.</p>}
       <ol>
         {answer.data?.changes.slice(0, kShown).map((change) => (
           <ChangeRow
@@ -137,9 +137,9 @@ function NotCompared({ beyond, devices }: { beyond: number; devices: number }) {
   return (
     <p className="quiet" data-testid="changes-limit">
       {beyond > 0 &&
-        `${plural(beyond, "series", "series")} beyond ${formatCount(kMostSeries)} not compared: take runs out of the board. `}
+        `${plural(beyond, "series", "series")} beyond ${formatCount(kMostSeries)} not compared: remove runs from the board. `}
       {devices > 0 &&
-        `${plural(devices, "series", "series")} of less busy devices not compared: of each metric the busiest ${kMostDevices} are. With fewer runs on the board these are more of each.`}
+        `${plural(devices, "series", "series")} of less busy devices not compared: only the busiest ${kMostDevices} per metric are. Fewer runs on the board allow more devices.`}
     </p>
   );
 }

@@ -297,7 +297,7 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
         </span>
       )}
       {def.left > 0 && (
-        <span className="unit" title="With fewer runs on the board these are more of each">
+        <span className="unit" title="Fewer runs on the board allow more devices">
           the busiest {manyOf(def)}
         </span>
       )}

@@ -35,12 +35,12 @@ const kYModes: [YAxisSpec["mode"], string][] = [
 ];
 
 const kKindWords: Record<ChartKind, string> = {
-  line: "line over its band",
+  line: "line with band",
   step: "steps",
   band: "band, min to max",
   scatter: "points",
-  heat: "heat, a row per line",
-  multiples: "a small plot per line",
+  heat: "heat map, one row per line",
+  multiples: "small multiples, one per line",
 };
 
 export function ChartMenu({ chart, view, lines }: ChartMenuProps) {
@@ -110,7 +110,7 @@ function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
       />
       <YNumbers y={choice.y} change={(y) => change({ y })} />
       <Choice
-        label="Drawn as"
+        label="Chart type"
         value={choice.kind}
         options={kKinds.map((kind) => [kind, kKindWords[kind]])}
         change={(kind) => change({ kind })}
@@ -129,7 +129,7 @@ function Options({ chart, view }: { chart: BoardChart; view: BoardView }) {
       {chart.second !== null && (
         <>
           <Choice
-            label="Right values"
+            label="Right scale"
             value={choice.y2?.mode ?? "auto"}
             options={kYModes}
             change={(mode) => change(withRight(yOf(mode)))}

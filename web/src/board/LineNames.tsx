@@ -67,7 +67,7 @@ export function LineNames({ chart, view, lines, labels }: LineNamesProps) {
             style={{ left: box.x - 2, top: box.y, width: box.width + 4, height: box.height }}
             aria-pressed={!hidden}
             aria-label={`${name}, ${hidden ? "hidden" : "shown"}`}
-            title={`${name}: click hides or shows, double-click shows it alone, right button for more`}
+            title={`${name}: click to hide or show, double-click to show alone, right-click for more`}
             onPointerEnter={() => point(key)}
             onPointerLeave={() => point(null)}
             onFocus={(event) => event.currentTarget.matches(":focus-visible") && point(key)}
@@ -148,7 +148,7 @@ function LineMenu({ line, at, base, view, all, close }: MenuProps) {
   ];
   if (base !== null)
     entries.push([
-      based ? "Compare to nothing" : "Compare to this (B)",
+      based ? "Stop comparing" : "Compare to this (B)",
       () => view.compareTo(based ? null : base),
     ]);
   return (

@@ -93,8 +93,8 @@ export function MetricList({ charts, shown, pending, error, choose, reset }: Met
 }
 
 function emptyWords(pending: boolean, error: Error | null): string {
-  if (error !== null) return "Not known: the server could not say.";
-  return pending ? "Loading metrics." : "Nothing was measured.";
+  if (error !== null) return "Unknown: the server did not answer.";
+  return pending ? "Loading metrics." : "No metrics.";
 }
 
 interface GroupProps {

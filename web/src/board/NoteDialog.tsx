@@ -59,7 +59,7 @@ function Opened({ view, at }: { view: BoardView; at: number }) {
           change={setRun}
         />
         <textarea
-          aria-label="What to note"
+          aria-label="Text of the note"
           rows={3}
           maxLength={10_000}
           value={text}

@@ -48,17 +48,12 @@ export function PhasePanel({ at, phases, place, step, close }: PhasePanelProps) 
         <button
           type="button"
           className="button"
-          title="The phase before (,)"
+          title="Previous phase (,)"
           onClick={() => step(-1)}
         >
           Before
         </button>
-        <button
-          type="button"
-          className="button"
-          title="The phase after (.)"
-          onClick={() => step(1)}
-        >
+        <button type="button" className="button" title="Next phase (.)" onClick={() => step(1)}>
           After
         </button>
         <button type="button" className="button" onClick={close}>

@@ -17,7 +17,7 @@ export interface PhaseTableProps {
 }
 
 const kShareAbout =
-  "Part of the run's time; more than 100 % where several threads or ranks are in the phase at once";
+  "Share of the run's time; over 100 % if several threads or ranks are in the phase at once";
 
 export function PhaseTable({ runs, known, base }: PhaseTableProps) {
   const ids = runs.map(({ id }) => id);

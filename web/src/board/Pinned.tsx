@@ -23,8 +23,8 @@ export function Pinned({ reader, place, letGo }: PinnedProps) {
         <button
           type="button"
           className="icon-button small"
-          aria-label="Let go"
-          title="Let go (Esc)"
+          aria-label="Unpin"
+          title="Unpin (Esc)"
           onClick={letGo}
         >
           ×

@@ -20,11 +20,8 @@ export function Ways({ view }: { view: BoardView }) {
   const bound = formatValue(offlineBound(offlineCounts(view)), "B", 2);
   return (
     <div className="form">
-      <Way
-        label="Copy the link"
-        act={() => act(copyText(location.href, "The link is in the clipboard."))}
-      >
-        It shows exactly this.
+      <Way label="Copy the link" act={() => act(copyText(location.href, "Link copied."))}>
+        It opens exactly this view.
       </Way>
       <Way
         label="Small file"
@@ -34,7 +31,7 @@ export function Ways({ view }: { view: BoardView }) {
           download(JSON.stringify(file, null, 2), "board.corral.json", "application/json");
         }}
       >
-        Opened here again, it asks the server for the data.
+        Opened here again, it loads the data from the server.
       </Way>
       <Way
         label="Offline HTML"
@@ -42,7 +39,7 @@ export function Ways({ view }: { view: BoardView }) {
           act(
             offlinePage(view).then((html) => {
               download(html, "board.html", "text/html");
-              return `board.html was made, ${formatValue(html.length, "B", 3)}.`;
+              return `Saved board.html, ${formatValue(html.length, "B", 3)}.`;
             }),
           )
         }
@@ -50,13 +47,13 @@ export function Ways({ view }: { view: BoardView }) {
         Opens without a server and zooms; at most {bound}.
       </Way>
       <Way
-        label="Copy embedding"
+        label="Copy embed code"
         act={() => act(copyText(embedLines("board.html"), "Embed code copied"))}
       >
-        Lines of HTML that show the offline file in another page.
+        HTML that shows the offline file in another page.
       </Way>
       <label className="form-line">
-        <span title="A small file of Corral's, or radT's data_….json; or drop it anywhere on the page">
+        <span title="A small file of Corral or radT's data_….json; or drop it anywhere on the page">
           Open a file
         </span>
         <input
@@ -78,7 +75,7 @@ export function Ways({ view }: { view: BoardView }) {
 
 async function copyText(text: string, done: string): Promise<string> {
   if (navigator.clipboard === undefined)
-    return "This browser lets no page use the clipboard here; copy it from the address bar.";
+    return "Clipboard not available in this browser; copy the link from the address bar.";
   await navigator.clipboard.writeText(text);
   return done;
 }

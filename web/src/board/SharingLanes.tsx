@@ -56,7 +56,7 @@ export function SharingLanes({ view, place, theme, font }: SharingLanesProps) {
     <section className="phases" aria-label="Sharing" data-testid="sharing">
       <div className="line-head">
         <h2>Sharing</h2>
-        <span className="unit">who was on which device, and with whom</span>
+        <span className="unit">runs on each device over time</span>
         <span className="badge">hatched = shared</span>
       </div>
       {told.map((sharing) => (
@@ -96,7 +96,7 @@ function OneWorkload({ sharing, several, view, place, theme, font }: OneWorkload
         <LaneRows {...{ lanes, view, place, theme, font }} />
       ) : (
         <p className="quiet">
-          Drawn where all runs have one zero: choose time since the workload's start as the axis.
+          Not drawn: runs have different zeros. Choose time since the workload's start as the axis.
         </p>
       )}
     </>

@@ -127,7 +127,7 @@ function AxisChoice({ view }: { view: BoardView }) {
       <Popup
         button={view.axis === "metric" ? (view.search.xmetric ?? "metric") : "…"}
         icon={view.axis !== "metric"}
-        label="Other axes, and where zero is"
+        label="Other axes, and the position of zero"
         className={view.axis === "metric" || view.search.align ? "on cut" : "cut"}
         testid="axis-more"
       >
@@ -155,7 +155,7 @@ function smoothWords(smoothing: SmoothingChoice | null): string {
 }
 
 const whyRaw = (counted: boolean) =>
-  counted ? "Groups and comparisons are not smoothed" : "Smoothing is of time or steps";
+  counted ? "Groups and comparisons are not smoothed" : "Smoothing needs an axis of time or steps";
 
 // Follows the pointer, and sets the weight once it rests.
 function useSlider(alpha: number, set: (alpha: number) => void) {
@@ -394,8 +394,8 @@ function SyncSwitch({ view }: { view: BoardView }) {
       data-testid="sync"
       title={
         synced
-          ? "In sync: all charts are zoomed together. L lets each be zoomed by itself"
-          : "Not in sync: each chart is zoomed by itself. L brings all to one range"
+          ? "All charts share one zoom. L: zoom independently"
+          : "Each chart zooms independently. L: share one zoom"
       }
       onClick={gestures.sync}
     >
@@ -417,7 +417,7 @@ function RangeShown({ view }: { view: BoardView }) {
   const { range, zoom } = gestures;
   const middle = (range.from + range.to) / 2;
   const place = placeWords(view.axis, range);
-  const everything = view.live ? "Follow live" : "Show everything";
+  const everything = view.live ? "Follow live" : "Reset zoom";
   return (
     <>
       <span className="quiet range" data-testid="range">

@@ -40,7 +40,7 @@ export function badgeText(lines: readonly ChartLine[], at: BadgeInput): string {
   const damaged = lines.some(
     ({ data }) => data && (data.columns.unknownGap || data.columns.gaps.length > 0),
   );
-  if (damaged) parts.push("damaged data left out");
+  if (damaged) parts.push("damaged data skipped");
   parts.push(...notes);
   // The badge is in the fixed-width face, where a thin space is none.
   return parts.join(" · ").replaceAll(kThin, " ");

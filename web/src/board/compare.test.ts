@@ -9,7 +9,7 @@ const ratio = { key: "a", label: "alone", as: "ratio" } as const;
 it("leaves out ratios to next to nothing, and says so", () => {
   const { value, told } = compared(values(2, 15, 3), values(1, 0.001, 2), ratio);
   expect([...value]).toEqual([2, none, 1.5]);
-  expect(told).toBe("1 column left out: alone is near 0 there");
+  expect(told).toBe("1 column skipped: alone is near 0 there");
   expect(compared(values(1, 2), values(2, 2), ratio).told).toBeUndefined();
   // A difference to nothing is one.
   const difference = compared(values(2), values(0), { ...ratio, as: "difference" });
@@ -19,7 +19,9 @@ it("leaves out ratios to next to nothing, and says so", () => {
 it("says why nothing is drawn", () => {
   const said = (value: Float64Array, base: Float64Array) => compared(value, base, ratio).told;
   expect(said(values(1, 2), values(none, none))).toMatch(/alone has no data in this range/);
-  expect(said(values(1, none), values(none, 2))).toMatch(/no samples at the same places as alone/);
+  expect(said(values(1, none), values(none, 2))).toMatch(
+    /no samples at the same positions as alone/,
+  );
   expect(said(values(1, 2), values(0, 0))).toMatch(/alone is near 0$/);
   expect(said(values(none, none), values(1, 1))).toBeUndefined();
 });

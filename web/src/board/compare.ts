@@ -40,11 +40,11 @@ function whyLess(
   { left, label }: { left: number; label: string },
 ): string | null {
   if (some(result))
-    return left > 0 ? `${plural(left, "column")} left out: ${label} is near 0 there` : null;
+    return left > 0 ? `${plural(left, "column")} skipped: ${label} is near 0 there` : null;
   if (!some(value)) return null;
   if (!some(base)) return `nothing to compare: ${label} has no data in this range`;
   if (left > 0) return `nothing to compare: ${label} is near 0`;
-  return `nothing to compare: no samples at the same places as ${label}; try the axis of steps`;
+  return `nothing to compare: no samples at the same positions as ${label}; try the step axis`;
 }
 
 // The notes of the lines, each note once with the lines that share it: `a, b: n = 1`; without names if all lines share

@@ -134,7 +134,7 @@ describe("the lines that the server computes", () => {
     expect(band()?.low).toBeNull();
     // That is said.
     const told = () => linesOf(loss, found, { making, ...palette })[1]?.told;
-    expect(told()).toMatch(/no 95 % interval: .* no repetitions/);
+    expect(told()).toMatch(/no 95 % interval: .* not repetitions/);
     none.interval = 2;
     expect(told()).toBe("no 95 % interval: n = 1");
     none.interval = 0;

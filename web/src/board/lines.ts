@@ -87,7 +87,7 @@ function bandOf(answer: LineAnswer, grouping: Grouping): Pick<CurveData, "low" |
 }
 
 const kNoInterval: Record<number, string> = {
-  1: "no 95 % interval: the runs are no repetitions of each other",
+  1: "no 95 % interval: the runs are not repetitions of each other",
   2: "no 95 % interval: n = 1",
 };
 

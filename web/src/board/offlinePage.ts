@@ -85,7 +85,7 @@ async function askAll(view: BoardView, range: Range): Promise<Charts> {
 }
 
 export async function offlinePage(view: BoardView): Promise<string> {
-  if (view.charts.length === 0) throw new Error("There is no chart to take away yet.");
+  if (view.charts.length === 0) throw new Error("No chart to export yet.");
   const specs = specsOf(view);
   const ask = (charts: readonly BoardChart[], range: Range) =>
     askAll({ ...view, charts: [...charts] }, range);

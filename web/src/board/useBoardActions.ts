@@ -31,7 +31,7 @@ export function useBoardActions(view: BoardView): void {
       {
         id: "view/all",
         group: "view",
-        label: "show everything",
+        label: "reset the zoom",
         hint: "F",
         act: () => now().gestures.zoom(null),
       },

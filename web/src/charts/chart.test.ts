@@ -129,7 +129,7 @@ describe("drawChart", () => {
     expect(words(nothing, true)).toContain("No data in this range; double-click to reset the zoom");
     expect(words(nothing, false)).toContain("Not enough data to plot");
     expect(words([line("a", { hidden: true })], false)).toContain(
-      "All lines are hidden; click a name at the right to show it",
+      "All lines are hidden; click a name on the right to show it",
     );
   });
 
@@ -299,7 +299,7 @@ describe("drawChart", () => {
     expect(level(0)).toBe(1);
     expect(level(79)).toBeGreaterThan(level(40));
     expect(picture.labels.length).toBeLessThan(20);
-    expect(picture.notes[0]).toBe("colour = greatest value of a column");
+    expect(picture.notes[0]).toBe("colour = max of a column");
     const bottom = picture.plot.y + picture.plot.height;
     expect(heatRowAt(lines, picture.plot, bottom - 0.1)?.key).toBe("r79");
   });

@@ -72,7 +72,7 @@ export function drawEmpty(lines: readonly ChartLine[], plot: Rect, spec: ChartSp
 
 function emptyWords(lines: readonly ChartLine[], spec: ChartSpec): string {
   if (lines.length > 0 && lines.every((line) => line.hidden))
-    return "All lines are hidden; click a name at the right to show it";
+    return "All lines are hidden; click a name on the right to show it";
   if (spec.y?.mode === "log" && lines.some((line) => line.data || line.curve || line.pairs))
     return "No values above zero, so nothing to plot on a logarithmic axis";
   if (spec.zoomed) return "No data in this range; double-click to reset the zoom";

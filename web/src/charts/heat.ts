@@ -57,7 +57,7 @@ export function drawHeat(
   marks.push({ kind: "clip", rect: plot, marks: over });
   marks.push(...drawBar(axis, plot, spec));
   marks.push(...axisTitles(plot, spec, { unit: axis.scale.unit, unit2: "", second: 0 }));
-  notes.push("colour = greatest value of a column", ...chosen.notes);
+  notes.push("colour = max of a column", ...chosen.notes);
   return { ...picture, axis, notes, labels: drawRows(lines, { plot, spec, font }, marks) };
 }
 

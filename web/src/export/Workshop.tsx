@@ -54,7 +54,7 @@ export function Workshop({ name, source, full, close }: WorkshopProps) {
   const save = async (format: Format) => {
     const file = `${safe(name)}.${format === "jpeg" ? "jpg" : format}`;
     download(await fileOf(format, figure, source), file);
-    return `${file} was made.`;
+    return `Saved ${file}.`;
   };
   return (
     <dialog
@@ -184,14 +184,14 @@ const kCopies: readonly (readonly [Copied, string])[] = [
   ["csv", "Copy CSV"],
 ];
 const kCopiedWords: Record<Copied, string> = {
-  png: "The picture is in the clipboard.",
-  svg: "The SVG's text is in the clipboard.",
-  csv: "The drawn numbers are in the clipboard.",
+  png: "Picture copied.",
+  svg: "SVG copied.",
+  csv: "CSV copied.",
 };
 
 async function copy(format: Copied, figure: Figure, source: FigureSource): Promise<string> {
   if (navigator.clipboard === undefined || typeof ClipboardItem === "undefined")
-    return "This browser lets no page use the clipboard here; download it instead.";
+    return "Clipboard not available in this browser; download it instead.";
   // The promise goes along, or the browser would take the click for long past once the picture is made.
   if (format === "png") {
     const png = pixelsOf(figure, "image/png");
@@ -282,5 +282,5 @@ function Preview({ figure }: { figure: Figure }) {
     };
   }, [figure]);
   if (url === "") return null;
-  return <img src={url} alt="The figure as it will be" data-testid="export-preview" />;
+  return <img src={url} alt="Preview of the figure" data-testid="export-preview" />;
 }

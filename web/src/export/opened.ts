@@ -23,7 +23,7 @@ function parsed(text: string): { value: unknown } | { wrong: string } {
   try {
     return { value: JSON.parse(text) };
   } catch (error) {
-    return { wrong: `This is no JSON, so no share file: ${(error as Error).message}.` };
+    return { wrong: `Not a share file, invalid JSON: ${(error as Error).message}.` };
   }
 }
 
@@ -40,7 +40,7 @@ export function useOpenFile(): (file: File) => Promise<string> {
         return "";
       } catch (error) {
         if (!(error instanceof RadtError)) throw error;
-        return `${file.name} is not as radT's page writes it: ${error.message}.`;
+        return `${file.name} is not a valid file of radT's page: ${error.message}.`;
       }
     }
     const share = readShare(read.value);

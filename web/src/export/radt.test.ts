@@ -64,7 +64,7 @@ describe("a share file of radT's page", () => {
       "chart[1].metric is no text",
     );
     expect(broken((chart) => Object.assign(chart, { data: {} }))).toThrow(
-      "chart[1].data is no list",
+      "chart[1].data is not a list",
     );
     expect(broken((chart) => Object.assign(at(chart), { data: [{ value: 1 }] }))).toThrow(
       "chart[1].data[0].data[0].timestamp is no number",
@@ -73,7 +73,7 @@ describe("a share file of radT's page", () => {
       "chart[1].context.smoothing is 100, not 0 to 99",
     );
     expect(() => readRadt([3])).toThrow(RadtError);
-    expect(() => readRadt([])).toThrow("holds no chart");
+    expect(() => readRadt([])).toThrow("contains no chart");
   });
 });
 

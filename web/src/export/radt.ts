@@ -39,12 +39,12 @@ const wrong = (place: string, what: string): never => {
 };
 
 const listAt = (value: unknown, place: string): readonly unknown[] =>
-  Array.isArray(value) ? value : wrong(place, "is no list");
+  Array.isArray(value) ? value : wrong(place, "is not a list");
 
 const fieldsAt = (value: unknown, place: string): Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Fields)
-    : wrong(place, "is no object");
+    : wrong(place, "is not an object");
 
 const textAt = (value: unknown, place: string): string =>
   typeof value === "string" && value !== "" ? value : wrong(place, "is no text");
@@ -206,6 +206,6 @@ export function readRadt(value: readonly unknown[]): RadtChart[] {
   const charts = places
     .sort((a, b) => b.id - a.id)
     .flatMap(({ chart, place }) => chartsAt(chart, place));
-  if (charts.length === 0) wrong("The list", "holds no chart");
+  if (charts.length === 0) wrong("The list", "contains no chart");
   return charts;
 }

@@ -22,11 +22,12 @@ export function readShare(value: unknown): { path: string } | { wrong: string } 
   const { corral, path } = (value ?? {}) as Partial<ShareFile>;
   if (corral !== 1 || typeof path !== "string")
     return {
-      wrong:
-        "This is no share file: neither of a version of Corral's that this page knows, nor radT's.",
+      wrong: "Not a share file of radT, or of a version of Corral that this page supports.",
     };
   if (!/^\/(board|runs\/[\w%-]+|experiments\/\d+)(\?|$)/.test(path))
-    return { wrong: `The share file leads to ${path.slice(0, 80)}, which is no page of Corral.` };
+    return {
+      wrong: `The share file points to ${path.slice(0, 80)}, which is not a page of Corral.`,
+    };
   return { path };
 }
 

@@ -8,13 +8,13 @@ export function collocationWord(value: string): string {
 
 const kTakeTurns = "runs on one device take turns (time slicing)";
 const kMeanings: Record<string, string> = {
-  "": "nothing says how it shares",
-  "-": `nothing was set up: ${kTakeTurns}`,
-  "as-is": `nothing was set up: ${kTakeTurns}`,
+  "": "unknown how it shares",
+  "-": `no sharing configured: ${kTakeTurns}`,
+  "as-is": `no sharing configured: ${kTakeTurns}`,
   naive: kTakeTurns,
   timeslicing: kTakeTurns,
   alone: "the only run of its workload",
-  together: "beside other runs of its workload; nothing says how they share",
+  together: "with other runs of its workload; unknown how they share",
 };
 
 // Returns the meaning of a word as a text to append; "" if it is not one of Corral's.

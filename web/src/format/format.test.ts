@@ -88,17 +88,19 @@ describe("text", () => {
 
 describe("words for how runs end and share", () => {
   it("tell a status from the outcomes that it holds", () => {
-    expect(statusTitle("stopped")).toMatch(/^stopped: was told to end.*\(interrupted\).*\(limit\)/);
+    expect(statusTitle("stopped")).toMatch(
+      /^stopped: stopped by Ctrl-C or SIGTERM.*\(interrupted\).*\(limit\)/,
+    );
     expect(endTitle({ status: "stopped", outcome: "interrupted" })).toBe(
-      "interrupted: ended by Ctrl-C or SIGTERM",
+      "interrupted: stopped by Ctrl-C or SIGTERM",
     );
     expect(endTitle({ status: "stopped", outcome: "stopped" })).toBe(
-      "stopped: ended by its workload's end rule",
+      "stopped: stopped by its workload's end rule",
     );
     expect(endTitle({ status: "stopped", outcome: null })).toBe(statusTitle("stopped"));
     expect(endTitle({ status: "running", outcome: "failed" })).toBe("running: has not ended yet");
     expect([stateTitle("out-of-memory"), stateTitle("toString")]).toEqual([
-      "out of memory: ended for lack of memory, the machine's or a device's",
+      "out of memory: ran out of memory, of the host or a device",
       "toString",
     ]);
   });
@@ -111,7 +113,7 @@ describe("words for how runs end and share", () => {
       "mps=50",
     ]);
     expect(collocationTitle("-")).toBe(
-      "as-is: nothing was set up: runs on one device take turns (time slicing)",
+      "as-is: no sharing configured: runs on one device take turns (time slicing)",
     );
     expect(collocationTitle("as-is")).toBe(collocationTitle("-"));
     expect(collocationTitle("3g.20gb")).toBe("3g.20gb: on a MIG instance of this profile");

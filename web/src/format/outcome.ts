@@ -38,26 +38,26 @@ export const endOf = (run: { status: string; outcome?: string | null }): string 
 
 const kEnds: Record<string, string> = {
   waiting: "has not begun yet",
-  preparing: "its environment is being made",
+  preparing: "its environment is being created",
   running: "has not ended yet",
-  finished: "ended by itself, with exit status 0",
-  failed: "ended with another exit status",
-  killed: "ended by a signal that was not Corral's",
-  "out-of-memory": "ended for lack of memory, the machine's or a device's",
-  neighbour: "the MPS server ended it, because another run on the device faulted",
-  "not-started": "its command, environment or place could not be had",
-  limit: "ended at a limit the user set",
-  stopped: "ended by its workload's end rule",
-  interrupted: "ended by Ctrl-C or SIGTERM",
-  unknown: "ended, but nobody was there to see how: exit status unknown",
+  finished: "finished with exit status 0",
+  failed: "finished with a nonzero exit status",
+  killed: "killed by a signal that Corral did not send",
+  "out-of-memory": "ran out of memory, of the host or a device",
+  neighbour: "killed by the MPS server after a fault of another run on the device",
+  "not-started": "could not start: its command, environment or device is not available",
+  limit: "stopped at a limit that the user set",
+  stopped: "stopped by its workload's end rule",
+  interrupted: "stopped by Ctrl-C or SIGTERM",
+  unknown: "ended without a supervisor: exit status unknown",
 };
 // The words of a run's status, which covers several outcomes.
 const kStatuses: Record<string, string> = {
-  finished: "ended by itself, with exit status 0; or a client said so",
+  finished: "finished with exit status 0, or reported as finished by a client",
   failed:
-    "ended with another exit status or by a signal, or could not be started; or a client said so",
+    "finished with a nonzero exit status, was killed or could not start, or reported as failed by a client",
   stopped:
-    "was told to end: by Ctrl-C or SIGTERM (interrupted), at a limit the user set (limit), by its workload's end rule (stopped), or as KILLED by a client",
+    "stopped by Ctrl-C or SIGTERM (interrupted), at a limit that the user set (limit), by its workload's end rule (stopped), or reported as KILLED by a client",
 };
 
 const titleOf = (state: string, meaning: string | undefined) =>

@@ -34,7 +34,7 @@ const root = document.getElementById("board") as HTMLElement;
 root.append(element("h1", board.title));
 const about = element(
   "p",
-  `${board.words}. Drag zooms, double-click shows everything, a name hides its line. Made ${board.made} from `,
+  `${board.words}. Drag to zoom, double-click to reset, click a name to hide its line. Made ${board.made} from `,
 );
 const link = element("a", board.link);
 link.href = board.link;

@@ -51,7 +51,7 @@ function BasketPanel() {
           {plural(count, "run")}
         </span>
       </h2>
-      {shown && count === 0 && <p className="row quiet">Tick runs to compare them.</p>}
+      {shown && count === 0 && <p className="row quiet">Select runs to compare them.</p>}
       {shown && count > 0 && (
         <div className="basket-list">
           {groups.map((group) => (
@@ -146,7 +146,7 @@ function Runs({ title, about, runs, open: atFirst, own = false }: RunsProps) {
       <div className="row indent">
         <button
           type="button"
-          aria-label={own ? "Runs on their own" : `Runs of workload ${title}`}
+          aria-label={own ? "Runs without a workload" : `Runs of workload ${title}`}
           aria-expanded={open}
           onClick={() => setChosen(!open)}
         >
@@ -158,7 +158,7 @@ function Runs({ title, about, runs, open: atFirst, own = false }: RunsProps) {
         {about !== "" && <span className="quiet">{about}</span>}
         <span className="count">{formatCount(runs.length)}</span>
         <Remove
-          what={own ? "the runs on their own" : `workload ${title}`}
+          what={own ? "the runs without a workload" : `workload ${title}`}
           ids={() => runs.map((run) => run.id)}
         />
       </div>

@@ -185,7 +185,7 @@ function Content({ runs, missing, pending, error, children }: ContentProps) {
   if (runs.length === 0)
     return (
       <Notice>
-        <p>The selected workloads have no runs any more.</p>
+        <p>The selected workloads have no runs left.</p>
         <p>
           The <Link to="/">list of runs</Link> shows what there is.
         </p>

@@ -78,7 +78,7 @@ export function SelectionPanel({ runs, search, change, slotsLeft }: SelectionPan
                   <span className="cut name" title={branch.title}>
                     {middleEllipsis(branch.title, 26)}
                   </span>
-                  <Remove label={`Take out ${branch.title}`} act={() => remove(branch.runs)} />
+                  <Remove label={`Remove ${branch.title}`} act={() => remove(branch.runs)} />
                 </p>
               )}
               {branch.runs.map((run) => (
@@ -127,7 +127,7 @@ function RunRow({ run, name, remove }: RunRowProps) {
       <Link to="/runs/$id" params={{ id: run.id }} className="cut name" title={run.name}>
         {name}
       </Link>
-      <Remove label={`Take out ${run.name}`} act={remove} />
+      <Remove label={`Remove ${run.name}`} act={remove} />
     </div>
   );
 }

@@ -1,5 +1,5 @@
 // `/experiments/$id`: one experiment at a glance: a matrix of workload × collocation with the chosen metric, the
-// workloads, the runs on their own.
+// workloads, the runs without a workload.
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -157,7 +157,7 @@ function Counts({ overview }: { overview: Overview }) {
       <span data-testid="overview-counts">
         {named > 0 && `${plural(named, "workload")}, `}
         {plural(runs.length, "run")}
-        {own > 0 && `, ${formatCount(own)} of them on their own`}
+        {own > 0 && `, ${formatCount(own)} without a workload`}
       </span>
       {statusesOf(runs).map(([status, count]) => (
         <span key={status} className={`status status-${status}`} title={statusTitle(status)}>

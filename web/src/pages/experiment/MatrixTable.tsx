@@ -89,7 +89,7 @@ function CellContent({ cell, metric, unit }: CellContentProps) {
     <BoardLink
       selection={cell.board}
       className={cell.share === null ? "matrix-cell" : "matrix-cell tinted"}
-      title={`${words.join("; ")}. Click compares them`}
+      title={`${words.join("; ")}. Click to compare them`}
       testid="matrix-link"
     >
       <span className="matrix-value" style={style}>
@@ -108,7 +108,7 @@ function CellContent({ cell, metric, unit }: CellContentProps) {
 export function Scale({ matrix, unit }: { matrix: Matrix; unit: string }) {
   if (matrix.low === null || matrix.high === null || matrix.low === matrix.high) return null;
   return (
-    <span className="matrix-scale" title="The tint of a cell: lowest to highest mean">
+    <span className="matrix-scale" title="Cell colour: lowest to highest mean">
       {formatValue(matrix.low, unit)}
       <span className="matrix-ramp" aria-hidden="true" />
       {formatValue(matrix.high, unit)}

@@ -75,9 +75,9 @@ export function WorkloadList(props: WorkloadListProps & { own: boolean }) {
   if (lines.length === 0) return null;
   const left = lines.length - most;
   return (
-    <section className="overview-list" aria-label={own ? "Runs on their own" : "Workloads"}>
+    <section className="overview-list" aria-label={own ? "Runs without a workload" : "Workloads"}>
       <div className="line-head">
-        <h2>{own ? "Runs on their own" : "Workloads"}</h2>
+        <h2>{own ? "Runs without a workload" : "Workloads"}</h2>
         <span className="unit">{formatCount(lines.length)}</span>
       </div>
       <div className="matrix-frame">

@@ -80,9 +80,7 @@ export function FileDrop() {
           event.currentTarget.value = "";
         }}
       />
-      {over && (
-        <p className="drop-here">A share file opens here: Corral's, or radT's data_….json</p>
-      )}
+      {over && <p className="drop-here">Drop a share file of Corral, or radT's data_….json</p>}
       {wrong !== "" && (
         <div className="banner wrong-file" role="alert">
           <span>{wrong}</span>

@@ -88,7 +88,7 @@ export default function OpenedFile({ file }: { file: Opened }) {
       <div className="dialog-body">
         <p className="quiet">
           {plural(file.charts.length, "chart")} of {plural(runs, "run")} from radT, drawn from the
-          points in the file. Drag zooms, double-click shows everything, a name hides its line.{" "}
+          points in the file. Drag to zoom, double-click to reset, click a name to hide its line.{" "}
           {here.length > 0 && (
             <Link to="/board" search={search} onClick={() => dialog.current?.close()}>
               {here.length === runs ? "All of them" : `${here.length} of them`} are on this server:

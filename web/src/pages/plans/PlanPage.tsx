@@ -121,7 +121,7 @@ function Loaded({ plan, pace }: { plan: Plan; pace: readonly PacedRun[] }) {
           </Notice>
         ) : shown.length === 0 ? (
           <Notice>
-            <p>No workload of this plan fits the filters.</p>
+            <p>No workloads match the filters.</p>
             <button type="button" className="button" onClick={() => change({})}>
               Show all workloads
             </button>
@@ -200,7 +200,7 @@ function Progress({ plan, rows, counts, pace }: ProgressProps) {
         <span
           className="quiet wide-only"
           data-testid="plan-estimate"
-          title={`At the pace of the last workloads it ends ${formatMoment(nsOf(now + left * 1000), new Date(now))}`}
+          title={`At the current pace it ends ${formatMoment(nsOf(now + left * 1000), new Date(now))}`}
         >
           about {formatClock(left, 60)} left
         </span>

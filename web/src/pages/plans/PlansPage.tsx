@@ -73,7 +73,7 @@ function PlanTable({ plans }: { plans: readonly PlanSummary[] }) {
               </th>
               <th scope="col">Runs by state</th>
               <th scope="col">Host</th>
-              <th scope="col">Last told</th>
+              <th scope="col">Last update</th>
               <th scope="col">Experiments</th>
             </tr>
           </thead>

@@ -55,7 +55,7 @@ export function AskProfile({ run, toCharts }: AskProps) {
             type="submit"
             className="button"
             disabled={!may || steps === null}
-            title="PyTorch's profiler records the next steps of this run, which take longer meanwhile"
+            title="Records the next steps of this run with PyTorch's profiler; they take longer"
           >
             Profile {countWords(steps ?? 3)}
           </button>

@@ -147,7 +147,7 @@ function Against({ run, metrics, against }: Omit<DiffProps, "choose"> & { agains
       />
       {theirs.data && (
         <Compared
-          title="Metrics: the script's last values, means of the rest"
+          title="Metrics: last values of the script, means of the others"
           names={names}
           rows={metricRows(metrics, theirs.data.metrics)}
         />
@@ -173,7 +173,7 @@ function Compared(at: { title: string; names: [string, string]; rows: DiffRow[] 
         )}
       </div>
       {shown.length === 0 ? (
-        <p className="quiet">No difference.</p>
+        <p className="quiet">No differences.</p>
       ) : (
         <Scrolling className="inspect-table tall" label={at.title}>
           <table className="table diff">

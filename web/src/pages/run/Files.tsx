@@ -37,7 +37,7 @@ export function Files({ run, path, open }: FilesProps) {
         <Folder run={run} path="" depth={0} chosen={path} open={open} />
       </nav>
       {path === undefined ? (
-        <p className="notice quiet">Choose a file to look at it.</p>
+        <p className="notice quiet">Select a file to preview it.</p>
       ) : (
         <Preview key={path} run={run} path={path} />
       )}
@@ -131,7 +131,7 @@ function Preview({ run, path }: { run: string; path: string }) {
 
 function Picture({ src, path }: { src: string; path: string }) {
   const [failed, setFailed] = useState(false);
-  if (failed) return <p className="quiet">This is no picture that a browser can show.</p>;
+  if (failed) return <p className="quiet">Not a picture that the browser can show.</p>;
   return <img src={src} alt={path} onError={() => setFailed(true)} />;
 }
 

@@ -92,9 +92,7 @@ export function LogTail({
       )}
       {loaded && lines.length === 0 && (
         <p className="quiet">
-          {status === "running"
-            ? "The run has written nothing yet; what it prints appears here."
-            : "The run wrote nothing."}
+          {status === "running" ? "No output yet; new lines appear here." : "No output."}
         </p>
       )}
       {lines.length > 0 && (

@@ -182,9 +182,7 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
       {error !== null && <p className="quiet">The output cannot be read: {error.message}</p>}
       {empty && (
         <p className="quiet">
-          {running
-            ? "The run has written nothing yet; what it prints appears here."
-            : "The run wrote nothing that was recorded."}
+          {running ? "No output yet; new lines appear here." : "No output was recorded."}
         </p>
       )}
       {at !== null && (
@@ -369,7 +367,7 @@ function Finder({ run, find, setFind, go, ended }: FinderProps) {
 
 function foundWords({ matches, done, searched_bytes }: Found): string {
   const size = formatValue(Number(searched_bytes), "B", 3);
-  if (matches.length === 0) return `Nothing in ${size}.`;
+  if (matches.length === 0) return `No matches in ${size}.`;
   const lines = matches.length === 1 ? "line" : "lines";
   return done
     ? `${formatCount(matches.length)} ${lines} in ${size}`

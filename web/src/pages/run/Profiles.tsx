@@ -119,7 +119,7 @@ function Facts({ profile }: { profile: Profile }) {
   const { total_ms } = profile;
   const parts = [
     stepWords(profile),
-    total_ms === null ? "" : `${formatDuration(total_ms / 1000)} in all`,
+    total_ms === null ? "" : `${formatDuration(total_ms / 1000)} in total`,
   ].filter((part) => part !== "");
   return <span className="quiet">{parts.join(" · ")}</span>;
 }
@@ -160,7 +160,7 @@ function FileLinks(at: { run: string; folder: string; files: readonly FileEntry[
 
 function Found({ profile }: { profile: Profile }) {
   const nothing = profile.top.length === 0 && profile.by_kind.length === 0;
-  if (nothing) return <p className="quiet">The profiler found nothing in these steps.</p>;
+  if (nothing) return <p className="quiet">The profiler recorded nothing in these steps.</p>;
   return (
     <>
       <Stack profile={profile} />
@@ -225,7 +225,7 @@ function Kernels({ kernels, tool }: { kernels: readonly Kernel[]; tool: string }
   const sorted = sortKernels(kernels, by);
   const shown = all ? sorted : sorted.slice(0, kMostRows);
   const ascending = (key: KernelKey) => (key === "name" || key === "kind") !== by.turned;
-  const label = `What took most, by ${tool}`;
+  const label = `Longest kernels, by ${tool}`;
   return (
     <>
       <Scrolling className="profile-table" label={label}>

@@ -48,14 +48,16 @@ describe("parseProfile", () => {
 
   it("says what is wrong with any other file", () => {
     expect(wrong("<html>")).toBe("it is not JSON");
-    expect(wrong("[]")).toBe("it is no object");
-    expect(wrong("{}")).toBe("tool of the profile is no name");
-    expect(wrong('{"tool":"x","top":{}}')).toBe("top is no list");
-    expect(wrong('{"tool":"x","top":[7]}')).toBe("top[0] is no object");
+    expect(wrong("[]")).toBe("it is not an object");
+    expect(wrong("{}")).toBe("tool of the profile is not a name");
+    expect(wrong('{"tool":"x","top":{}}')).toBe("top is not a list");
+    expect(wrong('{"tool":"x","top":[7]}')).toBe("top[0] is not an object");
     expect(wrong('{"tool":"x","by_kind":[{"kind":"a","ms":-1}]}')).toBe(
-      "ms of by_kind[0] is no amount",
+      "ms of by_kind[0] is not a valid number",
     );
-    expect(wrong('{"tool":"x","total_ms":"much"}')).toBe("total_ms of the profile is no amount");
+    expect(wrong('{"tool":"x","total_ms":"much"}')).toBe(
+      "total_ms of the profile is not a valid number",
+    );
   });
 
   it("keeps shares within the bar", () => {

@@ -40,23 +40,23 @@ const isRaw = (value: unknown): value is Raw =>
 function amount(raw: Raw, key: string, where: string): number {
   const value = raw[key];
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0)
-    throw new Malformed(`${key} of ${where} is no amount`);
+    throw new Malformed(`${key} of ${where} is not a valid number`);
   return value;
 }
 
 function word(raw: Raw, key: string, where: string): string {
   const value = raw[key];
   if (typeof value !== "string" || value === "")
-    throw new Malformed(`${key} of ${where} is no name`);
+    throw new Malformed(`${key} of ${where} is not a name`);
   return value;
 }
 
 function rows<T>(value: unknown, key: string, make: (row: Raw, where: string) => T): T[] {
   if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw new Malformed(`${key} is no list`);
+  if (!Array.isArray(value)) throw new Malformed(`${key} is not a list`);
   return value.map((row, i) => {
     const where = `${key}[${i}]`;
-    if (!isRaw(row)) throw new Malformed(`${where} is no object`);
+    if (!isRaw(row)) throw new Malformed(`${where} is not an object`);
     return make(row, where);
   });
 }
@@ -86,7 +86,7 @@ function shareOf(raw: Raw, ms: number, whole: number): number {
 }
 
 function read(raw: unknown): Profile {
-  if (!isRaw(raw)) throw new Malformed("it is no object");
+  if (!isRaw(raw)) throw new Malformed("it is not an object");
   const total = raw.total_ms;
   const total_ms =
     total === undefined || total === null ? null : amount(raw, "total_ms", "the profile");

@@ -1,4 +1,4 @@
-// The tree of the runs page: experiments, under each its workloads and the runs on their own, under these the runs.
+// The tree of the runs page: experiments, under each its workloads and the runs without a workload, under these the runs.
 // A click narrows the list, a tick selects.
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
@@ -53,7 +53,7 @@ export function ExperimentTree({ search, elsewhere = false }: ExperimentTreeProp
         <Branch key={experiment.id} experiment={experiment} search={search} />
       ))}
       {experiments.data && all.length === 0 && <p className="row quiet">None yet.</p>}
-      {experiments.error && <p className="row quiet">Not known: the server could not say.</p>}
+      {experiments.error && <p className="row quiet">Unknown: the server did not answer.</p>}
       <PlansLink />
     </nav>
   );
@@ -147,7 +147,7 @@ function Branch({ experiment, search }: { experiment: Experiment; search: RunsSe
       )}
       {open && workloads.isPending && <p className="row indent quiet">Loading workloads.</p>}
       {open && workloads.error && (
-        <p className="row indent quiet">Not known: the server could not say.</p>
+        <p className="row indent quiet">Unknown: the server did not answer.</p>
       )}
     </>
   );
@@ -190,7 +190,7 @@ function OwnNode({ experiment, ids, search }: OwnNodeProps) {
   );
   return (
     <TreeNode
-      label="the runs on their own"
+      label="the runs without a workload"
       ids={ids}
       selected={search.experiment === experiment && search.workload === kNoWorkload}
       filter={filter}
@@ -267,7 +267,7 @@ function NodeRuns({ filter }: { filter: RunFilter }) {
   const [most, setMost] = useState(kStep);
   const { data, error } = useFirstRuns(filter, most);
   if (data === undefined) {
-    const words = error ? "Not known: the server could not say." : "Loading runs.";
+    const words = error ? "Unknown: the server did not answer." : "Loading runs.";
     return <p className="row indent-2 quiet">{words}</p>;
   }
   const left = data.total - data.runs.length;

@@ -84,7 +84,7 @@ export const FacetPanel = memo(function FacetPanel({
                 </button>
               )}
             </h2>
-            {i === 0 && error && <p className="row quiet">Not known: the server could not say.</p>}
+            {i === 0 && error && <p className="row quiet">Unknown: the server did not answer.</p>}
             {groups.map((group) => (
               <FacetGroup key={group.facet} group={group} search={search} change={change} />
             ))}
@@ -98,7 +98,7 @@ export const FacetPanel = memo(function FacetPanel({
           aria-expanded={system}
           onClick={() => setSystem(!system)}
         >
-          {system ? "Fold away" : "Show"} {plural(folded, "key")} set by tools
+          {system ? "Collapse" : "Show"} {plural(folded, "key")} set by tools
         </button>
       )}
     </div>

@@ -184,8 +184,8 @@ function Content({ rows, search, reset, children }: ContentProps) {
   if (isNarrowed(search)) {
     return (
       <Notice>
-        <p data-testid="no-match">No run fits this search and these filters.</p>
-        <p>Take a filter away at the left, or look at all runs again.</p>
+        <p data-testid="no-match">No matching runs.</p>
+        <p>Remove a filter on the left, or show all runs.</p>
         <button type="button" className="button" onClick={reset}>
           Show all runs
         </button>

@@ -76,7 +76,7 @@ function Export({ list, columns, ids, total }: ExportProps) {
       <button
         type="button"
         className="link"
-        title={`The columns shown, of ${what}`}
+        title={`The visible columns, for ${what}`}
         disabled={state === "reading"}
         data-testid="export-csv"
         onClick={() => void run()}

@@ -92,7 +92,7 @@ export function TableHead(props: TableHeadProps) {
             <button
               type="button"
               className="cut"
-              title={by === null ? title : `${title}. Click sorts, shift-click sorts within`}
+              title={by === null ? title : `${title}. Click to sort, Shift-click to add a sort key`}
               aria-label={title}
               aria-disabled={by === null}
               onClick={(event) => by !== null && sortBy(by, event.shiftKey)}

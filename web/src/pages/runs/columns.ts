@@ -41,7 +41,7 @@ const plain = (
 export const kColumns: readonly ColumnMeaning[] = [
   plain("status", "Status", 80, { sort: "status" }),
   plain("name", "Name", 146, { sort: "name", grows: true }),
-  plain("trend", "Loss", 76, { about: "its course over the run" }),
+  plain("trend", "Loss", 76, { about: "its trend over the run" }),
   plain("loss", "Last loss", 142, { number: true }),
   plain("experiment", "Experiment", 112, { sort: "experiment" }),
   plain("workload", "Workload", 72, { sort: "workload" }),
@@ -67,7 +67,7 @@ export function meaningOf(key: string): ColumnMeaning | null {
   const found = /^(trend|metrics|params|tags)\.(.+)$/s.exec(key);
   if (found === null) return null;
   const [, entity, name = ""] = found;
-  if (entity === "trend") return plain(key, name, 88, { about: "its course over the run" });
+  if (entity === "trend") return plain(key, name, 88, { about: "its trend over the run" });
   if (entity !== "metrics")
     return plain(key, name, 110, {
       about: entity === "params" ? "parameter" : "tag",

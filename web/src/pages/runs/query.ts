@@ -109,7 +109,10 @@ function subjectOf({ text, at }: Token): Subject {
   const entity = own(kEntities, unquoted(text.slice(0, dot)));
   if (entity === undefined) {
     const prefix = text.slice(0, dot);
-    throw new Amiss(`${prefix} is none of metrics, params, tags, attributes and dataset.`, at);
+    throw new Amiss(
+      `Unknown prefix ${prefix}, expected metrics, params, tags, attributes or dataset.`,
+      at,
+    );
   }
   if (entity !== "attribute") return entity;
   const found = own(kAttributes, unquoted(text.slice(dot + 1)));
@@ -139,8 +142,9 @@ class Reader {
 
   private comparison(): void {
     const name = this.tokens[this.next];
-    if (says(name, "OR")) throw new Amiss("Comparisons are joined by and, never by or.", this.at);
-    if (name?.kind !== "name") throw new Amiss("A comparison begins with a name.", this.at);
+    if (says(name, "OR"))
+      throw new Amiss("Join comparisons with and; or is not supported.", this.at);
+    if (name?.kind !== "name") throw new Amiss("Expected a name.", this.at);
     const subject = subjectOf(name);
     this.next++;
     const operator = this.operator(subject);
@@ -153,7 +157,7 @@ class Reader {
     const token = this.tokens[this.next];
     const allowed = kOperators[subject];
     const list = `${allowed.slice(0, -1).join(", ")} or ${allowed.at(-1)}`;
-    if (token === undefined) throw new Amiss(`Then ${list} and a value.`, this.at);
+    if (token === undefined) throw new Amiss(`Expected ${list} and a value.`, this.at);
     if (token.kind === "other" || token.kind === "number") {
       throw new Amiss("Put a name with such characters in backquotes: `val/loss`.", token.at);
     }
@@ -164,7 +168,7 @@ class Reader {
     }
     if (subject === "pair" && says(token, "IS")) return this.isNull();
     if (!allowed.includes(token.text.toUpperCase())) {
-      throw new Amiss(`Here ${list} can stand, not ${token.text}.`, token.at);
+      throw new Amiss(`Expected ${list}, found ${token.text}.`, token.at);
     }
     this.next++;
     return token.text;
@@ -172,7 +176,8 @@ class Reader {
 
   private isNull(): string {
     this.next += says(this.tokens[this.next + 1], "NOT") ? 2 : 1;
-    if (!says(this.tokens[this.next], "NULL")) throw new Amiss("Then null or not null.", this.at);
+    if (!says(this.tokens[this.next], "NULL"))
+      throw new Amiss("Expected null or not null.", this.at);
     this.next++;
     return "IS";
   }
@@ -181,12 +186,12 @@ class Reader {
     const token = this.tokens[this.next];
     const number = subject === "metric" || subject === "time";
     if (token === undefined) {
-      throw new Amiss(number ? "Then a number." : "Then a text in quotes: '0.1'.", this.at);
+      throw new Amiss(number ? "Expected a number." : "Expected a text in quotes: '0.1'.", this.at);
     }
     const isText = token.kind === "text" || /^"[\s\S]*"$/.test(token.text);
     if (number && token.kind !== "number") {
       const unit = subject === "time" ? "a number: milliseconds since 1970" : "a number";
-      throw new Amiss(`Here ${unit} has to stand, not ${token.text}.`, token.at);
+      throw new Amiss(`Expected ${unit}, found ${token.text}.`, token.at);
     }
     if (!number && !isText) throw new Amiss(`Put it in quotes: '${token.text}'.`, token.at);
     this.next++;
@@ -199,7 +204,7 @@ class Reader {
       i % 2 === 1 ? token.text === "," : token.kind === "text" || token.text.startsWith('"'),
     );
     if (this.tokens[this.next]?.text !== "(" || end < 0 || inside.length === 0 || !wellFormed) {
-      throw new Amiss("Then a list of texts: ('a', 'b').", this.at);
+      throw new Amiss("Expected a list of texts: ('a', 'b').", this.at);
     }
     this.next = end + 1;
   }

@@ -189,7 +189,7 @@ export function SummaryFigure(props: SummaryFigureProps) {
 
 function Table({ table }: { table: SummaryTable }) {
   return (
-    <Scrolling className="inspect-table tall" label={"The same numbers"}>
+    <Scrolling className="inspect-table tall" label={"The data as a table"}>
       <table className="table" data-testid="summary-table">
         <thead>
           <tr>

@@ -188,7 +188,7 @@ function bodyOf(at: {
     return (
       <Notice>
         <p>No selected run measured {metric}.</p>
-        <p>Choose another metric at the left.</p>
+        <p>Choose another metric on the left.</p>
       </Notice>
     );
   const what = { metric, of: told, unit, runs };
@@ -239,7 +239,7 @@ function Panel({ search, set, found, metric }: PanelProps) {
   const words = (key: string) => key.replace(/^(params|tags)\./, "");
   const options = keys.map((key): [string, string] => [key, words(key)]);
   return (
-    <section aria-label="What is summarised" className="summary-panel">
+    <section aria-label="Summarised metric" className="summary-panel">
       <h2 className="section-title">Summary</h2>
       <div className="form">
         <MetricChoice runs={found?.runs ?? []} metric={metric} set={set} />

@@ -1,4 +1,4 @@
-"""What the capture costs a training: each wrapped call of a step, the step, and the start of Python.
+"""Measures the overhead of the capture in a training: each wrapped call of a step, the step, and the start of Python.
 
     PYTHONPATH=build/release/python python bench/bench_capture.py [--steps N]
 
@@ -55,7 +55,7 @@ def calls() -> list[tuple[str, Any, Any]]:
 
 
 def cost(steps: int) -> list[tuple[str, float]]:
-    """Of each call and of the step, in ns."""
+    """Returns the cost of each call and of the step, in ns."""
     kinds = calls()
     clock = time.thread_time_ns
     best = [[10**9] * len(kinds), [10**9] * len(kinds)]

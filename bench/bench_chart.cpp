@@ -120,11 +120,11 @@ class EncodedView final : public store::PointView {
   std::int64_t time_ = 0;
   std::vector<std::int64_t> times_;
   std::vector<double> values_;
-  std::vector<std::pair<std::string, std::size_t>> blocks_;  // where the values begin
+  std::vector<std::pair<std::string, std::size_t>> blocks_;  // name, and the offset of its values
   std::vector<std::vector<std::string>> rows_;               // by tier
 };
 
-// Of this thread's processor time, so that a busy machine does not matter.
+// CPU time of this thread, so that a busy machine does not matter.
 double milliseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

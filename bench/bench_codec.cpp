@@ -1,5 +1,5 @@
-// What columns take and how fast they are written and read: bytes per entry and MB/s of raw
-// entries, one core, for the shapes of bench/shapes.h, times and steps; zstd alone as the peer.
+// Sizes and speeds of columns, written and read: bytes per entry and MB/s of raw entries, one core,
+// for the shapes of bench/shapes.h, times and steps; zstd alone as the peer.
 //
 //   corral_bench_codec [columns of 8,192 entries per series, default 64]
 //

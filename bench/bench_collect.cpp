@@ -1,4 +1,4 @@
-// What sampling costs: one tick of listener "proc" and of the default set on this machine, one of
+// The cost of sampling: one tick of listener "proc" and of the default set on this machine, one of
 // listener "nvidia" on a fake driver, one walk over a run of 20 processes, a read of the perf
 // events, and single files for comparison. CPU time is what counts; goals in docs/benchmarks.md.
 #include <benchmark/benchmark.h>

@@ -1,4 +1,4 @@
-"""What a log call costs the training: Corral beside radT's queue and tensorboardX, in one run on one machine.
+"""Measures the cost of a log call: Corral beside radT's queue and tensorboardX, in one run on one machine.
 
     PYTHONPATH=build/release/python python bench/bench_log.py [--json] [--directory DIR] [--calls N]
 

@@ -153,7 +153,7 @@ server::Response ask(server::Context& context, const Question& question) {
   return response;
 }
 
-// What the page asks of the rows that it shows, and of all of them.
+// The page's questions about the visible rows, and about all of them.
 std::vector<Question> companions(server::Context& context) {
   const std::string api = "/api/corral/v1/";
   const Json page = must(Json::parse(ask(context, searches().front()).body), "a page");

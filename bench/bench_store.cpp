@@ -1,4 +1,4 @@
-// What the store takes in and answers, called as the server calls it: in one process, without HTTP.
+// Ingest and queries of the store, called as the server calls it: in one process, without HTTP.
 //
 //   corral_bench_store BENCH [--store DIR|URL] [--NAME VALUE ...]
 //
@@ -81,7 +81,8 @@ void Bench::report(std::string name, Json value) { out_.set(std::move(name), std
 void Bench::print() { fmt::print("{}\n", out_.dump()); }
 
 void load(store::Store& store, const Load& load) {
-  constexpr std::size_t kPointsPerAppend = 200'000;  // of the waiting frames, before they are taken
+  // largest total of waiting frames that one append takes
+  constexpr std::size_t kPointsPerAppend = 200'000;
   std::vector<codec::Bytes> waiting;
   std::size_t points = 0;
   const auto take = [&] {

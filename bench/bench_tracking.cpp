@@ -69,7 +69,7 @@ NextRequest singles(int port, std::size_t count) {
   return in_turn(std::move(requests));
 }
 
-// What a flush of many steps is.
+// The requests of a client that flushes many steps at once.
 NextRequest batches(int port, std::size_t count, std::size_t metric) {
   const std::string run = new_run(port);
   auto requests = std::make_shared<std::vector<std::string>>();

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Peer:
-    """What a figure is compared with, measured in the same run; `value` is None where this machine does not have it."""
+    """The value that a figure is compared with, measured in the same run; `value` is None if this machine does not have
+    it.
+    """
 
     name: str
     value: float | None

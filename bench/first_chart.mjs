@@ -1,4 +1,4 @@
-// How long until a page shows what it is for: node bench/first_chart.mjs URL RUN LOADS CHROMIUM
+// Measures the time until a page shows its main content: node bench/first_chart.mjs URL RUN LOADS CHROMIUM
 //
 // Prints {"chart": [ms], "runs": [ms], "bare": [ms]}: navigation to the first chart painted, to the first row of the
 // list of runs, and to the end of a bare JSON answer. Every load has a context, and so a cache, of its own.

@@ -2,7 +2,7 @@
 // that costs so little that it is the server which is measured.
 //
 // Speaks as much HTTP/1.1 as that takes: answers with Content-Length on connections that stay open.
-// What else happens ends the program. One thread.
+// Any other answer ends the program. One thread.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What a process costs (CPU, memory, disk) and percentiles, for the benchmarks that are programs.
+// The cost of a process (CPU, memory, disk) and percentiles, for the benchmarks that are programs.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,8 @@ namespace corral::bench {
 
 // CPU seconds of this process, all threads.
 double process_cpu();
-// Of that process and its descendants that live, and their children that ended; 0 for pid 0.
+// Returns the CPU time of that process, its living descendants, and their children that ended; 0
+// for pid 0.
 double tree_cpu(pid_t pid);
 // Peak resident memory in bytes since start or since reset_peak_rss().
 std::int64_t peak_rss();

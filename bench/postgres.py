@@ -45,7 +45,7 @@ class Postgres:
         return f"{self.programs / 'psql'} -q '{self.address}' -c VACUUM"
 
     def compact_bytes(self) -> int:
-        """Of all tables with their indexes, without the room of deleted rows."""
+        """Size of all tables with their indexes, without the space of deleted rows."""
         self.run("psql", "-q", self.address, "-c", "VACUUM FULL")
         tables = "FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r'"
         return int(self.run("psql", "-At", self.address, "-c", f"SELECT sum(pg_total_relation_size(oid)) {tables}"))

@@ -1,4 +1,4 @@
-"""What a log call costs a training: MLflow's client through the relay of `corral run`, and bare requests.
+"""Measures the cost of a log call: MLflow's client through the relay of `corral run`, and bare requests.
 
     python bench/relay.py --mlflow .venv-mlflow3/bin/python
 

@@ -46,7 +46,7 @@ def log(build: Path) -> list[Figure]:
 
 
 def capture(build: Path) -> list[Figure]:
-    """What each wrapped call of a training step costs, and what the start of Python."""
+    """Measures the cost of each wrapped call of a training step, and of the start of Python."""
     environment = os.environ | {"PYTHONPATH": str(build / "python")}
     subprocess.run([store_peers.PYTHON, HERE / "bench_capture.py"], env=environment, check=True)
     return []

@@ -38,7 +38,8 @@ std::string_view shape_name(Shape shape);
 inline bool is_hardware(Shape shape) { return static_cast<std::size_t>(shape) < kHardwareShapes; }
 bool is_counter(Shape shape);
 
-// Of series `index` of a mix: 22 of 25 are hardware (88 %), every shape of its kind equally often.
+// Returns the shape of series `index` of a mix: 22 of 25 are hardware (88 %), every shape of its
+// kind equally often.
 Shape mixed_shape(std::size_t index);
 // Hardware only.
 Shape hardware_shape(std::size_t index);
@@ -88,7 +89,7 @@ class Generator {
   Random random_;
   std::uint64_t tick_ = 0;
   std::int64_t left_ = 0;  // ticks of the regime
-  double level_ = 0;       // of the regime
+  double level_ = 0;       // level of the current regime
   double spread_ = 0;
   double state_ = 0;          // slow part: walk, filter
   std::int64_t counter_ = 0;  // bytes, mJ, pages, degrees

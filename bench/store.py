@@ -1,4 +1,4 @@
-"""What the store takes in and answers (corral_bench_store), beside the goals it was built for.
+"""Measures ingest and queries of the store (corral_bench_store), beside the goals it was built for.
 
 `./dev bench store` takes about half an hour and 10 GB of disk in the temporary folder; with --quick a minute, at sizes
 that say little about big stores.

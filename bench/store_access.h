@@ -19,8 +19,8 @@ namespace corral::bench {
 
 struct StoreSpec {
   std::string location;        // directory or URL
-  pid_t database = 0;          // of a database server: its CPU counts
-  std::filesystem::path data;  // of a database server: its files count
+  pid_t database = 0;          // a database server, whose CPU counts
+  std::filesystem::path data;  // a database server's directory, whose files count
   [[nodiscard]] bool embedded() const { return location.find("://") == std::string::npos; }
   [[nodiscard]] std::filesystem::path files() const {
     return embedded() ? std::filesystem::path(location) : data;
@@ -59,7 +59,7 @@ struct ChartAsk {
 std::size_t chart(store::Store& store, const ChartAsk& ask);
 // Mean with interval of one series of each of many runs.
 std::size_t group_mean(store::Store& store, const ChartAsk& ask);
-// What the page's list of runs asks for: the newest 100 with their losses.
+// Answers the page's list of runs: the newest 100 with their losses.
 std::size_t list_runs(store::Store& store);
 
 }  // namespace corral::bench

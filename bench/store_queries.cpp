@@ -174,7 +174,7 @@ void bench_small(Bench& bench) {
                }));
 }
 
-// Of a store that is there; --store names it.
+// Opens an existing store; --store names it.
 void bench_open(Bench& bench) {
   const std::size_t rounds = bench.flags.count("rounds", 10);
   bench.flags.finish();

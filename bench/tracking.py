@@ -61,9 +61,9 @@ print(json.dumps(out))
 class Size:
     singles: int
     client_batches: int
-    raw_batches: int  # of each connection
-    creates: int  # of each connection
-    gets: int  # of one answer in a row
+    raw_batches: int  # on each connection
+    creates: int  # on each connection
+    gets: int  # from one connection, in a row
     runs: int  # beside the 300 that are searched first
     history: int = 100_000
 
@@ -158,7 +158,7 @@ def running(command: list[str | Path], url: str, directory: Path, environment: d
 
 
 def send(build: Path, server: Server, part: str, **flags: int | str) -> dict[str, float]:
-    """What corral_bench_tracking says of requests that it sent."""
+    """Sends requests with corral_bench_tracking and returns its figures."""
     command = [str(build / "bench" / "corral_bench_tracking"), part, "--port", str(urlsplit(server.url).port)]
     for name, value in flags.items():
         command += [f"--{name}", str(value)]

@@ -1,4 +1,4 @@
-"""What Corral recorded of known loads (truth_load.py) beside what each load measured itself.
+"""Compares Corral's recordings of known loads (truth_load.py) with each load's own measurement.
 
 `./dev bench truth` prints the table; with `--docs` it is written into docs/truth.md as well.
 """
@@ -31,8 +31,8 @@ class Checked:
     truth: float
     recorded: float | None
     unit: str
-    method: str  # what recorded it
-    reason: str = ""  # of an error that is expected
+    method: str  # the method that recorded it
+    reason: str = ""  # for an expected error
 
     def error(self) -> float | None:
         if self.recorded is None:
@@ -65,7 +65,7 @@ def number(value: float, unit: str) -> str:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What one run left in the store, and what its load says of itself."""
+    """The records of one run in the store, and its load's own account."""
 
     home: Home
     began: int
@@ -78,7 +78,7 @@ class Recorded:
         return sorted((int(p["time_ns"]), float(p["value"])) for p in lines if "value" in p and p["source"] == source)
 
     def grown(self, metric: str, source: str = "") -> float | None:
-        """Of a counter, over the work: from the rest before it to the rest after it."""
+        """Growth of a counter over the work: from the rest before it to the rest after it."""
         points = self.points(metric, source)
         before = [value for at, value in points if at <= self.began]
         after = [value for at, value in points if at >= self.ended]
@@ -181,7 +181,7 @@ def write_page(rows: list[Checked]) -> None:
 
 
 def measure(build: Path, docs: bool = False) -> int:
-    """How many errors of more than 1 % have no reason."""
+    """Returns the number of errors of more than 1 % without a reason."""
     rows = list(checked(build, list(LOADS)))
     print_rows(HEADER, [row.row() for row in rows])
     if docs:

@@ -1,4 +1,4 @@
-"""What the page costs in Chromium (bench/web/): its load, 24 charts drawn, zoomed, pointed at, kept, fed; 10,000 runs.
+"""Measures the page in Chromium (bench/web/): its load, 24 charts drawn, zoomed, pointed at, kept, fed; 10,000 runs.
 
 uPlot and ECharts draw the same reduced series in the same browser; their packages are installed into bench/web/.
 """
@@ -20,14 +20,14 @@ import store
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "bench" / "web"
-LONG_SERIES = "power.0"  # what corral_bench_store names it
+LONG_SERIES = "power.0"  # its name in corral_bench_store
 
 
 @dataclass(frozen=True)
 class Size:
-    long_points: float  # of the one series that 24 charts show
+    long_points: float  # points of the one series that 24 charts show
     runs: int
-    points: int  # of each of the 24 x 8 series
+    points: int  # points of each of the 24 x 8 series
     rounds: int
     loads: int
     live_s: int

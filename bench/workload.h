@@ -20,7 +20,7 @@ enum class Mix : std::uint8_t { kMixed, kHardware, kTraining, kWattsOnly };
 
 struct Workload {
   std::size_t runs = 4;
-  std::size_t series = 500;  // of each run
+  std::size_t series = 500;  // per run
   double hz = 10;
   Mix mix = Mix::kMixed;
   std::uint64_t seed = 1;

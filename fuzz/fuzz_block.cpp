@@ -1,5 +1,5 @@
 // Rows of the pyramid and row groups of anybody: as they come, and, to get behind the checksums,
-// with checksums that fit. What decodes is sound, and encodes to what decodes the same.
+// with checksums that fit. Any result must be sound, and encode to bytes that decode to the same.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

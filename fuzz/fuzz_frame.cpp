@@ -1,5 +1,5 @@
 // Frames of anybody: the envelope as it comes, or, to get behind the checksum, a body of each kind.
-// What decodes must encode again, and mean the same.
+// Any decoded frame must encode again, and mean the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What stands at the door: heads of requests, their framing by the parser behind, compressed
+// The first code that sees a request: its head, its framing by the parser behind, compressed
 // bodies, and the gate's headers.
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -21,8 +21,8 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-// What passes the check means the same to the parser: it never finds a second length, and where the
-// first request ends the next one begins.
+// A head that passes the check means the same to the parser: it never finds a second length, and
+// the next request begins at the first one's end.
 void fuzz_head(std::string_view bytes) {
   const std::size_t length = corral::http::head_length(bytes, 0);
   check(length <= bytes.size());

@@ -1,5 +1,5 @@
-// Fuzzes plans: the first byte chooses CSV or a sweep, the rest is the file. Whatever can be read
-// can be marked, and then reads as before but for what was marked.
+// Fuzzes plans: the first byte chooses CSV or a sweep, the rest is the file. Any plan that can be
+// read can be marked, and then reads as before but for the marks.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

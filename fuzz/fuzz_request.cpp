@@ -1,6 +1,6 @@
-// What a client sends: request targets, the bodies of POST /charts, /lines, /points, /windows, /xy,
-// /epochs, /changes, /runs/search, /summaries and /sparklines and of PUT /plans/{id}, what tags say
-// of devices, and the splitting of frame bodies.
+// Input from clients: request targets, the bodies of POST /charts, /lines, /points, /windows, /xy,
+// /epochs, /changes, /runs/search, /summaries and /sparklines and of PUT /plans/{id}, tags about
+// devices, and the splitting of frame bodies.
 #include <cstdlib>
 #include <cstring>
 

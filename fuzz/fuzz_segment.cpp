@@ -28,7 +28,7 @@ void check(const spool::Batch& batch, std::uint64_t first, std::uint64_t count) 
 }
 
 // Makes every text record's checksum right, so that the parsers behind it are reached.
-void mend(corral::codec::Bytes& slots) {
+void repair(corral::codec::Bytes& slots) {
   const std::size_t count = slots.size() / spool::kSlotBytes;
   for (std::size_t i = 0; i < count; ++i) {
     std::uint8_t* slot = slots.data() + i * spool::kSlotBytes;
@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static_cast<void>(spool::parse_segment_header(bytes));
     return 0;
   }
-  if ((how & 8) != 0) mend(bytes);
+  if ((how & 8) != 0) repair(bytes);
   const spool::ParseOptions options{.first = 1,
                                     .max_records = how > 127 ? std::size_t{3} : SIZE_MAX,
                                     .alive = (how & 1) != 0,

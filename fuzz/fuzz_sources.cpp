@@ -67,7 +67,7 @@ void output(std::string_view text) {
   scanner.finish({});
 }
 
-// Of each series and time of an answer one sample stays, and no two series become one.
+// One sample remains for each series and time of an answer, and no two series become one.
 void exposition(std::string_view text) {
   std::vector<foreign::ExpositionSample> samples;
   const auto found = foreign::read_exposition(text, [&](foreign::ExpositionSample& sample) {

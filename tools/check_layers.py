@@ -60,7 +60,7 @@ HOLES = {
 TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", "run", "compat/mlflow/relay"}
 SERVER_SIDE = {"store", "query", "analyze", "server", "server/core", "server/api", "server/ui", "compat/mlflow/api"}
 DATABASES = re.compile(r'[<"](sqlite3|libpq-fe|pqxx)')
-# Whose header only one file may see, besides tests: the driver.
+# Headers that only one file may include, besides tests: the driver.
 DRIVERS = {"sqlite3": "store/engine/sqlite/database.cpp", "libpq-fe": "store/engine/postgres/database.cpp"}
 GPU = re.compile(r'[<"](nvml|cuda|dcgm|rocm_smi|amd_smi|hip|level_zero)')
 HTTP_LIBRARY = re.compile(r"<boost/")
@@ -99,7 +99,7 @@ RAW_FILE = re.compile(
     r"|\bfs::(exists|is_\w+|remove\w*|rename|copy\w*|create_\w+|resize_file|file_size|last_write_time|\w*iterator)\("
     r"|\bstd::[io]?fstream\b"
 )
-# Of the kernel, not of a user.
+# Files of the kernel, not of a user.
 KERNEL_FILE = re.compile(r'"/(proc|sys|dev)/')
 
 

@@ -29,12 +29,12 @@ import tidy
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv" / "bin"
 JOBS = max(2, os.cpu_count() or 2)
-TAIL_LINES = 60  # of one failed test or command
-NAMES = 40  # of failed tests in the list at the end
+TAIL_LINES = 60  # shown of one failed test or command
+NAMES = 40  # failed tests in the list at the end
 SLOWEST = 30  # tests in the list that `./dev test` ends with
 RUNNING: set[int] = set()  # process groups that Ctrl-C ends
-FUZZ_LOOK_S = 60  # of all targets together
-LIMIT_S = 1800  # of one command; the longest is the build with sanitizers from nothing
+FUZZ_LOOK_S = 60  # for all targets together
+LIMIT_S = 1800  # for one command; the longest is the build with sanitizers from nothing
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Outcome:
     failed: int = 0
     skipped: int = 0
     details: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)  # of what failed
+    names: list[str] = field(default_factory=list)  # names of failed tests
     seconds: list[tuple[float, str]] = field(default_factory=list)  # of each test whose runner says so
 
     def fail(self, name: str, message: str) -> None:
@@ -62,7 +62,7 @@ class Outcome:
 @dataclass
 class Options:
     filter: str = ""
-    fuzz_seconds: int = 0  # of each target; 0: a short look from the same seed every time
+    fuzz_seconds: int = 0  # for each target; 0: a short look from the same seed every time
     quick: bool = False
     whole: bool = False  # all stages run
 
@@ -160,7 +160,7 @@ def lint(options: Options) -> Outcome:
     config = ["--config", "python/pyproject.toml"]
     total = together(
         [
-            lambda: check("clang-format (./dev format mends it)", ["clang-format", "--dry-run", "-Werror", *sources]),
+            lambda: check("clang-format (./dev format fixes it)", ["clang-format", "--dry-run", "-Werror", *sources]),
             lambda: check("layers", [sys.executable, "tools/check_layers.py"]),
             lambda: check("prose", [sys.executable, "tools/prose.py"]),
             lambda: check("tests of the tools", [VENV / "pytest", "-q", "-p", "no:cacheprovider", "tools"]),
@@ -204,8 +204,9 @@ def is_test(path: Path) -> bool:
 
 
 def clang_tidy() -> Outcome:
-    """Every source that is no test, with the commands of a build that compiles each alone. What passed once is not read
-    again until it, a header of the project, the flags or the checks change."""
+    """Every source that is no test, with the commands of a build that compiles each alone. A source that passed is not
+    read again until it, a header of the project, the flags or the checks change.
+    """
     status, output = run(["cmake", "--preset", "dev", "-DCORRAL_TESTS=OFF", "-B", "build/lint"])
     if status != 0:
         return failure("configure lint", output)
@@ -306,7 +307,7 @@ def asan(options: Options) -> Outcome:
 
 
 def tsan(options: Options) -> Outcome:
-    """Where threads share most: no third build of all."""
+    """The folders whose threads share most: no third build of all."""
     return unit_of("tsan", options, "corral_http_test", "corral_run_test", "corral_spool_test", "corral_upload_test")
 
 

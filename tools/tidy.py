@@ -1,4 +1,4 @@
-"""Which sources clang-tidy reads together, and which a unity build compiles together (unity.py).
+"""Groups the sources that clang-tidy reads together, and that a unity build compiles together (unity.py).
 
 Nearly all of its time goes into the headers that a source includes. Sources with the same flags are therefore read as
 one file that includes them, unless one of them defines a name for itself alone that another uses too. What does not
@@ -57,7 +57,7 @@ class Batch(Group):
     flags: tuple[str, ...] = ()
 
     def content_hash(self, checks: str) -> str:
-        """Of all that a reader of these sources looks at but the system's headers."""
+        """Hash of all that a reader of these sources looks at, except the system's headers."""
         read: set[Path] = set()
         waiting = list(self.files)
         while waiting:
@@ -76,7 +76,9 @@ class Batch(Group):
 
 
 def local_names(source: str) -> set[str]:
-    """What its unnamed namespaces define, told by how this project is formatted: definitions begin at the margin."""
+    """Returns the names that its unnamed namespaces define, found by the project's format: definitions begin at the
+    margin.
+    """
     lines = [line for body in UNNAMED.findall(source) for line in body.splitlines()]
     found = [TYPE.match(line) or OTHER.match(line) for line in lines]
     return {match[match.lastindex or 0] for match in found if match}

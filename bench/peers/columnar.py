@@ -91,7 +91,7 @@ def duckdb(data: Data, directory: Path) -> None:
 
 
 def statements(way: str, data: Data) -> tuple[Any, str]:
-    """Of one series; of the sum of all."""
+    """Returns the statements for one series and for the sum of all."""
 
     def one(i: int) -> str:
         s = i % len(data.names)

@@ -1,4 +1,4 @@
-"""What every peer's program needs: the generated data, what a server cost, and the line it prints.
+"""Parts that every peer's program needs: the generated data, the cost of a server, and the line it prints.
 
 Peers run in the benchmarks' own environment (tools/pip-bench-packages.txt), with bench/ on the PYTHONPATH. Each is
 called as `PEER.py DATA`, DATA a folder of `corral_bench_store dump`; it prints one JSON object per variant, or why
@@ -141,5 +141,5 @@ def wait_for(url: str, process: subprocess.Popen[Any], seconds: float) -> None:
 def main(peer: str, measure: Callable[[Data], None]) -> None:
     try:
         measure(load(Path(sys.argv[1])))
-    except Exception as error:  # whatever a peer lacks here, the others are still measured
+    except Exception as error:  # a peer that fails here must not stop the others
         skip(peer, f"{type(error).__name__}: {error}")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from support import Data, Report, bytes_of, free_port, http, main, peak_rss_mib, skip, tree_cpu, wait_for
 
-ROWS = 1000  # of each series in a request
+ROWS = 1000  # for each series in a request
 
 
 def bodies(data: Data) -> list[bytes]:

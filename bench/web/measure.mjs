@@ -1,4 +1,4 @@
-// What the page costs in a real browser: node bench/web/measure.mjs OPTIONS [PART...]
+// Measures the page in a real browser: node bench/web/measure.mjs OPTIONS [PART...]
 //
 // OPTIONS is JSON: { url, chromium, redraw (the bundle), big and metric (a run of one long series, its name), runs,
 // points, rounds, loads, live_s }, and { board: [run ids] } to do without that filling. Fills the server as it needs

@@ -35,7 +35,7 @@ interface Dataset {
 interface Contestant {
   draw(data: Dataset): void;
   canvases(): HTMLCanvasElement[];
-  // What the pointer moves over, of the first chart.
+  // The element of the first chart that receives pointer moves.
   surface(): Element;
 }
 

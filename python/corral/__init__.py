@@ -163,7 +163,7 @@ def run_id() -> str | None:
 
 
 def __getattr__(name: str) -> object:
-    """What a training does not need is imported when it is used."""
+    """Imports the parts that a training does not need when they are used."""
     if name in ("DamageWarning", "Gap", "Series", "read"):
         from corral import _read
 

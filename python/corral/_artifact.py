@@ -29,7 +29,7 @@ def _check(name: str) -> str:
     if len(name.encode()) > _PATH_BYTES:
         raise ValueError(f"an artifact's name is longer than {_PATH_BYTES} bytes")
     if not name or name != posixpath.normpath(name) or name.startswith(("/", "..")) or "\0" in name or "\n" in name:
-        raise ValueError(f"not a name of an artifact: {name!r}; a relative path is wanted, as 'model/weights.bin'")
+        raise ValueError(f"invalid artifact name {name!r}: expected a relative path, e.g. 'model/weights.bin'")
     return name
 
 

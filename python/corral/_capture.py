@@ -25,7 +25,7 @@ else:
 _REASON_CHARACTERS = 300
 
 _told: list[tuple[str, str, str]] = []  # part, state, reason: each part and state once in a process
-_held: list[tuple[str, str, str]] = []  # of a process that may have no part in the training: not told yet
+_held: list[tuple[str, str, str]] = []  # calls of a process that may not be part of the training; not reported yet
 
 
 class Part:
@@ -73,7 +73,7 @@ def place(hooks: Mapping[str, tuple[Part, Hook]], name: str, module: Any) -> Non
 
 
 def is_worker() -> bool:
-    """Whether this process loads data for a DataLoader."""
+    """Returns true in a process that loads data for a DataLoader."""
     worker = sys.modules.get("torch.utils.data._utils.worker")
     return worker is not None and worker._worker_info is not None
 
@@ -95,7 +95,7 @@ def _words(error: BaseException | None) -> str:
 
 
 def _is_child() -> bool:
-    """Whether multiprocessing started this process: workers of a DataLoader and such, or a rank."""
+    """Returns true if multiprocessing started this process: a worker of a DataLoader or similar, or a rank."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and process.current_process().name != "MainProcess"
 

@@ -48,7 +48,9 @@ def _warm_fit(args: tuple[Any, ...]) -> int | None:
 def wrap_round(
     original: Callable[..., Any], part: Part, samples: Callable[[tuple[Any, ...]], int | None] = _always
 ) -> Callable[..., Any]:
-    """Of a function each call of which trains; `samples` says with how many, None: this call is no step."""
+    """Wraps a function that trains on each call; `samples` returns the size of the call's batch, or None if the call is
+    not a step.
+    """
 
     @wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -93,7 +95,7 @@ def _run_fit(loop: Loop, fit: Callable[..., Any], args: tuple[Any, ...], kwargs:
 
 
 def _begin(loop: Loop, samples: int) -> bool:
-    """Whether the call is a step of its own."""
+    """Returns true if the call is a step of its own."""
     main = begin_update(loop)
     if loop.explicit or loop.tangled or loop.in_step >= 0 or (main is not None and main.kind == TRAINING):
         return False

@@ -25,7 +25,7 @@ _SAVE = Part("keras.save")
 
 
 class Fit:
-    """What is known of the fit under way in a thread."""
+    """State of the current fit in a thread."""
 
     __slots__ = (
         *("batches", "begun", "ended", "executed", "explicit", "fetched", "fetches_before", "next", "outer"),
@@ -33,18 +33,18 @@ class Fit:
     )
 
     def __init__(self) -> None:
-        self.ended = 0  # of the batch, or of what came before the epoch's first
+        self.ended = 0  # end of the batch, or of the work before the epoch's first
         self.size = 0  # samples of a batch; 0: not known
         self.fetched = 0  # samples of the batches of this step; counted where `size` is not known
         self.partial = 0  # samples of an epoch's last batch, if it has fewer
-        self.batches = 0  # of an epoch; 0: not known
+        self.batches = 0  # batches in an epoch; 0: not known
         self.executed = 1  # batches between two calls of the callbacks (steps_per_execution)
         self.fetches_before = False  # the batch is fetched before Keras tells that it begins
         self.begun = False  # and not ended
         self.explicit = 0  # loop.explicit before it
         self.telling = 0  # methods of its callbacks that are under way
         self.outer: Fit | None = None  # in one of whose callbacks it was begun
-        self.next: Fit | None = None  # of the latest iterator: the next fit's, if one begins
+        self.next: Fit | None = None  # belongs to the latest iterator: the next fit's, if one begins
 
 
 def _fit(loop: Loop) -> Fit:

@@ -48,9 +48,9 @@ class Pass:
         self.loader = loader  # weak reference, or None
         self.loop: Loop | None = None
         self.alive: Any = None  # weak reference to the iterator
-        self.started: tuple[int, int, Any] | None = None  # of its workers: began, ended, the phase around
-        self.leaves: list[tuple[str, int, int, int]] = []  # of an undecided pass: name, kind, began, ended
-        self.samples = 0  # of an undecided pass
+        self.started: tuple[int, int, Any] | None = None  # the start of its workers: began, ended, the phase around
+        self.leaves: list[tuple[str, int, int, int]] = []  # phases of an undecided pass: name, kind, began, ended
+        self.samples = 0  # samples of an undecided pass
         self.fetches = 0
         self.touched = False  # a backward pass was made of an undecided pass's batches
         self.place: Any = None  # the phase around, when it began
@@ -199,7 +199,7 @@ def _evaluate(loop: Loop, new: Pass, began: int) -> None:
 
 
 def is_same(one: Pass, other: Pass) -> bool:
-    """Whether both are of one loader."""
+    """Returns true if both belong to one loader."""
     return one.loader is not None and other.loader is not None and one.loader() is other.loader()
 
 
@@ -252,13 +252,15 @@ def _begin_epoch(loop: Loop, over: Pass, kind: int) -> bool:
 
 
 def is_crossed(over: Pass) -> bool:
-    """Whether the innermost phase lies outside the one around the pass; the script may have opened more within it."""
+    """Returns true if the innermost phase lies outside the one around the pass; the script may have opened more within
+    it.
+    """
     here, place = _current.get(), over.place
     return here is not place and (here is None or (place is not None and not here[2].startswith(place[2] + "/")))
 
 
 def at_home(loop: Loop, over: Pass) -> bool:
-    """Whether no phase of the script crosses ours."""
+    """Returns true if no phase of the script crosses ours."""
     here = _current.get()
     home = loop.open[-1][0] if loop.open else over.place
     if here is home:
@@ -354,7 +356,7 @@ def exhausted(loop: Loop, over: Pass, began: int, ended: int) -> None:
 
 
 def _starting(loop: Loop, over: Pass, began: int) -> int:
-    """Where the pass begins: with the start of its workers, if nothing happened since, else with its first fetch."""
+    """Returns the begin of the pass: the start of its workers, if nothing happened since, else its first fetch."""
     started, over.started = over.started, None
     if started is None or started[0] < loop.edge or started[2] is not _current.get():
         fetching(loop, over, began)
@@ -465,7 +467,7 @@ def _wrap_iter(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def take_samples(iterator: Any, batch: object, wanted: bool = True) -> int:
-    """Of the batch that the iterator has just given."""
+    """Counts the samples of the batch that the iterator has just returned."""
     sizes = iterator.__dict__.get("_corral_sizes")
     if not sizes:
         return UNKNOWN
@@ -502,7 +504,7 @@ def _wrap_next_index(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _wrap_reset(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def _reset(self: Any, *args: Any, **kwargs: Any) -> None:
-        self.__dict__.pop("_corral_sizes", None)  # of batches that nobody will fetch
+        self.__dict__.pop("_corral_sizes", None)  # sizes of batches that nobody will fetch
         original(self, *args, **kwargs)
 
     return _reset
@@ -520,6 +522,6 @@ def _hook_loader(module: Any) -> None:
 
 
 def hook(module: Any) -> None:
-    """Of torch.utils.data.dataloader."""
+    """Hooks torch.utils.data.dataloader."""
     SAMPLES.place(_hook_samples, module)
     LOADER.place(_hook_loader, module)

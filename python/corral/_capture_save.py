@@ -39,7 +39,7 @@ def argument(number: int, *names: str) -> Callable[[tuple[Any, ...], dict[str, A
 def wrap_save(
     original: Callable[..., Any], part: Part, target: Callable[[tuple[Any, ...], dict[str, Any]], object]
 ) -> Callable[..., Any]:
-    """Of a function that saves; `target` says where to, by its arguments."""
+    """Wraps a function that saves; `target` derives the path from its arguments."""
 
     @wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:

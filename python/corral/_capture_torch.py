@@ -307,7 +307,8 @@ def _hook_save(module: Any) -> None:
 
     @wraps(original)
     def save(*args: Any, **kwargs: Any) -> Any:
-        pickled = bool(args) and type(args[0]).__name__.endswith("Storage")  # of each tensor that pickle meets
+        # one call for each tensor that pickle meets
+        pickled = bool(args) and type(args[0]).__name__.endswith("Storage")
         return (original if pickled else recorded)(*args, **kwargs)
 
     module.save = save

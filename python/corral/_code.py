@@ -1,4 +1,5 @@
-"""Which files of the user's own a process has imported: noted at its end, for what the supervisor keeps of the code.
+"""Lists the user's own files that a process has imported: noted at its end, for the copy of the code that the
+supervisor keeps.
 
 Loaded by its path, too, in processes that never import corral: it needs nothing of the package.
 """

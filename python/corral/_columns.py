@@ -25,7 +25,7 @@ class Series:
 
     run: str
     run_name: str
-    start_ns: int  # of the run
+    start_ns: int  # start of the run
     metric: str
     source: str
     unit: str
@@ -33,7 +33,7 @@ class Series:
     time_ns: Any
     step: Any
     value: Any
-    gaps: list[Gap] = field(default_factory=list)  # what the store cannot read any more
+    gaps: list[Gap] = field(default_factory=list)  # ranges that the store cannot read
 
     def __len__(self) -> int:
         return len(self.time_ns)

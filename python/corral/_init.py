@@ -27,7 +27,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def start(options: Mapping[str, str | None], params: Mapping[str, str], tags: Mapping[str, str]) -> bool:
-    """Whether this process logs to a run from now on. Never raises what the world can break: says it, once."""
+    """Returns true if this process logs to a run from now on. Never raises what the world can break: says it, once."""
     import shutil
     import tempfile
 
@@ -83,7 +83,7 @@ def _command(
 
 
 def _supervised(folder: str, command: list[str]) -> str | None:
-    """What the process that the supervisor started has written for us."""
+    """Reads the answer of the process that the supervisor started for us."""
     import subprocess
     import time
 

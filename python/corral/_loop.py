@@ -36,7 +36,7 @@ COMPUTE, WAIT, IO, CONTROL = 0, 1, 2, 4
 SAMPLES_PER_SECOND = "samples_per_second"
 DATA_WAIT_SHARE = "data_wait_share"
 _ROOT = (0, 0, "")
-_PATH_BYTES = 900  # of the phase around, else it lends its type to ours
+_PATH_BYTES = 900  # path of the surrounding phase; if it is longer, that phase lends its type to ours
 
 _begin, _end, _log = _impl.phase_begin, _impl.phase_end, _impl.log
 now = _impl.now
@@ -71,7 +71,7 @@ class Loop:
     def __init__(self) -> None:
         self.lane = _lane()
         self.session = 0
-        # What is open of ours, innermost last: (place, place around it, name).
+        # Our open phases, innermost last: (place, place around it, name).
         self.open: list[tuple[Place, Place | None, str]] = []
         self.paths: dict[str, tuple[str, str]] = {}  # name -> the latest path around it, and with it
         self.in_epoch = -1  # length of `open` before the epoch; -1: none
@@ -80,10 +80,10 @@ class Loop:
         self.steps = 0  # ended, with an optimizer step
         self.began = 0  # the step
         self.waited = 0  # ns in this step
-        self.samples = 0  # of this step
+        self.samples = 0  # in this step
         self.updates: list[int] = []  # ids of optimizers that stepped in this step
         self.late = 0  # when a profiler between two steps was done: its time belongs to neither
-        self.since = 0  # where a step without loader begins: the end of the one before; 0: not known
+        self.since = 0  # begin of a step without a loader: the end of the one before; 0: not known
         self.explicit = 0  # helpers and frameworks that say themselves where epochs and steps begin
         self.edge = 0  # when the latest of ours began or ended
         self.busy = False  # inside a loader's __next__ or a backward pass
@@ -92,7 +92,7 @@ class Loop:
         self.tangled = False  # phases of the script cross ours: only leaves are written from then on
         self.main: Any = None  # the pass over the training data (_capture_loader.Pass)
         self.fitting = False  # within a fit of scikit-learn that is no step
-        self.fit: Any = None  # of Keras (_capture_keras.Fit)
+        self.fit: Any = None  # state of Keras (_capture_keras.Fit)
 
     # Phases
 
@@ -110,7 +110,7 @@ class Loop:
         return path
 
     def is_innermost(self) -> bool:
-        """Whether no phase of the script is open inside ours, and none around ours was left."""
+        """Returns true if no phase of the script is open inside ours, and none around ours was left."""
         return not self.open or _current.get() is self.open[-1][0]
 
     def innermost(self) -> str:
@@ -254,7 +254,7 @@ class _Loops(Local):
 
 
 _loops = _Loops()
-_all: list[Loop] = []  # of this process
+_all: list[Loop] = []  # all loops in this process
 
 
 def existing() -> Loop | None:
@@ -263,7 +263,7 @@ def existing() -> Loop | None:
 
 
 def all_loops() -> list[Loop]:
-    """Of this process's threads, also of those that have ended."""
+    """Returns the loops of this process's threads, including threads that have ended."""
     return _all
 
 

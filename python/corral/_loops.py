@@ -28,7 +28,7 @@ def _limit(name: str) -> int | None:
 
 
 class _Done:
-    """Of this process, by these helpers."""
+    """Counts of this process, by these helpers."""
 
     epochs = 0
     steps = 0

@@ -73,7 +73,7 @@ class Window:
         self.ended = 0
 
     def facts(self) -> dict[str, Any]:
-        """Of a summary."""
+        """Returns the facts of a summary."""
         start = utc_ns(self.began)
         return {
             "tool": self.tool,
@@ -127,7 +127,7 @@ class Job:
         if not window.asked and not _claim(window.id):
             raise RefusedError("")
         if step > window.last:
-            raise RefusedError(f"steps {window.first} to {window.last} were over before the first that could be seen")
+            raise RefusedError(f"steps {window.first} to {window.last} ended before the profiler could start")
         self.loop = loop
         window.first = max(window.first, step)
         self._say("begun")
@@ -170,7 +170,7 @@ class Job:
         if self.loop is None and not self.window.asked:
             raise RefusedError("")  # perhaps another process has come that far; `corral run` knows
         if not self.recording or last < self.window.first:
-            raise RefusedError(f"the process ends before step {self.window.first} has")
+            raise RefusedError(f"the process ended before step {self.window.first} did")
         self._save(min(last, self.window.last))
 
     def _next(self, name: str) -> int:
@@ -230,7 +230,7 @@ class _State:
 
 
 def _claim(name: str) -> bool:
-    """Whether this process is the one of the run that takes a planned window."""
+    """Returns true if this process is the one of the run that takes a planned window."""
     try:
         if not os.path.isdir(folder()):
             os.mkdir(folder(), 0o700)
@@ -269,7 +269,7 @@ def _request(loop: _loop.Loop) -> Job | None:
 
 
 def at_step(loop: _loop.Loop) -> bool:
-    """Step number loop.steps begins. Whether the next step should come here too."""
+    """Step number loop.steps begins. Returns true if the next step should call this, too."""
     lock = _State.lock
     if not lock.acquire(False):
         return True  # another thread's step

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Where PyTorch is not there; the one that the process has loaded comes first.
+# Tried if PyTorch is missing; a runtime that the process has loaded comes first.
 _RUNTIMES = ("libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0", "libcudart.so")
 
 
@@ -47,7 +47,7 @@ class Range:
                 return library.cudaProfilerStart, library.cudaProfilerStop
             except (OSError, AttributeError):
                 continue
-        raise _profile.RefusedError("this process uses no CUDA: neither PyTorch with a device nor libcudart is here")
+        raise _profile.RefusedError("this process does not use CUDA: found neither PyTorch with a device nor libcudart")
 
     def begin(self, step: int) -> None:
         assert self._calls is not None
@@ -63,7 +63,7 @@ class Range:
         self.stop()
 
     def _wait(self) -> None:
-        """What the device still has to do belongs to the steps before."""
+        """Waits for the device: its pending work belongs to the steps before."""
         if self._synchronize is not None:
             self._synchronize()
 

@@ -1,4 +1,4 @@
-"""What a Chrome trace of PyTorch's profiler says of where the time went. Pure.
+"""Summarises where the time went, from a Chrome trace of PyTorch's profiler. Pure.
 
 With a device: each moment of each device belongs to one kind, computing before communicating before copying, the rest
 is idle. Without: each moment of the training's thread is a wait for data, an operator, or other (Python's own time).
@@ -101,7 +101,7 @@ def _own_times(events: list[Event]) -> list[tuple[Event, float]]:
 
 
 def _ranking(times: Iterable[tuple[str, str, float]], whole: float, most: int) -> list[dict[str, Any]]:
-    """Of (name, kind, ms)."""
+    """Ranks (name, kind, ms) by total time."""
     sums: dict[tuple[str, str], list[float]] = {}
     for name, kind, ms in times:
         entry = sums.setdefault((name, kind), [0, 0.0])
@@ -121,7 +121,9 @@ def _ranking(times: Iterable[tuple[str, str, float]], whole: float, most: int) -
 
 
 def _events(trace: Any) -> list[Event]:
-    """What has a duration, each with its category; a PyTorch that was built without Kineto writes none."""
+    """Returns the events that have a duration, each with its category; a PyTorch that was built without Kineto writes
+    none.
+    """
     found = trace["traceEvents"] if isinstance(trace, dict) else trace
     events = [event for event in found if event.get("ph") == "X" and "dur" in event and type(event.get("name")) is str]
     for event in events:

@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from typing import Any
 
 _NOTHING, _PREPARED, _TRACING = range(3)
-_MOST_TRACE_BYTES = 256 << 20  # of a trace that is summarised: it is read as a whole
+_MOST_TRACE_BYTES = 256 << 20  # limit of a trace that is summarised: it is read as a whole
 
 
 class Profiler:
     def __init__(self) -> None:
         self._profile: Any = None
-        self._marker: Any = None  # of the step
+        self._marker: Any = None  # marks the step
         self._stage = _NOTHING
         self._restore: Any = None
 
     def warm_up(self) -> None:
         torch = sys.modules.get("torch")
         if torch is None:
-            raise _profile.RefusedError(f"process {os.getpid()}, whose steps these are, does not use PyTorch")
+            raise _profile.RefusedError(f"process {os.getpid()}, which trains, does not use PyTorch")
         from torch import profiler
 
         if getattr(torch.autograd, "_profiler_enabled", bool)():
-            raise _profile.RefusedError("the script's own profiler is at work")
+            raise _profile.RefusedError("the script's own profiler is running")
         kinds = [profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available():
             kinds.append(profiler.ProfilerActivity.CUDA)
@@ -106,7 +106,7 @@ class Profiler:
         self._unmark()
         stage, self._stage = self._stage, _NOTHING
         if stage == _PREPARED:
-            self._profile.start_trace()  # what is prepared ends no other way
+            self._profile.start_trace()  # a prepared profiler ends no other way
         if stage != _NOTHING:
             self._profile.stop_trace()
 

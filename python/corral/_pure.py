@@ -157,7 +157,7 @@ class _Segment:
 
 
 class _Session:
-    """What one process writes."""
+    """The segment of one process."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -322,7 +322,7 @@ class _Session:
         return True
 
     def record(self, kind: int, payload: bytes) -> None:
-        """What is refused is counted."""
+        """Appends a record; refused ones are counted."""
         if not self.text(kind, payload):
             self.drop()
 
@@ -426,7 +426,7 @@ def log(
             raise TypeError(f"corral.log: metric {name!r}: the value is missing")
         pairs: list[tuple[object, object]] = [(name, value)]
     elif value is not _MISSING and value is not None:
-        raise TypeError("corral.log: a mapping takes no value, and its step by keyword")
+        raise TypeError("corral.log: a mapping takes no value, and a step only by keyword")
     else:
         pairs = list(name.items())
     points: list[tuple[float, str]] = []
@@ -474,7 +474,7 @@ def phase_begin(name: str, kind: int, parent: int, type: str, lane: str, attribu
     texts = (raw, _text(type, "phase type", _PATH_BYTES), _text(lane, "phase lane", _PATH_BYTES))
     rest = _text(attributes, "phase's attributes", _ATTRIBUTES_BYTES)
     session = _start()
-    with session.lock:  # where threads run at the same time
+    with session.lock:  # for threads that run at the same time
         number = next(session.phases)
     payload = struct.pack("<QQqB", number, parent, time or _now(), kind)
     payload += b"".join(struct.pack("<H", len(text)) + text for text in texts)

@@ -30,7 +30,7 @@ class DamageWarning(UserWarning):
     """Some of the points that were asked for cannot be read any more; the result says where."""
 
 
-# What is asked for
+# Arguments
 
 
 def _names(value: str | Iterable[str], what: str) -> list[str]:
@@ -89,7 +89,7 @@ def _request(runs: Any, metrics: Any, start: Any, end: Any, points: int | None) 
     return request
 
 
-# How it is given
+# Kinds of results
 
 
 def _kind(wanted: str | None) -> str:

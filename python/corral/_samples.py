@@ -1,4 +1,4 @@
-"""How many samples a batch has."""
+"""Counts the samples of a batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DEPTH = 8
 
 
 def index_samples(iterator: Any, index: object) -> int:
-    """Of the batch that a DataLoader's iterator makes of what its sampler gave; ~n where it has at most n."""
+    """Returns the size of the batch made of a sampler's output; ~n if it has at most n."""
     iterable = iterator._dataset_kind == 1
     if not isinstance(index, (list, tuple)) or (iterable and not iterator._auto_collation):
         return UNKNOWN  # the data set makes its batches itself
@@ -25,7 +25,7 @@ def index_samples(iterator: Any, index: object) -> int:
 
 
 def stacked_samples(iterator: Any, most: int, batch: object) -> int:
-    """Of a batch of an iterable data set, whose end nobody knows before."""
+    """Returns the size of a batch of an iterable data set, whose end is not known in advance."""
     fetcher = getattr(iterator, "_dataset_fetcher", None)
     if fetcher is not None and not fetcher.ended:
         return most

@@ -25,7 +25,7 @@ _DATABASE = ("postgresql://", "postgres://")
 
 @dataclass(frozen=True)
 class Server:
-    """Where a server is. Either `socket` (a path) or `url` is set."""
+    """The address of a server. Either `socket` (a path) or `url` is set."""
 
     socket: str = ""
     url: str = ""
@@ -58,19 +58,19 @@ class _UnixConnection(http.client.HTTPConnection):
             raise PermissionError(f"corral.read: the server at {self._path} belongs to user {uid}; nothing is sent")
 
 
-# Which server
+# Choice of the server
 
 
 @dataclass(frozen=True)
 class _Choice:
-    """What one place says of server, store and token."""
+    """The server, store and token that one place of configuration names."""
 
-    name: str  # of that place, for messages
+    name: str  # name of that place, for messages
     server: str = ""
     store: str = ""
     token_file: str = ""
     from_directory: bool = False  # ./corral.toml: no token that was given elsewhere goes to its server
-    advice: str = ""  # what to do to have it trusted; empty: it is
+    advice: str = ""  # the command that makes it trusted; empty if it is
 
 
 def _base(variable: str, below: str) -> str:
@@ -178,7 +178,7 @@ def _default_store() -> str:
         return os.path.join(data, "corral")
     if home.startswith("/"):
         return os.path.join(home, ".local", "share", "corral")
-    raise ValueError("corral.read: neither $XDG_DATA_HOME nor $HOME is set: say where the store is with store=")
+    raise ValueError("corral.read: neither $XDG_DATA_HOME nor $HOME is set; name the store with store=")
 
 
 def _chosen(server: str | None, store: str | os.PathLike[str] | None) -> _Choice:
@@ -224,7 +224,7 @@ def find_server(server: str | None, store: str | os.PathLike[str] | None, token:
     url, place = chosen.server, chosen.store
     if url:
         if not url.startswith(("http://", "https://")):
-            raise ValueError(f"corral.read: server {url!r}: a URL is wanted, as http://host:5000")
+            raise ValueError(f"corral.read: server {url!r}: expected a URL, e.g. http://host:5000")
         return Server(url=url.rstrip("/"), token=_token(token, chosen))
     if place.startswith(_DATABASE):
         return Server(socket=socket_path(_database_directory(place)), store=_without_passwords(place))

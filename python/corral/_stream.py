@@ -68,9 +68,9 @@ class PointsStream:
         self._due = 0  # bytes of the present body that were not taken
         magic, version, flags, _ = _HEAD.unpack(self._take(_HEAD.size))
         if magic != b"CRPT":
-            raise RuntimeError("corral.read: the server sent something that is no stream of points")
+            raise RuntimeError("corral.read: the server's answer is not a stream of points")
         if version != 1:
-            raise RuntimeError(f"corral.read: a newer server (stream of version {version}): update this package")
+            raise RuntimeError(f"corral.read: stream version {version} is newer than this package; update it")
         self.reduced = bool(flags & 1)
 
     def read_into(self, buffer: memoryview) -> None:
@@ -113,9 +113,9 @@ class PointsStream:
                 return self._finish(size)
             elif kind == _ERROR:
                 error = self._json(size, count)
-                raise error_of(str(error.get("code")), f"the server could not go on: {error.get('message')}")
+                raise error_of(str(error.get("code")), f"the server failed: {error.get('message')}")
             elif size <= _MOST_TEXT:
-                self._take(size)  # of a later version, harmless to leave out
+                self._take(size)  # a section of a later version, safe to skip
             else:
                 raise _broken()
 

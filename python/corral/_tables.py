@@ -94,7 +94,7 @@ def arrow_schema() -> Any:
 
 
 def arrow_batch(points: Growing) -> Any:
-    """What came so far, in order of time."""
+    """Returns the points so far, in order of time."""
     pa, schema = module("pyarrow"), arrow_schema()
 
     def label(text: str) -> Any:

@@ -145,7 +145,7 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return 1
     if not given.output and sys.stdout.isatty():
-        print("corral export: Parquet is no text: give --output FILE, or redirect the output", file=sys.stderr)
+        print("corral export: Parquet is not text; give --output FILE, or redirect the output", file=sys.stderr)
         return 2
     if given.token_file:
         os.environ["CORRAL_TOKEN_FILE"] = given.token_file

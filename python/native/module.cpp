@@ -68,7 +68,7 @@ bool parse_log(PyObject* const* arguments, Py_ssize_t count, PyObject* keywords,
   return out.name != nullptr;
 }
 
-// Of an object with items() these may be anything.
+// The items() of an arbitrary object may return anything.
 bool is_pair(PyObject* item) {
   const bool pair = PyTuple_Check(item) && PyTuple_Size(item) == 2;
   if (!pair) PyErr_SetString(PyExc_TypeError, "corral.log: the items of a mapping must be pairs");
@@ -80,7 +80,7 @@ bool is_pair(PyObject* item) {
 PyObject* log_mapping(const LogArguments& arguments) {
   if (arguments.value != nullptr && arguments.value != Py_None) {
     PyErr_SetString(PyExc_TypeError,
-                    "corral.log: a mapping takes no value, and its step by keyword");
+                    "corral.log: a mapping takes no value, and a step only by keyword");
     return nullptr;
   }
   const Ref items(PyMapping_Items(arguments.name));

@@ -1,4 +1,4 @@
-"""Where the package under test lies, and the run that its tests stand in."""
+"""The location of the package under test, and the run that its tests belong to."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the capture does to Python's start: nothing where it is not wanted, and never anything to what the user has."""
+"""The capture's effect on the start of Python: none if it is off, and never any on the user's own files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process notes of its modules when it ends."""
+"""The modules that a process lists when it ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What a call accepts, refuses and writes. Every test runs with the native module and with its pure twin."""
+"""Calls that are accepted or refused, and the records they write. Every test runs with the native module and with its
+pure twin.
+"""
 
 from __future__ import annotations
 

@@ -114,5 +114,5 @@ def test_the_helpers_end_at_the_limits(
         assert counts["epoch"] == len({epoch for epoch, _ in expected})
         assert counts["epoch/step"] == counts["epoch/step/data wait"] == len(expected)
         assert len(session.values("samples_per_second")) == len(expected)
-    told = training.folder / "limit"  # what the supervisor reads
+    told = training.folder / "limit"  # file that the supervisor reads
     assert (told.read_text() if told.exists() else "") == (said if inside else "")

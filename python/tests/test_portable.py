@@ -12,7 +12,7 @@ import pytest
 from package import PACKAGE
 
 MODULE = PACKAGE / "corral" / "_native.abi3.so"
-NEWEST = (2, 17)  # of CentOS 7, manylinux2014
+NEWEST = (2, 17)  # CentOS 7, manylinux2014
 # A program that offers what an interpreter would, and loads the module.
 LOADER = """
 #include <dlfcn.h>

@@ -114,7 +114,7 @@ def process(training: Training, code: str, **more: str) -> subprocess.CompletedP
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
-        (EPOCHS.replace("3", "13"), "the process ends before step 91 has"),
+        (EPOCHS.replace("3", "13"), "the process ended before step 91 did"),
         (
             "import corral\nfor n in corral.steps(range(99)):\n    if n == 0: del sys.modules['torch']",
             "not use PyTorch",
@@ -122,7 +122,7 @@ def process(training: Training, code: str, **more: str) -> subprocess.CompletedP
         (
             "from torch.profiler import profile\np = profile()\np.start()\nfor _ in range(15):\n"
             "    for batch in loader: train(batch)\np.stop()\nprint(len(p.key_averages()) > 5)",
-            "the script's own profiler is at work",
+            "the script's own profiler is running",
         ),
         (
             "from torch.profiler import profile\nfor n in range(15):\n    for k, batch in enumerate(loader):\n"
@@ -243,7 +243,7 @@ def test_nsys_and_ncu_get_their_window(training: Training) -> None:
     assert profiled.attributes == {"tool": "nsys", "steps": "2-3", "artifact": "profile/nsys-2-3"}
     refused = process(training, "for batch in loader: train(batch)", CORRAL_PROFILE_STEPS="ncu:1-2")
     assert refused.returncode == 0
-    assert "this process uses no CUDA" in refused.stderr
+    assert "this process does not use CUDA" in refused.stderr
 
 
 def test_times_of_devices_are_parted_by_kind() -> None:

@@ -117,7 +117,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 def rows(result: Any, kind: str) -> list[Point]:
-    """Whatever read() gave, as (time, step, value)."""
+    """Converts any result of read() to (time, step, value)."""
     if kind in ("numpy", "lists"):
         found = []
         for series in result:
@@ -280,7 +280,7 @@ def test_an_answer_that_is_cut_off_is_no_answer(server: Server, cut: Callable[[b
 def test_an_error_in_the_middle_is_raised(server: Server) -> None:
     error = text(5, {"code": "io", "message": "disk on fire"})
     server.answer = stream(declaration(), points([1], [1.0]), error, totals=None)
-    with pytest.raises(RuntimeError, match="could not go on: disk on fire"):
+    with pytest.raises(RuntimeError, match="the server failed: disk on fire"):
         corral.read("@1", as_="lists")
 
 

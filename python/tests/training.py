@@ -15,7 +15,7 @@ from segment_reader import Session
 
 STARTUP = PACKAGE / "corral" / "_startup"
 
-# What every script starts with.
+# The beginning of every script.
 SCRIPT = """
     import sys, torch
     from torch.utils.data import DataLoader, TensorDataset
@@ -90,7 +90,7 @@ def latest(session: Session) -> dict[str, str]:
 
 
 def samples(session: Session) -> list[int]:
-    """Of each step that has a rate."""
+    """Returns the samples of each step that has a rate."""
     steps = [phase for phase in session.phases.values() if phase.name == "step"]
     found = []
     for name, rate, number, _ in session.points:
@@ -103,7 +103,7 @@ def samples(session: Session) -> list[int]:
 
 
 def types(session: Session) -> Counter[str]:
-    """How many phases of each type there are, all of which must have ended within their parents."""
+    """Counts the phases of each type, all of which must have ended within their parents."""
     for phase in session.phases.values():
         assert phase.end is not None
         assert phase.begin <= phase.end

@@ -250,7 +250,7 @@ test("a region: statistics of every line, what changed there, zoom into it, and 
   const { count } = (await answer.json()).windows[0];
   const shown = rows.find((row) => /^loss\s+one\s/.test(row));
   assert.ok(shown.split(/\s+/).includes(String(count)), `${count} in ${shown}`);
-  await page.getByTestId("changes").getByText("folded away").waitFor();
+  await page.getByTestId("changes").getByText("too few points hidden").waitFor();
   await page.getByTestId("inspect").getByRole("button", { name: "Zoom" }).click();
   await page.waitForURL(/from=/);
   await atRest(page);
@@ -626,7 +626,7 @@ test("a summary: bars over the configurations, ratios to one, the same numbers a
       assert.ok(words.includes("loss"), words);
     });
   }
-  // What is not a bar says nothing of bars; its axes may be logarithmic.
+  // A chart without bars offers no options of bars; its axes may be logarithmic.
   await page.getByTestId("kind-scatter").click();
   await page.getByTestId("summary").getByText("a point per run").waitFor();
   await page.getByTestId("log-x").check();

@@ -210,7 +210,7 @@ test("marks and the pinned values are in the address: a reload shows them, 0 let
   await page.mouse.move(box.x + box.width * 0.7, box.y + 30);
   await page.keyboard.press("2");
   await addressed(page, "[?&]b=");
-  // Which moves the charts down.
+  // This moves the charts down.
   await page.getByTestId("region-table").waitFor();
   await atRest(page);
   await surface.click({ position: { x: box.width / 2, y: 30 } });

@@ -4,12 +4,12 @@ import { randomBytes } from "node:crypto";
 
 const kHeader = 56;
 const kKind = { session: 1, schema: 2, samples: 3, end: 8 };
-// What one frame of at most 4 MiB holds: 8 bytes a value, 3 a time a millisecond after the one before.
+// The content of one frame of at most 4 MiB: 8 bytes a value, 3 a time a millisecond after the one before.
 const kRows = 360_000;
 const kFramesAtOnce = 8;
 const kStepNs = 1_000_000n;
 
-// Of a byte with so many bytes after it.
+// CRC tables: entry for a byte with so many bytes after it.
 const kTables = [new Uint32Array(256)];
 for (let i = 0; i < 256; i++) {
   let crc = i;
@@ -56,7 +56,7 @@ const text16 = (text) => {
   return Buffer.concat([Buffer.from([bytes.length & 0xff, bytes.length >> 8]), bytes]);
 };
 
-// Of a number that is not negative.
+// Encodes a number that is not negative.
 function varint(value) {
   let rest = BigInt(value) << 1n;
   const out = [];

@@ -16,7 +16,7 @@ const kSpikes = [
   { at: 50_000.002, value: -500 },
   { at: 87_654.322, value: 700 },
 ];
-// What a picture usually takes at most, as a part of the recording, which knows how fast the machine is just now.
+// The usual maximum for a picture, as a fraction of the time of recording, which reflects the machine's present speed.
 const kUsually = 1 / 5;
 
 const home = new Home();
@@ -60,7 +60,7 @@ const extreme = (page, highest) =>
       Math.round(v * scale),
     );
     const [width, height] = [plot.width, plot.height].map((v) => Math.round(v * scale));
-    // Of a copy: the page's own is not made to be read.
+    // Reads a copy: the page's own canvas is not made to be read.
     const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
     copy.drawImage(canvas, -left, -top);
     const { data } = copy.getImageData(0, 0, width, height);

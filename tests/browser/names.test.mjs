@@ -54,7 +54,7 @@ after(async () => {
   await home.close();
 });
 
-// Whatever ran would have said so here; whatever became an element would be one of these.
+// A script that ran would have left its mark here; markup that became an element would be one of these.
 async function nothingRan(page) {
   const found = await page.evaluate(() => ({
     pwned: window.pwned,

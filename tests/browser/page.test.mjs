@@ -267,7 +267,7 @@ test("software and hardware share one time axis, both runs are drawn, phases hav
     const rows = await times.locator("tr").allTextContents();
     for (const name of kNames) assert.ok(rows[0].includes(name), rows[0]);
     const epoch = rows.find((row) => row.startsWith("epoch"));
-    // How often in each run, what part of it, and the second's total by the first's.
+    // The number of times in each run, its share, and the second's total by the first's.
     const each = `${kEpochs} × .*%`;
     assert.match(epoch, new RegExp(`${each}.*\\(.* ×\\) ${each}`));
   });

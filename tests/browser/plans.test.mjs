@@ -137,7 +137,7 @@ test("a plan is a matrix that follows what is told of it", async () => {
   await tell(kPlan, next, { message: "cooling down: GPU 0 is 84 C" });
   await page.getByText("cooling down: GPU 0 is 84 C").waitFor();
   await soon(async () => assert.deepEqual((await states()).slice(3), ["finished", "running"]));
-  // What failed says why, and its last lines are a click away.
+  // A failed run shows its reason, and a click shows its last lines.
   const failure = page.getByTestId("plan-failure");
   assert.match(await failure.innerText(), /greedy\s+CUDA out of memory\s+last lines/);
   await failure.getByRole("button").click();

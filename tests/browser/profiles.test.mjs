@@ -1,4 +1,5 @@
-// What profilers left of a run: their findings on its page, and the part of the charts that nobody may read as the rest.
+// Profiles of a run: the findings on its page, and the marked part of the charts, whose step times are not
+// representative.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

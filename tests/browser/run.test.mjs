@@ -1,5 +1,5 @@
-// What the page of one run has beside its charts: everything recorded, the output with its search, files with previews,
-// notes, and the differences to another run.
+// The page of one run beside its charts: everything recorded, the output with its search, files with previews, notes,
+// and the differences to another run.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { atRest, chartsDrawn, Home, launch, open, soon, until, violations } from "./support.mjs";

@@ -1,5 +1,5 @@
-// What is taken away from a board shows what the board shows, files of radT's page open on any page, a region is
-// compared with the same phase of another run. In a real Chromium over real trainings.
+// Exports of a board show what the board shows, files of radT's page open on any page, a region is compared with the
+// same phase of another run. In a real Chromium over real trainings.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";

@@ -1,5 +1,5 @@
-// What the browser tests stand on: a home of their own with a store, a server and trainings, a real Chromium,
-// and pages that remember every complaint and every request. Conditions are waited for, time never is.
+// Support of the browser tests: a home of their own with a store, a server and trainings, a real Chromium, and pages
+// that record every complaint and every request. Conditions are waited for, time never is.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -119,7 +119,7 @@ export class Home {
   async close() {
     await this.stop().catch(() => {});
     for (const child of this.children) child.kill("SIGKILL");
-    // What killed supervisors have left: trainings in control groups.
+    // Killed supervisors leave trainings in control groups.
     spawnSync(join(kBuild, "corral"), ["undo", "--end-runs"], { env: this.environment, timeout: kPatience });
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
@@ -259,7 +259,7 @@ function isStill(frames) {
   return window.still.frames >= frames;
 }
 
-// What the charts on the page show: { metric: { from, to, points } }.
+// Returns the charts on the page: { metric: { from, to, points } }.
 export function shownCharts(page) {
   return page.evaluate(() =>
     Object.fromEntries(
@@ -282,7 +282,7 @@ export function chartsDrawn(page) {
   });
 }
 
-// What axe finds serious or worse.
+// Returns axe's findings that are serious or worse.
 export async function violations(page) {
   await page.evaluate(kAxe);
   const found = await page.evaluate(() =>

@@ -16,7 +16,7 @@ import pytest
 PROGRAM = Path(__file__).parent / "programs" / "burner.c"
 LIBRARIES = ["/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"]
 MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
-# What a Python of this host needs in an image that has none.
+# Mounts that a Python of this host needs in an image without one.
 HOST_PYTHON = ";mount=/usr:/usr:ro;mount=/lib:/lib:ro;mount=/lib64:/lib64:ro"
 
 
@@ -103,13 +103,13 @@ def make_podman(root: Path) -> Podman:
 
 
 def groups_called(name: str) -> list[Path]:
-    """In every hierarchy. What is below is not looked at: it comes and goes."""
+    """In every hierarchy. The groups below are ignored: they come and go."""
     root = Path("/sys/fs/cgroup")
     return [path for path in (root / name, *(hierarchy / name for hierarchy in root.iterdir())) if path.is_dir()]
 
 
 def own_path() -> list[Path]:
-    """What is called as this process's own groups, in every hierarchy, each before its parent."""
+    """Returns the directories named like this process's own groups, in every hierarchy, each before its parent."""
     lines = Path("/proc/self/cgroup").read_text().splitlines()
     names = {line.split(":", 2)[2].strip("/") for line in lines} - {""}
     above = {str(Path(name).parent) for name in names} - {"."}

@@ -65,7 +65,7 @@ class Plan:
         scheduler.kill()
         scheduler.wait()
 
-    # What is to be seen
+    # Views of the plan
 
     def rows(self) -> dict[str, dict[str, str]]:
         """The file's rows by name."""
@@ -97,7 +97,7 @@ class Plan:
         return [pid for pid in self.corral.processes() if b"--gate" in command_line(pid)]
 
     def document(self) -> Any:
-        """What the server knows of it."""
+        """Returns the server's document of the plan."""
         plans = self.corral.get("/api/corral/v1/plans")["plans"]
         return self.corral.get(f"/api/corral/v1/plans/{plans[0]['id']}")
 

@@ -1,4 +1,4 @@
-"""What the tests of MLflow's clients inside `corral run` share."""
+"""Shared parts of the tests of MLflow's clients inside `corral run`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def steps(corral: Corral, metric: str, run: str = "@1") -> list[int | None]:
 
 
 def said(output: bytes) -> Json:
-    """What the script printed as its last line."""
+    """Returns the last line that the script printed, parsed."""
     return json.loads(output.decode().strip().splitlines()[-1])
 
 

@@ -33,7 +33,7 @@ def _hmac(key: bytes, text: str) -> bytes:
 
 
 class Signed:
-    """What a request says about its signature, and what it should have said."""
+    """The signature of a request, and the expected one."""
 
     def __init__(self, environ: WSGIEnvironment) -> None:
         path, _, query = environ["RAW_URI"].partition("?")
@@ -85,7 +85,7 @@ class CheckedServer:
         self._thread.start()
         self.url = f"http://127.0.0.1:{self._server.port}"
         reset = urllib.request.Request(self.url + "/moto-api/reset", method="POST")
-        urllib.request.urlopen(reset).close()  # what it holds is the process's
+        urllib.request.urlopen(reset).close()  # its content belongs to the process
         self.client.create_bucket(Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": REGION})
 
     @property

@@ -1,4 +1,4 @@
-"""What the end-to-end tests drive Corral with: an isolated home, the command line, conditions that are waited for."""
+"""Drives Corral in the end-to-end tests: an isolated home, the command line, conditions that are waited for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CORRAL_BUILD", ROOT / "build" / "release"))
 BINARY = BUILD / "corral"
-PROGRAM = BUILD / "corral-program"  # what BINARY starts
+PROGRAM = BUILD / "corral-program"  # started by BINARY
 PYTHON = "/usr/bin/python3"
 LOGGER = Path(__file__).parent / "programs" / "logger.py"
 PATIENCE = 100.0  # seconds; generous: the machine may be busy and the store's server runs at idle priority
@@ -43,7 +43,7 @@ def until(condition: Callable[[], T | None], what: str, seconds: float = PATIENC
 
 
 def until_said(process: subprocess.Popen[bytes], text: bytes) -> bytes:
-    """What the process wrote to its standard error, once `text` and the end of its line are in it."""
+    """Returns the standard error of the process, once `text` and the end of its line are in it."""
     stream = process.stderr
     assert stream is not None
     os.set_blocking(stream.fileno(), False)
@@ -203,7 +203,7 @@ class Corral:
     def counter(self, name: str = "counter") -> Counter:
         return Counter(self.home / name)
 
-    # What was stored
+    # Stored records
 
     def json(self, *arguments: str) -> Json:
         return json.loads(self(*arguments, "--format", "json").stdout)
@@ -355,7 +355,7 @@ class Corral:
                     stream.close()
 
     def _undo(self) -> None:
-        """What killed supervisors have left on the machine: control groups."""
+        """Undoes changes that killed supervisors left on the machine: control groups."""
         if any(Path(self.environment["XDG_STATE_HOME"]).glob("corral/undo/*.undo")):
             subprocess.run(
                 [BINARY, "undo", "--end-runs"],

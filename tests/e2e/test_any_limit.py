@@ -1,5 +1,6 @@
-"""Whatever Corral lacks, the command runs: what plain `sh` can start under a limit, `corral run` can, and its exit
-status comes back. As an ordinary user, because limits of processes are none for root."""
+"""The command runs even if resources for Corral are missing: any command that plain `sh` can start under a limit,
+`corral run` can, and its exit status comes back. As an ordinary user, because limits of processes are none for root.
+"""
 
 from __future__ import annotations
 
@@ -329,7 +330,7 @@ def test_ctrl_c_ends_no_job_in_the_background(person: Person) -> None:
 
 @pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "1>&- 2>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"])
 def test_streams_that_are_closed(person: Person, closed: str) -> None:
-    """What is printed goes nowhere, least of all into a file of the run."""
+    """Output to a closed stream goes nowhere, least of all into a file of the run."""
     chatty = "seq 20000; seq 20000 >&2; exit 7"
     words = ["sh", "-c", f'exec "$@" {closed}', "sh", str(BINARY), "run", "--quiet", "--no-listeners", "sh", "-c"]
     done = person.call([*words, chatty])

@@ -1,4 +1,4 @@
-"""What a hostile client or a page of another site tries: each is refused by name, and the server goes on."""
+"""Attacks by a hostile client or a page of another site: each is refused by name, and the server goes on."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Answer:
 
     @property
     def message(self) -> str:
-        """Of an error in either form."""
+        """The message of an error in either form."""
         body = self.json
         return str(body["message"] if "error_code" in body else body["error"]["message"])
 
@@ -341,7 +341,7 @@ def test_documents_share_the_memory_for_json(corral: Corral) -> None:
             return answer.status
 
     def answers_to(size: int, items: list[str]) -> set[int]:
-        """Of a document that fits at most `size` bytes for each item and reader, `clients` at a time."""
+        """Sends documents of at most `size` bytes for each item and reader, `clients` at a time."""
         asked = [(path, dense_document(item, around, size)) for item in items for path, around in readers]
         with ThreadPoolExecutor(clients) as pool:
             return set(pool.map(lambda one: answer_to(*one), asked))

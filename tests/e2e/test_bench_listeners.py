@@ -69,7 +69,7 @@ def test_recording_is_measured_beside_a_peer(corral: Corral) -> None:
     assert list(settings) == ["default", "proc", "free", "nsys"]
     for name in ("default", "proc", "free"):
         assert settings[name]["pairs"] == 2
-        assert settings[name]["collecting_cores"] > 0 or name == "free"  # which mostly sleeps
+        assert settings[name]["collecting_cores"] > 0 or name == "free"  # its process mostly sleeps
         assert settings[name]["collecting_peak_bytes"] > 100_000
         assert settings[name]["collecting_bytes_per_s"] > 0
     assert not settings["default"]["peer"]

@@ -12,7 +12,7 @@ from support import BUILD, PYTHON, ROOT, Corral
 from test_digits import find_python
 
 TRAIN = ROOT / "examples" / "digits" / "plain.py"
-STEPS = 45  # of an epoch: 1437 samples in batches of 32
+STEPS = 45  # per epoch: 1437 samples in batches of 32
 KERAS = ROOT / ".venv-mlflow3" / "bin" / "python"
 
 

@@ -218,7 +218,7 @@ def test_a_run_without_a_plan_has_a_group_that_counts(corral: Corral) -> None:
     until(lambda: not alive(place["pid"]), "the training ends")
     assert undo() == {"put_back"}
     assert groups(ids[0]) == []
-    # What outlives a run is let out.
+    # A process that outlives its run is moved out of the group.
     corral("run", "--no-listeners", "--run-id", ids[1], "sh", "-c", "sleep 600 & echo $! > left")
     left = int((corral.home / "left").read_text())
     assert f"corral-{ids[1]}" not in Path(f"/proc/{left}/cgroup").read_text()

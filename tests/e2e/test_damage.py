@@ -40,7 +40,7 @@ def take_in(corral: Corral) -> None:
 
 
 def told(corral: Corral) -> list[Json]:
-    """What the collector and the store have to say of the run."""
+    """Returns the collector's and the store's events of the run."""
     done = corral("show", "orphan", status=None)
     return [e for e in corral.events("orphan") if e["origin"] == "corral"] if done.returncode == 0 else []
 
@@ -220,7 +220,7 @@ def test_too_large_a_body_is_refused(corral: Corral) -> None:
     status, answer = send(connection, "POST", f"{API}/frames", bytes((64 << 20) + 1))
     assert (status, answer["error"]["code"]) == (413, "too_large")
     assert send(connection, "GET", f"{API}/version", b"")[0] == 200
-    # Who asks first is told before a byte of it is sent.
+    # A client that asks first is answered before it sends a byte of the body.
     connection.putrequest("POST", f"{API}/frames")
     connection.putheader("Content-Length", str(1 << 40))
     connection.putheader("Expect", "100-continue")

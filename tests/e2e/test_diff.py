@@ -1,4 +1,4 @@
-"""What a run ran with, and `corral diff`."""
+"""The recorded environment of a run, and `corral diff`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_differs_between_two_runs(corral: Corral) -> None:
     corral("diff", "first", status=2)
     corral("diff", "first", "nobody", status=1)
 
-    # What --hash-data reads beside a run.
+    # The hash of --hash-data is computed while the run goes on.
     until(lambda: "data.data.hash" in corral.show("hashed")["info"], "the data is hashed")
     go.touch()
     assert hashing.wait() == 0

@@ -1,4 +1,4 @@
-"""What a command runs in: containers of two C libraries, requirements, MLproject files; with real tools.
+"""Environments of commands: containers of two C libraries, requirements, MLproject files; with real tools.
 
 The images are made from nothing: no registry is asked. conda is tried with a fake in src/environment.
 """
@@ -41,7 +41,7 @@ def contained(corral: Corral, podman: Podman) -> Corral:
 
 
 def facts(corral: Corral) -> dict[str, Json]:
-    """What was recorded of the newest run's environment."""
+    """Returns the recorded facts of the newest run's environment."""
     return {key: value for key, value in corral.wait_ended()["info"].items() if key.startswith("environment.")}
 
 
@@ -110,7 +110,7 @@ def test_a_container_is_in_its_runs_group(contained: Corral, own_groups: list[Pa
     name = own_groups[0].name
     lines = done.stdout.decode().splitlines()
     assert [line for line in lines if f":/{name}/" in line], lines
-    # What podman made for it in other hierarchies and below is gone with it.
+    # The groups that podman made for it in other hierarchies and below are gone with it.
     assert sorted(groups_called(name)) == sorted(own_groups)
     assert [p for group in own_groups for p in group.iterdir() if p.is_dir()] == []
 

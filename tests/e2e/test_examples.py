@@ -42,7 +42,7 @@ def rows(plan: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("plan", PLANS)
 def test_every_plan_is_right(corral: Corral, examples: Path, plan: str) -> None:
-    # Whatever devices this machine has.
+    # The check must not depend on this machine's devices.
     corral("plan", "check", "--no-devices", examples / "plans" / plan)
 
 

@@ -184,7 +184,7 @@ def test_nothing_that_was_put_into_an_own_spool_is_followed(corral: Corral, make
             (run / ARTIFACT / "name").write_text(f"{run.name}\nstolen.txt")
         make(run / name, victim.big if name.endswith(".log") else victim.small)
     settle(corral)
-    if make is not as_hard_link:  # which counts as a change of the file's facts, not of its content
+    if make is not as_hard_link:  # a link changes the file's metadata, not its content
         victim.unharmed()
     assert {file.name: file.read_bytes() for file in victim.folder.iterdir()} == {
         name: content for name, (content, _) in victim.before.items()

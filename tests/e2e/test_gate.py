@@ -1,4 +1,4 @@
-"""What a scheduler asks of its supervisors: one release for all, reports, placement, ends told apart."""
+"""Requests of a scheduler to its supervisors: one release for all, reports, placement, distinct ends."""
 
 from __future__ import annotations
 

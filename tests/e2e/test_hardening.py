@@ -1,4 +1,4 @@
-"""What the binaries of a release are protected with, and what they are made of."""
+"""The hardening of the binaries of a release, and their bill of materials."""
 
 from __future__ import annotations
 

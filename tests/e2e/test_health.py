@@ -1,4 +1,4 @@
-"""What a run says of what its capture, listeners and sources could and could not see."""
+"""The health of a run: what its capture, listeners and sources could and could not measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which listeners are sampled, what they would record here, what they cost; a driver that hangs is harmless."""
+"""The active listeners, the metrics they would record here, their cost; a driver that hangs is harmless."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_a_run_records_what_its_sources_give(corral: Corral) -> None:
 
 
 def test_the_end_says_what_collecting_cost(corral: Corral) -> None:
-    done = corral("run", "sleep", "5.1")  # of a shorter run it would be what starting costs
+    done = corral("run", "sleep", "5.1")  # in a shorter run, the cost would be that of starting
     said = SUMMARY.search(done.stderr.decode())
     assert said, done.stderr.decode()
     info = corral.show()["info"]

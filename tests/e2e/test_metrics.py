@@ -1,4 +1,4 @@
-"""What the listeners bring, who it belongs to, and the verbs that show it."""
+"""The metrics of the listeners, their owners, and the verbs that show them."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_failures_are_told_and_the_plan_goes_on(corral: Corral) -> None:
     told = [json.loads(line) for line in notices.read_text().splitlines()]
     assert [t["event"] for t in told] == ["failed", "failed", "end"]
     assert told[0]["runs"][0]["name"] == "bad"
-    # What failed stays as it is, until it is asked for.
+    # A failed run stays as it is until a retry is requested.
     plan.run(status=1)
     assert plan.starts() == ["bad", "good"]
     plan.run("--rerun", "--only", "1", status=1)
@@ -160,7 +160,7 @@ def test_a_killed_schedulers_runs_are_waited_for(corral: Corral, also: str) -> N
 
 
 def test_the_end_of_a_run_that_nobody_waited_for_is_known(corral: Corral) -> None:
-    """Of one from its supervisor's last word, of the other, whose word is lost, from the server."""
+    """One end is known from its supervisor's last report, the other, whose report is lost, from the server."""
     plan = Plan(corral, ["E,1,a,,,,-,work.sh,a ./go 3", "E,1,b,,,,-,work.sh,b ./go 4", "E,2,c,,,,-,work.sh,c"])
     scheduler = plan.start()
     plan.until_started("a", "b")
@@ -198,7 +198,7 @@ if name == "slow":
 
 
 def drawn_until(terminal: int, text: str) -> str:
-    """What a scheduler draws on its terminal until `text` is in it."""
+    """Reads a scheduler's terminal until `text` appears."""
     drawn = ""
 
     def more() -> bool:
@@ -289,7 +289,7 @@ KILLS = RUNS // 8
 
 @pytest.mark.timeout(900)
 def test_a_plan_that_is_killed_and_edited_ends_right(corral: Corral, rng: random.Random) -> None:
-    """Of 200 runs with CORRAL_SOAK=200."""
+    """Kills and edits a plan; CORRAL_SOAK=200 gives it 200 runs."""
     own = own_name()
     fails = {f"r{n}": rng.random() < 0.25 for n in range(RUNS)}
 

@@ -85,7 +85,7 @@ def test_every_node_answers_for_every_run(nodes: Nodes) -> None:
     until(live, "the other node shows the run while it goes on")
     two("run", "--no-listeners", "--name", "second", "true")
     assert one.server_pid() != two.server_pid()
-    # What one node began, the other goes on with.
+    # A run that one node began, the other continues.
     one.kill_server()
     os.kill(counter.pid, signal.SIGKILL)
     run.communicate(timeout=120)

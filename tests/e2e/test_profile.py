@@ -46,7 +46,7 @@ STEPS = """
 
 def files(corral: Corral, run: str, folder: str) -> dict[str, bytes]:
     """A folder of the run's artifacts."""
-    id_ = corral.show(run)["id"]  # which also sees to a server
+    id_ = corral.show(run)["id"]  # this also starts a server
     connection = corral.connection()
 
     def get(target: str) -> bytes:

@@ -35,7 +35,7 @@ def logged(corral: Corral, rounds: int) -> None:
 
 
 def read(corral: Corral, code: str) -> Any:
-    """What `result` is after the code, which runs as a program of its own, without the native module."""
+    """Returns `result` after the code, which runs as a program of its own, without the native module."""
     program = f"import json, corral\n{code}\nprint(json.dumps(result))"
     environment = corral.environment | {"PYTHONPATH": str(PACKAGE), "CORRAL_PURE_PYTHON": "1"}
     done = subprocess.run(

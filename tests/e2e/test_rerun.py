@@ -79,7 +79,7 @@ def project(corral: Corral) -> Path:
 class Recorded:
     id: str
     out: bytes
-    server: tuple[str, ...]  # how another machine names it
+    server: tuple[str, ...]  # arguments by which another machine names it
 
 
 def record(corral: Corral, project: Path, files: dict[str, str], *words: str, **options: Any) -> Recorded:
@@ -125,7 +125,7 @@ def test_from_another_home_through_the_server_alone(corral: Corral, second: Corr
     assert not new.exists()
     assert len(corral.runs()) == 1
 
-    # Whoever is not asked must say so: the command comes from a server.
+    # A terminal is required to confirm, else --yes: the command comes from a server.
     assert b"--yes" in second("rerun", *one.server, status=2).stderr
     assert not new.exists()
 

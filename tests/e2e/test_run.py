@@ -99,7 +99,7 @@ def test_a_reader_that_does_not_read_does_not_slow_the_command(corral: Corral) -
     script = corral.script("chatty.py", f"print('x' * 1_000_000)\nopen({str(mark)!r}, 'w').close()")
     run = corral.start(*QUICK, script)
     until(mark.exists, "the command has printed more than a pipe holds, and gone on")
-    assert run.poll() is None  # what was printed has not been read yet
+    assert run.poll() is None  # the output has not been read yet
     out, _ = run.communicate(timeout=60)
     assert out == b"x" * 1_000_000 + b"\n"
     assert run.returncode == 0

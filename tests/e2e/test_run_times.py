@@ -152,7 +152,7 @@ def killed_at_its_gate(corral: Corral) -> Path:
 
 def test_a_run_whose_supervisor_dies_before_the_start_was_not_started(corral: Corral) -> None:
     spooled = killed_at_its_gate(corral)
-    corral("run", "--no-listeners", "true")  # whose server finds the other's spool
+    corral("run", "--no-listeners", "true")  # its server finds the other's spool
     corral.wait_spool_empty()
     shown = corral.show(spooled.name)
     assert shown["outcome"] == "not-started"

@@ -1,4 +1,4 @@
-"""How `corral serve` is told whom to let in, what it says and counts, and how it starts and ends."""
+"""The access control of `corral serve`, its output and counters, and its start and end."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ DOCUMENTED = re.compile(r"^\| `(GET|POST|PUT|PATCH|DELETE) (/[^`?]*)[^`]*`", re.
 
 
 def documented() -> set[tuple[str, str]]:
-    """Of docs/api.md, with every parameter as {}."""
+    """Returns the routes of docs/api.md, with every parameter as {}."""
     text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     pairs = {(method, re.sub(r"\{[^}]*\}", "{}", path)) for method, path in DOCUMENTED.findall(text)}
     return {(method, path) for method, path in pairs if path != "/"}  # the page is no part of the API

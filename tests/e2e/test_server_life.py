@@ -87,7 +87,7 @@ def test_it_leaves_when_idle(corral: Corral) -> None:
 def test_it_does_not_leave_while_a_run_is_silent(corral: Corral) -> None:
     server = corral.serve("--idle-after", "2s")
     run = corral.start(*QUICK, "sh", "-c", "while [ ! -e go ]; do sleep 0.05; done")
-    # Whoever asks keeps it, too.
+    # Each request restarts the idle timeout.
     until(lambda: corral.get("/api/corral/v1/runs")["runs"], "the run has begun")
     time.sleep(5)  # longer than that
     assert server.poll() is None

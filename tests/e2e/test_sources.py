@@ -115,7 +115,7 @@ listen = "unix:{socket}"
     assert metrics["train.step", "rank=0"]["unit"] == "s"
     assert metrics["dcgm.tokens_total", ""]["kind"] == "counter"
     assert metrics["train.samples", ""]["kind"] == "counter"
-    # What the run itself does is counted without its sources.
+    # The run's own processes are counted without its sources.
     assert metrics["run.processes", ""]["max"] == 1
     assert not alive(int(of("self")[0][1]))
     assert not socket.exists()

@@ -1,4 +1,4 @@
-"""How a run is ended before its own end: Ctrl-C, --max-time, and what outlives the command."""
+"""Stops of a run before its own end: Ctrl-C, --max-time, and processes that outlive the command."""
 
 from __future__ import annotations
 

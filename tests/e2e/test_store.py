@@ -70,7 +70,7 @@ def test_check_and_stats_beside_a_server(stored: Corral) -> None:
 
 
 def test_damage_is_named_with_the_run_that_it_touches(stored: Corral) -> None:
-    # Of one that has just ended: what is older is sealed, on a slow machine already.
+    # Uses a run that has just ended: on a slow machine, older points are sealed already.
     stored("run", "--quiet", "--no-listeners", "true")
     run = stored.wait_ended()["id"]
     stored("serve", "--stop")

@@ -1,4 +1,4 @@
-"""What comes to a run by itself: OpenTelemetry's metrics, statsd's address, events of pressure."""
+"""Metrics that arrive by themselves: OpenTelemetry, the statsd address, events of pressure."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_radts_batches_become_phases_as_they_arrive(client: Client) -> None:
     client.put(run, "spans-000002.jsonl.gz", cut[: len(cut) // 2])
     client.put(run, "spans-000003.jsonl.gz", b"no gzip")
     assert client.phases(run)["epoch"]["end_ns"] == str(20 * SECOND)
-    # What waited in a spool for a server comes by the native interface.
+    # Lines that waited in a spool for a server arrive by the native interface.
     late = gzip.compress(lines(["s", 3, None, 1, "late", None, 30 * SECOND], ["e", 3, 31 * SECOND]))
     path = f"/api/corral/v1/runs/{run}/artifacts/radt-trace/spans-000004.jsonl.gz"
     assert client.send("PUT", path, late, {})[0] == 200

@@ -1,5 +1,6 @@
-"""What a corral.toml may do that came with a directory: nothing that executes, sends or receives, until the user
-trusts it."""
+"""The rights of a corral.toml that came with a directory: nothing that executes, sends or receives, until the user
+trusts it.
+"""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ FILES, CLOUD = "files", "cloud"  # SQLite and a directory; PostgreSQL and S3
 @dataclass(frozen=True)
 class Server:
     url: str
-    home: Path  # where programs that use it may write
+    home: Path  # programs that use it may write here
     storage: str
     pid: int = 0  # 0: MLflow's own
 

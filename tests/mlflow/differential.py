@@ -41,7 +41,7 @@ class Rule:
     reason: str
     statuses: list[int]  # the rule is for answers of MLflow with one of these; empty: any
     html: bool  # the rule is for MLflow's HTML pages
-    corral: dict[str, Any]  # what Corral answers: status (or several), error_code
+    corral: dict[str, Any]  # Corral's answer: status (or several), error_code
     ignore: list[str]  # parts of both answers that are not compared
     used: bool = field(default=False)
 

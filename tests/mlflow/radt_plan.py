@@ -1,4 +1,4 @@
-"""What radT runs in test_radt.py: metrics, spans in a thread of their own, output."""
+"""The script that radT runs in test_radt.py: metrics, spans in a thread of their own, output."""
 
 import os
 import sys

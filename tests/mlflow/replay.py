@@ -67,7 +67,7 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one request brought, normalised. `body` is JSON, text, or None where there is none."""
+    """The answer to one request, normalised. `body` is JSON, text, or None where there is none."""
 
     status: int
     body: Json

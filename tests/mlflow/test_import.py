@@ -136,7 +136,7 @@ def test_artifacts_are_copied(corral: Corral, source: tuple[str, Path]) -> None:
 
 
 def contents(folder: Path) -> dict[str, tuple[int, int]]:
-    """Of all that lies in a folder, when it was changed and how large it is."""
+    """Returns the modification time and size of all files in a folder."""
     found = {}
     for path in [folder, *folder.rglob("*")]:
         info = path.stat()
@@ -156,7 +156,7 @@ def test_its_source_is_only_read(corral: Corral, source: tuple[str, Path], tmp_p
     database.close()
     before = contents(home)
     command = [str(BINARY), "import", str(home / "mlflow.db"), "--copy-artifacts"]
-    if os.geteuid() == 0:  # whom permissions do not stop
+    if os.geteuid() == 0:  # permissions do not stop root
         read_only = 'mount --bind -o ro "$0" "$0" && exec "$@"'
         command = ["unshare", "-m", "sh", "-c", read_only, str(home), *command]
     else:

@@ -1,4 +1,6 @@
-"""What a database cannot keep is refused by name before it sees it, or kept as it can: on both storages alike."""
+"""A value that a database cannot keep is refused by name beforehand, or kept as well as possible: on both storages
+alike.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Connection:
 
 @dataclass
 class Script:
-    """What one training script logs; `points` counts what was acknowledged."""
+    """The log calls of one training script; `points` counts the acknowledged ones."""
 
     connection: Connection
     rng: random.Random

@@ -38,7 +38,7 @@ def hosts(tmp_path: Path, url: str) -> Iterator[list[Corral]]:
 
 
 def said_by(host: Corral, artifacts: Path) -> str:
-    """What a server says on standard error from its start to its end."""
+    """Returns the standard error of a server from its start to its end."""
     process = host.serve("--listen", "127.0.0.1:0", "--artifacts", artifacts, stderr=subprocess.PIPE)
     process.terminate()
     return process.communicate()[1].decode()
@@ -51,6 +51,6 @@ def test_a_server_with_another_place_says_where_the_files_are(hosts: list[Corral
     said = said_by(hosts[1], own)
     assert f":{own}, but those of its database lie at " in said
     assert f":{shared}: files that were" in said
-    # Whoever moves the files moves the mark.
+    # A copy of the files includes the mark.
     shutil.copytree(shared, own, dirs_exist_ok=True)
     assert "artifacts" not in said_by(hosts[1], own)

@@ -104,7 +104,7 @@ def test_a_plan(server: Server) -> None:
     names = [phase["name"] for phase in told(server, f"/api/corral/v1/runs/{left}/phases")["phases"]]
     assert {name: names.count(name) for name in ("epoch", "step", "load")} == {"epoch": 3, "step": 60, "load": 5}
 
-    # what the older page reads
+    # the columns that the older page reads
     of_plan = told(server, "/fe_runs?workload=eq.7&select=run_uuid,data,model&order=start_time")
     assert of_plan == [{"run_uuid": r, "data": "cifar10", "model": "train.py"} for r in (left, right)]
     points = told(server, f"/fe_metrics?run_uuid=in.({quote(json.dumps(left))})&key=eq.loss")

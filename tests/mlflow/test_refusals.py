@@ -1,4 +1,4 @@
-"""What is refused leaves nothing behind: MLflow's server stores parts of such requests, Corral none."""
+"""A refused request leaves nothing behind: MLflow's server stores parts of such requests, Corral none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a body is read: its type, encoding, odd JSON, and arguments in the wrong place."""
+"""Bodies of requests: type, encoding, odd JSON, and arguments in the wrong place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is beside the API: health, version, server-info, unknown paths, wrong verbs."""
+"""Paths beside the API: health, version, server-info, unknown paths, wrong verbs."""
 
 from __future__ import annotations
 

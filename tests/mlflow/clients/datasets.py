@@ -40,7 +40,7 @@ def found(text: str) -> list[str]:
 both = sorted([run.info.run_id, other.info.run_id])
 assert found("dataset.name = 'train'") == both
 assert found("dataset.name = 'numbers'") == [run.info.run_id]
-assert found("dataset.name = 'train' AND dataset.context = 'evaluation'") == both  # of any datasets
+assert found("dataset.name = 'train' AND dataset.context = 'evaluation'") == both  # true of any datasets
 assert found(f"dataset.digest = '{train.digest}'") == both
 assert found("dataset.name LIKE 'num%'") == [run.info.run_id]
 assert found("dataset.name = 'nothing'") == []

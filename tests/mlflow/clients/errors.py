@@ -1,4 +1,4 @@
-"""What a user is told: errors arrive at once, with the code that programs test."""
+"""Errors that reach a user: they arrive at once, with the code that programs test."""
 
 import os
 import time
@@ -42,7 +42,7 @@ refused("INVALID_PARAMETER_VALUE", client.create_run, experiment_id, says="activ
 refused("RESOURCE_DOES_NOT_EXIST", client.delete_experiment, experiment_id)
 client.restore_experiment(experiment_id)
 
-# What the server refuses by itself, when a client does not check first.
+# The server refuses these by itself, if a client does not check first.
 os.environ["MLFLOW_TRUNCATE_LONG_VALUES"] = "true"
 client.log_param(run_id, "long", "v" * 7000)
 assert len(client.get_run(run_id).data.params["long"]) == 6000

@@ -32,7 +32,7 @@ SKIPPED = 77
 sys.path.insert(0, str(ROOT / "python" / "tests"))
 import segment_reader  # noqa: E402
 
-# What is recorded -> the names of the phases that are counted.
+# The subject of a recording -> the names of the phases that are counted.
 PHASES = {
     "steps": "step",
     "epochs": "epoch",

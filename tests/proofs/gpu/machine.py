@@ -29,11 +29,11 @@ class Machine:
     nvml: str  # the library's path or name
     corral: Path
     fake: bool
-    settings: bool = False  # of the GPU may be changed
+    settings: bool = False  # settings of the GPU may be changed
 
     @property
     def loads(self) -> bool:
-        """Whether loads run; on a fake driver its timeline is the load."""
+        """True if loads run; on a fake driver its timeline is the load."""
         return not self.fake
 
     @contextmanager

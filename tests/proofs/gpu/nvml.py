@@ -15,7 +15,7 @@ SUCCESS, INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND, INSUFFICIENT_SIZE = 0, 2, 3
 ALL_LINKS = 0xFFFFFFFF
 FIELD_SIZE = 40
 SAMPLE_SIZE = 16
-USE_SIZE = 32  # of a process's sample
+USE_SIZE = 32  # size of a process's sample
 NOT_AVAILABLE = 2**64 - 1
 UNTOUCHED = 0xA5
 
@@ -220,7 +220,7 @@ class Nvml:
         ]
 
     def listed_pids(self) -> set[int]:
-        """Of the compute list, by whatever size its entries have."""
+        """Returns the pids of the compute list, whatever the size of its entries."""
         found: set[int] = set()
         for name in ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v3"):
             if not self.has(name):
@@ -235,7 +235,7 @@ class Nvml:
 
 
 def number_of(kind: int, raw: bytes) -> float:
-    """Of NVML's value types: double, u32, unsigned long, u64, i64, i32, u16."""
+    """Decodes NVML's value types: double, u32, unsigned long, u64, i64, i32, u16."""
     formats = ("<d", "<I", "<Q", "<Q", "<q", "<i", "<H")
     if kind >= len(formats):
         return float("nan")

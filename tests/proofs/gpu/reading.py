@@ -14,7 +14,7 @@ from gpu.nvml import ALL_LINKS, CHANGES, NOT_AVAILABLE, READS, SUCCESS, Nvml, sy
 FIELDS = (3, 4, *range(74, 84), 94, 138, 139, 185, 186, 190, 197, 198, 202, 204, 269, 270, 271)
 POWER = (185, 186)
 LINKS = (138, 139, 202, 204)
-BY_OTHERS = {  # what a later step calls, with the arguments that it needs
+BY_OTHERS = {  # functions that a later step calls, with the arguments that it needs
     "nvmlDeviceGetFieldValues",
     "nvmlDeviceGetProcessUtilization",
     "nvmlDeviceGetProcessesUtilizationInfo",
@@ -93,7 +93,7 @@ def answers(machine: Machine) -> None:
 
 
 def memory(machine: Machine, nvml: Nvml) -> None:
-    """Whether `used` of v2 includes what is reserved."""
+    """Determines if `used` of v2 includes reserved memory."""
     record, found = machine.record, nvml.memory()
     record.keep("memory.json", found)
     new = found.get("v2")

@@ -1,4 +1,4 @@
-"""What a proof prints, keeps and concludes."""
+"""Prints, keeps and concludes a proof."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 Json = Any
-LIMIT_S = 600  # of one command
+LIMIT_S = 600  # per command
 
 
 @dataclass
@@ -89,5 +89,5 @@ def median(values: list[float]) -> float:
 
 
 def within(a: float, b: float, share: float) -> bool:
-    """Whether the two differ by at most that share of the greater."""
+    """Returns true if the two differ by at most that share of the greater."""
     return abs(a - b) <= share * max(abs(a), abs(b))

@@ -33,7 +33,7 @@ def recording(machine: Machine) -> None:
     status, _ = record.run("doctor.txt", [machine.corral, "doctor"])
     record.check("corral doctor ends well", status == 0, status)
     _, text = record.run("listeners.txt", [machine.corral, "doctor", "--listeners", "--format", "json"])
-    # What it cannot see it says, each with the reason; that is kept.
+    # Metrics that it cannot measure are listed, each with the reason; that is kept.
     record.check("corral doctor --listeners knows GPU metrics", "host.gpu.busy" in text)
     for interval in ("100ms",) if record.smoke else ("100ms", "1s"):
         one_run(machine, interval, record.seconds(60) + (2 if record.smoke else 0))
@@ -117,7 +117,7 @@ def compare(machine: Machine, interval: str, peer: str, means: dict[str, float])
 # ---- step 7
 
 PROFILED = "from gpu.load import main\n\nmain('sm', 3, 0)\n"
-DEFAULT_MODE = 0  # of computing: any number of processes
+DEFAULT_MODE = 0  # compute mode: any number of processes
 PLAN = "Experiment,Workload,Devices,Collocation,Model,Listeners,Params,Name\n"
 
 

@@ -20,7 +20,7 @@ WRAP = 2.0**32
 NOBODY = 65534
 TICK_S = 0.01
 PCIE = {"tx": (197, 20), "rx": (198, 21)}  # field, GPM's metric
-COPIED = {"h2d": "rx", "d2h": "tx"}  # what the GPU then does
+COPIED = {"h2d": "rx", "d2h": "tx"}  # direction -> the expected transfer of the GPU
 RINGS = {0: "power, mW", 1: "GPU utilization, %", 2: "memory utilization, %", 5: "SM clock", 6: "memory clock"}
 
 
@@ -130,7 +130,7 @@ def compare_pcie(
 
 
 def rings(machine: Machine) -> None:
-    """What the driver samples by itself; energy beside power; samples of processes."""
+    """Samples that the driver takes by itself; energy beside power; samples of processes."""
     record, nvml = machine.record, Nvml(machine.nvml)
     with machine.load("sm", 100):
         time.sleep(record.seconds(3))

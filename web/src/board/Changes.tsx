@@ -121,7 +121,7 @@ export function Changes({ view, region }: { view: BoardView; region: Range }) {
       {answer.data && (
         <p className="quiet">
           {plural(answer.data.flat + answer.data.too_few, "series", "series")} without a change or
-          with too few points folded away
+          with too few points hidden
           {(answer.data.unmatched ?? 0) > 0 &&
             `, ${plural(answer.data.unmatched ?? 0, "series", "series")} that the other run does not have`}
         </p>

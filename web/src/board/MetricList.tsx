@@ -1,4 +1,4 @@
-// The metrics in groups, each with a checkbox that shows its chart. Series that never change are folded away.
+// The metrics in groups, each with a checkbox that shows its chart. Series that never change are hidden.
 import { useState } from "react";
 import { Chevron } from "../app/icons";
 import { Tick } from "../app/Tick";

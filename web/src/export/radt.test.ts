@@ -61,13 +61,13 @@ describe("a share file of radT's page", () => {
     type Any = never;
     const at = (chart: Record<string, never>) => (chart.data as unknown as Any[])[0] as Any;
     expect(broken((chart) => Object.assign(chart, { metric: 3 }))).toThrow(
-      "chart[1].metric is no text",
+      "chart[1].metric is not a text",
     );
     expect(broken((chart) => Object.assign(chart, { data: {} }))).toThrow(
       "chart[1].data is not a list",
     );
     expect(broken((chart) => Object.assign(at(chart), { data: [{ value: 1 }] }))).toThrow(
-      "chart[1].data[0].data[0].timestamp is no number",
+      "chart[1].data[0].data[0].timestamp is not a number",
     );
     expect(broken((chart) => Object.assign(chart, { context: { smoothing: 100 } }))).toThrow(
       "chart[1].context.smoothing is 100, not 0 to 99",

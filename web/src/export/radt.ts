@@ -47,7 +47,7 @@ const fieldsAt = (value: unknown, place: string): Fields =>
     : wrong(place, "is not an object");
 
 const textAt = (value: unknown, place: string): string =>
-  typeof value === "string" && value !== "" ? value : wrong(place, "is no text");
+  typeof value === "string" && value !== "" ? value : wrong(place, "is not a text");
 
 const wordOf = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : "";
@@ -57,7 +57,7 @@ function numberAt(value: unknown, place: string): number {
   const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number)
     ? number
-    : wrong(place, "is no number");
+    : wrong(place, "is not a number");
 }
 
 // null stands for what JSON cannot write.

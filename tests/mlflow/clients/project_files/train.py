@@ -1,4 +1,4 @@
-"""What the project runs: it starts no run of its own name, but goes on with the one that `mlflow run` made."""
+"""The entry point of the project: it starts no run of its own, but continues the one that `mlflow run` made."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What a script did by its own count: written to a file when it ends."""
+"""A script's own counts: written to a file when it ends."""
 
 from __future__ import annotations
 

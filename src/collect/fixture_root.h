@@ -34,7 +34,7 @@ inline std::string missing(const SeriesTable& table, std::string_view source) {
   return "";
 }
 
-// What was told since the last call, as "source: text".
+// Returns the messages since the last call, as "source: text".
 inline std::vector<std::string> drained(News& news) {
   std::vector<std::string> all;
   news.drain([&](const News::Item& item) {

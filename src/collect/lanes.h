@@ -29,14 +29,15 @@ class Lanes {
   // The host's first.
   [[nodiscard]] std::span<const std::unique_ptr<Sampler>> all() const { return all_; }
 
-  // Of the host's lane; a device's lane that cannot start is a problem, told by take_problems().
+  // Returns an error if the host's lane cannot start; a device's lane that cannot start is a
+  // problem, reported by take_problems().
   Result<> start();
   // The host's last sample; the others are asked for theirs.
   void stop_host();
   // Waits for all until the deadline; the listeners that have not come back are left behind.
   std::vector<std::string> stop(BootTime deadline);
-  // Whether stop() left a thread behind: the process should then end by _exit, for a library that
-  // hangs may hold locks that its destructors want.
+  // Returns true if stop() left a thread behind: the process should then end by _exit, for a
+  // library that hangs may hold locks that its destructors need.
   [[nodiscard]] bool left_behind() const { return left_behind_; }
 
   void set_host_sampling(bool on);
@@ -49,7 +50,7 @@ class Lanes {
     std::uint64_t dropped_rows = 0;
   };
   [[nodiscard]] Ticks ticks() const;
-  // Of all lanes.
+  // Adds the lateness of all lanes.
   void merge_lateness(Lateness& into) const;
 
  private:

@@ -23,7 +23,7 @@ class Lateness {
   void merge(const Lateness& other);
 
   [[nodiscard]] std::uint64_t count() const { return count_.load(std::memory_order_relaxed); }
-  // Of them those later than kLate.
+  // Returns the number of ticks later than kLate.
   [[nodiscard]] std::uint64_t late() const { return late_.load(std::memory_order_relaxed); }
   // The upper end of the bucket that holds the quantile, never above the greatest; 0 without ticks.
   [[nodiscard]] Nanos quantile(double q) const;

@@ -44,9 +44,9 @@ struct ListenerContext {
   std::filesystem::path root = "/";  // /proc and /sys are looked up below it
   pid_t run_pid = 0;                 // 0: no run, only the host
   pid_t supervisor_pid = 0;
-  PerfCounters* perf = nullptr;  // of the run; a listener that uses them moves them out
+  PerfCounters* perf = nullptr;  // counters of the run; a listener that uses them moves them out
   std::vector<std::string> device_uuids = {};  // only these devices; empty: all there are
-  std::shared_ptr<News> news = nullptr;        // what happens after open; null: nobody listens
+  std::shared_ptr<News> news = nullptr;        // receives events after open; null: nobody listens
   std::string library_path = {};  // a vendor library in place of the system's; empty: the system's
   Nanos tick = std::chrono::milliseconds(100);  // between two samples
 };
@@ -54,7 +54,7 @@ struct ListenerContext {
 struct ListenerEntry {
   std::string_view name;
   std::string_view describe;  // one sentence
-  metric::Owner owner;        // of all its series
+  metric::Owner owner;        // owner of all its series
   // Declares its series and what is not available; what is missing is no error.
   std::unique_ptr<Listener> (*open)(const ListenerContext&, SeriesTable&);
   Lane lane = Lane::kHost;

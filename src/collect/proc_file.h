@@ -1,8 +1,8 @@
 // ProcFile: a file of /proc or /sys that stays open and is read again and again from its start.
 //
-// The buffer is sized at open with room to grow, never later: reading allocates nothing. What does
-// not fit is cut off at the end of a line. Each read(2) of such a file costs the kernel a new look
-// at what it tells, so there are as few as can be: the one that would only find the end is left out
+// The buffer is sized at open with room to grow, never later: reading allocates nothing. A longer
+// text is cut off at the end of a line. Each read(2) of such a file costs the kernel a new look at
+// what it tells, so there are as few as can be: the one that would only find the end is left out
 // where the end is known. One thread at a time.
 #pragma once
 
@@ -35,7 +35,7 @@ class ProcFile {
 
   sys::Fd fd_;
   std::vector<char> buffer_;
-  std::size_t end_ = 0;  // where a read last found nothing more
+  std::size_t end_ = 0;  // length at which a read last found nothing more
 };
 
 // Reads from offset 0 into `buffer` until the end; the bytes read, or -1 with errno. Allocates

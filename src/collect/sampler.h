@@ -38,13 +38,13 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   static constexpr int group_count() { return kGroupCount; }  // 0: every tick, 1: slow
-  // Whether the listeners are open. Until then there are no series, and no rows.
+  // Returns true if the listeners are open. Until then there are no series, and no rows.
   [[nodiscard]] bool opened() const { return work_->opened(); }
   // Column c of a row of that group, or of a point of kTimedGroup; fixed once opened.
   [[nodiscard]] std::span<const SeriesInfo> series(int group) const;
   [[nodiscard]] std::span<const Unavailable> unavailable() const;
   [[nodiscard]] std::span<const Description> descriptions() const;
-  // Of each listener as it was opened; take_problems() tells what happens to them later.
+  // Health of each listener at its opening; take_problems() reports later changes.
   [[nodiscard]] std::span<const metric::Health> health() const;
 
   // Samples at once and then at every tick. Once only; an error when no timer is to be had.
@@ -57,8 +57,8 @@ class Sampler {
   void ask_to_stop();
   bool wait_stopped(BootTime deadline);
 
-  // Whether series whose owner is the host are sampled; on at first. Takes effect with the next
-  // tick.
+  // Turns sampling of series whose owner is the host on or off; on at first. Takes effect with the
+  // next tick.
   void set_host_sampling(bool on) { work_->host_sampling.store(on, std::memory_order_relaxed); }
   void set_bytes_written(std::uint64_t bytes) {
     work_->bytes_written.store(bytes, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// What a sampler is opened with.
+// Options of a sampler.
 #pragma once
 
 #include <sys/types.h>

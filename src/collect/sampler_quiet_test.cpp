@@ -118,7 +118,7 @@ TEST(SamplerThread, NeitherAllocatesNorForksInAThousandTicks) {
   ::waitpid(run, nullptr, 0);
 }
 
-// What this machine may not have: a group, sensors, several NUMA nodes, NFS, GPUs.
+// Covers parts that this machine may lack: a group, sensors, several NUMA nodes, NFS, GPUs.
 TEST(SamplerThread, NeitherAllocatesNorForksOnAMachineThatHasEverything) {
   const std::string group = "sys/fs/cgroup/job/";
   const std::string cpu = "sys/devices/system/cpu/cpu0/";

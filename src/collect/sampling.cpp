@@ -172,7 +172,7 @@ BootTime Sampling::read_at_once(Group group, Row& row) {
 
 BootTime Sampling::read_all(Group group, bool slow, Row& row) {
   BootTime before = sys::boot_now();
-  // What the kernel counts in ticks of its own has no rate over a moment.
+  // A value that the kernel counts in ticks of its own has no rate over a moment.
   const bool too_soon = last_ && ticks.load(std::memory_order_relaxed) > 1 &&
                         before - host_row_ < options_.interval / 2;
   const bool host = host_sampling.load(std::memory_order_relaxed) && !too_soon;

@@ -47,10 +47,10 @@ class Sampling {
   // Samples at once, at every tick and once more when the ticker stops.
   void run(Ticker& ticker);
 
-  // Any thread. What they give is complete and fixed once opened() says so.
+  // Any thread. Their results are complete and fixed once opened() returns true.
   [[nodiscard]] bool opened() const { return opened_.load(std::memory_order_acquire); }
   [[nodiscard]] const SeriesTable& table() const { return table_; }
-  // Of each listener, in the order in which they are sampled.
+  // Health of each listener, in the order of sampling.
   [[nodiscard]] std::span<const metric::Health> health() const { return health_; }
   [[nodiscard]] const Lateness& lateness() const { return lateness_; }
   [[nodiscard]] const std::string& lane() const { return options_.lane; }
@@ -114,7 +114,7 @@ class Sampling {
   BootTime host_row_;         // the newest with the host's values, before the last sample
   bool last_ = false;         // this is the last sample: everything has its turn
   std::atomic<bool> opened_{false};
-  // Which source the thread is in, and since when (boot time in ns; 0: in none).
+  // The source that the thread is in, and since when (boot time in ns; 0: in none).
   std::atomic<std::size_t> busy_{0};
   std::atomic<std::int64_t> busy_since_{0};
 };

@@ -11,7 +11,8 @@
 namespace corral::collect {
 namespace {
 
-// What stands for a listener of radT, joined by +; or why nothing does.
+// The listener that stands for one of radT, whose names may be joined by +; or the reason why there
+// is none.
 struct RadtName {
   std::string_view name;
   std::string_view listeners;

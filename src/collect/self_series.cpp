@@ -11,7 +11,7 @@
 namespace corral::collect {
 namespace {
 
-// How often the thread or process went to sleep, and so was woken.
+// Returns the number of times the thread or process went to sleep, and so was woken.
 std::uint64_t voluntary_switches(int who) {
   rusage usage{};
   return ::getrusage(who, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_nvcsw) : 0;
@@ -39,7 +39,7 @@ void SelfSeries::add_supervisor(SeriesTable& table) {
   bytes_ = table.add("corral.collector.bytes");
   supervisor_cpu_ = table.add("corral.supervisor.cpu");
   supervisor_wakeups_ = table.add("corral.supervisor.wakeups");
-  // Of this very process, whatever root the listeners look at.
+  // Read from this very process, whatever root the listeners use.
   if (auto statm = ProcFile::open("/proc/self/statm")) {
     statm_ = *std::move(statm);
     supervisor_rss_ = table.add("corral.supervisor.rss");

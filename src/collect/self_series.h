@@ -1,5 +1,5 @@
-// What measuring itself costs, as series of the run: corral.collector.* of one lane, and
-// corral.supervisor.* and what is written on the host's. Its sampling thread only.
+// The overhead of measuring, as series of the run: corral.collector.* of one lane, and
+// corral.supervisor.* and the written bytes on the host's. Its sampling thread only.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct SamplerCounts {
 
 class SelfSeries {
  public:
-  // What a listener is called and whether it has anything slow to read.
+  // The name of a listener and a flag for slow reads.
   struct Name {
     std::string_view name;
     bool slow;
@@ -32,7 +32,7 @@ class SelfSeries {
   // `lane` is the source of the lane's series; the host's is empty.
   SelfSeries(const std::string& lane, std::span<const Name> listeners, SeriesTable& table);
 
-  // How long one listener's reads took, by its place in the list of listeners.
+  // Records the duration of one listener's reads, by its place in the list of listeners.
   void sample_latency(Group group, std::size_t listener, Nanos took, Row& row) const;
   void sample_slow(const SamplerCounts& counts, Row& row);
 

@@ -1,4 +1,4 @@
-// What a listener fills: columns declared once at open, one row of values per tick.
+// The data that a listener fills: columns declared once at open, one row of values per tick.
 //
 // Columns belong to one of two groups: fast ones are sampled at every tick, slow ones once a
 // second. Rows are borrowed memory of the sampler, all absent at the start of a tick; what a
@@ -25,11 +25,11 @@ struct SeriesInfo {
 
 // Why something is not measured here; each reason is told once.
 struct Unavailable {
-  std::string source;  // what is missing: a metric, a pattern of metrics or a listener
+  std::string source;  // the missing item: a metric, a pattern of metrics or a listener
   std::string reason;
 };
 
-// What a source is, told once: {"gpu0.uuid", "GPU-8a2f…"}; a fact of the run.
+// Identity of a source, reported once: {"gpu0.uuid", "GPU-8a2f…"}; a fact of the run.
 struct Description {
   std::string key;
   std::string value;

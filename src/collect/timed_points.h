@@ -1,8 +1,8 @@
 // TimedPoints: points that bring times of their own, from the sampler thread to the one consumer
 // thread: without locks, without waiting, in memory taken at construction.
 //
-// What does not fit is lost and counted. One producer thread (add, take_lost), one consumer thread
-// (drain).
+// Points that do not fit are lost and counted. One producer thread (add, take_lost), one consumer
+// thread (drain).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 namespace corral::collect {
 
 struct TimedPoint {
-  Column column = kNoColumn;  // of kTimedGroup
+  Column column = kNoColumn;  // a column of kTimedGroup
   BootTime time;
   double value = 0;
 };

@@ -27,7 +27,8 @@ constexpr double kMilli = 1e-3;
 // amdsmi, looked for when the first GPU needs it.
 class Smi {
  public:
-  // What the library calls the GPU at that address; null with why there is none.
+  // Returns the library's handle of the GPU at that address; null, with the reason in `why`, if
+  // there is none.
   amd::AmdSmi::Processor find(const std::string& address, std::string& why) {
     const amd::AmdSmi* library = get();
     amd::AmdSmi::Processor processor = library != nullptr ? library->find(address) : nullptr;
@@ -157,7 +158,7 @@ class Gpu {
         add(counts.regulator_thermal, "host.gpu.throttle.regulator_thermal");
   }
 
-  // What the library has that the table does not.
+  // Opens the metrics that the library has and the table lacks.
   void open_smi(const std::string& obstacle, const std::string& address, Smi& smi,
                 SeriesTable& table) {
     std::string why;
@@ -245,7 +246,7 @@ class Gpu {
   Column energy_ = kNoColumn, power_ = kNoColumn, busy_ = kNoColumn, memory_busy_ = kNoColumn;
   ThrottleColumns throttle_;
   amd::ThrottleTimes times_;
-  bool counted_ = false;              // what held the clocks down
+  bool counted_ = false;              // reasons for which the clocks were held down
   const amd::AmdSmi* smi_ = nullptr;  // for what the files do not have:
   amd::AmdSmi::Processor counts_energy_ = nullptr;
   amd::AmdSmi::Processor violations_ = nullptr;

@@ -113,7 +113,7 @@ TEST(AmdListener, ReadsTheDriversFiles) {
                                     {"host.gpu.memory.temperature/amd0", 70}}));
 }
 
-// What the firmware counted: the clock, steps, then the limits, from `offset` on.
+// Builds the firmware's counters: the clock, steps, then the limits, from `offset` on.
 std::string counted(std::string bytes, std::size_t offset, std::uint64_t time_ns,
                     std::array<std::uint32_t, 6> counts) {
   bytes = with(bytes, offset, time_ns);

@@ -7,7 +7,7 @@
 namespace corral::collect::amd {
 namespace {
 
-constexpr std::uint64_t kGpusOnly = 2;  // of the kinds that init looks for
+constexpr std::uint64_t kGpusOnly = 2;  // the kind that init looks for
 constexpr double kMicro = 1e-6;
 
 // As the library packs it: function in the lowest 3 bits, device in 5, bus in 8, domain above.

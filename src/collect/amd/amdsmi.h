@@ -43,8 +43,8 @@ class AmdSmi {
   [[nodiscard]] Processor find(std::string_view pci_address) const;
   // J since the driver was loaded.
   SmiStatus energy(Processor processor, double& joules) const;
-  // How long each limit held the clocks down, without the time of it; a limit that is not counted
-  // is kNotCounted. Sleeps 100 ms where it is supported.
+  // Reads for how long each limit held the clocks down, without the reference time; a limit that is
+  // not counted is kNotCounted. Sleeps 100 ms where it is supported.
   SmiStatus violations(Processor processor, Residencies& counts) const;
   [[nodiscard]] std::string words(SmiStatus status) const;
 
@@ -60,7 +60,7 @@ class AmdSmi {
   SmiFunction<Processor, std::uint64_t*, float*, std::uint64_t*> energy_count_;  // uJ of a step; ns
   SmiFunction<Processor, std::uint64_t*> violation_status_;
   SmiFunction<SmiStatus, const char**> status_text_;
-  // Of that call's struct, which has some 6 KiB in ROCm 7.
+  // Space for that call's struct, which has some 6 KiB in ROCm 7.
   using Room = std::array<std::uint64_t, 8192>;
   std::unique_ptr<Room> room_ = std::make_unique<Room>();
   bool started_ = false;

@@ -7,7 +7,7 @@
 namespace corral::collect::amd {
 namespace {
 
-// Where a revision of format 1 keeps what is read.
+// The offsets at which a revision of format 1 keeps the fields that are read.
 struct Layout {
   std::uint8_t content;
   std::size_t power, busy, memory_busy, energy;
@@ -24,7 +24,7 @@ constexpr auto kLayouts = std::to_array<Layout>({
     {.content = 8, .power = 10, .busy = 12, .memory_busy = 14, .energy = 24, .residencies = 32},
 });
 
-constexpr double kJoules = 1.0 / 65536;  // of one step of the accumulator: 2^-16 J
+constexpr double kJoules = 1.0 / 65536;  // one step of the accumulator: 2^-16 J
 constexpr double kPercent = 0.01;
 
 template <class T>

@@ -9,9 +9,9 @@
 
 namespace corral::collect::amd {
 
-// How long each limit held the clocks down, in steps of the firmware's that `steps` counts; all
+// The time that each limit held the clocks down, in steps of the firmware that `steps` counts; all
 // wrap at 32 bits. MI300 and later.
-inline constexpr std::uint32_t kNotCounted = 0xFFFFFFFF;  // of a limit
+inline constexpr std::uint32_t kNotCounted = 0xFFFFFFFF;  // marks a limit
 struct Residencies {
   std::uint64_t time_ns = 0;  // when the table was filled, on a clock of its own
   std::uint32_t steps = 0;
@@ -25,8 +25,8 @@ struct GpuMetrics {
   std::optional<double> busy, memory_busy;  // share
   std::optional<Residencies> residencies;
 };
-// Nothing for a revision that is not known, and for a table that is cut off. What the driver marks
-// as invalid (all bits set) is missing.
+// Nothing for a revision that is not known, and for a table that is cut off. Values that the driver
+// marks as invalid (all bits set) are missing.
 std::optional<GpuMetrics> parse_gpu_metrics(std::span<const char> table);
 
 }  // namespace corral::collect::amd

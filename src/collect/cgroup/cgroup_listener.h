@@ -1,5 +1,5 @@
 // Listener "cgroup": the control group that the run's first process is in when it starts: its CPU
-// time, quota and throttling, memory, I/O, tasks and pressure. What else is in that group counts
+// time, quota and throttling, memory, I/O, tasks and pressure. Other processes in that group count,
 // too.
 #pragma once
 

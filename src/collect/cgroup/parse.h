@@ -23,17 +23,17 @@ struct Mount {
   bool unified = false;
   std::vector<std::string> controllers;  // v1
   std::string root;                      // the part of the hierarchy that is mounted
-  std::string point;                     // where
+  std::string point;                     // mount point
 };
 std::vector<Mount> parse_mounts(std::string_view mountinfo);
 
-// Where a process's group for `controller` is found: in the hierarchy of v1 that has the
+// The location of a process's group for `controller`: in the hierarchy of v1 that has the
 // controller, else in the unified one; an empty `controller` asks for that one.
 struct Place {
   bool unified = false;
   std::string name;      // its path in the hierarchy
-  std::string point;     // where the hierarchy is mounted
-  std::string relative;  // of the group below `point`; empty: `point` itself
+  std::string point;     // mount point of the hierarchy
+  std::string relative;  // path of the group below `point`; empty: `point` itself
 };
 std::optional<Place> find_place(std::string_view controller,
                                 std::span<const Membership> memberships,

@@ -94,7 +94,7 @@ class CpuReader {
   sysfs::NumberFiles used_v1_;
   KeyFile used_v2_;
   KeyFile throttled_;
-  std::vector<Quota> quotas_;  // of the group and of those above it
+  std::vector<Quota> quotas_;  // quotas of the group and of those above it
   Column limit_ = kNoColumn;
 };
 

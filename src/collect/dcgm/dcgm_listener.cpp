@@ -22,7 +22,7 @@ constexpr int kTicks = 5;  // until the run's pace is known
 
 using SeriesNames = std::set<std::pair<std::string_view, std::string>>;
 
-// What listener "nvidia" would record here.
+// The series that listener "nvidia" would record here.
 SeriesNames series_of_driver(ListenerContext context, sys::Clock& clock) {
   context.news = nullptr;
   SeriesTable table;
@@ -42,7 +42,7 @@ bool refuses_all(Status status) {
          status == Status::kFunctionNotFound || status == Status::kTimeout;
 }
 
-// What is asked of the entities that lack the same fields.
+// Fields to request from the entities that lack the same fields.
 struct Question {
   std::vector<const FoundEntity*> found;
   std::vector<Field> fields;

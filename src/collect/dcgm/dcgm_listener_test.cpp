@@ -124,7 +124,7 @@ TEST(DcgmListener, AddsWhatTheDriverDoesNotGive) {
   EXPECT_TRUE(gpu.told().empty());
 }
 
-// Of a Hopper whose driver's monitors are there and refuse.
+// A Hopper whose driver has the monitors but refuses them.
 TEST(DcgmListener, HasTheUnitActivityThatTheDriverCannotSample) {
   Opened gpu(kEngine,
              "gpus 2\ngpu0.uuid GPU-a\ngpu1.uuid GPU-b\ngpu1.gpm 1\ngpu1.gpm.2 50\n"

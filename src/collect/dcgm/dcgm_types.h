@@ -1,8 +1,8 @@
 // The part of DCGM's C interface that is used here, declared by hand, the same in libdcgm.so.3 and
 // libdcgm.so.4.
 //
-// A struct with a version word says its size and layout: size | version << 24. What DCGM has no
-// value for it marks with numbers that no measurement reaches (blanks).
+// A struct with a version word says its size and layout: size | version << 24. DCGM marks a missing
+// value with numbers that no measurement reaches (blanks).
 #pragma once
 
 #include <array>
@@ -88,7 +88,8 @@ static_assert(sizeof(FieldValue) == 4128 && offsetof(FieldValue, content) == 32)
 inline constexpr unsigned kFieldValueVersion = version_word<FieldValue>(2);
 
 inline constexpr std::int64_t kIntegerBlank = 0x7ffffffffffffff0;
-inline constexpr std::int64_t kNarrowBlank = 0x7ffffff0;  // of what was 32 bits wide at first
+// for fields that were 32 bits wide at first
+inline constexpr std::int64_t kNarrowBlank = 0x7ffffff0;
 inline constexpr double kRealBlank = 140737488355328.0;
 enum class Blank : int { kNone = -1, kNoValue = 0, kNotFound = 1, kNotSupported = 2, kRefused = 3 };
 

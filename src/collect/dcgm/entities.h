@@ -15,7 +15,7 @@ namespace corral::collect::dcgm {
 struct FoundEntity {
   Entity entity;
   std::string source;
-  std::string uuid;  // of a GPU
+  std::string uuid;  // the GPU's
 };
 // Those that the context wants; what cannot be reached is told to the table.
 std::vector<FoundEntity> find_entities(const Dcgm& dcgm, const ListenerContext& context,

@@ -1,5 +1,5 @@
-// What is asked of DCGM: its numbers of fields, and the metric that each is, in SI units. The names
-// are those of the same quantities from NVML and GPM.
+// The fields requested from DCGM: its numbers of fields, and the metric of each, in SI units. The
+// names are those of the same quantities from NVML and GPM.
 #pragma once
 
 #include <span>
@@ -14,11 +14,11 @@ struct Field {
   std::string_view metric;
   double scale = 1;
 };
-// What the units of a GPU did, from the profiling module.
+// Activity of a GPU's units, from the profiling module.
 std::span<const Field> profiling_fields();
 // The same of a GPU instance (MIG).
 std::span<const Field> instance_fields();
-// What NVML tells elsewhere, at every tick and once a second.
+// Fields that NVML provides elsewhere, read at every tick and once a second.
 std::span<const Field> device_fields();
 std::span<const Field> slow_device_fields();
 

@@ -37,7 +37,7 @@ class Reader {
     Target what;
     std::size_t at = 0;  // index of its value
     Column column = kNoColumn;
-    std::int64_t time_us = 0;  // of the value that was given last
+    std::int64_t time_us = 0;  // time of the value that was given last
     int missed = 0;            // reads in succession without data
     bool told = false;
   };
@@ -54,9 +54,9 @@ class Reader {
   std::vector<Asked> targets_;
   std::vector<Entity> entities_;
   std::vector<FieldId> fields_;
-  std::vector<FieldValue> values_;  // of an entity after the other
+  std::vector<FieldValue> values_;  // values of one entity after the other
   bool over_ = false;               // the host engine is gone
-  Status told_ = Status::kOk;       // of a read that failed
+  Status told_ = Status::kOk;       // status of a read that failed
 };
 
 }  // namespace corral::collect::dcgm

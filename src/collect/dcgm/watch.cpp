@@ -28,7 +28,7 @@ std::unique_ptr<Watch> Watch::open(const Dcgm& dcgm, const Request& request, Sta
 
 Status Watch::create(const Request& request) {
   const DcgmFunctions& call = dcgm_->call();
-  // What cannot be removed again is not made.
+  // Nothing is created that could not be removed again.
   if (!call.group_destroy.there() || !call.field_group_destroy.there() || !call.unwatch.there())
     return Status::kFunctionNotFound;
   const std::string name = unique_name();

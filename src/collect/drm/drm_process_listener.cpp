@@ -18,7 +18,7 @@ namespace {
 constexpr int kEagerSamples = 30;
 constexpr int kSamplesPerSearch = 5;
 
-// Of amdgpu.
+// Engines of amdgpu.
 constexpr auto kAmdKinds = std::to_array<EngineKind>({
     {"gfx", {"gfx"}},
     {"compute", {"compute"}},
@@ -29,7 +29,7 @@ constexpr auto kAmdKinds = std::to_array<EngineKind>({
     {"vpe", {"vpe"}},
     {"other", {}},
 });
-// Of i915 and of xe; the names are those of host.gpu.engine.busy.
+// Engines of i915 and of xe; the names are those of host.gpu.engine.busy.
 constexpr auto kIntelKinds = std::to_array<EngineKind>({
     {"rcs", {"render", "rcs"}},
     {"ccs", {"compute", "ccs"}},
@@ -41,7 +41,7 @@ constexpr auto kIntelKinds = std::to_array<EngineKind>({
 
 struct Vendor {
   std::uint32_t pci;
-  const char* name;  // of its sources, as its own listener's
+  const char* name;  // prefix of its sources, as in its own listener
   std::span<const EngineKind> kinds;
 };
 constexpr auto kVendors = std::to_array<Vendor>({

@@ -238,7 +238,8 @@ TEST(DrmProcesses, AFileThatIsOpenedLateIsFoundWithinFiveSamples) {
   EXPECT_EQ(seen.at("run.gpu.processes/amd0"), 1);
 }
 
-// How many files of processes 200 and 210 are known after one search, and after two.
+// Returns the number of files of processes 200 and 210 that are known after one search, and after
+// two.
 std::pair<int, int> found(OpenFiles& files) {
   constexpr std::array<pid_t, 2> kProcesses{200, 210};
   const auto search = [&] {

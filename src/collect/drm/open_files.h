@@ -22,7 +22,7 @@ class OpenFiles {
  public:
   struct Limits {
     std::size_t links = 4096;  // that one search follows
-    std::size_t files = 512;   // of GPUs; more are not looked at
+    std::size_t files = 512;   // most files of GPUs; more are ignored
   };
   OpenFiles(const std::filesystem::path& root, Limits limits);
 
@@ -31,7 +31,7 @@ class OpenFiles {
   // Calls take(process, text of fdinfo) for each known one, those of a process in succession; the
   // text's views end with the call. False: it is no GPU's, and is forgotten.
   void read(const std::function<bool(pid_t, std::string_view)>& take);
-  // Whether there were more than may be.
+  // Returns true if there were more than the limit.
   [[nodiscard]] bool left_out() const { return left_out_; }
 
  private:
@@ -40,7 +40,7 @@ class OpenFiles {
     int number = 0;
     auto operator<=>(const File&) const = default;
   };
-  // How many links it followed, at most `most`.
+  // Returns the number of links it followed, at most `most`.
   std::size_t search_process(pid_t process, std::size_t most);
   void look_at(int directory, const char* name, pid_t process);
 

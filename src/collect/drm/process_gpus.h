@@ -31,11 +31,11 @@ struct EngineKind {
 inline constexpr std::size_t kMostKinds = 8;
 
 struct Gpu {
-  std::string address;                // of PCI
+  std::string address;                // address on PCI
   std::span<const EngineKind> kinds;  // 1 to kMostKinds; what is none of them counts as the last
 };
 
-// What the run has of one GPU, after a round.
+// The run's use of one GPU, after a round.
 struct GpuUse {
   bool used = false;  // now or before
   std::uint64_t processes = 0;
@@ -43,8 +43,8 @@ struct GpuUse {
   bool memory_known = false;
   std::array<bool, kMostKinds> told{};            // kinds whose time a client has told
   std::array<double, kMostKinds> busy_seconds{};  // so far
-  // Of the busiest kind, since the round before; nothing in the first round, and where no time is
-  // told.
+  // Share of the busiest kind of engine, since the round before; nothing in the first round, or if
+  // no time is reported.
   std::optional<double> busy_share;
 };
 
@@ -61,7 +61,7 @@ class ProcessGpus {
   [[nodiscard]] std::span<const GpuUse> uses() const { return uses_; }
 
  private:
-  // What a client's engines of one kind did so far.
+  // The work of a client's engines of one kind so far.
   struct Work {
     double seconds = 0;
     double cycles = 0, total_cycles = 0;
@@ -83,7 +83,7 @@ class ProcessGpus {
   std::vector<Gpu> gpus_;
   std::vector<GpuUse> uses_;
   std::vector<Client> clients_;
-  // Of the round, by GPU.
+  // The last process of the round, by GPU.
   std::vector<pid_t> last_process_;
   std::vector<std::array<double, kMostKinds>> grown_;
   std::optional<BootTime> before_;

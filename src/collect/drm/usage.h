@@ -1,5 +1,5 @@
-// What /proc/PID/fdinfo/FD says of an open GPU: the kernel's DRM client usage stats, as amdgpu,
-// i915 and xe write them. Text in, numbers out; no I/O, no allocation, any bytes accepted.
+// Parses /proc/PID/fdinfo/FD of an open GPU: the kernel's DRM client usage stats, as amdgpu, i915
+// and xe write them. Text in, numbers out; no I/O, no allocation, any bytes accepted.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ struct Engine {
   bool timed = false;              // busy_ns is there
   std::uint64_t busy_ns = 0;       // so far, of this client
   std::uint64_t cycles = 0;        // the same, where the driver counts in cycles,
-  std::uint64_t total_cycles = 0;  // of these; 0: it does not
+  std::uint64_t total_cycles = 0;  // cycles that passed in total; 0: not reported
   std::uint64_t capacity = 1;      // engines of this kind; never 0
 };
 
@@ -27,7 +27,7 @@ struct Usage {
   std::uint64_t client = 0;
   std::array<Engine, kMostEngines> engine_room{};
   std::size_t engine_count = 0;
-  // What is in memory now: of the device's own, or of the machine's where the device has none.
+  // Memory in use now: the device's own, or the machine's if the device has none.
   std::uint64_t memory_bytes = 0;
   bool memory_known = false;
 

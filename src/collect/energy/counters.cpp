@@ -143,7 +143,7 @@ std::vector<PowerEvent> power_events(const fs::path& root) {
     const auto scale = parse_double(sysfs::text_of(pmu / "events" / (event + ".scale")));
     if (!config || !scale || sysfs::text_of(pmu / "events" / (event + ".unit")) != "Joules")
       continue;
-    const bool one = domain.zone == "psys";  // of the whole machine
+    const bool one = domain.zone == "psys";  // "psys" covers the whole machine
     for (std::size_t i = 0; i < (one ? std::min<std::size_t>(cpus.size(), 1) : cpus.size()); ++i) {
       PowerEvent& e = events.emplace_back();
       e.metric = domain.metric;

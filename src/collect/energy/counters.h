@@ -21,13 +21,12 @@
 
 namespace corral::collect::energy {
 
-// Where a zone of powercap or an event of perf goes; empty for what Corral does not record.
+// Returns the metric of a powercap zone or a perf event; empty if Corral does not record it.
 std::string_view metric_of_zone(std::string_view zone_name);
 std::string_view metric_of_event(std::string_view event_name);
 
-// What a counter that starts again after `range` has grown by since its first value, that value
-// included. It must be read more often than it wraps. A value above the range is a counter that
-// lies: it is not counted.
+// Sum of a counter that wraps after `range`, its first value included. It must be
+// read more often than it wraps. A value above the range is a counter that lies: it is not counted.
 class WrappingCounter {
  public:
   explicit WrappingCounter(double range) : range_(range) {}
@@ -47,8 +46,8 @@ struct Zone {
 };
 // Zones of /sys/class/powercap below `root` that stand for something of their own.
 std::vector<Zone> powercap_zones(const std::filesystem::path& root);
-// Whether a zone of a package's cores shows a single one of them: AMD's processors have a counter
-// in each core, of which powercap reads the first one's.
+// Returns true if a zone of a package's cores shows a single one of them: AMD's processors have a
+// counter in each core, and powercap reads only the first one's.
 bool shows_one_core(const std::filesystem::path& root);
 
 struct PowerEvent {
@@ -56,7 +55,7 @@ struct PowerEvent {
   std::string source;
   unsigned cpu = 0;  // on which it must be opened
   perf_event_attr attr = {};
-  double joules = 1;  // of one count
+  double joules = 1;  // value of one count
 };
 // Events of the PMU "power", one for each package and domain; none where there is no such PMU.
 std::vector<PowerEvent> power_events(const std::filesystem::path& root);

@@ -66,7 +66,7 @@ Result<> check_url(std::string_view url) {
   return {};
 }
 
-// Which of a source's names are recorded, and by what name.
+// The names of a source that are recorded, and the metric of each.
 template <class Source>
 Result<> check_names(const Source& source) {
   TRY(check_patterns("keep", source.keep));

@@ -1,6 +1,6 @@
-// What to record from sources that Corral does not know: commands, Prometheus endpoints, the run's
-// own output, statsd, OTLP. Filled from corral.toml or a plan; docs/sources.md is the user's side
-// of it.
+// Options for sources that Corral does not know: commands, Prometheus endpoints, the run's own
+// output, statsd, OTLP. Filled from corral.toml or a plan; docs/sources.md is the user's side of
+// it.
 //
 // Plain data. check() says what is wrong with one source before anything starts; its messages name
 // the option ("pattern: ..."), the caller adds the section and the line.
@@ -20,8 +20,8 @@
 
 namespace corral::collect::foreign {
 
-// How a command's lines are read. kAuto: as the first line that is "name value [unit]", begins with
-// '{', or is names separated by commas, a header of CSV.
+// The format of a command's lines. kAuto: the format of the first line that is "name value [unit]",
+// begins with '{', or is names separated by commas, a header of CSV.
 enum class Format : std::uint8_t { kAuto, kPlain, kJson, kCsv };
 enum class Stream : std::uint8_t { kOut, kErr, kBoth };
 
@@ -43,8 +43,8 @@ struct ExecSource {
   std::string prefix;  // put before every metric's name; nothing is put between
   // JSON key or CSV column that says which device or core a line is about.
   std::string source_key = "source";
-  // How often it prints. No line for three of them: it hangs, and is started again. A command that
-  // ends with status 0 is run again after it.
+  // The interval at which it prints. No line for three of them: it hangs, and is started again. A
+  // command that ends with status 0 is run again after it.
   Nanos interval = kNoDuration;
   std::uint32_t max_points_per_s = kPointsPerSecond;
   std::uint32_t max_series = kSeriesPerSource;
@@ -65,8 +65,8 @@ struct PrometheusSource {
   // Labels that make the source ("gpu=0,model=opt"), in this order. None named: as few as tell the
   // endpoint's series apart.
   std::vector<std::string> labels;
-  // Of its series: the workload's are recorded by one run of those that share a workload and a
-  // host, as the host's own are.
+  // Owner of its series: the workload's are recorded by one run of those that share a workload and
+  // a host, as the host's own are.
   metric::Owner owner = metric::Owner::kRun;
   std::uint32_t max_series = kSeriesPerSource;
 };
@@ -79,7 +79,7 @@ struct RegexSource {
   // `unit` if there is one.
   std::string pattern;
   Stream stream = Stream::kBoth;
-  std::string unit;    // of every metric of the pattern
+  std::string unit;    // unit of every metric of the pattern
   std::string prefix;  // put before every metric's name
   std::uint32_t max_points_per_s = kPointsPerSecond;
   std::uint32_t max_series = kSeriesPerSource;
@@ -117,7 +117,7 @@ struct Sources {
   std::vector<StatsdSource> statsd;
   std::vector<OtlpSource> otlp;
   std::vector<StallOptions> pressure;  // [pressure], one at most; none: as they are by default
-  // Whether none is served by ForeignSources.
+  // Returns true if none is served by ForeignSources.
   [[nodiscard]] bool empty() const {
     return exec.empty() && prometheus.empty() && regex.empty() && statsd.empty();
   }

@@ -28,7 +28,7 @@ std::string_view known_unit(std::string_view name) {
   return foreign ? foreign->unit : "";
 }
 
-// Whether a metric of the catalogue can have this value.
+// Returns true if a metric of the catalogue can have this value.
 bool can_be(const metric::Metric& metric, double value) {
   if (metric.unit == "°C") return !(value < -273.15);
   if (metric.unit == "%") return !(value < 0) && !(value > 100);

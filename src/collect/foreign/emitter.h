@@ -17,7 +17,7 @@
 
 namespace corral::collect::foreign {
 
-// What one line, sample or datagram says; views of it.
+// The content of one line, sample or datagram; views of it.
 struct Reading {
   std::string_view name;
   std::string_view source{};
@@ -32,7 +32,7 @@ class Emitter {
   struct Limits {
     std::uint32_t series;
     std::uint32_t points_per_s;
-    metric::Owner owner = metric::Owner::kRun;  // whose its series are
+    metric::Owner owner = metric::Owner::kRun;  // owner of its series
   };
   // Both outlive it. `label` is the source in problems, as "exec.power".
   Emitter(std::string label, std::string prefix, Limits limits, PointQueue& queue,
@@ -46,7 +46,7 @@ class Emitter {
   void count_dropped(std::uint64_t points) { queue_.count_dropped(points); }
   // Counts one whose series is one too many.
   void refuse_series(std::string_view name);
-  // Whether a point would be within the rate.
+  // Returns true if a point would be within the rate.
   bool room(BootTime now) { return rate_.room(now); }
 
   void trouble(Trouble trouble, std::string message);

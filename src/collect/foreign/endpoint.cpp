@@ -71,7 +71,7 @@ Result<std::string> Endpoint::fetch(const std::atomic<bool>& cancel) {
 std::optional<BootTime> Endpoint::time_of(const ExpositionSample& sample, const std::string& source,
                                           BootTime now) {
   if (!sample.time_ms) return now;
-  constexpr std::int64_t kMost = 4'000'000'000'000;  // of this century: no overflow
+  constexpr std::int64_t kMost = 4'000'000'000'000;  // a time in this century: no overflow
   if (*sample.time_ms < 0 || *sample.time_ms > kMost) return now;
   const auto [known, fresh] =
       stamped_.try_emplace(std::string(sample.name) + '\0' + source, *sample.time_ms);

@@ -63,7 +63,7 @@ std::string text_of(const Json* value) {
   return value->as_object() == nullptr && value->as_array() == nullptr ? value->dump() : "";
 }
 
-// What all values of a line share.
+// Fields that all values of a line share.
 struct Line {
   std::string source;
   std::optional<std::int64_t> step;

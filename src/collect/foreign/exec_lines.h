@@ -42,7 +42,7 @@ class ExecLines {
 
   Format format_;
   std::string source_key_;
-  std::vector<Column> columns_;  // of CSV; empty before its header
+  std::vector<Column> columns_;  // columns of CSV; empty before its header
   std::vector<std::string> fields_;
 };
 

@@ -2,7 +2,7 @@
 //
 // It runs in a process group of its own, but in the supervisor's session, as all that is not the
 // run's (collect/tree counts by that). It is started again with growing pauses (1 s ... 60 s) when
-// it ends, and ended when it hangs. What it prints faster than it may is read and dropped; it never
+// it ends, and ended when it hangs. Output beyond the allowed rate is read and dropped; it never
 // fills memory. It ends with the run: SIGTERM to its process group, SIGKILL after 2 s; and with the
 // supervisor, should that be killed.
 #pragma once
@@ -52,14 +52,14 @@ class ExecPart : public Part {
     LineSplitter out_lines;
     LineSplitter err_lines;
     ExecLines reader;
-    std::string last_error;  // of its standard error: the last line
+    std::string last_error;  // the last line of its standard error
     std::string ending;      // why it is being ended; empty: it is not
     bool printed = false;
     BootTime terminate_at = kNever;
     BootTime kill_at = kNever;
     BootTime read_at{};    // it prints too fast: not before
     BootTime errors_at{};  // its standard error is not read before
-    BootTime look_at{};    // whether it has ended
+    BootTime look_at{};    // time of the next check for its end
   };
 
   void start(BootTime now);

@@ -19,7 +19,7 @@ struct Family {
 
 using Pairs = std::pair<std::string_view, std::string_view>;
 
-// What a name ends with -> the unit as Corral writes it.
+// The end of a name -> the unit as Corral writes it.
 constexpr auto kNameUnits = std::to_array<Pairs>({
     {"_seconds", "s"},
     {"_milliseconds", "ms"},

@@ -24,7 +24,7 @@ struct ExpositionSample {
   double value = 0;
   std::optional<std::int64_t> time_ms;  // UTC
   metric::Kind kind = metric::Kind::kGauge;
-  std::string_view unit;  // of # UNIT, "(in W)" in its help, or its name's end; "" when unknown
+  std::string_view unit;  // from # UNIT, "(in W)" in its help, or its name's end; "" when unknown
 };
 
 struct ExpositionSummary {

@@ -23,12 +23,12 @@
 namespace corral::collect::foreign {
 
 struct ForeignContext {
-  std::string directory;                 // of commands; empty: this one
+  std::string directory;                 // working directory of commands; empty: this one
   std::vector<std::string> environment;  // "K=V", of commands
   PointQueue* queue = nullptr;           // outlives the sources
 };
 
-// What is wrong, or is well again, with one source.
+// A failure or recovery of one source.
 struct Problem {
   std::string source;   // "exec.power"
   std::string message;  // "ended with status 1: no such device; next try in 4 s"
@@ -46,7 +46,7 @@ class ForeignSources {
   ForeignSources(const ForeignSources&) = delete;
   ForeignSources& operator=(const ForeignSources&) = delete;
 
-  // Where statsd clients send to ("127.0.0.1:8125", "unix:/..."); nothing without one.
+  // Address for statsd clients ("127.0.0.1:8125", "unix:/..."); nothing without one.
   [[nodiscard]] std::optional<std::string> statsd_address() const;
 
   // `run_pid` is told to commands as CORRAL_RUN_PID; 0: there is no run.

@@ -8,7 +8,7 @@
 namespace corral::collect::foreign {
 namespace {
 
-// Of a line; what lies behind is not searched.
+// Limit for a line; bytes behind it are not searched.
 constexpr std::size_t kLineBytes = 16u << 10;
 constexpr char kEscape = '\x1b';
 

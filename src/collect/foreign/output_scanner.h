@@ -47,7 +47,7 @@ class OutputPattern {
   std::size_t metric_ = 0;  // names what `value` holds
   std::size_t value_ = 0;
   std::size_t unit_group_ = 0;
-  std::vector<re2::StringPiece> found_;  // of the last match; [0] is all of it
+  std::vector<re2::StringPiece> found_;  // groups of the last match; [0] is all of it
   Emitter emitter_;
 };
 

@@ -12,14 +12,14 @@ class RateLimit {
  public:
   explicit RateLimit(std::uint32_t per_second) : per_second_(per_second), left_(per_second) {}
 
-  // Whether one more is allowed now; `now` may come out of order.
+  // Takes one from the allowance and returns true if there was one; `now` may come out of order.
   bool take(BootTime now) {
     refill(now);
     if (left_ < 1) return false;
     left_ -= 1;
     return true;
   }
-  // Whether take() would be true.
+  // Returns true if take() would.
   bool room(BootTime now) {
     refill(now);
     return left_ >= 1;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kUdp = "udp:";
-// What may wait while the thread is busy; the kernel gives what it allows.
+// Size of the queue while the thread is busy; the kernel gives what it allows.
 constexpr int kReceiveBytes = 1 << 20;
 
 struct SocketAddress {

@@ -1,4 +1,4 @@
-// Where statsd datagrams come in: UDP on the loopback, or a Unix socket.
+// The address at which statsd datagrams arrive: UDP on the loopback, or a Unix socket.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 namespace corral::collect::foreign {
 
 struct StatsdAddress {
-  std::filesystem::path path;  // of a Unix socket; empty: UDP at
+  std::filesystem::path path;  // path of a Unix socket; empty: UDP at
   sys::ListenAddress udp{};
 
   // "127.0.0.1:8125", "[::1]:8125", ":8125", "udp:..." or "unix:/path"; no other host than this
@@ -21,7 +21,7 @@ struct StatsdAddress {
   // As clients are told it; parse() reads it.
   [[nodiscard]] std::string text() const;
   // A datagram socket that does not block, with its port filled in. kUnavailable when somebody
-  // listens there. Whoever closes a Unix one removes its file.
+  // listens there. The caller that closes a Unix socket removes its file.
   Result<sys::Fd> bind();
 };
 

@@ -12,7 +12,7 @@ struct Fields {
   double rate = 1;
 };
 
-// What follows the values: "c|@0.1|#a:b".
+// Reads the part after the values: "c|@0.1|#a:b".
 bool read_fields(std::string_view text, Fields& fields) {
   bool first = true;
   for (const std::string_view part : split(text, '|')) {

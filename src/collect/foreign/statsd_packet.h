@@ -17,7 +17,7 @@ struct StatsdMetric {
   std::string_view name;
   std::string_view tags;  // "k:v,k2:v2"
   StatsdKind kind = StatsdKind::kGauge;
-  double value = 0;  // of a count: what it stands for (divided by the sample rate); times in s
+  double value = 0;  // a count is divided by the sample rate; times in s
 };
 
 // The number of lines that are not understood. Views are valid during the call.

@@ -13,8 +13,8 @@ namespace corral::collect::foreign {
 namespace {
 
 constexpr Nanos kFlush{std::chrono::milliseconds(100)};
-// So many at once, then nothing for a while: 25,000 a second. What comes faster waits in the
-// socket, then is lost, and the kernel says how many.
+// So many at once, then nothing for a while: 25,000 a second. Faster datagrams wait in the socket,
+// then are lost, and the kernel reports how many.
 constexpr int kDatagramsPerCall = 256;
 constexpr Nanos kReadPause{std::chrono::milliseconds(10)};
 constexpr std::size_t kDatagramBytes = 64u << 10;
@@ -32,7 +32,8 @@ void source_of_tags(std::string_view tags, std::string& out) {
   }
 }
 
-// How many datagrams the kernel has thrown away on this socket; nothing when it does not say.
+// Returns the number of datagrams that the kernel has dropped on this socket; nothing if it does
+// not report that.
 std::optional<std::uint32_t> overflow_of(msghdr& message) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_RXQ_OVFL) continue;
@@ -120,7 +121,7 @@ bool StatsdPart::receive(BootTime now) {
 // A Unix socket is its owner's by the mode of its file.
 bool StatsdPart::is_of_stranger(const sockaddr_storage& from, BootTime now) {
   if (from.ss_family != AF_INET && from.ss_family != AF_INET6) return false;
-  // Of both the port is at the same place.
+  // The port is at the same place for both families.
   const auto port = ntohs(reinterpret_cast<const sockaddr_in&>(from).sin_port);
   if (!senders_.is_stranger(port, now).value_or(false)) return false;
   emitter_.count_dropped(1);

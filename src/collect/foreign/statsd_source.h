@@ -61,12 +61,12 @@ class StatsdPart : public Part {
   Emitter emitter_;
   std::uint32_t max_series_;
   std::unordered_map<std::string, Kept> kept_;  // by kind, name, NUL, source
-  std::string source_;                          // of the metric at hand
+  std::string source_;                          // source of the current metric
   std::vector<char> buffer_;
   UdpSenders senders_;
   std::uint32_t lost_ = 0;  // datagrams, as the kernel counts them
   BootTime next_flush_{};
-  BootTime newest_{};   // of a datagram
+  BootTime newest_{};   // newest time of a datagram
   BootTime read_at_{};  // they come too fast: not before
   bool changed_ = false;
   bool done_ = false;

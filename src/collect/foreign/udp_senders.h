@@ -25,8 +25,9 @@ class UdpSenders {
  public:
   // `user` and root may send.
   explicit UdpSenders(uid_t user) : user_(user) {}
-  // Whether sockets of other users alone have this port; nothing when no socket has it any more.
-  // Reads the table when it is older than a second, and once at each `now` for a port that is new.
+  // Returns true if only sockets of other users have this port; nothing if no socket has it any
+  // more. Reads the table when it is older than a second, and once at each `now` for a port that is
+  // new.
   std::optional<bool> is_stranger(std::uint16_t port, BootTime now);
 
  private:

@@ -40,7 +40,7 @@ std::optional<T> number_at(std::string_view text, int base) {
   return value;
 }
 
-// Of "config=0x3000" or "event=0x02".
+// Parses "config=0x3000" or "event=0x02".
 std::optional<std::uint64_t> event_config(const fs::path& file) {
   const std::string text = sysfs::text_of(file);
   const std::size_t at = text.find("=0x");

@@ -26,8 +26,8 @@ struct EngineEvent {
   bool in_ticks = false;
   unsigned cpu = 0;  // on which they must be opened
 };
-// Of the device at a PCI address ("0000:03:00.0"): those that its PMU lists (i915), or may have
-// (xe lists none: what is not there cannot be opened).
+// Returns the engines of the device at a PCI address ("0000:03:00.0"): those that its PMU lists
+// (i915), or may have (xe lists none: opening a missing one fails).
 std::vector<EngineEvent> engine_events(const std::filesystem::path& root,
                                        const std::string& address);
 
@@ -40,7 +40,7 @@ class Engines {
   struct Options {
     std::filesystem::path root;
     std::string address;
-    std::string source;  // of the GPU: "intel0"
+    std::string source;  // the GPU: "intel0"
     OpenEvent open_event = open_engine_event;
     sys::Clock* clock = nullptr;
   };

@@ -180,7 +180,7 @@ TEST(IntelSysman, AddsWhatFilesAndPmuLack) {
   const FakeRoot root;
   write_xe(root);
   Machine machine(root, refusing, kCard, built("fakes/libze_loader.so.1"));
-  EXPECT_EQ(machine.at(3), (Values{{"host.gpu.clock.graphics/intel0", 2.4e9},  // of the file
+  EXPECT_EQ(machine.at(3), (Values{{"host.gpu.clock.graphics/intel0", 2.4e9},  // value of the file
                                    {"host.gpu.clock.memory/intel0", 1.2e9},
                                    {"host.gpu.memory.used/intel0", 5000},
                                    {"host.gpu.memory.free/intel0", 11000},

@@ -31,7 +31,7 @@ constexpr auto kIdle = std::to_array<Way>({{true, "tile0/gt0/gtidle/idle_residen
                                            {false, "gt/gt0/rc6_residency_ms"},
                                            {false, "power/rc6_residency_ms"}});
 
-// Whether the GPU, or an engine of it, has that metric already.
+// Returns true if the GPU, or an engine of it, has that metric already.
 bool declared(const SeriesTable& table, std::string_view metric, const std::string& source) {
   for (const Group group : {kFastGroup, kSlowGroup}) {
     for (const SeriesInfo& series : table.series(group)) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 constexpr double kMega = 1e6;
-constexpr std::uint32_t kOnDevice = 1;  // where a memory module is
+constexpr std::uint32_t kOnDevice = 1;  // location of a memory module
 
 struct Kind {
   std::uint32_t kind;

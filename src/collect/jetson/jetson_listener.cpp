@@ -18,7 +18,7 @@ using sysfs::text_of;
 
 constexpr double kMilli = 1e-3;
 constexpr double kMicro = 1e-6;
-constexpr int kChannels = 3;  // of one INA3221
+constexpr int kChannels = 3;  // channels of one INA3221
 
 // Names of the integrated GPU's device, from the oldest board on: "17000000.ga10b".
 bool is_gpu(std::string_view device) {
@@ -65,7 +65,7 @@ class JetsonListener final : public Listener {
             {.metric = metric, .source = "jetson", .path = devfreq / device / file, .scale = scale},
             table);
       };
-      add("host.gpu.busy", "device/load", kMilli);  // of 1000
+      add("host.gpu.busy", "device/load", kMilli);  // parts of 1000
       add("host.gpu.clock.graphics", "cur_freq", 1);
       return;
     }
@@ -105,7 +105,8 @@ class JetsonListener final : public Listener {
     }
   }
 
-  // What the files do not give; once a second, while they are read at every tick.
+  // Opens the stream for values that the files lack; once a second, while the files are read at
+  // every tick.
   void open_stream(const ListenerContext& context, SeriesTable& table) {
     const fs::path program = TegraStats::program(context.root);
     if (program.empty()) return;

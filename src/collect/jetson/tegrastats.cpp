@@ -104,7 +104,7 @@ std::string_view TegraStats::latest_line() {
   std::string_view line;
   while (out_) {
     if (filled_ == buffer_.size()) {
-      // What is whole was too old to wait for; what is not was too long.
+      // Complete lines were too old to wait for; an incomplete one was too long.
       const std::string_view all(buffer_.data(), filled_);
       const std::size_t end = all.rfind('\n') + 1;  // 0 when there is none
       const std::size_t kept = end == 0 ? 0 : filled_ - end;

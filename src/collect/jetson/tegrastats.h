@@ -24,7 +24,7 @@ namespace corral::collect {
 
 class TegraStats {
  public:
-  // What the board's files give already is left to them.
+  // Returns true for values that the board's files provide already; they are not taken from here.
   using IsKnown = std::function<bool(std::string_view metric, std::string_view source)>;
   // The program below `root`; empty: there is none.
   static std::filesystem::path program(const std::filesystem::path& root);

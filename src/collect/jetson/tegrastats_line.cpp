@@ -14,7 +14,7 @@ using Take = std::function<void(const TegraValue&)>;
 constexpr double kPercent = 0.01;
 constexpr double kMega = 1e6;
 constexpr double kMilli = 1e-3;
-// What a sensor of a part that is switched off shows.
+// The value of a sensor whose part is switched off.
 constexpr double kOff = -256;
 
 std::string_view next_word(std::string_view& rest) {

@@ -1,6 +1,6 @@
 // A line of NVIDIA's `tegrastats`, as JetPack 4 to 6 print it: text in, values out; no I/O, any
-// bytes accepted. What it says of memory, CPUs and their temperatures is other listeners' business;
-// words that are not known are passed over.
+// bytes accepted. Its values of memory, CPUs and their temperatures belong to other listeners;
+// unknown words are skipped.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 namespace corral::collect {
 
 struct TegraValue {
-  std::string_view metric;  // of the catalogue
+  std::string_view metric;  // name in the catalogue
   std::string_view source;  // "jetson", or the rail; a view of the line
   double value;             // in the metric's unit
 };

@@ -16,7 +16,7 @@ struct NfsMount {
   std::string_view point;         // as in the text: blanks are \040
   std::uint64_t read_bytes = 0;   // that came from the server
   std::uint64_t write_bytes = 0;  // that went to the server
-  std::uint64_t operations = 0;   // of all kinds
+  std::uint64_t operations = 0;   // operations of all kinds
   std::uint64_t retransmits = 0;  // requests that were sent again
   std::uint64_t rtt_ms = 0;       // between sending requests and their answers, added up
   std::uint64_t total_ms = 0;     // from making requests to their end, queues included

@@ -74,7 +74,7 @@ class CallMeter {
   using Histogram = std::array<std::uint32_t, 24>;
   struct Meter {
     Histogram histogram{};
-    Nanos longest{0};  // of this second
+    Nanos longest{0};  // longest call of this second
     Nanos sum{0};
     std::uint32_t calls = 0;
     bool made = false;

@@ -56,7 +56,7 @@ FieldValue question(const Field::Number& number) {
   FieldValue value{};
   value.field = number.field;
   value.scope = number.scope;
-  value.status = Status::kUnknown;  // of a driver that leaves it untouched
+  value.status = Status::kUnknown;  // for a driver that leaves it untouched
   return value;
 }
 

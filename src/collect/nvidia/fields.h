@@ -51,7 +51,7 @@ class FieldBatch {
   std::vector<Refused> open(std::span<const Field> fields, CallMeter& meter,
                             const std::string& source, SeriesTable& table);
   void sample(CallMeter& meter, DeviceHealth& health, Row& row);
-  // Of the latest sample; NaN when it is not there.
+  // Returns the value of the latest sample; NaN if there is none.
   [[nodiscard]] double latest(std::string_view metric) const;
 
  private:

@@ -26,7 +26,7 @@ struct GpmColumn {
   std::uint32_t id;
   std::string_view metric;
   double scale;                // from the driver's % or MiB/s
-  std::uint32_t older_id = 0;  // of drivers that do not know `id`; 0: none
+  std::uint32_t older_id = 0;  // id in drivers that do not know `id`; 0: none
 };
 
 class GpmMeter {
@@ -37,7 +37,7 @@ class GpmMeter {
 
   struct Target {
     Device device = nullptr;                 // the whole GPU, for an instance too
-    std::optional<unsigned> gpu_instance{};  // of a MIG instance
+    std::optional<unsigned> gpu_instance{};  // set for a MIG instance
     std::span<const GpmColumn> columns;
   };
   GpmMeter(const Nvml& nvml, const Target& target);

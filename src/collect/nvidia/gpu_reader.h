@@ -38,8 +38,8 @@ struct FoundGpu {
   std::vector<Instance> instances;
 };
 inline std::string gpu_source(unsigned index) { return "gpu" + std::to_string(index); }
-// Those whose UUID, or an instance's, is in `wanted`; all when it is empty. What cannot be reached
-// is told to the table.
+// Those whose UUID, or an instance's, is in `wanted`; all when it is empty. GPUs that cannot be
+// reached are reported to the table.
 std::vector<FoundGpu> find_gpus(const Nvml& nvml, const std::vector<std::string>& wanted,
                                 SeriesTable& table);
 

@@ -1,5 +1,5 @@
-// What of a GPU makes measurements differ, told once when it is opened: its settings, and how it
-// stood. What the driver does not say is left out.
+// Facts of a GPU that make measurements differ, reported once when it is opened: its settings, and
+// its state. Facts that the driver does not provide are left out.
 #pragma once
 
 #include <string>

@@ -136,7 +136,7 @@ TEST(NvidiaListener, AsksForAllUnitsInOneCall) {
   EXPECT_EQ(driver.calls("nvmlGpmSampleGet") - samples, 11U);
 }
 
-// What is declared here is not asked of DCGM.
+// Metrics that are declared here are not requested from DCGM.
 TEST(NvidiaListener, DeclaresNoUnitActivityThatCannotBeSampled) {
   for (const char* refused : {"call.nvmlGpmSampleGet.status NO_PERMISSION\n",
                               "call.nvmlGpmMetricsGet.status NO_PERMISSION\n"}) {

@@ -1,4 +1,4 @@
-// What goes wrong with drivers: missing, old, refusing, slow, strict, lost.
+// Failures of drivers: missing, old, refusing, slow, strict, lost.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -38,7 +38,7 @@ struct NvmlFunctions {
   Function<Device, char*, unsigned> uuid;
   Function<Device, char*, unsigned> name;
   Function<Device, PciAddress*> pci;
-  Function<Device, unsigned*> link_generation;  // of PCIe, the most that it and its slot can
+  Function<Device, unsigned*> link_generation;  // for PCIe, the most that it and its slot can
   Function<Device, unsigned*> link_width;       // lanes
   Function<Device, Utilization*> utilization;
   Function<Device, MemoryV2*> memory_v2;

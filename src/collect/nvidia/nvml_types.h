@@ -1,5 +1,5 @@
-// What Corral uses of NVML's binary interface, declared here: no header of the vendor's is needed
-// to build, and none decides which driver can be used.
+// The part of NVML's binary interface that Corral uses, declared here: no header of the vendor's is
+// needed to build, and none decides which driver can be used.
 //
 // Layouts and version words are the interface; the assertions hold them. NVML versions most
 // structures by `sizeof | version << 24` and refuses a wrong word; GPM's use plain numbers. Names
@@ -86,8 +86,8 @@ enum class ValueType : std::uint32_t {
   kUint16 = 6,
 };
 
-// What the driver samples by itself, in rings of its own. Utilization is not to be had of a device
-// in MIG mode.
+// Values that the driver samples by itself, in rings of its own. Utilization is not to be had of a
+// device in MIG mode.
 enum class Sampled : std::uint32_t {
   kPower = 0,              // mW
   kGpuUtilization = 1,     // %

@@ -1,7 +1,7 @@
 // PcieCounter: bytes over PCIe from the driver's counter of them, which wraps.
 //
-// The driver says so without naming the width. Where it gives 32 bits they are added up: right only
-// when at most one wrap lies between two readings, so what the link can move sets how often they
+// The driver says so without naming the width. Counters of 32 bits are added up: that is right only
+// if at most one wrap lies between two readings, so the bandwidth of the link sets how often they
 // must come. A counter of 64 bits is taken as it is, until it is seen to wrap at 32. One thread; no
 // allocation.
 #pragma once

@@ -32,7 +32,7 @@ struct Use {
 };
 
 struct Busy {
-  double share = 0;   // of the SMs' time
+  double share = 0;   // share of the SMs' time
   bool seen = false;  // the driver had samples of the run
 };
 
@@ -49,7 +49,7 @@ class ProcessLists {
     listed_.reserve(kMostProcesses);
   }
 
-  // Of a device, or of all the instances into which it is divided.
+  // Reads the use of a device, or of all the instances into which it is divided.
   Status use_of(std::span<const Device> devices, Use& use);
   // Per process of the latest use_of() the mean of its samples since `last_seen_us`, summed.
   Status busy_of(Device device, unsigned long long& last_seen_us, Busy& busy);
@@ -61,7 +61,8 @@ class ProcessLists {
   Status use_of(Device device, Use& use);
   Status ask_samples(Device device, unsigned long long since_us, unsigned& count);
   unsigned ask_shares(Device device, unsigned long long since_us);
-  // Whether a sample can be one: drivers have given shares above 100 % and times to come.
+  // Returns true if a sample is plausible: drivers have reported shares above 100 % and times in
+  // the future.
   [[nodiscard]] static bool makes_sense(const ProcessUtilization& sample, std::uint64_t since_us,
                                         std::uint64_t now_us);
 
@@ -69,7 +70,7 @@ class ProcessLists {
   RunProcesses own_;
   Clocks clocks_;
   ProcessRoom room_;
-  std::vector<std::uint32_t> listed_;  // of the run's
+  std::vector<std::uint32_t> listed_;  // processes of the run
   std::unique_ptr<ProcessUtilization[]> samples_;
   std::unique_ptr<ProcessShare[]> shares_;
 };
@@ -118,7 +119,7 @@ Status ProcessLists::ask_samples(Device device, unsigned long long since_us, uns
   return status;
 }
 
-// How many there are.
+// Returns the number of samples.
 unsigned ProcessLists::ask_shares(Device device, unsigned long long since_us) {
   ProcessShares request{.version = kProcessSharesVersion,
                         .count = kMostSamples,
@@ -190,11 +191,11 @@ class ProcessListener final : public Listener {
   struct Gpu {
     std::string source;
     Device device;
-    std::vector<Device> listed;  // whose processes are asked for
+    std::vector<Device> listed;  // devices whose processes are requested
     Column processes, memory, busy = kNoColumn;
     unsigned long long last_seen_us = 0;
     bool used = false;  // by the run, now or before
-    bool seen = false;  // of its use there were samples
+    bool seen = false;  // samples of its use were seen
     bool told = false;  // that there are none
     bool told_pause = false;
     bool over = false;  // the device answers no more
@@ -262,7 +263,7 @@ void ProcessListener::sample(Gpu& gpu, Row& row) {
   if (lists_.busy_of(gpu.device, gpu.last_seen_us, busy) != Status::kSuccess) return;
   gpu.seen = gpu.seen || busy.seen;
   if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
-  // What was never seen is not idle.
+  // A GPU without any sample is unknown, not idle.
   if (!std::exchange(gpu.told, true) && news_ != nullptr)
     news_->tell(gpu.source, "no run.gpu.busy: the driver has no samples of what runs by MPS");
 }

@@ -1,8 +1,8 @@
 // ProcessRoom: room for a driver's list of processes, whatever size its entries have.
 //
 // The size is in no name and no version: one function has written 24 bytes for each process, 32
-// (drivers 535.43 to 535.86) and 16 (a 550.127). Which it is shows in how much was written. One
-// thread; no allocation after construction.
+// (drivers 535.43 to 535.86) and 16 (a 550.127). The number of bytes written shows which size it
+// is. One thread; no allocation after construction.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class ProcessRoom {
   static constexpr std::size_t kUsual = sizeof(ProcessV2);
   static constexpr std::size_t kGreatest = 32;  // with a number of protected bytes
 
-  // Whether anything was written at that place.
+  // Returns true if anything was written at that place.
   [[nodiscard]] bool touched(std::size_t at) const {
     std::array<std::byte, 4> none;
     none.fill(std::byte{kUntouched});

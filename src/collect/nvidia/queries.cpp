@@ -17,7 +17,7 @@ Status ask_utilization(const Nvml& nvml, Device device, Answers& answers) {
   return status;
 }
 
-// Where there is no v2, used includes what the driver reserves. A unified memory is told as 0
+// Without v2, used includes the memory that the driver reserves. A unified memory is told as 0
 // bytes, or as not available.
 Status ask_memory(const Nvml& nvml, Device device, MemoryV2& memory, bool& has_reserved) {
   memory = {.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};

@@ -27,7 +27,7 @@ struct Query {
 };
 std::span<const Query> fast_queries();
 std::span<const Query> slow_queries();
-// Of what older drivers and devices do not have as fields.
+// Values that older drivers and devices do not have as fields.
 std::span<const Query> power_queries();
 std::span<const Query> instance_queries();
 

@@ -91,7 +91,7 @@ void SampleRings::follow_wall_clock(BootTime now) {
   const Nanos step = utc_minus_boot_ - earlier_utc_minus_boot_;
   if (step > kStep || step < -kStep) {
     earlier_utc_minus_boot_ = utc_minus_boot_;
-    // What it was when it was put back, it will be again.
+    // A clock that was put back will show the same times again.
     const BootTime clear = now + std::clamp(-step, Nanos(0), kAmbiguous);
     for (Ring& ring : rings_) ring.last_us = utc_us(clear);
   }

@@ -33,7 +33,8 @@ class SampleRings {
   // A greater change of UTC between two drains is a step of the wall clock.
   static constexpr Nanos kStep = std::chrono::milliseconds(100);
   static constexpr Nanos kAmbiguous = std::chrono::seconds(30);
-  // Who was not asked for longer gives the latest kAfterPause only: others had the device.
+  // After a longer pause in the requests, only the latest kAfterPause is used: others had the
+  // device.
   static constexpr Nanos kPause = std::chrono::seconds(12);
   static constexpr Nanos kAfterPause = std::chrono::seconds(1);
 
@@ -49,9 +50,9 @@ class SampleRings {
     double scale;
     Column column;
     std::uint64_t last_us;  // UTC: later ones are to be given
-    BootTime given{};       // of the latest point
+    BootTime given{};       // time of the latest point
   };
-  // What one call gave.
+  // The result of one call.
   struct Answer {
     ValueType type{};
     unsigned count = 0;

@@ -26,7 +26,7 @@ struct Point {
 };
 using Drained = std::map<std::string, std::vector<Point>>;
 
-// What a drain at that time gives, after it was seen that no column goes back in time.
+// The result of a drain at that time, after a check that no column goes back in time.
 class Drains {
  public:
   explicit Drains(const std::string& timeline, const std::string& library = fake_nvml())

@@ -1,8 +1,8 @@
 // EventLimit: how often a thing that keeps happening is told.
 //
 // At once, then at most every 10 s, and while it goes on without a calm minute at growing gaps up
-// to 10 min, so that a week of pressure is some thousand events and a short one is not missed. What
-// is not told is counted into the next that is. Pure.
+// to 10 min, so that a week of pressure is some thousand events and a short one is not missed.
+// Events that are not reported are counted into the next one that is. Pure.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class EventLimit {
   static constexpr Nanos kLongestGap = std::chrono::minutes(10);
   static constexpr Nanos kCalm = std::chrono::minutes(1);
 
-  // It happened so often. How often since it was last told, when it is to be told now.
+  // It happened so often. Returns the number of events since the last report, if one is due now.
   std::optional<std::uint64_t> note(BootTime now, std::uint64_t times = 1) {
     const bool fresh = !told_ || now - seen_ > kCalm;
     pending_ += times;
@@ -30,7 +30,8 @@ class EventLimit {
     told_ = now;
     return std::exchange(pending_, 0);
   }
-  // What was never told, and when the last of it was; for the end.
+  // Returns the number of events that were never reported, and the time of the last, for the end of
+  // the run.
   [[nodiscard]] std::uint64_t rest() { return std::exchange(pending_, 0); }
   [[nodiscard]] BootTime seen() const { return seen_; }
 

@@ -11,7 +11,7 @@
 namespace corral::collect {
 namespace {
 
-// What processes without rights may have.
+// The window that processes without privileges may use.
 constexpr Nanos kOpenWindow{std::chrono::seconds(2)};
 
 std::int64_t micros(Nanos time) {

@@ -27,7 +27,7 @@ class PsiTrigger {
   [[nodiscard]] int descriptor() const { return fd_.get(); }
   // "some 150 ms in 1 s", as granted.
   [[nodiscard]] std::string threshold() const;
-  // How long some task was stalled since the last call, or since it was opened.
+  // Returns for how long some task was stalled since the last call, or since it was opened.
   [[nodiscard]] Nanos stalled();
   void close() { fd_.reset(); }
 

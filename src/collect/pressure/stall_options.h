@@ -1,4 +1,4 @@
-// What counts as a stall that is worth an event: section [pressure] of corral.toml.
+// Thresholds of stalls that are worth an event: section [pressure] of corral.toml.
 #pragma once
 
 #include <array>

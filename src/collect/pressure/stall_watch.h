@@ -45,7 +45,7 @@ class StallWatch {
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  // What is not watched, and why.
+  // Returns the resources that are not watched, and why.
   [[nodiscard]] std::span<const Unavailable> unavailable() const { return missing_; }
   // "cpu pressure: some 150 ms in 1 s", one for each trigger; and the limits, if there are any.
   [[nodiscard]] std::vector<std::string> watched() const;

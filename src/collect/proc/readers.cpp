@@ -12,7 +12,7 @@ namespace corral::collect::proc {
 namespace {
 
 constexpr double kSectorBytes = 512;
-constexpr std::size_t kMostOwnFiles = 16;  // of disks, that are kept open
+constexpr std::size_t kMostOwnFiles = 16;  // most files of disks that are kept open
 
 std::optional<ProcFile> open_or_tell(const std::filesystem::path& path, std::string_view metrics,
                                      SeriesTable& table) {

@@ -112,7 +112,7 @@ class DiskReader {
   struct Disk {
     std::string name;
     Column read, write, reads, writes, busy, queue;
-    std::string path = {};  // of its own file
+    std::string path = {};  // path of its own file
     sys::Fd file = {};
     void give(const DiskLine& line, Row& row) const;
     // Opened again when a disk was taken out.

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using sysfs::NumberFile;
 using sysfs::text_of;
 
-constexpr std::size_t kMostSensors = 64;  // of one chip
+constexpr std::size_t kMostSensors = 64;  // most sensors of one chip
 constexpr std::size_t kMostFrequencies = 64;
 
 // Recorded by the listeners of their devices, or not to be woken up.

@@ -1,4 +1,4 @@
-// What listener "sensors" reads below /sys: temperatures, fans and power meters (hwmon, thermal
+// The readers of listener "sensors" below /sys: temperatures, fans and power meters (hwmon, thermal
 // zones), CPU frequencies (cpufreq) and thermal throttling.
 //
 // Each declares its series at open, after a first read; all are slow, because a sensor may sit

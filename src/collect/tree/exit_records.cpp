@@ -154,8 +154,8 @@ Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
                   done.error().message + ")");
 }
 
-// A kernel's answers about a thread have the layout of its exit records. What fails here fails at
-// subscribe(), which says why.
+// A kernel's answers about a thread have the layout of its exit records. A layout that fails here
+// fails at subscribe(), which says why.
 std::optional<UnreadRecord> look_at_own(const sys::Fd& socket, std::uint16_t family) {
   const auto thread = static_cast<std::uint32_t>(::gettid());
   std::optional<UnreadRecord> unread;
@@ -188,7 +188,7 @@ CpuTime cpu_time(const taskstats& stats) {
 }  // namespace
 
 std::optional<ExitRecord> parse_taskstats(std::string_view bytes, pid_t thread) {
-  // What is read lies before what later versions added.
+  // All fields that are read lie before those that later versions added.
   constexpr std::size_t kNeeded = offsetof(taskstats, ac_tgid) + sizeof(taskstats::ac_tgid);
   if (bytes.size() < kNeeded) return std::nullopt;
   taskstats stats{};

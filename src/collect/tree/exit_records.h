@@ -30,7 +30,7 @@ struct ExitRecord {
   std::uint64_t read_syscall_bytes = 0, write_syscall_bytes = 0;
   std::uint64_t read_syscalls = 0, write_syscalls = 0;
   std::uint64_t read_block_bytes = 0, write_block_bytes = 0;
-  std::uint64_t peak_resident_kib = 0;  // of its process
+  std::uint64_t peak_resident_kib = 0;  // peak of its process
 };
 
 // A struct taskstats of thread `thread`, of any version from 12 on (Linux 5.19), the first that
@@ -56,7 +56,7 @@ class ExitRecords {
   static Result<ExitRecords> open();
 
   void drain(const std::function<void(const ExitRecord&)>& take);
-  // Whether some were lost since the last call.
+  // Returns true if records were lost since the last call.
   [[nodiscard]] bool lost() { return std::exchange(lost_, false); }
   // One that could not be read since the last call.
   [[nodiscard]] std::optional<UnreadRecord> unread() { return std::exchange(unread_, {}); }

@@ -3,8 +3,8 @@
 //
 // Opened with PerfCounters, on the child before its exec. A processor has few counters: where more
 // events are asked for, the kernel lets them take turns, and a value is scaled up by the share of
-// the time in which its event was counted; share() says how large that was. Where the kernel allows
-// no more, only user mode is counted. Reading costs about 1 us each. Movable; one thread at a time.
+// the time in which its event was counted; share() says how large that was. If the kernel allows no
+// more, only user mode is counted. Reading costs about 1 us each. Movable; one thread at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -22,13 +22,13 @@ namespace corral::collect {
 
 struct HardwareEvent {
   std::string_view metric;
-  std::uint32_t type;  // of perf_event_attr
+  std::uint32_t type;  // type in perf_event_attr
   std::uint64_t config;
 };
 inline constexpr std::size_t kHardwareEvents = 6;
 std::span<const HardwareEvent, kHardwareEvents> hardware_events();
 
-// What a read of an event gives, times in nanoseconds.
+// The result of reading an event, times in nanoseconds.
 struct PmuReading {
   std::uint64_t value = 0;
   std::uint64_t enabled = 0;

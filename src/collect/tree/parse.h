@@ -18,7 +18,7 @@ struct ProcessStat {
   pid_t session = 0;
   std::uint64_t start_time = 0;  // clock ticks since boot; with the pid it names a process for ever
   std::uint64_t threads = 0;
-  // Of the process, its exited threads and the children that it reaped, theirs included.
+  // CPU time of the process, its exited threads and the children that it reaped, theirs included.
   std::uint64_t user_ticks = 0;
   std::uint64_t system_ticks = 0;
   // Without those children.
@@ -50,7 +50,8 @@ struct StatusMemory {
 };
 StatusMemory parse_status_memory(std::string_view text);
 
-// Of the same file: whether the process ignores SIGCHLD, so that the kernel reaps its children.
+// Returns true if, by the same file, the process ignores SIGCHLD, so that the kernel reaps its
+// children.
 bool parse_ignores_children(std::string_view text);
 
 // /proc/PID/task/TID/children. Stops when `out` is full; returns how many it filled.

@@ -18,7 +18,7 @@ constexpr std::array<std::uint64_t, kPerfEvents> kConfigs{
     PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_CONTEXT_SWITCHES, PERF_COUNT_SW_CPU_MIGRATIONS,
     PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_PAGE_FAULTS_MAJ};
 
-// How often a group is read until no process was just ending; then each event is read by itself.
+// Attempts to read a group while a process is ending; then each event is read by itself.
 constexpr int kGroupReads = 3;
 
 struct Spec {
@@ -94,7 +94,8 @@ void PerfCounters::read() {
 }
 
 bool PerfCounters::read_group() {
-  std::array<std::uint64_t, kPerfEvents + 2> answer{};  // how many, the leader's, the others'
+  // the number of events, the leader's value, the others' values
+  std::array<std::uint64_t, kPerfEvents + 2> answer{};
   ssize_t size = group_.valid() ? -1 : 0;
   for (int i = 0; i < kGroupReads && size < 0; ++i)
     size = ::read(group_.get(), answer.data(), sizeof answer);

@@ -83,7 +83,7 @@ void add_to(Counters& sum, const ExitRecord& totals) {
 
 }  // namespace
 
-// What ShortLived asks.
+// Answers the questions of ShortLived.
 class ProcessTable::Family final : public ShortLived::Family {
  public:
   explicit Family(ProcessTable& table) : table_(table) {}
@@ -269,7 +269,7 @@ void ProcessTable::settle(Process& process, pid_t pid) {
   if (::syscall(SYS_waitid, P_PID, pid, &ended, options, &used) != 0 || ended.si_pid != pid) return;
   process.counters[kUserMicros] = micros_of(used.ru_utime);
   process.counters[kSystemMicros] = micros_of(used.ru_stime);
-  // What this process held when it forked counts for its child, too.
+  // The time that this process had used when it forked counts for its child, too.
   rusage self{};
   ::getrusage(RUSAGE_SELF, &self);
   if (!own || used.ru_maxrss > self.ru_maxrss) {

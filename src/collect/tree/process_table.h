@@ -45,12 +45,13 @@ enum Counter : std::size_t {
 using Counters = std::array<std::uint64_t, kCounterCount>;
 
 struct TreeSums {
-  Counters counters{};  // of living and dead, never less than before
+  Counters counters{};  // sum of living and dead, never less than before
   std::uint64_t processes = 0;
   std::uint64_t threads = 0;
   std::uint64_t resident_pages = 0;
   std::uint64_t hugetlb_kib = 0;
-  std::uint64_t peak_resident_kib = 0;  // of any one process that a walk, wait(2) or a record tells
+  // peak of any one process that a walk, wait(2) or a record reports
+  std::uint64_t peak_resident_kib = 0;
 };
 
 class ProcessTable {
@@ -64,14 +65,15 @@ class ProcessTable {
     std::filesystem::path root = "/";
     pid_t run_pid = 0;
     pid_t supervisor_pid = 0;
-    bool keeps_files = true;     // false: three times dearer, for who walks seldom
-    bool reaps_orphans = false;  // of this process's tables one at most; it is the supervisor
+    bool keeps_files = true;  // false: three times dearer, for who walks seldom
+    // for at most one of this process's tables; this process is the supervisor
+    bool reaps_orphans = false;
   };
   explicit ProcessTable(const Options& options);
 
   // From now on they are counted in.
   void use(ExitRecords records) { exits_.emplace(std::move(records)); }
-  // Whether records of exits came faster than they were read, since the last call.
+  // Returns true if records of exits came faster than they were read, since the last call.
   [[nodiscard]] bool lost_exits() {
     const bool left_out = short_lived_.left_out();
     return (exits_ && exits_->lost()) || left_out;
@@ -102,7 +104,7 @@ class ProcessTable {
   };
 
   [[nodiscard]] std::size_t find(pid_t pid) const;
-  // Whether this walk must look for new processes.
+  // Returns true if this walk must look for new processes.
   [[nodiscard]] bool is_search_due();
   void add(pid_t pid, pid_t parent);
   void add_orphans();
@@ -138,7 +140,7 @@ class ProcessTable {
   int unchanged_ = 0;      // walks since it was another one
   bool searches_ = true;   // this walk
   bool complete_ = false;  // the latest search found all there was
-  Counters retained_{};    // of processes that nobody in the table reaped
+  Counters retained_{};    // counters of processes that nobody in the table reaped
   std::optional<ExitRecords> exits_;
   ShortLived short_lived_;
   std::vector<pid_t> retired_;         // in this walk

@@ -15,9 +15,9 @@
 namespace corral::collect::tree {
 namespace {
 
-// Of root_nasty: 1000 is the supervisor, 2000 the run; 2002 is listed but gone, 2003 a zombie, 2010
-// the child of a second thread whose io cannot be read, 3000 and 3001 helpers of the supervisor,
-// 3002 an orphan of the run, 4000 unreadable.
+// The table of root_nasty: 1000 is the supervisor, 2000 the run; 2002 is listed but gone, 2003 a
+// zombie, 2010 the child of a second thread whose io cannot be read, 3000 and 3001 helpers of the
+// supervisor, 3002 an orphan of the run, 4000 unreadable.
 ProcessTable nasty_table() {
   return ProcessTable(
       {.root = fixture_root("root_nasty"), .run_pid = 2000, .supervisor_pid = 1000});
@@ -74,7 +74,7 @@ class Starter {
     ::_exit(0);
   }
   ~Starter() {
-    ::kill(-pid_, SIGKILL);  // what it started, too
+    ::kill(-pid_, SIGKILL);  // and the processes that it started
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     for (const int end : {order_[0], order_[1], done_[0], done_[1]}) ::close(end);

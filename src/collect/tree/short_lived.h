@@ -21,7 +21,7 @@ class ShortLived {
  public:
   static constexpr std::size_t kMost = 8192;  // threads in an interval; the rest is left out
 
-  // What is asked about processes.
+  // Questions about processes.
   class Family {
    public:
     virtual ~Family() = default;
@@ -39,12 +39,12 @@ class ShortLived {
     left_out_ = left_out_ || records_.size() == kMost;
     if (records_.size() < kMost) records_.push_back(record);
   }
-  // Whether there were more than kMost since the last call.
+  // Returns true if there were more than kMost since the last call.
   [[nodiscard]] bool left_out() { return std::exchange(left_out_, false); }
   // Adds the run's to the totals and forgets all.
   void resolve(Family& family);
-  // What was lost so far, but for the peak: that is the greatest of all processes of the run;
-  // `process` and `parent` mean nothing.
+  // Returns the sum of the losses so far, except the peak: that is the maximum over all processes
+  // of the run; `process` and `parent` are unused.
   [[nodiscard]] const ExitRecord& totals() const { return totals_; }
 
  private:
@@ -52,7 +52,7 @@ class ShortLived {
   enum class Fate : std::uint8_t { kForeign, kCounted, kLost };
   [[nodiscard]] Fate fate_of(const ExitRecord& record, Family& family) const;
 
-  std::vector<ExitRecord> records_;  // of threads, by process once resolved
+  std::vector<ExitRecord> records_;  // records of threads, by process once resolved
   ExitRecord totals_;
   bool left_out_ = false;
 };

@@ -114,7 +114,8 @@ class Trainee : public testing::Test {
     return !kind || kind->name == "tmpfs" || kind->name == "overlay";
   }
 
-  // Whether perf counts that metric here; if not, why (the reason is in the skipped test's output).
+  // Returns true if perf counts that metric here; if not, why (the reason is in the skipped test's
+  // output).
   [[nodiscard]] bool by_perf(std::string_view metric) const {
     return std::ranges::any_of(table_.series(kFastGroup),
                                [&](const SeriesInfo& s) { return s.metric->name == metric; });

@@ -127,7 +127,7 @@ void TreeListener::declare_perf(SeriesTable& table) {
     if (perf_.counts(m.event)) continue;
     const std::string& refused = perf_.reason(m.event);
     std::string reason = refused.empty() ? "perf was not opened" : "perf: " + refused;
-    switch (m.event) {  // what /proc knows too, at the walks
+    switch (m.event) {  // events that /proc counts too, at the walks
       case PerfEvent::kTaskClock:
         used_ = table.add_to(kSlowGroup, m.metric);
         reason += "; read from /proc once a second instead";
@@ -202,7 +202,7 @@ void TreeListener::declare_walk(const ListenerContext& context, SeriesTable& tab
   }
 }
 
-// What the children of a process that ignores SIGCHLD used would be missing without them.
+// Without exit records, the usage of children of a process that ignores SIGCHLD would be missing.
 void TreeListener::use_exit_records(const ListenerContext& context, SeriesTable& table) {
   if (context.root != "/") return;  // records are this machine's
   auto records = tree::ExitRecords::open();

@@ -60,7 +60,7 @@ Status enter(const char* function) {
   ++engine().calls[function];
   return static_cast<Status>(number("call." + std::string(function) + ".status", 0));
 }
-// Of calls that need the connection.
+// Entry of calls that need the connection.
 Status enter(const char* function, Handle handle) {
   const Status status = enter(function);
   if (status != Status::kOk) return status;

@@ -1,4 +1,5 @@
-// How a test steers the fake Level Zero: a C function that it exports beside Level Zero's.
+// A function by which a test steers the fake Level Zero: a C function that it exports beside Level
+// Zero's.
 #pragma once
 
 extern "C" {

@@ -1,4 +1,5 @@
-// How a test steers the fake driver: C functions that it exports beside NVML's, looked up by name.
+// Functions by which a test steers the fake driver: C functions that it exports beside NVML's,
+// looked up by name.
 #pragma once
 
 extern "C" {
@@ -6,8 +7,8 @@ extern "C" {
 void corral_fake_set_time(double seconds);
 // Called with a call's latency in seconds, in place of sleeping for it.
 void corral_fake_on_latency(void (*pass)(double seconds));
-// Where UTC stands for it, in s.
+// Returns its UTC, in s.
 double corral_fake_utc();
-// How often that function was called since its initialisation.
+// Returns the number of calls of that function since initialisation.
 unsigned long corral_fake_calls(const char* function);
 }

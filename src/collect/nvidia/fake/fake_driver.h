@@ -33,7 +33,7 @@ class TestClock final : public sys::Clock {
     return true;
   }
   void pass(double s) { now_ += Nanos(std::llround(s * 1e9)); }
-  std::function<void(double)> on_sleep;  // what else the time passes for
+  std::function<void(double)> on_sleep;  // called as time passes
 
  private:
   BootTime now_ = boot_time(1'000'000'000);

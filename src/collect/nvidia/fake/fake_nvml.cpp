@@ -60,7 +60,7 @@ struct Driver {
   std::atomic<bool> steered = false;
   std::atomic<double> steered_time = 0;
   void (*pass)(double) = nullptr;
-  std::mutex mutex;  // of what follows, and of the beginning
+  std::mutex mutex;  // guards the members below, and the beginning
   std::map<std::string, DeviceObject, std::less<>> devices;
   struct Count {
     const char* function = nullptr;
@@ -120,7 +120,7 @@ void pass_time(double seconds) {
   ::nanosleep(&rest, nullptr);
 }
 
-// What stands before every call: its count, its latency, what it is told to refuse.
+// Entry of every call: counts it, adds its latency, applies the requested refusals.
 Status enter(const char* function) {
   Driver& d = driver();
   {

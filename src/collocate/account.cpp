@@ -23,7 +23,7 @@ namespace {
 
 constexpr Nanos kLook = std::chrono::milliseconds(1);      // between two looks at a membership
 constexpr int kReleases = 4;                               // rounds, for what forks meanwhile
-constexpr Nanos kLeaving = std::chrono::milliseconds(20);  // of a program that was killed
+constexpr Nanos kLeaving = std::chrono::milliseconds(20);  // pause for a program that was killed
 
 // One unit of the user's own systemd that holds the process; it goes when its last process ends.
 // Asked over the bus, because systemd-run would start the command itself.

@@ -1,8 +1,8 @@
 // A control group for a run without limits: it counts what the run's processes use, those that have
 // ended included, and changes nothing of how they run (run_group.h).
 //
-// Where this user may make no group, a scope of their systemd is asked for, which counts as well,
-// if what runs belongs to that systemd already and has no limits of its own.
+// If this user may not create a group, a scope is requested from their systemd; it counts as well,
+// if the command belongs to that systemd already and has no limits of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ namespace corral::collocate {
 
 struct AccountOptions {
   fs::path root = "/";                             // /proc, /sys; for tests
-  std::string label;                               // of the group's name: the run's id
+  std::string label;                               // part of the group's name: the run's id
   std::string busctl;                              // program in place of PATH's; for tests
   Nanos patience{std::chrono::milliseconds(250)};  // with systemd, before the run goes without
 };
@@ -32,8 +32,8 @@ class AccountGroup {
   // Moves a process into it, before its exec, so that nothing of it is missed. A scope has it when
   // this returns, unless systemd takes longer than the patience.
   Result<> enter(pid_t pid);
-  // What outlived the run goes where it would be without the group, which can then be removed.
-  // Processes in groups that the run made below its own stay there.
+  // Moves processes that outlived the run to where they would be without the group, which can then
+  // be removed. Processes in groups that the run made below its own stay there.
   void release_members() const;
   // Directories joined by ':'; empty for a scope, whose place is found by the process's
   // membership.
@@ -43,7 +43,7 @@ class AccountGroup {
   friend Result<AccountGroup> account_group(Journal& journal, const AccountOptions& options);
   struct Directory {
     fs::path group;
-    fs::path home;  // where its members come from
+    fs::path home;  // the group from which its members come
   };
   std::string target_;
   std::vector<Directory> directories_;

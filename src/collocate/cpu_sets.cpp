@@ -13,7 +13,7 @@
 namespace corral::collocate {
 namespace {
 
-// What a core is used for so far.
+// The use of a core so far.
 struct CoreUse {
   std::set<int> used;  // threads that a run has
   bool kept = false;   // a run has it alone
@@ -61,7 +61,7 @@ class Allocation {
     }
   }
 
-  // Who can be served in fewer places comes first.
+  // Runs that fit in fewer places come first.
   [[nodiscard]] std::vector<std::size_t> by_constraint() const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < wishes_.size(); ++i) {
@@ -88,7 +88,7 @@ class Allocation {
   // one that they fill best), the core of CPU 0 last.
   [[nodiscard]] std::vector<std::size_t> candidates(const CpuWish& wish) const {
     std::vector<std::size_t> found;
-    std::map<int, int> room;  // of a node, in CPUs
+    std::map<int, int> room;  // room of a node, in CPUs
     for (std::size_t c = 0; c < uses_.size(); ++c) {
       const Core& core = topology_.cores[c];
       if (!is_free(c) || (wish.node && core.node != *wish.node)) continue;

@@ -50,7 +50,7 @@ Result<sys::Fd> open_file_for_all(const fs::path& path) {
       file = sys::open_file(path, O_RDONLY | kWait);
     if (file || file.error().code != Code::kNotFound) return checked(std::move(file), path);
     file = sys::open_file(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, kForAll);
-    if (file) ::fchmod(file->get(), kForAll);  // whatever the umask is
+    if (file) ::fchmod(file->get(), kForAll);  // independent of the umask
     if (file || file.error().code != Code::kAlreadyExists) return file;
   }
   return fail(Code::kUnavailable, path.string() + ": comes and goes");
@@ -76,7 +76,7 @@ Result<sys::Fd> take_one(const fs::path& directory, const std::string& device,
   }
   const std::string words =
       fmt::format("{} (process {}, since {})\n", holder, ::getpid(), iso_utc(sys::utc_now()));
-  // What is left of an older, longer text goes; a file that may only be read names nobody.
+  // The rest of an older, longer text is removed; a file that may only be read names nobody.
   if (::ftruncate(file.get(), 0) == 0) static_cast<void>(sys::write_all(file.get(), words));
   return file;
 }

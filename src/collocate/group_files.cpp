@@ -105,7 +105,7 @@ bool lives(const Held& held) {
   return ::poll(&ended, 1, 0) == 0;
 }
 
-// What a process has started, to any depth; nothing once it has ended.
+// Returns the descendants of a process, to any depth; nothing once it has ended.
 std::vector<Held> started_by(const Held& parent) {
   std::vector<Held> found;
   for (const pid_t pid : sys::descendants_of(parent.pid)) {

@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 // A group of ours is known by its name: "corral-<label>-<8 hex digits>".
 inline constexpr std::string_view kGroupPrefix = "corral-";
 
-// Whether the path exists and is the kernel's: a group, not a directory that looks like one.
+// Returns true if the path exists and is the kernel's: a group, not a directory that looks like
+// one.
 bool in_kernel(const fs::path& path);
 // One write, as the kernel wants it. Under a test's root, where no kernel fills a new directory,
 // the file is made.

@@ -29,10 +29,10 @@ struct GroupParent {
 
 class GroupTree {
  public:
-  // Of the calling process; an error says why there are no control groups at all.
+  // Reads the groups of the calling process; an error says why there are no control groups at all.
   static Result<GroupTree> read(const fs::path& root);
 
-  // Where a controller of v1 has its groups: below the process's own group.
+  // Returns the parent of a v1 controller's groups: below the process's own group.
   [[nodiscard]] std::optional<GroupParent> legacy(std::string_view controller) const;
   // v2: the nearest place whose groups have all of `required`, without changing a group of others;
   // if there is none, the top one with `to_enable`, where that may be changed.
@@ -40,7 +40,7 @@ class GroupTree {
   // v2: where a group counts and changes nothing: no controller that shares out time (cpu, io), no
   // limit of the process's own group left behind.
   [[nodiscard]] std::optional<GroupParent> unified_to_count() const;
-  // Whether v2 has this controller, here or anywhere above.
+  // Returns true if v2 has this controller, here or anywhere above.
   [[nodiscard]] bool has_unified(std::string_view controller) const;
   // The process's own group for it: where limits above apply. Empty: none.
   [[nodiscard]] fs::path own(std::string_view controller) const;
@@ -54,7 +54,7 @@ class GroupTree {
   std::vector<fs::path> chain_;  // v2: own group first, the mount point last
 };
 
-// Whether a group of v2 has no limit of its own.
+// Returns true if a group of v2 has no limit of its own.
 bool is_unlimited(const fs::path& group);
 // May a group be made there by this user?
 bool may_make_group(const fs::path& parent);

@@ -84,7 +84,7 @@ std::string users_of_group(const Standing& entry, const UndoOptions& options) {
   return {};
 }
 
-// What a group below has enabled in turn others use by now, and groups of another owner: it stays.
+// A controller that a group below has enabled in turn, or that groups of another owner use, stays.
 Result<bool> put_back_controllers(const Standing& entry, const UndoOptions& options) {
   const fs::path group(entry.change.target);
   bool changed = false;

@@ -123,8 +123,8 @@ Result<> sync_directory(const sys::PrivateDirectory& directory) {
   return {};
 }
 
-// Whether the name still leads to this file: another may have put it back and deleted it between
-// our open and our lock.
+// Returns true if the name still leads to this file: another process may have undone and deleted it
+// between our open and our lock.
 bool is_at(const sys::Fd& file, const sys::PrivateDirectory& directory, const std::string& name) {
   struct stat open {};
   const auto named = directory.facts(name);
@@ -216,7 +216,7 @@ Result<> Journal::append(const std::string& lines, bool sync) {
   if (written && sync && sync_ && ::fdatasync(file_.get()) != 0)
     written = fail_errno(path_.string(), errno);
   if (!written) {
-    // What is there in part would swallow the next line.
+    // An incomplete line would swallow the next one.
     if (::ftruncate(file_.get(), content_.readable) != 0)
       return fail_errno("cut " + path_.string(), errno);
     return written;

@@ -31,10 +31,9 @@ namespace fs = std::filesystem;
 struct Change {
   std::string kind;
   std::string target;  // path of a cgroup, UUID of a device, pipe directory …
-  std::string before;  // what it is put back to, as the kind writes it; JSON or plain; may be empty
-  std::string
-      after;  // what we make of it: put back only while it is still this (where that can be seen)
-  std::string words;             // for people: "MIG mode of GPU 0: off -> on"
+  std::string before;  // the value to restore, as the kind writes it; JSON or plain; may be empty
+  std::string after;   // our value: undone only while it is still this (if that can be read)
+  std::string words;   // for people: "MIG mode of GPU 0: off -> on"
   bool outlives_reboot = false;  // else the entry is void when boot_id changed
 };
 
@@ -46,17 +45,17 @@ struct Standing {
   std::string particulars;
 };
 
-// Whose runs the changes are for: while one of their commands lives nothing is put back, even where
-// no control group tells of it. A `corral run` of one command leaves it empty: its group is all
-// that it notes.
+// The owner of the runs that the changes are for: while one of their commands lives nothing is
+// undone, even if no control group shows it. A `corral run` of one command leaves it empty: its
+// group is all that it notes.
 struct JournalOwner {
   fs::path plan;                // directory of the plan's state
-  std::vector<fs::path> spool;  // where its runs' directories are
+  std::vector<fs::path> spool;  // directories that hold its runs' directories
 };
 
-// What a file says, whoever wrote it.
+// The content of a file, whoever wrote it.
 struct JournalContent {
-  std::int64_t pid = 0;  // of the owner
+  std::int64_t pid = 0;  // pid of the owner
   std::string boot_id;
   UtcTime started;
   JournalOwner owner;
@@ -76,7 +75,7 @@ class Journal {
   // Takes over the file of an owner that is gone: kUnavailable while it lives, kNotFound when
   // another has put it back and deleted it.
   static Result<Journal> adopt(const fs::path& path);
-  // What a file of a living owner says.
+  // Reads the file of a living owner.
   static Result<JournalContent> read(const fs::path& path);
   // The files below <state>/undo, whether their owners live or not, oldest name first. The
   // directory must be this user's alone; kNotFound when it is missing.

@@ -12,7 +12,7 @@
 namespace corral::collocate {
 namespace {
 
-// Where its group would be made, or the plain reason.
+// Returns the place of its group, or the plain reason why there is none.
 Offer offer_of(const std::string& what, const Result<GroupTree>& tree, const GroupLimits& limits) {
   const auto plan =
       tree ? plan_group(*tree, "offer", limits) : Result<GroupPlan>(tl::unexpected(tree.error()));

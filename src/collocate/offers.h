@@ -1,4 +1,4 @@
-// What this machine offers a plan's runs: sets of CPUs, limits, a group that counts, the page
+// The offers of this machine for a plan's runs: sets of CPUs, limits, a group that counts, the page
 // cache; for `corral doctor`. Reads only.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 struct Offer {
   std::string what;    // "CPU sets"
   bool there = false;  // by the means that hold any program
-  std::string detail;  // how, "v1: cpuset"; or why not
+  std::string detail;  // the way, "v1: cpuset"; or the reason why not
 };
 std::vector<Offer> offers(const fs::path& root);
 

@@ -23,7 +23,7 @@ struct Warmed {
   bool whole = true;  // false: stopped, for want of memory or because it was cancelled
 };
 // Reads all files at and below the paths through, at most half of the memory that is available;
-// `cancelled` is asked every few MiB and may be empty. What cannot be read is passed over.
+// `cancelled` is asked every few MiB and may be empty. Unreadable files are skipped.
 Warmed warm_page_cache(const std::vector<fs::path>& paths, const fs::path& root,
                        const std::function<bool()>& cancelled);
 

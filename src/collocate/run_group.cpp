@@ -19,7 +19,7 @@ constexpr std::int64_t kPeriodUs = 100'000;
 constexpr std::int64_t kLeastQuotaUs = 1'000;  // the kernel's
 constexpr std::size_t kLongestLabel = 60;
 
-// What a limit needs and how it is called.
+// The controllers of a limit, and its name.
 struct Need {
   const char* legacy;   // v1's controller
   const char* unified;  // v2's
@@ -70,7 +70,8 @@ void add_counting(const GroupTree& tree, std::vector<GroupParent>& parents) {
   if (auto parent = tree.unified_to_count()) add(parents, *std::move(parent));
 }
 
-// Of v1, when one of its hierarchies has the controller; appends why it cannot be had.
+// Adds a group of v1, if one of its hierarchies has the controller; else appends the reason why
+// not.
 bool add_legacy(const GroupTree& tree, const Need& need, GroupPlan& plan,
                 std::vector<std::string>& problems) {
   auto parent = tree.legacy(need.legacy);

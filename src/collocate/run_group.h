@@ -29,10 +29,10 @@ struct GroupLimits {
 };
 
 struct GroupPlan {
-  std::string name;                  // of the directories: "corral-<label>-<8 hex digits>"
-  std::vector<GroupParent> parents;  // where they are made
+  std::string name;                  // name of the directories: "corral-<label>-<8 hex digits>"
+  std::vector<GroupParent> parents;  // the groups in which they are made
   GroupLimits limits;
-  std::vector<std::string> notes;  // what a person should know
+  std::vector<std::string> notes;  // notes for the user
 
   [[nodiscard]] std::vector<fs::path> directories() const;
   // As Seat.cgroup has it: the directories, joined by ':'.

@@ -21,7 +21,7 @@
 
 namespace corral::collocate {
 
-// What one run starts with.
+// The start conditions of one run.
 struct Seat {
   std::vector<std::string>
       environment;  // "NAME=value": CUDA_VISIBLE_DEVICES, CUDA_MPS_PIPE_DIRECTORY, …
@@ -31,18 +31,18 @@ struct Seat {
   std::vector<int> cpus;             // affinity set before exec, too; empty: as inherited
   std::vector<std::string> devices;  // UUIDs of what it sees, as the store has them: GPU-…, MIG-…
   std::vector<nvidia::SeatDevice> places;  // the same, each with the GPU that it is on
-  std::vector<std::string> notes;          // what could not be had, with the reason
+  std::vector<std::string> notes;          // requests that could not be met, with the reason
 };
 
 struct StageOptions {
   std::string nvml;         // library in place of the system's; for tests
   std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
   fs::path root = "/";      // /proc, /sys; for tests
-  fs::path state;           // where the journal and pipe directories are
-  fs::path locks;      // of devices; empty: the machine's (DeviceLocks), the same for all users
+  fs::path state;           // directory of the journal and of pipe directories
+  fs::path locks;  // locks of devices; empty: the machine's (DeviceLocks), the same for all users
   std::string label;   // workload, for names of groups and messages
-  std::string holder;  // what others read who want the same devices; empty: the label
-  std::vector<fs::path> data;       // of the runs, for CacheState::kWarm
+  std::string holder;  // name shown to others that request the same devices; empty: the label
+  std::vector<fs::path> data;       // data of the runs, for CacheState::kWarm
   std::function<bool()> cancelled;  // asked while that is read; may be empty
 };
 
@@ -54,7 +54,7 @@ class Stage {
   Stage& operator=(Stage&&) noexcept;
   ~Stage();
 
-  // What set() would change, in order, for --dry-run and for the journal.
+  // Returns the changes that set() would make, in order, for --dry-run and for the journal.
   [[nodiscard]] std::vector<std::string> changes() const;
   // kUnavailable names who else works with a device or with CPU sets. On error everything that was
   // made so far has been put back.
@@ -64,7 +64,7 @@ class Stage {
   // CPUs for Corral's own processes while the runs have sets of theirs: scheduler, supervisors and
   // the server are to be put on them (a run's own set is in its seat). Empty: wherever they are.
   [[nodiscard]] const std::vector<int>& housekeeping() const;
-  // Of the workload as a whole: what could not be had, with the reason.
+  // Returns the requests of the workload as a whole that could not be met, with the reason.
   [[nodiscard]] const std::vector<std::string>& notes() const;
   // Idempotent. The error says what could not be put back and that `corral undo` tries again.
   Result<> clear(Journal& journal);

@@ -16,7 +16,7 @@ std::vector<int> list_in(const fs::path& file) {
   return parse_cpus(read_control(file)).value_or(std::vector<int>());
 }
 
-// What the cpuset that this process is in allows; empty: it does not say.
+// Returns the CPUs that the cpuset of this process allows; empty if it names none.
 std::vector<int> allowed_cpus(const fs::path& root) {
   const auto tree = GroupTree::read(root);
   if (!tree) return {};

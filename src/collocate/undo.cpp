@@ -30,7 +30,7 @@ UndoLine line_of(const Standing& standing, UndoState state, std::string reason =
   return {.words = standing.change.words, .state = state, .reason = std::move(reason)};
 }
 
-// Of one journal, in reverse.
+// Undoes one journal, in reverse.
 class Replay {
  public:
   Replay(Journal& journal, const UndoOptions& options, UndoReport& report)
@@ -84,7 +84,8 @@ class Replay {
     return {};
   }
 
-  // Of the owner's runs; nobody cares for them once a restart has undone everything.
+  // Returns the commands of the owner's runs; they do not matter once a restart has undone
+  // everything.
   [[nodiscard]] std::vector<sys::ProcessIdentity> commands(
       const std::vector<Standing>& entries) const {
     const bool stands =
@@ -170,7 +171,7 @@ const KindHandler* handler_of(std::string_view kind) {
 
 UndoReport undo_all(const UndoOptions& options) {
   UndoReport report;
-  // What was changed last is put back first.
+  // The latest change is undone first.
   auto files = Journal::files(options.state);
   if (!files && files.error().code != Code::kNotFound) {
     report.looked = false;

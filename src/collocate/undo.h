@@ -19,7 +19,7 @@
 namespace corral::collocate {
 
 struct UndoOptions {
-  fs::path state;           // where the journals are: <state>/undo
+  fs::path state;           // directory of the journals: <state>/undo
   fs::path root = "/";      // /proc, /sys; for tests
   std::string nvml;         // library in place of the system's; for tests
   std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
@@ -29,8 +29,8 @@ struct UndoOptions {
   // The commands of an owner's runs that still run: they count as users of all that its journal
   // names. Empty: undo_all leaves the journals of plans alone, as their runs cannot be asked after.
   std::function<std::vector<sys::ProcessIdentity>(const JournalOwner&)> commands_of{};
-  // Who runs the owner's plan by now: with `end_runs` its runs are left to that scheduler, which
-  // may have begun others since. Empty text, or none to ask: nobody does.
+  // Returns the scheduler that runs the owner's plan now: with `end_runs` its runs are left to that
+  // scheduler, which may have started others since. Empty text, or none to ask: nobody does.
   std::function<std::string(const JournalOwner&)> scheduler_of{};
 };
 
@@ -40,7 +40,8 @@ struct KindHandler {
   // false: there was nothing (left) of ours.
   // kPermission: names what is needed; any other error: the entry stays for the next time.
   Result<bool> (*put_back)(const Standing& entry, const UndoOptions& options);
-  // What still uses it, "run 3 (pid 4711)"; empty: nothing, or it cannot be seen. May be null.
+  // Returns the user of the change, "run 3 (pid 4711)"; empty if there is none, or it is not known.
+  // May be null.
   std::string (*in_use)(const Standing& entry, const UndoOptions& options) = nullptr;
 };
 
@@ -55,7 +56,7 @@ enum class UndoState {
 struct UndoLine {
   std::string words;  // the entry's
   UndoState state = UndoState::kPutBack;
-  std::string reason;  // of kInUse, kFailed
+  std::string reason;  // for kInUse and kFailed
 };
 
 struct UndoReport {

@@ -41,7 +41,7 @@ Result<fs::path> build_once(const Build& build, const PrepareOptions& options) {
   if (cache.open_file(stamp, O_RDONLY)) return place;
   const sys::Fd lock = TRY(lock_build(cache, build, options));
   if (cache.open_file(stamp, O_RDONLY)) return place;
-  cache.remove_all(build.key);  // of a builder that was killed
+  cache.remove_all(build.key);  // left by a builder that was killed
   tell(options, "building " + build.words);
   const auto made = make_stamped(build, cache);
   if (made) return place;

@@ -1,4 +1,4 @@
-// What an environment lacks, told without building, pulling or starting anything in it.
+// Finds the missing parts of an environment without building, pulling or starting anything in it.
 #include <fmt/core.h>
 
 #include "environment/mlproject.h"

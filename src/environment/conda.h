@@ -21,8 +21,8 @@ Result<fs::path> conda_prefix(std::string_view listing, const std::string& name)
 // Variables of `conda env config vars set`: conda-meta/state -> "NAME=value".
 std::vector<std::string> conda_variables(std::string_view state);
 
-// What differs between two outputs of `env -0`, as "NAME=value"; variables of the shell's own are
-// left out.
+// Returns the differences between two outputs of `env -0`, as "NAME=value"; variables of the
+// shell's own are left out.
 std::vector<std::string> changed_variables(std::string_view before, std::string_view after);
 
 }  // namespace corral::environment

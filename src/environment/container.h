@@ -1,5 +1,5 @@
-// Containers of docker, podman and apptainer. What a run of one is made of is decided here, without
-// asking anyone; prepare_container.cpp asks the tool, container_life.cpp drives it.
+// Containers of docker, podman and apptainer. The parts of a container's run are decided here,
+// without asking anyone; prepare_container.cpp asks the tool, container_life.cpp drives it.
 #pragma once
 
 #include <string>
@@ -16,14 +16,14 @@ struct Container {
   std::vector<std::string> program;    // its path, with global flags (global=)
   std::vector<std::string> flags;      // mounts, devices, user, entry point; before `inside`
   std::vector<std::string> arguments;  // arg=, the last before the image
-  std::vector<std::string> targets;    // where mount= mounts: not mounted a second time
+  std::vector<std::string> targets;    // targets of mount=: not mounted a second time
   std::string gpus;                    // "", "all", "none" or ids joined by ","
   std::string workdir;                 // empty: the run's own
-  std::string image;                   // what is started: an image's id, a .sif file
+  std::string image;                   // the image to start: an image's id, a .sif file
   std::string python = "python3";      // for .py files
 };
 
-// What `image inspect` says (docker's and podman's JSON).
+// The answer of `image inspect` (docker's and podman's JSON).
 struct ImageFacts {
   std::string id;
   std::string digest;    // "sha256:…", empty for an image that no registry has
@@ -37,7 +37,7 @@ std::vector<std::string> tool_words(const Container& container,
                                     const std::vector<std::string>& more);
 bool is_apptainer(const Container& container);
 
-// Who runs corral, for the choice of the user inside.
+// The user that runs corral, for the choice of the user inside.
 struct Person {
   unsigned uid = 0;
   unsigned gid = 0;
@@ -57,9 +57,9 @@ void add_option_flags(Container& container, const Spec& spec, const PrepareOptio
 std::string group_name(const std::string& group);
 
 // Takes away containers that were made for a start which never came, because their supervisor was
-// killed. Of the tool's answer only lines "NAME PID.START.BOOT" of dead processes count.
+// killed. Only lines "NAME PID.START.BOOT" of dead processes count in the tool's answer.
 void sweep(const Container& container);
-// Who makes a container, as its label says; the process is gone.
+// Label that names the maker of a container; swept when that process is gone.
 std::string maker_label();
 bool is_gone(std::string_view maker);
 

@@ -197,7 +197,7 @@ TEST(Container, OnlyContainersOfDeadSupervisorsAreSwept) {
   Workshop shop;
   const std::string own = maker_label().substr(maker_label().find('=') + 1);
   const std::string removed = (shop.root() / "removed").string();
-  // Of a run that is still to be finished.
+  // Files of a run that is still to be finished.
   const std::string spool = (shop.root() / "my spool").string();
   fs::create_directories(spool);
   ASSERT_TRUE(sys::replace_file(fs::path(spool) / "manifest.json", "{}"));

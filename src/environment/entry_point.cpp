@@ -11,7 +11,7 @@ namespace {
 
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-// What was given behind the entry point's name.
+// The arguments behind the entry point's name.
 struct Given {
   Values values;                   // --key value, --key=value, -P key=value
   std::vector<std::string> words;  // everything else, as it stands

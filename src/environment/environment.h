@@ -51,8 +51,8 @@ struct Prepared {
   std::vector<std::string> prefix;       // words before the command; empty: none
   std::string python;                    // interpreter for a .py file; empty: as ever
   std::vector<std::string> environment;  // "NAME=value" on top of the inherited; "PATH=…" whole
-  // What it was: ("environment.kind", "uv"), ("environment.packages", "numpy==1.26\n…"),
-  // ("environment.image_digest", "sha256:…"); recorded with the run.
+  // Facts of the environment: ("environment.kind", "uv"), ("environment.packages",
+  // "numpy==1.26\n…"), ("environment.image_digest", "sha256:…"); recorded with the run.
   std::vector<std::pair<std::string, std::string>> record;
   bool in_container = false;
   std::shared_ptr<const Container> container{};  // set when in_container
@@ -61,7 +61,7 @@ struct Prepared {
 
 struct PrepareOptions {
   fs::path directory;  // relative names start here: the plan's folder
-  fs::path cache;      // where built environments are kept
+  fs::path cache;      // directory of built environments
   std::function<void(std::string_view line)> progress;  // may be empty
   std::function<bool()> cancelled;  // polled; may be empty. The error is then kUnavailable
 };
@@ -72,12 +72,12 @@ fs::path default_cache();
 // The error says what is missing or which package or image failed; the caller adds of which run.
 Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options);
 
-// What prepare() would lack, told without building or pulling anything: files, tools, names of
-// conda environments, images. kUnavailable: not here, but prepare() may fetch it.
+// Returns an error if prepare() would miss something, without building or pulling anything: files,
+// tools, names of conda environments, images.
 Result<> check(const Spec& spec, const PrepareOptions& options);
 
-// What `command` is here: an entry point of an MLproject with its parameters (`main --epochs 3`)
-// becomes its command line, every other command stays. The error names the parameter.
+// Returns the command line of `command`: an entry point of an MLproject with its parameters (`main
+// --epochs 3`) is expanded, every other command stays. The error names the parameter.
 Result<std::vector<std::string>> entry_command(const Prepared& prepared,
                                                const std::vector<std::string>& command);
 
@@ -90,7 +90,7 @@ std::vector<std::string> environment_with(std::vector<std::string> environment,
 std::vector<std::string> passed_in(const std::vector<std::string>& environment,
                                    const std::vector<std::string>& chosen = {});
 
-// What of this host a container must see so that the run is recorded, beside the command.
+// The parts of this host that a container must see so that the run is recorded, beside the command.
 struct Inside {
   fs::path spool;           // the run's directory, mounted read-write at the same path
   fs::path python_package;  // mounted read-only
@@ -111,8 +111,8 @@ struct Inside {
 std::vector<std::string> wrap(const Prepared& prepared, const std::vector<std::string>& command,
                               const Inside& inside);
 
-// Whether the command is made by a tool's monitor or daemon (podman, docker), not by the process
-// that is started.
+// Returns true if the command is created by a tool's monitor or daemon (podman, docker), not by the
+// process that is started.
 bool is_apart(const Prepared& prepared);
 
 // "corral-<last part of the spool's path>": the run's id.
@@ -133,7 +133,7 @@ Result<ContainerPlace> locate(const Prepared& prepared, const std::string& name,
 // of hundreds. `argv` ends with the command's exit status, as wrap()'s does.
 struct Staged {
   std::vector<std::string> argv;
-  std::optional<ContainerPlace> place;  // where the tool can say before the start: podman
+  std::optional<ContainerPlace> place;  // known before the start only with podman
 };
 // kUnsupported without a container and for apptainer: use wrap(). `inside.environment` must be in
 // this process's environment or is put there for the tool.

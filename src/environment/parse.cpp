@@ -10,12 +10,12 @@
 namespace corral::environment {
 namespace {
 
-// What may stand before the "=".
+// A word that may precede the "=".
 struct Word {
   std::string_view word;
   Kind kind;
   std::string_view tool;    // Spec::tool
-  std::string_view target;  // what the value is, for messages
+  std::string_view target;  // kind of value, for messages
 };
 constexpr std::array kWords{
     Word{"python", Kind::kVenv, "python", "a Python interpreter"},

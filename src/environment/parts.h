@@ -1,4 +1,4 @@
-// What the kinds of environment share; private to this folder.
+// Parts that the kinds of environment share; private to this folder.
 #pragma once
 
 #include <functional>

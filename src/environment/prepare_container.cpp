@@ -87,7 +87,8 @@ std::string file_digest(const std::string& file, const PrepareOptions& options) 
   return sum && sum->code == 0 && sum->out.size() > 64 ? "sha256:" + sum->out.substr(0, 64) : "";
 }
 
-// Which interpreter a .py file gets and what it has. An image without Python is asked once.
+// Determines the interpreter for a .py file, and its packages. An image without Python is asked
+// once.
 void ask_image(Prepared& prepared, Container& container, const std::string& content,
                const PrepareOptions& options) {
   std::vector<std::string> prefix = container.program;
@@ -97,7 +98,7 @@ void ask_image(Prepared& prepared, Container& container, const std::string& cont
   prefix.insert(prefix.end(), container.flags.begin(), container.flags.end());
   prefix.insert(prefix.end(), container.arguments.begin(), container.arguments.end());
   prefix.push_back(container.image);
-  // What is mounted is part of what answers.
+  // The mounts are part of the answer's key.
   const std::string key = content + "\n" + join(prefix, "\n");
   const auto answers = answers_of(options);
   const std::string none = content_hash(key) + ".none";
@@ -160,7 +161,7 @@ Result<std::string> choose_image(Prepared& prepared, Container& container, const
   return image.id;
 }
 
-// Of the tool's own store; a daemon that does not answer says nothing of the image.
+// Checks the tool's own store; a daemon that does not answer proves nothing about the image.
 Result<> check_image(const Container& container, const Spec& spec, const PrepareOptions& options) {
   constexpr Nanos kAnswerLimit{std::chrono::seconds(30)};
   const auto seen = run_tool(

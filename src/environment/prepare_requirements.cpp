@@ -15,7 +15,7 @@
 namespace corral::environment {
 namespace {
 
-// What an installation depends on.
+// The inputs of an installation.
 struct Installation {
   bool uv = false;
   std::string tool;    // uv's path; pip is the environment's own

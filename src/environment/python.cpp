@@ -138,7 +138,7 @@ Result<> use_venv(Prepared& prepared, const fs::path& directory, const PrepareOp
   prepared.environment = {
       "VIRTUAL_ENV=" + directory.string(),
       "PATH=" + (directory / "bin").string() + ":" + own_variable("PATH", "/usr/bin:/bin")};
-  // Where it is set, an interpreter looks for its library there and not in the environment.
+  // If it is set, an interpreter looks for its library there and not in the environment.
   if (!own_variable("PYTHONHOME").empty()) prepared.environment.emplace_back("PYTHONHOME=");
   note_python(prepared, python, facts);
   return {};

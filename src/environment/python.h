@@ -1,4 +1,4 @@
-// What a Python interpreter is and has: version and packages.
+// Facts of a Python interpreter: version and packages.
 #pragma once
 
 #include <string>

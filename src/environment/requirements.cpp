@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kFileBytes = 4u << 20;
 constexpr int kIncludeDepth = 16;
 
-// What stands before a package's name in a tool's complaint, and what ends the name.
+// The text before a package's name in a tool's complaint, and the end of the name.
 struct Complaint {
   std::string_view before;
   std::string_view ends;
@@ -94,7 +94,7 @@ Result<> Content::add(const fs::path& file, int depth) {
 }
 
 Result<> Content::add_line(std::string_view line, const fs::path& file, int depth) {
-  if (line.starts_with("- ")) line = trim(line.substr(2));  // of the pip part of an environment.yml
+  if (line.starts_with("- ")) line = trim(line.substr(2));  // in the pip part of an environment.yml
   if (line.empty() || line.starts_with('#')) return {};
   if (line.find("://") != std::string_view::npos && !line.starts_with("file:")) return {};
   if (const auto more = included(line))

@@ -100,7 +100,7 @@ void Running::read_once() {
   ::poll(waiting.data(), waiting.size(), kPollMs);
   if (waiting[0].revents != 0 && !drain(out_.read, false)) out_.read.reset();
   if (waiting[1].revents != 0 && !drain(err_.read, true)) err_.read.reset();
-  // What it left running may hold the pipes: its own end counts.
+  // A process that it left running may hold the pipes: its own end counts.
   int status = 0;
   if (waiting[0].revents == 0 && waiting[1].revents == 0 && reap_now(status)) {
     out_.read.reset();

@@ -30,7 +30,7 @@ Result<ToolOutput> run_tool(const Tool& tool, const PrepareOptions& options);
 // As run_tool(); a status other than 0 is an error that ends with the tool's own last lines.
 Result<ToolOutput> run_checked(const Tool& tool, const PrepareOptions& options);
 
-// Where `program` is in this process's PATH, or kNotFound with `advice`.
+// Returns the path of `program` in this process's PATH, or kNotFound with `advice`.
 Result<std::string> find_tool(const std::string& program, std::string_view advice);
 
 // The last lines of what a tool said that are worth showing, at most `lines`, joined by " | ".

@@ -239,7 +239,7 @@ class DeviceCheck {
   ProblemList& problems_;
   std::map<std::string, Missing> missing_;
   std::set<std::string> unknown_profiles_;
-  std::set<std::pair<std::string, std::string>> good_profiles_;  // of a device
+  std::set<std::pair<std::string, std::string>> good_profiles_;  // profiles of a device
   std::map<std::string, std::vector<MigTable>> own_tables_;      // by its index
 };
 

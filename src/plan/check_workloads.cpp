@@ -96,7 +96,7 @@ class WorkloadCheck {
                                 finished, group.size(), rows_[group.front()].workload)});
   }
 
-  // A run is one row's. What was copied with its Run would never start.
+  // A run is one row's. A row that was copied with its Run would never start.
   void check_run(std::size_t i) {
     const std::string& run = rows_[i].run;
     if (run.empty() || run == "-") return;

@@ -91,11 +91,11 @@ std::optional<Field> field_of(std::string_view name);
 // The spelling that was probably meant; empty when none is near.
 std::string nearest_column(std::string_view name);
 
-// Which cell of a record is which field.
+// The field of each cell of a record.
 struct Header {
   std::array<std::optional<std::size_t>, kFields> cell_of;
   std::size_t width = 0;  // columns up to the last one with a name
-  // Which problem says that a cell was probably meant to be this field.
+  // The problem that says that a cell was probably meant to be this field.
   std::array<std::optional<std::size_t>, kFields> misspelt;
   [[nodiscard]] std::optional<std::size_t> at(Field field) const {
     return cell_of[static_cast<std::size_t>(field)];

@@ -44,7 +44,7 @@ class Reader {
   }
 
  private:
-  // Of the line, without its LF or CRLF.
+  // Returns the end of the line, without its LF or CRLF.
   [[nodiscard]] std::size_t line_end(std::size_t from) const {
     const std::size_t lf = text_.find('\n', from);
     const std::size_t end = lf == std::string_view::npos ? text_.size() : lf;

@@ -70,7 +70,8 @@ class CsvMarker {
     if (!tail.empty()) put_in(whole ? record.cells[width - 1].end : record.end, tail);
   }
 
-  // What a short row lacks of the header's columns; empty when there is nothing to put into them.
+  // Returns the cells of the header's columns that a short row lacks; empty if there is nothing to
+  // put into them.
   [[nodiscard]] std::string missing_cells(const CsvRecord& record, const Mark& mark) const {
     std::string cells;
     bool needed = adds_columns();

@@ -14,13 +14,14 @@ struct CsvPlan {
   CsvTable table;
   Header header;
   std::vector<RawRow> raws;            // rows that say anything; the views are of `table`
-  std::vector<std::size_t> record_of;  // of each
+  std::vector<std::size_t> record_of;  // index of each row's record
 };
 
 // Everything that is wrong with the form is added to `problems`.
 CsvPlan read_csv_plan(std::string_view text, ProblemList& problems);
 
-// What makes a text unreadable as a whole, of CSV and sweeps alike; false: there is such a thing.
+// Reports problems that make a text unreadable as a whole, in CSV and sweeps alike; returns false
+// if there is one.
 bool check_text(std::string_view text, ProblemList& problems);
 
 }  // namespace corral::plan

@@ -22,7 +22,7 @@ std::string hex_key(std::string_view hash) {
   }
   return key;
 }
-// Of the second, third, … of equal rows.
+// Returns the key of the second, third, … of equal rows.
 std::string hex_key(const std::string& content, int ordinal) {
   const Sha256 hash = sha256(fmt::format("{}{}", content, ordinal));
   return hex_key({reinterpret_cast<const char*>(hash.data()), hash.size()});

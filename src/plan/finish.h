@@ -1,4 +1,4 @@
-// What rows are together: keys, letters, and whether they can be run as they stand.
+// Properties of rows together: keys, letters, and if they can be run as they stand.
 #pragma once
 
 #include <vector>

@@ -33,12 +33,12 @@ class Dice {
   std::uint64_t state_;
 };
 
-using Cells = std::map<std::string, std::string, std::less<>>;  // of a row: column -> text
+using Cells = std::map<std::string, std::string, std::less<>>;  // cells of a row: column -> text
 
 // A cell of the matrix: what runs together, and how.
 struct Cell {
   const SpecExperiment* experiment = nullptr;
-  std::vector<std::size_t> jobs;  // of Spec::jobs, one for each run
+  std::vector<std::size_t> jobs;  // indices in Spec::jobs, one for each run
   std::string mix;
   int copies = 1;
   std::optional<std::size_t> sharing;
@@ -102,7 +102,7 @@ class Matrix {
 
   const Spec& spec_;
   std::vector<Problem>& problems_;
-  std::vector<Cell> cells_;  // of the experiment at hand
+  std::vector<Cell> cells_;  // cells of the current experiment
   std::map<std::string, std::size_t> known_;
   std::size_t runs_ = 0;
 };
@@ -119,7 +119,7 @@ void Matrix::complain(const SpecField& field, std::string reason) {
   problems_.push_back(std::move(problem));
 }
 
-// What a row's columns and values come from, the stronger last.
+// Returns the sources of a row's columns and values, the stronger last.
 std::vector<const SpecFields*> Matrix::layers(const Cell& cell, std::size_t i) const {
   std::vector<const SpecFields*> found{&spec_.row, &spec_.jobs[cell.jobs[i]].fields};
   if (cell.sharing) found.push_back(&spec_.sharing[*cell.sharing].fields);
@@ -247,7 +247,7 @@ void Matrix::add_product(const SpecExperiment& experiment) {
   }
 }
 
-// What the cells are compared with: each job as a baseline, each on its MIG instance, alone.
+// Adds the baselines of the cells: each job on its MIG instance, alone.
 void Matrix::add_alone() {
   const std::vector<Cell> together = cells_;
   for (const Cell& cell : together) {

@@ -20,7 +20,7 @@ namespace corral::plan {
 inline constexpr std::size_t kMaxGeneratedRows = 100'000;
 
 struct GenerateOptions {
-  std::string name;                   // of the specification, for the comment
+  std::string name;                   // name of the specification, for the comment
   std::optional<std::uint64_t> seed;  // stronger than the specification's; asks for random order
   std::uint64_t drawn = 0;            // the seed where neither gives one
 };
@@ -28,8 +28,8 @@ struct GenerateOptions {
 struct Generated {
   std::string csv;
   std::size_t runs = 0, workloads = 0;
-  std::optional<std::uint64_t> seed;  // of the order; none: as written
-  std::vector<Problem> problems;      // of the specification; then there is no csv
+  std::optional<std::uint64_t> seed;  // seed of the order; none: as written
+  std::vector<Problem> problems;      // problems of the specification; then there is no csv
 };
 
 Generated generate(std::string_view yaml, const GenerateOptions& options);

@@ -142,7 +142,7 @@ void Reader::add_field(SpecField field, const YAML::Node& key, SpecFields& field
   fields.push_back(std::move(field));
 }
 
-// What a map holds beside its `reserved` words.
+// Reads the fields of a map beside its `reserved` words.
 SpecFields Reader::fields(const YAML::Node& map, Words reserved, bool axes) {
   SpecFields found;
   for (const auto& pair : map) {
@@ -391,7 +391,7 @@ void check_names(const Spec& spec, std::vector<Problem>& problems) {
   for (const SpecField* field : all)
     if (!field->is_column()) given.insert(field->key);
   const std::vector<std::string_view> known(given.begin(), given.end());
-  std::vector<std::string> kept;  // what `named` views
+  std::vector<std::string> kept;  // text that `named` views
   for (const SpecField* field : all) {
     if (!field->is_column()) continue;
     for (const std::string& text : field->values) {

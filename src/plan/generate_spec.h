@@ -14,7 +14,7 @@
 
 namespace corral::plan {
 
-// Of the specification, 1-based.
+// Position in the specification, 1-based.
 struct Place {
   int line = 0;
   int column = 0;
@@ -36,15 +36,15 @@ struct SpecPart {
   Place place;
 };
 
-// What runs together: "2S+M" is two of job S and one of M.
+// Jobs that run together: "2S+M" is two of job S and one of M.
 struct SpecMix {
   std::string name;
-  std::vector<std::size_t> jobs;  // of Spec::jobs, one for each run
+  std::vector<std::size_t> jobs;  // indices in Spec::jobs, one for each run
 };
 
 struct SpecCell {
   std::vector<int> copies{1};        // `k`: how many of the mix run together
-  std::vector<std::size_t> sharing;  // of Spec::sharing
+  std::vector<std::size_t> sharing;  // indices in Spec::sharing
   SpecFields fields;
 };
 
@@ -53,7 +53,7 @@ struct SpecExperiment {
   std::vector<SpecMix> mixes;
   std::vector<SpecCell> cells;
   SpecFields fields;
-  std::optional<std::size_t> baselines;  // of Spec::sharing: each job alone, too
+  std::optional<std::size_t> baselines;  // index in Spec::sharing: each job alone, too
   bool slices = false;                   // each MIG instance's job alone on such an instance, too
   Place place;
 };
@@ -63,13 +63,13 @@ struct Spec {
   bool random = false;               // blocks in random order
   std::optional<std::uint64_t> seed;
   int repeats = 1;
-  SpecFields row;  // of every row
+  SpecFields row;  // fields of every row
   std::vector<SpecPart> jobs;
   std::vector<SpecPart> sharing;
   std::vector<SpecExperiment> experiments;
 };
 
-// What is wrong is added to `problems`, all of it; the Spec is of use only when nothing was.
+// Adds all problems to `problems`; the Spec is usable only if there are none.
 Spec read_spec(std::string_view yaml, std::vector<Problem>& problems);
 
 }  // namespace corral::plan

@@ -35,20 +35,20 @@ struct Known {
   // spelling.
   std::function<std::string(std::string_view word)> listener_problem;
   std::function<std::string(std::string_view text)> environment_problem;
-  // What an environment that is one lacks on this machine, seen from the plan's folder. Called once
-  // for each spelling.
+  // Returns the part of an environment that this machine lacks, seen from the plan's folder. Called
+  // once for each spelling.
   std::function<std::optional<Lack>(std::string_view text, const fs::path& directory)>
       environment_lack{};
-  // Of an absolute path; a directory exists, too.
+  // Returns true if the absolute path exists, also as a directory.
   std::function<bool(const fs::path& path)> exists;
-  // Whether the path is a file that may be executed.
+  // Returns true if the path is an executable file.
   std::function<bool(const fs::path& path)> executable;
   // Names in a directory, for "did you mean".
   std::function<std::vector<std::string>(const fs::path& directory)> names_in;
   std::string path;                                 // $PATH: where a program without a / is
   std::optional<std::vector<KnownDevice>> devices;  // nullopt: nobody looked; empty: none here
   bool runs_here = false;   // with `devices`: what cannot run here is an error
-  std::optional<int> cpus;  // how many this machine has
+  std::optional<int> cpus;  // number of CPUs of this machine
 };
 
 }  // namespace corral::plan

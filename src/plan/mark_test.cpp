@@ -270,7 +270,7 @@ class MarkedFile : public testing::Test {
 
 TEST_F(MarkedFile, KeepsModeAndLinkAndLeavesNothingBeside) {
   fs::create_symlink("plan.csv", folder_ / "link.csv");
-  // What a killed writer left is no obstacle.
+  // A leftover of a killed writer is no obstacle.
   ASSERT_TRUE(sys::replace_file(folder_ / ".plan.csv.corral-tmp", "half of a plan, and mo"));
   ASSERT_TRUE(mark_rows(folder_ / "link.csv", marks()));
   EXPECT_EQ(text(), kMarked);

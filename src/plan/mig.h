@@ -12,9 +12,9 @@ namespace corral::plan {
 
 struct MigProfile {
   std::string name;             // "3g.20gb"
-  int slices = 0;               // of compute
-  int memory_slices = 0;        // how far an instance reaches from where it is placed
-  std::vector<int> placements;  // where it may begin, in memory slices
+  int slices = 0;               // compute slices
+  int memory_slices = 0;        // length of an instance from its placement
+  std::vector<int> placements;  // possible placements, in memory slices
   int most = 7;                 // instances of it at once
 };
 
@@ -25,7 +25,7 @@ struct MigTable {
   std::vector<MigProfile> profiles;
 };
 
-// What the documentation of the driver lists.
+// Returns the profiles that the driver's documentation lists.
 const std::vector<MigTable>& published_tables();
 
 const MigProfile* find_profile(const MigTable& table, std::string_view name);

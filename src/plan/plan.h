@@ -38,13 +38,13 @@ enum class WorkloadEnd {
 };
 
 struct Row {
-  int line = 0;  // of the file, the header is 1; 0: made by an expansion of no single line
+  int line = 0;  // line in the file, the header is 1; 0: made by an expansion of no single line
   // Identity over edits and re-reads: a hash of what the row asks for (all but Status and Run) and,
   // of equal rows, which one it is. 16 lower-case hex digits.
   std::string key;
   std::string experiment;
   std::string workload;
-  std::string name;    // of the run; empty: made (letter, see radT)
+  std::string name;    // name of the run; empty: made (letter, see radT)
   std::string letter;  // radT's: devices, "_A" where rows share one, "_3g.20gb"
   std::string status;  // as it stands in the file
   std::string run;     // run id as it stands in the file; empty: not started
@@ -57,9 +57,9 @@ struct Row {
   Pairs env;              // variables of the run
   std::string listeners;  // as written, joined by "+"; empty: the default
   Limits limits;
-  int repeat = 1;                       // how often the row's workload runs
-  bool baseline = false;                // what others are compared with
-  WorkloadEnd end = WorkloadEnd::kAll;  // what the cell says; one row decides for its workload
+  int repeat = 1;                       // number of times that the row's workload runs
+  bool baseline = false;                // the others are compared with it
+  WorkloadEnd end = WorkloadEnd::kAll;  // value of the cell; one row decides for its workload
   bool ends_workload = false;           // the workload ends with this run (WorkloadEnd::kNamed)
   bool loop = false;                    // starts again until the workload ends
   std::vector<std::string> after;       // workloads of the same experiment that must have finished
@@ -68,11 +68,11 @@ struct Row {
 struct Workload {
   std::string experiment;
   std::string name;
-  int repetition = 1;  // of `repetitions`
+  int repetition = 1;  // number among `repetitions`
   int repetitions = 1;
   WorkloadEnd end = WorkloadEnd::kAll;
   std::vector<Row> rows;
-  std::vector<std::string> after;  // of its rows, together
+  std::vector<std::string> after;  // union over its rows
 
   // Name of the workload that its runs are recorded under: "7", of several repetitions "7#2".
   [[nodiscard]] std::string recorded_name() const {
@@ -106,7 +106,7 @@ struct Plan {
   }
 };
 
-// Whether an environment, as a row has it, is a container: what it runs is not this machine's.
+// Returns true if a row's environment is a container: its programs are not this machine's.
 bool in_container(std::string_view environment);
 
 // Rows -> workloads in order of first appearance, repetitions behind each other (all workloads

@@ -26,7 +26,7 @@ Result<Plan> read_plan(const fs::path& file, const Known& known);
 Plan parse_csv_plan(std::string_view text, const fs::path& directory, const Known& known);
 Plan parse_sweep(std::string_view text, const fs::path& directory, const Known& known);
 
-// What became of a row. Of a sweep `run` and the row's params make the entry.
+// The new status of a row. For a sweep, `run` and the row's params form the entry.
 struct Mark {
   std::string key;     // Row::key
   std::string status;  // "FINISHED (7 0_A) name (0_A)"; line breaks become spaces
@@ -46,10 +46,10 @@ Result<std::string> mark_csv(std::string_view text, const std::vector<Mark>& mar
 Result<std::string> mark_sweep(std::string_view text, const std::vector<Mark>& marks,
                                Marked& marked);
 
-// Of the plan on this host: 32 hex digits, a hash of host and absolute path.
+// Returns the id of the plan on this host: 32 hex digits, a hash of host and absolute path.
 std::string plan_id(std::string_view host, const fs::path& file);
 
-// What a Status cell says, as radT reads it: a word anywhere in it.
+// State in a Status cell, as radT reads it: a word anywhere in it.
 enum class RowState { kNew, kRunning, kFinished, kFailed };
 RowState state_of(std::string_view status);
 

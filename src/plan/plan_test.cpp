@@ -30,7 +30,7 @@ Words complaints(const Plan& plan) {
   for (const Problem& problem : plan.problems) lines.push_back(to_line(problem, "p"));
   return lines;
 }
-// What is wrong with the one row; empty: nothing.
+// Returns the problem of the one row; empty if there is none.
 std::string complaint(const std::string& columns, const std::string& cells) {
   const Words lines = complaints(row_of(columns, cells));
   return lines.empty() ? "" : lines.front();

@@ -72,7 +72,7 @@ Result<> write_temporary(const fs::path& temporary, std::string_view text,
 
 void sync_directory(const fs::path& directory) {
   const auto fd = sys::open_file(directory, O_RDONLY | O_DIRECTORY);
-  // Where a filesystem cannot, the rename is as durable as it makes it.
+  // If a filesystem cannot sync a directory, the rename is as durable as it makes it.
   if (fd) [[maybe_unused]]
     const int synced = ::fsync(fd->get());
 }

@@ -337,7 +337,7 @@ void RowReader::read_course(const RawRow& raw, Row& row) {
                   {"starts again until the workload ends, so it cannot end the workload"});
 }
 
-// What does not get into a container by this column.
+// Reports values that this column cannot bring into a container.
 void RowReader::check_reach(const RawRow& raw, const Row& row) {
   for (const auto& [name, value] : row.env) {
     if (std::ranges::find(kOfImage, name) == kOfImage.end()) continue;

@@ -1,4 +1,4 @@
-// Rows: from the cells of one row to what it asks for. What concerns several rows is check.h.
+// Rows: from the cells of one row to what it asks for. Checks across several rows are in check.h.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ struct RawRow {
   static constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
   int line = 0;
   std::array<std::string_view, kFields> values;
-  std::array<std::size_t, kFields> offsets;  // where the cell begins, or kNowhere
+  std::array<std::size_t, kFields> offsets;  // begin of the cell, or kNowhere
   std::array<int, kFields> lines{};          // its line, where that is another than the row's; or 0
 
   RawRow() { offsets.fill(kNowhere); }
@@ -49,7 +49,7 @@ class ProblemList {
     add(row, field, refusal, Severity::kWarning);
   }
   void add(Problem problem) { problems_.push_back(std::move(problem)); }
-  // What is wrong in many rows for one reason is said of the first, with their number.
+  // A problem that many rows have for one reason is reported for the first, with their number.
   void add_once(const RawRow& row, Field field, const Refusal& refusal,
                 Severity severity = Severity::kError);
   [[nodiscard]] std::string_view text() const { return text_; }
@@ -61,7 +61,7 @@ class ProblemList {
   void group_equal();
   std::string_view text_;
   std::vector<Problem> problems_;
-  std::set<std::string> said_;  // of sweeps, all of whose rows stand in the same place
+  std::set<std::string> said_;  // for sweeps, all of whose rows stand in the same place
   struct Repeated {
     std::size_t problem = 0;  // its index
     std::size_t rows = 0;
@@ -69,7 +69,7 @@ class ProblemList {
   std::map<std::string, Repeated> repeated_;
 };
 
-// What the whole file has no column for, as was said already.
+// Columns that the whole file lacks, as was reported already.
 struct MissingColumns {
   bool experiment = false;
   bool workload = false;
@@ -82,7 +82,7 @@ class RowReader {
       : directory_(std::move(directory)), known_(known), problems_(problems) {}
   // Nothing is said of these in each row.
   void without(MissingColumns missing) { missing_ = missing; }
-  // Which rows go together is known.
+  // Returns true if the grouping of rows is known.
   [[nodiscard]] bool has_groups() const { return !missing_.experiment && !missing_.workload; }
   // Without key and letter, which depend on other rows.
   Row read(const RawRow& raw);
@@ -111,7 +111,7 @@ class RowReader {
   const Known& known_;
   ProblemList& problems_;
   MissingColumns missing_;
-  // What was asked already.
+  // Cached answers.
   std::map<std::string, std::string, std::less<>> listeners_, environments_;
   std::map<std::string, std::optional<Lack>, std::less<>> lacks_;
   std::map<std::string, bool> exists_;

@@ -1,5 +1,6 @@
-// Share: what one run of a plan gets of the machine, and how: its devices, its way of sharing
-// them, its CPUs, its limits. What a row of an experiment file says; nothing here touches anything.
+// Share: what one run of a plan gets of the machine, and how: its devices, its way of sharing them,
+// its CPUs, its limits. It holds the values of one row of an experiment file; nothing here touches
+// anything.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ enum class Sharing {
   kMig,          // an instance of `profile`
 };
 
-enum class CacheState { kAsIs, kCold, kWarm };  // of the host's page cache, before the start
+enum class CacheState { kAsIs, kCold, kWarm };  // state of the host's page cache, before the start
 
 struct Share {
   std::vector<std::string> devices;  // index, UUID or PCI address, as written; "0+1" is two

@@ -347,7 +347,7 @@ class SweepReader {
 
   std::string_view text_;
   ProblemList& problems_;
-  std::vector<std::size_t> lines_;  // where each begins
+  std::vector<std::size_t> lines_;  // begin of each line
   Sweep sweep_;
   RawRow common_;
   std::set<std::string> seen_;

@@ -31,8 +31,8 @@ struct Sweep {
   std::string parent;        // run that all are to be below; empty: none
   std::string name;
   std::map<std::int64_t, SweepEntry> status;  // as the file has it
-  std::vector<std::int64_t> numbers;          // of the workload of each row
-  std::vector<std::string> params;            // what makes the row's combination
+  std::vector<std::int64_t> numbers;          // number of the workload of each row
+  std::vector<std::string> params;            // the params of the row's combination
   std::vector<std::unique_ptr<std::string>> texts;
 };
 

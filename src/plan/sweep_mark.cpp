@@ -133,7 +133,7 @@ class StatusEditor {
   const Entries& entries_;
   std::vector<Line> lines_;
   std::string eol_;
-  std::size_t indent_ = 0;  // of the sweep's keys
+  std::size_t indent_ = 0;  // indentation of the sweep's keys
 };
 
 // As radT writes and reads it: three parts, the last in brackets.
@@ -147,7 +147,7 @@ std::string status_text(const SweepEntry& entry) {
 }
 
 struct Change {
-  Entries changed;  // what is new
+  Entries changed;  // the new entries
   Entries all;      // with what the file had
 };
 

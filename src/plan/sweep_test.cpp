@@ -101,7 +101,7 @@ TEST(Sweep, EveryProblemWithItsPlace) {
   EXPECT_EQ(lines[3],
             "s:5:3: parameters 'x': has no list of values; such as {values: [0.1, 0.01]}");
   EXPECT_EQ(lines[4], "s:6:19: parameters: a value of y is no single value");
-  // Of all rows, but in one place of the file.
+  // All rows report it, but at one place of the file.
   EXPECT_EQ(
       complaints(read(head() + "devices: zero\nparameters: {x: {values: [1, 2, 3]}}\n")).size(),
       1u);
@@ -120,7 +120,7 @@ TEST(Sweep, IsOneDocument) {
   EXPECT_EQ(complaints(read("---\n" + head() + "parameters: {x: {values: [1]}}\n...\n")), Words{});
   EXPECT_EQ(complaints(read(head() + "---\n" + head())),
             Words{"s: one sweep is one YAML document"});
-  // Where no document can begin yaml-cpp finds one after the other without end.
+  // At a place where no document can begin, yaml-cpp finds one after the other without end.
   EXPECT_EQ(complaints(read(", a")), Words{"s: one sweep is one YAML document"});
   EXPECT_EQ(complaints(read("")).size(), 1u);
 }

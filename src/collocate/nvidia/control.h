@@ -1,6 +1,6 @@
 // Control: the part of the driver's management library that changes devices, found at run time,
-// symbol by symbol, and never linked. What only reads is collect/nvidia/nvml.h; the few reading
-// functions here are those that a change needs.
+// symbol by symbol, and never linked. Functions that only read are in collect/nvidia/nvml.h; the
+// few here are those that a change needs.
 //
 // A function that this driver lacks answers kFunctionNotFound. Calls may block for seconds.
 // Thread-safe as NVML is.
@@ -22,7 +22,7 @@ using Function = collect::vendor::Function<Status, Status::kFunctionNotFound, Ar
 // One member per function, named after what it gives or does; sizes and counts as the C interface
 // has them.
 struct ControlFunctions {
-  // Which devices there are.
+  // Functions that list devices.
   Function<unsigned*> count;
   Function<unsigned, Device*> device;  // by index
   Function<Device, char*, unsigned> uuid;
@@ -52,7 +52,7 @@ struct ControlFunctions {
   Function<Device, unsigned, Status*> set_mig_mode;
   Function<Device, unsigned*> mig_room;
   Function<Device, unsigned, Device*> mig_device;  // by index, with holes
-  Function<Device, unsigned*> gpu_instance_id;     // of a MIG device
+  Function<Device, unsigned*> gpu_instance_id;     // for a MIG device
   Function<Device, unsigned*> compute_instance_id;
   Function<Device, unsigned, ProfileInfoV1*> profile_v1;
   Function<Device, unsigned, void*> profile;  // ProfileInfoV2 or V3, as its version word says
@@ -60,12 +60,12 @@ struct ControlFunctions {
   Function<Device, unsigned, unsigned*> remaining_capacity;
   Function<Device, unsigned, const Placement*, GpuInstance*> create_gpu_instance;
   Function<GpuInstance> destroy_gpu_instance;
-  Function<Device, unsigned, GpuInstance*, unsigned*> gpu_instances;  // of a profile
+  Function<Device, unsigned, GpuInstance*, unsigned*> gpu_instances;  // for a profile
   Function<GpuInstance, GpuInstanceInfo*> gpu_instance_info;
   Function<GpuInstance, unsigned, unsigned, ComputeProfileInfo*> compute_profile;
   Function<GpuInstance, unsigned, ComputeInstance*> create_compute_instance;
   Function<ComputeInstance> destroy_compute_instance;
-  Function<GpuInstance, unsigned, ComputeInstance*, unsigned*> compute_instances;  // of a profile
+  Function<GpuInstance, unsigned, ComputeInstance*, unsigned*> compute_instances;  // for a profile
   Function<ComputeInstance, ComputeInstanceInfo*> compute_instance_info;
 };
 

@@ -1,4 +1,4 @@
-// What Corral uses of NVML's binary interface to change a device, beside collect's reading part:
+// The part of NVML's binary interface that changes a device, beside collect's reading part:
 // declared here, so that no header of the vendor's is needed. The assertions hold the layouts.
 #pragma once
 
@@ -29,7 +29,8 @@ enum class ComputeMode : std::uint32_t {
   kExclusiveProcess = 3,
 };
 
-// Of a GPU instance in memory slices, of a compute instance in compute slices of its GPU instance.
+// Position of a GPU instance in memory slices, of a compute instance in compute slices of its GPU
+// instance.
 struct Placement {
   std::uint32_t start;
   std::uint32_t size;
@@ -43,7 +44,7 @@ inline constexpr std::size_t kProfileNameSize = 96;
 struct ProfileInfoV1 {
   std::uint32_t id;
   std::uint32_t peer_to_peer;
-  std::uint32_t slices;  // of compute
+  std::uint32_t slices;  // compute slices
   std::uint32_t most;    // instances of it on a device
   std::uint32_t multiprocessors;
   std::uint32_t engines[5];

@@ -48,8 +48,8 @@ struct DevicePlan::Impl {
   DeviceOptions options;
   std::shared_ptr<const Control> control;  // null without a driver
   Needs needs;
-  std::vector<Preflight> checks;   // of each of needs.gpus
-  std::vector<MpsDaemon> daemons;  // of each of needs.mps
+  std::vector<Preflight> checks;   // one for each of needs.gpus
+  std::vector<MpsDaemon> daemons;  // one for each of needs.mps
   std::vector<std::string> gpus;
   std::vector<Step> steps;
   std::vector<DeviceSeat> seats;

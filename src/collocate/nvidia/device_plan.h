@@ -24,7 +24,7 @@ struct DeviceOptions {
   std::string nvml;         // library in place of the system's; for tests
   std::string mps_control;  // program in place of nvidia-cuda-mps-control; for tests
   fs::path state;           // pipe directories are made below it
-  // Where a daemon of the machine's operator would be found.
+  // The pipe directory of a daemon of the machine's operator.
   fs::path operator_pipe = "/tmp/nvidia-mps";
 };
 
@@ -38,7 +38,7 @@ struct SeatDevice {
 struct DeviceSeat {
   std::vector<std::string> environment;  // "NAME=value"
   std::vector<SeatDevice> devices;
-  std::vector<std::string> notes;  // what a person should know, "GPU 0: pid 4711 uses it, too"
+  std::vector<std::string> notes;  // notes for the user, "GPU 0: pid 4711 uses it, too"
 };
 
 class DevicePlan {
@@ -51,12 +51,12 @@ class DevicePlan {
   ~DevicePlan();
 
   // UUIDs of the GPUs that the shares name, each once, in order of first appearance; without a
-  // driver as written. What is to be locked.
+  // driver as written. These are to be locked.
   [[nodiscard]] const std::vector<std::string>& gpus() const;
   // PCI addresses of one run's GPUs, "0000:65:00.0", for what lies near them; empty without a
   // driver.
   [[nodiscard]] std::vector<std::string> addresses(std::size_t run) const;
-  // What set() would change, in order.
+  // Returns the changes that set() would make, in order.
   [[nodiscard]] std::vector<std::string> changes() const;
   // On an error what was made so far stands in the journal: the caller puts it back.
   Result<> set(Journal& journal);

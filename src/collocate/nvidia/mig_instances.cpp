@@ -39,7 +39,7 @@ std::string gpu_instance_json(const Placed& placed, const std::vector<Instance>&
       .dump();
 }
 
-// What an entry says of its GPU instance.
+// The part of an entry that names its GPU instance.
 struct Named {
   Gpu gpu;
   Occupied at;

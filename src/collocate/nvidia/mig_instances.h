@@ -19,7 +19,8 @@ std::string instance_words(const Profile& profile, const Placement& at, const Gp
 // entries in the journal. On an error what was made stands there.
 Result<std::string> create_instance(Journal& journal, const Control& control, std::string_view uuid,
                                     const Placed& placed);
-// Of kinds "mig-instance" and "compute-instance". kUnavailable while a process uses it.
+// Undo changes of kinds "mig-instance" and "compute-instance". kUnavailable while a process uses
+// it.
 Result<bool> put_back_gpu_instance(const Control& control, const Standing& entry, bool dry_run);
 Result<bool> put_back_compute_instance(const Control& control, const Standing& entry, bool dry_run);
 // Processes that still use the instance of an entry.

@@ -87,7 +87,7 @@ class Search {
   std::vector<Placed> placed_;
   std::vector<std::uint32_t> used_;  // profile of each instance
   std::uint64_t taken_ = 0;          // memory slices, a bit each
-  std::uint32_t slices_ = 0;         // of compute, together
+  std::uint32_t slices_ = 0;         // compute slices, together
   std::uint32_t most_slices_ = 0;
 };
 

@@ -1,8 +1,8 @@
-// Where MIG instances go on one GPU: profiles that runs want, and the driver's own profiles and
-// placements -> an order of creation with a placement each, or what does not fit and why.
+// Places MIG instances on one GPU: requested profiles, and the driver's own profiles and placements
+// -> an order of creation with a placement each, or the profiles that do not fit and the reason.
 //
-// Pure. What fits depends on the placements (3g + 2g + 2g fits only with 3g at the end), so all of
-// them are tried; a GPU has at most 8 slices of memory.
+// Pure. The placements decide if profiles fit (3g + 2g + 2g fits only with 3g at the end), so all
+// of them are tried; a GPU has at most 8 slices of memory.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace corral::collocate::nvidia {
 struct Profile {
   std::uint32_t id = 0;
   std::string name;          // "3g.20gb"
-  std::uint32_t slices = 0;  // of compute
+  std::uint32_t slices = 0;  // compute slices
   std::uint32_t most = 0;    // instances of it on a GPU
   std::uint64_t memory_mib = 0;
   std::vector<Placement> placements;  // in memory slices; all, whatever is there already
@@ -52,8 +52,8 @@ Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
 
 // "3g.20gb" of "MIG 3g.20gb" and of "NVIDIA A100-SXM4-40GB MIG 3g.20gb".
 std::string profile_name(std::string_view driver_name);
-// What a driver that gives no names would call it: from compute slices and memory, and which of
-// NVML's profiles it is.
+// Returns the usual name of a profile, for a driver that gives no names: from compute slices and
+// memory, and its number among NVML's profiles.
 std::string profile_name(const ProfileInfoV1& info, std::uint32_t profile,
                          std::uint64_t gpu_memory_mib);
 

@@ -178,7 +178,7 @@ TEST(MigPlanTest, NamesAProfileAsTheDriverDoes) {
   EXPECT_EQ(profile_name("MIG 3g.20gb"), "3g.20gb");
   EXPECT_EQ(profile_name("NVIDIA A100-SXM4-40GB MIG 1c.3g.20gb"), "1c.3g.20gb");
   EXPECT_EQ(profile_name("1g.5gb+me"), "1g.5gb+me");
-  // What an old driver does not say, from what A100 (40 and 80 GB) and H200 report.
+  // Names that an old driver lacks, from the reports of A100 (40 and 80 GB) and H200.
   const auto name = [](std::uint32_t slices, std::uint64_t mib, std::uint64_t all,
                        std::uint32_t number) {
     ProfileInfoV1 info{};

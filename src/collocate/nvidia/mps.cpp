@@ -42,7 +42,7 @@ bool is_running(pid_t pid) {
   return identity && sys::is_alive(*identity);
 }
 
-// Whether that process was started for this pipe directory: pids are used again.
+// Returns true if that process was started for this pipe directory: pids are used again.
 bool serves(pid_t pid, const fs::path& pipe) {
   const auto environment = sys::read_file(fmt::format("/proc/{}/environ", pid));
   if (!environment) return false;

@@ -18,7 +18,7 @@
 namespace corral::collocate::nvidia {
 
 struct MpsDaemon {
-  std::vector<std::string> uuids;  // of its GPUs
+  std::vector<std::string> uuids;  // UUIDs of its GPUs
   fs::path directory;              // private, with pipe/ and log/ in it
 
   [[nodiscard]] fs::path pipe() const { return directory / "pipe"; }
@@ -30,10 +30,12 @@ MpsDaemon mps_daemon(const fs::path& state, const std::vector<std::string>& uuid
 // One entry in the journal. Returns when the daemon answers; an error means that there is none.
 // `program`: in place of nvidia-cuda-mps-control.
 Result<> start_mps(Journal& journal, const MpsDaemon& daemon, const std::string& program);
-// What a client starts with besides its CUDA_VISIBLE_DEVICES; `devices` is how many it has.
+// Returns the environment of a client besides its CUDA_VISIBLE_DEVICES; `devices` is the number it
+// has.
 std::vector<std::string> mps_environment(const MpsDaemon& daemon, const plan::Share& share);
 
-// Of kind "mps": quits the daemon, at last with signals, and removes its directories.
+// Undoes changes of kind "mps": quits the daemon, at last with signals, and removes its
+// directories.
 Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options);
 // Pids of a daemon's clients, "4711, 4712".
 std::string mps_clients(const Standing& entry, const UndoOptions& options);

@@ -16,7 +16,8 @@ struct MpsCommand {
   std::string program;  // empty: nvidia-cuda-mps-control
   fs::path pipe;        // CUDA_MPS_PIPE_DIRECTORY
   fs::path log;         // CUDA_MPS_LOG_DIRECTORY
-  // What else the program sees, "NAME=value"; the environment's own CUDA_ variables it does not.
+  // Further environment of the program, "NAME=value"; it does not see the CUDA_ variables of this
+  // process.
   std::vector<std::string> environment;
   std::vector<std::string> arguments;
   std::string input;  // its standard input

@@ -1,4 +1,4 @@
-// What the runs of a workload want of each GPU, together; and where they contradict each other.
+// The needs of a workload's runs for each GPU, together; and their contradictions.
 //
 // Pure: the GPUs of the machine and what is on them come as they were read.
 #pragma once
@@ -30,7 +30,7 @@ struct Target {
 struct Need {
   Found found;
   std::vector<std::size_t> whole;  // runs that have all of it, MPS clients among them
-  std::vector<std::size_t> mps;    // of these the MPS clients
+  std::vector<std::size_t> mps;    // those that are MPS clients
   std::vector<Wanted> mig;         // instances to be had
   std::vector<std::size_t> there;  // runs on a MIG device that they name
   std::optional<int> gpu_clock_mhz;
@@ -44,7 +44,7 @@ struct Need {
 
 struct Needs {
   std::vector<Need> gpus;                     // in order of first appearance
-  std::vector<std::vector<Target>> targets;   // of each run
+  std::vector<std::vector<Target>> targets;   // targets of each run
   std::vector<std::vector<std::size_t>> mps;  // GPUs that one daemon serves, into gpus
   std::vector<std::string> problems;
 };

@@ -1,5 +1,5 @@
-// What has to be changed on one GPU before its runs can start, and what stands in the way. Reads
-// the driver, changes nothing.
+// Determines the changes that one GPU needs before its runs can start, and the obstacles. Reads the
+// driver, changes nothing.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ struct Preflight {
 
 Preflight preflight(const Control& control, const Need& need);
 
-// Where the wanted instances go beside those that are there now.
+// Places the requested instances beside the present ones.
 Result<std::vector<Placed>> place_on(const Control& control, const Gpu& gpu,
                                      const std::vector<Wanted>& wanted);
 

@@ -20,7 +20,7 @@ struct Setting {
   std::string_view kind;   // in the journal
   std::string_view label;  // "MIG mode"
   bool outlives_reboot;
-  // Of MIG mode: what it is or will be after the next reset.
+  // Returns the MIG mode: the present one, or the one after the next reset.
   Result<unsigned> (*read)(const Control&, const Gpu&);
   Result<> (*write)(const Control&, const Gpu&, unsigned value);
   std::string (*words)(unsigned value);  // "off", "300 W"
@@ -45,7 +45,7 @@ std::string clock_words(ClockDomain domain, const Gpu& gpu, int mhz);
 // The clock that this GPU has nearest to `mhz`, or nothing when the driver does not say.
 std::optional<int> nearest_clock(const Control& control, const Gpu& gpu, ClockDomain domain,
                                  int mhz);
-// Holds it there. What was locked before cannot be asked: put back is by a reset.
+// Holds it there. A previous lock cannot be read: it is undone by a reset.
 Result<> lock_clock(Journal& journal, const Control& control, std::string_view uuid,
                     ClockDomain domain, int mhz);
 Result<bool> put_back_clock(const Control& control, const Change& entry, bool dry_run);

@@ -1,4 +1,4 @@
-// How each kind of change on a GPU is put back; rows of undo.cpp's table.
+// The undo functions of each kind of change on a GPU; rows of undo.cpp's table.
 #pragma once
 
 #include <span>

@@ -17,7 +17,7 @@
 namespace corral::collect::nvidia {
 struct DeviceObject {
   unsigned gpu = 0;
-  long gi = -1;  // of a MIG device
+  long gi = -1;  // GPU instance of a MIG device
   long ci = -1;
 };
 }  // namespace corral::collect::nvidia
@@ -44,7 +44,7 @@ using collect::nvidia::Utilization;
 
 constexpr unsigned kMostGpus = 16;
 constexpr unsigned kMostInstances = 7;
-inline int users = 0;  // of the library: initialised and not shut down as often
+inline int users = 0;  // users of the library: initialisations without a shutdown
 
 // Handles stay valid as addresses for ever, as objects only as long as the state has them.
 template <class Object>

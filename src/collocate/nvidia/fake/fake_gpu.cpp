@@ -1,6 +1,6 @@
 // A fake libnvidia-ml.so.1 for tests, whose settings can be changed and are kept across processes
-// (state.h); as strict as the driver about versions, handles and the order of things. What it
-// measures is made up. Never installed.
+// (state.h); as strict as the driver about versions, handles and the order of things. Its
+// measurements are made up. Never installed.
 #include "collocate/nvidia/fake/call.h"
 
 namespace corral::collocate::nvidia::fake {
@@ -45,7 +45,8 @@ Status give_processes(const Call& call, Device device, unsigned* count, Process*
 
 Status set_number(Call& call, Device device, const char* name, long value, long usual) {
   if (call.failed()) return call.status;
-  // What is as the machine came is not kept: the state before and after can be compared.
+  // A setting equal to the machine's usual one is not kept: the state before and after can be
+  // compared.
   call.state.set(key(device->gpu, name), value == usual ? "" : std::to_string(value));
   return Status::kSuccess;
 }

@@ -16,7 +16,7 @@ Status give_profile(const ModelProfile& profile, Info& info) {
   return Status::kSuccess;
 }
 
-// What stands before any answer about profiles.
+// Checks that precede any answer about profiles.
 Status profile_status(const Call& call, Device device, unsigned number, bool versioned) {
   if (call.failed()) return call.status;
   // Numbers that a driver does not know lie between those that it does.

@@ -1,5 +1,5 @@
-// Which MIG profiles and placements the fake's GPUs have: as the MIG user guide lists them for
-// these products (placements in memory slices, of which there are 8).
+// The MIG profiles and placements of the fake's GPUs, as the MIG user guide lists them for these
+// products (placements in memory slices, of which there are 8).
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace corral::collocate::nvidia::fake {
 
 struct ModelProfile {
   unsigned number;  // NVML's
-  unsigned id;      // of the product
+  unsigned id;      // id of the product
   std::string name;
-  unsigned slices;  // of compute
+  unsigned slices;  // compute slices
   unsigned most;
   unsigned long long memory_mib;
   std::vector<Placement> placements;
@@ -26,7 +26,7 @@ struct Model {
   unsigned long long memory_mib;
   unsigned default_power_mw;
   unsigned least_power_mw;
-  unsigned highest_clock_mhz;  // of the SMs, in steps of 15 down to 210
+  unsigned highest_clock_mhz;  // highest clock of the SMs, in steps of 15 down to 210
   unsigned memory_clock_mhz;
   std::vector<ModelProfile> profiles;
 };

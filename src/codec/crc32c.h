@@ -62,7 +62,8 @@ __attribute__((target("sse4.2"))) inline std::uint32_t crc32c_sse42(std::uint32_
 
 }  // namespace detail
 
-// Of `n` bytes, continuing from `previous` (the result for what came before; 0 at the start).
+// Returns the checksum of `n` bytes, continuing from `previous` (the result for the bytes before; 0
+// at the start).
 inline std::uint32_t crc32c(const void* data, std::size_t n, std::uint32_t previous = 0) {
   const auto* p = static_cast<const unsigned char*>(data);
 #if defined(__x86_64__)

@@ -29,14 +29,14 @@ using Bytes = std::vector<std::uint8_t>;
 using ByteView = std::span<const std::uint8_t>;
 
 enum class FrameKind : std::uint8_t {
-  kSession = 1,  // who writes: must be the first frame of a session; may come again (same content)
+  kSession = 1,  // the writer: must be the first frame of a session; may come again (same content)
   kSchema = 2,   // series id -> name, source, owner, unit; before the first samples of that series
   kSamples = 3,  // columns of values
   kPhases = 4,   // begins and ends of phases
   kFacts = 5,    // params, tags, run details
   kEvents = 6,
   kLog = 7,      // one chunk of output
-  kRunEnd = 8,   // how the run ended
+  kRunEnd = 8,   // the end of the run
   kGap = 9,      // sequence numbers that carry nothing, or that were refused or lost
   kBundle = 10,  // several bodies of kinds 2 to 6 that share one range of sequence numbers: one
                  // flush of a process
@@ -49,7 +49,7 @@ struct FrameHeader {
   std::uint64_t last = 0;
 };
 
-// Who writes the session. Run details come as facts, so that they never hold up the start.
+// The writer of the session. Run details come as facts, so that they never hold up the start.
 struct SessionBody {
   RunId run;
   WorkloadId workload;
@@ -57,13 +57,13 @@ struct SessionBody {
   std::string workload_name;  // empty: the run is a workload of its own
   std::string run_name;
   std::string host;
-  std::string machine;  // which machine the host is (sys/machine_id.h); empty: it has no timeline
+  std::string machine;  // id of the host's machine (sys/machine_id.h); empty: it has no timeline
   std::string role;     // "supervisor", "process", "import"
   std::int64_t pid = 0;
-  std::optional<std::int64_t> rank;  // of torchrun, srun, mpirun
+  std::optional<std::int64_t> rank;  // rank from torchrun, srun, mpirun
   std::string boot_id;
   ClockAnchor anchor;
-  BootTime started;  // of the writer; for role "supervisor": the run's start
+  BootTime started;  // start of the writer; for role "supervisor": the run's start
   bool operator==(const SessionBody&) const = default;
 };
 
@@ -85,7 +85,7 @@ struct SchemaBody {
 struct Column {
   std::uint32_t series = 0;
   std::vector<bool> present;   // as long as `times`; empty = all present
-  std::vector<double> values;  // of present rows only, in row order; any bit pattern
+  std::vector<double> values;  // values of present rows only, in row order; any bit pattern
   bool operator==(const Column&) const = default;
 };
 // Columns that share a time (and step) column.
@@ -111,7 +111,7 @@ struct PhaseRecord {
   std::optional<BootTime> begin;
   std::optional<BootTime> end;
   PhaseKind kind = PhaseKind::kCompute;
-  std::string name;  // of begins; empty for ends
+  std::string name;  // name at the begin; empty for ends
   std::string type;  // path of type names: "train/epoch"
   std::string lane;  // "host/process/thread", rank in front of the process
   std::vector<std::uint64_t> links;
@@ -174,7 +174,7 @@ struct RunEndBody {
 enum class GapReason : std::uint8_t { kEmpty = 0, kRefused = 1, kCorrupt = 2 };
 struct GapBody {
   GapReason reason = GapReason::kEmpty;
-  std::string message;  // what was refused and why
+  std::string message;  // the rejected item and the reason
 };
 
 // The event that a gap leaves behind, without a time; nothing for numbers that never carried

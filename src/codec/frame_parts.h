@@ -1,4 +1,4 @@
-// What the files of the frame codec share; not for other layers.
+// Shared parts of the frame codec's files; not for other layers.
 #pragma once
 
 #include "codec/frame.h"

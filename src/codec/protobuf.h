@@ -21,10 +21,11 @@ enum class ProtoWire : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFi
 struct ProtoField {
   std::uint32_t number = 0;
   ProtoWire wire = ProtoWire::kVarint;
-  std::uint64_t value = 0;  // of kVarint, kFixed64, kFixed32
-  std::string_view bytes;   // of kBytes
+  std::uint64_t value = 0;  // for kVarint, kFixed64, kFixed32
+  std::string_view bytes;   // for kBytes
 
-  // Whether it is this field in this form; a field that came in another form is an unknown one.
+  // Returns true if it is this field in this form; a field that came in another form is an unknown
+  // one.
   [[nodiscard]] bool is(std::uint32_t n, ProtoWire w) const { return number == n && wire == w; }
   [[nodiscard]] double real() const { return std::bit_cast<double>(value); }
 };

@@ -42,7 +42,7 @@ inline void arm(const std::string& text) {
   detail::any_armed = !text.empty();
 }
 
-// What CORRAL_FAILPOINT says.
+// Arms the failpoint that CORRAL_FAILPOINT names.
 inline void arm_from_environment() {
   const char* text = std::getenv("CORRAL_FAILPOINT");
   if (text != nullptr) arm(text);

@@ -53,7 +53,7 @@ class Json {
   [[nodiscard]] std::string get_string(std::string_view key, std::string_view fallback = "") const;
   // Takes numbers and decimal strings (64-bit times travel as strings).
   [[nodiscard]] std::int64_t get_int(std::string_view key, std::int64_t fallback = 0) const;
-  // Of an object: a member that is there is replaced.
+  // Sets a member of an object, replacing one of that name.
   void set(std::string key, Json value);
 
  private:

@@ -1,5 +1,5 @@
-// Where a text stops being JSON: the parser says what is wrong but not where. Only for texts that
-// were refused.
+// Finds the position at which a text stops being JSON: the parser reports the error without it.
+// Only for texts that were refused.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace corral {
 
-// How deep arrays and objects that hold something may lie in each other.
+// Maximum nesting depth of arrays and objects that are not empty.
 inline constexpr int kJsonDepth = 64;
 
 // Offset of the first byte that cannot continue a JSON text that Json::parse takes (for a number

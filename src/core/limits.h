@@ -29,8 +29,8 @@ inline constexpr std::uint32_t kSeriesPerSession = 1u << 20;
 // Bytes of one log chunk inside a frame.
 inline constexpr std::size_t kLogChunkBytes = 64u << 10;
 
-// What is kept of each output stream of a run; the gap between head and tail is stated wherever the
-// output is shown.
+// The part that is kept of each output stream of a run; the gap between head and tail is stated
+// wherever the output is shown.
 inline constexpr std::int64_t kLogHeadBytes = 8ll << 20;
 inline constexpr std::int64_t kLogTailBytes = 8ll << 20;
 

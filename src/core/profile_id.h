@@ -13,8 +13,8 @@ inline constexpr std::int64_t kMostProfileSteps = 1000;  // python/corral/_profi
 
 // "torch-2026-11-22T14.44.01.123Z"
 std::string make_profile_id(std::string_view tool, UtcTime asked);
-// Whether it may name files and a folder of a run's artifacts: 1 to 64 letters, digits, - and .,
-// the first a letter.
+// Returns true if it may name files and a folder of a run's artifacts: 1 to 64 letters, digits, -
+// and ., the first a letter.
 bool is_profile_id(std::string_view id);
 
 }  // namespace corral

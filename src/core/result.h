@@ -2,8 +2,8 @@
 //
 // Errors travel as values through every layer; each may add a prefix that says what it was doing.
 // Exceptions that libraries throw are caught at four seams: thread entry, request handler, C
-// callback and main. What only a bug can break is CORRAL_ASSERT, on in release builds too; never
-// use it on input.
+// callback and main. Conditions that only a bug can break are checked by CORRAL_ASSERT, on in
+// release builds too; never use it on input.
 #pragma once
 
 #include <string>
@@ -36,7 +36,7 @@ std::string_view code_name(Code code);
 
 struct Error {
   Code code = Code::kInternal;
-  std::string message;  // what, where, what to do; no trailing full stop
+  std::string message;  // the failure, its place, and the remedy; no trailing full stop
 
   // The same error, "context: message".
   [[nodiscard]] Error with_context(std::string_view context) const;

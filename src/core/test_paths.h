@@ -1,5 +1,5 @@
-// Where tests find the source tree and what the build made, as the running test's own path says: a
-// path that is compiled in would make every tree compile its tests anew.
+// Finds the source tree and the build's output for tests from the running test's own path: a path
+// that is compiled in would make every tree compile its tests anew.
 #pragma once
 
 #include <filesystem>

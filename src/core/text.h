@@ -23,7 +23,7 @@ std::string to_utf8(std::string_view bytes);
 bool is_utf8(std::string_view bytes);
 // Bytes at the end that begin a character and do not finish it: 0 to 3.
 std::size_t incomplete_utf8_tail(std::string_view bytes);
-// How many bytes from the front are valid UTF-8.
+// Returns the number of bytes from the front that are valid UTF-8.
 std::size_t utf8_prefix(std::string_view bytes);
 // For a terminal: what could move the cursor, change its state, break the line or turn the order of
 // the characters is written as \n, \x1b or \u202e, as are invalid bytes.

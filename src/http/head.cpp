@@ -11,7 +11,7 @@
 namespace corral::http {
 namespace {
 
-constexpr std::size_t kShownBytes = 64;  // of what is wrong, in a message
+constexpr std::size_t kShownBytes = 64;  // length of a quoted mistake in a message
 
 // Headers that may come once; what a second one would mean is anybody's guess.
 constexpr std::array<std::string_view, 8> kSingle = {
@@ -63,7 +63,7 @@ std::optional<HeadFault> check_request_line(std::string_view line) {
   return std::nullopt;
 }
 
-// What the fields say about where the request ends, and which were there.
+// The fields that decide where the request ends, and those that were present.
 class Fields {
  public:
   std::optional<HeadFault> add(std::string_view line) {

@@ -4,8 +4,8 @@
 // where two of them disagree on where a request ends, a second request can hide in the first. So
 // only the strict form of RFC 9112 passes: CRLF ends a line, no line is folded, no space before a
 // colon, one Content-Length of digits or one `Transfer-Encoding: chunked` and never both, one Host,
-// no header twice that may come once. Whoever sends anything else is told what is wrong and loses
-// the connection. Pure, any thread (fuzz/fuzz_http.cpp).
+// no header twice that may come once. A client that sends anything else receives the reason and
+// loses the connection. Pure, any thread (fuzz/fuzz_http.cpp).
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,7 @@ class PushStream {
 
   // False when the stream has ended: forget it.
   bool push(std::string_view bytes);
-  // What is queued is still sent.
+  // Queued bytes are still sent.
   void close();
   [[nodiscard]] bool closed() const;
 

@@ -1,5 +1,5 @@
-// Which part of a file a request asks for (RFC 9110, 14): Range and If-Range, one range of bytes.
-// Pure.
+// Determines the part of a file that a request asks for (RFC 9110, 14): Range and If-Range, one
+// range of bytes. Pure.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct Span {
   std::uint64_t length = 0;
 };
 
-// Of a file of `size` bytes whose version is `etag` (quoted; may be empty). The whole file for a
-// Range of another unit, of several ranges or with a mistake, and when If-Range names another
-// version: a server may ignore a Range.
+// Returns the requested part of a file of `size` bytes whose version is `etag` (quoted; may be
+// empty). The whole file for a Range of another unit, of several ranges or with a mistake, and when
+// If-Range names another version: a server may ignore a Range.
 Span requested_span(const Request& request, std::uint64_t size, std::string_view etag);
 
 // Sets status, Accept-Ranges, Content-Range, and the length of the stream that the caller adds (for

@@ -29,15 +29,15 @@ struct Request {
   std::string path;  // "/api/corral/v1/runs/%401", encoded as sent
   Pairs query;       // decoded, in the order sent
   Pairs headers;     // names in lower case
-  Pairs params;      // of the route's pattern, decoded: {"run", "@1"}
+  Pairs params;      // parameters of the route's pattern, decoded: {"run", "@1"}
   std::string body;
-  std::shared_ptr<BodyRoom> body_room{};  // what `body` takes of the transport's memory, until the
-                                          // request goes
+  // the transport's memory for `body`, held until the request is destroyed
+  std::shared_ptr<BodyRoom> body_room{};
   bool streamed = false;  // the body is still to come, and goes to the answer's taker
   std::optional<std::uint64_t> stream_length = {};  // as the client said; none when it sends chunks
   bool over_unix = false;                           // came through the 0600 Unix socket: this user
   std::uint64_t connection = 0;  // the same for all requests of one, unlike any other's
-  std::uint16_t peer_port = 0;   // of a client over TCP
+  std::uint16_t peer_port = 0;   // port of a client over TCP
   std::string id;  // names the request in answers and logs: the client's own, or made here
 
   // Empty when absent.
@@ -47,7 +47,7 @@ struct Request {
   [[nodiscard]] std::optional<std::string_view> query_value(std::string_view name) const;
   [[nodiscard]] std::string_view cookie(std::string_view name) const;
 
-  // Of the body, streamed or not; nothing when only its end will tell.
+  // Returns the length of the body, streamed or not; nothing if only its end will tell.
   [[nodiscard]] std::optional<std::uint64_t> body_length() const;
 };
 

@@ -65,7 +65,8 @@ TEST(PushStream, WhoeverDetachesWaitsForTheCallThatIsUnderWayAndGetsNoOther) {
   stream.attach([&] {
     if (!pushing) return;  // attach() itself
     called.count_down();
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // who does not wait is seen
+    // a caller that does not wait is noticed
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
     over = true;
   });
   pushing = true;

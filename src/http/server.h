@@ -43,10 +43,10 @@ struct HttpOptions {
   std::size_t max_connections = 1000;          // over TCP, and as many over the Unix socket
   std::size_t max_connections_per_peer = 500;  // one IP address
   std::size_t body_limit = limits::kBodyBytes;
-  std::size_t body_memory = limits::kBodyMemory;  // of all connections; at least body_limit
+  std::size_t body_memory = limits::kBodyMemory;  // limit for all connections; at least body_limit
   std::size_t json_memory = limits::kBodyMemory;  // for reading bodies as JSON (json_budget.h)
-  std::string spill_directory = "/tmp";  // where the rest of a long part waits for a slow reader
-  std::uint64_t upload_limit = std::uint64_t{1} << 40;  // of a streamed body
+  std::string spill_directory = "/tmp";           // holds the rest of a long part for a slow reader
+  std::uint64_t upload_limit = std::uint64_t{1} << 40;  // limit of a streamed body
   Nanos idle_timeout = std::chrono::seconds(75);        // for the first byte of the next request
   Nanos header_timeout = std::chrono::seconds(20);      // from that byte on, for the whole header
   Nanos write_timeout = std::chrono::seconds(30);       // for any write, plus its bytes at 64 KiB/s
@@ -57,7 +57,7 @@ struct Traffic {
   std::atomic<std::int64_t> open{0};  // connections
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> turned_away{0};  // connections over a limit
-  std::atomic<std::uint64_t> bytes_in{0};     // of heads and bodies, as they came
+  std::atomic<std::uint64_t> bytes_in{0};     // bytes of heads and bodies, as received
   std::atomic<std::uint64_t> bytes_out{0};
   std::atomic<std::uint64_t> body_bytes{0};       // held now (body_budget.h)
   std::atomic<std::uint64_t> most_body_bytes{0};  // at any time
@@ -71,7 +71,7 @@ struct Exchange {
   std::string_view path;   // encoded as sent, without the query; empty: there was none to be read
   std::string_view route;  // Response::route
   int status = 0;
-  std::uint64_t bytes = 0;  // of the answer, its head included
+  std::uint64_t bytes = 0;  // bytes of the answer, its head included
   Nanos took{};             // from the whole head to the last byte, of event streams: to the first
   bool whole = true;        // false: the answer did not get through
   std::string_view error = {};  // the body of a 5xx
@@ -81,14 +81,14 @@ struct HttpHandlers {
   // An answer refuses the request before its body is read.
   std::function<std::optional<Response>(const Request&)> gate;
   std::function<Response(Request)> handle;
-  // How the transport says no to a request for its path (a body that is too long): left out, as
-  // error_response(). Must not block.
+  // Builds the answer if the transport rejects a request for its path (a body that is too long);
+  // default: error_response(). Must not block.
   std::function<Response(const Request&, const Error&)> error = {};
   // Told of each answer, on an I/O thread; must not block. Views live as long as the call.
   std::function<void(const Exchange&)> done = {};
   std::shared_ptr<Traffic> traffic = {};  // counted into, when set
-  // Whether the body is streamed: `handle` is called before it has come, and answers with what
-  // takes it (take_body). Called on an I/O thread. Short bodies and compressed ones come whole
+  // Returns true if the body is streamed: `handle` is called before it has come, and answers with
+  // its consumer (take_body). Called on an I/O thread. Short bodies and compressed ones come whole
   // nevertheless.
   std::function<bool(const Request&)> streams_body = {};
   // False: the handler does not look at a body. A short one is dropped, a long one refused. Not

@@ -22,7 +22,7 @@ namespace {
 namespace beast_http = beast::http;
 
 constexpr std::size_t kReadBytes = 4096;  // at once, of a head
-constexpr std::size_t kIdBytes = 64;      // of a client's own X-Request-Id
+constexpr std::size_t kIdBytes = 64;      // limit of a client's own X-Request-Id
 constexpr auto kLinger = std::chrono::seconds(2);
 
 Method method_of(beast_http::verb verb) {
@@ -467,7 +467,7 @@ void Session::close() {
 
 void Session::start_push() {
   state_ = State::kPushing;
-  // Who feeds the stream never holds the session, whose end belongs to the server's own threads.
+  // A writer of the stream never holds the session, whose end belongs to the server's own threads.
   response_.events->attach([weak = weak_from_this(), executor = stream_.get_executor()] {
     asio::post(executor, [weak] {
       if (const std::shared_ptr<Session> self = weak.lock())

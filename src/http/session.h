@@ -52,7 +52,7 @@ static_assert(kBufferBytes > kHeadBytes + (4u << 10));
 
 class Session;
 
-// What all sessions share; outlives them.
+// State shared by all sessions; outlives them.
 struct Engine {
   Engine(HttpOptions o, HttpHandlers h);
 
@@ -72,8 +72,8 @@ struct Engine {
   HttpOptions options;
   HttpHandlers handlers;
   std::shared_ptr<Traffic> traffic;
-  BodyBudget bodies;       // of clients over TCP
-  BodyBudget unix_bodies;  // of this user's own, which they cannot hold up
+  BodyBudget bodies;       // for clients over TCP
+  BodyBudget unix_bodies;  // for this user's own clients, which TCP clients cannot hold up
   JsonBudget documents;
   std::atomic<bool> stopping{false};
 
@@ -198,7 +198,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const bool over_unix_;
   const std::string peer_;
   const std::uint16_t peer_port_;
-  const std::uint64_t number_;  // of this connection, in this process
+  const std::uint64_t number_;  // number of this connection, in this process
   State state_ = State::kIdle;
   beast::flat_buffer buffer_{kBufferBytes};
   std::optional<Parser> parser_;
@@ -207,7 +207,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool dropped_body_ = false;    // the request is handled without it
   std::uint64_t received_ = 0;   // bytes of a body
   Nanos waited_{};               // for them
-  std::size_t piece_bytes_ = 0;  // of a body in memory, that are read next
+  std::size_t piece_bytes_ = 0;  // bytes of a body in memory, that are read next
   std::size_t capacity_ = 0;     // that it needs for them
   bool waits_for_room_ = false;
   asio::steady_timer room_timer_;
@@ -215,18 +215,19 @@ class Session : public std::enable_shared_from_this<Session> {
   std::array<char, 4096> scratch_{};
   Request request_;
   Response response_;
-  // Of the request whose answer is on its way, kept because a handler takes the request itself.
+  // Facts of the request whose answer is on its way, kept because a handler takes the request
+  // itself.
   struct Told {
     std::string id;
     std::string path;
     Method method = Method::kOther;
     std::chrono::steady_clock::time_point began{};
-    std::uint64_t bytes = 0;  // of the answer's body that were sent
+    std::uint64_t bytes = 0;  // bytes of the answer's body that were sent
     bool open = false;        // nobody was told of it yet
   } told_;
   std::string head_;
-  std::string piece_;           // of a streamed body
-  std::string part_;            // of a streamed answer
+  std::string piece_;           // piece of a streamed body
+  std::string part_;            // part of a streamed answer
   std::uint64_t streamed_ = 0;  // bytes of those so far
   bool all_made_ = false;       // the producer has nothing more
   sys::Fd spill_;               // the rest of a long part

@@ -1,5 +1,5 @@
-// What the files of Session share: how slow a client may be, what is still drained, and what an
-// error of the connection means. Internal to this folder; includes Boost.
+// Shared rules of Session's files: limits for slow clients, draining, and the meaning of an error
+// of the connection. Internal to this folder; includes Boost.
 #pragma once
 
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyByte
 inline constexpr std::uint64_t kTinyDrainBytes = 64u << 10;
 
 inline constexpr std::size_t kFirstPieceBytes = BodyBudget::kFreeBytes;
-inline constexpr std::size_t kPieceBytes = 256u << 10;  // of a body, that are read at once
+inline constexpr std::size_t kPieceBytes = 256u << 10;  // bytes of a body, that are read at once
 
 // Hang-up, time-out or a broken connection: nobody to answer.
 inline bool is_end(BoostError error) {

@@ -93,7 +93,7 @@ class TestClient {
     }
     return ended_;
   }
-  // Whether there is something to be read, or the end, within `limit`.
+  // Returns true if data or the end can be read within `limit`.
   bool readable(std::chrono::milliseconds limit) {
     pollfd ready{fd_.get(), POLLIN, 0};
     return ::poll(&ready, 1, static_cast<int>(limit.count())) > 0;

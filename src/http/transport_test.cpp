@@ -68,8 +68,8 @@ class Transport : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-// Whatever the number of threads is that the user may still have, a start fails or the server
-// serves and ends; it never hangs.
+// For any number of threads that the user may still have, a start fails or the server serves and
+// ends; it never hangs.
 TEST(TransportThreads, AStartWithoutThreadsFailsAndLeavesNothingBehind) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can act as a user without processes";
   constexpr uid_t kUser = 65531;

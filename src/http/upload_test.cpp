@@ -101,8 +101,8 @@ TEST_F(Upload, Chunks) {
   EXPECT_EQ(client.reply()->body, "streamed 3000000 3000000");
 }
 
-// What the handler does not take stays with the client: the server reads no more than a piece and
-// the sockets' own buffers ahead.
+// Bytes that the handler does not take stay with the client: the server reads no more than a piece
+// and the sockets' own buffers ahead.
 TEST_F(Upload, TheHandlerHoldsTheClientBack) {
   std::promise<void> go;
   std::promise<void> first;

@@ -1,8 +1,8 @@
 // corral: starts corral-program, which lies beside it and does all the work.
 //
-// Static and small, so that it starts where the program with its shared libraries cannot. Where
-// that is so, `corral run COMMAND` executes the command itself, unrecorded. Everything else ends
-// with an error. It uses libc alone, allocates nothing, and leaves no process behind.
+// Static and small, so that it starts where the program with its shared libraries cannot. If the
+// program cannot start, `corral run COMMAND` executes the command itself, unrecorded. Everything
+// else ends with an error. It uses libc alone, allocates nothing, and leaves no process behind.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>

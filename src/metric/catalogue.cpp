@@ -322,7 +322,7 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "Bytes of page cache that the run made dirty for the block layer to write (write_bytes of "
      "/proc/PID/io); what is truncated before it is written (cancelled_write_bytes) is not "
      "subtracted."},
-    // What the run has of GPUs.
+    // The run's use of GPUs.
     {"run.gpu.processes", "", "", kGauge, kSum, kRun, "gpu", kSlow,
      "Processes of the run that have a compute context on the device (the source), clients of MPS "
      "included; of AMD's and Intel's GPUs, that have it open."},
@@ -409,7 +409,7 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "Time in which at least one task of the group waited for storage (io.pressure, v2)."},
     {"cgroup.pressure.io.full", "s", "share", kCounter, kOnce, kRun, "pressure", kFast,
      "Time in which all non-idle tasks of the group waited for storage."},
-    // What measuring costs.
+    // The overhead of measuring.
     {"corral.collector.cpu", "s", "cores", kCounter, kSum, kRun, "collector", kSlow,
      "CPU time of one sampling thread: the host's, and one for each listener (the source) that "
      "asks a vendor's library."},

@@ -15,14 +15,14 @@ namespace corral::metric {
 
 enum class Kind : std::uint8_t { kGauge = 0, kCounter = 1 };
 
-// How values of several sources or runs may be combined.
+// The ways in which values of several sources or runs may be combined.
 enum class Aggregation : std::uint8_t {
   kMean = 0,        // averages make sense, sums do not (a percentage, a temperature)
   kSum = 1,         // sums make sense (bytes, cores used, joules)
   kSharedOnce = 2,  // the same physical thing seen by several runs: count it once
 };
 
-// Whose series it is: a run's own process tree, a workload, or a host with its devices. A host's
+// The owner of a series: a run's own process tree, a workload, or a host with its devices. A host's
 // series are one timeline, whichever runs measured it.
 enum class Owner : std::uint8_t { kRun = 0, kWorkload = 1, kHost = 2 };
 

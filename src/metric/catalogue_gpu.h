@@ -127,7 +127,7 @@ inline constexpr auto kGpus = std::to_array<Metric>({
      "Memory errors that ECC corrected since the driver was loaded."},
     {"host.gpu.ecc.uncorrected", "", "1/s", kCounter, kOnce, kHost, "gpu", kSlow,
      "Memory errors that ECC could not correct since the driver was loaded."},
-    // What its units did: GPM, averages over the latest 120 to 200 ms, Hopper and later.
+    // Activity of its units: GPM, averages over the latest 120 to 200 ms, Hopper and later.
     {"host.gpu.graphics.active", "share", "", kGauge, kMean, kHost, "gpu", kFast,
      "Share of the time in which the compute or graphics engine was busy. Mean of a window of at "
      "least 100 ms (GPM or DCGM)."},

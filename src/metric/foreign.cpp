@@ -94,7 +94,8 @@ constexpr auto kRows = std::to_array<Row>({
     {"gpu_*_power_usage_percentage", "%", ""},
 });
 
-// What stands for "*", empty for a row without one; nothing when the name is another.
+// Returns the text that stands for "*", empty for a row without one; nothing if the name is
+// another.
 std::optional<std::string_view> part_of(std::string_view pattern, std::string_view name) {
   const std::size_t star = pattern.find('*');
   if (star == std::string_view::npos)

@@ -1,4 +1,4 @@
-// Which of a run's series is its loss: one rule for lists, sparklines and progress. Any thread.
+// Selects the loss among a run's series: one rule for lists, sparklines and progress. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@ inline constexpr std::string_view kLossSuffix = "loss";
 
 inline bool is_loss(std::string_view name) { return name.ends_with(kLossSuffix); }
 
-// Of two different names that are losses: whether `a` says more of the training than `b`.
+// Compares two different names that are losses: returns true if `a` says more about the training
+// than `b`.
 inline bool better_loss(std::string_view a, std::string_view b) {
   constexpr std::array<std::string_view, 4> kNames = {"loss", "train/loss", "train_loss",
                                                       "training_loss"};

@@ -1,5 +1,5 @@
-// What a value of the catalogue can be. A listener that reads one outside of it lies (a broken
-// sensor, a driver's word for "unknown"): the value is stored as read and counted.
+// The possible range of a value of the catalogue. A listener that reads one outside of it lies (a
+// broken sensor, a driver's word for "unknown"): the value is stored as read and counted.
 //
 // Follows from a metric's kind and unit, with exceptions by name, so that no metric is without one.
 // Limits are generous: what hardware may do in years to come is inside. Metrics that are not in the

@@ -36,12 +36,11 @@ Result<> keep_artifact(const sys::PrivateDirectory& directory, RunId run, std::s
 Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,
                               const WaitingArtifact& artifact);
 void forget_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact);
-// What profilers that ran in front of the command have written, `profile/report` and one of these
-// endings.
+// Reports of profilers that ran in front of the command: `profile/report` and one of these endings.
 inline constexpr std::array<std::string_view, 3> kReportEndings = {".nsys-rep", ".qdrep",
                                                                    ".ncu-rep"};
-// Of a run whose supervisor is gone: keeps them as artifacts below `profile/without-summary/`. The
-// command has ended.
+// Keeps the reports of a run whose supervisor is gone as artifacts below
+// `profile/without-summary/`. The command has ended.
 Result<> keep_left_reports(const sys::PrivateDirectory& directory, RunId run);
 // The server will never take it: kept in the run's `refused` for a person.
 Result<> put_artifact_aside(const sys::PrivateDirectory& directory,

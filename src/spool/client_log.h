@@ -5,9 +5,9 @@
 //                          NNNNNNNNNNNN.frames   its frames (frame_log.h)
 //                          closed                nothing more will come
 //
-// A session belongs to the run of the directory or to one that the program made below it. Whoever
-// uploads the run's directory uploads these with it and deletes each when all of it is stored.
-// Thread-safe as a Journal is.
+// A session belongs to the run of the directory or to one that the program made below it. The
+// process that uploads the run's directory uploads these with it and deletes each when all of it is
+// stored. Thread-safe as a Journal is.
 #pragma once
 
 #include <vector>

@@ -74,7 +74,7 @@ Result<FrameLogWriter> FrameLogWriter::open(sys::PrivateDirectory directory, Ses
   writer.file_ = TRY(writer.directory_.open_file(frame_file(files.back()), O_RDWR));
   for (;;) {
     const auto found = read_frame(writer.file_.get(), writer.file_bytes_);
-    // What cannot be read as a frame at the end is a write that a kill cut short.
+    // Bytes at the end that are not a frame are a write that a kill cut short.
     if (!found || !*found) break;
     writer.file_bytes_ += static_cast<std::int64_t>((*found)->bytes.size());
     writer.next_ = (*found)->header.last + 1;

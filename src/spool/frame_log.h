@@ -75,9 +75,9 @@ class FrameLogReader {
  private:
   struct Position {
     std::uint64_t file = 0;      // its first number; 0: none
-    std::uint64_t sequence = 0;  // of the frame that starts there
+    std::uint64_t sequence = 0;  // sequence of the frame that starts there
     std::int64_t offset = 0;
-    // Whether a read of what comes after that number may begin here.
+    // Returns true if a read after that number may begin here.
     [[nodiscard]] bool serves(std::uint64_t after) const {
       return file != 0 && sequence <= after + 1;
     }
@@ -92,9 +92,9 @@ class FrameLogReader {
 
   sys::PrivateDirectory directory_;
   std::vector<std::uint64_t> files_;  // as they were last looked for
-  sys::Fd file_;                      // of read_
+  sys::Fd file_;                      // file of read_
   Position passed_;                   // all before it was asked for no more
-  Position read_;                     // where the last read ended
+  Position read_;                     // position at which the last read ended
   std::uint64_t first_ = 0;
 };
 

@@ -121,7 +121,7 @@ TEST(FrameLog, AReaderThatFailedBeginsTheFileAnew) {
     EXPECT_EQ(numbers(reader.read(0, kAll).value()), range(1, full));
     append(writer, noise(20'000, 1));
   }
-  FrameLogWriter writer = open_log(dir.path());  // whose files are larger
+  FrameLogWriter writer = open_log(dir.path());  // a new log, whose files are larger
   std::uint64_t last = 0;
   while (fs::file_size(newest(dir.path())) < 2 * fs::file_size(dir.path() / frame_file(1)))
     last = append(writer, noise(20'000, 1));
@@ -317,7 +317,7 @@ RC_GTEST_PROP(FrameLogProperty, AReaderThatFollowsSeesEveryNumberOnce, ()) {
 
 RC_GTEST_PROP(FrameLogProperty, DamageCostsTheFramesThatItHitsAndNoOther, ()) {
   const TestDirectory dir;
-  std::vector<std::pair<fs::path, std::int64_t>> where;  // of each frame: file and offset
+  std::vector<std::pair<fs::path, std::int64_t>> where;  // file and offset of each frame
   const int count = *rc::gen::inRange(2, 12);
   {
     FrameLogWriter writer = open_log(dir.path(), 1 << 19);
@@ -331,7 +331,7 @@ RC_GTEST_PROP(FrameLogProperty, DamageCostsTheFramesThatItHitsAndNoOther, ()) {
   }
   const auto hit = *rc::gen::inRange<std::size_t>(0, static_cast<std::size_t>(count));
   const auto& [file, offset] = where[hit];
-  constexpr std::int64_t kVersionAt = 4;  // what looks like a newer version is left alone
+  constexpr std::int64_t kVersionAt = 4;  // a file that looks like a newer version is left alone
   const std::int64_t in_frame =
       *rc::gen::suchThat(rc::gen::inRange<std::int64_t>(0, codec::kFrameHeaderBytes),
                          [](std::int64_t at) { return at != kVersionAt; });

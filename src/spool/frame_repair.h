@@ -1,5 +1,5 @@
-// What is damaged in a file of frames (a flipped bit, a lost page) becomes a gap on record, so that
-// what follows it can still be read.
+// Turns damage in a file of frames (a flipped bit, a lost page) into a gap on record, so that the
+// rest can still be read.
 //
 // Only for who holds the run directory, before the log is written again.
 #pragma once

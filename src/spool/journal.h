@@ -64,7 +64,7 @@ class Journal {
   std::unique_ptr<Guarded<State>> state_;
 };
 
-// What a supervisor says of itself.
+// Returns the supervisor's description of its session.
 codec::SessionBody session_body(const Manifest& manifest);
 
 }  // namespace corral::spool

@@ -1,4 +1,4 @@
-// What a supervisor writes down: numbered, described first, and honest about what it could not
+// The supervisor's journal: numbered, described first, and honest about records that it could not
 // write.
 #include "spool/journal.h"
 

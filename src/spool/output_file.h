@@ -1,7 +1,7 @@
 // OutputFile: one output stream of a run's command, as the file that the command appends to.
 //
-// The command writes to an O_APPEND file and never waits for anyone. Whoever holds the run
-// directory follows it: new bytes become log frames, what is stored is punched out of the file so
+// The command writes to an O_APPEND file and never waits for anyone. The process that holds the run
+// directory follows it: new bytes become log frames, stored bytes are punched out of the file so
 // that it never holds more than the latest part, and space is reserved ahead so that a full disk
 // does not fail a print. The offset up to which bytes are stored is kept beside the file, so that a
 // successor goes on from there.

@@ -1,4 +1,5 @@
-// Which process of a distributed training this is, by what its launcher put into the environment.
+// Determines the rank of a process in a distributed training, from the environment that its
+// launcher sets.
 //
 // The launcher that is nearest to the process counts: in a batch job Slurm numbers the processes
 // that mpirun or torchrun are started by, and those number the training's. python/corral/_rank.py

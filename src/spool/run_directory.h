@@ -31,9 +31,10 @@ namespace corral::spool {
 
 namespace fs = std::filesystem;
 
-// Where a run's data goes: a store directory on this host, or a server's URL. Exactly one is set.
-// For a store in a database the directory is where its server is found (sys::database_directory)
-// and `database` its URL, which is not written down: it may hold a password.
+// The destination of a run's data: a store directory on this host, or a server's URL. Exactly one
+// is set. For a store in a database the directory is where its server is found
+// (sys::database_directory) and `database` its URL, which is not written down: it may hold a
+// password.
 struct Destination {
   fs::path store;
   std::string server;
@@ -67,7 +68,7 @@ struct ContainerAddress {
 
 struct Manifest {
   RunId run;
-  SessionId session;  // of the supervisor
+  SessionId session;  // session of the supervisor
   WorkloadId workload;
   std::string experiment;
   std::string workload_name;

@@ -185,7 +185,7 @@ TEST(RunDirectory, RefusedFramesStayForAPersonToLookAt) {
   EXPECT_FALSE(fs::exists(run.segments()));
   EXPECT_EQ(sys::read_file(run.path() / "refused" / (session.hex() + "-12.frame")).value(),
             text_of(frame));
-  EXPECT_TRUE(fs::exists(run.path() / "manifest.json"));  // whose they are
+  EXPECT_TRUE(fs::exists(run.path() / "manifest.json"));  // the directory belongs to them
 }
 
 TEST(SpoolRoots, AChosenOneIsTheOnlyOne) {

@@ -1,5 +1,5 @@
-// Segments of processes that fork, are killed or run out of disk. What must be there is known from
-// counters in shared memory, which know nothing of the spool.
+// Segments of processes that fork, are killed or run out of disk. The expected content is known
+// from counters in shared memory, which know nothing of the spool.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/mount.h>

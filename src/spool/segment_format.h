@@ -27,14 +27,14 @@ inline constexpr std::size_t kHostBytes = 128;
 // Sizes of whole files: the first of a session, and what doubling stops at.
 inline constexpr std::uint64_t kFirstSegmentBytes = 256u << 10;
 inline constexpr std::uint64_t kLargestSegmentBytes = 4u << 20;
-// What a reader believes: room for later versions of the writer, no room for a corrupt header to
-// ask for all memory.
+// Limit that a reader accepts: room for later versions of the writer, no room for a corrupt header
+// to ask for all memory.
 inline constexpr std::uint64_t kSegmentSlotsLimit = 1u << 22;
 inline constexpr std::uint64_t kSmallestSegmentSlots = 64;
 
 inline constexpr std::size_t kTextPayloadBytes = 65'536;
-inline constexpr std::size_t kHeadBytes = 20;          // of a payload in the head slot
-inline constexpr std::size_t kContinuationBytes = 24;  // of a payload in each further slot
+inline constexpr std::size_t kHeadBytes = 20;          // bytes of a payload in the head slot
+inline constexpr std::size_t kContinuationBytes = 24;  // bytes of a payload in each further slot
 
 // As core/limits.h; kept here too because the Python module sees no other layer (segment_reader.cpp
 // asserts that they agree).

@@ -1,5 +1,5 @@
-// What a segment's header says of its process: host, boot, start time, rank, clock anchor. By libc
-// alone, without the heap: it runs inside the training process, possibly right after a fork.
+// The part of a segment's header about its process: host, boot, start time, rank, clock anchor. By
+// libc alone, without the heap: it runs inside the training process, possibly right after a fork.
 #pragma once
 
 #include <cstddef>

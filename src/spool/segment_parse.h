@@ -26,7 +26,7 @@ struct SegmentHeader {
   std::uint32_t pid = 0;
   std::uint64_t base = 1;  // sequence number of slot 0
   std::uint64_t slots = 0;
-  std::uint64_t start_time = 0;  // of the process, field 22 of /proc/PID/stat
+  std::uint64_t start_time = 0;  // start of the process, field 22 of /proc/PID/stat
   ClockAnchor anchor;
   BootTime session_began;
   std::optional<std::int64_t> rank;
@@ -83,7 +83,8 @@ struct ParseOptions {
 Result<SegmentHeader> parse_segment_header(codec::ByteView bytes);
 // `slots` is cut to whole slots.
 Batch parse_slots(codec::ByteView slots, const ParseOptions& options);
-// How many slots from the front are committed whole: what a reader may take from a living writer.
+// Returns the number of slots from the front that are committed whole, which a reader may take from
+// a living writer.
 std::uint64_t committed_slots(codec::ByteView slots);
 
 }  // namespace corral::spool

@@ -95,8 +95,8 @@ Result<Batch> SegmentReader::read(std::uint64_t from, std::size_t max_records, b
     const std::uint64_t wanted = std::min(kChunkSlots, stop - at);
     codec::Bytes bytes = TRY(read_slots(at - header_.base, wanted));
     if (alive) {
-      // What the first look found committed is whole at a second one; the first may have raced with
-      // the writer.
+      // Slots that the first look found committed are whole at a second one; the first may have
+      // raced with the writer.
       bytes = TRY(read_slots(at - header_.base, committed_slots(bytes)));
     }
     const std::uint64_t got = bytes.size() / kSlotBytes;

@@ -366,8 +366,8 @@ TEST(Segment, WhatCannotBeKeptIsRefusedAndCounted) {
   EXPECT_EQ(lost.dropped(), 1u);
 }
 
-// How tests/golden/segment-v1.* were made (--gtest_also_run_disabled_tests). Never run again for
-// version 1.
+// The program that made tests/golden/segment-v1.* (--gtest_also_run_disabled_tests). Never run
+// again for version 1.
 TEST(Segment, DISABLED_WriteGoldenFile) {
   const TestDirectory dir;
   WriterOptions options = dir.options();

@@ -7,8 +7,8 @@
 // Any thread may call anything at any time. A forked child finds the state's page wiped and starts
 // a session of its own at its next call; it never touches its parent's segment. Nothing throws,
 // allocates on the heap or waits for a disk except where a segment is opened (every 8,000 to
-// 131,000 points). What cannot be kept (spool limit, full disk, too long a text) is counted in the
-// shared `drops` file and the call returns false.
+// 131,000 points). Data that cannot be kept (spool limit, full disk, too long a text) is counted in
+// the shared `drops` file and the call returns false.
 //
 // Depends on libc, segment_format.h and crc32c.h alone: the Python module compiles
 // segment_writer.cpp as its own source.

@@ -45,8 +45,8 @@ struct FilesystemKind {
   std::string name;      // "ext4", "nfs", "fuse", ...
   bool network = false;  // other hosts may see or serve it: mmap, flock and WAL are not safe there
 };
-// Of the nearest existing ancestor of `path`. FUSE filesystems count as network unless known to be
-// local.
+// Returns the kind of the nearest existing ancestor of `path`. FUSE filesystems count as network
+// unless known to be local.
 Result<FilesystemKind> filesystem_of(const fs::path& path);
 // The table alone, for tests: the kind of a statfs(2) f_type.
 FilesystemKind filesystem_kind(std::int64_t statfs_type);

@@ -28,7 +28,7 @@ struct HttpRequest {
   std::string method = "GET";
   std::string path;  // "/api/..."
   std::string_view body;
-  std::string content_type = "application/json";  // of a body, and of any POST
+  std::string content_type = "application/json";  // type of a body, and of any POST
   Nanos timeout{std::chrono::seconds(30)};
   HttpFields headers{};  // more of them
   // Instead of the body: so many bytes of this file from its start, never whole in memory.
@@ -58,7 +58,7 @@ class HttpClient {
   // The same with the answer's headers; its body is empty.
   Result<HttpReply> exchange(const HttpRequest& request,
                              const std::function<bool(std::string_view)>& take);
-  // Whether the last request got as far as a connection: if not, nobody has seen anything of it.
+  // Returns true if the last request reached a connection: if not, no server has seen any of it.
   [[nodiscard]] bool reached() const { return reached_; }
 
  private:

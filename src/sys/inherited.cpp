@@ -9,7 +9,7 @@
 namespace corral::sys {
 namespace {
 
-// What parts of Corral change.
+// The signals whose handling parts of Corral change.
 constexpr std::array kSignals = {SIGHUP,  SIGINT,  SIGPIPE, SIGQUIT, SIGTERM,
                                  SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU};
 std::array<bool, kSignals.size()> ignored{};

@@ -1,4 +1,4 @@
-// Which machine this is, for telling two hosts of one name apart.
+// Identifies this machine, to distinguish two hosts of one name.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace corral::sys {
 
 // 32 hex digits that stay the same across reboots: /etc/machine-id, hashed, because the id itself
-// should not leave the machine (machine-id(5)). Where there is none, as in many containers, a
-// random one that is kept as `machine-id` in `kept`. Empty when that cannot be written either.
+// should not leave the machine (machine-id(5)). If there is none, as in many containers, a random
+// one is kept as `machine-id` in `kept`. Empty when that cannot be written either.
 std::string machine_id(const PrivateDirectory& kept);
 std::string machine_id(const fs::path& etc_machine_id, const PrivateDirectory& kept);
 

@@ -57,7 +57,7 @@ std::optional<uid_t> unmapped_root() {
 
 bool is_roots(uid_t found) { return found == 0; }
 
-// Whoever owns a directory above also decides what is in it. In a namespace without root's id,
+// The owner of a directory above also decides over its content. In a namespace without root's id,
 // root's directories look like those of all users that it does not map.
 bool is_roots_directory(uid_t found) {
   static const std::optional<uid_t> unmapped = unmapped_root();

@@ -91,8 +91,8 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
 // This process's own, an entry "NAME=value" each. Not while another thread changes it.
 std::vector<std::string> own_environment();
 
-// Where a command that is not a path is found in $PATH, as execvp would; kNotFound, or kPermission
-// when it is there but not executable.
+// Returns the path of a command that is not a path, found in $PATH as execvp would; kNotFound, or
+// kPermission if it is there but not executable.
 Result<fs::path> find_in_path(const std::string& command, std::string_view path_variable);
 
 // Forks a process that runs `body`, which never comes back and makes async-signal-safe calls only.

@@ -42,7 +42,7 @@ Result<> prepare_socket_directory(const fs::path& socket);
 
 // "postgresql://..." or "postgres://..."
 bool is_database_url(std::string_view store);
-// Where passwords stand in such a URL: offset and length.
+// Returns the passwords in such a URL: offset and length.
 std::vector<std::pair<std::size_t, std::size_t>> passwords_in(std::string_view url);
 std::string without_passwords(std::string_view url);
 // $XDG_STATE_HOME (else ~/.local/state, else /var/tmp/corral-UID) /corral/databases/<16 hex digits

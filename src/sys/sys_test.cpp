@@ -189,7 +189,7 @@ TEST(Clock, AnchorIsTightAndTrue) {
   EXPECT_LT(told, utc_now() + kSlack);
 }
 
-// What the dynamic linker finds for libraries that look for it.
+// Symbols that the dynamic linker finds for other libraries.
 TEST(HttpClient, LeavesOutWhatItsLibraryBringsInForOthers) {
   const HttpClient client(HttpTarget{});
   void* asked = ::dlsym(RTLD_DEFAULT, "_gnutls_global_init_skip");
@@ -213,7 +213,7 @@ class ForeignServer {
     EXPECT_EQ(::read(ready[0], &c, 1), 1);
     ::close(ready[0]);
   }
-  // How many bytes the first client sent; nothing: there was none.
+  // Returns the number of bytes that the first client sent; nothing if there was none.
   [[nodiscard]] std::optional<int> end() const {
     ::kill(pid_, SIGTERM);
     int status = 0;

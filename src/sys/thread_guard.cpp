@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kTellEverySeconds = 1;
 constexpr auto kPause = std::chrono::milliseconds(500);
 constexpr auto kSlice = std::chrono::milliseconds(10);
-constexpr int kShownBytes = 200;  // of what an exception says
+constexpr int kShownBytes = 200;  // length of an exception's message
 
 std::atomic<std::uint64_t> failures{0};
 std::atomic<std::int64_t> last_told{-kTellEverySeconds};  // steady clock, seconds

@@ -14,7 +14,7 @@ namespace {
 
 // A body has this much time beyond the timeout: 64 KiB/s, as servers want.
 constexpr std::int64_t kBytesPerSecond = 64 << 10;
-// What sending the same again cannot change.
+// Statuses that a retry cannot change.
 constexpr std::array kForGood = {400, 404, 405, 413, 422, 501};
 
 // Slashes stay: they divide the path.

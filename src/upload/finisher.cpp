@@ -14,7 +14,7 @@ namespace {
 constexpr int kStoreChunks = 64;  // log frames per stream and round: 4 MiB
 
 // When the run's files were written to last: frames, output, segments. Before this process writes
-// to them. Of the time before a restart of the machine only UTC is known.
+// to them. Before a restart of the machine, only UTC is known.
 BootTime last_sign(const spool::RunDirectory& directory) {
   const spool::Manifest& run = directory.manifest();
   const sys::PrivateDirectory& files = directory.files();
@@ -39,8 +39,8 @@ BootTime last_sign(const spool::RunDirectory& directory) {
   return same_boot ? std::min(newest, now) : newest;
 }
 
-// Whether the command itself wrote something: it was released, although its supervisor was killed
-// before it noted that.
+// Returns true if the command itself wrote something: it was released, although its supervisor was
+// killed before it noted that.
 bool wrote(const spool::RunDirectory& directory) {
   const sys::PrivateDirectory& files = directory.files();
   const auto is_segment = [](const std::string& name) { return name.ends_with(".seg"); };
@@ -79,7 +79,7 @@ struct Finisher::Adopted {
         has_end(upload::has_end(directory)),
         uploader(directory, [this] { return !ended; }) {}
   spool::RunDirectory directory;
-  // Of the run, before it was taken over.
+  // The run's last sign of life before it was taken over.
   BootTime last_sign;
   bool has_end;
   std::optional<spool::Journal> journal;

@@ -42,7 +42,7 @@ class Finisher {
   [[nodiscard]] std::size_t unfinished() const { return runs_.size() + supervised_; }
   // Some run's programs are answered: they wait for the next round.
   [[nodiscard]] bool serving() const;
-  // What went wrong with single spools, each said once; since the last call.
+  // Returns the problems of single spools since the last call, each once.
   std::vector<std::string> take_problems() { return std::exchange(problems_, {}); }
 
  private:

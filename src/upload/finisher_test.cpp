@@ -1,4 +1,4 @@
-// Who brings the runs of killed supervisors to their server.
+// The finisher brings the runs of killed supervisors to their server.
 #include "upload/finisher.h"
 
 #include <fcntl.h>

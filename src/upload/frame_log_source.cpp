@@ -10,7 +10,7 @@
 namespace corral::upload {
 namespace {
 
-// What a session's frames have declared; the newest value of a fact.
+// The declarations in a session's frames; the newest value of a fact.
 class Declared {
  public:
   void learn(codec::ByteView bytes) {
@@ -42,7 +42,7 @@ class Declared {
     if (!facts.facts.empty()) bundle.add(facts);
     if (bundle.empty()) return {};
     if (gap) bundle.add(codec::EventsBody{.events = {*gap}});
-    constexpr std::size_t kHeaders = 1024;  // of the bundle and its sections
+    constexpr std::size_t kHeaders = 1024;  // bytes of the bundle and its sections
     if (bundle.size() + kHeaders > limits::kFrameBytes) return {};
     return bundle.finish(header);
   }
@@ -68,7 +68,7 @@ codec::GapBody lost() {
           .message = "the server's store lost what it had acknowledged"};
 }
 
-// Where the frames after a hole begin in time, as far as their sections say.
+// Returns the time of the first frame after a hole, as far as the frames' sections contain it.
 BootTime time_of(const std::vector<codec::Bytes>& frames, BootTime otherwise) {
   for (const codec::Bytes& bytes : frames) {
     auto frame = codec::decode_frame(bytes);
@@ -107,7 +107,7 @@ void FrameLogSource::keep_declared(std::uint64_t durable) const {
     }
   }
   const codec::Bytes frame = known.frame({.kind = {}, .session = session(), .first = 1, .last = 1});
-  // Where it cannot be kept, a lost store costs the series their names.
+  // If it cannot be kept, a lost store costs the series their names.
   if (!frame.empty())
     static_cast<void>(log_.files.replace_file(
         kDeclared, {reinterpret_cast<const char*>(frame.data()), frame.size()}, false));
@@ -124,8 +124,8 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   if (frames.empty()) return frames;
   if (run_) {
     auto merged = merge_frames(std::move(frames));
-    // What cannot be merged goes as it came: the server says which frame it refuses, and why, and
-    // the others are stored.
+    // Frames that cannot be merged are sent as they are: the server names the frame it rejects, and
+    // why, and stores the others.
     frames = merged ? *std::move(merged) : TRY(reader_.read(after, max_bytes));
   }
   const std::uint64_t first = reader_.first();

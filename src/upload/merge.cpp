@@ -26,7 +26,7 @@ class Merger {
   }
   [[nodiscard]] bool full() const { return bytes_ >= kFullBytes; }
 
-  // What was added since the last call; nothing when that is nothing.
+  // Appends the additions since the last call, if there are any.
   void finish(std::vector<codec::Bytes>& out) {
     if (frames_ == 1) {
       out.push_back(std::move(single_));

@@ -17,7 +17,7 @@ struct ProfileWish {
   std::int64_t steps = 0;  // 1 to kMostProfileSteps
 };
 
-// Of an answer of the server ({"run", "id", "tool", "steps"}); nothing when it is none.
+// Parses an answer of the server ({"run", "id", "tool", "steps"}); nothing if it is not one.
 std::optional<ProfileWish> parse_profile_wish(const Json& json);
 
 }  // namespace corral::upload

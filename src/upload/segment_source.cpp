@@ -139,7 +139,7 @@ Result<std::optional<SegmentSource::Piece>> SegmentSource::piece(std::uint64_t s
       for (const spool::CorruptSlot& corrupt : batch.corrupt)
         lost = fmt::format("slot {}: {}", corrupt.sequence, corrupt.why);
       end = batch.next;
-      // Whatever lies between the end of one segment and the next one will never be filled.
+      // Slots between the end of one segment and the next one will never be filled.
       if (batch.end && !last_segment && (segment + 1)->header().base > end) {
         lost = fmt::format("slots {} to {}: their segment is lost", end,
                            (segment + 1)->header().base - 1);

@@ -80,7 +80,7 @@ Result<> ServerLink::probe() {
   return {};
 }
 
-// Of a server that took the connection and did not answer in time.
+// The error of a server that took the connection and did not answer in time.
 Error ServerLink::silence_of(const Error& error) {
   const spool::fs::path& store = options_.destination.store;
   const auto record = store.empty() ? std::nullopt : sys::read_server_record(store);

@@ -22,7 +22,7 @@ struct LinkOptions {
   // Command that serves the destination's store and leaves by itself; empty: never start one.
   std::vector<std::string> serve_command;
   std::vector<std::string> environment;
-  spool::fs::path server_log;  // what a started server prints
+  spool::fs::path server_log;  // receives the output of a started server
 };
 
 // Makes `link` start the server of its destination's store, unless that is a server's URL, with the
@@ -59,11 +59,11 @@ class ServerLink {
   bool cannot_work_ = false;  // the last probe found a server that waiting does not help
   pid_t started_pid_ = 0;
   BootTime not_before_;          // no other start until then
-  sys::Fd log_;                  // of the server that was started
-  std::int64_t log_offset_ = 0;  // where its output begins
+  sys::Fd log_;                  // output of the started server
+  std::int64_t log_offset_ = 0;  // offset at which its output begins
 };
 
-// Where requests to the destination go: its Unix socket or its URL.
+// Returns the target of requests to the destination: its Unix socket or its URL.
 sys::HttpTarget target_of(const spool::Destination& destination, const std::string& token);
 
 }  // namespace corral::upload

@@ -14,8 +14,8 @@ class Successor {
  public:
   // Answers nothing more, and ends nothing.
   virtual ~Successor() = default;
-  // Once a round while the command lives. What cannot be done is tried again, then said in the
-  // run's journal.
+  // Once a round while the command lives. Failed steps are tried again, then reported in the run's
+  // journal.
   virtual void serve() = 0;
   [[nodiscard]] virtual bool serving() const = 0;
   // The command is gone: what its programs left open ends, before the run does.

@@ -27,7 +27,7 @@ struct PostedRefusal {
 struct Posted {
   std::vector<PostedAck> acks;
   std::vector<PostedRefusal> refusals;
-  std::vector<ProfileWish> wishes{};  // of any run whose frames were posted
+  std::vector<ProfileWish> wishes{};  // requests for any run whose frames were posted
 };
 
 class Transport {
@@ -36,7 +36,7 @@ class Transport {
   // Everything acknowledged is durable. An Error concerns the whole request; its code says whether
   // retrying the same can help (retryable()).
   virtual Result<Posted> post(const std::vector<codec::Bytes>& frames) = 0;
-  // How far the session is durable; 0 when the server does not know it.
+  // Returns the durable sequence number of the session; 0 if the server does not know it.
   virtual Result<std::uint64_t> durable_seq(SessionId session) = 0;
   // For requests of other kinds; nullptr when there is no HTTP behind this.
   virtual sys::HttpClient* http() { return nullptr; }

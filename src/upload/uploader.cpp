@@ -12,7 +12,7 @@ namespace corral::upload {
 namespace {
 
 constexpr std::size_t kPostBytes =
-    1u << 20;  // of one request: enough to fill a group commit, small enough to resend
+    1u << 20;  // limit of one request: enough to fill a group commit, small enough to resend
 
 }  // namespace
 
@@ -63,7 +63,8 @@ Result<StepReport> Uploader::step(Transport& server) {
     TRY(collect(server, stream, frames, report.bytes_sent));
   }
   report.frames_sent = frames.size();
-  // Of the rounds before: a run that always has something to say has sessions that end, too.
+  // Sessions of the rounds before: a run that always has something to send has sessions that end,
+  // too.
   discard_finished();
   if (frames.empty()) return report;
   report.idle = report.bytes_sent < kPostBytes;

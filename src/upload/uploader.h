@@ -50,7 +50,7 @@ class Uploader {
   // Frames refused for good so far, and what was said of the latest.
   [[nodiscard]] std::size_t refused() const { return refused_; }
   [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
-  // What lies in the spool that cannot be read: named once each, for the run's log.
+  // Returns unreadable items of the spool: each named once, for the run's log.
   std::vector<std::string> take_problems();
 
  private:

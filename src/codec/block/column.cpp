@@ -27,8 +27,8 @@ struct Header {
   std::uint8_t version;
   std::uint8_t scheme;
   std::uint16_t entries;
-  std::uint32_t bytes;  // of the whole column
-  std::uint32_t crc;    // of all else
+  std::uint32_t bytes;  // size of the whole column
+  std::uint32_t crc;    // checksum of all other bytes
 };
 constexpr std::size_t kHeaderBytes = sizeof(Header);
 constexpr std::size_t kCrcAt = offsetof(Header, crc);

@@ -100,7 +100,8 @@ class ColumnGolden : public ::testing::Test {
     at_ += reader->bytes();
     return reader->read_all().value_or(std::vector<T>{});
   }
-  // Which of the format's ways the column uses: its scheme, and map and order of its first vector.
+  // Notes the variants of the format that the column uses: its scheme, and map and order of its
+  // first vector.
   void note(std::span<const std::uint8_t> column, std::size_t entries) {
     schemes_.insert(column[1]);
     if ((column[1] & 0x0F) != 2) return;

@@ -1,4 +1,4 @@
-// What the files of a column share: how one vector of values or of integers is written and read
+// Shared parts of the column files: writing and reading one vector of values or of integers
 // (docs/format-block.md, "Vectors"). Private to codec/block.
 //
 // A plan is what was found out about a column from a sample of it; a vector that it does not fit
@@ -15,7 +15,7 @@
 
 namespace corral::codec {
 
-// What numbers stand for the entries of a vector.
+// The numbers that stand for the entries of a vector.
 enum class Map : std::uint8_t {
   kDecimal = 0,  // values: number / 10^exponent, correctly rounded
   kFloat = 1,    // values: the bits of the float that equals the value

@@ -41,7 +41,8 @@ struct Extremes {
   double min = 0, max = 0, sum = 0;
 };
 
-// Of at least one value. What is not finite makes the sum so too; then min and max mean nothing.
+// Takes at least one value. A value that is not finite makes the sum so too; then min and max mean
+// nothing.
 Extremes scan(std::span<const double> values) {
   std::array<Pair, kPairs> low;
   std::array<Pair, kPairs> high;
@@ -73,7 +74,7 @@ Extremes scan(std::span<const double> values) {
   return all;
 }
 
-// Of a value that is there.
+// Returns the position of a value that is present.
 std::uint32_t position_of(double value, std::span<const double> values) {
   std::size_t i = 0;
   for (const Pair wanted{value, value}; i + kLanes <= values.size(); i += kLanes) {

@@ -17,9 +17,9 @@
 
 namespace corral::codec {
 
-inline constexpr std::uint32_t kBucketPoints = 256;  // of level 0
+inline constexpr std::uint32_t kBucketPoints = 256;  // points of a bucket of level 0
 inline constexpr std::uint32_t kFanOut = 4;
-inline constexpr std::size_t kLowerBuckets = 256;  // of a full row
+inline constexpr std::size_t kLowerBuckets = 256;  // buckets of a full row
 inline constexpr std::size_t kUpperBuckets = 64;
 // Tiers 0 to 5, levels 0 to 11: a bucket has at most 2^30 points.
 inline constexpr int kPyramidTiers = 6;
@@ -47,14 +47,14 @@ struct Bucket {
   bool operator==(const Bucket&) const = default;
 };
 
-// Of points in their order (ascending times); `steps` empty: they have none. At most
-// kMostBucketPoints. The sum is of eight partial sums (of every eighth value), on every machine the
-// same.
+// Makes a bucket of points in their order (ascending times); `steps` is empty if they have none. At
+// most kMostBucketPoints. The sum is of eight partial sums (of every eighth value), on every
+// machine the same.
 Bucket make_bucket(std::span<const std::int64_t> times, std::span<const std::int64_t> steps,
                    std::span<const double> values);
-// Of consecutive buckets in order; at most kMostBucketPoints points in all. What make_bucket says
-// of all the points, but for the rounding of the sum. Where only some parts have steps they do not
-// ascend.
+// Joins consecutive buckets in order; at most kMostBucketPoints points in all. The result equals
+// make_bucket of all the points, except for the rounding of the sum. If only some parts have steps
+// they do not ascend.
 Bucket join_buckets(std::span<const Bucket> parts);
 
 struct PyramidRow {
@@ -64,11 +64,10 @@ struct PyramidRow {
 // Adds buckets at the lower end and completes the upper ones. At most kLowerBuckets in all.
 void extend_row(PyramidRow& row, std::span<const Bucket> lower);
 
-// Of buckets as make_bucket and join_buckets make them.
+// Encodes buckets made by make_bucket and join_buckets.
 std::string encode_pyramid_row(const PyramidRow& row);
-// kCorruption, kUnsupported: a newer version. What is decoded is in itself sound, whatever the
-// bytes are: positions lie in their buckets, ranges do not end before they begin, values are
-// finite.
+// kCorruption, kUnsupported: a newer version. The result is sound in itself, whatever the bytes
+// are: positions lie in their buckets, ranges do not end before they begin, values are finite.
 Result<PyramidRow> decode_pyramid_row(std::span<const std::uint8_t> bytes);
 // One of its two levels alone.
 Result<std::vector<Bucket>> decode_lower(std::span<const std::uint8_t> bytes);

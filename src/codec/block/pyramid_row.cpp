@@ -20,7 +20,7 @@ constexpr std::uint8_t kBaseFlag = 0x40;
 // kBest would save 2 % to 25 % of a row, and double the time that it takes to make and to read it.
 constexpr Effort kValueEffort = Effort::kFast;
 
-// What steps a bucket has.
+// The kinds of steps in a bucket.
 constexpr std::uint32_t kNoSteps = 0, kAscending = 1, kFalling = 2;
 
 // The fields of a bucket that are small numbers; each of them is a list of a level.
@@ -68,7 +68,7 @@ bool from_lists(const Lists& lists, std::size_t i, Bucket& b) {
   b.positive_infinity = small(kPositive);
   b.negative_infinity = small(kNegative);
   b.steps_ascend = steps != kFalling;
-  // Which they are is in a column that has only those of buckets with steps.
+  // The steps themselves are in a column that has only those of buckets with steps.
   if (steps != kNoSteps) b.s0 = b.s1 = 0;
   return true;
 }
@@ -159,7 +159,7 @@ Result<> take_values(std::span<const std::uint8_t>& bytes, std::span<Bucket> buc
   std::array<double, kLowerBuckets> sums;
   TRY(take_column(bytes, std::span(values).first(4 * n)));
   TRY(take_column(bytes, std::span(sums).first(n)));
-  double check = 0;  // of finite numbers stays 0
+  double check = 0;  // a sum that stays 0 for finite numbers
   for (std::size_t i = 0; i < n; ++i) {
     Bucket& b = buckets[i];
     b.min = values[i];

@@ -152,7 +152,7 @@ RC_GTEST_PROP(Pyramid, JoinedBucketsAreTheBucketOfAllTheirPoints, ()) {
   std::vector<Bucket> parts;
   for (std::size_t at = 0; at < points.values.size();) {
     const std::size_t size = *rc::gen::inRange<std::size_t>(1, points.values.size() - at + 1);
-    if (*rc::gen::arbitrary<bool>()) parts.emplace_back();  // of no points
+    if (*rc::gen::arbitrary<bool>()) parts.emplace_back();  // a part without points
     parts.push_back(testing::bucket_of(testing::part_of(points, at, size)));
     at += size;
   }

@@ -15,7 +15,7 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kHeaderBytes = 16;
 constexpr std::size_t kCrcAt = 12;
 constexpr std::uint8_t kIdWidth = 3;      // its binary logarithm
-constexpr std::uint8_t kWideOffsets = 4;  // of 4 bytes, not 2
+constexpr std::uint8_t kWideOffsets = 4;  // offsets of 4 bytes, not 2
 constexpr std::uint8_t kHasSteps = 8;
 
 tl::unexpected<Error> damaged(const char* what) {
@@ -48,8 +48,8 @@ std::uint64_t distance(SeriesId from, SeriesId to) {
   return static_cast<std::uint64_t>(to.value) - static_cast<std::uint64_t>(from.value);
 }
 
-// Where the columns of a group lie, from the group's first byte; the last one ends at the group's
-// end.
+// Writes the positions of a group's columns, from the group's first byte; the last one ends at the
+// group's end.
 void put_group(WireWriter& directory, const SamplingGroup& group,
                std::span<const std::uint32_t> offsets, std::uint32_t bytes) {
   const SeriesId first = group.columns.front().series;
@@ -97,11 +97,11 @@ class GroupEntry {
   [[nodiscard]] SeriesId series(std::size_t column) const {
     return {static_cast<std::int64_t>(first_ + number(ids_, column, id_bytes_))};
   }
-  // Where the series stands, columns() when it does not.
+  // Returns the column of the series, columns() if it is absent.
   [[nodiscard]] std::size_t find(SeriesId series) const;
   // Times and, when there are any, steps. kCorruption.
   Result<SamplingGroup> points() const;
-  // Of as many values as there are points. kCorruption.
+  // Returns as many values as there are points. kCorruption.
   Result<std::vector<double>> values(std::size_t column, std::size_t points) const;
 
  private:
@@ -124,7 +124,7 @@ class GroupEntry {
   std::size_t offset_bytes_ = 0;
   std::size_t parts_ = 0;
   ByteSpan ids_;
-  ByteSpan offsets_;  // of all parts but the first one
+  ByteSpan offsets_;  // offsets of all parts but the first one
   ByteSpan payload_;
 };
 

@@ -36,8 +36,8 @@ inline constexpr std::size_t kRowGroupColumns = 4096;  // most in one row group,
 // At most kRowGroupColumns columns and 4 GiB.
 std::string encode_row_group(std::span<const SamplingGroup> groups, Effort effort);
 Result<std::vector<SamplingGroup>> decode_row_group(std::span<const std::uint8_t> bytes);
-// What the row group has of some series, decoding nothing else. Columns that are damaged are left
-// out and counted in `damaged`, when the directory can be trusted.
+// The data of some series in the row group, without decoding the rest. Columns that are damaged are
+// left out and counted in `damaged`, when the directory can be trusted.
 struct RowGroupPart {
   std::vector<SamplingGroup> groups;
   std::size_t damaged = 0;

@@ -72,7 +72,7 @@ Groups any_groups() {
   });
 }
 
-// What the groups have of the series, by its definition.
+// Returns the data of the series in the groups, by its definition.
 Groups part_of(const Groups& groups, const std::vector<SeriesId>& series) {
   Groups part;
   for (SamplingGroup group : groups) {

@@ -133,7 +133,7 @@ unsigned exponent_of(double value, unsigned from) {
 struct Spread {
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   std::int64_t greatest = std::numeric_limits<std::int64_t>::min();
-  std::uint64_t divisor = 0;  // of all distances from the first
+  std::uint64_t divisor = 0;  // common divisor of all distances from the first
   std::uint64_t first = 0;
   std::size_t good = 0, bad = 0;
 

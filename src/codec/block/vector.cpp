@@ -37,7 +37,7 @@ std::uint64_t slope_of(std::span<const std::uint64_t> numbers) {
                                     static_cast<std::int64_t>(numbers.size() - 1));
 }
 
-// What an order leaves, and the numbers that its header holds.
+// The result of an order, and the numbers that its header holds.
 struct Differences {
   std::size_t skipped = 0;  // slots that the header stands for
   std::array<std::uint64_t, 2> head{};
@@ -192,7 +192,7 @@ struct Coding {
 
 using Counts = std::array<std::uint16_t, 256>;
 
-// How often each value of the top eight bits occurs.
+// Counts each value of the top eight bits.
 Counts count_tops(std::span<const std::uint64_t> numbers, unsigned shift) {
   std::array<Counts, 2> halves{};  // equal neighbours do not wait for one another's counter
   for (std::size_t i = 0; i < numbers.size(); ++i)
@@ -222,8 +222,8 @@ double entropy_bytes(std::span<const std::uint16_t> counts, std::size_t n) {
   return static_cast<double>(bits) / 8 + kBytesOfSymbol * symbols + kFrame;
 }
 
-// Where to cut: noise below, packed; above it what entropy coding makes small. With each bit less
-// above, the table halves and less is gained.
+// Returns the cut between noise below, packed, and the bits above it, which entropy coding makes
+// small. With each bit less above, the table halves and less is gained.
 std::pair<double, unsigned> cheapest_cut(std::span<const std::uint64_t> numbers, unsigned width) {
   constexpr unsigned kFewestBits = 4;
   unsigned low = width > 8 ? width - 8 : 0;

@@ -14,7 +14,7 @@
 
 namespace corral::codec {
 
-// What is stored of the numbers of a vector.
+// The form in which the numbers of a vector are stored.
 enum class Order : std::uint8_t {
   kPlain = 0,
   kFirst = 1,   // differences

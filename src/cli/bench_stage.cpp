@@ -98,7 +98,7 @@ Result<> Stage::serve(Interrupts& interrupts) {
   if (interrupts.asked()) return fail(Code::kUnavailable, "interrupted");
   return fail(Code::kUnavailable,
               "the store's server did not start: " +
-                  sys::read_file(file("server.err")).value_or("it said nothing"));
+                  sys::read_file(file("server.err")).value_or("it printed nothing"));
 }
 
 ChildEnd Stage::settle(Interrupts& interrupts) {

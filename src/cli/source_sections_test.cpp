@@ -151,7 +151,7 @@ TEST(SourceSections, AMistakeIsNamedWithItsLineAndTheNearestWord) {
                 .find("corral.toml:1: [otlp.a] listen: '0.0.0.0:4318' is not on the loopback"),
             0u);
   EXPECT_EQ(error_of("[prometheus.x]\nowner = 'me'\n"),
-            "corral.toml:2: [prometheus.x] owner: 'me' is no owner: expected run or workload");
+            "corral.toml:2: [prometheus.x] owner: 'me' is not an owner: expected run or workload");
   const std::string loss = "[regex.loss]\npattern = '(?P<loss>.*)'\n";
   EXPECT_EQ(error_of(loss + loss), "corral.toml:3: [regex.loss] is there twice");
   EXPECT_EQ(error_of(loss + "pattern = 'x'\n"),

@@ -55,7 +55,7 @@ Result<RawHeader> read_header(ByteView bytes) {
     return fail(Code::kInvalidArgument, "not a frame: it does not begin with CRFR");
   if (raw.version > kVersion) {
     return fail(Code::kUnsupported,
-                fmt::format("frame version {} is newer than {}, which this Corral reads",
+                fmt::format("frame version {} is newer than {}, the newest that this Corral reads",
                             raw.version, kVersion));
   }
   if (raw.version == 0 || raw.zero != 0 || raw.zero2 != 0 || (raw.flags & ~kCompressed) != 0) {

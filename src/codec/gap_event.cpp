@@ -14,7 +14,7 @@ std::optional<Event> event_of_gap(const FrameHeader& header, const GapBody& gap)
   const std::uint64_t n = header.last - header.first + 1;
   event.name = fmt::format(
       "{} record{} {}: {}", n, n == 1 ? "" : "s",
-      gap.reason == GapReason::kRefused ? "refused by the server" : "damaged and left out",
+      gap.reason == GapReason::kRefused ? "refused by the server" : "damaged and skipped",
       gap.message.empty() ? "no reason given" : to_utf8(gap.message));
   if (event.name.size() > limits::kNameBytes) {
     std::size_t cut = limits::kNameBytes - 3;

@@ -44,13 +44,13 @@ constexpr auto kListeners = std::to_array<ListenerEntry>({
      "NVIDIA's GPUs and their MIG instances: use, memory, power, clocks, traffic and the activity "
      "of their units, from the driver's library (NVML, GPM).",
      metric::Owner::kHost, open_nvidia_listener, Lane::kDevice},
-    {"nvidia-processes", "What the run's own processes have of NVIDIA's GPUs, once a second.",
+    {"nvidia-processes", "The run's own use of NVIDIA's GPUs, by process, once a second.",
      metric::Owner::kRun, open_nvidia_process_listener, Lane::kDevice},
     {"dcgm",
-     "What a host engine of NVIDIA's DCGM knows of the GPUs beside that: the activity of the units "
-     "of those before Hopper.",
+     "More of NVIDIA's GPUs from a host engine of DCGM: the "
+     "activity of the units before Hopper.",
      metric::Owner::kHost, open_dcgm_listener, Lane::kDevice},
-    {"drm-processes", "What the run's own processes have of AMD's and Intel's GPUs, once a second.",
+    {"drm-processes", "The run's own use of AMD's and Intel's GPUs, by process, once a second.",
      metric::Owner::kRun, open_drm_process_listener, Lane::kDevice},
     {"amd", "AMD's GPUs, from the files of the amdgpu driver.", metric::Owner::kHost,
      open_amd_listener, Lane::kDevice},

@@ -32,7 +32,7 @@ Sampler::~Sampler() { stop(); }
 
 Result<std::unique_ptr<Sampler>> Sampler::open(SamplerOptions options) {
   if (options.interval < kShortestInterval || options.interval > kLongestInterval) {
-    return fail(Code::kInvalidArgument, "the interval must lie between 1 ms and 1 h");
+    return fail(Code::kInvalidArgument, "the interval must be from 1 ms to 1 h");
   }
   if (options.supervisor_pid == 0) options.supervisor_pid = ::getpid();
   const auto entries = TRY(entries_of(options));

@@ -67,7 +67,7 @@ void Sampling::open(Source& source) {
   if (source.listener != nullptr && declared() > before) return;
   health.state = metric::HealthState::kNotCaptured;
   const auto missing = table_.missing().subspan(missing_before);
-  health.reason = missing.empty() ? "nothing that it measures was found" : missing.front().reason;
+  health.reason = missing.empty() ? "found nothing to measure" : missing.front().reason;
 }
 
 std::size_t Sampling::declared() const {

@@ -19,8 +19,7 @@ struct RadtName {
   std::string_view instead{};
 };
 
-constexpr std::string_view kProfiler =
-    "it is a profiler of a run and no listener: corral run --profile says which there are";
+constexpr std::string_view kProfiler = "it is a profiler, not a listener; see corral run --profile";
 
 constexpr auto kRadtNames = std::to_array<RadtName>({
     {"smi", "nvidia"},
@@ -31,7 +30,7 @@ constexpr auto kRadtNames = std::to_array<RadtName>({
     {"iostat", "proc"},
     {"free", "proc"},
     {"macmon", "",
-     "it is a stream of Apple's machines: record it as an exec source, docs/sources.md"},
+     "it exists only on Apple's machines: record it as an exec source, docs/sources.md"},
     {"nsys", "", kProfiler},
     {"nsysraw", "", kProfiler},
     {"ncu", "", kProfiler},

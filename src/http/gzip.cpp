@@ -28,7 +28,8 @@ class Inflater {
 };
 
 tl::unexpected<Error> broken() {
-  return fail(Code::kInvalidArgument, "the body is no whole gzip, as its Content-Encoding says");
+  return fail(Code::kInvalidArgument,
+              "the body is not a complete gzip, as its Content-Encoding claims");
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
     if (used == out.size()) {
       const std::size_t size = std::min(std::max(kStepBytes, 2 * used), most + 1);
       if (room_for && !room_for(size))
-        return fail(Code::kUnavailable, "no memory to unpack the body now; send it again later");
+        return fail(Code::kUnavailable, "no memory to unpack the body now; retry later");
       out.resize(size);
     }
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
@@ -59,8 +60,9 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
     const int status = inflate(&stream, Z_NO_FLUSH);
     used = out.size() - stream.avail_out;
     if (used > most) {
-      return fail(Code::kTooLarge,
-                  fmt::format("a body may unfold to {} bytes here, this one is longer", most));
+      return fail(
+          Code::kTooLarge,
+          fmt::format("a body may unpack to at most {} bytes here, this one is longer", most));
     }
     if (status == Z_STREAM_END && stream.avail_in == 0) {
       out.resize(used);

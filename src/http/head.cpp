@@ -37,7 +37,7 @@ std::string shown(std::string_view text) { return to_utf8(text.substr(0, kShownB
 // The next line of `rest` without its CRLF, or what is wrong with it.
 std::optional<HeadFault> take_line(std::string_view& rest, std::string_view& line) {
   const std::size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
-  if (!rest.substr(end).starts_with("\r\n")) return bad("every line of a head ends in CR LF");
+  if (!rest.substr(end).starts_with("\r\n")) return bad("every line of a head must end in CR LF");
   line = rest.substr(0, end);
   rest.remove_prefix(end + 2);
   return std::nullopt;
@@ -47,10 +47,10 @@ std::optional<HeadFault> check_request_line(std::string_view line) {
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || first == last)
-    return bad("the first line is 'METHOD /path HTTP/1.1'");
+    return bad("the first line must be 'METHOD /path HTTP/1.1'");
   const std::string_view target = line.substr(first + 1, last - first - 1);
   const std::string_view version = line.substr(last + 1);
-  if (!is_token(line.substr(0, first))) return bad("the method is no word");
+  if (!is_token(line.substr(0, first))) return bad("the method is not a word");
   if (version != "HTTP/1.1" && version != "HTTP/1.0")
     return bad(fmt::format("'{}' is neither HTTP/1.1 nor HTTP/1.0", shown(version)));
   if (target.size() > kTargetBytes) {
@@ -59,7 +59,7 @@ std::optional<HeadFault> check_request_line(std::string_view line) {
                                             kTargetBytes)};
   }
   const bool clean = std::ranges::all_of(target, [](char c) { return c > 0x20 && c < 0x7f; });
-  if (target.empty() || !clean) return bad("the path holds bytes that must be %-encoded");
+  if (target.empty() || !clean) return bad("the path contains bytes that must be %-encoded");
   return std::nullopt;
 }
 
@@ -72,25 +72,26 @@ class Fields {
                        .message = fmt::format("a request has at most {} headers", kHeadFields)};
     }
     if (line.starts_with(' ') || line.starts_with('\t'))
-      return bad("a header that goes on in the next line (obs-fold) is not taken");
+      return bad("a header that continues on the next line (obs-fold) is not accepted");
     const std::size_t colon = line.find(':');
     const std::string_view name = line.substr(0, colon);
     if (colon == std::string_view::npos)
       return bad(fmt::format("the header '{}' has no colon", shown(line)));
     if (name.ends_with(' ') || name.ends_with('\t'))
       return bad(fmt::format("white space before the colon of the header '{}'", shown(name)));
-    if (!is_token(name)) return bad(fmt::format("'{}' is no name of a header", shown(name)));
+    if (!is_token(name)) return bad(fmt::format("'{}' is not a name of a header", shown(name)));
     const std::string_view value = line.substr(colon + 1);
     const auto forbidden = [](char c) { return c != '\t' && is_control(c); };
     if (std::ranges::any_of(value, forbidden))
-      return bad(fmt::format("the header '{}' holds a control character", shown(name)));
+      return bad(fmt::format("the header '{}' contains a control character", shown(name)));
     return note(name, trim(value));
   }
 
   [[nodiscard]] std::optional<HeadFault> check(bool http_1_1) const {
     if (seen("content-length") && seen("transfer-encoding"))
       return bad("Content-Length and Transfer-Encoding exclude each other");
-    if (seen("transfer-encoding") && !http_1_1) return bad("HTTP/1.0 has no Transfer-Encoding");
+    if (seen("transfer-encoding") && !http_1_1)
+      return bad("HTTP/1.0 does not support Transfer-Encoding");
     return std::nullopt;
   }
 
@@ -103,11 +104,11 @@ class Fields {
     if (std::exchange(before, true)) return bad(fmt::format("two {} headers", *known));
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     if (*known == "content-length" && (value.empty() || !std::ranges::all_of(value, is_digit)))
-      return bad(fmt::format("Content-Length '{}' is no number", shown(value)));
+      return bad(fmt::format("Content-Length '{}' is not a number", shown(value)));
     if (*known == "transfer-encoding" && !equal_ignoring_case(value, "chunked")) {
       return HeadFault{
           .status = 501,
-          .message = fmt::format("Transfer-Encoding '{}': only chunked is taken", shown(value))};
+          .message = fmt::format("Transfer-Encoding '{}': only chunked is accepted", shown(value))};
     }
     return std::nullopt;
   }

@@ -23,8 +23,7 @@ Result<JsonBudget::Room> JsonBudget::take(std::string_view body, Nanos patience)
   if (granted) used_ += bytes;
   changed_.notify_all();
   if (granted) return Room(this, {bytes});
-  return fail(Code::kUnavailable,
-              "the server's memory for reading JSON is in use: send the request again later");
+  return fail(Code::kUnavailable, "the server's memory for reading JSON is in use: retry later");
 }
 
 void JsonBudget::give_back(std::size_t bytes) {

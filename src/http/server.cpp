@@ -25,7 +25,7 @@ Result<> unpack(Request& request, std::size_t limit) {
   const std::string_view encoding = request.header("content-encoding");
   if (!equal_ignoring_case(encoding, "gzip") && !equal_ignoring_case(encoding, "x-gzip")) {
     if (encoding.empty() || equal_ignoring_case(encoding, "identity")) return {};
-    return fail(Code::kUnsupported, "Content-Encoding: only gzip is taken");
+    return fail(Code::kUnsupported, "Content-Encoding: only gzip is accepted");
   }
   if (request.streamed)
     return fail(Code::kUnsupported, "a file is sent as it is, without Content-Encoding");

@@ -316,8 +316,8 @@ void Session::refuse_for_memory() {
   keep_alive_ = false;
   unread_ = true;
   Response response = engine_.error(
-      request_, {Code::kUnavailable,
-                 "the server's memory for request bodies is in use: send it again later"});
+      request_,
+      {Code::kUnavailable, "the server's memory for request bodies is in use: retry later"});
   response.set_header("Retry-After", "1");
   answer(std::move(response));
 }
@@ -352,7 +352,7 @@ void Session::refuse(Response response, std::uint64_t most_drained) {
 void Session::drop_body() {
   const auto length = parser_->content_length();
   if (!length || *length > kTinyDrainBytes) {
-    const Error error{Code::kTooLarge, fmt::format("{} {} takes no request body",
+    const Error error{Code::kTooLarge, fmt::format("{} {} does not accept a request body",
                                                    method_name(request_.method), request_.path)};
     return refuse(engine_.error(request_, error), kTinyDrainBytes);
   }

@@ -223,7 +223,7 @@ class Session : public std::enable_shared_from_this<Session> {
     Method method = Method::kOther;
     std::chrono::steady_clock::time_point began{};
     std::uint64_t bytes = 0;  // bytes of the answer's body that were sent
-    bool open = false;        // nobody was told of it yet
+    bool open = false;        // not reported yet
   } told_;
   std::string head_;
   std::string piece_;           // piece of a streamed body

@@ -42,7 +42,7 @@ void Session::receive_piece() {
     if (error == beast_http::error::body_limit)
       return s.finish_upload(tl::unexpected(too_large(s.engine_.options.upload_limit)));
     if (!is_end(error)) return s.finish_upload(tl::unexpected(broken_body(error)));
-    s.finish_upload(fail(Code::kUnavailable, "the body did not come whole: " + error.message()));
+    s.finish_upload(fail(Code::kUnavailable, "the body is incomplete: " + error.message()));
   });
 }
 

@@ -35,7 +35,7 @@ Result<OutputFile> OutputFile::open(const RunDirectory& directory, codec::LogStr
   output.tidy(0);
   // The first thing that the command prints would fail.
   const bool full = output.reserved_ == 0 && (errno == ENOSPC || errno == EDQUOT);
-  if (is_new && full) return fail_errno("room for what the command prints", errno);
+  if (is_new && full) return fail_errno("space for the command's output", errno);
   return output;
 }
 

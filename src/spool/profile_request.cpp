@@ -16,7 +16,7 @@ constexpr std::size_t kMostAnswer = 1u << 20;
 Result<> ProfileRequest::ask(std::int64_t steps) const {
   const auto folder = run_.directory(kFolder);
   if (!folder)
-    return fail(Code::kUnsupported, "it was started with --no-capture: its steps are not seen");
+    return fail(Code::kUnsupported, "it was started with --no-capture: its steps are unknown");
   const std::string draft = id_ + ".request";
   const Json wanted = Json::Object{{"id", id_}, {"tool", "torch"}, {"steps", steps}};
   TRY(folder->replace_file(draft, wanted.dump(), false));
@@ -25,8 +25,7 @@ Result<> ProfileRequest::ask(std::int64_t steps) const {
   const int failed =
       ::renameat2(at, draft.c_str(), at, "request", RENAME_NOREPLACE) == 0 ? 0 : errno;
   if (failed != 0) folder->remove(draft);
-  if (failed == EEXIST)
-    return fail(Code::kConflict, "another profile of this run has been asked for and waits");
+  if (failed == EEXIST) return fail(Code::kConflict, "another profile of this run is pending");
   if (failed != 0) return fail_errno(folder->path().string(), failed);
   return {};
 }

@@ -46,8 +46,8 @@ struct Destination {
   }
 };
 
-// The tracking address that the run's command was given (run/mlflow/): whoever takes the run over
-// answers there, as its supervisor did.
+// The tracking address that the run's command was given (run/mlflow/): the process that takes over
+// the run answers there, as its supervisor did.
 struct TrackingAddress {
   std::uint16_t port = 0;
   std::string secret;
@@ -57,8 +57,8 @@ struct TrackingAddress {
   bool operator==(const TrackingAddress&) const = default;
 };
 
-// The container that the command runs in: whoever takes the run over asks its tool how it ended,
-// and takes it away.
+// The container that the command runs in: the process that takes over the run asks its tool for
+// the exit status, and removes it.
 struct ContainerAddress {
   std::vector<std::string> program;  // the tool's path, with its global flags
   std::string name;

@@ -276,7 +276,7 @@ Result<SegmentHeader> parse_segment_header(codec::ByteView bytes) {
   }
   if (raw.version == 0 || raw.header_bytes != kSegmentHeaderBytes || raw.slot_bytes != kSlotBytes ||
       raw.base == 0 || raw.base > INT64_MAX || raw.slots > kSegmentSlotsLimit) {
-    return fail(Code::kCorruption, "the header names impossible sizes");
+    return fail(Code::kCorruption, "the header has impossible sizes");
   }
   SegmentHeader header;
   std::memcpy(header.session.bytes.data(), raw.session, sizeof raw.session);

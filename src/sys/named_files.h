@@ -17,7 +17,7 @@ namespace corral::sys {
 
 class NamedFiles {
  public:
-  // The files that have these names now. Names that stand for nothing are left aside.
+  // The files that have these names now. Names without a file are ignored.
   explicit NamedFiles(const std::vector<fs::path>& paths);
 
   // kNotFound names the first file that has lost its name, and does so from then on, even if the

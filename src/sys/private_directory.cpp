@@ -95,7 +95,7 @@ Result<> check_above(const fs::path& path, const struct stat& facts) {
   if (facts.st_uid != ::geteuid() && !is_roots_directory(facts.st_uid))
     return not_ours(path, facts.st_uid);
   if ((facts.st_mode & S_IWOTH) != 0 && (facts.st_mode & S_ISVTX) == 0)
-    return untrusted(path, "everybody can replace what is in it (no sticky bit)");
+    return untrusted(path, "everybody can replace its content (no sticky bit)");
   return {};
 }
 
@@ -103,7 +103,7 @@ Result<> check_above(const fs::path& path, const struct stat& facts) {
 Result<> check_private(const fs::path& path, const struct stat& facts, bool closed) {
   if (facts.st_uid != ::geteuid()) return not_ours(path, facts.st_uid);
   if (!closed && others_can_write(facts))
-    return untrusted(path, "others can write to it; chmod go-w takes that away");
+    return untrusted(path, "others can write to it; fix with chmod go-w");
   return {};
 }
 

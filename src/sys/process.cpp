@@ -233,7 +233,7 @@ Result<std::string> capture_output(const CaptureOptions& options, int* exit_code
   while (::waitpid(child.pid(), &status, 0) < 0 && errno == EINTR) {
   }
   if (late) return fail(Code::kUnavailable, options.argv[0] + " did not answer in time");
-  if (refused) return fail(Code::kTooLarge, options.argv[0] + " says more than is kept");
+  if (refused) return fail(Code::kTooLarge, options.argv[0] + " prints more than is kept");
   if (exit_code != nullptr)
     *exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return text;

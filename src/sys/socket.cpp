@@ -53,7 +53,7 @@ Result<> remove_left_over_socket(const fs::path& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
   if (!S_ISSOCK(info.st_mode))
-    return fail(Code::kAlreadyExists, path.string() + ": is there and is not a socket");
+    return fail(Code::kAlreadyExists, path.string() + ": exists and is not a socket");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return fail_errno(path.string(), errno);
   return {};
 }
@@ -68,8 +68,8 @@ void limit_sending(const Fd& socket, timeval limit) {
 Result<ListenAddress> ListenAddress::parse(std::string_view text) {
   const auto wrong = [&] {
     return fail(Code::kInvalidArgument,
-                fmt::format("'{}' is no address to listen on: expected ADDRESS:PORT, "
-                            "as in 127.0.0.1:5000 or [::1]:5000",
+                fmt::format("'{}' is not an address to listen on: expected "
+                            "ADDRESS:PORT, e.g. 127.0.0.1:5000 or [::1]:5000",
                             text));
   };
   ListenAddress address;

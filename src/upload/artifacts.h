@@ -16,11 +16,11 @@ namespace corral::upload {
 
 struct ArtifactReport {
   std::size_t stored = 0;
-  std::vector<std::string> refused;  // path and reason of those that were put aside
+  std::vector<std::string> refused;  // path and reason of rejected ones
 };
-// Sends everything that waits, calls first. The server must know the runs already: one that it does
-// not know it never will, and what is of it is put aside. An Error: what is left waits for another
-// try. `cancel` ends a transfer that is under way.
+// Sends all pending calls and files, calls first. The server must know the runs already: the items
+// of an unknown run are rejected for good. After an Error, the rest stays for a retry. `cancel`
+// ends the current transfer.
 Result<ArtifactReport> send_artifacts(const sys::PrivateDirectory& directory,
                                       sys::HttpClient& server, const std::atomic<bool>& cancel);
 

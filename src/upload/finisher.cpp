@@ -152,7 +152,7 @@ void Finisher::adopt_new() {
       adopt(path);
     }
   }
-  for (const std::string& problem : untrusted) complain("its runs are left alone: " + problem);
+  for (const std::string& problem : untrusted) complain("its runs are not finished: " + problem);
 }
 
 Result<> Finisher::finish_artifacts(Adopted& run, Transport& server) {
@@ -191,7 +191,7 @@ void Finisher::tell(Adopted& run) {
                            .state = codec::HealthState::kGivenUp,
                            .reason =
                                "it was killed: no metrics of listeners and sources are "
-                               "recorded from then on"};
+                               "recorded from there on"};
   run.journal->health({&lost, 1}, run.last_sign);
 }
 

@@ -130,9 +130,9 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   }
   const std::uint64_t first = reader_.first();
   if (first == after + 1) return frames;
-  std::vector<codec::Bytes> mended = bridge(after + 1, first - 1, frames);
-  for (codec::Bytes& frame : frames) mended.push_back(std::move(frame));
-  return mended;
+  std::vector<codec::Bytes> repaired = bridge(after + 1, first - 1, frames);
+  for (codec::Bytes& frame : frames) repaired.push_back(std::move(frame));
+  return repaired;
 }
 
 // Frames for the numbers of a hole, which ends where `frames` begin: what was declared in it, and a

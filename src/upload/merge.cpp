@@ -61,7 +61,7 @@ class Merger {
         append(events_.events, TRY(codec::decode_events(section)).events);
         break;
       default:
-        return fail(Code::kInternal, "a bundle holds what no bundle holds");
+        return fail(Code::kInternal, "a bundle contains a frame that no bundle may contain");
     }
     return {};
   }

@@ -61,7 +61,7 @@ Result<> ServerLink::probe() {
     return tl::unexpected(client.reached() ? silence_of(answer.error()) : answer.error());
   const sys::HttpReply& reply = *answer;
   if (reply.status == 401)
-    return fail(Code::kUnauthenticated, target.base_url + " wants a token: --token-file FILE");
+    return fail(Code::kUnauthenticated, target.base_url + " requires a token: --token-file FILE");
   const auto version = Json::parse(reply.body);
   const Json* error = version ? version->find("error") : nullptr;
   if (error != nullptr && !error->get_string("message").empty()) {
@@ -88,15 +88,14 @@ Error ServerLink::silence_of(const Error& error) {
   const char state = pid > 0 ? spool::process_start(static_cast<std::uint32_t>(pid)).state : '\0';
   if (state == '\0') return error;
   cannot_work_ = state == 'T' || state == 't';
-  return {
-      .code = Code::kUnavailable,
-      .message = cannot_work_
-                     ? fmt::format("the store's server (pid {}) does not answer: it is stopped; "
-                                   "`kill -CONT {}` lets it go on",
-                                   pid, pid)
-                     : fmt::format("the store's server (pid {}) does not answer; if it hangs, "
-                                   "`kill -9 {}` ends it and the next command starts another",
-                                   pid, pid)};
+  return {.code = Code::kUnavailable,
+          .message = cannot_work_
+                         ? fmt::format("the store's server (pid {}) does not answer: it is "
+                                       "suspended; continue it with `kill -CONT {}`",
+                                       pid, pid)
+                         : fmt::format("the store's server (pid {}) does not answer; if it hangs, "
+                                       "end it with `kill -9 {}`: the next command starts another",
+                                       pid, pid)};
 }
 
 Result<> ServerLink::start() {
@@ -115,7 +114,7 @@ Result<> ServerLink::start() {
 std::string ServerLink::last_words() const {
   std::string text(kLogBytes, '\0');
   const ssize_t n = ::pread(log_.get(), text.data(), text.size(), log_offset_);
-  if (n <= 0) return "it said nothing";
+  if (n <= 0) return "it printed nothing";
   text.resize(static_cast<std::size_t>(n));
   const std::string_view fresh = trim(text);
   return std::string(fresh.substr(fresh.rfind('\n') + 1));

@@ -111,9 +111,8 @@ Result<> Uploader::take(Transport& server, const PostedRefusal& refusal,
     const auto believed = std::exchange(stream.durable, std::nullopt);  // ask again
     if (!believed) return {};  // a frame after the one that was in question
     if (stream.conflict == believed)
-      return fail(
-          Code::kUnavailable,
-          "the server takes neither what it asks for nor anything else: " + refusal.message);
+      return fail(Code::kUnavailable,
+                  "the server rejects even the frames that it requests: " + refusal.message);
     stream.conflict = believed;
     return {};
   }

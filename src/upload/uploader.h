@@ -2,9 +2,10 @@
 //
 // step() is one round: look for new sessions, send what is there, take the acknowledgements. The
 // server's durable_seq is the only truth about what arrived; it is asked for when a session is
-// first seen and whenever the server says "conflict". A frame that the server will never take is
-// put aside in the spool, its numbers are covered by a gap, and the stream goes on. Everything else
-// is kept and tried again; pacing and the choice of server are the caller's. One thread.
+// first seen and whenever the server says "conflict". A frame that the server rejects for
+// good is kept apart in the spool, its numbers are covered by a gap, and the stream goes on.
+// Everything else is kept and tried again; pacing and the choice of server are the caller's. One
+// thread.
 #pragma once
 
 #include <functional>
@@ -47,7 +48,7 @@ class Uploader {
   // After finished(): removes the directory, or sets it aside for a person when a whole session was
   // refused.
   void close();
-  // Frames refused for good so far, and what was said of the latest.
+  // Number of frames rejected for good so far, and the reason for the latest.
   [[nodiscard]] std::size_t refused() const { return refused_; }
   [[nodiscard]] const std::string& last_refusal() const { return last_refusal_; }
   // Returns unreadable items of the spool: each named once, for the run's log.

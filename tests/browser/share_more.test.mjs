@@ -225,7 +225,7 @@ test("a file that is dropped opens, and one that is broken is told with the plac
   await drop(JSON.stringify(broken));
   const alert = page.locator(".wrong-file");
   await alert.waitFor();
-  assert.match(await alert.innerText(), /chart\[0\]\.data\[1\]\.data\[2\]\.timestamp is no number/);
+  assert.match(await alert.innerText(), /chart\[0\]\.data\[1\]\.data\[2\]\.timestamp is not a number/);
   await drop('[{"id": 1,');
   await soon(async () => assert.match(await alert.innerText(), /invalid JSON.*position|invalid JSON.*JSON/s));
   await drop(JSON.stringify(radtFile()));

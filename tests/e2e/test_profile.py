@@ -172,7 +172,7 @@ def test_on_demand_says_why_not(corral: Corral) -> None:
     waiting = corral.start("profile", "plain")
     requests = corral.spool.glob("*/profile/request")
     until(lambda: list(corral.spool.glob("*/profile/request")), "the request is there")
-    assert b"has been asked for" in corral("profile", "plain", status=1).stderr
+    assert b"is pending" in corral("profile", "plain", status=1).stderr
     os.kill(waiting.pid, signal.SIGINT)
     assert waiting.wait(60) == 1
     assert not list(requests), "a request that nobody waits for is gone"

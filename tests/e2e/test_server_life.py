@@ -115,8 +115,8 @@ def test_a_server_that_is_stopped_is_named_with_what_helps(corral: Corral) -> No
         for words in (("ls", "runs"), ("show", "@1")):
             said = corral(*words, status=1).stderr.decode()
             assert said == (
-                f"corral {words[0]}: the store's server (pid {pid}) does not answer: it is stopped; "
-                f"`kill -CONT {pid}` lets it go on\n"
+                f"corral {words[0]}: the store's server (pid {pid}) does not answer: it is suspended; "
+                f"continue it with `kill -CONT {pid}`\n"
             )
         assert (corral.spool / "server.log").read_bytes() == log, "nobody tried to start another"
     finally:

@@ -233,7 +233,7 @@ Result<ColumnReader<T>> ColumnReader<T>::open(std::span<const std::uint8_t> byte
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version > kVersion) {
     return fail(Code::kUnsupported,
-                fmt::format("column version {} is newer than {}, which this Corral reads",
+                fmt::format("column version {} is newer than {}, the newest that this Corral reads",
                             header.version, kVersion));
   }
   if (header.version == 0) return damaged("no version");

@@ -123,7 +123,7 @@ Result<std::vector<Bucket>> get_lists(std::span<const std::uint8_t>& bytes, std:
   std::vector<Bucket> buckets(count, Bucket{});
   for (std::size_t i = 0; i < count; ++i) {
     if (!from_lists(lists, i, buckets[i]))
-      return fail(Code::kCorruption, "a bucket of the pyramid has counts that cannot be");
+      return fail(Code::kCorruption, "a bucket of the pyramid has impossible counts");
   }
   return buckets;
 }
@@ -265,7 +265,7 @@ Result<Levels> levels_of(std::span<const std::uint8_t> bytes) {
   const std::uint64_t size = std::uint64_t{lower_bytes} + upper_bytes;
   if (version != kVersion || zero != 0 || all.lower.buckets > kLowerBuckets ||
       all.upper.buckets > kUpperBuckets || size != in.remaining())
-    return fail(Code::kCorruption, "header of a row of the pyramid cannot be");
+    return fail(Code::kCorruption, "header of a row of the pyramid is invalid");
   all.lower.bytes = in.take(lower_bytes, "lower");
   all.upper.bytes = in.take(upper_bytes, "upper");
   return all;

@@ -3,7 +3,7 @@
 //
 // A counter that goes down was reset, and there is no rate across that, or it ran over its end:
 // from the last sixteenth below 2^32 or 2^64 to so little beyond it that both sides together are at
-// most a sixteenth of the modulus, in whole numbers. Samples that are not finite are left aside.
+// most a sixteenth of the modulus, in whole numbers. Samples that are not finite are ignored.
 // Pure, any thread.
 #pragma once
 

@@ -220,7 +220,7 @@ Result<std::vector<GroupEntry>> open_directory(ByteSpan bytes) {
   const auto crc = in.get<std::uint32_t>("checksum");
   const ByteSpan directory = in.take(directory_bytes, "directory");
   if (!in.ok() || version != kVersion || zero != 0 || payload_bytes != in.remaining())
-    return damaged("its header cannot be");
+    return damaged("its header is invalid");
   if (crc != crc32c(directory.data(), directory.size(), crc32c(bytes.data(), kCrcAt)))
     return damaged("checksum of its directory does not match");
   ByteSpan payload = in.take(payload_bytes, "payload");
@@ -229,7 +229,7 @@ Result<std::vector<GroupEntry>> open_directory(ByteSpan bytes) {
   std::size_t columns = 0;
   for (std::size_t i = 0; i < groups; ++i) {
     GroupEntry& entry = all.emplace_back();
-    if (!entry.take(entries, payload)) return damaged("its directory cannot be");
+    if (!entry.take(entries, payload)) return damaged("its directory is invalid");
     columns += entry.columns();
     if (columns > kRowGroupColumns) return damaged("too many columns");
   }

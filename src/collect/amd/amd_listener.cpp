@@ -33,7 +33,7 @@ class Smi {
     const amd::AmdSmi* library = get();
     amd::AmdSmi::Processor processor = library != nullptr ? library->find(address) : nullptr;
     if (library == nullptr) why = obstacle_;
-    if (library != nullptr && processor == nullptr) why = "amdsmi does not know this GPU";
+    if (library != nullptr && processor == nullptr) why = "amdsmi does not list this GPU";
     return processor;
   }
   // Null when it cannot be used; obstacle() says why.
@@ -81,7 +81,7 @@ class Gpu {
     if (!obstacle.empty()) open_smi(obstacle, sysfs::pci_address(card), smi, table);
     if (table_ && !counted_) {
       table.unavailable("host.gpu.throttle.* of " + source,
-                        "the driver's gpu_metrics has no count of it: GPUs from MI300 on have");
+                        "the driver's gpu_metrics has no count of it (GPUs from MI300 on do)");
     }
   }
 

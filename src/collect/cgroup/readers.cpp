@@ -70,8 +70,7 @@ Finder::Finder(fs::path root, pid_t pid) : root_(std::move(root)) {
 Result<Chain> Finder::find(std::string_view controller) const {
   if (!error_.empty()) return fail(Code::kUnavailable, error_);
   const auto place = find_place(controller, memberships_, mounts_);
-  if (!place)
-    return fail(Code::kNotFound, "the run's group is in no hierarchy that is mounted here");
+  if (!place) return fail(Code::kNotFound, "the run's group is not in a mounted hierarchy");
   Chain chain{.unified = place->unified, .name = place->name, .directories = {}};
   fs::path directory = root_ / fs::path(place->point).relative_path();
   chain.directories.push_back(directory);
@@ -81,7 +80,7 @@ Result<Chain> Finder::find(std::string_view controller) const {
   if (!is_there(chain.own())) return fail(Code::kNotFound, chain.own().string() + " is not there");
   if (is_root_group(chain)) {
     return fail(Code::kUnsupported,
-                "the run is in the root group, which is the whole host: host.* tells the same");
+                "the run is in the root group, which is the whole host: see host.*");
   }
   return chain;
 }

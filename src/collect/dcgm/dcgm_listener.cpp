@@ -210,7 +210,7 @@ std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTa
   auto dcgm = Dcgm::connect(options);
   if (!dcgm) {
     table.unavailable("DCGM's fields",
-                      dcgm.error().message + "; what NVML and GPM give is recorded without it");
+                      dcgm.error().message + "; metrics of NVML and GPM are recorded without it");
     return nullptr;
   }
   const auto entities = find_entities(**dcgm, context, table);
@@ -221,8 +221,8 @@ std::unique_ptr<Listener> open_listener(const ListenerContext& context, SeriesTa
   if (!listener->empty()) return listener;
   if (table.missing().size() == told) {
     table.unavailable("DCGM's fields",
-                      "the driver's own library gives all of them here (NVML, GPM): the host "
-                      "engine is not asked");
+                      "the driver's own library (NVML, GPM) provides all of them "
+                      "here: the host engine is not used");
   }
   return nullptr;
 }

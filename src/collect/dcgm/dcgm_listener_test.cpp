@@ -207,7 +207,8 @@ TEST(DcgmListener, LeavesTheHostEngineAloneWhereTheDriverGivesAll) {
   const std::string engine = "gpus 1\ngpu0.index 0\ngpu0.uuid GPU-b\n";
   Opened gpu(engine, hopper);
   EXPECT_EQ(gpu.listener, nullptr);
-  EXPECT_TRUE(holds(gpu.missing("DCGM's fields"), "the driver's own library gives all of them"));
+  EXPECT_TRUE(holds(gpu.missing("DCGM's fields"),
+                    "the driver's own library (NVML, GPM) provides all of them"));
   EXPECT_EQ(gpu.engine.state("groups") + gpu.engine.state("watches"), 1) << "another's group";
   EXPECT_EQ(gpu.engine.state("connections"), 0);
 }
@@ -235,7 +236,7 @@ TEST(DcgmListener, SaysWhyThereIsNothing) {
                     "no host engine of DCGM answers at localhost:5555: Host engine connection"));
   const Opened version("call.dcgmConnect_v2.status -12\n");
   EXPECT_TRUE(holds(version.missing("DCGM's fields"), "API version mismatch"));
-  EXPECT_TRUE(holds(Opened("gpus 0\n").missing("DCGM's fields"), "knows no device"));
+  EXPECT_TRUE(holds(Opened("gpus 0\n").missing("DCGM's fields"), "lists no device"));
   EXPECT_TRUE(holds(Opened("call.dcgmGetAllSupportedDevices.status -99\n").missing("DCGM's fields"),
                     "unknown error"));
 }

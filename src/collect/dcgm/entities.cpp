@@ -97,7 +97,7 @@ std::vector<FoundEntity> find_entities(const Dcgm& dcgm, const ListenerContext& 
   const Status status = dcgm.call().devices(dcgm.handle(), ids.data(), &count);
   if (status != Status::kOk || count <= 0) {
     table.unavailable("DCGM's fields", status == Status::kOk
-                                           ? "the host engine of DCGM knows no device"
+                                           ? "the host engine of DCGM lists no device"
                                            : std::string(dcgm.words(status)));
     return {};
   }

@@ -100,9 +100,8 @@ void Reader::sample(Row& row) {
   if (status == Status::kConnectionNotValid) over_ = true;
   if (std::exchange(told_, status) == status || news_ == nullptr) return;
   std::array<char, 200> text{};
-  const auto end =
-      fmt::format_to_n(text.data(), text.size(), "DCGM: {}{}", dcgm_->words(status),
-                       over_ ? "; its values end here" : "; there are no values for now");
+  const auto end = fmt::format_to_n(text.data(), text.size(), "DCGM: {}{}", dcgm_->words(status),
+                                    over_ ? "; its values end here" : "; no values for now");
   news_->tell("dcgm", {text.data(), std::min(end.size, text.size())});
 }
 

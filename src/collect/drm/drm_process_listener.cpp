@@ -149,8 +149,8 @@ ProcessListener::Found find(const ListenerContext& context, SeriesTable& table) 
       found.columns.push_back(declare(source, vendor.kinds, table));
       if (rocm && vendor.pci == kVendors[0].pci)
         table.unavailable("run.gpu.busy of ROCm on " + source,
-                          "what programs give to /dev/kfd the GPU schedules by itself: the kernel "
-                          "counts no time of it");
+                          "the GPU itself schedules work from /dev/kfd: the kernel "
+                          "does not count its time");
     }
   }
   return found;

@@ -71,8 +71,8 @@ class EnergyListener final : public Listener {
     const auto is_cores = [](const energy::Zone& zone) { return zone.metric == kCores; };
     if (energy::shows_one_core(root) && std::erase_if(zones, is_cores) > 0) {
       table.unavailable(std::string(kCores),
-                        "AMD's processors count each core by itself, and powercap shows the first "
-                        "one of a package only");
+                        "AMD's processors count each core separately, and powercap "
+                        "shows only the first one of a package");
     }
     for (const energy::Zone& zone : zones) {
       if (std::ranges::find(counted_, zone.metric) != counted_.end()) continue;
@@ -102,8 +102,8 @@ class EnergyListener final : public Listener {
       reason += std::string("perf's PMU 'power': ") + std::strerror(perf_error_);
     }
     if (!reason.empty()) return reason;
-    return "this machine shows no RAPL counters (no zone in /sys/class/powercap, no perf PMU "
-           "'power'); virtual machines have none as a rule";
+    return "no RAPL counters here (no zone in /sys/class/powercap, no "
+           "perf PMU 'power'); virtual machines usually have none";
   }
 
   std::vector<Event> events_;

@@ -59,7 +59,7 @@ Result<> check_url(std::string_view url) {
   }
   const bool blank = std::ranges::any_of(url, [](char c) { return c <= ' ' || c == '\x7f'; });
   if (rest.size() == url.size() || rest.empty() || rest.front() == '/' || blank) {
-    return wrong("url", fmt::format("'{}' is no address of an endpoint: expected one as "
+    return wrong("url", fmt::format("'{}' is not an address of an endpoint: expected e.g. "
                                     "http://127.0.0.1:9400/metrics",
                                     url));
   }
@@ -85,7 +85,7 @@ Result<> check_all(const std::vector<Source>& sources, std::string_view kind) {
     const std::string section = fmt::format("{}.{}", kind, source.name);
     if (source.name.empty() || source.name.size() > limits::kNameBytes / 4)
       return wrong(section, "needs a name, of at most 62 bytes");
-    if (!names.insert(source.name).second) return wrong(section, "is there twice");
+    if (!names.insert(source.name).second) return wrong(section, "is given twice");
     if (auto good = check(source); !good) return wrong(section, good.error().message);
   }
   return {};
@@ -99,7 +99,7 @@ Result<Format> parse_format(std::string_view text) {
   if (text == "json") return Format::kJson;
   if (text == "csv") return Format::kCsv;
   return fail(Code::kInvalidArgument,
-              fmt::format("'{}' is no format: expected auto, plain, json or csv", text));
+              fmt::format("'{}' is not a format: expected auto, plain, json or csv", text));
 }
 
 Result<Stream> parse_stream(std::string_view text) {
@@ -107,20 +107,20 @@ Result<Stream> parse_stream(std::string_view text) {
   if (text == "err") return Stream::kErr;
   if (text == "both") return Stream::kBoth;
   return fail(Code::kInvalidArgument,
-              fmt::format("'{}' is no stream: expected out, err or both", text));
+              fmt::format("'{}' is not a stream: expected out, err or both", text));
 }
 
 Result<metric::Owner> parse_owner(std::string_view text) {
   if (text == "run") return metric::Owner::kRun;
   if (text == "workload") return metric::Owner::kWorkload;
   return fail(Code::kInvalidArgument,
-              fmt::format("'{}' is no owner: expected run or workload", text));
+              fmt::format("'{}' is not an owner: expected run or workload", text));
 }
 
 Result<> check(const ExecSource& source) {
   const bool command = !trim(source.command).empty();
   if (command == !source.argv.empty())
-    return wrong("command", command ? "is there twice, as text and as a list" : "is missing");
+    return wrong("command", command ? "is given twice, as text and as a list" : "is missing");
   const auto holds_nul = [](const std::string& text) {
     return text.find('\0') != std::string::npos;
   };
@@ -148,7 +148,7 @@ Result<> check(const RegexSource& source) {
   const auto& groups = (*compiled)->NamedCapturingGroups();
   const auto has = [&](const char* name) { return groups.contains(name); };
   if (has("metric") != has("value"))
-    return wrong("pattern", "the groups 'metric' and 'value' come together");
+    return wrong("pattern", "the groups 'metric' and 'value' require each other");
   if (groups.empty() || (groups.size() == 1 && has("step"))) {
     return wrong("pattern",
                  "has no named group: (?P<loss>[0-9.]+) records what it matches as 'loss'");
@@ -176,7 +176,7 @@ Result<> check(const Sources& sources) {
   TRY(check_all(sources.prometheus, "prometheus"));
   TRY(check_all(sources.regex, "regex"));
   TRY(check_all(sources.otlp, "otlp"));
-  if (sources.statsd.size() > 1) return wrong("statsd", "is there twice");
+  if (sources.statsd.size() > 1) return wrong("statsd", "is given twice");
   for (const StatsdSource& source : sources.statsd) {
     if (auto good = check(source); !good) return wrong("statsd", good.error().message);
   }

@@ -20,7 +20,7 @@ TEST(SourceConfig, ExecNeedsOneCommand) {
   source.command = "echo x 1";
   EXPECT_EQ(wrong(source), "");
   source.argv = {"echo"};
-  EXPECT_EQ(wrong(source), "command: is there twice, as text and as a list");
+  EXPECT_EQ(wrong(source), "command: is given twice, as text and as a list");
   source.command.clear();
   source.interval = Nanos(1);
   EXPECT_EQ(wrong(source), "interval: must be from 10 ms to 1 h");
@@ -33,12 +33,12 @@ TEST(SourceConfig, PrometheusNeedsAnAddress) {
   PrometheusSource source;
   for (const char* url : {"", "localhost:9400", "ftp://x/", "http://", "http:///x", "http://a b"}) {
     source.url = url;
-    EXPECT_TRUE(has(wrong(source), "is no address of an endpoint")) << url;
+    EXPECT_TRUE(has(wrong(source), "is not an address of an endpoint")) << url;
   }
   source.url = "http://127.0.0.1:9400/metrics";
   EXPECT_EQ(wrong(source), "");
   source.keep = {"DCGM_(.*"};
-  EXPECT_TRUE(has(wrong(source), "keep: 'DCGM_(.*' is no regular expression")) << wrong(source);
+  EXPECT_TRUE(has(wrong(source), "keep: 'DCGM_(.*' is not a regular expression")) << wrong(source);
 }
 
 TEST(SourceConfig, RegexNeedsNamedGroups) {
@@ -77,7 +77,7 @@ TEST(SourceConfig, NamesAreUsedOnceAndMessagesNameTheSection) {
   sources.exec = {exec};
   EXPECT_EQ(wrong(sources), "");
   sources.exec.push_back(exec);
-  EXPECT_EQ(wrong(sources), "exec.power: is there twice");
+  EXPECT_EQ(wrong(sources), "exec.power: is given twice");
   sources.exec[1].name = "other";
   sources.exec[1].command = " ";
   EXPECT_EQ(wrong(sources), "exec.other: command: is missing");

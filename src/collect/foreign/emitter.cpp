@@ -109,7 +109,7 @@ const Emitter::Series* Emitter::declare(const Reading& reading) {
                                         .owner = limits_.owner},
                                        label_);
   if (declared.number == kNoSeries) {
-    trouble(Trouble::kSeries, "is left out in part: all sources together give too many series");
+    trouble(Trouble::kSeries, "is recorded in part: all sources together give too many series");
     return nullptr;
   }
   if (!declared.shared.empty()) tell_shared(name, declared.shared);
@@ -125,7 +125,7 @@ void Emitter::tell_shared(std::string_view name, std::string_view other) {
 
 void Emitter::check_range(const Series& series, const Reading& reading) {
   if (series.known == nullptr || can_be(*series.known, reading.value)) return;
-  trouble(Trouble::kRange, fmt::format("{} = {} {} cannot be; recorded as it came",
+  trouble(Trouble::kRange, fmt::format("{} = {} {} is impossible; recorded as read",
                                        series.known->name, reading.value, series.known->unit));
 }
 

@@ -103,12 +103,13 @@ Result<> Endpoint::record(std::string_view text, BootTime now) {
   });
   if (summary.samples == 0) {
     return fail(Code::kInvalidArgument,
-                summary.bad > 0 ? "answers with what is no metrics: " + excerpt(summary.first_bad)
-                                : "answers with no metrics");
+                summary.bad > 0
+                    ? "answers with something other than metrics: " + excerpt(summary.first_bad)
+                    : "answers with no metrics");
   }
   if (summary.bad > 0)
     emitter_.trouble(Trouble::kUnread,
-                     "answers with a line that is no sample: " + excerpt(summary.first_bad));
+                     "answers with a line that is not a sample: " + excerpt(summary.first_bad));
   relabel_.choose(samples);
   tell(relabel_.drop_repeated(samples));
   utc_minus_boot_ = sys::read_anchor().utc_minus_boot;
@@ -128,7 +129,7 @@ void Endpoint::tell(const Repeated& dropped) {
   if (dropped.merged.count > 0) {
     emitter_.trouble(
         Trouble::kMerged,
-        fmt::format("gives series that its labels do not tell apart here, '{}' among them: the "
+        fmt::format("gives series that its labels do not distinguish here, '{}' among them: the "
                     "first of each is recorded, {} samples are dropped and counted; check labels "
                     "and rename",
                     excerpt(dropped.merged.example), dropped.merged.count));

@@ -151,10 +151,10 @@ TEST_F(EndpointTest, OtherAnswersAreToldAsTheyAre) {
   server->answer("<html><body>hello</body></html>");
   scrape();
   EXPECT_TRUE(messages().at(1).ends_with(
-      "answers with what is no metrics: <html><body>hello</body></html>"));
+      "answers with something other than metrics: <html><body>hello</body></html>"));
   server->answer("x 1\n???\n");
   scrape();
-  EXPECT_EQ(messages(), (std::vector<std::string>{"answers with a line that is no sample: ???",
+  EXPECT_EQ(messages(), (std::vector<std::string>{"answers with a line that is not a sample: ???",
                                                   "answers again"}));
 }
 

@@ -201,8 +201,8 @@ void ExecPart::take_line(std::string_view line, bool cut, BootTime now) {
   if (!read) {
     emitter_.trouble(
         Trouble::kUnread,
-        cut ? fmt::format("prints a line of more than {} KiB: it is left out", kLineBytes >> 10)
-            : "prints what is not understood: " + excerpt(line));
+        cut ? fmt::format("prints a line of more than {} KiB: it is skipped", kLineBytes >> 10)
+            : "prints a line that cannot be parsed: " + excerpt(line));
   }
   if (process_->printed && now - process_->started >= kWell)
     emitter_.recovered(Trouble::kGone, "runs again");

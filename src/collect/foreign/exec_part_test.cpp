@@ -179,7 +179,7 @@ TEST_F(ExecPartTest, GarbageAndHugeLinesAreLeftOut) {
   ASSERT_TRUE(serve_until([&] { return !got.values("y").empty(); }, milliseconds(20)));
   EXPECT_EQ(got.names(), std::vector<std::string>{"y"});
   ASSERT_EQ(messages().size(), 1u);
-  EXPECT_EQ(messages()[0], "prints a line of more than 64 KiB: it is left out");
+  EXPECT_EQ(messages()[0], "prints a line of more than 64 KiB: it is skipped");
 }
 
 TEST_F(ExecPartTest, OneThatIsNotThereIsTold) {

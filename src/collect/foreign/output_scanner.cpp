@@ -86,8 +86,9 @@ void OutputPattern::emit(std::string_view name, std::string_view text, Reading r
   if (text.empty()) return;  // a group that took no part
   const auto number = read_number_with_unit(text);
   if (!number) {
-    emitter_.trouble(Trouble::kUnread, fmt::format("group '{}' matches what is no number: {}",
-                                                   excerpt(name), excerpt(text)));
+    emitter_.trouble(Trouble::kUnread,
+                     fmt::format("group '{}' matches a text that is not a number: {}",
+                                 excerpt(name), excerpt(text)));
     return;
   }
   reading.name = name;

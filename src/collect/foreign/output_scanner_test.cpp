@@ -111,7 +111,7 @@ TEST(OutputScanner, WhatIsNoNumberIsSaidOnce) {
   const auto problems = scan.problems.take();
   ASSERT_EQ(problems.size(), 1u);
   EXPECT_EQ(problems[0].source, "regex.train");
-  EXPECT_EQ(problems[0].message, "group 'loss' matches what is no number: high");
+  EXPECT_EQ(problems[0].message, "group 'loss' matches a text that is not a number: high");
 }
 
 TEST(OutputScanner, BinaryAndEndlessLinesDoNoHarm) {

@@ -31,7 +31,7 @@ Result<std::unique_ptr<const re2::RE2>> compile_pattern(std::string_view pattern
   auto compiled = std::make_unique<const re2::RE2>(with_named_groups(pattern), options);
   if (!compiled->ok()) {
     return fail(Code::kInvalidArgument,
-                fmt::format("'{}' is no regular expression: {}", pattern, compiled->error()));
+                fmt::format("'{}' is not a regular expression: {}", pattern, compiled->error()));
   }
   return compiled;
 }

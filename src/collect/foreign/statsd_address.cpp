@@ -67,7 +67,7 @@ Result<> clear_left_over(const std::filesystem::path& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};
   if (!S_ISSOCK(info.st_mode))
-    return fail(Code::kAlreadyExists, path.string() + ": is there and is not a socket");
+    return fail(Code::kAlreadyExists, path.string() + ": exists and is not a socket");
   const sys::Fd probe(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const SocketAddress address = address_of(path);
   if (::connect(probe.get(), address.get(), address.size) == 0 || errno != ECONNREFUSED)
@@ -86,8 +86,8 @@ Result<StatsdAddress> StatsdAddress::parse(std::string_view text) {
     if (!address.path.is_absolute() || path.size() > sys::kUnixPathBytes ||
         path.find('\0') != std::string::npos) {
       return fail(Code::kInvalidArgument,
-                  fmt::format("'{}' is no path of a socket: it starts with / and has at most {} "
-                              "bytes",
+                  fmt::format("'{}' is not a path of a socket: it must start with / and "
+                              "have at most {} bytes",
                               path, sys::kUnixPathBytes));
     }
     return address;
@@ -98,7 +98,7 @@ Result<StatsdAddress> StatsdAddress::parse(std::string_view text) {
   if (!is_loopback(address.udp.host)) {
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}' is not on the loopback: anybody could write there; "
-                            "expected an address as 127.0.0.1:8125 or unix:/run/statsd.sock",
+                            "expected e.g. 127.0.0.1:8125 or unix:/run/statsd.sock",
                             text));
   }
   return address;

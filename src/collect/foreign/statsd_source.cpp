@@ -114,7 +114,7 @@ bool StatsdPart::receive(BootTime now) {
   newest_ = std::max(now, newest_ + Nanos(1));
   const std::string_view text(buffer_.data(), static_cast<std::size_t>(bytes));
   if (read_statsd(text, [&](const StatsdMetric& metric) { take(metric, newest_); }) > 0)
-    emitter_.trouble(Trouble::kUnread, "sends what is not understood: " + excerpt(text));
+    emitter_.trouble(Trouble::kUnread, "sends a datagram that cannot be parsed: " + excerpt(text));
   return true;
 }
 
@@ -126,8 +126,8 @@ bool StatsdPart::is_of_stranger(const sockaddr_storage& from, BootTime now) {
   if (!senders_.is_stranger(port, now).value_or(false)) return false;
   emitter_.count_dropped(1);
   emitter_.trouble(Trouble::kStranger,
-                   "is sent datagrams by another user: they are dropped and counted; a Unix "
-                   "socket keeps other users out");
+                   "receives datagrams from another user: they are dropped "
+                   "and counted; a Unix socket keeps other users out");
   return true;
 }
 

@@ -180,7 +180,7 @@ TEST_F(StatsdTest, DatagramsOfOtherUsersAreDroppedAndCounted) {
   EXPECT_TRUE(got.values("theirs").empty());
   const auto problems = sources->problems();
   ASSERT_EQ(problems.size(), 1u);
-  EXPECT_TRUE(problems[0].message.starts_with("is sent datagrams by another user"));
+  EXPECT_TRUE(problems[0].message.starts_with("receives datagrams from another user"));
 }
 
 TEST_F(StatsdTest, AUnixSocketIsPrivateAndGoesWithTheRun) {
@@ -221,7 +221,7 @@ TEST_F(StatsdTest, WhatIsNotUnderstoodIsToldOnce) {
   ASSERT_TRUE(eventually([&] { return !got.values("a").empty(); }));
   const auto problems = sources->problems();
   ASSERT_EQ(problems.size(), 1u);
-  EXPECT_EQ(problems[0].message, "sends what is not understood: users:5|s");
+  EXPECT_EQ(problems[0].message, "sends a datagram that cannot be parsed: users:5|s");
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ std::string Engines::open(const Options& options, SeriesTable& table) {
   if (refused == 0) return "the kernel has no perf PMU of its driver";
   std::string why = std::string("perf's PMU of its driver: ") + std::strerror(refused);
   if (refused == EACCES || refused == EPERM)
-    why += "; it takes CAP_PERFMON or `sysctl kernel.perf_event_paranoid=0`";
+    why += "; needs CAP_PERFMON or `sysctl kernel.perf_event_paranoid=0`";
   return why;
 }
 

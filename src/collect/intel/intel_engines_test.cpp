@@ -230,7 +230,7 @@ TEST(IntelSysman, SaysWhatIsRefused) {
   };
   EXPECT_TRUE(holds(why("call.zesInit.status 2013265921\n", "memory of intel0"), "no driver"));
   EXPECT_TRUE(holds(why("call.zesDeviceGet.status 1879113728\n", "memory of intel0"),
-                    "does not know this GPU"));
+                    "does not list this GPU"));
   EXPECT_TRUE(
       holds(why("call.zesMemoryGetState.status 1879113728\n", "host.gpu.memory.used of intel0"),
             "permission denied"));

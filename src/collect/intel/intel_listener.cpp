@@ -69,7 +69,7 @@ class Gpu {
     intel::ZeDevice device = sysman ? (*sysman)->find(address_) : nullptr;
     if (device == nullptr) {
       table.unavailable("memory of " + source_,
-                        !sysman ? sysman.error().message : "Level Zero does not know this GPU");
+                        !sysman ? sysman.error().message : "Level Zero does not list this GPU");
     } else {
       sysman_ = std::make_unique<intel::SysmanReader>(**sysman, source_, news);
       sysman_->open(

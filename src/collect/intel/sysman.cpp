@@ -74,7 +74,7 @@ std::string_view Sysman::words(ZeStatus status) {
     case ZeStatus::kDependency:
       return "a library that its driver needs is missing";
     case ZeStatus::kUninitialised:
-      return "no driver of Level Zero is there";
+      return "no driver of Level Zero found";
     case ZeStatus::kUnsupportedVersion:
       return "the driver has another version";
     case ZeStatus::kUnsupported:

@@ -150,7 +150,7 @@ TEST(TegraStats, OneThatSaysNothingOrEndsIsTold) {
     sample_once(*listener, series, kSlowGroup);
     news->drain([&](const News::Item& item) { told = item.text; });
   }
-  EXPECT_EQ(told, "has ended: its values are missing from now on");
+  EXPECT_EQ(told, "has ended: its values are missing from here on");
 }
 
 TEST(JetsonListener, IsNotForOtherMachines) {

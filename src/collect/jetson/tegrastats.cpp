@@ -141,7 +141,7 @@ void TegraStats::sample(Row& row, News* news) {
   if (out_) return;
   told_ = true;
   if (news != nullptr)
-    news->tell("jetson: tegrastats", "has ended: its values are missing from now on");
+    news->tell("jetson: tegrastats", "has ended: its values are missing from here on");
 }
 
 }  // namespace corral::collect

@@ -50,9 +50,9 @@ NumaReader::NumaReader(const fs::path& root, SeriesTable& table) {
   const fs::path directory = root / "sys/devices/system/node";
   const std::vector<std::string> names = sysfs::numbered_entries(directory, "node");
   if (names.size() < 2) {
-    table.unavailable("host.numa.memory.*",
-                      names.empty() ? "the kernel shows no NUMA nodes"
-                                    : "there is one NUMA node only: host.memory.* tells the same");
+    table.unavailable("host.numa.memory.*", names.empty()
+                                                ? "the kernel shows no NUMA nodes"
+                                                : "only one NUMA node: see host.memory.*");
     return;
   }
   for (const std::string& name : names) {
@@ -107,7 +107,7 @@ HugePageReader::HugePageReader(const fs::path& root, SeriesTable& table) {
     }
   }
   if (numbers_.empty())
-    table.unavailable("host.hugepages.total, host.hugepages.free", "no huge pages are set aside");
+    table.unavailable("host.hugepages.total, host.hugepages.free", "no huge pages are reserved");
 }
 
 NfsReader::NfsReader(const fs::path& root, SeriesTable& table) {

@@ -86,10 +86,11 @@ void CallMeter::judge(Call call, Meter& meter, Nanos took) {
   meter.next = now_ + kPause;
   if (news_ == nullptr) return;
   std::array<char, 200> text{};
-  const auto end = fmt::format_to_n(
-      text.data(), text.size(),
-      "the driver's call for {} takes {:.1f} ms, more than {:.0f} ms: read once a second from now",
-      call_name(call), microseconds(took) * 1e-3, microseconds(kBudget) * 1e-3);
+  const auto end =
+      fmt::format_to_n(text.data(), text.size(),
+                       "the driver's call for {} takes {:.1f} ms, more than {:.0f} ms: read once a "
+                       "second from here on",
+                       call_name(call), microseconds(took) * 1e-3, microseconds(kBudget) * 1e-3);
   news_->tell("nvidia", {text.data(), std::min(end.size, text.size())});
 }
 

@@ -91,8 +91,8 @@ InstanceReader::InstanceReader(const Parts& parts, const FoundGpu& gpu,
   const std::string& source = health_.source();
   table.describe(source + ".uuid", instance.uuid);
   table.unavailable("power, energy, clocks, temperature and utilization of " + source,
-                    "a MIG instance has none of its own: they are those of " +
-                        gpu_source(gpu.index) + ", for all its instances together");
+                    "a MIG instance has none of its own: see " + gpu_source(gpu.index) +
+                        ", for all its instances together");
   queries_.open(instance_queries(), parts.meter, {.source = source, .remark = ""}, table);
   if (!instance.gpu_instance) {
     table.unavailable("host.gpu.mig.sm.active and the like of " + source,
@@ -218,10 +218,11 @@ void GpuReader::check_energy(BootTime now) {
   if (!window || window->agrees()) return;
   energy_told_ = true;
   std::array<char, 200> text{};
-  const auto end = fmt::format_to_n(
-      text.data(), text.size(),
-      "energy is doubtful: in {:.0f} s the counter grew by {:.0f} J, power over time by {:.0f} J",
-      seconds(EnergyCheck::kWindow), window->counter_joules, window->integral_joules);
+  const auto end = fmt::format_to_n(text.data(), text.size(),
+                                    "energy is implausible: in {:.0f} s the counter grew by {:.0f} "
+                                    "J, power over time by {:.0f} J",
+                                    seconds(EnergyCheck::kWindow), window->counter_joules,
+                                    window->integral_joules);
   health_.tell({text.data(), std::min(end.size, text.size())});
 }
 

@@ -283,16 +283,17 @@ TEST(NvidiaListener, TellsOnceThatEnergyAndPowerOverTimeDiffer) {
   FakeDriver driver("gpus 1\ngpu0.field.83 0+100000\ngpu0.field.185 120000\n");
   Opened gpu(driver);
   for (int i = 0; i <= 300; ++i) gpu.fast_at(20 + i * 0.25);
-  EXPECT_TRUE(just(gpu.told(),
-                   "gpu0: energy is doubtful: in 30 s the counter grew by 3000 J, power over time "
-                   "by 3600 J"));
+  EXPECT_TRUE(
+      just(gpu.told(),
+           "gpu0: energy is implausible: in 30 s the counter grew by 3000 J, power over time "
+           "by 3600 J"));
 }
 
 TEST(NvidiaListener, ComparesEnergyWithPowerOfOlderDriversToo) {
   FakeDriver driver("gpus 1\ngpu0.field.83 0+100000\ngpu0.power 120000\n");
   Opened gpu(driver);
   for (int i = 0; i <= 300; ++i) gpu.fast_at(20 + i * 0.25);
-  EXPECT_TRUE(just(gpu.told(), "gpu0: energy is doubtful"));
+  EXPECT_TRUE(just(gpu.told(), "gpu0: energy is implausible"));
 }
 
 }  // namespace

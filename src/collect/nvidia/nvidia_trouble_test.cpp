@@ -219,7 +219,7 @@ TEST(NvidiaTrouble, ACallThatIsTooDearIsMadeOnceASecondAndToldOnce) {
   for (int tick = 0; tick < 3; ++tick) gpu.fast_at(5 + tick * 0.1);
   EXPECT_TRUE(just(gpu.told(),
                    "nvidia: the driver's call for utilization takes 5.0 ms, more than 2 ms: read "
-                   "once a second from now"));
+                   "once a second from here on"));
   int values = 0;
   for (int tick = 0; tick < 100; ++tick) {
     const Values v = gpu.fast_at(6 + tick * 0.1);

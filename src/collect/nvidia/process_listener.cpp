@@ -265,7 +265,7 @@ void ProcessListener::sample(Gpu& gpu, Row& row) {
   if (gpu.seen || !use.by_mps) return row.set(gpu.busy, busy.share);
   // A GPU without any sample is unknown, not idle.
   if (!std::exchange(gpu.told, true) && news_ != nullptr)
-    news_->tell(gpu.source, "no run.gpu.busy: the driver has no samples of what runs by MPS");
+    news_->tell(gpu.source, "no run.gpu.busy: the driver has no samples of MPS clients");
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ std::string RunProcesses::obstacle() const {
   std::error_code ignored;
   const auto own = std::filesystem::read_symlink(proc_ + "/self/ns/pid", ignored);
   if (own.empty() || own.string() == kHostNamespace) return "";
-  return "the driver names processes by the host's ids, and this container has its own (it would "
-         "need the host's PID namespace)";
+  return "the driver reports the host's process ids, but this "
+         "container has its own (use the host's PID namespace)";
 }
 
 }  // namespace corral::collect::nvidia

@@ -30,7 +30,7 @@ tl::unexpected<Error> refusal(const std::filesystem::path& path, int error) {
     case ENOENT:
     case EOPNOTSUPP:
       return fail(Code::kUnsupported,
-                  "this kernel keeps no account of pressure (CONFIG_PSI, boot option psi=1)");
+                  "this kernel does not record pressure (CONFIG_PSI, boot option psi=1)");
     case EACCES:
     case EPERM:
       return fail(Code::kPermission,

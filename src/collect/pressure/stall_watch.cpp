@@ -29,7 +29,7 @@ Result<> check(const StallOptions& options) {
   for (const std::string& resource : options.resources) {
     if (std::ranges::find(kPressureResources, resource) == kPressureResources.end())
       return fail(Code::kInvalidArgument,
-                  fmt::format("resources: '{}' is none: expected cpu, memory, io", resource));
+                  fmt::format("resources: unknown '{}': expected cpu, memory, io", resource));
   }
   if (options.window < kShortestWindow || options.window > kLongestWindow)
     return fail(Code::kInvalidArgument, "window: must be from 500 ms to 10 s");

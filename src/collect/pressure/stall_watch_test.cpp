@@ -43,7 +43,7 @@ TEST(StallOptions, NameWhatIsWrong) {
   StallOptions options;
   EXPECT_TRUE(check(options));
   options.resources = {"disk"};
-  EXPECT_EQ(check(options).error().message, "resources: 'disk' is none: expected cpu, memory, io");
+  EXPECT_EQ(check(options).error().message, "resources: unknown 'disk': expected cpu, memory, io");
   options.resources = {};
   options.window = milliseconds(400);
   EXPECT_EQ(check(options).error().message, "window: must be from 500 ms to 10 s");
@@ -57,7 +57,7 @@ TEST(StallWatch, SaysWhatIsNotThereAndStartsNoThread) {
   StallWatch watch({}, {.root = root.path(), .run_pid = 1});
   ASSERT_EQ(watch.unavailable().size(), 3u);
   EXPECT_EQ(watch.unavailable()[1].source, "events of memory pressure");
-  EXPECT_NE(watch.unavailable()[1].reason.find("no account of pressure"), std::string::npos);
+  EXPECT_NE(watch.unavailable()[1].reason.find("does not record pressure"), std::string::npos);
   EXPECT_TRUE(watch.watched().empty());
   EXPECT_TRUE(watch.start());
   watch.stop();

@@ -127,7 +127,7 @@ Frequencies::Frequencies(const fs::path& root, SeriesTable& table) {
   }
   if (files_.empty()) {
     table.unavailable("host.cpu.frequency.*",
-                      "the kernel shows no cpufreq here; virtual machines have none as a rule");
+                      "the kernel shows no cpufreq here; virtual machines usually have none");
     return;
   }
   mean_ = table.add("host.cpu.frequency.mean");

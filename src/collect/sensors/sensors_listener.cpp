@@ -11,8 +11,8 @@ class SensorsListener final : public Listener {
       : monitor_(root, table), frequencies_(root, table), throttles_(root, table) {
     if (monitor_.empty()) {
       table.unavailable("host.temperature, host.fan, host.power.sensor",
-                        "no sensor in /sys/class/hwmon or /sys/class/thermal; virtual machines "
-                        "have none as a rule");
+                        "no sensor in /sys/class/hwmon or /sys/class/thermal; "
+                        "virtual machines usually have none");
     }
   }
 

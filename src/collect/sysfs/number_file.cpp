@@ -39,7 +39,7 @@ Result<NumberFile> NumberFile::open(const std::filesystem::path& path) {
   NumberFile file = TRY(open_limit(path));
   if (file.read()) return file;
   return fail(Code::kUnavailable,
-              path.string() + " holds no number but '" + to_utf8(text_of(path)) + "'");
+              path.string() + " holds, instead of a number, '" + to_utf8(text_of(path)) + "'");
 }
 
 Result<NumberFile> NumberFile::open_limit(const std::filesystem::path& path) {

@@ -110,7 +110,7 @@ Result<> ask(const sys::Fd& socket, const std::string& message, Take&& take) {
   while (!answer) {
     pollfd waiting{.fd = socket.get(), .events = POLLIN, .revents = 0};
     if (::poll(&waiting, 1, kAnswerMs) != 1)
-      return fail(Code::kUnavailable, "the kernel does not answer by netlink");
+      return fail(Code::kUnavailable, "the kernel does not answer on netlink");
     const ssize_t n = ::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (n <= 0) return fail_errno("netlink", errno);
     each_message({buffer.data(), static_cast<std::size_t>(n)},
@@ -148,9 +148,9 @@ Result<> subscribe(const sys::Fd& socket, std::uint16_t family) {
   auto done = ask(socket, message, [](std::string_view) {});
   if (done) return {};
   if (done.error().code == Code::kPermission)
-    return fail(Code::kPermission, "the kernel tells exit records with CAP_NET_ADMIN only");
+    return fail(Code::kPermission, "the kernel requires CAP_NET_ADMIN for exit records");
   return fail(Code::kUnsupported,
-              "exit records are not told in a container with PID numbers or users of its own (" +
+              "exit records are not available in a container with its own PID or user namespace (" +
                   done.error().message + ")");
 }
 
@@ -227,7 +227,7 @@ std::string_view reason_of(const UnreadRecord& record, std::span<char> room) {
       "the kernel's exit records are of taskstats version {} ({} bytes); {}", record.version,
       record.bytes,
       record.version < kFirstVersion ? "version 12 (Linux 5.19) is the first that names the process"
-                                     : "it is laid out otherwise than this reads");
+                                     : "its layout is not supported");
   return {room.data(), std::min(end.size, room.size())};
 }
 

@@ -44,7 +44,7 @@ TEST(ExitRecords, AreReadByTheVersionsThatNameTheProcess) {
   EXPECT_TRUE(parse_taskstats(stats_of(12, offsetof(taskstats, ac_tgid) + 4), 12));
   EXPECT_FALSE(parse_taskstats(stats_of(12, offsetof(taskstats, ac_tgid)), 12)) << "too short";
   EXPECT_FALSE(parse_taskstats(stats_of(11, sizeof(taskstats)), 12)) << "too old";
-  EXPECT_FALSE(parse_taskstats(stats_of(13, sizeof(taskstats)), 11)) << "laid out otherwise";
+  EXPECT_FALSE(parse_taskstats(stats_of(13, sizeof(taskstats)), 11)) << "layout is not supported";
 }
 
 TEST(ExitRecords, TicksAreSharesOfWhatTheSchedulerMeasured) {
@@ -98,7 +98,7 @@ TEST(ExitRecords, WhatCannotBeReadHasAReason) {
   datagram[kVersion + offsetof(taskstats, ac_pid)] ^= 1;
   EXPECT_TRUE(reason().starts_with("the kernel's exit records are of taskstats version 17 ("))
       << reason();
-  EXPECT_TRUE(reason().ends_with("it is laid out otherwise than this reads")) << reason();
+  EXPECT_TRUE(reason().ends_with("its layout is not supported")) << reason();
 }
 
 // Processes 1 (the supervisor), 10 and 11 (of the run; 11 ignores SIGCHLD), 5 (a helper).

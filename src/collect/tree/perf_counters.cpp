@@ -50,7 +50,7 @@ std::string reason_of(int error) {
   const auto level = sys::read_file("/proc/sys/kernel/perf_event_paranoid", 64);
   return "not allowed by the kernel (perf_event_paranoid is " +
          (level ? std::string(trim(*level)) : "unknown") +
-         "; it takes 1 or less, or CAP_PERFMON, and no seccomp filter in the way)";
+         "; needs 1 or less, or CAP_PERFMON, and no seccomp filter in the way)";
 }
 
 }  // namespace

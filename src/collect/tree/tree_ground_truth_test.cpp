@@ -363,7 +363,7 @@ TEST_F(Trainee, AShortChildsMemoryIsInThePeakWhenTheRunEnds) {
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(pid_), nullptr, WEXITED | WNOWAIT), 0);
   const Values ended = sample();
   EXPECT_GE(ended.at("run.memory.rss_peak"), 0.98 * truth) << "wait(2)";
-  const bool records = why_not("run.* of processes that nobody can wait for").empty();
+  const bool records = why_not("run.* of processes that cannot be reaped").empty();
   EXPECT_GE(after.at("run.memory.rss_peak"), records ? 0.98 * truth : 0) << "exit records";
   EXPECT_LT(ended.at("run.memory.rss_peak"), truth + before.at("run.memory.rss_peak") + (8 << 20));
 }

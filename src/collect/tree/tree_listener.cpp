@@ -207,7 +207,7 @@ void TreeListener::use_exit_records(const ListenerContext& context, SeriesTable&
   if (context.root != "/") return;  // records are this machine's
   auto records = tree::ExitRecords::open();
   if (records) return table_.use(*std::move(records));
-  table.unavailable("run.* of processes that nobody can wait for", records.error().message);
+  table.unavailable("run.* of processes that cannot be reaped", records.error().message);
 }
 
 }  // namespace

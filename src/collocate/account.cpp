@@ -109,10 +109,10 @@ bool is_of_user_manager(const fs::path& root, const GroupTree& tree) {
 Result<std::string> scope_tool() {
   if (std::getenv("DBUS_SESSION_BUS_ADDRESS") == nullptr &&
       std::getenv("XDG_RUNTIME_DIR") == nullptr)
-    return fail(Code::kUnsupported, "no systemd of this user answers here");
+    return fail(Code::kUnsupported, "the systemd of this user does not answer");
   const char* path = std::getenv("PATH");
   const auto found = sys::find_in_path("busctl", path == nullptr ? "" : path);
-  if (!found) return fail(Code::kUnsupported, "there is no busctl to ask systemd with");
+  if (!found) return fail(Code::kUnsupported, "busctl is missing, so systemd cannot be asked");
   return found->string();
 }
 

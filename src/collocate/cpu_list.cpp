@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kMostCpus = 1 << 16;  // no machine has more; a typing error may
 
 tl::unexpected<Error> malformed(std::string_view text) {
-  return fail(Code::kInvalidArgument, fmt::format("'{}' is no list of CPUs, such as 0-3,8", text));
+  return fail(Code::kInvalidArgument, fmt::format("'{}' is not a list of CPUs, e.g. 0-3,8", text));
 }
 
 }  // namespace

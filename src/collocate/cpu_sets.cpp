@@ -122,7 +122,7 @@ class Allocation {
     if (wish.split && set.size() < wanted) share_cores(run);
     std::ranges::sort(set);
     if (set.size() == wanted) return;
-    problem(run, fmt::format("{} CPUs asked for, {} left{}{}", wanted, set.size(),
+    problem(run, fmt::format("{} CPUs requested, {} left{}{}", wanted, set.size(),
                              wish.node ? fmt::format(" on NUMA node {}", *wish.node) : "",
                              wish.split ? ", one thread of a core" : ", by whole cores"));
   }
@@ -156,7 +156,7 @@ class Allocation {
       sets_.of_run[run].insert(sets_.of_run[run].end(), core.cpus.begin(), core.cpus.end());
     }
     std::ranges::sort(sets_.of_run[run]);
-    if (sets_.of_run[run].empty()) problem(run, "no CPU is left: the others have them all");
+    if (sets_.of_run[run].empty()) problem(run, "no CPU is left: other runs have them all");
   }
 
   void keep_house() {

@@ -171,7 +171,7 @@ TEST(CpuSets, FollowTheNodeAndTheDevice) {
   CpuWish too_many = count(5);
   too_many.node = 0;
   EXPECT_EQ(error_of(allocate_cpus(topology, std::vector{too_many})),
-            "run 0: 5 CPUs asked for, 4 left on NUMA node 0, by whole cores");
+            "run 0: 5 CPUs requested, 4 left on NUMA node 0, by whole cores");
 }
 
 TEST(CpuSets, ARunThatDoesNotFitIntoOneNodeTakesWhatThereIs) {
@@ -189,7 +189,7 @@ TEST(CpuSets, AllThatDoesNotFitIsSaid) {
       error_of(allocate_cpus(topology_of({}), std::vector{exact({0, 9}), nowhere, count(9)}));
   EXPECT_NE(error.find("run 0: CPU 9 cannot be used here: there are 0-3"), std::string::npos);
   EXPECT_NE(error.find("run 1: no NUMA node 7: there are 0"), std::string::npos);
-  EXPECT_NE(error.find("run 2: 9 CPUs asked for, "), std::string::npos);
+  EXPECT_NE(error.find("run 2: 9 CPUs requested, "), std::string::npos);
 }
 
 TEST(CpuSets, ARunWithoutAWishStaysOffTheOthersOwn) {

@@ -141,8 +141,7 @@ Result<sys::Fd> open_locked(const sys::PrivateDirectory& directory, const std::s
     if (errno == EWOULDBLOCK) return fail(Code::kUnavailable, path.string() + ": its owner lives");
     return fail_errno(path.string(), errno);
   }
-  if (!is_at(file, directory, name))
-    return fail(Code::kNotFound, path.string() + ": just put back");
+  if (!is_at(file, directory, name)) return fail(Code::kNotFound, path.string() + ": just undone");
   return file;
 }
 
@@ -235,8 +234,7 @@ Result<std::uint64_t> Journal::note_all(const std::vector<Change>& changes) {
   for (std::size_t i = 0; i < changes.size(); ++i) lines += note_line(first + i, changes[i]) + "\n";
   const Result<> written = append(lines, true);
   if (!written)
-    return tl::unexpected(
-        written.error().with_context("nothing is changed unless it is written down first"));
+    return tl::unexpected(written.error().with_context("changes require a journal entry first"));
   return first;
 }
 
@@ -256,7 +254,7 @@ Result<> Journal::undone(std::uint64_t entry) {
 
 Result<> Journal::close() {
   if (!content_.standing.empty()) {
-    return fail(Code::kConflict, fmt::format("{}: {} change(s) not put back", path_.string(),
+    return fail(Code::kConflict, fmt::format("{}: {} change(s) not undone", path_.string(),
                                              content_.standing.size()));
   }
   if (!directory_.remove(name_) && directory_.exists(name_))

@@ -92,8 +92,7 @@ void add_unified(const GroupTree& tree, const std::vector<Need>& needs, GroupPla
     if (tree.has_unified(need.unified)) {
       required.emplace_back(need.unified);
     } else {
-      problems.push_back(
-          fmt::format("{}: this kernel has no control group that gives it", need.words));
+      problems.push_back(fmt::format("{}: this kernel has no control group for it", need.words));
     }
   }
   if (required.empty()) return;

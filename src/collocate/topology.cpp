@@ -54,7 +54,7 @@ Result<Topology> Topology::read(const fs::path& root) {
   topology.cpus = TRY(parse_cpus(online));
   if (const auto allowed = allowed_cpus(root); !allowed.empty())
     topology.cpus = common(topology.cpus, allowed);
-  if (topology.cpus.empty()) return fail(Code::kUnsupported, "no CPU may be used here");
+  if (topology.cpus.empty()) return fail(Code::kUnsupported, "no CPU is allowed here");
   const auto node_of = nodes_of_cpus(root / "sys/devices/system/node", topology.nodes);
   if (topology.nodes.empty()) topology.nodes.push_back(0);
   std::vector<bool> seen(static_cast<std::size_t>(topology.cpus.back()) + 1);

@@ -69,7 +69,7 @@ class Replay {
     }
     const std::vector<sys::ProcessIdentity> live = commands(entries);
     if (live.empty()) return {};
-    return fmt::format("process {} of a run still runs", live.front().pid);
+    return fmt::format("process {} of a run is still running", live.front().pid);
   }
 
   // Ends the commands that still run; gives whose they are, where that is not for us to do.
@@ -79,7 +79,7 @@ class Replay {
     const std::string scheduler =
         options_.scheduler_of ? options_.scheduler_of(journal_.content().owner) : "";
     if (!scheduler.empty())
-      return fmt::format("its plan is being run by {}: end that first", scheduler);
+      return fmt::format("its plan is being run by {}: stop that first", scheduler);
     if (!options_.dry_run) end_commands(live, kGrace);
     return {};
   }
@@ -100,7 +100,7 @@ class Replay {
     if (handler == nullptr) {
       report_.lines.push_back(
           line_of(standing, UndoState::kFailed,
-                  fmt::format("'{}' is of another version of Corral: undo with that",
+                  fmt::format("'{}' comes from another version of Corral: undo with that one",
                               standing.change.kind)));
       return;
     }
@@ -131,9 +131,8 @@ std::string owner_text(const fs::path& path) {
 
 // Put back but for lines that nobody understood: kept for a person to look at.
 void set_aside(Journal& journal, UndoReport& report) {
-  report.notes.push_back(
-      fmt::format("{}: {} line(s) cannot be read; what they changed is not known",
-                  journal.set_aside().string(), journal.content().unreadable));
+  report.notes.push_back(fmt::format("{}: {} line(s) cannot be read; their changes are unknown",
+                                     journal.set_aside().string(), journal.content().unreadable));
 }
 
 void undo_file(const fs::path& path, const UndoOptions& options, UndoReport& report) {
@@ -141,7 +140,7 @@ void undo_file(const fs::path& path, const UndoOptions& options, UndoReport& rep
   if (!journal) {
     if (journal.error().code == Code::kNotFound) return;
     report.notes.push_back(journal.error().code == Code::kUnavailable
-                               ? owner_text(path) + " still works with what it changed"
+                               ? owner_text(path) + " still uses its changes"
                                : journal.error().message);
     return;
   }
@@ -194,13 +193,14 @@ Result<> put_back(Journal& journal, std::uint64_t first, const UndoOptions& opti
   failures.insert(failures.end(), report.notes.begin(), report.notes.end());
   if (failures.empty()) return {};
   return fail(report.permissions > 0 ? Code::kPermission : Code::kUnavailable,
-              "not put back (`corral undo` tries again): " + join(failures, "; "));
+              "not undone (retry with `corral undo`): " + join(failures, "; "));
 }
 
 std::string permission_advice(const fs::path& state) {
   return fmt::format(
-      "this needs root (CAP_SYS_ADMIN). Root does not follow another user's journal: ask an "
-      "administrator to put these changes back by hand; {} keeps them",
+      "this needs root (CAP_SYS_ADMIN). Root does not follow "
+      "another user's journal: ask an administrator to undo "
+      "these changes by hand; {} lists them",
       state.string());
 }
 

@@ -41,10 +41,9 @@ Result<fs::path> conda_prefix(std::string_view listing, const std::string& name)
       near = called;
     }
   }
-  return fail(Code::kNotFound,
-              fmt::format("no conda environment is called {}; {}", name,
-                          near.empty() ? "`conda env list` shows those that are there"
-                                       : "did you mean " + near + "?"));
+  return fail(Code::kNotFound, fmt::format("no conda environment named {}; {}", name,
+                                           near.empty() ? "`conda env list` shows the existing ones"
+                                                        : "did you mean " + near + "?"));
 }
 
 std::vector<std::string> conda_variables(std::string_view state) {

@@ -91,7 +91,7 @@ Result<ContainerPlace> locate(const Prepared& prepared, const std::string& name,
     if (pid > 0) return place_of(pid);
     if (sys::boot_now() >= deadline)
       return fail(Code::kNotFound,
-                  fmt::format("{} knows no running container {}", container.tool, name));
+                  fmt::format("{} has no running container {}", container.tool, name));
     ::poll(nullptr, 0, kPollMs);
   }
 }
@@ -191,7 +191,7 @@ Result<int> exit_status_of(const Prepared& prepared, const std::string& name) {
   const auto status = parse_int(trim(output.out));
   if (!status || *status < 0 || *status > 255)
     return fail(Code::kUnprocessable,
-                fmt::format("{} gives no exit status of {}", container.tool, name));
+                fmt::format("{} reports no exit status of {}", container.tool, name));
   return static_cast<int>(*status);
 }
 

@@ -149,7 +149,7 @@ TEST(Container, AMissingImageIsPulledAndNamed) {
   const auto failed = shop.prepare("docker=nope");
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message,
-            "image nope is not here and cannot be pulled: docker failed "
+            "image nope is not present and cannot be pulled: docker failed "
             "with status 1: Trying | manifest unknown");
   EXPECT_TRUE(holds(shop.told(), "pulling image nope"));
   EXPECT_NE(shop.prepare("docker=nope;pull=never").error().message.find("pull=never"),

@@ -68,12 +68,13 @@ Result<std::string> formatted(const std::string& pattern, const Values& values) 
     } else if (c == '{') {
       const std::size_t end = pattern.find('}', i);
       if (end == std::string::npos)
-        return fail(Code::kInvalidArgument, "its command has a { that no } follows");
+        return fail(Code::kInvalidArgument, "its command has a { without a }");
       const std::string name = pattern.substr(i + 1, end - i - 1);
       const std::string* value = value_of(values, name);
       if (value == nullptr)
-        return fail(Code::kInvalidArgument,
-                    fmt::format("its command uses {{{}}}, which is no parameter of it", name));
+        return fail(
+            Code::kInvalidArgument,
+            fmt::format("its command uses {{{}}}, which is not one of its parameters", name));
       out += shell_quoted(*value);
       i = end;
     } else if (c == '}') {

@@ -132,7 +132,7 @@ Result<> add_option(const Word& word, std::string_view text, Spec& spec) {
   const bool again = std::ranges::any_of(spec.options, [&](auto& o) { return o.first == name; });
   if (again && !option->many)
     return fail(Code::kInvalidArgument,
-                fmt::format("environment: option '{}' stands there twice", name));
+                fmt::format("environment: option '{}' is given twice", name));
   spec.options.emplace_back(name, value);
   return {};
 }
@@ -144,7 +144,7 @@ Result<Spec> parse(std::string_view text) {
   if (text.empty() || text == "-" || text == "local") return Spec{};
   // Entries of a file or a variable; what is executed and recorded holds no such bytes.
   if (text.find_first_of(std::string_view("\0\n\r", 3)) != std::string_view::npos)
-    return fail(Code::kInvalidArgument, "environment: it holds a line break or a NUL byte");
+    return fail(Code::kInvalidArgument, "environment: it contains a line break or a NUL byte");
   const std::vector<std::string_view> parts = split(text, ';');
   const std::size_t equals = parts[0].find('=');
   const std::string_view given = trim(parts[0].substr(0, equals));

@@ -21,7 +21,7 @@ namespace {
 Result<std::string> conda_tool(const Spec& spec) {
   const std::string path = own_variable("PATH", "/usr/bin:/bin");
   if (!spec.tool.empty())
-    return find_tool(spec.tool, "install it, or use conda= for whichever is there");
+    return find_tool(spec.tool, "install it, or use conda= for any that is installed");
   for (const std::string& tool :
        {std::string("conda"), std::string("mamba"), std::string("micromamba"),
         own_variable("CONDA_EXE"), own_variable("MAMBA_EXE")}) {
@@ -78,7 +78,8 @@ Result<fs::path> prefix_of(const Spec& spec, const PrepareOptions& options) {
   const fs::path prefix = resolved(spec.target, options);
   std::error_code error;
   if (!fs::is_directory(prefix / "conda-meta", error))
-    return fail(Code::kNotFound, prefix.string() + ": no conda environment: it has no conda-meta");
+    return fail(Code::kNotFound,
+                prefix.string() + ": not a conda environment: it has no conda-meta");
   return prefix;
 }
 

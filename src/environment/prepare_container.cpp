@@ -18,7 +18,7 @@ Result<> pull(const Container& container, const std::string& image, const Prepar
       run_checked({.argv = tool_words(container, {"pull", image}), .told = true}, options);
   if (!pulled)
     return tl::unexpected(pulled.error().with_context(
-        fmt::format("image {} is not here and cannot be pulled", image)));
+        fmt::format("image {} is not present and cannot be pulled", image)));
   return {};
 }
 
@@ -40,7 +40,7 @@ Result<ImageFacts> image_of(const Container& container, const Spec& spec,
                   fmt::format("image {}: {}: {}", spec.target, container.tool, said));
     if (policy == "never")
       return fail(Code::kNotFound,
-                  fmt::format("image {} is not here, and pull=never", spec.target));
+                  fmt::format("image {} is not present, and pull=never", spec.target));
     TRY(pull(container, spec.target, options));
     output = TRY(run_checked(inspect, options));
   }
@@ -75,7 +75,7 @@ Result<std::string> apptainer_image(const Container& container, const Spec& spec
   const fs::path image = resolved(spec.target, options);
   std::error_code error;
   if (fs::exists(image, error)) return image.string();
-  return fail(Code::kNotFound, fmt::format("image {}: no such file; an address has a scheme, as "
+  return fail(Code::kNotFound, fmt::format("image {}: no such file; an address has a scheme, e.g. "
                                            "docker://{}",
                                            image.string(), spec.target));
 }
@@ -171,10 +171,12 @@ Result<> check_image(const Container& container, const Spec& spec, const Prepare
     return fail(Code::kUnavailable, fmt::format("{}: {}", container.tool, seen.error().message));
   if (seen->code == 0) return {};
   if (option_of(spec, "pull") == "never")
-    return fail(Code::kNotFound, fmt::format("image {} is not here, and pull=never", spec.target));
-  return fail(Code::kUnavailable, fmt::format("image {} is not here: it will be pulled before the "
-                                              "run, where that is possible",
-                                              spec.target));
+    return fail(Code::kNotFound,
+                fmt::format("image {} is not present, and pull=never", spec.target));
+  return fail(Code::kUnavailable,
+              fmt::format("image {} is not present: it will be pulled before the "
+                          "run, if possible",
+                          spec.target));
 }
 
 // The tool of a container whose mounts can be made.

@@ -61,8 +61,8 @@ Result<std::string> chosen_python(const Spec& spec, const PrepareOptions& option
   auto found = sys::find_in_path(python, path);
   if (found) return found->string();
   return fail(found.error().code, found.error().message +
-                                      "; the environment is to be made from it: install it or "
-                                      "name another by python=");
+                                      "; the environment needs it: install it or name another "
+                                      "with python=");
 }
 
 Result<Installation> installation_of(const Spec& spec, const PrepareOptions& options) {

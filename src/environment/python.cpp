@@ -113,7 +113,7 @@ Result<PythonFacts> ask_python(const PythonQuestion& question, const PrepareOpti
   const auto answer = Json::parse(trim(output.out));
   if (!answer || answer->get_string("version").empty())
     return fail(Code::kUnprocessable,
-                fmt::format("{} does not answer as Python 3.8 or newer does", question.python));
+                fmt::format("{} does not behave like Python 3.8 or newer", question.python));
   if (answers) keep_answer(*answers, question, *answer);
   return facts_of(*answer);
 }
@@ -129,10 +129,9 @@ Result<> use_venv(Prepared& prepared, const fs::path& directory, const PrepareOp
   const std::string python = (directory / "bin" / "python").string();
   std::error_code error;
   if (!fs::exists(python, error))
-    return fail(Code::kNotFound,
-                fmt::format("{}: no virtual environment: it has no bin/python; make it by "
-                            "`python3 -m venv {}`",
-                            directory.string(), directory.string()));
+    return fail(Code::kNotFound, fmt::format("{}: not a virtual environment: it has no bin/python; "
+                                             "create it with `python3 -m venv {}`",
+                                             directory.string(), directory.string()));
   const PythonFacts facts = TRY(ask_python({.python = python}, options));
   prepared.python = python;
   prepared.environment = {

@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
   const char* reason = std::getenv(kReason);
   char path[PATH_MAX];
   if (!find_program(path)) {
-    reason = "the folder of corral is not known";
+    reason = "the folder of corral is unknown";
   } else if (!runs || reason == nullptr) {
     reason = runs ? lacking(path) : nullptr;
     if (reason == nullptr) {

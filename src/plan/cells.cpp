@@ -25,7 +25,7 @@ Verdict each_pair(std::string_view text, const TakePair& take) {
     const std::string_view key = trim(part.substr(0, equals));
     if (equals == std::string_view::npos || key.empty())
       return Refusal{fmt::format("'{}' is not key=value", trim(part)),
-                     "pairs are joined by semicolons: a=1;b=2"};
+                     "join pairs by semicolons: a=1;b=2"};
     if (auto refused = take(key, trim(part.substr(equals + 1)))) return refused;
   }
   return std::nullopt;
@@ -85,8 +85,8 @@ Refusal no_collocation(std::string_view word) {
     for (const MigProfile& profile : table.profiles) known.push_back(profile.name);
   }
   std::string advice = suggest(word, known, "");
-  if (advice.empty()) advice = "there are -, naive, timeslicing, mps and MIG profiles as 3g.20gb";
-  return {"no such way of sharing", std::move(advice)};
+  if (advice.empty()) advice = "expected -, naive, timeslicing, mps or MIG profiles, e.g. 3g.20gb";
+  return {"unknown way of sharing", std::move(advice)};
 }
 
 bool is_digits(std::string_view text) {
@@ -116,7 +116,7 @@ Verdict take_cpu_set(std::string_view text, Share& share) {
   std::ranges::replace(joined, ',', '+');
   for (const std::string_view part : split(joined, '+')) {
     if (!take_range(trim(part), share.cpus))
-      return Refusal{fmt::format("'{}' is no CPU and no range of CPUs", trim(part)),
+      return Refusal{fmt::format("'{}' is neither a CPU nor a range of CPUs", trim(part)),
                      "such as 0-3 or 0-3+8-11"};
   }
   std::ranges::sort(share.cpus);
@@ -129,8 +129,8 @@ Verdict take_cpu_option(std::string_view key, std::string_view value, Share& sha
   if (key == "count" || key == "node") {
     const auto number = parse_int(value);
     if (!number || *number < (key == "count" ? 1 : 0) || *number > 8192)
-      return Refusal{
-          fmt::format("'{}' is no number of {}", value, key == "count" ? "CPUs" : "a NUMA node")};
+      return Refusal{fmt::format("'{}' is not a number of {}", value,
+                                 key == "count" ? "CPUs" : "a NUMA node")};
     (key == "count" ? share.cpu_count : share.numa_node) = static_cast<int>(*number);
     return std::nullopt;
   }
@@ -148,16 +148,16 @@ Verdict take_limit(std::string_view key, std::string_view value, Row& row) {
   if (key == "time") {
     const Nanos time = parse_duration(value);
     if (time <= Nanos(0))
-      return Refusal{fmt::format("'{}' is no time", value), "such as 90m or 2h"};
+      return Refusal{fmt::format("'{}' is not a duration", value), "such as 90m or 2h"};
     row.limits.max_time = time;
   } else if (key == "epochs" || key == "steps") {
     const auto count = positive(value);
-    if (!count) return Refusal{fmt::format("'{}' is no count of {}", value, key)};
+    if (!count) return Refusal{fmt::format("'{}' is not a count of {}", value, key)};
     (key == "epochs" ? row.limits.max_epochs : row.limits.max_steps) = count;
   } else if (key == "cpu") {
     const auto cpus = parse_double(value);
     if (!cpus || !(*cpus > 0) || *cpus > 8192)
-      return Refusal{fmt::format("'{}' is no amount of CPUs", value), "such as 1.5"};
+      return Refusal{fmt::format("'{}' is not a number of CPUs", value), "such as 1.5"};
     row.share.cpu_quota = *cpus;
   } else if (key == "io") {
     const auto weight = positive(value);
@@ -173,7 +173,7 @@ Verdict take_clock(std::string_view key, std::string_view value, Share& share) {
   constexpr std::array<std::string_view, 2> kKeys = {"sm", "memory"};
   if (key != "sm" && key != "memory") return unknown_key(key, kKeys);
   const auto mhz = positive(value);
-  if (!mhz || *mhz > 100'000) return Refusal{fmt::format("'{}' is no clock in MHz", value)};
+  if (!mhz || *mhz > 100'000) return Refusal{fmt::format("'{}' is not a clock in MHz", value)};
   (key == "sm" ? share.sm_clock_mhz : share.memory_clock_mhz) = static_cast<int>(*mhz);
   return std::nullopt;
 }
@@ -205,10 +205,10 @@ Verdict read_devices(std::string_view text, Share& share) {
   for (const std::string_view part : split(text, '+')) {
     const std::string_view word = trim(part);
     if (!is_device(word))
-      return Refusal{fmt::format("'{}' is no device", word),
+      return Refusal{fmt::format("'{}' is not a device", word),
                      "an index, a UUID (GPU-…, MIG-…) or a PCI address; several as 0+1"};
     if (std::ranges::find(share.devices, word) != share.devices.end())
-      return Refusal{fmt::format("device {} is there twice", word)};
+      return Refusal{fmt::format("device {} is given twice", word)};
     share.devices.emplace_back(word);
   }
   return std::nullopt;
@@ -231,8 +231,8 @@ Verdict read_cpus(std::string_view text, Share& share) {
   });
   if (refused) return refused;
   if (!share.cpus.empty() && (share.cpu_count || share.split_siblings))
-    return Refusal{"a set of CPUs says already which and how many",
-                   "smt and count go with a number of CPUs"};
+    return Refusal{"a set of CPUs already says which and how many",
+                   "smt and count require a number of CPUs"};
   if (share.cpus.empty() && !share.cpu_count && share.split_siblings)
     return Refusal{"smt needs a number of CPUs", "such as 4;smt=split"};
   return std::nullopt;
@@ -263,7 +263,8 @@ Verdict read_power(std::string_view text, Share& share) {
   if (text.empty() || text == "-") return std::nullopt;
   const bool unit = text.back() == 'W' || text.back() == 'w';
   const auto watts = parse_double(trim(unit ? text.substr(0, text.size() - 1) : text));
-  if (!watts || !(*watts > 0) || *watts > 1e5) return Refusal{"no power in watts", "such as 250W"};
+  if (!watts || !(*watts > 0) || *watts > 1e5)
+    return Refusal{"not a power in watts", "such as 250W"};
   share.power_watts = *watts;
   return std::nullopt;
 }
@@ -273,7 +274,7 @@ Verdict read_cache(std::string_view text, Share& share) {
   const std::string word = lower_ascii(text);
   if (word.empty() || word == "-" || word == "as-is") return std::nullopt;
   if (word != "cold" && word != "warm")
-    return Refusal{"no state of the page cache", suggest(word, kWords)};
+    return Refusal{"not a state of the page cache", suggest(word, kWords)};
   share.cache = word == "cold" ? CacheState::kCold : CacheState::kWarm;
   return std::nullopt;
 }
@@ -282,7 +283,7 @@ Verdict read_repeat(std::string_view text, int& repeat) {
   if (text.empty() || text == "-") return std::nullopt;
   const auto count = positive(text);
   if (!count || *count > kMostRepeats)
-    return Refusal{fmt::format("no count of repetitions, 1 to {}", kMostRepeats)};
+    return Refusal{fmt::format("not a number of repetitions, 1 to {}", kMostRepeats)};
   repeat = static_cast<int>(*count);
   return std::nullopt;
 }
@@ -302,8 +303,9 @@ Verdict read_end(std::string_view text, WorkloadEnd& end) {
   if (word.empty() || word == "-" || word == "all") return std::nullopt;
   if (word != "first" && word != "this")
     return Refusal{
-        "no end of a workload: all (with its last run), first (with the first that "
-        "ends), this (with this run)",
+        "not an end of a workload; expected all (with its last "
+        "run), first (with the first that ends) or this (with this "
+        "run)",
         suggest(word, kWords, "")};
   end = word == "first" ? WorkloadEnd::kFirst : WorkloadEnd::kNamed;
   return std::nullopt;
@@ -313,7 +315,7 @@ Verdict read_pairs(std::string_view text, Pairs& pairs) {
   if (text == "-") return std::nullopt;
   return each_pair(text, [&](std::string_view key, std::string_view value) -> Verdict {
     const auto same = std::ranges::find(pairs, key, &Pairs::value_type::first);
-    if (same != pairs.end()) return Refusal{fmt::format("'{}' is there twice", key)};
+    if (same != pairs.end()) return Refusal{fmt::format("'{}' is given twice", key)};
     pairs.emplace_back(key, value);
     return std::nullopt;
   });
@@ -326,7 +328,7 @@ Verdict read_env(std::string_view text, Pairs& env) {
       return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
     });
     if (!plain || is_digits(std::string_view(name).substr(0, 1)))
-      return Refusal{fmt::format("'{}' is no name of a variable", name)};
+      return Refusal{fmt::format("'{}' is not a name of a variable", name)};
   }
   return std::nullopt;
 }

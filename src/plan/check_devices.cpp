@@ -116,7 +116,7 @@ class DeviceCheck {
       const bool part = profile.find("c.") != std::string::npos;
       problems_.add(
           raws_[i], Field::kCollocation,
-          {part                 ? "parts of an instance (1c.…) are not made"
+          {part                 ? "parts of an instance (1c.…) are not supported"
            : tables.size() == 1 ? fmt::format("{} has no such MIG profile", tables[0].device)
                                 : "no such MIG profile",
            suggest(profile, names, "")});
@@ -156,7 +156,7 @@ class DeviceCheck {
     const auto other = asked.mps ? asked.mps : asked.plain;
     if (asked.mig && other) {
       problems_.add(raws_[*other], Field::kCollocation,
-                    {fmt::format("line {} of the same workload wants device {} in MIG instances",
+                    {fmt::format("line {} of the same workload requests device {} in MIG instances",
                                  raws_[*asked.mig].line, device),
                      "in MIG mode only instances can be used"});
     } else if (asked.mps && asked.plain) {
@@ -187,10 +187,11 @@ class DeviceCheck {
         join({asked.profiles.begin(), asked.profiles.begin() + static_cast<std::ptrdiff_t>(shown)},
              " + ");
     if (shown < asked.profiles.size()) all += " + …";
-    problems_.add(raws_[*asked.mig], Field::kCollocation,
-                  {fmt::format("workload {} wants {} on device {}, which do not fit together: {}",
-                               rows_[*asked.mig].workload, all, device,
-                               reason.value_or("no device has all of these profiles"))});
+    problems_.add(
+        raws_[*asked.mig], Field::kCollocation,
+        {fmt::format("workload {} requests {} on device {}, which do not fit together: {}",
+                     rows_[*asked.mig].workload, all, device,
+                     reason.value_or("no device has all of these profiles"))});
   }
 
   // Clocks and power are the device's, not the run's.
@@ -201,7 +202,7 @@ class DeviceCheck {
       if (!first) first = i;
       if (rows_[*first].share.*factor == share.*factor) return;
       problems_.add(raws_[i], field,
-                    {fmt::format("line {} of the same workload asks the device for another",
+                    {fmt::format("line {} of the same workload requests another of the device",
                                  raws_[*first].line)});
     };
     compare(&Share::sm_clock_mhz, asked.sm_clock, Field::kClocks);
@@ -229,7 +230,7 @@ class DeviceCheck {
     const int all = counted + static_cast<int>(used.size());
     if (last && all > *known_.cpus)
       problems_.add(raws_[*last], Field::kCpus,
-                    {fmt::format("workload {} wants {} CPUs together, this machine has {}",
+                    {fmt::format("workload {} requests {} CPUs together, this machine has {}",
                                  rows_[*last].workload, all, *known_.cpus)});
   }
 

@@ -56,7 +56,7 @@ class WorkloadCheck {
     for (const std::size_t i : group) {
       if (rows_[i].repeat == rows_[*most].repeat) continue;
       problems_.warn(raws_[i], Field::kRepeat,
-                     {fmt::format("a workload repeats as a whole: {} times, as line {} says",
+                     {fmt::format("a workload repeats as a whole: {} times according to line {}",
                                   rows_[*most].repeat, raws_[*most].line)});
       return;
     }
@@ -72,11 +72,12 @@ class WorkloadCheck {
     }
     if (first && named)
       problems_.add(raws_[std::max(*first, *named)], Field::kEnd,
-                    {fmt::format("line {} of the same workload says otherwise",
+                    {fmt::format("line {} of the same workload contradicts",
                                  raws_[std::min(*first, *named)].line)});
     if (all_loop)
-      problems_.add(raws_[group.back()], Field::kLoop,
-                    {"every run of the workload starts again until it ends, so it never ends"});
+      problems_.add(
+          raws_[group.back()], Field::kLoop,
+          {"every run of the workload restarts until the workload ends, so it never ends"});
   }
 
   void check_status(const Group& group) {
@@ -87,7 +88,7 @@ class WorkloadCheck {
       if (row.status.empty() || row.status == "-" || state_of(row.status) != RowState::kNew)
         continue;
       problems_.warn(raws_[i], Field::kStatus,
-                     {"is none of FINISHED, FAILED, RUNNING: the row counts as not started"});
+                     {"is not FINISHED, FAILED or RUNNING: the row counts as not started"});
     }
     if (finished == 0 || finished == group.size()) return;
     problems_.warn(raws_[group.front()], Field::kStatus,
@@ -106,7 +107,7 @@ class WorkloadCheck {
                     {fmt::format("line {} has the same run", raws_[entry->second].line),
                      "empty Run and Status of a row that was copied"});
     if (!RunId::parse(run))
-      problems_.warn(raws_[i], Field::kRun, {"is no run's id: 32 hex digits"});
+      problems_.warn(raws_[i], Field::kRun, {"is not a run's id: expected 32 hex digits"});
   }
 
   // Equal rows beside each other are meant: they share a device. Far apart they are a workload's
@@ -119,10 +120,10 @@ class WorkloadCheck {
       const bool apart = n > 0 && group[n - 1] + 1 != i;
       const auto [entry, first] = seen.try_emplace(content_hash(raws_[i], true), i);
       if (first || !apart) continue;
-      problems_.warn(raws_[i], Field::kWorkload,
-                     {fmt::format("says the same as line {} and starts together with it",
-                                  raws_[entry->second].line),
-                      "another number, if it is a workload of its own"});
+      problems_.warn(
+          raws_[i], Field::kWorkload,
+          {fmt::format("equals line {} and starts together with it", raws_[entry->second].line),
+           "another number, if it is a workload of its own"});
     }
   }
 

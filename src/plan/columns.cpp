@@ -31,7 +31,7 @@ class HeaderReader {
     const std::size_t count = std::min(record_.cells.size(), kMostColumns);
     for (std::size_t i = 0; i < count; ++i) take(i);
     if (record_.cells.size() > kMostColumns)
-      say(kMostColumns, "no plan has so many columns", "the rest is not looked at");
+      say(kMostColumns, "too many columns for a plan", "the rest is ignored");
     return header_;
   }
 
@@ -45,13 +45,13 @@ class HeaderReader {
       const std::string near = nearest_column(name);
       if (near.empty()) return;
       header_.misspelt[static_cast<std::size_t>(*field_of(near))] = problems_.size();
-      say(i, "no column of a plan; its cells are kept and not read", "did you mean " + near + "?",
+      say(i, "not a column of a plan; its cells are kept and ignored", "did you mean " + near + "?",
           Severity::kWarning);
       return;
     }
     auto& cell = header_.cell_of[static_cast<std::size_t>(*field)];
     if (cell) {
-      say(i, "this column is there twice", "remove one");
+      say(i, "this column is given twice", "remove one");
       return;
     }
     cell = i;

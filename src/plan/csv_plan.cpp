@@ -29,7 +29,7 @@ bool blame_spelling(const Header& header, Field field, ProblemList& problems) {
   if (!misspelt) return false;
   Problem& problem = problems.all()[*misspelt];
   problem.severity = Severity::kError;
-  problem.reason = fmt::format("no column of a plan, and the header has no {}", name_of(field));
+  problem.reason = fmt::format("not a column of a plan, and the header has no {}", name_of(field));
   return true;
 }
 
@@ -40,7 +40,7 @@ void check_header(const CsvPlan& plan, ProblemList& problems) {
   const auto& cells = plan.header.cell_of;
   const auto known = std::ranges::count_if(cells, [](const auto& c) { return c.has_value(); });
   if (known < 2) {
-    problems.add(at_line(line, "this line is no header of a plan",
+    problems.add(at_line(line, "this line is not the header of a plan",
                          "such as Experiment,Workload,Name,Status,Run,Devices,Collocation,"
                          "Listeners,File,Params"));
     return;
@@ -105,7 +105,7 @@ class RowTaker {
       problems_.add({Severity::kError, record.line,
                      column_of(problems_.text(), record.cells[i].begin), "", record.cells[i].value,
                      fmt::format("a cell more than the header has ({})", width),
-                     "a value that holds the separator stands in double quotes"});
+                     "a value that contains the separator needs double quotes"});
       return;
     }
     if (record.cells.size() < plan_.header.width)
@@ -129,7 +129,7 @@ bool check_text(std::string_view text, ProblemList& problems) {
   }
   const std::size_t nul = text.find('\0');
   if (nul != std::string_view::npos) {
-    problems.add(at_line(line_of(text, nul), "holds a NUL byte: this is no text"));
+    problems.add(at_line(line_of(text, nul), "contains a NUL byte: this is not a text"));
     return false;
   }
   if (text.find('\n') == std::string_view::npos &&
@@ -163,10 +163,10 @@ CsvPlan read_csv_plan(std::string_view text, ProblemList& problems) {
   plan.header = read_header(text, first, problems.all());
   check_header(plan, problems);
   if (plan.table.separator != ',' && !plan.table.declared)
-    problems.add(at_line(
-        first.line,
-        fmt::format("cells are separated by {} and read so", separator_name(plan.table.separator)),
-        "", Severity::kWarning));
+    problems.add(at_line(first.line,
+                         fmt::format("cells are separated by {} and read that way",
+                                     separator_name(plan.table.separator)),
+                         "", Severity::kWarning));
   plan.raws.reserve(std::min(plan.table.records.size(), kMostRows));
   plan.record_of.reserve(plan.raws.capacity());
   RowTaker taker(plan, problems);

@@ -306,7 +306,7 @@ std::vector<std::string> columns_of(const Spec& spec, const std::vector<Cells>& 
                         .advice = ""});
   };
   if (!set.contains("File") && !set.contains("Model"))
-    complain("File", "says what to run, and nothing gives it");
+    complain("File", "names the command, but is not given");
   if (spec.columns.empty()) {
     std::vector<std::string> used;
     for (const Column& column : kColumns)

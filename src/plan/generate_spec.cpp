@@ -154,7 +154,7 @@ SpecFields Reader::fields(const YAML::Node& map, Words reserved, bool axes) {
     }
     if (pair.second.IsSequence() && (!axes || pair.second.size() == 0)) {
       complain(pair.second, *key,
-               axes ? "has no values" : "several values belong into an experiment or a cell");
+               axes ? "has no values" : "several values belong in an experiment or a cell");
       continue;
     }
     SpecField field{.key = *key, .values = {}, .place = place_of(pair.second)};
@@ -255,7 +255,7 @@ SpecCell Reader::cell(const YAML::Node& map, bool whole) {
   if (const YAML::Node sharing = map["sharing"])
     found.sharing = ways(sharing);
   else if (!spec_.sharing.empty())
-    complain(map, "sharing", "is missing: which ways of `sharing`?");
+    complain(map, "sharing", "is missing: name ways of `sharing`");
   if (!whole) found.fields = fields(map, kCellWords, true);
   return found;
 }
@@ -281,7 +281,7 @@ void Reader::experiment(const YAML::Node& name, const YAML::Node& map) {
   if (const YAML::Node jobs = map["jobs"])
     found.mixes = mixes(jobs);
   else
-    complain(name, "jobs", "is missing: which jobs does the experiment run?");
+    complain(name, "jobs", "is missing: name the jobs of the experiment");
   const bool own = map["sharing"].IsDefined() || map["k"].IsDefined();
   if (const YAML::Node node = map["cells"]) {
     if (own) complain(node, "cells", "excludes `k` and `sharing` beside it");
@@ -342,7 +342,7 @@ Spec Reader::read(const YAML::Node& root) {
     spec_.row = fields(node, {}, false);
   spec_.jobs = parts(root["jobs"], "jobs");
   spec_.sharing = parts(root["sharing"], "sharing");
-  if (spec_.jobs.empty()) complain(root, "jobs", "is missing: what is trained?");
+  if (spec_.jobs.empty()) complain(root, "jobs", "is missing: name the jobs to train");
   if (const YAML::Node node = root["cells"]) common_cells_ = cells(node);
   const YAML::Node experiments = root["experiments"];
   if (!experiments) {
@@ -402,7 +402,7 @@ void check_names(const Spec& spec, std::vector<Problem>& problems) {
       }
       for (const std::string& name : *names) {
         if (!given.contains(name))
-          complain_once(*field, fmt::format("nothing gives {{{}}}", name), suggest(name, known, ""),
+          complain_once(*field, fmt::format("no value for {{{}}}", name), suggest(name, known, ""),
                         problems);
         kept.push_back(name);
       }
@@ -412,8 +412,7 @@ void check_names(const Spec& spec, std::vector<Problem>& problems) {
   const std::vector<std::string_view> used(named.begin(), named.end());
   for (const SpecField* field : all) {
     if (!field->is_column() && !named.contains(field->key))
-      complain_once(*field, "is a value that no column uses", suggest(field->key, used, ""),
-                    problems);
+      complain_once(*field, "is not used by any column", suggest(field->key, used, ""), problems);
   }
 }
 

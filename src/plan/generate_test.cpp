@@ -247,7 +247,7 @@ experiments:
            "jobs '3S+X': 'X' is not a job; there are S",
            "jobs '100S': from 1 to 64 of a job run together",
            "sharing 'alon': is not among the ways of `sharing`; did you mean alone?",
-           "m.yaml:11:3: jobs 'two': is missing: which jobs does the experiment run?",
+           "m.yaml:11:3: jobs 'two': is missing: name the jobs of the experiment",
        })
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n in\n" << text;
   EXPECT_EQ(plan.csv, "");
@@ -261,14 +261,13 @@ experiments: {e: {jobs: S}}
 )");
   const std::string text = said(plan);
   EXPECT_NE(text.find("Params: has a single {"), std::string::npos) << text;
-  EXPECT_NE(text.find("nothing gives {jobb}; did you mean job?"), std::string::npos) << text;
+  EXPECT_NE(text.find("no value for {jobb}; did you mean job?"), std::string::npos) << text;
   const auto unused = from(R"(row: {File: train.py, Params: "--batch {batch}"}
 jobs:
   S: {bacth: 8, batch: 4}
 experiments: {e: {jobs: S}}
 )");
-  EXPECT_EQ(said(unused),
-            "m.yaml:3:14: bacth: is a value that no column uses; did you mean batch?\n");
+  EXPECT_EQ(said(unused), "m.yaml:3:14: bacth: is not used by any column; did you mean batch?\n");
   const auto missing = from(R"(row: {File: train.py, Params: "--batch {batch}"}
 jobs: {S: {batch: 1}, L: {}}
 experiments: {e: {jobs: [S, L]}}

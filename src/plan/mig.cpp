@@ -147,8 +147,7 @@ std::optional<std::string> cannot_fit(const MigTable& table,
   if (auto reason = over(all, table)) return reason;
   std::ranges::stable_sort(all, std::greater<>(), &MigProfile::memory_slices);
   if (place(all, {})) return std::nullopt;
-  return fmt::format("no order of placing them leaves room for all on the device ({})",
-                     table.device);
+  return fmt::format("no order of placement fits all of them on the device ({})", table.device);
 }
 
 }  // namespace corral::plan

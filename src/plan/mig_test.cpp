@@ -34,7 +34,7 @@ TEST(Mig, WhatDoesNot) {
   // Room enough, but none where it would have to be.
   const MigTable odd{"odd", 7, 8, {{"3g", 3, 4, {0, 4}, 2}, {"2g", 2, 2, {3}, 1}}};
   EXPECT_EQ(cannot_fit(odd, Words{"3g", "2g"}),
-            "no order of placing them leaves room for all on the device (odd)");
+            "no order of placement fits all of them on the device (odd)");
 }
 
 TEST(Mig, WhatLooksLikeAProfile) {

@@ -1,7 +1,7 @@
 // Plan files on disk: read as a whole, and marked with what became of their rows.
 //
 // Reading never changes a file. Marking changes the cells Status and Run (of a sweep: the map
-// `status`) and nothing else, byte for byte, and replaces the file at once: whoever reads it sees
+// `status`) and nothing else, byte for byte, and replaces the file at once: a reader sees
 // the old or the new one whole.
 #pragma once
 

@@ -111,7 +111,7 @@ Result<> change_file(const fs::path& path,
     const std::string text = TRY(change(old.text));
     if (text == old.text || TRY(replace(real, old, text))) return {};
   }
-  return fail(Code::kConflict, path.string() + ": changes while it is being written");
+  return fail(Code::kConflict, path.string() + ": changed while it was being written");
 }
 
 }  // namespace corral::plan

@@ -112,7 +112,7 @@ std::vector<Problem> ProblemList::take() {
     const std::size_t more = problems_.size() - kMostProblems;
     problems_.resize(kMostProblems);
     problems_.push_back({Severity::kWarning, 0, 0, "", "", fmt::format("{} more problems", more),
-                         "mend these first"});
+                         "fix these first"});
   }
   return std::move(problems_);
 }
@@ -143,7 +143,7 @@ void RowReader::read_names(const RawRow& raw, Row& row) {
   for (const Field field : {Field::kExperiment, Field::kWorkload, Field::kName}) {
     if (raw[field].size() > limits::kNameBytes)
       problems_.add(raw, field, {fmt::format("longer than {} bytes", limits::kNameBytes)});
-    if (has_control(raw[field])) problems_.add(raw, field, {"holds a control character"});
+    if (has_control(raw[field])) problems_.add(raw, field, {"contains a control character"});
   }
 }
 
@@ -176,7 +176,7 @@ void RowReader::read_command(const RawRow& raw, Row& row) {
   const bool has_file = raw.offsets[static_cast<std::size_t>(Field::kFile)] != RawRow::kNowhere;
   const Field field = model || !has_file ? Field::kModel : Field::kFile;
   if (model && !raw[Field::kFile].empty())
-    problems_.add(raw, Field::kFile, {"Model names a script already", "empty one of them"});
+    problems_.add(raw, Field::kFile, {"Model already names a script", "empty one of them"});
   const std::string script(raw[field]);
   if (script.empty() || script == "-") {
     if (missing_.script) return;
@@ -216,7 +216,7 @@ void RowReader::check_program(const RawRow& raw, Field field, const Row& row) {
     }
   }
   problems_.add_once(raw, field,
-                     {path ? "there is no such file, seen from the plan's folder"
+                     {path ? "no such file in the plan's folder"
                            : "neither a file in the plan's folder nor a program in PATH",
                       nearest_file(word)});
 }
@@ -272,7 +272,7 @@ void RowReader::read_params(const RawRow& raw, Row& row) {
   const std::string_view data = raw[Field::kData];
   if (!data.empty() && data != "-") {
     if (std::ranges::find(words, "--data") != words.end())
-      problems_.add(raw, Field::kData, {"Params say --data, too", "empty one of them"});
+      problems_.add(raw, Field::kData, {"Params contain --data, too", "empty one of them"});
     words.insert(words.begin(), {"--data", std::string(data)});
   }
   row.params = params_of(words);
@@ -334,7 +334,7 @@ void RowReader::read_course(const RawRow& raw, Row& row) {
   row.after = read_after(raw[Field::kAfter]);
   if (row.loop && row.end != WorkloadEnd::kAll)
     problems_.add(raw, Field::kLoop,
-                  {"starts again until the workload ends, so it cannot end the workload"});
+                  {"restarts until the workload ends, so it cannot end the workload"});
 }
 
 // Reports values that this column cannot bring into a container.

@@ -164,9 +164,9 @@ class SweepReader {
   }
 
   void take(const YAML::Node& key_node, const YAML::Node& value) {
-    if (!key_node.IsScalar()) return say(key_node, "", "this key is no word");
+    if (!key_node.IsScalar()) return say(key_node, "", "this key is not a word");
     const std::string key = lower_ascii(key_node.Scalar());
-    if (!seen_.insert(key).second) return say(key_node, key, "is there twice");
+    if (!seen_.insert(key).second) return say(key_node, key, "is given twice");
     if (key == "parameters") return take_parameters(key_node, value);
     if (key == "status") return take_status(value);
     if (!value.IsScalar() && !value.IsNull()) return say(value, key, "must be one value");
@@ -184,7 +184,7 @@ class SweepReader {
     std::vector<std::string> names = {"parameters", "method", "parent", "seed", "count"};
     for (const Column& column : kColumns) names.push_back(lower_ascii(column.name));
     const std::vector<std::string_view> views(names.begin(), names.end());
-    say(node, "key", "no key of a sweep; it is kept and not read", suggest(key, views, ""),
+    say(node, "key", "not a key of a sweep; it is kept and ignored", suggest(key, views, ""),
         Severity::kWarning);
   }
   void take_method(const YAML::Node& node, const std::string& text) {
@@ -194,7 +194,7 @@ class SweepReader {
   }
   void take_number(const YAML::Node& node, const std::string& key, const std::string& text) {
     const auto number = parse_int(text);
-    if (!number || *number < (key == "count" ? 1 : 0)) return say(node, key, "is no number");
+    if (!number || *number < (key == "count" ? 1 : 0)) return say(node, key, "is not a number");
     (key == "count" ? count_ : seed_) = static_cast<std::uint64_t>(*number);
   }
 
@@ -203,21 +203,21 @@ class SweepReader {
       return say(key_node, "parameters", "must map each parameter to its values",
                  "such as lr: {values: [0.1, 0.01]}");
     for (const auto& entry : map) {
-      if (!entry.first.IsScalar()) return say(entry.first, "parameters", "this key is no word");
+      if (!entry.first.IsScalar()) return say(entry.first, "parameters", "this key is not a word");
       take_parameter(entry.first, entry.second);
     }
   }
   void take_parameter(const YAML::Node& key_node, const YAML::Node& body) {
     const std::string& key = key_node.Scalar();
     const bool known = std::ranges::find(parameters_, key, &Parameter::key) != parameters_.end();
-    if (known) return say(key_node, "parameters", "is there twice");
+    if (known) return say(key_node, "parameters", "is given twice");
     const YAML::Node values = body.IsMap() ? body["values"] : YAML::Node(YAML::NodeType::Undefined);
     if (!values.IsDefined() || !values.IsSequence() || values.size() == 0)
       return say(key_node, "parameters", "has no list of values", "such as {values: [0.1, 0.01]}");
     Parameter parameter{key, {}};
     for (const YAML::Node& value : values) {
       if (!value.IsScalar() && !value.IsNull())
-        return say(value, "parameters", fmt::format("a value of {} is no single value", key));
+        return say(value, "parameters", fmt::format("a value of {} is not a single value", key));
       parameter.values.push_back(value.IsNull() ? "None" : python_text(value));
     }
     parameters_.push_back(std::move(parameter));
@@ -226,13 +226,12 @@ class SweepReader {
   void take_status(const YAML::Node& map) {
     if (map.IsNull()) return;
     if (!map.IsMap())
-      return say(map, "status", "must map workloads to what became of them", "",
-                 Severity::kWarning);
+      return say(map, "status", "must map workloads to their status", "", Severity::kWarning);
     for (const auto& entry : map) {
       const auto number = entry.first.IsScalar() ? parse_int(entry.first.Scalar()) : std::nullopt;
       if (!number || *number < 0 || *number > std::int64_t{1'000'000'000} ||
           !entry.second.IsScalar()) {
-        say(entry.first, "status", "is no workload's number with its status", "",
+        say(entry.first, "status", "is not a workload's number with its status", "",
             Severity::kWarning);
         continue;
       }

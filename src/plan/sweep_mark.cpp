@@ -207,7 +207,7 @@ Result<std::string> mark_sweep(std::string_view text, const std::vector<Mark>& m
     return fail(Code::kInvalidArgument, "not YAML: " + error.msg);
   }
   return fail(Code::kUnsupported,
-              "its map `status` is written in a form that cannot be edited; one entry a line can");
+              "its map `status` has a form that cannot be edited; write one entry per line");
 }
 
 }  // namespace corral::plan

@@ -95,12 +95,12 @@ TEST(Sweep, EveryProblemWithItsPlace) {
   ASSERT_EQ(lines.size(), 5u);
   EXPECT_EQ(lines[0], "s: the sweep has no key experiment");
   EXPECT_EQ(lines[1],
-            "s:1:1: key 'experimnt': no key of a sweep; it is kept and not read; did you mean "
+            "s:1:1: key 'experimnt': not a key of a sweep; it is kept and ignored; did you mean "
             "experiment?");
   EXPECT_EQ(lines[2], "s:3:9: method 'gird': no method; did you mean grid?");
   EXPECT_EQ(lines[3],
             "s:5:3: parameters 'x': has no list of values; such as {values: [0.1, 0.01]}");
-  EXPECT_EQ(lines[4], "s:6:19: parameters: a value of y is no single value");
+  EXPECT_EQ(lines[4], "s:6:19: parameters: a value of y is not a single value");
   // All rows report it, but at one place of the file.
   EXPECT_EQ(
       complaints(read(head() + "devices: zero\nparameters: {x: {values: [1, 2, 3]}}\n")).size(),

@@ -210,7 +210,7 @@ def test_stopped_containers_of_finished_runs_are_swept(contained: Corral, podman
 def test_an_image_that_is_not_there_is_named(contained: Corral) -> None:
     done = contained("run", "--environment", "podman=corral-nothing;pull=never", "true", status=None)
     assert done.returncode in (126, 127)
-    assert b"image corral-nothing is not here" in done.stderr, done.stderr
+    assert b"image corral-nothing is not present" in done.stderr, done.stderr
     assert not contained.store.exists(), "nothing was started, so nothing is recorded"
 
 

@@ -46,14 +46,14 @@ def test_every_problem_at_once(corral: Corral) -> None:
     said = corral(*CHECK, plan.name, status=1).stdout.decode().splitlines()
     assert said[-1] == "wrong.csv: 8 runs in 8 workloads; 15 errors, 3 warnings"
     for line in (
-        "warning: wrong.csv:1:45: header 'Colocation': no column of a plan; its cells are kept and not read; "
+        "warning: wrong.csv:1:45: header 'Colocation': not a column of a plan; its cells are kept and ignored; "
         "did you mean Collocation?",
         "wrong.csv:2:11: Collocation '3g.21gb': no such MIG profile; did you mean 3g.20gb?",
-        "wrong.csv:3:8: Devices '0+0': device 0 is there twice",
-        "wrong.csv:4:14: File 'trian.py': there is no such file, seen from the plan's folder; did you mean train.py?",
+        "wrong.csv:3:8: Devices '0+0': device 0 is given twice",
+        "wrong.csv:4:14: File 'trian.py': no such file in the plan's folder; did you mean train.py?",
         "wrong.csv:4:23: Params '--note 'open': a quote is not closed",
         "wrong.csv:5:26: After '99': experiment 1 has no workload 99",
-        "wrong.csv:6:17: Collocation 'naiv': no such way of sharing; did you mean naive?",
+        "wrong.csv:6:17: Collocation 'naiv': unknown way of sharing; did you mean naive?",
         "wrong.csv:8:13: File 'run.sh': is a file that may not be executed; chmod +x run.sh, or an interpreter "
         "before it: sh run.sh",
         "wrong.csv:8:23: After '5': workloads wait for each other: 5 after 6 after 5",
@@ -104,7 +104,7 @@ def test_devices_are_compared_with_those_of_this_machine(corral: Corral) -> None
     said = corral("plan", "check", plan.name, status=1).stdout.decode().splitlines()
     gpu = "NVIDIA A100-SXM4-40GB"
     assert said == [
-        "plan.csv:2:16: Collocation '4g.20gb': workload 1 wants 4g.20gb + 2g.10gb + 2g.10gb on device 0, "
+        "plan.csv:2:16: Collocation '4g.20gb': workload 1 requests 4g.20gb + 2g.10gb + 2g.10gb on device 0, "
         f"which do not fit together: 4 + 2 + 2 = 8 compute slices, the device ({gpu}) has 7",
         f"plan.csv:5:14: Devices '3': this machine has no device 3; there are 0 ({gpu}), 1 ({gpu})",
         f"plan.csv:6:16: Collocation '3g.40gb': {gpu} has no such MIG profile; did you mean 3g.20gb?",

@@ -78,7 +78,7 @@ Result<> DevicePlan::Impl::read_machine() {
   if (!opened) return without_driver(opened.error());
   auto found = find_gpus(**opened);
   if (!found) return without_driver(found.error());
-  if (found->empty()) return without_driver({Code::kUnsupported, "there is no NVIDIA GPU here"});
+  if (found->empty()) return without_driver({Code::kUnsupported, "no NVIDIA GPU here"});
   control = *std::move(opened);
   std::vector<Found> machine;
   for (Gpu& gpu : *found) {
@@ -94,7 +94,7 @@ Result<> DevicePlan::Impl::read_machine() {
   return {};
 }
 
-// Devices are passed on as written: whatever the programs make of them.
+// Devices are passed to the programs unchanged.
 Result<> DevicePlan::Impl::without_driver(const Error& error) {
   std::vector<std::string> problems;
   for (std::size_t run = 0; run < shares.size(); ++run) {
@@ -103,7 +103,8 @@ Result<> DevicePlan::Impl::without_driver(const Error& error) {
       problems.push_back(fmt::format("run {}: {}: {}", run, wish_of(share), error.message));
     if (share.devices.empty()) continue;
     seats[run].environment = visible(join(share.devices, ","));
-    seats[run].notes.push_back("devices are passed on as written: " + error.message);
+    seats[run].notes.push_back("devices not checked, passed to the program unchanged: " +
+                               error.message);
     for (const std::string& device : share.devices) {
       seats[run].devices.push_back({.device = device, .instance = "", .profile = ""});
       if (std::ranges::find(gpus, device) == gpus.end()) gpus.push_back(device);
@@ -135,8 +136,9 @@ void DevicePlan::Impl::refuse_foreign_daemon(std::vector<std::string>& problems)
     const Need& need = needs.gpus[i];
     if (!need.mps.empty()) {
       problems.push_back(
-          fmt::format("run {}: MPS on {}: {}; it is not joined, and two disturb each "
-                      "other: have it stopped, or leave the run to it with '-'",
+          fmt::format("run {}: MPS on {}: {}; it is not used, and two would "
+                      "disturb each other: stop it, or leave the run to it with "
+                      "'-'",
                       need.mps.front(), need.found.gpu.words(), there));
     } else {
       checks[i].notes.push_back(there + ": programs join it by themselves");
@@ -247,7 +249,7 @@ void DevicePlan::Impl::fill_seats() {
     for (const Reused& reused : found.reused) {
       give_instance(reused.run, reused.uuid);
       seats[reused.run].notes.push_back("MIG device " + reused.uuid +
-                                        " was there and idle: it is used as it is");
+                                        " was running and idle: it is used as it is");
     }
 }
 
@@ -286,12 +288,11 @@ Error DevicePlan::Impl::with_advice(const Error& error) const {
   for (const Step& step : steps) {
     if (step.privileged) words.insert(words.end(), step.words.begin(), step.words.end());
   }
-  return {
-      Code::kPermission,
-      fmt::format("changing GPUs needs root (CAP_SYS_ADMIN), and this user may not: {}. Run the "
-                  "plan as root, or have an administrator make the changes and ask for none "
-                  "(Collocation '-', no clocks, no power limit)",
-                  join(words, "; "))};
+  return {Code::kPermission, fmt::format("changing GPUs needs root (CAP_SYS_ADMIN): {}. Run the "
+                                         "plan as root, or let an administrator make the changes "
+                                         "and request none (Collocation '-', no clocks, no power "
+                                         "limit)",
+                                         join(words, "; "))};
 }
 
 Result<DevicePlan> DevicePlan::plan(const std::vector<Share>& shares,

@@ -5,7 +5,7 @@
 //   set    makes the changes, each journalled before; what it made is put back by
 //          collocate::put_back, in which nvidia/undo.h takes part
 //
-// Without a driver, shares that only name devices work: they are passed on as written. Not
+// Without a driver, shares that only name devices work: they are passed on unchanged. Not
 // thread-safe. The driver is kept open as long as this lives, so that settings that end with its
 // last user hold.
 #pragma once

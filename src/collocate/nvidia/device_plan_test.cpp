@@ -77,7 +77,7 @@ TEST_F(DevicePlanTest, EverythingThatDoesNotFitIsSaidAtOnce) {
   const std::string text =
       refusal({slow, fast, on({"7"}), on({"1", "1"}), mig("9g.1gb", "1"), two});
   EXPECT_NE(
-      text.find("run 1: SM clock, MHz of GPU 0: 1410, but another run of the workload asks for "
+      text.find("run 1: SM clock, MHz of GPU 0: 1410, but another run of the workload requests "
                 "1200"),
       std::string::npos)
       << text;
@@ -233,11 +233,11 @@ TEST_F(DevicePlanTest, AResetThatTheDriverWantsIsReportedAndNothingIsLeftPending
   Journal log = journal();
   const auto set = planned->set(log);
   ASSERT_FALSE(set);
-  EXPECT_NE(set.error().message.find("asks for a reset"), std::string::npos) << set.error().message;
+  EXPECT_NE(set.error().message.find("requires a reset"), std::string::npos) << set.error().message;
   EXPECT_TRUE(log.standing().empty());
   EXPECT_EQ(state_now(), "gpu0.needs_reset 1\n");
   add_state("gpu0.mig.pending 1\n");
-  EXPECT_NE(refusal({on({"0"})}).find("is to become on at the next reset"), std::string::npos);
+  EXPECT_NE(refusal({on({"0"})}).find("becomes on at the next reset"), std::string::npos);
 }
 
 TEST_F(DevicePlanTest, WithoutPermissionOneMessageNamesEveryChange) {

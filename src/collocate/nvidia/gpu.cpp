@@ -85,7 +85,7 @@ Result<Gpu> gpu_of(const Control& control, std::string_view uuid) {
   for (Gpu& gpu : TRY(find_gpus(control))) {
     if (gpu.uuid == uuid) return std::move(gpu);
   }
-  return fail(Code::kNotFound, fmt::format("{}: there is no such GPU (any more)", uuid));
+  return fail(Code::kNotFound, fmt::format("{}: no such GPU (any more)", uuid));
 }
 
 std::vector<unsigned> processes_on(const Control& control, Device device) {

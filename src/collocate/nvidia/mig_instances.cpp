@@ -122,7 +122,7 @@ Result<GpuInstance> make_gpu_instance(const Control& control, const Gpu& gpu, co
     unsigned room = 0;
     f.remaining_capacity(gpu.handle, placed.profile, &room);
     return fail(Code::kUnavailable,
-                fmt::format("{}: the driver has no room for it there any more; elsewhere for {}",
+                fmt::format("{}: the driver has no space for it there any more; elsewhere for {}",
                             words, room));
   }
   TRY(control.check(status, words));

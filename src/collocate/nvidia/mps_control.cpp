@@ -78,7 +78,7 @@ Result<std::string> run_mps_control(const MpsCommand& command) {
   auto program = sys::find_in_path(name, path != nullptr ? path : "/usr/bin:/bin");
   if (!program) {
     return fail(program.error().code,
-                program.error().message + " (it comes with the driver; MPS cannot do without it)");
+                program.error().message + " (it is part of the driver, and MPS requires it)");
   }
   const sys::Fd input = TRY(memory_file(command.input));
   const sys::Fd output = TRY(memory_file(""));

@@ -124,7 +124,7 @@ TEST_F(MpsTest, WithoutTheProgramTheMessageSaysWhereItComesFrom) {
   ASSERT_TRUE(planned);
   const auto set = planned->set(log_);
   ASSERT_FALSE(set);
-  EXPECT_NE(set.error().message.find("it comes with the driver"), std::string::npos)
+  EXPECT_NE(set.error().message.find("it is part of the driver"), std::string::npos)
       << set.error().message;
   EXPECT_TRUE(log_.standing().empty());
 }

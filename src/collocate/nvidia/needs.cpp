@@ -46,7 +46,7 @@ class Collector {
   void add(std::size_t run) {
     const Share& share = shares_[run];
     if (share.devices.empty() && wants_changes(share))
-      problem("run {}: it shares a GPU or sets one up, but names no device", run);
+      problem("run {}: it shares or configures a GPU, but names no device", run);
     if (share.sharing == Sharing::kMig && share.devices.size() > 1) {
       problem("run {}: a program sees one MIG instance only, and its devices are {}", run,
               share.devices.size());
@@ -105,7 +105,7 @@ class Collector {
     if (!target.instance.empty()) {
       need.there.push_back(run);
       if (wants_changes(share))
-        problem("run {}: it names a MIG device, which can be used as it is only", run);
+        problem("run {}: it names a MIG device, which can only be used as it is", run);
       return;
     }
     if (share.sharing == Sharing::kMig) {
@@ -129,9 +129,10 @@ class Collector {
              const Need& need, std::string_view what) {
     if (!wanted) return;
     if (*wanted <= 0) {
-      problem("run {}: {} of {}: {} is no such value", run, what, need.found.gpu.words(), *wanted);
+      problem("run {}: {} of {}: {} is not a valid value", run, what, need.found.gpu.words(),
+              *wanted);
     } else if (so_far && *so_far != *wanted) {
-      problem("run {}: {} of {}: {}, but another run of the workload asks for {}", run, what,
+      problem("run {}: {} of {}: {}, but another run of the workload requests {}", run, what,
               need.found.gpu.words(), *wanted, *so_far);
     } else {
       so_far = *wanted;

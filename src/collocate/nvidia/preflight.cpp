@@ -55,8 +55,8 @@ class Checks {
     const bool wants_off = !need_.whole.empty();
     if (now != pending && (wants_on || wants_off)) {
       problem(
-          "{}: its MIG mode is to become {} at the next reset of the GPU, which an administrator "
-          "has to make first",
+          "{}: its MIG mode becomes {} at the next reset of the GPU, "
+          "which an administrator must make first",
           gpu_.words(), mig_mode_setting.words(pending));
       return;
     }
@@ -68,8 +68,9 @@ class Checks {
     const std::size_t count = need_.found.instances.size();
     if (count > 0) {
       problem(
-          "run {}: {} is divided into {} MIG instance{}, which Corral did not make: name one of "
-          "them, a profile, or have them removed",
+          "run {}: {} is divided into {} MIG instance{}, which "
+          "Corral did not make: name one of them, a profile, or let "
+          "them be removed",
           need_.whole.front(), gpu_.words(), count, count == 1 ? "" : "s");
       return;
     }
@@ -166,7 +167,7 @@ class Checks {
     unsigned most = 0;
     if (control_.call().power_limit_range(gpu_.handle, &least, &most) != Status::kSuccess) return;
     if (*need_.power_mw >= least && *need_.power_mw <= most) return;
-    problem("{}: a power limit of {} is not possible: {} to {} is", gpu_.long_words(),
+    problem("{}: a power limit of {} is not possible: expected {} to {}", gpu_.long_words(),
             power_setting.words(*need_.power_mw), power_setting.words(least),
             power_setting.words(most));
   }

@@ -51,10 +51,10 @@ Result<> write_mig_mode(const Control& control, const Gpu& gpu, unsigned value) 
                                          : "process " + pids));
   }
   if (activation == Status::kResetRequired) {
-    return fail(Code::kUnsupported,
-                what +
-                    ": the driver asks for a reset of the GPU, which only an administrator "
-                    "should make (nvidia-smi --gpu-reset, or a reboot of the machine)");
+    return fail(Code::kUnsupported, what +
+                                        ": the driver requires a reset of the GPU, which only an "
+                                        "administrator should make (nvidia-smi --gpu-reset, or a "
+                                        "reboot of the machine)");
   }
   return tl::unexpected(control.error(activation, what));
 }

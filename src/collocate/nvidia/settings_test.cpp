@@ -73,7 +73,7 @@ TEST_F(SettingsTest, ValuesThatTheGpuDoesNotHaveAreRefused) {
       << text;
   plan::Share nothing = on({"0"});
   nothing.power_watts = 0;
-  EXPECT_NE(refusal({nothing}).find("0 is no such value"), std::string::npos);
+  EXPECT_NE(refusal({nothing}).find("0 is not a valid value"), std::string::npos);
 }
 
 TEST_F(SettingsTest, ADriverWithoutTheFunctionIsReported) {

@@ -150,14 +150,14 @@ TEST_F(UndoTest, WhatNoGroupHoldsIsKeptWhileACommandOfItsOwnerLives) {
   const UndoReport waits = undo_all(options);
   EXPECT_FALSE(waits.complete());
   EXPECT_EQ(waits.lines.at(0).reason,
-            "process " + std::to_string(command) + " of a run still runs");
+            "process " + std::to_string(command) + " of a run is still running");
   EXPECT_EQ(state_now(), changed);
   options.end_runs = true;
   options.scheduler_of = [](const JournalOwner& owner) {
     return "process 7 of " + owner.plan.string();
   };
   EXPECT_EQ(undo_all(options).lines.at(0).reason,
-            "its plan is being run by process 7 of /state/plan: end that first");
+            "its plan is being run by process 7 of /state/plan: stop that first");
   EXPECT_TRUE(sys::is_alive(identity)) << "it may be a run that this scheduler has begun";
   EXPECT_EQ(state_now(), changed);
   options.scheduler_of = [](const JournalOwner&) { return std::string(); };

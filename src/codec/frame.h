@@ -1,10 +1,10 @@
-// Frames: what travels from a training host to the store and what a batch row holds
+// Frames: the unit of transfer from a training host to the store, and the content of a batch row
 // (docs/format-frame.md).
 //
 // A frame belongs to one session and covers the sequence numbers [first, last] of it: the numbers
 // of its segment's slots, or of a supervisor's own frames. The store takes a session's frames in
-// order and without gaps; what a server refused for good is covered by a Gap, so that the loss is
-// on record. Times are the session's CLOCK_BOOTTIME.
+// order and without gaps; frames that a server rejected for good are covered by a Gap, so that the
+// loss is on record. Times are the session's CLOCK_BOOTTIME.
 //
 // FrameHeader and the bodies are plain data; encode_* turns a body into a whole frame, decode_frame
 // checks length, version and crc32c before anything is looked at, and decode_* never reads past its
@@ -193,7 +193,7 @@ Bytes encode(const FrameHeader& header,
              const GapBody& body);  // `kind` of the header is set by each encode
 
 // Collects the bodies of one flush; empty bodies are left out. finish() makes a kBundle frame of
-// what was added.
+// them.
 class Bundle {
  public:
   void add(const SchemaBody& body);

@@ -18,7 +18,8 @@ using metric::HealthState;
 using metric::kHealthStates;
 
 inline constexpr std::string_view kHealthEvent = "health";
-// The name by which a training process tells one; it becomes a health event when it is read.
+// The name of an event by which a training process reports its health; it becomes a health event
+// when it is read.
 inline constexpr std::string_view kProcessHealthEvent = "corral.health";
 
 Event health_event(BootTime time, const Health& health);

@@ -82,8 +82,8 @@ class WireReader {
     bad(field, "a number longer than 64 bits");
     return 0;
   }
-  // A count of things that take at least `each` bytes; bounds loops and reservations by what is
-  // really there.
+  // A count of items that take at least `each` bytes; bounds loops and reservations by the bytes
+  // that are present.
   std::size_t count(std::uint64_t n, std::size_t each, const char* field) {
     if (ok() && n > remaining() / each) bad(field, "more entries than bytes");
     return ok() ? static_cast<std::size_t>(n) : 0;

@@ -1,4 +1,4 @@
-// Failpoints: places where a test makes the process die, to see what is left.
+// Failpoints: places where a test makes the process die, to examine its remains.
 //
 // A place is `failpoint::reach("writer.before_commit");`, one relaxed load when nothing is armed.
 // Nothing in a program arms one: test programs do, by name and by how many times it is to be passed

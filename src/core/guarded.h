@@ -12,7 +12,7 @@ class Guarded {
   Guarded() = default;
   explicit Guarded(T value) : value_(std::move(value)) {}
 
-  // Calls fn(T&) under the lock and gives back what it returns; keep fn short, no I/O in it.
+  // Calls fn(T&) under the lock and returns its result; keep fn short, no I/O in it.
   template <class Fn>
   decltype(auto) with(Fn&& fn) {
     const std::scoped_lock lock(mutex_);

@@ -34,11 +34,11 @@ inline constexpr std::size_t kLogChunkBytes = 64u << 10;
 inline constexpr std::int64_t kLogHeadBytes = 8ll << 20;
 inline constexpr std::int64_t kLogTailBytes = 8ll << 20;
 
-// A run's share of the spool unless --spool-limit says otherwise: a day of 5,000 points/s that
-// nobody takes in.
+// A run's share of the spool unless --spool-limit is given: a day of 5,000 points/s without any
+// server.
 inline constexpr std::int64_t kSpoolBytes = 2ll << 30;
 
-// Ports that a server which nobody configured tries, in order.
+// Ports that an unconfigured server tries, in order.
 inline constexpr std::uint16_t kFirstPort = 5000;
 inline constexpr std::uint16_t kLastPort = 5099;
 

@@ -1,6 +1,6 @@
-// Result<T>: a value, or what the world broke.
+// Result<T>: a value, or an error from outside the program.
 //
-// Errors travel as values through every layer; each may add a prefix that says what it was doing.
+// Errors travel as values through every layer; each may add a prefix that names its action.
 // Exceptions that libraries throw are caught at four seams: thread entry, request handler, C
 // callback and main. Conditions that only a bug can break are checked by CORRAL_ASSERT, on in
 // release builds too; never use it on input.
@@ -17,7 +17,7 @@ namespace corral {
 enum class Code {
   kNotFound,         // the thing named does not exist
   kInvalidArgument,  // malformed input: retrying the same cannot help
-  kUnprocessable,    // well-formed input that contradicts what is known
+  kUnprocessable,    // well-formed input that contradicts known data
   kAlreadyExists,
   kConflict,  // the state moved on, look again
   kTooLarge,  // over a stated limit
@@ -26,7 +26,7 @@ enum class Code {
   kUnavailable,  // not now; retry later
   kNoSpace,
   kUnsupported,  // a newer version or a missing feature
-  kCorruption,   // stored bytes are not what was written
+  kCorruption,   // stored bytes differ from the written ones
   kIo,
   kInternal,
 };

@@ -92,7 +92,7 @@ std::string to_utf8(std::string_view bytes) {
 
 namespace {
 
-// Control characters and what is not UTF-8 (`bytes` is one character or one invalid byte).
+// Control characters and invalid UTF-8 (`bytes` is one character or one invalid byte).
 std::optional<std::string> escaped(std::string_view bytes, bool valid) {
   const auto first = static_cast<unsigned char>(bytes[0]);
   if (bytes == "\n") return "\\n";

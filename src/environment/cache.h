@@ -1,4 +1,4 @@
-// Built environments, kept by the hash of what they were built from.
+// Built environments, kept by the hash of their inputs.
 //
 //   <cache>/<hash>/        the environment, in the place where it was built: they cannot be moved
 //   <cache>/<hash>/.corral written last: what it was built from; without it the rest is remains

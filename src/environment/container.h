@@ -43,7 +43,7 @@ struct Person {
   unsigned gid = 0;
   bool rootless = false;  // the tool maps root inside to this user
 };
-// Flags by which the command may write the run's spool: it runs as whoever runs corral.
+// Flags by which the command may write the run's spool: it runs as the user that runs corral.
 std::vector<std::string> user_flags(const Container& container, const std::string& image_user,
                                     const Person& person);
 

@@ -132,9 +132,9 @@ bool is_gone(std::string_view maker) {
 
 namespace {
 
-// "NAME|MAKER|STATE|SPOOL", where podman says "Exited (0) 2 hours ago": nobody needs the container
-// any more. One that has ended is kept until its run is finished: who finishes it asks for its exit
-// status.
+// "NAME|MAKER|STATE|SPOOL", where podman prints "Exited (0) 2 hours ago": the container is no
+// longer needed. One that has ended is kept until its run is finished: the finishing process asks
+// for its exit status.
 bool is_left(std::string_view line) {
   const std::vector<std::string_view> words = split(line, '|');
   if (words.size() < 4 || !is_gone(words[1])) return false;

@@ -1,9 +1,9 @@
-// Environment: what a run's command is executed in: this shell's PATH, a virtual environment,
-// conda, an environment built from requirements, a container, an MLproject.
+// Environment: the place in which a run's command is executed: this shell's PATH, a virtual
+// environment, conda, an environment built from requirements, a container, an MLproject.
 //
-// Three steps: parse() is pure; prepare() builds what is missing, once, before anything is
+// Three steps: parse() is pure; prepare() builds the missing parts, once, before anything is
 // measured, and is idempotent (cached by content hash under `cache`, one builder at a time by
-// flock); wrap() is pure: command -> what is executed. Everything that ran is in `record`.
+// flock); wrap() is pure: command -> executed command. Everything that ran is in `record`.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct Spec {
 // "", "-", "local"; "python=/path/bin/python" or "venv=/path"; "conda=NAME" or
 // "conda=environment.yml"; "uv=requirements.txt", "pip=requirements.txt";
 // "docker=image;mount=/a:/b", "podman=…", "apptainer=…"; "mlproject=DIR". Options follow, separated
-// by ";" (docs/environments.md). The error names what was meant.
+// by ";" (docs/environments.md). The error names the likely intention.
 Result<Spec> parse(std::string_view text);
 // The same as parse() reads it: parse(text_of(spec)) is spec.
 std::string text_of(const Spec& spec);
@@ -69,7 +69,7 @@ struct PrepareOptions {
 // $XDG_CACHE_HOME/corral/environments, else ~/.cache/…, else /var/tmp/corral-UID/environments.
 fs::path default_cache();
 
-// The error says what is missing or which package or image failed; the caller adds of which run.
+// The error names the missing part, or the package or image that failed; the caller adds the run.
 Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options);
 
 // Returns an error if prepare() would miss something, without building or pulling anything: files,
@@ -100,8 +100,8 @@ struct Inside {
   // may read that): the tool is to be started with these in its own environment.
   std::vector<std::string> environment;
   std::vector<std::string> chosen{};  // names of those that a person set for this run
-  // GPUs by UUID; empty: those of CUDA_VISIBLE_DEVICES in `environment` that are UUIDs, else what
-  // the spec's gpus= says.
+  // GPUs by UUID; empty: those of CUDA_VISIBLE_DEVICES in `environment` that are UUIDs, else the
+  // spec's gpus=.
   std::vector<std::string> devices;
   std::string cpus{};     // "0-3": for tools whose daemon does not inherit an affinity
   std::string name{};     // the container's; empty: container_name(spool)
@@ -143,11 +143,11 @@ Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& c
 Prepared of_container(std::vector<std::string> program);
 // These words.
 std::vector<std::string> program_of(const Prepared& prepared);
-// The exit status of a container's command, as its tool tells it; waits a moment for one that is
+// The exit status of a container's command, as its tool reports it; waits a moment for one that is
 // about to end.
 Result<int> exit_status_of(const Prepared& prepared, const std::string& name);
-// Takes a container away, whatever it does, and the empty groups that the tool made beside and
-// below the directories of `cgroup_parent`. Done when there is none.
+// Removes a container in any state, and the empty groups that the tool made beside and below the
+// directories of `cgroup_parent`. Done when there is none.
 Result<> discard(const Prepared& prepared, const std::string& name,
                  const std::string& cgroup_parent = "");
 

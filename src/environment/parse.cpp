@@ -142,7 +142,7 @@ Result<> add_option(const Word& word, std::string_view text, Spec& spec) {
 Result<Spec> parse(std::string_view text) {
   text = trim(text);
   if (text.empty() || text == "-" || text == "local") return Spec{};
-  // Entries of a file or a variable; what is executed and recorded holds no such bytes.
+  // Entries of a file or a variable; the executed and recorded words contain no such bytes.
   if (text.find_first_of(std::string_view("\0\n\r", 3)) != std::string_view::npos)
     return fail(Code::kInvalidArgument, "environment: it contains a line break or a NUL byte");
   const std::vector<std::string_view> parts = split(text, ';');

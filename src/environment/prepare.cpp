@@ -70,7 +70,8 @@ Result<Prepared> prepare(const Spec& spec, const PrepareOptions& options) {
   PrepareOptions watched = options;
   watched.cancelled = [&] { return interrupted = interrupted || is_cancelled(options); };
   auto prepared = prepare_kind(spec, watched);
-  // No fault of the environment; and who was asked to stop is not to go on with what was there.
+  // This is no fault of the environment; and an interrupted process must not continue with a
+  // partial one.
   if (interrupted) return fail(Code::kUnavailable, "interrupted");
   if (!prepared) return tl::unexpected(prepared.error());
   prepared->record.insert(

@@ -83,7 +83,8 @@ Result<fs::path> prefix_of(const Spec& spec, const PrepareOptions& options) {
   return prefix;
 }
 
-// The scripts of activate.d run once, here: what they set is taken over, what else they do is lost.
+// The scripts of activate.d run once, here: variables that they set are kept, their other effects
+// are lost.
 Result<std::vector<std::string>> activation(const fs::path& prefix,
                                             const std::vector<std::string>& environment,
                                             const PrepareOptions& options) {

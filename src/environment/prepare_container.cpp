@@ -136,7 +136,7 @@ bool is_rootless(const Container& container) {
          own_variable("DOCKER_HOST").find("/run/user/") != std::string::npos;
 }
 
-// Fills in what is started; gives what its content is known by.
+// Sets the image to start; returns the key of its content.
 Result<std::string> choose_file(Prepared& prepared, Container& container, const Spec& spec,
                                 const PrepareOptions& options) {
   container.image = TRY(apptainer_image(container, spec, options));
@@ -148,7 +148,7 @@ Result<std::string> choose_file(Prepared& prepared, Container& container, const 
 Result<std::string> choose_image(Prepared& prepared, Container& container, const Spec& spec,
                                  const PrepareOptions& options) {
   const ImageFacts image = TRY(image_of(container, spec, options));
-  // By its id: what is recorded is what runs, wherever the name points by then.
+  // The id is recorded, so that the recorded image is the one that runs, even if the name moves.
   container.image = image.id;
   note(prepared, "image_id", image.id);
   if (!image.digest.empty()) note(prepared, "image_digest", image.digest);

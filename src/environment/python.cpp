@@ -37,7 +37,7 @@ print(json.dumps({
 }))
 )";
 
-// When a file or directory was changed, as text; empty when it is not there.
+// Returns the modification time of a file or directory as text; empty if it does not exist.
 std::string change_of(const fs::path& path) {
   std::error_code error;
   const auto time = fs::last_write_time(path, error);

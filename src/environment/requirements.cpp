@@ -41,8 +41,8 @@ constexpr std::array kComplaints{
     Complaint{"nothing provides ", "\n"},
 };
 
-// The lines of a tool's output that say what is wrong, on one: those from the first error on, else
-// the last.
+// The lines of a tool's output that explain the failure, on one: those from the first error on,
+// else the last.
 std::string reason_in(std::string_view output) {
   constexpr std::size_t kBytes = 600;
   std::vector<std::string> kept;

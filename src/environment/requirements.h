@@ -1,4 +1,4 @@
-// Requirement files of pip and uv: what they are made of, what went wrong with them.
+// Requirement files of pip and uv: their content, and the reasons of failed installations.
 #pragma once
 
 #include <string>

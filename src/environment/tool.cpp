@@ -66,7 +66,7 @@ class Running {
   const Tool& tool_;
   const PrepareOptions& options_;
   ToolOutput output_;
-  std::string line_;  // begun and not told yet
+  std::string line_;  // begun and not reported yet
   Pipe out_{};
   Pipe err_{};
   pid_t pid_ = 0;
@@ -165,7 +165,7 @@ int Running::reap() {
 
 tl::unexpected<Error> Running::stop(std::string message) {
   if (pid_ <= 0) return fail(Code::kUnavailable, std::move(message));
-  // The tool leads a session: what it started is in its group, or below it.
+  // The tool leads a session: its children are in its group, or below it.
   std::vector<pid_t> others = sys::descendants_of(pid_);
   ::kill(-pid_, SIGTERM);
   const BootTime deadline = sys::boot_now() + kGrace;

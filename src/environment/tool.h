@@ -33,7 +33,7 @@ Result<ToolOutput> run_checked(const Tool& tool, const PrepareOptions& options);
 // Returns the path of `program` in this process's PATH, or kNotFound with `advice`.
 Result<std::string> find_tool(const std::string& program, std::string_view advice);
 
-// The last lines of what a tool said that are worth showing, at most `lines`, joined by " | ".
+// The last lines of a tool's output that are worth showing, at most `lines`, joined by " | ".
 std::string last_lines(std::string_view text, std::size_t lines);
 // "https://user:secret@host/" -> "https://host/", anywhere in the text: nothing that is recorded or
 // shown may hold a password.

@@ -73,7 +73,7 @@ void BodyBudget::serve(Line& served) {
     served.splice(served.end(), waiting_, waiting_.begin());
 }
 
-// One that cannot be told runs into its own deadline.
+// A connection that cannot be notified runs into its own deadline.
 void BodyBudget::tell(const Line& served) {
   for (const Waiting& waiting : served) sys::guard_call("a request body", waiting.granted);
 }

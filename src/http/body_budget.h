@@ -4,11 +4,11 @@
 // A body takes room as its bytes arrive and not by its Content-Length, so that announcing much
 // costs nothing; its first kFreeBytes are not counted, so that short requests never wait. When the
 // room is used up, bodies wait in the order in which they asked, and their connections stop
-// reading. Waiting rather than 503 at once: what has arrived of a large upload would be thrown
-// away, and all clients together would begin again and again. Bodies that wait for each other never
-// block all: the first that has to wait is favoured, and the room of one whole body is kept for it.
-// A connection gives up after a while, with 503 and Retry-After, which frees what it held; the pace
-// that a body must keep (server.h) ends those that trickle. Any thread.
+// reading. Waiting rather than 503 at once: the received part of a large upload would be discarded,
+// and all clients together would begin again and again. Bodies that wait for each other never block
+// all: the first that has to wait is favoured, and the room of one whole body is kept for it. A
+// connection gives up after a while, with 503 and Retry-After, which frees its room; the pace that
+// a body must keep (server.h) ends those that trickle. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -62,8 +62,8 @@ class BodyBudget {
   // All three with mutex_ held.
   bool grant(BodyRoom& room, std::size_t bytes);
   void set(BodyRoom& room, std::size_t bytes);
-  // Moves those that have room now to `served`, which is called without the lock: what it holds may
-  // be the last of a connection, whose end comes back here.
+  // Moves those that have room now to `served`, which is called without the lock: it may hold the
+  // last reference to a connection, whose end comes back here.
   void serve(Line& served);
   static void tell(const Line& served);
 

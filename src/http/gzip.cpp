@@ -47,8 +47,8 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t limit,
   std::string out;
   std::size_t used = 0;
   for (;;) {
-    // Doubled by hand, so that what is asked for is what it takes. One byte more than may come
-    // tells that more came.
+    // Doubled by hand, so that the allocation is exactly the requested size. One byte more than the
+    // limit shows that more came.
     if (used == out.size()) {
       const std::size_t size = std::min(std::max(kStepBytes, 2 * used), most + 1);
       if (room_for && !room_for(size))

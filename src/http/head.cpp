@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kShownBytes = 64;  // length of a quoted mistake in a message
 
-// Headers that may come once; what a second one would mean is anybody's guess.
+// Headers that may come once; the meaning of a second one is undefined.
 constexpr std::array<std::string_view, 8> kSingle = {
     "host",   "content-length", "transfer-encoding", "authorization",
     "origin", "content-type",   "content-encoding",  "expect"};
@@ -34,7 +34,7 @@ HeadFault bad(std::string message) { return {.status = 400, .message = std::move
 
 std::string shown(std::string_view text) { return to_utf8(text.substr(0, kShownBytes)); }
 
-// The next line of `rest` without its CRLF, or what is wrong with it.
+// The next line of `rest` without its CRLF, or its fault.
 std::optional<HeadFault> take_line(std::string_view& rest, std::string_view& line) {
   const std::size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
   if (!rest.substr(end).starts_with("\r\n")) return bad("every line of a head must end in CR LF");

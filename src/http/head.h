@@ -1,11 +1,11 @@
 // A request's head, looked at before the parser takes it.
 //
-// The parser forgives what another program on the way (a proxy) may understand in another way, and
-// where two of them disagree on where a request ends, a second request can hide in the first. So
-// only the strict form of RFC 9112 passes: CRLF ends a line, no line is folded, no space before a
-// colon, one Content-Length of digits or one `Transfer-Encoding: chunked` and never both, one Host,
-// no header twice that may come once. A client that sends anything else receives the reason and
-// loses the connection. Pure, any thread (fuzz/fuzz_http.cpp).
+// The parser accepts forms that another program on the way (a proxy) may understand in another way,
+// and where two of them disagree on where a request ends, a second request can hide in the first.
+// So only the strict form of RFC 9112 passes: CRLF ends a line, no line is folded, no space before
+// a colon, one Content-Length of digits or one `Transfer-Encoding: chunked` and never both, one
+// Host, no header twice that may come once. A client that sends anything else receives the reason
+// and loses the connection. Pure, any thread (fuzz/fuzz_http.cpp).
 #pragma once
 
 #include <cstddef>

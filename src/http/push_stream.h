@@ -16,7 +16,8 @@ namespace corral::http {
 
 class PushStream {
  public:
-  // Bytes that may wait for one client; a stream of ids at 2 Hz fills this only when nobody reads.
+  // Bytes that may wait for one client; a stream of ids at 2 Hz fills this only if the client does
+  // not read.
   static constexpr std::size_t kQueueBytes = 256u << 10;
 
   // False when the stream has ended: forget it.

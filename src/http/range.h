@@ -11,7 +11,7 @@
 namespace corral::http {
 
 struct Span {
-  int status = 200;  // 206 for a part, 416 when nothing of what is asked for is there
+  int status = 200;  // 206 for a part, 416 if no byte of the range exists
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
 };

@@ -1,9 +1,9 @@
-// Response: what a handler answers, in one of three forms: bytes, a stream that a producer makes,
+// Response: the answer of a handler, in one of three forms: bytes, a stream that a producer makes,
 // or a push stream. A handler of a streamed body answers first with what takes it.
 //
 // The transport adds Content-Length or chunking, Connection, Date, X-Request-Id and the headers
-// that every answer carries: what a browser may do with it is nothing, unless the answer says so
-// (Content-Security-Policy), and no page of another site may embed it.
+// that every answer carries: by default a browser may do nothing with it (Content-Security-Policy),
+// and no page of another site may embed it.
 #pragma once
 
 #include <functional>
@@ -20,15 +20,15 @@ namespace corral::http {
 
 // Appends the next part of an answer, some 64 KiB to 512 KiB; true: there is more. Called on a
 // thread of its own pool, each time when the client has taken the part before: a slow reader holds
-// no thread, but what the producer keeps between two calls and a part, whose rest waits in a file
-// if it is longer. An error ends the connection without the last chunk, so that the client notices.
-// Destroyed when the client has gone.
+// no thread, but the state that the producer keeps between two calls and a part, whose rest waits
+// in a file if it is longer. An error ends the connection without the last chunk, so that the
+// client notices. Destroyed when the client has gone.
 using StreamProducer = std::function<Result<bool>(std::string& part)>;
 
 struct Response;
 
 // Takes a body that the client is still sending. Both functions are called on threads of a pool of
-// their own, one at a time; between two calls a slow client holds no thread, but what they keep.
+// their own, one at a time; between two calls a slow client holds no thread, only their state.
 // Destroyed after end(), or with the server.
 struct BodyTaker {
   // The next bytes, 64 KiB at most of a streamed body; an error ends the body.
@@ -45,7 +45,7 @@ struct Response {
   // Instead of `body`: bytes that live for ever (embedded assets).
   std::string_view static_body;
   StreamProducer stream;  // instead of a body, when set
-  // Bytes that `stream` makes in all, when that is known: the client is told, and an answer that
+  // Bytes that `stream` makes in all, if known: they become the Content-Length, and an answer that
   // turns out shorter or longer ends the connection.
   std::optional<std::uint64_t> stream_length = {};
   std::shared_ptr<PushStream> events;  // instead of a body, when set

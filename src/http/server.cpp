@@ -20,7 +20,7 @@ namespace corral::http {
 
 namespace {
 
-// Unpacks a body that came compressed; what is wrong with it otherwise.
+// Unpacks a compressed body; returns the fault of one that cannot be unpacked.
 Result<> unpack(Request& request, std::size_t limit) {
   const std::string_view encoding = request.header("content-encoding");
   if (!equal_ignoring_case(encoding, "gzip") && !equal_ignoring_case(encoding, "x-gzip")) {
@@ -151,7 +151,7 @@ bool Engine::wait_until_empty(Nanos limit) {
 namespace {
 
 using Acceptor = asio::basic_socket_acceptor<Protocol, asio::any_io_executor>;
-// After EMFILE and the like: long enough for connections to end, short enough for nobody to notice.
+// After EMFILE and the like: long enough for connections to end, short enough to go unnoticed.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
 // Accepts on one socket until closed; all on the acceptor's strand.
@@ -225,7 +225,7 @@ struct HttpServer::Impl {
   bool stopped = false;
 };
 
-// Nobody is let in before all threads are there. After a failure the destructor ends those that
+// No connection is accepted before all threads run. After a failure the destructor ends those that
 // are.
 Result<> HttpServer::Impl::start(std::vector<Listener> listeners) {
   TRY(engine.handler_pool.start("the handlers of HTTP"));
@@ -259,7 +259,7 @@ HttpServer::~HttpServer() {
   try {
     stop(Nanos(0));
   } catch (const std::exception&) {
-    std::abort();  // a thread that cannot be joined would use what is destroyed here
+    std::abort();  // a thread that cannot be joined would use members that are destroyed here
   }
 }
 

@@ -3,16 +3,15 @@
 //
 // I/O threads never run handlers: `gate` alone is called there, with the header and before the body
 // is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers and
-// takers of streamed bodies on two others, a part at a time, so that slow clients hold up nobody.
-// Exceptions of both end as a 500, any other (sys/thread_guard.h) ends its connection. This folder
-// is the only one that includes Boost, in pool.cpp, session*.cpp and server.cpp.
+// takers of streamed bodies on two others, a part at a time, so that slow clients never delay
+// others. Exceptions of both end as a 500, any other (sys/thread_guard.h) ends its connection. This
+// folder is the only one that includes Boost, in pool.cpp, session*.cpp and server.cpp.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
-// together `body_memory` (body_budget.h), what is read of them as JSON `json_memory`
-// (json_budget.h), one request at a time per connection, `max_connections` in all and so many from
-// one address; every wait for a client has a deadline (a body must arrive at 64 KiB/s on average).
-// The Unix socket has its own room: whoever fills the port cannot lock out the runs of this
-// machine.
+// together `body_memory` (body_budget.h), their values as JSON `json_memory` (json_budget.h), one
+// request at a time per connection, `max_connections` in all and so many from one address; every
+// wait for a client has a deadline (a body must arrive at 64 KiB/s on average). The Unix socket has
+// its own room: clients that fill the port cannot lock out the runs of this machine.
 #pragma once
 
 #include <atomic>
@@ -84,7 +83,7 @@ struct HttpHandlers {
   // Builds the answer if the transport rejects a request for its path (a body that is too long);
   // default: error_response(). Must not block.
   std::function<Response(const Request&, const Error&)> error = {};
-  // Told of each answer, on an I/O thread; must not block. Views live as long as the call.
+  // Called after each answer, on an I/O thread; must not block. Views live as long as the call.
   std::function<void(const Exchange&)> done = {};
   std::shared_ptr<Traffic> traffic = {};  // counted into, when set
   // Returns true if the body is streamed: `handle` is called before it has come, and answers with
@@ -101,7 +100,7 @@ struct HttpHandlers {
 
 class HttpServer {
  public:
-  // kUnavailable when threads cannot be had, kIo when sockets cannot; nothing is left behind then.
+  // kUnavailable if threads cannot be started, kIo if sockets cannot; nothing is left behind then.
   static Result<std::unique_ptr<HttpServer>> start(std::vector<Listener> listeners,
                                                    HttpOptions options, HttpHandlers handlers);
   HttpServer(const HttpServer&) = delete;

@@ -260,8 +260,8 @@ void Session::read_body() {
   ask_for_room();
 }
 
-// Pieces grow with what has come, so that a client that sends nothing costs nothing. Memory for a
-// known length is set aside at once, but touched as the bytes arrive.
+// Pieces grow with the received bytes, so that a client that sends nothing costs nothing. Memory
+// for a known length is set aside at once, but touched as the bytes arrive.
 void Session::ask_for_room() {
   const std::size_t have = request_.body.size();
   const auto length = body_parser_->content_length();

@@ -4,9 +4,9 @@
 // through its pending operations.
 //   header -> gate -> body -> handler pool -> answer (bytes | chunked stream | push stream) ->
 //   header ...
-// No body is kept before the gate has passed its head. A refused request whose body is not too long
-// is drained, so that the connection lives on; else the answer is sent, the rest of what the client
-// sends is read and dropped for a moment (so that a reset does not destroy the answer), and it
+// No body is kept before the gate has passed its head. A rejected request whose body is not too
+// long is drained, so that the connection lives on; else the answer is sent, further bytes from the
+// client are read and dropped for a moment (so that a reset does not destroy the answer), and it
 // closes.
 #pragma once
 
@@ -82,8 +82,8 @@ struct Engine {
   Result<JsonBudget::Room> prepare(Request& request);
   Response handle(Request request);
 
-  // A pool that was joined keeps what comes to it later, sessions in it, and destroys it with
-  // itself: what their destructors use stands above io and pools.
+  // A pool that was joined keeps later work, sessions in it, and destroys it with itself: the
+  // members that their destructors use are declared above io and pools.
   std::mutex mutex_;
   std::condition_variable empty_;
   std::map<const Session*, std::weak_ptr<Session>> sessions_;
@@ -157,7 +157,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void refuse_for_memory();
   void dispatch();
   void start_upload();
-  // Told on the strand: no error, and bytes that came; 0 at the end of the body.
+  // Called on the strand: no error, and the number of bytes; 0 at the end of the body.
   using Received = std::function<void(Session&, BoostError, std::size_t)>;
   void receive(std::span<char> buffer, Received received);
   void receive_piece();

@@ -15,13 +15,13 @@ inline constexpr std::size_t kBytesPerSecond = 64u << 10;
 // A refused body up to this size is read and dropped; a longer one costs its sender the connection.
 inline constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyBytes};
 
-// The same of one that nobody may send, or that nobody looks at.
+// The same limit for a body that is forbidden or unused.
 inline constexpr std::uint64_t kTinyDrainBytes = 64u << 10;
 
 inline constexpr std::size_t kFirstPieceBytes = BodyBudget::kFreeBytes;
 inline constexpr std::size_t kPieceBytes = 256u << 10;  // bytes of a body, that are read at once
 
-// Hang-up, time-out or a broken connection: nobody to answer.
+// Hang-up, time-out or a broken connection: no client to answer.
 inline bool is_end(BoostError error) {
   namespace faults = beast::http;
   return error == faults::error::end_of_stream || error == faults::error::partial_message ||

@@ -39,7 +39,7 @@ constexpr const char* kWithValue[] = {
 constexpr const char* kWithoutValue[] = {
     "capture-mlflow", "dry-run",   "fail-fast", "hash-data", "no-capture", "no-listeners",
     "no-mask",        "no-mlflow", "no-pty",    "quiet",     "rerun",      "take-over"};
-// Without the program these cannot be obeyed, and the command is not what they ask for.
+// These options cannot be obeyed without the program, and then the command must not run.
 constexpr const char* kNeedProgram[] = {"adopt",     "affinity",    "cgroup",
                                         "directory", "environment", "gate"};
 

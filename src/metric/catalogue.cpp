@@ -339,8 +339,8 @@ constexpr auto kRunAndCollector = std::to_array<Metric>({
      "of all engines of that kind, as the kernel counts it for each open file of the GPU (fdinfo); "
      "not what ROCm gives to /dev/kfd. Where cycles are counted (xe), from when it was first "
      "seen."},
-    // The control group that the run's first process is in when it starts; whatever else is in it
-    // counts too, so that runs that share one are counted once.
+    // The control group that the run's first process is in when it starts; other processes in it
+    // count too, so that runs that share one are counted once.
     {"cgroup.cpu.used", "s", "cores", kCounter, kOnce, kRun, "cpu", kFast,
      "CPU time of the run's control group (the source), including its exited processes and "
      "everything else in it. From cpu.stat (v2) or cpuacct.usage (v1)."},

@@ -1,5 +1,4 @@
-// The metric catalogue: what each metric that Corral itself measures is called, what it counts, and
-// how it may be added up.
+// The metric catalogue: name, meaning and aggregation of each metric that Corral itself measures.
 //
 // One constexpr table (catalogue.cpp), the source for storage, API, page and docs. SI base units in
 // storage; the unit is the stored value's. A counter only grows between resets; charts show its
@@ -39,7 +38,7 @@ struct Metric {
   std::string_view group;  // software, cpu, gpu, memory, io, network, pressure, scheduler,
                            // energy, sensors, collector
   bool slow;  // sampled at 1 Hz (walks over single processes), else at the run's interval
-  std::string_view describe;  // one sentence: what is counted, from where, what it is not
+  std::string_view describe;  // one sentence: the quantity, its source, its limits
 };
 
 std::span<const Metric> catalogue();

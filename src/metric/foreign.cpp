@@ -19,14 +19,14 @@ constexpr double kFreeGb = 1.024e9;    // `free --mega` divided by 1024
 constexpr double kTopGb = 1.048576e9;  // MiB divided by 1000
 
 constexpr auto kRows = std::to_array<Row>({
-    // radT: nvidia-smi; -1 is a value that was not to be had.
+    // radT: nvidia-smi; -1 stands for a missing value.
     {"SMI - Power Draw", "W", "host.gpu.power"},
     {"SMI - Timestamp", "s", ""},
     {"SMI - GPU Util", "share", "host.gpu.busy"},
     {"SMI - Mem Util", "share", "host.gpu.memory.busy"},
     {"SMI - Mem Used", "MiB", "host.gpu.memory.used", kMiB},
     {"SMI - Performance State", "", "host.gpu.performance_state"},
-    // radT: dcgmi dmon; 0 may be a value that was not to be had.
+    // radT: dcgmi dmon; 0 may stand for a missing value.
     {"DCGMI - Power Usage", "W", "host.gpu.power"},
     {"DCGMI - Total Energy Consumption", "mJ", ""},
     {"DCGMI - PCIE TX Throughput", "KB/s", ""},

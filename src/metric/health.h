@@ -1,4 +1,4 @@
-// Health: what a part of a run's recording could and could not see (docs/health.md). A part is a
+// Health: the coverage of a part of a run's recording, and its reason (docs/health.md). A part is a
 // dotted name: "capture.torch.optimizer", "listener.nvidia", "source.exec.power".
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace corral::metric {
 
 enum class HealthState : std::uint8_t {
-  kActive,       // in place; what it measures is recorded
+  kActive,       // in place; its values are recorded
   kPartial,      // some of it is missing, or is missing for now
   kGivenUp,      // it failed: nothing of it is recorded from then on
   kNotCaptured,  // it is there, but nothing of it can be seen here

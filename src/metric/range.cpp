@@ -11,7 +11,7 @@ namespace corral::metric {
 namespace {
 
 constexpr double kAnything = std::numeric_limits<double>::max();
-// A whole, and what the rounding of a driver's percentages adds to it.
+// A whole, plus the rounding of a driver's percentages.
 constexpr double kWhole = 1.000001;
 
 struct Named {

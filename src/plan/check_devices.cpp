@@ -124,7 +124,7 @@ class DeviceCheck {
     }
   }
 
-  // Rows of one workload on one device: what it is asked to be, and who says so.
+  // Rows of one workload on one device: the requested state, and the requesting row.
   struct Asked {
     std::vector<std::string> profiles;
     std::optional<std::size_t> mig, mps, plain, sm_clock, memory_clock, power;

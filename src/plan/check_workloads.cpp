@@ -16,7 +16,7 @@ namespace {
 
 using Group = std::vector<std::size_t>;
 
-// With repetitions: each is held in memory and told to the server.
+// With repetitions: each is held in memory and reported to the server.
 constexpr std::size_t kMostRuns = 500'000;
 
 class WorkloadCheck {
@@ -193,7 +193,7 @@ class WorkloadCheck {
     problems_.add(raws_[with_after(path.back().first)], Field::kAfter,
                   {"workloads wait for each other: " + names});
   }
-  // The row of the workload that says what it waits for.
+  // Returns the row of the workload that names its predecessors.
   [[nodiscard]] std::size_t with_after(std::size_t g) const {
     const auto found =
         std::ranges::find_if(groups_[g], [&](std::size_t i) { return !rows_[i].after.empty(); });

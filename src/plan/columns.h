@@ -1,4 +1,4 @@
-// Columns: what a plan may say, one table for all headers and for the keys of a sweep.
+// Columns: the fields of a plan, one table for all headers and for the keys of a sweep.
 //
 //   radT's paper  Experiment, Workload, Status, Run, Devices, Collocation, Environment, Model,
 //   Data,
@@ -101,7 +101,7 @@ struct Header {
     return cell_of[static_cast<std::size_t>(field)];
   }
 };
-// Appends what is wrong with it.
+// Appends its problems.
 Header read_header(std::string_view text, const CsvRecord& record, std::vector<Problem>& problems);
 
 }  // namespace corral::plan

@@ -2,7 +2,7 @@
 //
 // RFC 4180, and beside it: a byte order mark, LF or CRLF, spaces around cells, `#` lines and blank
 // lines anywhere, and a separator other than the comma, which a line "sep=;" may declare. Every
-// text can be read; what is wrong in it is listed. Offsets are bytes of the text.
+// text can be read; its problems are listed. Offsets are bytes of the text.
 #pragma once
 
 #include <cstddef>

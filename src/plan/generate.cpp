@@ -207,7 +207,7 @@ void Matrix::add(Cell cell) {
   cells_.push_back(std::move(cell));
 }
 
-// `start`: a mix once, and what its experiment chose.
+// `start`: one copy of a mix, and its experiment's choices.
 void Matrix::add_mix(const Cell& start, const SpecCell& how) {
   std::vector<std::optional<std::size_t>> ways(how.sharing.begin(), how.sharing.end());
   if (ways.empty()) ways.emplace_back();

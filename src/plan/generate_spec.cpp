@@ -383,7 +383,7 @@ void complain_once(const SpecField& field, std::string reason, std::string advic
   if (std::ranges::none_of(problems, same)) problems.push_back(std::move(problem));
 }
 
-// Templates that name what nothing gives, and values that no template names.
+// Finds names in templates without a value, and values that no template names.
 void check_names(const Spec& spec, std::vector<Problem>& problems) {
   const auto all = all_fields(spec);
   std::set<std::string_view> given, named;

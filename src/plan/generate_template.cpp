@@ -16,7 +16,7 @@ bool is_name_character(char c) {
   return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-// Calls `text_part` and `name` for what a template is made of, in order.
+// Calls `text_part` and `name` for the parts of a template, in order.
 template <class Text, class Name>
 Result<> walk(std::string_view text, const Text& text_part, const Name& name) {
   while (!text.empty()) {

@@ -19,7 +19,7 @@ std::span<const std::string_view> given_values();
 bool is_given_value(std::string_view name);
 bool is_value_name(std::string_view name);  // letters, digits, _ and -, a letter first
 
-// The names that a template holds; kInvalidArgument says what is wrong with it.
+// Returns the names that a template holds; kInvalidArgument describes its fault.
 Result<std::vector<std::string>> template_names(std::string_view text);
 
 // kNotFound: the message is the first name that `value` does not have.

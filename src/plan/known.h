@@ -1,5 +1,5 @@
-// Known: what the machine and the rest of Corral know, for checking a plan against. This layer
-// knows no listener, no environment and no device itself.
+// Known: facts about the machine and the rest of Corral, to check a plan against. This layer knows
+// no listener, no environment and no device itself.
 #pragma once
 
 #include <filesystem>
@@ -46,7 +46,7 @@ struct Known {
   // Names in a directory, for "did you mean".
   std::function<std::vector<std::string>(const fs::path& directory)> names_in;
   std::string path;                                 // $PATH: where a program without a / is
-  std::optional<std::vector<KnownDevice>> devices;  // nullopt: nobody looked; empty: none here
+  std::optional<std::vector<KnownDevice>> devices;  // nullopt: unknown; empty: none here
   bool runs_here = false;   // with `devices`: what cannot run here is an error
   std::optional<int> cpus;  // number of CPUs of this machine
 };

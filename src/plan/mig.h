@@ -1,5 +1,5 @@
-// MIG profiles: their sizes, and whether several fit on one device at once. Pure; what a driver
-// says of its own device comes first, the published tables are for machines without that GPU.
+// MIG profiles: their sizes, and whether several fit on one device at once. Pure; a driver's report
+// about its own device comes first, the published tables are for machines without that GPU.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Params: from cells to the words of a command, and to what is recorded of them.
+// Params: from cells to the words of a command, and to their record.
 #pragma once
 
 #include <optional>

@@ -39,8 +39,8 @@ enum class WorkloadEnd {
 
 struct Row {
   int line = 0;  // line in the file, the header is 1; 0: made by an expansion of no single line
-  // Identity over edits and re-reads: a hash of what the row asks for (all but Status and Run) and,
-  // of equal rows, which one it is. 16 lower-case hex digits.
+  // Identity over edits and re-reads: a hash of the row's content (all but Status and Run) and, of
+  // equal rows, its number. 16 lower-case hex digits.
   std::string key;
   std::string experiment;
   std::string workload;
@@ -93,7 +93,7 @@ struct Problem {
 };
 // "plan.csv:7:12: Collocation '3g.21gb': no such profile; did you mean 3g.20gb?"
 std::string to_line(const Problem& problem, const std::string& file);
-// The same, with "warning: " before a warning: as people are told.
+// The same, with "warning: " before a warning, for display.
 std::string to_message(const Problem& problem, const std::string& file);
 
 struct Plan {

@@ -19,8 +19,8 @@ namespace corral::plan {
 // ".yaml", ".yml": a sweep. Everything else is CSV.
 bool is_sweep(const fs::path& file);
 
-// Fails only where there is no text to read (missing, too large, a directory); what is wrong in it
-// are problems of the plan.
+// Fails only if there is no text to read (missing, too large, a directory); faults in the text are
+// problems of the plan.
 Result<Plan> read_plan(const fs::path& file, const Known& known);
 // The same of a text; `directory` is where relative names start.
 Plan parse_csv_plan(std::string_view text, const fs::path& directory, const Known& known);

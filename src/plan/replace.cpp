@@ -39,8 +39,8 @@ Result<Content> read_content(const fs::path& path) {
   return content;
 }
 
-// One name for all: what a killed process left is used and not added to. The lock keeps two from
-// writing into it at once.
+// One name for all: the leftover of a killed process is replaced, not extended. The lock keeps two
+// from writing into it at once.
 Result<sys::Fd> open_temporary(const fs::path& path) {
   for (;;) {
     sys::Fd fd = TRY(sys::open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600));

@@ -21,7 +21,7 @@ constexpr std::size_t kMostProblems = 500;
 constexpr std::size_t kMostEqual = 3;  // that are said one by one
 constexpr auto kContainerTools =
     std::to_array<std::string_view>({"docker", "podman", "apptainer", "singularity"});
-// Variables that a container has of its image, whatever is set outside.
+// Variables that a container takes from its image, even if they are set outside.
 constexpr auto kOfImage = std::to_array<std::string_view>(
     {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "PYTHONHOME"});
 
@@ -63,7 +63,7 @@ void ProblemList::add(const RawRow& row, Field field, const Refusal& refusal, Se
   if (row.line == 0 &&
       !said_.insert(fmt::format("{} {} {}", i, row.offsets[i], refusal.reason)).second)
     return;
-  // The place costs a walk over the line: not for what nobody will read.
+  // The place costs a walk over the line: not computed for problems that are not shown.
   const bool placed = row.offsets[i] != RawRow::kNowhere && problems_.size() < kMostProblems;
   problems_.push_back({severity, line, placed ? column_of(text_, row.offsets[i]) : 0,
                        std::string(name_of(field)), std::string(row[field]), refusal.reason,
@@ -259,7 +259,7 @@ void RowReader::read_params(const RawRow& raw, Row& row) {
   const std::string_view text = raw[Field::kParams];
   std::vector<std::string> words;
   if (!text.empty() && text != "-") {
-    // The paper's form goes with the paper's column: elsewhere a=b is what the script is to see.
+    // The paper's form goes with the paper's column: elsewhere a=b goes to the script.
     const bool paper = !raw[Field::kModel].empty() && raw[Field::kFile].empty();
     auto read = paper ? paper_words(text) : std::nullopt;
     if (!read) read = shell_words(text);

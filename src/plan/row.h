@@ -1,4 +1,4 @@
-// Rows: from the cells of one row to what it asks for. Checks across several rows are in check.h.
+// Rows: from the cells of one row to its requests. Checks across several rows are in check.h.
 #pragma once
 
 #include <array>
@@ -35,7 +35,7 @@ struct RawRow {
   }
 };
 
-// Hash of what the row asks for: all known columns but Status and Run, and of a sweep without its
+// Hash of the row's requests: all known columns but Status and Run, and of a sweep without its
 // number. Not yet which one of equal rows it is.
 std::string content_hash(const RawRow& row, bool with_workload);
 

@@ -30,7 +30,7 @@ struct Share {
   // CPUs.
   std::vector<int> cpus;  // exactly these, ascending; empty: any, unless cpu_count
   std::optional<int>
-      cpu_count;  // so many that nobody else of the workload has; SMT siblings together
+      cpu_count;  // number of CPUs that no other run of the workload has; SMT siblings together
   bool split_siblings = false;      // cpu_count: one thread of each core
   std::optional<int> numa_node;     // cpu_count and memory from this node
   std::optional<double> cpu_quota;  // CPUs' worth of time, 1.5

@@ -9,7 +9,7 @@
 namespace corral::plan {
 namespace {
 
-// Longer words are no misspelling of what is known, and the distance is quadratic.
+// Longer words are not a misspelling of a known one, and the distance is quadratic.
 constexpr std::size_t kLongest = 40;
 
 // Letters in another order, as in "gird", are one mistake and not two.

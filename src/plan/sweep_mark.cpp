@@ -148,7 +148,7 @@ std::string status_text(const SweepEntry& entry) {
 
 struct Change {
   Entries changed;  // the new entries
-  Entries all;      // with what the file had
+  Entries all;      // including the entries of the file
 };
 
 Change change_of(const Sweep& sweep, const std::vector<Mark>& marks, Marked& marked) {
@@ -198,7 +198,7 @@ Result<std::string> mark_sweep(std::string_view text, const std::vector<Mark>& m
   if (change.changed.empty()) return std::string(text);
   marked.added_columns = sweep.status.empty();
   try {
-    // A map in braces is written anew, so it needs all of them.
+    // A map in braces is rewritten, so it needs all of them.
     for (const Entries* entries : {&change.changed, &change.all}) {
       std::string edited = TRY(StatusEditor(text, *entries).edit());
       if (reads_back(sweep, edited, change.all)) return edited;

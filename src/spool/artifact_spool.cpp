@@ -90,7 +90,7 @@ Result<sys::Fd> open_artifact(const sys::PrivateDirectory& directory,
 }
 
 void forget_artifact(const sys::PrivateDirectory& directory, const WaitingArtifact& artifact) {
-  // Its name first: what is left after a kill is then nobody's artifact.
+  // Its name is removed first: the remains after a kill then belong to no artifact.
   directory.remove(folder_of(artifact.id) / kName);
   directory.remove_all(folder_of(artifact.id));
 }

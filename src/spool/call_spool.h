@@ -3,8 +3,9 @@
 //
 //   <run>/calls/<20 digits>-<32 hex digits>   the path, a line feed, the body of a POST
 //
-// The digits are the time: sent in this order, after what was logged before them. The uploader
-// deletes each once the server has taken it. Any thread keeps; one sends. `directory` is the run's.
+// The digits are the time: sent in this order, after the points that were logged before them. The
+// uploader deletes each once the server has taken it. Any thread keeps; one sends. `directory` is
+// the run's.
 #pragma once
 
 #include <string>

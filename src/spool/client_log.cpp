@@ -27,7 +27,7 @@ Result<ClientLog> ClientLog::create(const sys::PrivateDirectory& run,
   sys::PrivateDirectory files = TRY(run.make_directory(place_of(id)));
   const codec::Bytes frame =
       codec::encode({.kind = {}, .session = id, .first = 1, .last = 1}, session);
-  // The description comes first: frames without one would be nobody's.
+  // The description comes first: frames without one would belong to no session.
   TRY(files.replace_file(kDescription, {reinterpret_cast<const char*>(frame.data()), frame.size()},
                          false));
   Journal journal = TRY(Journal::open(files, id, limit));

@@ -52,7 +52,7 @@ Result<ClientLogPlace> find_client_log(const sys::PrivateDirectory& run, Session
 bool is_closed(const ClientLogPlace& log);
 // Bytes of all frame files of the run's client logs.
 std::int64_t client_log_bytes(const sys::PrivateDirectory& run);
-// Cuts off what kills left half written. Only while nobody writes.
+// Cuts off what kills left half written. Only while no process writes.
 void repair_client_logs(const sys::PrivateDirectory& run);
 // Deletes one whose frames are all stored. True when nothing of it is left.
 bool forget_client_log(const sys::PrivateDirectory& run, SessionId session);

@@ -1,10 +1,10 @@
 // The supervisor's own session on disk: whole frames one after another in NNNNNN.frames files,
 // sequence numbers from 1 without holes.
 //
-// Written by one thread at a time with plain write(2): what was written survives kill -9 of the
-// writer (not a power cut). A reader takes frames by number; files whose frames are all
-// acknowledged are deleted. A torn last frame, left by a kill in the middle of a write, is cut off
-// when the log is opened for writing again; other damage becomes a gap.
+// Written by one thread at a time with plain write(2): written frames survive kill -9 of the writer
+// (not a power cut). A reader takes frames by number; files whose frames are all acknowledged are
+// deleted. A torn last frame, left by a kill in the middle of a write, is cut off when the log is
+// opened for writing again; other damage becomes a gap.
 #pragma once
 
 #include <algorithm>
@@ -26,8 +26,8 @@ inline constexpr std::int64_t kSmallestFrameFileBytes = 64ll << 10;
 
 class FrameLogWriter {
  public:
-  // Continues what is there. `limit`: bytes of all files together (the last frame of each may stand
-  // out); an append beyond it is refused with kNoSpace.
+  // Continues the existing files. `limit`: bytes of all files together (the last frame of each may
+  // stand out); an append beyond it is refused with kNoSpace.
   static Result<FrameLogWriter> open(sys::PrivateDirectory directory, SessionId session,
                                      std::int64_t limit);
 

@@ -1,7 +1,7 @@
 // Turns damage in a file of frames (a flipped bit, a lost page) into a gap on record, so that the
 // rest can still be read.
 //
-// Only for who holds the run directory, before the log is written again.
+// Only for the process that holds the run directory, before the log is written again.
 #pragma once
 
 #include <optional>

@@ -1,8 +1,8 @@
-// Journal: everything that a supervisor, or who finishes its run, has to say, as frames of the
+// Journal: all reports of a supervisor, or of the process that finishes its run, as frames of the
 // supervisor's session on disk.
 //
 // The first call of describe() gives the session its description. A frame that cannot be written
-// (full disk, spool limit) is dropped and counted; the count is told as soon as something can be
+// (full disk, spool limit) is dropped and counted; the count is reported as soon as a frame can be
 // written again. Thread-safe; a call is one small write(2).
 #pragma once
 

@@ -27,7 +27,7 @@ class OutputFile {
   [[nodiscard]] std::int64_t stored() const { return stored_; }
   // Reads bytes at an offset, as many as there are up to the buffer's size; 0 at the end.
   [[nodiscard]] std::size_t read(std::int64_t offset, std::span<char> buffer) const;
-  // Stores what is new, at most `max_chunks` log frames; true when something is left.
+  // Stores new output, at most `max_chunks` log frames; returns true if some is left.
   bool store(Journal& journal, int max_chunks);
   // Reserves 4 MiB beyond the end and gives back to the disk what lies below `keep_from` and is
   // stored.

@@ -1,8 +1,8 @@
 // ProfileRequest: asks the Python package of a run, through the run's spool, for a profile of the
 // next steps, and reads how far it is (python/corral/_profile.py, docs/spool.md).
 //
-// One request waits at a time, whoever asks: it is taken by the first process that ends a step. One
-// thread.
+// One request is pending at a time, from any caller: the first process that ends a step takes it.
+// One thread.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ class ProfileRequest {
   [[nodiscard]] const std::string& id() const { return id_; }
   // kUnsupported: the run's steps are not seen. kConflict: another request waits.
   [[nodiscard]] Result<> ask(std::int64_t steps) const;
-  // True: nobody had taken it, and nobody will.
+  // Returns true if no process had taken it; none will.
   [[nodiscard]] bool take_back() const;
   // The next line of the answer: {"state": "begun" | "saving" | "done" | "failed", "pid", "first",
   // "last"}, with "artifact" or "reason" at its end. Nothing: not yet.

@@ -106,13 +106,13 @@ class RunDirectory {
   // The manifest of a run whose directory another process may hold.
   static Result<Manifest> read_manifest(const fs::path& path);
 
-  // Asks whoever finishes the run's data to let this process have it; withdraw() once that is
-  // decided, and wanted() while the one that asks lives.
+  // Asks the process that finishes the run's data to give it to this one; withdraw() once that is
+  // decided, and wanted() while the asking process lives.
   static Result<> ask_for(const fs::path& path);
   static void withdraw(const fs::path& path);
   static bool wanted(const fs::path& path);
 
-  // Deletes what a supervisor that was killed while it made or removed `path` left behind: a
+  // Deletes the remains of a supervisor that was killed while it made or removed `path`: a
   // directory without manifest and data, older than a minute.
   static void clear_remains(const fs::path& path);
 
@@ -156,8 +156,8 @@ class RunDirectory {
 // (~/.local/state/...), then /var/tmp/corral-UID/spool, then /tmp/corral-UID/spool.
 std::vector<fs::path> spool_roots(const fs::path& chosen);
 // The first of them that is this user's alone, can be written and is on a local filesystem; it is
-// made when missing. The error says what is wrong with each; `untrusted`, unless nullptr, gets
-// those that were passed over because they are not this user's alone.
+// made when missing. The error names the fault of each; `untrusted`, unless nullptr, gets those
+// that were skipped because they are not this user's alone.
 Result<fs::path> usable_root(const std::vector<fs::path>& roots,
                              std::vector<std::string>* untrusted = nullptr);
 // Run directories under those roots that are this user's alone. Each root that is not is skipped,

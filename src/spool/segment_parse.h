@@ -42,8 +42,8 @@ struct Point {
 };
 
 // SeriesDef: owner run, gauge, mean, no source, no unit. Fact: param or tag. Event: origin "user",
-// but for one that tells the health of the capture (codec/health.h).
-// PhaseRecord: `begin` or `end` is set.
+// except one that reports the health of the capture (codec/health.h). PhaseRecord: `begin` or `end`
+// is set.
 using RecordBody =
     std::variant<Point, codec::SeriesDef, codec::Fact, codec::Event, codec::PhaseRecord>;
 
@@ -75,7 +75,7 @@ struct Batch {
 struct ParseOptions {
   std::uint64_t first = 1;  // sequence number of the first slot in the bytes
   std::size_t max_records = SIZE_MAX;
-  bool alive = false;  // the writer may still fill what is empty now: stop there
+  bool alive = false;  // the writer may still fill empty slots: stop there
   bool last = true;    // no slots of this segment follow the bytes
 };
 

@@ -1,4 +1,4 @@
-// SegmentReader: what a training process logged, read while it lives or after it was killed
+// SegmentReader: reads the log of a training process, while it lives or after it was killed
 // (docs/format-segment.md).
 //
 //   training process -> segment file -> SegmentReader -> supervisor: frames -> spool of frames,

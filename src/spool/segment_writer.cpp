@@ -57,7 +57,7 @@ void commit(unsigned char* slot, const CommitWord& word) {
 }  // namespace
 
 struct SegmentWriter::Page {
-  pthread_mutex_t mutex;  // all zero = unlocked: what a fork leaves
+  pthread_mutex_t mutex;  // all zero = unlocked: the state after a fork
   std::atomic<Session*> session;
   std::uint32_t owner;      // pid
   std::uint32_t check_pid;  // the kernel cannot wipe the page: compare pids instead
@@ -66,8 +66,8 @@ struct SegmentWriter::Page {
 // `next` and `filled` outlive the mapping, so that a thread which comes late finds the segment full
 // and goes on.
 struct alignas(64) SegmentWriter::Segment {
-  std::atomic<std::uint64_t> next;    // first slot that nobody has; kClosed and above once closed
-  std::atomic<std::uint64_t> filled;  // slots whose commit words are stored
+  std::atomic<std::uint64_t> next;        // first free slot; kClosed and above once closed
+  std::atomic<std::uint64_t> filled;      // slots whose commit words are stored
   std::atomic<std::uint64_t> prefaulted;  // slots whose pages are in memory
   unsigned char* map;
   std::uint64_t bytes;
@@ -83,7 +83,7 @@ struct alignas(64) SegmentWriter::Segment {
   [[nodiscard]] unsigned char* slot(std::uint64_t i) const {
     return map + kSegmentHeaderBytes + i * kSlotBytes;
   }
-  // The first of `n` adjacent free slots; false when they are not there.
+  // Returns the first of `n` adjacent free slots; false if there are not that many.
   bool reserve(std::uint64_t n, std::uint64_t& first) {
     first = next.load(std::memory_order_relaxed);
     do {
@@ -144,7 +144,7 @@ struct SegmentWriter::Pieces {
     for (std::size_t i = 0; i < count; ++i) crc = codec::crc32c(parts[i].data, parts[i].size, crc);
     return crc;
   }
-  // Takes `n` bytes off the front, or what is left.
+  // Takes `n` bytes off the front, or all that are left.
   void take(std::uint8_t* out, std::size_t n) {
     for (std::size_t i = 0; i < count && n > 0; ++i) {
       const std::size_t now = parts[i].size < n ? parts[i].size : n;
@@ -154,8 +154,8 @@ struct SegmentWriter::Pieces {
       n -= now;
     }
   }
-  // Copies what there is into `buffer`, if that is large enough, and is one piece from then on:
-  // short records are then summed and cut into slots in one go.
+  // Copies the parts into `buffer`, if that is large enough, and is one piece from then on: short
+  // records are then summed and cut into slots in one go.
   void gather(std::uint8_t* buffer, std::size_t capacity) {
     if (size > capacity) return;
     const std::size_t all = size;
@@ -455,8 +455,8 @@ bool SegmentWriter::phase_end(std::uint64_t id, std::int64_t time) {
   return true;
 }
 
-// Makes the next segment the current one, unless another thread has done so; false when it cannot
-// be had now.
+// Makes the next segment the current one, unless another thread has done so; false if it cannot be
+// made now.
 bool SegmentWriter::roll(Session& s, const Segment* full) {
   if (s.refuse_until.load(std::memory_order_relaxed) > now()) return false;
   const Lock lock(page_->mutex);
@@ -468,7 +468,7 @@ bool SegmentWriter::roll(Session& s, const Segment* full) {
   return false;
 }
 
-// Size of the next file within what the limit leaves; 0 when that is less than a first segment.
+// Size of the next file within the rest of the limit; 0 if that is less than a first segment.
 std::uint64_t SegmentWriter::next_size(std::uint32_t index) const {
   std::uint64_t wanted = first_bytes_;
   for (std::uint32_t i = 0; i < index && wanted < largest_bytes_; ++i) wanted *= 2;

@@ -1,4 +1,4 @@
-// SegmentWriter: what a log call of a training process does: one store into a mapped file
+// SegmentWriter: a log call of a training process is one store into a mapped file
 // (docs/format-segment.md).
 //
 //   log call -> SegmentWriter -> <segment directory>/<session>-<index>.seg -> SegmentReader

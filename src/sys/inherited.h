@@ -1,4 +1,4 @@
-// Inherited: what this process was handed by the one that started it, beside its words.
+// Inherited: the state that this process received from its parent, beside its arguments.
 //
 // A command gets it as a shell would hand it on; Corral's own helpers start clean. One in a
 // process.

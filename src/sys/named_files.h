@@ -1,8 +1,8 @@
-// NamedFiles: whether files that a process works on are still what their names stand for.
+// NamedFiles: checks that the files a process works on still have their names.
 //
-// A file that is deleted, moved or replaced stays usable through its descriptors, and what is
-// written to it is lost to everybody else. The caller keeps each file open, so that no other file
-// gets its inode. One stat(2) a file; any thread.
+// A file that is deleted, moved or replaced stays usable through its descriptors, but bytes written
+// to it are lost to all others. The caller keeps each file open, so that no other file gets its
+// inode. One stat(2) a file; any thread.
 #pragma once
 
 #include <sys/types.h>

@@ -189,7 +189,7 @@ class Walk {
   Result<> step(const std::string& name) {
     TRY(check_above(path_, facts_));
     if (name == "..") {
-      // Anew from "/", for what kept others out below does not do so here.
+      // Starts again from "/": a parent that kept other users out below does not do so here.
       const fs::path above = path_.parent_path();
       push(above);
       return restart();

@@ -1,6 +1,6 @@
 // PrivateDirectory: the one place that decides whether a path may be trusted.
 //
-// A directory below /tmp, /var/tmp or a shared file system may have been made by somebody else, who
+// A directory below /tmp, /var/tmp or a shared file system may have been made by another user, who
 // can fill it with symbolic and hard links to this user's files, with pipes that block, and with
 // files that change while they are read. So nothing that this user did not make is read, written or
 // deleted, and no check is separated from its use:
@@ -57,9 +57,9 @@ class PrivateDirectory {
   [[nodiscard]] Result<Fd> try_lock_file(const fs::path& name) const;
   // Names, sorted; empty when it cannot be read. Without `name`, of the directory itself.
   [[nodiscard]] std::vector<std::string> list(const fs::path& name = {}) const;
-  // Something has this name, whatever it is.
+  // Returns true if any kind of file has this name.
   [[nodiscard]] bool exists(const fs::path& name) const;
-  // Facts of what has this name; a link is not followed.
+  // Returns the facts of the file with this name; a link is not followed.
   [[nodiscard]] Result<struct stat> facts(const fs::path& name) const;
   // Replaces a file that has the new name.
   [[nodiscard]] Result<> rename(const fs::path& from, const fs::path& to) const;
@@ -72,7 +72,7 @@ class PrivateDirectory {
   struct State {
     Fd fd;
     fs::path path;
-    bool closed = false;  // nobody else can enter it
+    bool closed = false;  // no other user can enter it
   };
   struct Place;  // a name in a directory
   explicit PrivateDirectory(State state)
@@ -83,7 +83,7 @@ class PrivateDirectory {
   std::shared_ptr<const State> state_;
 };
 
-// Opens a regular file for reading that belongs to this user or to root and that nobody else can
+// Opens a regular file for reading that belongs to this user or to root and that no other user can
 // write to or replace: directories and links on the way are trusted as those above a
 // PrivateDirectory, the last link too. For configuration, which people keep in places of their own.
 Result<Fd> open_own_file(const fs::path& path);

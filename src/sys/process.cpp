@@ -47,7 +47,7 @@ Guarded<std::set<pid_t>>& started() {
 }
 
 pid_t fork_known() {
-  // Held over the fork: whoever looks at the children sees none that is not known yet.
+  // Held over the fork: a reader of the children sees none that is not registered yet.
   return started().with([](auto& pids) {
     const pid_t child = ::fork();
     if (child > 0) pids.insert(child);

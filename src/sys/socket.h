@@ -16,8 +16,8 @@ struct ListenAddress {
   std::string host = "127.0.0.1";  // a name or a literal, IPv6 without brackets
   std::uint16_t port = 0;          // 0: any free one
 
-  // "ADDR:PORT", "[::1]:PORT", ":PORT" (127.0.0.1) or "PORT"; kInvalidArgument says what is
-  // expected.
+  // "ADDR:PORT", "[::1]:PORT", ":PORT" (127.0.0.1) or "PORT"; kInvalidArgument names the expected
+  // form.
   static Result<ListenAddress> parse(std::string_view text);
   // As a URL writes it: "[::1]:5000".
   [[nodiscard]] std::string text() const;
@@ -30,8 +30,8 @@ Result<Fd> listen_tcp(const ListenAddress& address);
 // The port that a bound socket has.
 Result<std::uint16_t> bound_port(const Fd& socket);
 
-// Listening at `path` with mode 0600 from the first moment. A socket file that is left over there
-// is replaced: the caller holds a lock that says nobody else uses it. Anything but a socket at that
+// Listening at `path` with mode 0600 from the first moment. A leftover socket file there is
+// replaced: the caller holds a lock that proves that it is unused. Anything but a socket at that
 // path is an error.
 Result<Fd> listen_unix(const fs::path& path);
 // Connects to a server of this user or of root. Others can put a socket of theirs, or a link to

@@ -37,7 +37,7 @@ int shown(std::string_view text) noexcept {
 
 std::uint64_t thread_failures() noexcept { return failures.load(); }
 
-// Memory may be what is missing: nothing is allocated.
+// Memory may have run out: nothing is allocated.
 void note_thread_failure(std::string_view who, std::string_view what) noexcept {
   const std::uint64_t count = failures.fetch_add(1) + 1;
   if (!may_tell()) return;

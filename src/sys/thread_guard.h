@@ -5,8 +5,8 @@
 //     sys::guard_loop("the uploader", stop, [&] { loop(stop); });
 //   });
 //
-// A failure is counted, and told in one line on standard error, at most one line a second: whoever
-// can provoke failures cannot fill a disk with them. Any thread.
+// A failure is counted, and reported in one line on standard error, at most one line a second:
+// clients that can provoke failures cannot fill a disk with them. Any thread.
 #pragma once
 
 #include <signal.h>
@@ -26,7 +26,7 @@ namespace corral::sys {
 // Failures of this process that a guard has caught so far.
 std::uint64_t thread_failures() noexcept;
 
-// Counts and tells a failure of `who` ("the writer").
+// Counts and reports a failure of `who` ("the writer").
 void note_thread_failure(std::string_view who, std::string_view what) noexcept;
 
 // Waits for a moment, so that work that always fails does not spin; false: `stop` was requested.

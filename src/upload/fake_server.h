@@ -1,5 +1,5 @@
 // For tests: a server in memory that takes frames as a store does (in order, without gaps, series
-// declared first), and fails when told to.
+// declared first), and fails on request.
 #pragma once
 
 #include <algorithm>
@@ -168,7 +168,7 @@ class FakeServer final : public Transport {
     if (header.kind == codec::FrameKind::kGap) take_gap(frame);
   }
 
-  // A gap that covers what was refused makes the refusal final.
+  // A gap that covers a rejected frame makes the rejection final.
   void take_gap(const codec::Frame& frame) {
     gaps.push_back(codec::decode_gap(frame).value());
     if (gaps.back().reason != codec::GapReason::kRefused) return;

@@ -52,7 +52,7 @@ bool wrote(const spool::RunDirectory& directory) {
   });
 }
 
-// Its supervisor saw the end: what is left is to be delivered.
+// Its supervisor saw the end: only the rest must be delivered.
 bool has_end(const spool::RunDirectory& directory) {
   constexpr std::size_t kReadBytes = 1u << 20;
   const std::vector<std::uint64_t> files = spool::frame_files(directory.files());
@@ -106,8 +106,8 @@ void Finisher::complain(const std::string& problem) {
   if (told_.insert(problem).second) problems_.push_back(problem);
 }
 
-// A directory that cannot be had: locked, because its supervisor lives; without a manifest, because
-// it is being made or removed; or broken.
+// A directory that cannot be locked or read: locked, because its supervisor lives; without a
+// manifest, because it is being made or removed; or broken.
 void Finisher::refuse(const spool::fs::path& path, const Error& error) {
   if (error.code == Code::kNotFound) return spool::RunDirectory::clear_remains(path);
   if (error.code != Code::kUnavailable) return complain(error.message);
@@ -222,7 +222,7 @@ bool Finisher::serving() const {
 
 Result<bool> Finisher::finish(Adopted& run, Transport& server) {
   const auto& child = run.directory.manifest().child;
-  // Asked first: what a dead command wrote is all there is.
+  // Asked first: a dead command writes nothing more.
   const bool alive = child && sys::is_alive(*child);
   run.seen_alive = run.seen_alive || alive;
   run.ran = run.ran || wrote(run.directory);

@@ -1,10 +1,11 @@
 // Finisher: takes over the spools of supervisors that are gone and brings them to the server.
 //
-// A run whose supervisor was killed goes on by itself; its log calls land in segments, its output
-// in files. step() finds such runs by the free lock of their directory, stores what is there, and,
-// once the command has ended too, writes the run's end ("unknown": nobody could reap it) and
-// removes the directory. A Successor answers what the run's programs ask their supervisor. Run by
-// every server for its own store and by supervisors that upload to a URL. One thread.
+// A run whose supervisor was killed continues; its log calls land in segments, its output in files.
+// step() finds such runs by the free lock of their directory, stores their data, and, once the
+// command has ended too, writes the run's end ("unknown", because its exit status was never
+// collected) and removes the directory. A Successor answers requests of the run's programs to their
+// supervisor. Run by every server for its own store and by supervisors that upload to a URL. One
+// thread.
 #pragma once
 
 #include <functional>
@@ -24,7 +25,7 @@
 
 namespace corral::upload {
 
-// The exit status of a run's command that nobody could reap, where something else has it.
+// The exit status of a run's command that could not be reaped, if something else has it.
 using EndStatus = std::function<std::optional<int>(const spool::Manifest& run)>;
 
 class Finisher {

@@ -135,8 +135,9 @@ Result<std::vector<codec::Bytes>> FrameLogSource::frames(std::uint64_t after,
   return repaired;
 }
 
-// Frames for the numbers of a hole, which ends where `frames` begin: what was declared in it, and a
-// gap. One number has room for one frame: the gap's event stands beside the declarations then.
+// Frames for the numbers of a hole, which ends where `frames` begin: the declarations that were in
+// it, and a gap. One number has room for one frame: the gap's event stands beside the declarations
+// then.
 std::vector<codec::Bytes> FrameLogSource::bridge(std::uint64_t from, std::uint64_t to,
                                                  const std::vector<codec::Bytes>& frames) const {
   std::vector<codec::Bytes> bridge;

@@ -3,8 +3,8 @@
 //
 // Files whose frames were acknowledged are gone, but for the series and facts that they declared:
 // <log>/declared has those in one frame. When the server then knows less than that (its store was
-// lost or went back to an earlier state), the session is described and declared anew, so that later
-// samples are understood, and what is missing is covered by a gap. Many small frames that wait
+// lost or went back to an earlier state), the session is described and declared again, so that
+// later samples are understood, and a gap covers the missing frames. Many small frames that wait
 // travel as one (merge.h).
 #pragma once
 
@@ -29,7 +29,7 @@ class FrameLogSource final : public Source {
   Result<std::vector<codec::Bytes>> frames(std::uint64_t after, std::size_t max_bytes) override;
   void acknowledge(std::uint64_t durable) override;
   bool finished(std::uint64_t durable) override {
-    // Asked in this order: what is appended before the log closes is then seen by last().
+    // Asked in this order: last() then sees frames appended before the log closes.
     return !open_() && reader_.last().value_or(durable + 1) <= durable;
   }
   // A client's log goes at once; the supervisor's is the run's directory itself.

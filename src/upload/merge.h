@@ -1,6 +1,6 @@
 // Many small frames of one session -> few large ones that say the same.
 //
-// A relay writes a frame for each call, so that each is kept whatever dies; as a batch row of the
+// A relay writes a frame for each call, so that each survives any crash; as a batch row of the
 // store each would cost fifty times its content. Points of one series become one column, in their
 // order. Pure.
 #pragma once

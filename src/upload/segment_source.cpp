@@ -90,7 +90,7 @@ codec::Bytes SegmentSource::describe(const spool::SegmentHeader& header) const {
 Result<std::vector<codec::Bytes>> SegmentSource::frames(std::uint64_t after,
                                                         std::size_t max_bytes) {
   std::vector<codec::Bytes> frames;
-  // Asked before looking for segments: what a dead writer left is all there is.
+  // Asked before looking for segments: a dead writer adds none.
   const bool known_dead = !segments_.empty() && !segments_.back().writer_alive();
   open_new();
   if (segments_.empty()) {

@@ -1,8 +1,7 @@
-// ServerLink: finds the server that a destination means, and starts the embedded store's one when
-// it is not there.
+// ServerLink: finds the server of a destination, and starts the embedded store's one if none runs.
 //
-// Never blocks longer than a few seconds and never fails for good: what is not there now is asked
-// for again by the next connect(). One thread.
+// Never blocks longer than a few seconds and never fails for good: the next connect() asks again
+// for anything that is missing now. One thread.
 #pragma once
 
 #include <functional>
@@ -36,9 +35,10 @@ class ServerLink {
 
   // The server's transport when it answers now. Else starts the store's server and waits up to
   // `patience` for it; after one that did not come up, not again for ten seconds. The error says
-  // why there is none, with the last line that a started server printed. One that is there and says
-  // that it cannot work (its database is away), or whose process is stopped, is neither waited for
-  // nor started again: the error is what it says, or names the process and the way to continue it.
+  // why there is none, with the last line that a started server printed. A running server that
+  // reports that it cannot work (its database is away), or whose process is suspended, is neither
+  // waited for nor started again: the error is the server's own message, or names the process and
+  // the way to continue it.
   Result<Transport*> connect(Nanos patience);
   // After a failed request: the next connect() looks again.
   void drop() { transport_.reset(); }

@@ -22,8 +22,8 @@ class Source {
   virtual void acknowledge(std::uint64_t durable) = 0;
   // Nothing more will ever come after `durable`.
   virtual bool finished(std::uint64_t durable) = 0;
-  // After finished(): deletes what is left of the session, when it is worth doing before the whole
-  // run is done.
+  // After finished(): deletes the rest of the session, if that is worth doing before the whole run
+  // is done.
   virtual bool discard() = 0;
 };
 

@@ -18,11 +18,11 @@ class Successor {
   // journal.
   virtual void serve() = 0;
   [[nodiscard]] virtual bool serving() const = 0;
-  // The command is gone: what its programs left open ends, before the run does.
+  // The command is gone: ends the runs that its programs left open, before the run ends.
   virtual void end() = 0;
 };
 
-// Both outlive what is made; nullptr: there is nothing to be done for this run.
+// Both outlive the result; nullptr: there is nothing to do for this run.
 using MakeSuccessor =
     std::function<std::unique_ptr<Successor>(const spool::RunDirectory&, spool::Journal&)>;
 

@@ -42,8 +42,8 @@ class Transport {
   virtual sys::HttpClient* http() { return nullptr; }
 };
 
-// False for what the server will refuse however often it is sent (HTTP 400, 413, 422); everything
-// else is worth another try.
+// Returns false for requests that the server rejects however often they are sent (HTTP 400, 413,
+// 422); everything else is worth a retry.
 bool retryable(Code code);
 
 std::unique_ptr<Transport> http_transport(sys::HttpTarget target);

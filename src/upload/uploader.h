@@ -1,11 +1,10 @@
 // Uploader: brings everything in one run's spool to the server, in order, each number once.
 //
-// step() is one round: look for new sessions, send what is there, take the acknowledgements. The
-// server's durable_seq is the only truth about what arrived; it is asked for when a session is
-// first seen and whenever the server says "conflict". A frame that the server rejects for
-// good is kept apart in the spool, its numbers are covered by a gap, and the stream goes on.
-// Everything else is kept and tried again; pacing and the choice of server are the caller's. One
-// thread.
+// step() is one round: look for new sessions, send pending frames, take the acknowledgements. The
+// server's durable_seq is the only truth about stored frames; it is requested when a session is
+// first seen and whenever the server answers "conflict". A frame that the server rejects for good
+// is kept apart in the spool, its numbers are covered by a gap, and the stream goes on. Everything
+// else is kept and tried again; pacing and the choice of server are the caller's. One thread.
 #pragma once
 
 #include <functional>

@@ -3,7 +3,7 @@
 // Each column is encoded adaptively and bit-exactly, carries its version, length and crc32c, and is
 // cut into vectors of 1,024 entries that decode alone. open() checks everything that can be checked
 // without decoding (length, version, checksum, directory); read() never reads or writes beyond its
-// spans, whatever the bytes are. Pure functions, any thread.
+// spans, for any bytes. Pure functions, any thread.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // Shared parts of the column files: writing and reading one vector of values or of integers
 // (docs/format-block.md, "Vectors"). Private to codec/block.
 //
-// A plan is what was found out about a column from a sample of it; a vector that it does not fit
-// is stored otherwise, each vector says how. Pure functions, any thread.
+// A plan holds the findings from a sample of a column; a vector that it does not fit is stored in
+// another way, which each vector names. Pure functions, any thread.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The pyramid: what is known of 256, 1,024, 4,096 ... consecutive points of a series without
+// The pyramid: a summary of 256, 1,024, 4,096 ... consecutive points of a series, readable without
 // decoding them (docs/format-block.md).
 //
 // Level k has buckets of 256 * 4^k points of the series' blocks, in the blocks' order. Two levels
@@ -66,8 +66,8 @@ void extend_row(PyramidRow& row, std::span<const Bucket> lower);
 
 // Encodes buckets made by make_bucket and join_buckets.
 std::string encode_pyramid_row(const PyramidRow& row);
-// kCorruption, kUnsupported: a newer version. The result is sound in itself, whatever the bytes
-// are: positions lie in their buckets, ranges do not end before they begin, values are finite.
+// kCorruption, kUnsupported: a newer version. The result is sound in itself, for any bytes:
+// positions lie in their buckets, ranges do not end before they begin, values are finite.
 Result<PyramidRow> decode_pyramid_row(std::span<const std::uint8_t> bytes);
 // One of its two levels alone.
 Result<std::vector<Bucket>> decode_lower(std::span<const std::uint8_t> bytes);

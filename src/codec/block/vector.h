@@ -1,8 +1,9 @@
-// The numbers of one vector: differences, frame of reference, bit packing, and zstd over what is
+// The numbers of one vector: differences, frame of reference, bit packing, and zstd for the bits
 // above the noise (docs/format-block.md, "Numbers").
 //
 // Values, times and steps become 64-bit numbers first (values.cpp, integers.cpp); here they are
-// bits, all arithmetic wraps, and whatever is put in comes out. Pure functions, any thread.
+// bits, all arithmetic wraps, and decoding restores every number exactly. Pure functions, any
+// thread.
 #pragma once
 
 #include <cstdint>

@@ -64,12 +64,12 @@ TEST(ProcListener, TellsDisksInBytesAndSeconds) {
 // Two readings of a clock of 10 ms may differ by a tick too much for each CPU.
 TEST(PacedTime, NeverRisesFasterThanItsCpusCanWork) {
   proc::PacedTime busy(0);
-  const auto told = [&](std::int64_t ms, double seconds) {
+  const auto told = [&](std::int64_t ms, double busy_s) {
     double value = 0;
     std::uint8_t present = 0;
     Row row(std::span(&value, 1), std::span(&present, 1));
     row.begin(boot_time(ms * 1'000'000));
-    busy.set(row, seconds, 2);
+    busy.set(row, busy_s, 2);
     return value;
   };
   EXPECT_DOUBLE_EQ(told(1000, 50.0), 50.0);

@@ -1,6 +1,6 @@
 // Lanes: the samplers of one run. One thread reads the host's files; each listener that asks a
-// vendor's library has a thread, rows and clock of its own, so that a driver that blocks makes
-// nobody else late and one that hangs can be left behind.
+// vendor's library has a thread, rows and clock of its own, so that a driver that blocks delays no
+// other listener and one that hangs can be left behind.
 //
 // The host's lane is opened before the command starts, which takes about a millisecond; the others
 // are opened by their own threads after start(). Used by the supervisor's threads as Sampler is.

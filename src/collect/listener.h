@@ -46,7 +46,7 @@ struct ListenerContext {
   pid_t supervisor_pid = 0;
   PerfCounters* perf = nullptr;  // counters of the run; a listener that uses them moves them out
   std::vector<std::string> device_uuids = {};  // only these devices; empty: all there are
-  std::shared_ptr<News> news = nullptr;        // receives events after open; null: nobody listens
+  std::shared_ptr<News> news = nullptr;        // receives events after open; null: they are dropped
   std::string library_path = {};  // a vendor library in place of the system's; empty: the system's
   Nanos tick = std::chrono::milliseconds(100);  // between two samples
 };
@@ -55,7 +55,7 @@ struct ListenerEntry {
   std::string_view name;
   std::string_view describe;  // one sentence
   metric::Owner owner;        // owner of all its series
-  // Declares its series and what is not available; what is missing is no error.
+  // Declares its series and the unavailable ones; a missing metric is not an error.
   std::unique_ptr<Listener> (*open)(const ListenerContext&, SeriesTable&);
   Lane lane = Lane::kHost;
 };

@@ -1,9 +1,9 @@
-// News: what a listener finds out while it samples (a device is lost, a call became slow), from its
-// lane's thread to whoever tells the user and the run's facts.
+// News: events that a listener notices while it samples (a device is lost, a call became slow),
+// from its lane's thread to the user and the run's facts.
 //
 // Fixed memory, no locks, no allocation: tell() may be called in a sample. Messages that do not fit
 // in the queue are counted; a text is truncated to its room. One producer thread, one consumer
-// thread. Each listener tells a thing once.
+// thread. Each listener reports an event once.
 #pragma once
 
 #include <array>

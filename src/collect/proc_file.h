@@ -1,9 +1,9 @@
 // ProcFile: a file of /proc or /sys that stays open and is read again and again from its start.
 //
 // The buffer is sized at open with room to grow, never later: reading allocates nothing. A longer
-// text is cut off at the end of a line. Each read(2) of such a file costs the kernel a new look at
-// what it tells, so there are as few as can be: the one that would only find the end is left out
-// where the end is known. One thread at a time.
+// text is cut off at the end of a line. Each read(2) of such a file makes the kernel compute its
+// text again, so there are as few as possible: the one that would only find the end is left out if
+// the end is known. One thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -55,8 +55,8 @@ class RowRing {
   std::vector<Head> heads_;
   std::unique_ptr<double[]> values_;
   std::unique_ptr<std::uint8_t[]> present_;
-  // The row that lies first. The producer's, who changes it only while no row waits; written_
-  // publishes it.
+  // The row that lies first. Owned by the producer, which changes it only while no row waits;
+  // written_ publishes it.
   std::uint64_t base_ = 0;
   alignas(64) std::atomic<std::uint64_t> written_{0};
   alignas(64) std::atomic<std::uint64_t> taken_{0};

@@ -47,13 +47,13 @@ class Sampler {
   // Health of each listener at its opening; take_problems() reports later changes.
   [[nodiscard]] std::span<const metric::Health> health() const;
 
-  // Samples at once and then at every tick. Once only; an error when no timer is to be had.
+  // Samples at once and then at every tick. Once only; an error if no timer is available.
   Result<> start();
   // Ends the sampler's sleep, takes one last sample of everything and joins. Harmless when not
   // started or again.
   void stop();
   // The same in two steps: asks for the end, then waits for it until the deadline. False: a
-  // listener has not come back; the thread is left behind with what it owns.
+  // listener has not come back; the thread is left behind with all it owns.
   void ask_to_stop();
   bool wait_stopped(BootTime deadline);
 

@@ -29,7 +29,7 @@ struct SamplerOptions {
   std::vector<std::string> device_uuids = {};  // as in ListenerContext
   std::string library_path = {};
   std::size_t ring_rows = 512;  // fewer when rows are so wide that the ring would pass 4 MiB
-  std::string lane = {};        // source of the series that say what it costs; empty: the host's
+  std::string lane = {};        // source of the series about its cost; empty: the host's
   bool open_late = false;       // opens its listeners on its own thread, after start()
   std::unique_ptr<Ticker> ticker = nullptr;  // for tests; none: a timer
 };

@@ -21,8 +21,8 @@ constexpr std::size_t kMostTimedPoints = 32768;
 constexpr int kSlowAfter = 3;
 // A slow part of the slow group is read every tenth time only.
 constexpr std::uint64_t kSlowPace = 10;
-// Values of one row belong to one moment: reads that took so many times what they can take, and
-// more than this part of the interval, were interrupted and are made again.
+// Values of one row belong to one moment: reads that took so many times their usual time, and more
+// than this part of the interval, were interrupted and are repeated.
 constexpr int kInterruptedTimes = 4;
 constexpr int kInterruptedPart = 50;
 constexpr int kMoreReads = 3;
@@ -100,7 +100,7 @@ void Sampling::run(Ticker& ticker) {
       1, static_cast<std::uint64_t>(options_.slow_interval / options_.interval));
   std::uint64_t now = 0;  // ticks since start, missed ones included
   std::uint64_t next_slow = 0;
-  // Ticks that passed while the listeners were opened late belong to nobody.
+  // Ticks that passed while the listeners were opened late count for none.
   std::uint64_t nobodys = options_.open_late ? 2 : 1;
   for (std::uint64_t passed = 1; passed > 0; passed = ticker.wait()) {
     if (nobodys > 0) {

@@ -1,8 +1,8 @@
-// Sampling: what a sampler's thread owns: its listeners, their columns, the ring and the clock.
+// Sampling: the state of a sampler's thread: its listeners, their columns, the ring and the clock.
 //
 // The thread and the Sampler share it, so that a thread which a vendor library never gives back can
-// be left behind with all it may still touch. open() and run() are of one thread (open() may be of
-// the starter's, before run()); the rest says who may call it.
+// be left behind with all it may still touch. open() and run() are called by one thread (open() may
+// be called by the starter, before run()); the others name their threads.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ namespace corral::collect {
 struct Problem {
   std::string source;  // a listener, "gpu0", or a pattern of metrics
   std::string text;
-  bool missing;  // its values are not there any more
+  bool missing;  // its values have ended
   metric::HealthState state;
 };
 
@@ -90,8 +90,8 @@ class Sampling {
   void sample(Group group, bool second);
   void sample_last();
   void note_lateness(Nanos late);
-  // Reads what is not slow, and once more when something interrupted that. The row's time: when
-  // that was done, of the host's fast group when it began, as the CPUs are read first.
+  // Reads all that is not slow, and once more after an interruption. The row's time: when that was
+  // done, of the host's fast group when it began, as the CPUs are read first.
   BootTime read_at_once(Group group, Row& row);
   // Reads the parts that are slow, or those that are not; when that was done.
   BootTime read_all(Group group, bool slow, Row& row);

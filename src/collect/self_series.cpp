@@ -39,7 +39,7 @@ void SelfSeries::add_supervisor(SeriesTable& table) {
   bytes_ = table.add("corral.collector.bytes");
   supervisor_cpu_ = table.add("corral.supervisor.cpu");
   supervisor_wakeups_ = table.add("corral.supervisor.wakeups");
-  // Read from this very process, whatever root the listeners use.
+  // Read from this very process, even if the listeners use another root.
   if (auto statm = ProcFile::open("/proc/self/statm")) {
     statm_ = *std::move(statm);
     supervisor_rss_ = table.add("corral.supervisor.rss");

@@ -1,9 +1,9 @@
 // The data that a listener fills: columns declared once at open, one row of values per tick.
 //
 // Columns belong to one of two groups: fast ones are sampled at every tick, slow ones once a
-// second. Rows are borrowed memory of the sampler, all absent at the start of a tick; what a
-// listener does not set is missing, not 0. A third group has no rows: its points come with times of
-// their own, any number of them in a tick.
+// second. Rows are borrowed memory of the sampler, all absent at the start of a tick; a value that
+// a listener does not set is missing, not 0. A third group has no rows: its points come with times
+// of their own, any number of them in a tick.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct SeriesInfo {
   std::string source;            // "cpu0", "nvme0n1", "" when there is only one
 };
 
-// Why something is not measured here; each reason is told once.
+// The reason why something is not measured here; each is reported once.
 struct Unavailable {
   std::string source;  // the missing item: a metric, a pattern of metrics or a listener
   std::string reason;
@@ -64,7 +64,7 @@ class TimedPoints;
 
 class Row {
  public:
-  // `timed` takes the points of the third group; null: nobody does.
+  // `timed` takes the points of the third group; null: they are dropped.
   Row(std::span<double> values, std::span<std::uint8_t> present, TimedPoints* timed = nullptr)
       : values_(values), present_(present), timed_(timed) {}
   void set(Column column, double value) {

@@ -38,7 +38,7 @@ std::vector<std::string> scope_call(const std::string& busctl, const std::string
       "0"};
 }
 
-// A program of its own priority, whatever else the machine does: a run waits for it.
+// A program of its own priority, even on a busy machine: a run waits for it.
 Result<pid_t> start_quietly(const std::vector<std::string>& argv) {
   std::vector<char*> words;
   words.reserve(argv.size() + 1);

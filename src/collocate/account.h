@@ -1,5 +1,5 @@
-// A control group for a run without limits: it counts what the run's processes use, those that have
-// ended included, and changes nothing of how they run (run_group.h).
+// A control group for a run without limits: it counts the usage of the run's processes, those that
+// have ended included, and does not change how they run (run_group.h).
 //
 // If this user may not create a group, a scope is requested from their systemd; it counts as well,
 // if the command belongs to that systemd already and has no limits of its own.
@@ -53,11 +53,11 @@ class AccountGroup {
   Nanos patience_{0};
 };
 
-// The program that asks this user's systemd for scopes; the error says why none can be had.
+// The program that asks this user's systemd for scopes; the error says why there is none.
 Result<std::string> scope_tool();
 
-// The error is what a person may read, why there is none. Groups end with the machine: a journal
-// that is not synced will do.
+// The error explains to the user why there is none. Groups end with the machine: a journal that is
+// not synced will do.
 Result<AccountGroup> account_group(Journal& journal, const AccountOptions& options);
 
 }  // namespace corral::collocate

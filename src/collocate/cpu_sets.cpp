@@ -146,7 +146,7 @@ class Allocation {
     }
   }
 
-  // Runs that leave it open: what no run has for itself.
+  // Runs without a request share the CPUs that no run has for itself.
   void take_rest(std::size_t run) {
     const CpuWish& wish = wishes_[run];
     if (!wish.exact.empty() || wish.count) return;

@@ -32,7 +32,7 @@ struct CpuSets {
   std::vector<std::string> notes;
 };
 
-// The error names every wish that cannot be had ("run 0: …"), a line each.
+// The error names every wish that cannot be met ("run 0: …"), a line each.
 Result<CpuSets> allocate_cpus(const Topology& topology, std::span<const CpuWish> wishes);
 
 }  // namespace corral::collocate

@@ -28,8 +28,8 @@ fs::path file_of(const fs::path& directory, const std::string& device) {
   return directory / ("corral-" + name + ".lock");
 }
 
-// The file is everybody's, and what another user put there instead is not written to and not waited
-// for: a link, a pipe, a second name of some other file.
+// The file belongs to all users; a replacement by another user (a link, a pipe, a second name of
+// some other file) is neither written nor waited for.
 Result<sys::Fd> checked(Result<sys::Fd> file, const fs::path& path) {
   struct stat info {};
   if (!file) return file;
@@ -39,7 +39,7 @@ Result<sys::Fd> checked(Result<sys::Fd> file, const fs::path& path) {
   return file;
 }
 
-// Made only when it is not there: in a directory for all, kernels refuse O_CREAT on a file of
+// Created only if it is missing: in a directory for all, kernels refuse O_CREAT on a file of
 // another user.
 Result<sys::Fd> open_file_for_all(const fs::path& path) {
   constexpr int kWait = O_NOFOLLOW | O_NONBLOCK;
@@ -76,7 +76,7 @@ Result<sys::Fd> take_one(const fs::path& directory, const std::string& device,
   }
   const std::string words =
       fmt::format("{} (process {}, since {})\n", holder, ::getpid(), iso_utc(sys::utc_now()));
-  // The rest of an older, longer text is removed; a file that may only be read names nobody.
+  // The rest of an older, longer text is removed; a read-only file names no holder.
   if (::ftruncate(file.get(), 0) == 0) static_cast<void>(sys::write_all(file.get(), words));
   return file;
 }
@@ -86,7 +86,8 @@ Result<sys::Fd> take_one(const fs::path& directory, const std::string& device,
 fs::path DeviceLocks::machine_directory() {
   const char* chosen = std::getenv("CORRAL_LOCKS");
   if (chosen != nullptr && *chosen == '/') return chosen;
-  // Not what this user may write: all users must meet in the same place.
+  // A directory that only this user may write does not count: all users must meet in the same
+  // place.
   struct stat info {};
   const bool for_all = ::stat("/run/lock", &info) == 0 && (info.st_mode & S_IWOTH) != 0;
   return for_all ? "/run/lock" : "/tmp";

@@ -1,5 +1,5 @@
-// DeviceLocks: who of this machine's schedulers works with a device: a flock on one file each, for
-// all users.
+// DeviceLocks: the lock of this machine's schedulers on devices: a flock on one file each, for all
+// users.
 //
 //   <directory>/corral-<device>.lock   flock: held while its holder works; the text says who that
 //   is
@@ -24,9 +24,9 @@ class DeviceLocks {
   // are not to wait for each other.
   static fs::path machine_directory();
 
-  // All of them or none; in an order of its own, so that two who want the same never wait for each
-  // other. kUnavailable names each device that another has, and the other. `holder` is what others
-  // read: "plan.csv, workload 7".
+  // All of them or none; in an order of its own, so that two schedulers that want the same never
+  // wait for each other. kUnavailable names each device that is locked, and its holder. `holder` is
+  // what others read: "plan.csv, workload 7".
   static Result<DeviceLocks> take(const fs::path& directory, std::vector<std::string> devices,
                                   const std::string& holder);
 

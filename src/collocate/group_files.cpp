@@ -111,7 +111,8 @@ std::vector<Held> started_by(const Held& parent) {
   for (const pid_t pid : sys::descendants_of(parent.pid)) {
     if (auto process = sys::open_process(pid)) found.push_back({pid, std::move(*process)});
   }
-  // Asked when the descriptors are there: what has left meanwhile may be another's number by now.
+  // Asked when the descriptors exist: the number of a process that left meanwhile may be another's
+  // by now.
   const std::vector<pid_t> still = sys::descendants_of(parent.pid);
   if (!lives(parent)) return {};
   std::erase_if(found, [&](const Held& held) { return std::ranges::count(still, held.pid) == 0; });
@@ -184,7 +185,7 @@ void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace
   const auto ended = [&] { return std::ranges::none_of(held, lives); };
   for (const int signal : {SIGTERM, SIGKILL}) {
     hold_trees(held);
-    // Children before whoever started them.
+    // Children before their parents.
     for (auto one = held.rbegin(); one != held.rend(); ++one)
       sys::signal_process(one->process, signal);
     if (wait_for(grace, ended)) return;

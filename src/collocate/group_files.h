@@ -1,5 +1,5 @@
-// The files of control groups, of v1 and v2 alike: reading and writing them, who is in a group,
-// ending those and removing it. Nothing here knows what a group is for.
+// The files of control groups, of v1 and v2 alike: reading and writing them, listing members,
+// ending them and removing the group. Nothing here knows the purpose of a group.
 #pragma once
 
 #include <sys/types.h>
@@ -35,16 +35,17 @@ std::vector<pid_t> own_members(const fs::path& group);
 // Those and the ones in the groups below it.
 std::vector<pid_t> members(const fs::path& group);
 
-// Ends whoever is in these directories of one group: all stopped at once where that can be done, so
-// that nobody forks away, SIGTERM, after `grace` SIGKILL. kUnavailable when some are still there
-// after that (uninterruptible sleep).
+// Ends the members of these directories of one group: all stopped at once if possible, so that none
+// forks away, SIGTERM, after `grace` SIGKILL. kUnavailable if some are still there after that
+// (uninterruptible sleep).
 Result<> end_members(std::span<const fs::path> directories, Nanos grace);
 
-// The same for commands that no group holds, with what they have started, whoever of them ignores
-// SIGTERM; what had left a command's tree before is not looked for.
+// The same for commands that no group holds, with their descendants, even if some ignore SIGTERM;
+// processes that had left a command's tree before are not searched.
 void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace);
 
-// Removes a group with those below it; waits a second for the last to leave. False: was not there.
+// Removes a group with those below it; waits a second for the last to leave. False: it did not
+// exist.
 Result<bool> remove_group(const fs::path& group);
 
 }  // namespace corral::collocate

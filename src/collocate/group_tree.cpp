@@ -39,7 +39,7 @@ GroupParent unified_parent(const fs::path& directory) {
           .to_enable = {}};
 }
 
-// A process may be moved only by who may write the member lists of both ends' common group.
+// A process may be moved only by a user that may write the member lists of both ends' common group.
 bool may_move_below(const fs::path& parent) {
   return may_make_group(parent) && ::access((parent / "cgroup.procs").c_str(), W_OK) == 0;
 }

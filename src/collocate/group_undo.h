@@ -8,7 +8,7 @@
 
 namespace corral::collocate {
 
-// Ends what is left in the group (freeze, SIGTERM, SIGKILL) and removes it.
+// Ends the remaining processes of the group (freeze, SIGTERM, SIGKILL) and removes it.
 Result<bool> put_back_group(const Standing& entry, const UndoOptions& options);
 // The run's processes in it.
 std::string users_of_group(const Standing& entry, const UndoOptions& options);

@@ -184,7 +184,7 @@ Result<Journal> Journal::adopt(const fs::path& path) {
   const std::string name = path.filename();
   Journal journal(directory, name, TRY(open_locked(directory, name, O_RDWR | O_APPEND)));
   journal.content_ = parse_journal(TRY(directory.read_file(name)));
-  // A torn last line would swallow what is written next.
+  // A torn last line would swallow the next one.
   if (::ftruncate(journal.file_.get(), journal.content_.readable) != 0)
     return fail_errno(path.string(), errno);
   return journal;

@@ -1,13 +1,13 @@
-// Journal: what was changed on this machine outside of our own processes, written down and synced
-// before each change, so that whoever comes next can put it back.
+// Journal: changes on this machine outside of our own processes, written down and synced before
+// each change, so that a later process can undo them.
 //
 //   <state>/undo/<owner>.undo   one JSON line for the owner, then one for each change and for each
 //                               "done" and "undone"; flock: held while its owner lives
 //
-// One file per owner (a scheduler or a `corral run`). An entry says what is to be put back and how
-// to recognise that it is still ours: replay (undo.h) goes backwards, is idempotent, touches
-// nothing that the file does not name, and skips what a reboot has undone already. Kill -9 between
-// any two steps leaves a file from which the former state is reached.
+// One file per owner (a scheduler or a `corral run`). An entry records the former state and how to
+// recognise that the change is still ours: replay (undo.h) goes backwards, is idempotent, touches
+// only things that the file names, and skips changes that a reboot has undone already. Kill -9
+// between any two steps leaves a file from which the former state is reached.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct JournalOwner {
   std::vector<fs::path> spool;  // directories that hold its runs' directories
 };
 
-// The content of a file, whoever wrote it.
+// The content of a file, by any writer.
 struct JournalContent {
   std::int64_t pid = 0;  // pid of the owner
   std::string boot_id;
@@ -94,8 +94,8 @@ class Journal {
   Result<std::uint64_t> note_all(const std::vector<Change>& changes);
   // The change was made in full and these are its particulars (ids the driver gave); durable.
   Result<> complete(std::uint64_t entry, const std::string& particulars);
-  // The entry is put back (or was never made). Not waited for: who finds it standing after a power
-  // cut looks and finds nothing of ours.
+  // The entry is put back (or was never made). Not synced: a process that finds the entry after a
+  // power cut looks and finds nothing of ours.
   Result<> undone(std::uint64_t entry);
   // Nothing is left: deletes the file. kConflict when something is: the file stays for `corral
   // undo`.

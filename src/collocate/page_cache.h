@@ -13,7 +13,7 @@ namespace corral::collocate {
 
 namespace fs = std::filesystem;
 
-// Writes dirty pages out, then drops what is clean, with directory entries. kPermission without
+// Writes dirty pages out, then drops clean ones, with directory entries. kPermission without
 // CAP_SYS_ADMIN.
 Result<> drop_page_cache(const fs::path& root);
 [[nodiscard]] bool may_drop_page_cache(const fs::path& root);

@@ -1,8 +1,8 @@
 // The control group of one run: planned, made with its limits, journalled, removed by undo.h.
 //
-// Without limits it only counts: it is made in those hierarchies alone where a group changes
-// nothing of what is measured (v1: memory, cpuacct unless cpu is mounted with it, freezer, pids;
-// v2: cpu.stat, pressure, and memory where that is enabled). Limits add theirs.
+// Without limits it only counts: it is made only in those hierarchies where a group does not change
+// the measured processes (v1: memory, cpuacct unless cpu is mounted with it, freezer, pids; v2:
+// cpu.stat, pressure, and memory if that is enabled). Limits add theirs.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +40,13 @@ struct GroupPlan {
   [[nodiscard]] std::string words() const;
 };
 
-// Changes nothing. The error names every limit that cannot be had here, with the reason.
+// Changes nothing. The error names every limit that is not available here, with the reason.
 Result<GroupPlan> plan_group(const GroupTree& tree, const std::string& label,
                              const GroupLimits& limits);
 
 // Writes down what make_group() will do for each, for one wait for the disk.
 Result<> note_groups(const std::vector<const GroupPlan*>& plans, Journal& journal);
-// Makes one that is noted. On error what was made is left to the journal.
+// Makes one that is noted. On error the directories so far are left to the journal.
 Result<> make_group(const GroupPlan& plan);
 
 // Moves a process into all directories of a group ("dir:dir").

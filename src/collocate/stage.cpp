@@ -66,8 +66,8 @@ std::string per_run(std::size_t run, const std::string& lines) {
   return join(all, "\n");
 }
 
-// Affinity holds a program that does not set its own; a cpuset holds any. The first is had without
-// a permission.
+// Affinity holds a program that does not set its own; a cpuset holds any. The first needs no
+// permission.
 Result<GroupPlan> plan_or_soften(const GroupTree& tree, const std::string& label,
                                  GroupLimits limits, std::vector<std::string>& notes) {
   auto whole = plan_group(tree, label, limits);

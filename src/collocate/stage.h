@@ -29,7 +29,7 @@ struct Seat {
   // before exec; empty: none.
   std::string cgroup;
   std::vector<int> cpus;             // affinity set before exec, too; empty: as inherited
-  std::vector<std::string> devices;  // UUIDs of what it sees, as the store has them: GPU-…, MIG-…
+  std::vector<std::string> devices;  // UUIDs of its devices, as the store has them: GPU-…, MIG-…
   std::vector<nvidia::SeatDevice> places;  // the same, each with the GPU that it is on
   std::vector<std::string> notes;          // requests that could not be met, with the reason
 };
@@ -56,7 +56,7 @@ class Stage {
 
   // Returns the changes that set() would make, in order, for --dry-run and for the journal.
   [[nodiscard]] std::vector<std::string> changes() const;
-  // kUnavailable names who else works with a device or with CPU sets. On error everything that was
+  // kUnavailable names the present user of a device or of CPU sets. On error everything that was
   // made so far has been put back.
   Result<> set(Journal& journal);
   // One for each share. After set().

@@ -36,8 +36,8 @@ class Replay {
   Replay(Journal& journal, const UndoOptions& options, UndoReport& report)
       : journal_(journal), options_(options), report_(report) {}
 
-  // Nothing of a journal is put back while a run still runs on what it names: a clock or an
-  // instance taken away under it would spoil or end it.
+  // Nothing of a journal is undone while a run still uses it: a clock or an instance taken away
+  // under it would spoil or end it.
   void all(std::uint64_t first) {
     std::vector<Standing> entries;
     std::ranges::copy_if(journal_.standing(), std::back_inserter(entries),
@@ -129,7 +129,7 @@ std::string owner_text(const fs::path& path) {
   return content ? fmt::format("process {}", content->pid) : path.string();
 }
 
-// Put back but for lines that nobody understood: kept for a person to look at.
+// Undone except for unreadable lines: kept for a person to look at.
 void set_aside(Journal& journal, UndoReport& report) {
   report.notes.push_back(fmt::format("{}: {} line(s) cannot be read; their changes are unknown",
                                      journal.set_aside().string(), journal.content().unreadable));

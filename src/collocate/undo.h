@@ -1,5 +1,5 @@
-// Undo: what journals name is put back, in reverse: by the owner itself at the end (put_back), or
-// by whoever comes after an owner that was killed (undo_all).
+// Undo: restores the changes that journals name, in reverse: by the owner itself at the end
+// (put_back), or by a later process after an owner was killed (undo_all).
 //
 // One table says how each kind of change is put back. A handler is idempotent and looks first
 // whether the thing is still ours: an entry may stand for a change that was never made, was made in
@@ -30,15 +30,15 @@ struct UndoOptions {
   // names. Empty: undo_all leaves the journals of plans alone, as their runs cannot be asked after.
   std::function<std::vector<sys::ProcessIdentity>(const JournalOwner&)> commands_of{};
   // Returns the scheduler that runs the owner's plan now: with `end_runs` its runs are left to that
-  // scheduler, which may have started others since. Empty text, or none to ask: nobody does.
+  // scheduler, which may have started others since. An empty text or function: none does.
   std::function<std::string(const JournalOwner&)> scheduler_of{};
 };
 
 struct KindHandler {
   std::string_view kind;
   // Puts it back, or with options.dry_run only looks. True: something was (would be) changed;
-  // false: there was nothing (left) of ours.
-  // kPermission: names what is needed; any other error: the entry stays for the next time.
+  // false: there was nothing (left) of ours. kPermission: names the missing permission; any other
+  // error: the entry stays for the next time.
   Result<bool> (*put_back)(const Standing& entry, const UndoOptions& options);
   // Returns the user of the change, "run 3 (pid 4711)"; empty if there is none, or it is not known.
   // May be null.
@@ -47,8 +47,8 @@ struct KindHandler {
 
 enum class UndoState {
   kPutBack,      // is, or with dry_run would be
-  kNothingLeft,  // was not there any more
-  kVoid,         // the machine was started anew since
+  kNothingLeft,  // no longer there
+  kVoid,         // the machine was rebooted since
   kInUse,        // waits for a run that still runs
   kFailed,
 };
@@ -67,8 +67,8 @@ struct UndoReport {
   [[nodiscard]] bool complete() const;
 };
 
-// Puts back what the journals of dead owners name. Those of living owners are left alone. Several
-// callers at once share the work file by file.
+// Undoes the changes that the journals of dead owners name. Those of living owners are left alone.
+// Several callers at once share the work file by file.
 UndoReport undo_all(const UndoOptions& options);
 
 // The owner's own: entries from `first` on, in reverse. The error names all that could not be put

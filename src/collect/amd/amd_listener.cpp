@@ -247,7 +247,7 @@ class Gpu {
   ThrottleColumns throttle_;
   amd::ThrottleTimes times_;
   bool counted_ = false;              // reasons for which the clocks were held down
-  const amd::AmdSmi* smi_ = nullptr;  // for what the files do not have:
+  const amd::AmdSmi* smi_ = nullptr;  // for values that the files lack:
   amd::AmdSmi::Processor counts_energy_ = nullptr;
   amd::AmdSmi::Processor violations_ = nullptr;
 };

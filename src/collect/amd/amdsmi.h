@@ -1,4 +1,4 @@
-// AmdSmi: AMD's management library, found at run time: for what the driver's files do not tell.
+// AmdSmi: AMD's management library, found at run time: for values that the driver's files lack.
 //
 // Its structs change from version to version without a version word, so only calls are made whose
 // arguments are plain numbers and the same in all of them, and one whose struct has only ever grown

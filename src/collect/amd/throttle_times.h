@@ -1,8 +1,8 @@
-// ThrottleTimes: the seconds for which each limit held a GPU's clocks down, added up from what its
-// firmware counts.
+// ThrottleTimes: the seconds for which each limit held a GPU's clocks down, added up from its
+// firmware's counters.
 //
 // The firmware counts its own steps, and how many of them each limit took: a share, which the time
-// between two tables makes seconds. Counts that went back (a reset) start anew. One thread.
+// between two tables makes seconds. Counts that went back (a reset) start again. One thread.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Parsers of what the kernel says about control groups: text in, values out; no I/O, any bytes
+// Parsers of the kernel's files about control groups: text in, values out; no I/O, any bytes
 // accepted. Those for open time may allocate; those for every tick (IoTotals) do not.
 #pragma once
 

@@ -37,7 +37,7 @@ bool is_root_group(const Chain& chain) {
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// A group's path is as long as its owner likes; its end tells groups apart.
+// A group's path may have any length; its end distinguishes groups.
 std::string source_of(const Chain& chain) {
   constexpr std::size_t kLongest = 120;
   return chain.name.size() <= kLongest ? chain.name : std::string(last_part(chain.name));

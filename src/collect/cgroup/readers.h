@@ -35,7 +35,7 @@ class Finder {
   Finder(std::filesystem::path root, pid_t pid);
   // An error when there is none or when it is the root group.
   [[nodiscard]] Result<Chain> find(std::string_view controller) const;
-  // As find(), with the error told under `metrics`.
+  // As find(), with the error reported under `metrics`.
   std::optional<Chain> find_or_tell(std::string_view controller, std::string_view metrics,
                                     SeriesTable& table) const;
 
@@ -55,7 +55,7 @@ class KeyFile {
     double scale = 1;
   };
   KeyFile() = default;
-  // Declares what the file has; nothing when it cannot be read.
+  // Declares the series of the file; none if it cannot be read.
   KeyFile(const std::filesystem::path& path, std::span<const Line> lines, const std::string& source,
           SeriesTable& table);
   // More columns of the same file.

@@ -1,8 +1,8 @@
 // Dcgm: the client library of NVIDIA's data centre GPU manager, and a connection to a host engine
 // that already runs.
 //
-// Nothing is started, configured or reset, and nothing that another client made is touched; the
-// host engine removes what this connection made when it ends, however it ends. Calls are round
+// Nothing is started, configured or reset, and objects that another client made are not touched;
+// the host engine removes this connection's objects when it ends, however it ends. Calls are round
 // trips to the host engine and may block. One thread.
 #pragma once
 

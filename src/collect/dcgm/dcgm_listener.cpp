@@ -70,7 +70,7 @@ std::vector<Question> questions(std::span<const FoundEntity> entities, EntityGro
   return all;
 }
 
-// The fields of one pace: what is watched, and how it is read.
+// The fields of one pace: their watch, and their reads.
 class Part {
  public:
   Part(const Dcgm& dcgm, std::shared_ptr<News> news, Nanos interval)

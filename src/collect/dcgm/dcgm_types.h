@@ -57,7 +57,7 @@ constexpr unsigned version_word(unsigned version) {
 
 struct ConnectOptions {
   unsigned version;
-  unsigned keep_after_disconnect;  // 0: the host engine removes what the connection made
+  unsigned keep_after_disconnect;  // 0: the host engine removes the connection's objects
   unsigned timeout_ms;
   unsigned address_is_unix_socket;
 };

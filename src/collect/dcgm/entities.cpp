@@ -22,7 +22,7 @@ std::string text_of(const FieldValue& value) {
              : std::string();
 }
 
-// Index and UUID of each GPU; what the host engine does not say keeps DCGM's own number.
+// Index and UUID of each GPU; without them from the host engine, it keeps DCGM's own number.
 std::vector<FoundEntity> identify(const Dcgm& dcgm, std::span<const unsigned> ids) {
   std::vector<Entity> entities;
   entities.reserve(ids.size());
@@ -105,7 +105,7 @@ std::vector<FoundEntity> find_entities(const Dcgm& dcgm, const ListenerContext& 
       identify(dcgm, std::span(ids).first(std::min(static_cast<unsigned>(count), kMostGpus)));
   const auto nvml = nvidia::Nvml::open(context.library_path);
   std::vector<nvidia::FoundGpu> gpus;
-  SeriesTable unreachable;  // listener "nvidia" tells it
+  SeriesTable unreachable;  // reported by listener "nvidia"
   if (nvml) gpus = nvidia::find_gpus(**nvml, context.device_uuids, unreachable);
   std::erase_if(found, [&](const FoundEntity& gpu) {
     const auto& wanted = context.device_uuids;

@@ -17,7 +17,7 @@ struct FoundEntity {
   std::string source;
   std::string uuid;  // the GPU's
 };
-// Those that the context wants; what cannot be reached is told to the table.
+// Those that the context requests; unreachable ones are reported to the table.
 std::vector<FoundEntity> find_entities(const Dcgm& dcgm, const ListenerContext& context,
                                        SeriesTable& table);
 

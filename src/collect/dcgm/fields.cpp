@@ -10,8 +10,8 @@ constexpr double kPercent = 0.01;
 constexpr double kMega = 1e6;
 constexpr double kMilli = 1e-3;
 constexpr double kMib = 1024.0 * 1024.0;
-// Factor for the times that clocks were held down: NVML's own ns, whatever headers of DCGM 3 and
-// earlier say.
+// Factor for the times that clocks were held down: NVML's own ns, even if headers of DCGM 3 and
+// earlier claim otherwise.
 constexpr double kNano = 1e-9;
 
 constexpr auto kProfiling = std::to_array<Field>({

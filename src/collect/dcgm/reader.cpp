@@ -9,7 +9,7 @@
 namespace corral::collect::dcgm {
 namespace {
 
-constexpr int kPatience = 100;  // reads without data until it is told
+constexpr int kPatience = 100;  // reads without data until it is reported
 
 bool comes_later(Status status) {
   return status == Status::kNoData || status == Status::kStaleData || status == Status::kNotWatched;

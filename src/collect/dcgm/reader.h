@@ -1,8 +1,8 @@
 // Reader: the newest values of many fields of many entities, in one call.
 //
 // A value that the host engine has not renewed since the last read is not given again. Troubles are
-// told once: of a device that is lost and of a host engine that is gone the values end, anything
-// else is missing while it lasts. One thread; no allocation of ours after prepare().
+// reported once: the values of a lost device or of a host engine that is gone end, anything else is
+// missing while it lasts. One thread; no allocation of ours after prepare().
 #pragma once
 
 #include <memory>
@@ -27,8 +27,8 @@ class Reader {
 
   void add(Target target) { targets_.push_back({.what = std::move(target)}); }
   [[nodiscard]] bool empty() const { return targets_.empty(); }
-  // After the last add(): reads once and declares the series of what has, or will have, values; the
-  // rest is told to the table.
+  // After the last add(): reads once and declares the series that have, or will have, values; the
+  // rest is reported to the table.
   void prepare(SeriesTable& table);
   void sample(Row& row);
 

@@ -1,7 +1,6 @@
 // Watch: fields of some entities that the host engine keeps reading for us, as long as this lives.
 //
-// It has a group and a field group of its own, with names that nobody else uses, and removes just
-// those.
+// It has a group and a field group of its own, with unique names, and removes just those.
 #pragma once
 
 #include <memory>
@@ -20,7 +19,7 @@ class Watch {
     std::span<const FieldId> fields;
     Nanos interval;
   };
-  // Null with the status of what was refused.
+  // Returns null with the status of the rejected call.
   static std::unique_ptr<Watch> open(const Dcgm& dcgm, const Request& request, Status& status);
   ~Watch();
   Watch(const Watch&) = delete;

@@ -1,6 +1,6 @@
-// Listener "drm-processes": what the run's own processes have of AMD's and Intel's GPUs: memory,
-// and how long their engines worked for them, as the kernel counts it (/proc/PID/fdinfo of the
-// GPUs' files). Once a second; for the device lane, because a driver may hold up the answer.
+// Listener "drm-processes": the use of AMD's and Intel's GPUs by the run's own processes: memory,
+// and engine time, as the kernel counts it (/proc/PID/fdinfo of the GPUs' files). Once a second;
+// for the device lane, because a driver may hold up the answer.
 #pragma once
 
 #include <memory>

@@ -35,7 +35,7 @@ struct Path {
   }
 };
 
-// Nodes of /dev/dri, whatever that directory is called where the process runs.
+// Nodes of /dev/dri, under any path of that directory in the process's view.
 bool is_gpu(std::string_view target) {
   return target.find("/dri/render") != std::string_view::npos ||
          target.find("/dri/card") != std::string_view::npos;

@@ -1,4 +1,4 @@
-// OpenFiles: which GPUs' files the processes of a run have open, and what the kernel says of each.
+// OpenFiles: the GPU files that the processes of a run have open, and the kernel's text about each.
 //
 // Found by the links of /proc/PID/fd, of which a search follows a limited number and the next goes
 // on with the next process; known ones are only read, until they are closed. Allocates nothing

@@ -89,8 +89,8 @@ ProcessGpus::Works ProcessGpus::works_of(const Usage& usage, const Gpu& gpu) {
   return works;
 }
 
-// A client that is new has done all its work by now; of cycles, whose time is not known, what it
-// did before it was first seen is left out.
+// For a new client, all its work counts; for cycles, whose time is unknown, the work before it was
+// first seen is left out.
 void ProcessGpus::add(const Works& works, Client& client) {
   GpuUse& use = uses_[client.gpu];
   for (std::size_t kind = 0; kind < kMostKinds; ++kind) {

@@ -1,8 +1,8 @@
-// ProcessGpus: the use that a run makes of GPUs, out of what the kernel says of each client (an
-// open file of a GPU, which several processes may share).
+// ProcessGpus: the use that a run makes of GPUs, from the kernel's text about each client (an open
+// file of a GPU, which several processes may share).
 //
 // A round begins, takes the text of every open file, and ends. Engines' time is added up as it
-// grows, so that a client that goes away leaves what it used. Allocates nothing after construction.
+// grows, so that the use of a client that goes away remains. Allocates nothing after construction.
 // One thread.
 #pragma once
 
@@ -32,7 +32,7 @@ inline constexpr std::size_t kMostKinds = 8;
 
 struct Gpu {
   std::string address;                // address on PCI
-  std::span<const EngineKind> kinds;  // 1 to kMostKinds; what is none of them counts as the last
+  std::span<const EngineKind> kinds;  // 1 to kMostKinds; any other counts as the last
 };
 
 // The run's use of one GPU, after a round.
@@ -41,7 +41,7 @@ struct GpuUse {
   std::uint64_t processes = 0;
   std::uint64_t memory_bytes = 0;
   bool memory_known = false;
-  std::array<bool, kMostKinds> told{};            // kinds whose time a client has told
+  std::array<bool, kMostKinds> told{};            // kinds whose time a client has reported
   std::array<double, kMostKinds> busy_seconds{};  // so far
   // Share of the busiest kind of engine, since the round before; nothing in the first round, or if
   // no time is reported.

@@ -10,7 +10,7 @@
 
 namespace corral::collect::drm {
 
-// A kind of engine; of what it consists is the driver's choice.
+// A kind of engine; the driver defines its parts.
 struct Engine {
   std::string_view name;           // "gfx", "render", "rcs"
   bool timed = false;              // busy_ns is there
@@ -23,7 +23,7 @@ struct Engine {
 struct Usage {
   static constexpr std::size_t kMostEngines = 16;
 
-  std::string_view device;  // PCI address; empty when it is not told
+  std::string_view device;  // PCI address; empty if not reported
   std::uint64_t client = 0;
   std::array<Engine, kMostEngines> engine_room{};
   std::size_t engine_count = 0;

@@ -2,8 +2,8 @@
 // output, statsd, OTLP. Filled from corral.toml or a plan; docs/sources.md is the user's side of
 // it.
 //
-// Plain data. check() says what is wrong with one source before anything starts; its messages name
-// the option ("pattern: ..."), the caller adds the section and the line.
+// Plain data. check() describes the first fault of one source before anything starts; its messages
+// name the option ("pattern: ..."), the caller adds the section and the line.
 #pragma once
 
 #include <cstddef>
@@ -75,7 +75,7 @@ struct PrometheusSource {
 struct RegexSource {
   std::string name;
   // RE2, searched in each line. Named groups are metrics ("(?P<loss>[0-9.e+-]+)"), but for `step`,
-  // which is the step of the others; or a group `metric` names what the group `value` holds, with
+  // which is the step of the others; or a group `metric` names the value in the group `value`, with
   // `unit` if there is one.
   std::string pattern;
   Stream stream = Stream::kBoth;

@@ -97,7 +97,7 @@ void Endpoint::emit(const ExpositionSample& sample, BootTime now) {
 Result<> Endpoint::record(std::string_view text, BootTime now) {
   std::vector<ExpositionSample> samples;
   const ExpositionSummary summary = read_exposition(text, [&](ExpositionSample& sample) {
-    // Twice the limit, so that what is over it is told of and memory stays bounded.
+    // Twice the limit, so that the excess is reported and memory stays bounded.
     if (!relabel_.name(sample.name).empty() && samples.size() < 2 * source_.max_series)
       samples.push_back(std::move(sample));
   });
@@ -145,7 +145,7 @@ void Endpoint::plan(BootTime began, bool answered) {
   }
   pause_ = source_.interval;
   if (due_ == BootTime{} || due_ > now) due_ = began;
-  // On its grid; what an answer took too long for is left out.
+  // On its grid; ticks that passed during a slow answer are skipped.
   due_ += source_.interval * ((now - due_) / source_.interval + 1);
 }
 

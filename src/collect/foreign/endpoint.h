@@ -1,8 +1,8 @@
 // Endpoint: one Prometheus endpoint, asked again and again.
 //
 // A scrape waits for its answer (at most the timeout), so that it has a thread for it. While the
-// endpoint does not answer it is asked less often, at least every 10 s; that it does not is told
-// once, and that it does again, too. One thread.
+// endpoint does not answer it is asked less often, at least every 10 s; the failure and the
+// recovery are reported once each. One thread.
 #pragma once
 
 #include <atomic>

@@ -153,7 +153,7 @@ bool ExecLines::read(std::string_view line, const Take& take) {
   return false;
 }
 
-// kAuto for a line that tells nothing: a greeting, garbage.
+// kAuto for a line that fits no format: a greeting, garbage.
 Format ExecLines::format_of(std::string_view line) {
   if (line.front() == '{') return Format::kJson;
   if (is_plain(line)) return Format::kPlain;

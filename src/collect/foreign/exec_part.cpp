@@ -29,11 +29,11 @@ constexpr Nanos kTermPatience{std::chrono::seconds(2)};
 constexpr Nanos kClosedPatience{std::chrono::seconds(1)};
 constexpr Nanos kLook{std::chrono::seconds(1)};
 constexpr Nanos kLookSoon{milliseconds(10)};
-// Until its first line it may load what it needs.
+// Until its first line it may load its libraries and data.
 constexpr Nanos kStartUp{std::chrono::seconds(10)};
 constexpr int kMissedLines = 3;
 constexpr std::size_t kLineBytes = 64u << 10;
-// So much at once, then nothing for a while: 1.3 MB/s whatever it prints.
+// So much at once, then nothing for a while: at most 1.3 MB/s.
 constexpr std::size_t kReadBytes = 64u << 10;
 constexpr Nanos kReadPause{milliseconds(50)};
 
@@ -50,7 +50,7 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-// Reads what is there, at most `limit` bytes; closes at the end of the stream. True when there may
+// Reads the available bytes, at most `limit`; closes at the end of the stream. True when there may
 // be more.
 template <class Take>
 bool read_some(sys::Fd& from, std::size_t limit, Take&& take) {
@@ -217,7 +217,7 @@ void ExecPart::read_errors(BootTime now) {
   };
   read_some(process.err, kReadBytes, [&](std::string_view bytes) {
     process.err_lines.feed(bytes, keep);
-    process.errors_at = now + kReadPause;  // nobody waits for them: however little it was
+    process.errors_at = now + kReadPause;  // no reader waits for them: however little it was
   });
   if (!process.err) process.err_lines.finish(keep);
 }
@@ -261,11 +261,12 @@ void ExecPart::reap(BootTime now) {
   process.read_at = process.errors_at = {};
   read_output(now);
   read_errors(now);
-  // Before its pid can be another's: whoever is left of its group.
+  // Before its pid can be another's: ends the rest of its group.
   ::kill(-process.pid, SIGKILL);
   int status = 0;
   ::waitpid(process.pid, &status, 0);
-  // Orphans of the group come to a supervisor, who takes in all that its run leaves behind.
+  // Orphans of the group come to a supervisor, which adopts all processes that its run leaves
+  // behind.
   while (::waitpid(-process.pid, nullptr, WNOHANG) > 0) {
   }
   ended(status, now);

@@ -182,7 +182,7 @@ void Reader::comment(std::string_view line) {
   }
 }
 
-// The family of a sample, and what its name has beyond the family's; null: none was named.
+// The family of a sample, and the part of its name beyond the family's; null: no family was named.
 std::pair<const Family*, std::string_view> Reader::family_of(std::string_view name) const {
   if (const auto found = families_.find(name); found != families_.end())
     return {&found->second, ""};

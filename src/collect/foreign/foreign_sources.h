@@ -3,7 +3,7 @@
 // Flow: commands, endpoints, output lines and datagrams -> parsers -> PointQueue, which the caller
 // drains into the journal. One thread, "corral-sources", polls commands and sockets; a second,
 // "corral-scrape", is there only when endpoints are (HTTP blocks). feed_output() is the caller's
-// thread. Nothing here can hold the run up or end it: what goes wrong is a problem, told once.
+// thread. Nothing here can delay or end the run: each failure is a problem, reported once.
 #pragma once
 
 #include <sys/types.h>
@@ -49,10 +49,10 @@ class ForeignSources {
   // Address for statsd clients ("127.0.0.1:8125", "unix:/..."); nothing without one.
   [[nodiscard]] std::optional<std::string> statsd_address() const;
 
-  // `run_pid` is told to commands as CORRAL_RUN_PID; 0: there is no run.
+  // Commands get `run_pid` as CORRAL_RUN_PID; 0: there is no run.
   Result<> start(pid_t run_pid = 0);
   // Ends the commands (SIGTERM to their process groups, SIGKILL after 2 s or at the deadline) and
-  // takes what they printed last. Harmless when not started or again.
+  // takes their last output. Harmless when not started or again.
   void stop(BootTime deadline);
 
   // Output of the run, in order per stream; any pieces. kBoth: of a terminal. One thread, also
@@ -61,7 +61,7 @@ class ForeignSources {
   // A last line that no newline ended.
   void end_output(BootTime time);
 
-  // New since the last call. The same trouble of one source is told once until it recovers.
+  // New since the last call. The same trouble of one source is reported once until it recovers.
   std::vector<Problem> problems();
   // Returns the changes of the sources' health since the last call.
   std::vector<metric::Health> health();

@@ -1,4 +1,4 @@
-// OutputScanner: what a script prints -> metrics, by regular expressions.
+// OutputScanner: the output of a script -> metrics, by regular expressions.
 //
 // Bytes of both streams, in any pieces -> lines (each state of a progress bar is one) -> without
 // colours -> every pattern of that stream. A line that does not match costs one pass of RE2's

@@ -15,7 +15,7 @@ class Part {
   virtual ~Part() = default;
   // Appends what to wait for; a part may have nothing to wait for now.
   virtual void wait_for(std::vector<pollfd>& descriptors) const = 0;
-  // Does what is due, reading what is there; never waits.
+  // Does the work that is due, reading available data; never waits.
   virtual void serve(BootTime now) = 0;
   // When serve() must be called though nothing is to be read.
   [[nodiscard]] virtual BootTime due() const = 0;

@@ -26,7 +26,7 @@ std::string with_named_groups(std::string_view pattern) {
 Result<std::unique_ptr<const re2::RE2>> compile_pattern(std::string_view pattern) {
   re2::RE2::Options options(re2::RE2::Quiet);
   options.set_max_mem(kPatternBytes);
-  // Output is bytes: what is not UTF-8 must not hide the rest of its line.
+  // Output is bytes: invalid UTF-8 must not hide the rest of its line.
   options.set_encoding(re2::RE2::Options::EncodingLatin1);
   auto compiled = std::make_unique<const re2::RE2>(with_named_groups(pattern), options);
   if (!compiled->ok()) {

@@ -1,4 +1,4 @@
-// Regular expressions of a person's configuration: RE2, linear in time whatever the pattern is.
+// Regular expressions of a person's configuration: RE2, linear in time for any pattern.
 #pragma once
 
 #include <re2/re2.h>

@@ -1,8 +1,8 @@
 // PointQueue: points of foreign sources on their way to the journal.
 //
 // Series are declared once and then named by their number, so that a point is small and a flood of
-// them cheap. Bounded: a full queue refuses the point and counts it; nobody ever waits. Any number
-// of threads push, one drains.
+// them cheap. Bounded: a full queue refuses the point and counts it; producers never wait. Any
+// number of threads push, one drains.
 #pragma once
 
 #include <cstdint>

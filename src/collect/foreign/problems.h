@@ -1,6 +1,6 @@
-// ProblemBox: what is wrong with foreign sources, on its way to whoever tells it.
+// ProblemBox: the problems of foreign sources, on their way to the user and the run's facts.
 //
-// A trouble is told once per source and kind, again only after it was over. The box keeps the
+// A trouble is reported once per source and kind, again only after it was over. The box keeps the
 // health of the sources, too: one that gave no value yet, or has a trouble, is partial. Any thread.
 #pragma once
 
@@ -34,7 +34,7 @@ enum class Trouble : std::uint8_t {
 class ProblemBox {
  public:
   void report(std::string_view source, Trouble trouble, std::string message);
-  // Tells `message` when that trouble had been told.
+  // Reports `message` if that trouble had been reported.
   void recovered(std::string_view source, Trouble trouble, std::string_view message);
   std::vector<Problem> take();
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kUdp = "udp:";
-// Size of the queue while the thread is busy; the kernel gives what it allows.
+// Size of the queue while the thread is busy; the kernel may grant less.
 constexpr int kReceiveBytes = 1 << 20;
 
 struct SocketAddress {
@@ -62,7 +62,7 @@ bool is_loopback(const std::string& host) {
          (::inet_pton(AF_INET, host.c_str(), &four) == 1 && ntohl(four.s_addr) >> 24 == 127);
 }
 
-// Removes the file of a socket that nobody reads any more.
+// Removes the file of a socket that no process reads any more.
 Result<> clear_left_over(const std::filesystem::path& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return {};

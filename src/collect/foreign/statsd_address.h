@@ -18,7 +18,7 @@ struct StatsdAddress {
   // "127.0.0.1:8125", "[::1]:8125", ":8125", "udp:..." or "unix:/path"; no other host than this
   // one's loopback.
   static Result<StatsdAddress> parse(std::string_view text);
-  // As clients are told it; parse() reads it.
+  // The form in which clients get it; parse() reads it.
   [[nodiscard]] std::string text() const;
   // A datagram socket that does not block, with its port filled in. kUnavailable when somebody
   // listens there. The caller that closes a Unix socket removes its file.

@@ -1,7 +1,7 @@
 // StatsdSource's socket: datagrams -> gauges, counters and values.
 //
-// Counts are totals, kept whatever is dropped; gauges and totals that changed are recorded ten
-// times a second, values (times) one by one.
+// Counts are totals, kept even if points are dropped; gauges and totals that changed are recorded
+// ten times a second, values (times) one by one.
 #pragma once
 
 #include <sys/socket.h>
@@ -50,7 +50,7 @@ class StatsdPart : public Part {
   StatsdPart(const StatsdSource& source, StatsdAddress address, sys::Fd socket, PointQueue& queue,
              ProblemBox& problems);
   bool receive(BootTime now);
-  // Told and counted, if it is.
+  // Reported and counted, if it is.
   bool is_of_stranger(const sockaddr_storage& from, BootTime now);
   void take(const StatsdMetric& metric, BootTime now);
   Kept* keep(const StatsdMetric& metric, metric::Kind kind);

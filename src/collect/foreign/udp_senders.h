@@ -1,4 +1,5 @@
-// UdpSenders: whose socket a datagram of the loopback came from, as /proc/net/udp tells.
+// UdpSenders: the owner of the socket from which a datagram of the loopback came, from
+// /proc/net/udp.
 //
 // The kernel says nothing of the sender with a UDP datagram. Its table names the user of every
 // socket that is open, so a sender that closed its socket at once is not known. One thread.

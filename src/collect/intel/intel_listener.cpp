@@ -63,7 +63,7 @@ class Gpu {
                                      table);
   }
 
-  // After the files and the engines: what they have is not asked for again.
+  // After the files and the engines: metrics that they have are not requested again.
   void open_sysman(const Result<std::unique_ptr<const intel::Sysman>>& sysman,
                    const std::shared_ptr<News>& news, SeriesTable& table) {
     intel::ZeDevice device = sysman ? (*sysman)->find(address_) : nullptr;

@@ -1,6 +1,6 @@
 // Listener "intel": Intel's GPUs, from the files of the drivers i915 and xe (clock, idle time,
 // energy, power limit, temperature, fan), their perf PMUs (how busy each engine is) and Level Zero
-// for what these lack (memory, and whatever the files do not show).
+// for metrics that these lack (memory above all).
 //
 // Sources are "intel0", "intel1", ... in the order of their cards, and their engines "intel0.rcs0".
 // CORRAL_ZE_LIBRARY names a loader of Level Zero in place of the system's.

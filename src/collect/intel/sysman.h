@@ -1,5 +1,5 @@
-// Sysman: Level Zero's system interface, found at run time: for what the files and the PMU of the
-// drivers do not tell, memory above all.
+// Sysman: Level Zero's system interface, found at run time: for values that the drivers' files and
+// PMU lack, memory above all.
 //
 // Nothing is configured. zesInit loads the vendor's driver into the process, so it is only called
 // where there is one of Intel's GPUs. Calls may block; they allocate nothing of ours. One thread.

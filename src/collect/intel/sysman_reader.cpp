@@ -28,7 +28,7 @@ constexpr std::uint32_t kCodec = 14;
 constexpr auto kEngines = std::to_array<Kind>(
     {{4, "ccs"}, {5, "rcs"}, {kDecoder, "vcs"}, {kCodec, "vcs"}, {8, "bcs"}, {9, "vecs"}});
 
-// Parts with what they say of themselves; those of the whole card, or all when there are none.
+// Parts with their properties; those of the whole card, or all when there are none.
 template <class Properties>
 struct Described {
   ZePart part;

@@ -1,8 +1,9 @@
-// SysmanReader: what one of Intel's GPUs tells Level Zero and nobody else has declared for it.
+// SysmanReader: metrics of one of Intel's GPUs from Level Zero that no other reader has declared
+// for it.
 //
 // Parts of a card with several tiles: those of the whole card where there are any, else the tiles'
 // together (energy, memory) or the first one (clock, temperature). A lost device ends its values,
-// told once. One thread; no allocation after open().
+// reported once. One thread; no allocation after open().
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@ class SysmanReader {
       : sysman_(&sysman), source_(std::move(source)), news_(std::move(news)) {}
 
   // `wanted`: metrics that the table has not got for this GPU. Each part is read once; one that
-  // refuses is told to the table.
+  // refuses is reported to the table.
   void open(ZeDevice device, const std::function<bool(std::string_view)>& wanted,
             SeriesTable& table);
   void sample(Group group, Row& row);

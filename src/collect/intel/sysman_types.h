@@ -1,5 +1,5 @@
 // The part of Level Zero's system interface (Sysman) that is used here, declared by hand; the same
-// in all versions 1.x of the loader. A struct that is filled says what it is in `type`.
+// in all versions 1.x of the loader. A struct that is filled names its type in `type`.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// Listener "jetson": NVIDIA's Jetson boards, whose GPU and power are told by files and not by NVML:
-// the load and clock of the integrated GPU (devfreq), and the power of the board's rails (INA3221,
-// by hwmon or by the older iio driver).
+// Listener "jetson": NVIDIA's Jetson boards, whose GPU and power are read from files and not from
+// NVML: the load and clock of the integrated GPU (devfreq), and the power of the board's rails
+// (INA3221, by hwmon or by the older iio driver).
 #pragma once
 
 #include <memory>

@@ -1,10 +1,10 @@
 // TegraStats: the values of `tegrastats`, streamed from a process that runs as long as the
 // listener.
 //
-// Opened and read on the device lane's thread. open() waits for its first line, which says what the
-// board has; after that a sample takes what is there, without waiting and without allocating. A
-// stream that ends is told once and not begun again. The process has a group of its own and ends
-// with the object, or with the thread that opened it.
+// Opened and read on the device lane's thread. open() waits for its first line, which lists the
+// board's parts; after that a sample takes the available lines, without waiting and without
+// allocating. The end of the stream is reported once; it is not restarted. The process has a group
+// of its own and ends with the object, or with the thread that opened it.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Listener "node": what the host's memory management and its NFS mounts do, beside listener "proc":
+// Listener "node": the host's memory management and its NFS mounts, beside listener "proc":
 // reclaim, huge pages, NUMA nodes. Once a second.
 #pragma once
 

@@ -8,7 +8,7 @@ namespace corral::collect::node {
 namespace {
 
 // "device SERVER:/EXPORT mounted on POINT with fstype nfs4 statvers=1.1"; nothing for other lines
-// and filesystems. The words are found from the ends, because a server may write what it likes.
+// and filesystems. The words are found from the ends, because a server may choose any export name.
 std::string_view nfs_mount_point(std::string_view line) {
   constexpr std::string_view kOn = " mounted on ";
   constexpr std::string_view kType = " with fstype nfs";

@@ -1,5 +1,5 @@
 // The readers behind listener "node": NUMA nodes, huge pages and NFS mounts. Each declares its
-// series at open and fills them once a second; what is not there is told and costs nothing.
+// series at open and fills them once a second; missing ones are reported and cost nothing.
 #pragma once
 
 #include <filesystem>

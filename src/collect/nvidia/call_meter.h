@@ -2,8 +2,9 @@
 // dear for every tick.
 //
 // A call that exceeds its budget three times within a short while is made once a second from then
-// on, and that is told once. Costs are series: per second the longest and the mean, and the 99th
-// percentile of the run so far, from a histogram. One thread; no allocation after construction.
+// on, and that is reported once. Costs are series: per second the longest and the mean, and the
+// 99th percentile of the run so far, from a histogram. One thread; no allocation after
+// construction.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// DeviceHealth: what one device's calls answered so far, so that each trouble is told once.
+// DeviceHealth: the results of one device's calls so far, so that each trouble is reported once.
 //
-// A device that is lost, or whose driver went away, is left alone from then on: its values end.
-// Any other refusal in the middle of a run is told once for each kind of call; the values are
+// A device that is lost, or whose driver went away, is left alone from then on: its values end. Any
+// other refusal in the middle of a run is reported once for each kind of call; the values are
 // missing while it lasts. One thread; no allocation.
 #pragma once
 

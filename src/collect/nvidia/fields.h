@@ -44,7 +44,7 @@ class FieldBatch {
     std::string_view metric;
     std::string why;
   };
-  // `call` is what its calls are counted as, `tick` the time from one to the next.
+  // `call` is the kind under which its calls are counted, `tick` the time from one to the next.
   FieldBatch(const Nvml& nvml, Device device, Call call, Nanos tick)
       : nvml_(&nvml), device_(device), call_(call), tick_(tick) {}
   // Asks for each field once; gives back those that the device does not have.

@@ -144,7 +144,7 @@ bool GpmMeter::take_sample(CallMeter& meter, DeviceHealth& health) {
   if (newest.filled && meter.now() - newest.time < kSampleSpacing) return false;
   const std::size_t next = (newest_ + 1) % kKept;
   if (!health.accept(Call::kGpmSample, take(next, meter))) {
-    forget();  // an instance that was made anew must not be compared with the old one
+    forget();  // a recreated instance must not be compared with the old one
     return false;
   }
   kept_[next].time = meter.now();

@@ -1,12 +1,12 @@
-// GpmMeter: what the units of one GPU or MIG instance did, from the driver's performance monitors
-// (GPM: Hopper and later, no profiler's lock).
+// GpmMeter: activity of the units of one GPU or MIG instance, from the driver's performance
+// monitors (GPM: Hopper and later, no profiler's lock).
 //
 // The driver gives averages between two samples that lie more than 100 ms apart. Some samples are
 // kept, so that each tick has an average over the shortest window that is long enough; a window
 // across a pause is not used. All metrics come in one call. Never changes GPM's own settings.
 //
-// A device that says it has GPM may still refuse to sample: two samples are taken before anything
-// is declared, so that DCGM is asked for what cannot be had here.
+// A device that claims to have GPM may still refuse to sample: two samples are taken before
+// anything is declared, so that DCGM is asked for the metrics that are missing here.
 #pragma once
 
 #include <array>
@@ -47,8 +47,8 @@ class GpmMeter {
 
   // Takes the first sample.
   void begin(CallMeter& meter);
-  // Takes the second and declares what the two have; false, told to the table, when that is
-  // nothing.
+  // Takes the second and declares the metrics of the two; if there are none, reports that to the
+  // table and returns false.
   bool declare(CallMeter& meter, const DeviceHealth& health, SeriesTable& table);
   void sample(CallMeter& meter, DeviceHealth& health, Row& row);
 

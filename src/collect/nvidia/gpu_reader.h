@@ -1,8 +1,9 @@
-// GpuReader: one GPU, or one MIG instance of it, as a source ("gpu0", "gpu0.mig1"): what it is,
-// what it can tell, and its values.
+// GpuReader: one GPU, or one MIG instance of it, as a source ("gpu0", "gpu0.mig1"): its identity,
+// its metrics, and their values.
 //
 // Indices are the driver's, in order of the PCI addresses. Values of the whole device stay the
-// device's: an instance has memory and unit activity of its own, and is told to have nothing else.
+// device's: an instance has memory and unit activity of its own, and all else is reported as
+// unavailable.
 #pragma once
 
 #include <filesystem>

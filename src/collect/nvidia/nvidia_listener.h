@@ -1,6 +1,6 @@
 // Listener "nvidia": what NVIDIA's GPUs do, from the driver's management library (NVML) and its
-// performance monitors (GPM). Values of whole devices belong to the workload; what the run's own
-// processes use of them is listener "nvidia-processes".
+// performance monitors (GPM). Values of whole devices belong to the workload; the use by the run's
+// own processes is in listener "nvidia-processes".
 //
 // Nothing of this sets, resets or configures a device. For the device lane: a call may take
 // milliseconds, or hang with the driver.

@@ -29,7 +29,7 @@ Nvml::~Nvml() {
 }
 
 Result<std::shared_ptr<const Nvml>> Nvml::open(const std::string& library) {
-  // Never unloaded: what a driver leaves behind in the process must keep its code.
+  // Never unloaded: threads that a driver leaves behind in the process must keep their code.
   const std::string path = library.empty() ? kLibrary : library;
   void* loaded = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (loaded == nullptr) {

@@ -30,7 +30,7 @@ class Function {
   Call call_ = nullptr;
 };
 
-// One member per function, named after what it gives; sizes and counts as the C interface has them.
+// One member per function, named after its result; sizes and counts as the C interface has them.
 struct NvmlFunctions {
   Function<char*, unsigned> driver_version;
   Function<unsigned*> count;
@@ -78,8 +78,8 @@ struct NvmlFunctions {
 
 class Nvml {
  public:
-  // Loads and initialises; "" is the system's library. The error is what the user can act on: no
-  // driver, or the driver's own words.
+  // Loads and initialises; "" is the system's library. The error is one that the user can act on:
+  // no driver, or the driver's own words.
   static Result<std::shared_ptr<const Nvml>> open(const std::string& library);
   ~Nvml();
   Nvml(const Nvml&) = delete;

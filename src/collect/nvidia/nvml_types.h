@@ -86,7 +86,7 @@ enum class ValueType : std::uint32_t {
   kUint16 = 6,
 };
 
-// Values that the driver samples by itself, in rings of its own. Utilization is not to be had of a
+// Values that the driver samples by itself, in rings of its own. Utilization is not available for a
 // device in MIG mode.
 enum class Sampled : std::uint32_t {
   kPower = 0,              // mW

@@ -23,7 +23,7 @@ class PcieCounter {
 
   enum class Outcome : std::uint8_t {
     kCounted,
-    kTooLate,  // no value; the count begins anew at 0, which readers take for a reset
+    kTooLate,  // no value; the count begins again at 0, which readers take for a reset
     kWraps,    // no values from now on: it has 64 bits and wraps at 32
   };
   Outcome add(BootTime now, double raw);

@@ -151,7 +151,7 @@ Status ProcessLists::busy_of(Device device, unsigned long long& last_seen_us, Bu
   const std::uint64_t since_us = last_seen_us;
   const Status status = ask_samples(device, since_us, count);
   if (status != Status::kSuccess && status != Status::kNotFound) return status;
-  // Nobody used it since, or the device is one of which the older call never has any (Blackwell).
+  // Unused since then, or the device is one for which the older call never has any (Blackwell).
   if (count == 0) count = ask_shares(device, since_us);
   const auto now = clocks_.boot->now().time_since_epoch() + clocks_.utc_minus_boot();
   const auto now_us = static_cast<std::uint64_t>(now.count() / 1000);
@@ -287,7 +287,7 @@ std::unique_ptr<Listener> open_process_listener(const ListenerContext& context, 
     table.unavailable("run.gpu.*", obstacle);
     return nullptr;
   }
-  SeriesTable unreachable;  // listener "nvidia" tells it
+  SeriesTable unreachable;  // reported by listener "nvidia"
   const auto gpus = find_gpus(**nvml, context.device_uuids, unreachable);
   auto listener =
       std::make_unique<ProcessListener>(std::move(*nvml), std::move(own), clocks, context.news);

@@ -1,4 +1,4 @@
-// Listener "nvidia-processes": what the run's own processes have of NVIDIA's GPUs: memory, and
+// Listener "nvidia-processes": the use of NVIDIA's GPUs by the run's own processes: memory, and
 // their share of the SMs' time as the driver samples it. Once a second, because the driver's
 // process lists are dear. For the device lane.
 #pragma once

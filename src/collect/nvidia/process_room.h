@@ -1,4 +1,4 @@
-// ProcessRoom: room for a driver's list of processes, whatever size its entries have.
+// ProcessRoom: room for a driver's list of processes, with entries of any size.
 //
 // The size is in no name and no version: one function has written 24 bytes for each process, 32
 // (drivers 535.43 to 535.86) and 16 (a 550.127). The number of bytes written shows which size it
@@ -22,7 +22,7 @@ class ProcessRoom {
       : entries_(entries),
         bytes_(std::make_unique_for_overwrite<std::byte[]>(entries * kGreatest)) {}
 
-  // Calls a function for a list; what it gave is there until the next call.
+  // Calls a function for a list; its result is valid until the next call.
   template <class Entry>
   Status ask(const Function<Device, unsigned*, Entry*>& list, Device device) {
     return fill([&](unsigned* count, void* entries) {

@@ -17,7 +17,7 @@ Status ask_utilization(const Nvml& nvml, Device device, Answers& answers) {
   return status;
 }
 
-// Without v2, used includes the memory that the driver reserves. A unified memory is told as 0
+// Without v2, used includes the memory that the driver reserves. A unified memory is reported as 0
 // bytes, or as not available.
 Status ask_memory(const Nvml& nvml, Device device, MemoryV2& memory, bool& has_reserved) {
   memory = {.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};
@@ -64,7 +64,7 @@ Status ask_instance_memory(const Nvml& nvml, Device device, Answers& answers) {
   return status;
 }
 
-// `ask` puts a number where it is told to.
+// `ask` writes a number to the given address.
 template <class Number = unsigned, class Ask>
 Status ask_number(double scale, Answers& answers, Ask ask) {
   Number number{};

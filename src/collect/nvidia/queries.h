@@ -1,7 +1,7 @@
 // Queries: what one device is asked with a call of its own, as a table: which call, which metrics,
 // how its answer becomes their values in SI units.
 //
-// The open asks each once; what is refused is not available and not asked again.
+// The open asks each once; a rejected one is not available and not asked again.
 #pragma once
 
 #include <array>
@@ -42,7 +42,7 @@ class QueryList {
   void open(std::span<const Query> queries, CallMeter& meter, const Subject& subject,
             SeriesTable& table);
   void sample(CallMeter& meter, DeviceHealth& health, Row& row);
-  // The first value of the latest answer whose first metric that is; NaN when it is not there.
+  // The first value of the latest answer whose first metric that is; NaN if there is none.
   [[nodiscard]] double latest(std::string_view metric) const;
 
  private:

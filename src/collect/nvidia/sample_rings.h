@@ -1,5 +1,6 @@
-// SampleRings: what the driver samples of one device by itself, more often than anybody should ask:
-// power, utilization, clocks. It keeps the newest some 100 of each; they are drained once a second.
+// SampleRings: values that the driver samples of one device by itself, more often than a caller
+// should ask: power, utilization, clocks. It keeps the newest some 100 of each; they are drained
+// once a second.
 //
 // Each sample keeps the time that the driver gave it, which is UTC: it is put on our clock by where
 // UTC stood at this drain and the one before. None is given twice, and those of a ring in the order

@@ -1,4 +1,4 @@
-// EventLimit: how often a thing that keeps happening is told.
+// EventLimit: limits the reports of an event that keeps happening.
 //
 // At once, then at most every 10 s, and while it goes on without a calm minute at growing gaps up
 // to 10 min, so that a week of pressure is some thousand events and a short one is not missed.

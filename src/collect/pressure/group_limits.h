@@ -1,7 +1,7 @@
 // GroupLimits: how often the run's control group, or one above it, met a limit: its CPU quota, its
 // memory's, and processes killed for want of memory.
 //
-// The kernel counts these; what has risen since the last look is told. One thread; look() allocates
+// The kernel counts these; each rise since the last look is reported. One thread; look() allocates
 // only when there is something to tell.
 #pragma once
 

@@ -16,8 +16,8 @@
 namespace corral::collect {
 namespace {
 
-constexpr int kLookMs = 1000;  // at limits, which nobody is woken for
-// Nobody drains them: the rest is not kept.
+constexpr int kLookMs = 1000;  // for limits, which wake no thread
+// Without a consumer, the rest is dropped.
 constexpr std::size_t kMostEvents = 1024;
 constexpr Nanos kShortestStall{std::chrono::milliseconds(1)};
 constexpr Nanos kShortestWindow{std::chrono::milliseconds(500)};

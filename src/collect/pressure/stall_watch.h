@@ -52,7 +52,7 @@ class StallWatch {
 
   // Nothing to watch: no thread.
   Result<> start();
-  // Tells what was only counted. Harmless when not started or again.
+  // Reports events that were only counted. Harmless when not started or again.
   void stop();
   // New since the last call, in the order of time.
   std::vector<StallEvent> take();

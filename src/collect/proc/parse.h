@@ -52,7 +52,7 @@ bool parse_loadavg(std::string_view text, LoadAverage& out);
 struct DiskLine {
   std::string_view name;
   std::uint64_t reads = 0;
-  std::uint64_t sectors_read = 0;  // in units of 512 B, whatever the disk's own sectors are
+  std::uint64_t sectors_read = 0;  // in units of 512 B, independent of the disk's own sectors
   std::uint64_t writes = 0;
   std::uint64_t sectors_written = 0;
   std::uint64_t busy_ms = 0;

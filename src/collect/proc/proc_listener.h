@@ -1,4 +1,4 @@
-// Listener "proc": what the whole host does. Nine kept-open files of /proc, read at every tick.
+// Listener "proc": the whole host. Nine kept-open files of /proc, read at every tick.
 //
 // CPUs, disks and interfaces are those that exist at open; one that goes away is missing from then
 // on, one that comes later is recorded by the next run.

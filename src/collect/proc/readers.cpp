@@ -169,7 +169,7 @@ void KeyValueReader::note_end(std::string_view text) {
   enough_ = end + kRoomToGrow;
 }
 
-// The kernel writes line by line until it has what was asked for, and half of the lines are of no
+// The kernel writes line by line until it has enough bytes, and half of the lines are of no
 // interest.
 std::uint32_t KeyValueReader::find() {
   const std::uint32_t found = find_values(file_->read_beginning(enough_), keys_, values_);

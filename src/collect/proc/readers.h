@@ -1,6 +1,6 @@
 // The readers behind listener "proc": each keeps one file (pressure: three), declares its series at
-// open and fills them in sample(). A file that cannot be read is told to the table and then costs
-// nothing.
+// open and fills them in sample(). A file that cannot be read is reported to the table and then
+// costs nothing.
 #pragma once
 
 #include <array>
@@ -64,7 +64,7 @@ class LoadReader {
   Column one_ = kNoColumn, five_ = kNoColumn, fifteen_ = kNoColumn, threads_ = kNoColumn;
 };
 
-// /proc/meminfo and /proc/vmstat: lines "key value", of which a table says what they become.
+// /proc/meminfo and /proc/vmstat: lines "key value"; a table maps keys to metrics.
 class KeyValueReader {
  public:
   enum class Unit : std::uint8_t { kCount, kKib, kPage };

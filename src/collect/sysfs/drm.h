@@ -23,7 +23,7 @@ std::vector<Card> cards_of(const std::filesystem::path& root, std::uint32_t vend
 // "0000:03:00.0"; empty when the device is not on a PCI bus.
 std::string pci_address(const Card& card);
 
-// Tells if a device sleeps: reading its sensors would wake it up.
+// Detects if a device sleeps: reading its sensors would wake it up.
 class RuntimeStatus {
  public:
   explicit RuntimeStatus(const std::filesystem::path& device);

@@ -48,7 +48,7 @@ class NumberFiles {
   // Opens the file and declares its series; without a file nothing is declared, and the error says
   // why.
   Result<> add(const Spec& spec, SeriesTable& table);
-  // As add(), but a file that does not exist is passed over, and every other error is told to the
+  // As add(), but a file that does not exist is skipped, and every other error is reported to the
   // table.
   void add_if_there(const Spec& spec, SeriesTable& table);
   void sample(Group group, Row& row) const;
@@ -70,7 +70,8 @@ std::string text_of(const std::filesystem::path& path);
 // Names in `directory` that are `prefix` and a number, in the order of the numbers.
 std::vector<std::string> numbered_entries(const std::filesystem::path& directory,
                                           std::string_view prefix);
-// "0-3,8": the CPUs of a list as the kernel writes them; stops at what is not one. At most `limit`.
+// "0-3,8": the CPUs of a list as the kernel writes them; stops at the first other character. At
+// most `limit`.
 std::vector<unsigned> parse_cpu_list(std::string_view text, std::size_t limit = 8192);
 
 }  // namespace corral::collect::sysfs

@@ -173,8 +173,8 @@ struct CpuTime {
   std::uint64_t user_us = 0, system_us = 0;
 };
 
-// User and system time are what ticks of the clock happened to see: their shares. Their sum is what
-// the scheduler measured, where it tells (as wait4() does it: cputime_adjust() in the kernel).
+// User and system time are what ticks of the clock happened to see: their shares. Their sum is the
+// scheduler's own measurement, if available (as in wait4(): cputime_adjust() in the kernel).
 CpuTime cpu_time(const taskstats& stats) {
   const std::uint64_t measured = stats.cpu_run_virtual_total / 1000;
   const std::uint64_t seen = stats.ac_utime + stats.ac_stime;

@@ -1,9 +1,9 @@
-// ExitRecords: what the kernel tells of every thread that ends (taskstats, by generic netlink), for
+// ExitRecords: the kernel's record of every thread that ends (taskstats, by generic netlink), for
 // processes that no walk of the ProcessTable sees.
 //
-// The kernel sends them to who has CAP_NET_ADMIN, in the first PID and user namespace. drain()
-// takes what is there without waiting and without allocating; records that come faster than they
-// are drained are lost and counted. One thread.
+// The kernel sends them to processes with CAP_NET_ADMIN, in the first PID and user namespace.
+// drain() takes available records without waiting and without allocating; records that come faster
+// than they are drained are lost and counted. One thread.
 #pragma once
 
 #include <sys/types.h>
@@ -21,7 +21,7 @@
 
 namespace corral::collect::tree {
 
-// A thread that has ended; what it used itself, without its children.
+// A thread that has ended; its own usage, without its children's.
 struct ExitRecord {
   pid_t process = 0;
   pid_t parent = 0;  // process

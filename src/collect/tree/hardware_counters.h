@@ -1,5 +1,5 @@
-// HardwareCounters: what the processor's own counters (PMU) say about a whole process tree, exited
-// processes included: instructions, cycles, cache misses, stalls.
+// HardwareCounters: the processor's own counters (PMU) for a whole process tree, exited processes
+// included: instructions, cycles, cache misses, stalls.
 //
 // Opened with PerfCounters, on the child before its exec. A processor has few counters: where more
 // events are asked for, the kernel lets them take turns, and a value is scaled up by the share of

@@ -43,7 +43,7 @@ struct ProcessIo {
 };
 bool parse_process_io(std::string_view text, ProcessIo& out);
 
-// /proc/PID/status, in KiB; 0 where it is not there (zombies, kernel threads).
+// /proc/PID/status, in KiB; 0 if missing (zombies, kernel threads).
 struct StatusMemory {
   std::uint64_t peak_resident_kib = 0;  // so far
   std::uint64_t hugetlb_kib = 0;        // not part of resident memory

@@ -20,8 +20,8 @@ namespace {
 // on from there.
 constexpr std::size_t kThreadScansPerWalk = 1024;
 constexpr std::size_t kMaxThreads = 4096;
-// While nothing starts, only one walk in so many looks for new processes: whoever names the newest
-// task may be wrong.
+// While nothing starts, only one walk in so many looks for new processes: the file that names the
+// newest task may be wrong.
 constexpr int kWalksPerSearch = 10;
 
 std::size_t max_kept() {
@@ -222,8 +222,7 @@ void ProcessTable::visit(std::size_t at) {
     process.gone = true;
     return;
   }
-  // The kernel is just letting go of it: half of the fields are 0 by now, what it used is its
-  // parent's.
+  // The kernel is just releasing it: half of the fields are 0 by now, its usage is its parent's.
   if (stat.parent == 0 && (stat.state == 'X' || stat.state == 'Z')) {
     process.gone = true;
     return;
@@ -237,7 +236,7 @@ void ProcessTable::visit(std::size_t at) {
   ProcessIo io;
   const auto io_text = files_.read(pid, ProcessFile::kIo, kept);
   if (io_text && parse_process_io(*io_text, io)) set_counters(io, process.counters);
-  // Being reaped at this instant: its parent has, or is about to get, what it used.
+  // Being reaped at this instant: its parent has, or is about to get, its usage.
   process.gone = stat.state == 'X';
   if (process.gone) return;
   visit_memory(process, pid);
@@ -291,7 +290,7 @@ bool ProcessTable::has_living_ancestor(const Process& process) const {
   return false;
 }
 
-// Nobody of the run is given what it used.
+// No process of the run inherits its usage.
 bool ProcessTable::is_lost(const Process& process) {
   const std::size_t parent = find(process.parent);
   if (parent == pids_.size() || processes_[parent].gone) return !has_living_ancestor(process);
@@ -303,7 +302,7 @@ void ProcessTable::retire_gone() {
   for (const Process& process : processes_) {
     if (process.gone && is_lost(process)) add_to(retained_, process.counters);
   }
-  // An exit between the records' end and its visit is told at the next walk.
+  // An exit between the records' end and its visit is counted at the next walk.
   retired_before_.swap(retired_);
   retired_.clear();
   std::size_t kept = 0;

@@ -1,15 +1,15 @@
 // ProcessTable: the processes of a run, walked over once a second.
 //
 // They are the run's first process, its descendants, and those that outlived their parent: the
-// kernel gives these to the supervisor (a child subreaper), whose own helpers are told apart by
+// kernel gives these to the supervisor (a child subreaper), whose own helpers are recognised by
 // their session or its name. Known processes are visited until they are gone, new ones are found in
 // the children lists of the known ones, so the cost does not depend on how many other processes the
 // host runs; while nothing starts on it, not even these are read.
 //
-// The kernel adds what a process used to its parent when that waits for it, so a sum over the
+// The kernel adds the usage of a process to its parent when that waits for it, so a sum over the
 // living holds most of the dead. Orphans that have ended are waited for by the walk itself, which
-// keeps what wait(2) tells of them; what nobody can wait for is counted as the kernel's exit
-// records tell, where they can be had. Sums never fall. One thread; walk() allocates nothing.
+// keeps the result of wait(2); processes that cannot be reaped are counted by the kernel's exit
+// records, if available. Sums never fall. One thread; walk() allocates nothing.
 #pragma once
 
 #include <sys/types.h>
@@ -58,14 +58,14 @@ class ProcessTable {
  public:
   static constexpr std::size_t kMaxProcesses = 4096;
   // Files of that many processes are kept open, five each, unless that is more than a quarter of
-  // what the supervisor may open.
+  // the supervisor's limit.
   static constexpr std::size_t kMaxKept = 64;
 
   struct Options {
     std::filesystem::path root = "/";
     pid_t run_pid = 0;
     pid_t supervisor_pid = 0;
-    bool keeps_files = true;  // false: three times dearer, for who walks seldom
+    bool keeps_files = true;  // false: three times as expensive, for rare walks
     // for at most one of this process's tables; this process is the supervisor
     bool reaps_orphans = false;
   };
@@ -112,7 +112,7 @@ class ProcessTable {
   void add_children_of_threads();
   void visit(std::size_t at);
   void read_cpu_clock(const ProcessStat& stat, Counters& counters) const;
-  // Takes what wait(2) tells of a child of the supervisor that has ended.
+  // Takes the result of wait(2) for a child of the supervisor that has ended.
   void settle(Process& process, pid_t pid);
   void visit_memory(Process& process, pid_t pid);
   [[nodiscard]] bool has_living_ancestor(const Process& process) const;
@@ -140,7 +140,7 @@ class ProcessTable {
   int unchanged_ = 0;      // walks since it was another one
   bool searches_ = true;   // this walk
   bool complete_ = false;  // the latest search found all there was
-  Counters retained_{};    // counters of processes that nobody in the table reaped
+  Counters retained_{};    // counters of processes that no process of the table reaped
   std::optional<ExitRecords> exits_;
   ShortLived short_lived_;
   std::vector<pid_t> retired_;         // in this walk

@@ -45,7 +45,7 @@ ShortLived::Fate ShortLived::fate_of(const ExitRecord& record, Family& family) c
 
 void ShortLived::resolve(Family& family) {
   std::ranges::sort(records_, {}, &ExitRecord::process);
-  // Threads of one process are told one by one, and belong or do not belong together.
+  // Threads of one process come one by one, and belong or do not belong together.
   pid_t last = 0;
   Fate fate = Fate::kForeign;
   for (const ExitRecord& record : records_) {

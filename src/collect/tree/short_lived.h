@@ -1,10 +1,10 @@
-// ShortLived: which exit records belong to a run though no walk of its processes saw them, how much
-// memory those held, and what they used that nobody has been given.
+// ShortLived: finds exit records that belong to a run although no walk of its processes saw them,
+// their memory, and usage that no parent has inherited.
 //
-// The kernel adds what a process used to its parent when that waits for it, and orphans are waited
-// for by the supervisor. So the use of a process is lost only when it, or the one below which it
-// was, is the child of a process that ignores SIGCHLD. Records of one interval are added, then
-// resolved. No allocation after the start; one thread.
+// The kernel adds the usage of a process to its parent when that waits for it, and orphans are
+// waited for by the supervisor. So the use of a process is lost only when it, or the one below
+// which it was, is the child of a process that ignores SIGCHLD. Records of one interval are added,
+// then resolved. No allocation after the start; one thread.
 #pragma once
 
 #include <sys/types.h>
@@ -25,12 +25,12 @@ class ShortLived {
   class Family {
    public:
     virtual ~Family() = default;
-    // A walk saw it: it and what it waited for is counted already.
+    // A walk saw it: its usage, and that of reaped children, is counted already.
     [[nodiscard]] virtual bool is_known(pid_t process) const = 0;
     [[nodiscard]] virtual bool is_supervisor(pid_t process) const = 0;
     // Started by the supervisor for itself.
     [[nodiscard]] virtual bool is_helper(pid_t process) const = 0;
-    // Nobody gets what its children used.
+    // The usage of its children is inherited by none.
     [[nodiscard]] virtual bool ignores_children(pid_t process) = 0;
   };
 

@@ -1,5 +1,5 @@
-// Listener "tree": what the run's own processes do. Perf software events at every tick, a walk over
-// the processes once a second.
+// Listener "tree": the run's own processes. Perf software events at every tick, a walk over the
+// processes once a second.
 #pragma once
 
 #include <memory>

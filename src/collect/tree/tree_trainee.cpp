@@ -49,7 +49,7 @@ void write_bytes(const char* path, std::int64_t bytes) {
   ::close(fd);
 }
 
-// Past the page cache: what was there is dropped first.
+// Past the page cache: cached pages are dropped first.
 std::int64_t read_bytes(const char* path) {
   const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
   ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -232,7 +232,7 @@ void obey(const std::string& command, const std::string& file, std::int64_t n) {
     answer(make_daemons(file, n));
   } else if (command == "neglected") {
     answer(neglect_children(n));
-  } else if (command == "ignored") {  // a child that nobody can wait for
+  } else if (command == "ignored") {  // a child that cannot be reaped
     ::signal(SIGCHLD, SIG_IGN);
     Ends ends;
     if (::fork() == 0) {

@@ -1,8 +1,8 @@
 // Library: a vendor's shared library, found at run time and never linked; Function: one of its
 // functions, which this installation may lack.
 //
-// A library is never unloaded: what it leaves behind in the process (threads, handlers at exit)
-// must keep its code. Calls may block; they allocate nothing of ours.
+// A library is never unloaded: threads and exit handlers that it leaves behind in the process must
+// keep their code. Calls may block; they allocate nothing of ours.
 #pragma once
 
 #include <initializer_list>
@@ -26,7 +26,7 @@ class Library {
   void* handle_;
 };
 
-// `kMissing` is what a function answers that is not there.
+// `kMissing` is the answer of a function that the library lacks.
 template <class Status, Status kMissing, class... Arguments>
 class Function {
  public:

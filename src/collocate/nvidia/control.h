@@ -19,7 +19,7 @@ namespace corral::collocate::nvidia {
 template <class... Arguments>
 using Function = collect::vendor::Function<Status, Status::kFunctionNotFound, Arguments...>;
 
-// One member per function, named after what it gives or does; sizes and counts as the C interface
+// One member per function, named after its result or effect; sizes and counts as the C interface
 // has them.
 struct ControlFunctions {
   // Functions that list devices.
@@ -71,8 +71,8 @@ struct ControlFunctions {
 
 class Control {
  public:
-  // Loads and initialises; "" is the system's library. The error is what the user can act on: no
-  // driver (kUnsupported), or the driver's own words.
+  // Loads and initialises; "" is the system's library. The error is one that the user can act on:
+  // no driver (kUnsupported), or the driver's own words.
   static Result<std::shared_ptr<const Control>> open(const std::string& library);
   ~Control();
   Control(const Control&) = delete;

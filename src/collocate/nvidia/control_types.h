@@ -40,7 +40,7 @@ static_assert(sizeof(Placement) == 8);
 
 inline constexpr std::size_t kProfileNameSize = 96;
 
-// The oldest form has no name; the others are told apart by their version words alone.
+// The oldest form has no name; the others differ by their version words alone.
 struct ProfileInfoV1 {
   std::uint32_t id;
   std::uint32_t peer_to_peer;

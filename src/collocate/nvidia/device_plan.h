@@ -1,5 +1,5 @@
-// DevicePlan: what a workload's runs need of the GPUs: what is to be changed for them, and what
-// each starts with.
+// DevicePlan: the GPU needs of a workload's runs: the changes to make for them, and the start
+// conditions of each.
 //
 //   plan   reads the driver, changes nothing; says everything that does not fit
 //   set    makes the changes, each journalled before; what it made is put back by
@@ -58,7 +58,7 @@ class DevicePlan {
   [[nodiscard]] std::vector<std::string> addresses(std::size_t run) const;
   // Returns the changes that set() would make, in order.
   [[nodiscard]] std::vector<std::string> changes() const;
-  // On an error what was made so far stands in the journal: the caller puts it back.
+  // On an error, the changes so far stand in the journal: the caller undoes them.
   Result<> set(Journal& journal);
   // One for each share; MIG devices have their UUIDs after set().
   [[nodiscard]] const std::vector<DeviceSeat>& seats() const;

@@ -1,4 +1,4 @@
-// The GPUs of this machine, by the names that people give them, and who uses them.
+// The GPUs of this machine, by the names that people give them, and their users.
 #pragma once
 
 #include <string>

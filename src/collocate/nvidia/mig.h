@@ -1,4 +1,4 @@
-// MIG on a GPU: what is there, and what the driver offers.
+// MIG on a GPU: its instances, and the driver's offers.
 //
 // Listing MIG devices needs no privilege; placements and instances need root.
 #pragma once
@@ -24,8 +24,8 @@ struct MigDevice {
 };
 std::vector<MigDevice> mig_devices(const Control& control, const Gpu& gpu);
 
-// With their placements. kUnsupported where the GPU has no MIG, or the driver tells only while MIG
-// mode is on.
+// With their placements. kUnsupported if the GPU has no MIG, or the driver reports them only while
+// MIG mode is on.
 Result<std::vector<Profile>> profiles_of(const Control& control, const Gpu& gpu);
 
 struct Instance {
@@ -33,7 +33,7 @@ struct Instance {
   unsigned id = 0;
   Occupied at;
 };
-// GPU instances, whoever made them; empty while MIG mode is off.
+// GPU instances of any creator; empty while MIG mode is off.
 Result<std::vector<Instance>> instances_of(const Control& control, const Gpu& gpu,
                                            const std::vector<Profile>& profiles);
 

@@ -241,7 +241,7 @@ Result<bool> put_back_compute_instance(const Control& control, const Standing& e
       entry.complete && particulars ? particulars->get_int("ci", -1) : std::int64_t{-1};
   bool destroyed = false;
   for (const Compute& compute : compute_instances_of(control, ours->handle)) {
-    // The GPU instance is ours, so whatever is in it without a number here is the one.
+    // The GPU instance is ours, so any compute instance in it without a number here is the one.
     if (id >= 0 && std::int64_t{compute.id} != id) continue;
     destroyed = true;
     if (dry_run) continue;

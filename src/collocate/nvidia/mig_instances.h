@@ -16,7 +16,7 @@ namespace corral::collocate::nvidia {
 // "MIG 3g.20gb on GPU 0, memory slices 4-7: created"
 std::string instance_words(const Profile& profile, const Placement& at, const Gpu& gpu);
 // A GPU instance and one compute instance that fills it; gives the UUID of the MIG device. Two
-// entries in the journal. On an error what was made stands there.
+// entries in the journal. On an error, the instances so far stand there.
 Result<std::string> create_instance(Journal& journal, const Control& control, std::string_view uuid,
                                     const Placed& placed);
 // Undo changes of kinds "mig-instance" and "compute-instance". kUnavailable while a process uses

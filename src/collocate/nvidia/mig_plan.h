@@ -22,7 +22,7 @@ struct Profile {
   std::uint32_t slices = 0;  // compute slices
   std::uint32_t most = 0;    // instances of it on a GPU
   std::uint64_t memory_mib = 0;
-  std::vector<Placement> placements;  // in memory slices; all, whatever is there already
+  std::vector<Placement> placements;  // in memory slices; all, even if some are occupied
 };
 
 // An instance that is there and stays.

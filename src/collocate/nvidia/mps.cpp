@@ -36,7 +36,7 @@ bool wait_until(Nanos limit, Condition condition) {
   return true;
 }
 
-// Neither gone nor a zombie that nobody has reaped.
+// Neither gone nor an unreaped zombie.
 bool is_running(pid_t pid) {
   const auto identity = sys::identity_of(pid);
   return identity && sys::is_alive(*identity);
@@ -98,7 +98,7 @@ Result<> end_daemon(const MpsDaemon& daemon, const std::string& program) {
   return fail(Code::kUnavailable, "the MPS daemon in " + daemon.pipe().string() + " does not end");
 }
 
-// Only what was made: the directory stays if somebody put something else into it.
+// Removes only our own files: the directory stays if it contains others.
 Result<> remove_directories(const MpsDaemon& daemon) {
   const auto files = sys::PrivateDirectory::open(daemon.directory);
   if (!files && files.error().code == Code::kNotFound) return {};
@@ -213,7 +213,7 @@ std::string mps_clients(const Standing& entry, const UndoOptions& options) {
 }
 
 std::optional<pid_t> mps_daemon_in(const fs::path& pipe) {
-  // An operator's daemon may be another user's, who could have put a pipe there.
+  // An operator's daemon may belong to another user, who could have put a pipe there.
   const fs::path file = pipe / "nvidia-cuda-mps-control.pid";
   const auto opened = sys::open_file(file, O_RDONLY | O_NONBLOCK);
   const auto text = opened ? sys::read_all(*opened, file, 64) : tl::unexpected(opened.error());

@@ -1,5 +1,5 @@
 // MPS: a daemon of the workload's own for the GPUs whose runs share it, with private directories
-// for its pipe and its log, which nobody else's programs find.
+// for its pipe and its log, which other programs do not find.
 //
 // A daemon of the machine's operator is left alone and not joined.
 #pragma once
@@ -40,7 +40,7 @@ Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options);
 // Pids of a daemon's clients, "4711, 4712".
 std::string mps_clients(const Standing& entry, const UndoOptions& options);
 
-// The daemon that listens in that pipe directory, whoever's it is.
+// The daemon that listens in that pipe directory, of any owner.
 std::optional<pid_t> mps_daemon_in(const fs::path& pipe);
 
 }  // namespace corral::collocate::nvidia

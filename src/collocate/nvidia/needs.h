@@ -1,6 +1,6 @@
 // The needs of a workload's runs for each GPU, together; and their contradictions.
 //
-// Pure: the GPUs of the machine and what is on them come as they were read.
+// Pure: the GPUs of the machine and their instances are passed as they were read.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct Need {
   Found found;
   std::vector<std::size_t> whole;  // runs that have all of it, MPS clients among them
   std::vector<std::size_t> mps;    // those that are MPS clients
-  std::vector<Wanted> mig;         // instances to be had
+  std::vector<Wanted> mig;         // instances to provide
   std::vector<std::size_t> there;  // runs on a MIG device that they name
   std::optional<int> gpu_clock_mhz;
   std::optional<int> memory_clock_mhz;

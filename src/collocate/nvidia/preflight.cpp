@@ -86,8 +86,8 @@ class Checks {
             mig_mode_setting.words(on ? 1 : 0), words_of_processes(users_));
   }
 
-  // The driver may still be busy with what a process left that has just ended, such as a run of the
-  // workload before.
+  // The driver may still be busy with the remains of a process that has just ended, such as a run
+  // of the workload before.
   void await_teardown() {
     const auto is_gone = [](unsigned pid) { return !fs::exists(fmt::format("/proc/{}", pid)); };
     const BootTime deadline = sys::boot_now() + kTeardownWait;
@@ -113,8 +113,8 @@ class Checks {
       plan_.problems.push_back(placed.error().message);
       return;
     }
-    // Some drivers tell what they offer only while the mode is on, and root only: set() finds the
-    // places, or says what is needed.
+    // Some drivers report their offers only while the mode is on, and to root only: set() finds the
+    // places, or names the missing condition.
     for (const Wanted& wanted : plan_.created)
       plan_.instances.push_back(fmt::format("MIG {} on {}: created", wanted.profile, gpu_.words()));
   }

@@ -33,7 +33,7 @@ Result<unsigned> read_mig_mode(const Control& control, const Gpu& gpu) {
   return pending;
 }
 
-// A mode that is only to come would surprise whoever resets the GPU next: it is taken back at once.
+// A pending mode would surprise the next user that resets the GPU: it is cancelled at once.
 Result<> write_mig_mode(const Control& control, const Gpu& gpu, unsigned value) {
   const ControlFunctions& f = control.call();
   Status activation = Status::kSuccess;
@@ -125,7 +125,7 @@ const Setting persistence_setting{.kind = "persistence",
                                   .read = read_persistence,
                                   .write = write_persistence,
                                   .words = on_or_off};
-// Ampere keeps it over a reboot, later GPUs do not: what is there is looked at.
+// Ampere keeps it over a reboot, later GPUs do not: the present mode is read.
 const Setting mig_mode_setting{.kind = "mig-mode",
                                .label = "MIG mode",
                                .outlives_reboot = true,

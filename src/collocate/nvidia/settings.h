@@ -1,7 +1,8 @@
 // Settings of a GPU: those that can be read (persistence, MIG mode, compute mode, power limit) are
 // one table; locked clocks can only be set and reset.
 //
-// Every change is journalled before it is made; put back is what is still as we set it.
+// Every change is journalled before it is made; undo restores only settings that are still as we
+// set them.
 #pragma once
 
 #include <optional>

@@ -71,7 +71,7 @@ def embed(dist: Path, out: Path) -> None:
         symbol = f"corral_asset_{number}"
         packed = out / f"{number}.gz"
         has_gzip = compress(content, packed)
-        # A copy: the page may be built anew while the assembler reads.
+        # A copy: the page may be rebuilt while the assembler reads.
         raw = out / f"{number}.raw"
         raw.write_bytes(content)
         assembler.append(blob(symbol, raw.resolve()))

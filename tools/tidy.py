@@ -37,7 +37,7 @@ class Command(TypedDict):
 
 @dataclass
 class Group:
-    """Sources that one file may include together: what one defines for itself alone is no word of another."""
+    """Sources that one file may include together: no local name of one is a word of another."""
 
     files: list[Path] = field(default_factory=list)
     names: set[str] = field(default_factory=set)

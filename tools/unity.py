@@ -1,4 +1,5 @@
-"""unity.py FOLDER SOURCE...: what is compiled for these sources, joined by semicolons as CMake writes a list.
+"""unity.py FOLDER SOURCE...: prints the sources to compile in place of these, joined by semicolons as CMake writes a
+list.
 
 Sources of a group are compiled as one file, written to FOLDER, which includes them as seen from src/. Where one defines
 a name for itself alone that another uses too, they are kept apart. A source without a group stays as it is.

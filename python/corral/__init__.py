@@ -1,4 +1,4 @@
-"""Records what a training does: metrics, params, tags, events and phases of the run that `corral run` started.
+"""Records a training: metrics, params, tags, events and phases of the run that `corral run` started.
 
 Every call writes into a mapped file and returns; there is no thread, no socket and no queue in the training process.
 Outside `corral run` every call does nothing and looks at none of its arguments, so a script needs no switch.

@@ -29,7 +29,7 @@ _held: list[tuple[str, str, str]] = []  # calls of a process that may not be par
 
 
 class Part:
-    """`on` until an error of ours. The states it tells: active, given up, not captured, partial.
+    """`on` until an error of ours. The states it reports: active, given up, not captured, partial.
 
     Of several hooks that share a part, one in place takes nothing back that another told, and after "given up" there
     is nothing more to tell: the latest state is the part's.

@@ -1,4 +1,4 @@
-"""JAX has no training loop of its own: what a script marks with jax.profiler.StepTraceAnnotation is a step.
+"""JAX has no training loop of its own: each region that a script marks with jax.profiler.StepTraceAnnotation is a step.
 
 So is a call of optax.apply_updates, unless it is within a compiled function: that is not run by Python.
 """

@@ -1,4 +1,4 @@
-"""Keras, on any backend: its CallbackList is told where epochs, batches and evaluations begin and end.
+"""Keras, on any backend: its CallbackList is notified of the begin and end of epochs, batches and evaluations.
 
 The list's own methods are wrapped, and no callback is added to it: one more would change how Keras calls the others.
 """
@@ -39,7 +39,7 @@ class Fit:
         self.partial = 0  # samples of an epoch's last batch, if it has fewer
         self.batches = 0  # batches in an epoch; 0: not known
         self.executed = 1  # batches between two calls of the callbacks (steps_per_execution)
-        self.fetches_before = False  # the batch is fetched before Keras tells that it begins
+        self.fetches_before = False  # the batch is fetched before Keras announces it
         self.begun = False  # and not ended
         self.explicit = 0  # loop.explicit before it
         self.telling = 0  # methods of its callbacks that are under way
@@ -127,7 +127,7 @@ def _test_end(loop: Loop, *_: Any) -> None:
     loop.explicit = max(loop.explicit - 1, 0)
 
 
-# Method -> what is told before and after it. Callbacks of the script are part of the epoch or evaluation, of no step.
+# Method -> notifications before and after it. Callbacks of the script are part of the epoch or evaluation, of no step.
 _METHODS: dict[str, tuple[Callable[..., None] | None, Callable[..., None] | None]] = {
     "on_train_begin": (_train_begin, None),
     "on_train_end": (None, _train_end),
@@ -172,7 +172,7 @@ def _wrap_method(
 
 
 def _told() -> Fit | None:
-    """The fit whose callbacks are told something now; who takes it counts that down again."""
+    """The fit whose callbacks are being notified; the function that takes it counts that down again."""
     loop = _loop.existing()
     fit: Fit | None = None if loop is None else loop.fit
     if fit is not None:
@@ -194,7 +194,7 @@ def _learn(loop: Loop, iterator: Any) -> None:
 
 
 def _asked(object: object, name: str) -> int:
-    """0 where nobody knows; some adapters raise then."""
+    """0 if unknown; some adapters raise then."""
     try:
         value = getattr(object, name)
     except Exception:

@@ -74,7 +74,7 @@ class Pass:
 
 
 def give_up(part: Part) -> None:
-    """Without its loaders a loop is what its optimizer steps are; without those its epochs have no steps."""
+    """Without its loaders a loop consists of its optimizer steps; without those its epochs have no steps."""
     part.give_up()
     loop = _loop.existing()
     if loop is not None and loop.main is not None:
@@ -137,7 +137,7 @@ def _evaluation(loop: Loop, over: Pass, time: int, whole: bool = True) -> None:
 
 
 def _is_jax_only(loop: Loop) -> bool:
-    """JAX trains inside compiled functions: nobody can see what it did with the batches."""
+    """JAX trains inside compiled functions: the use of the batches there is invisible."""
     if loop.steps or loop.differentiated or "jax" not in sys.modules:
         return False
     LOADER.tell("partial", "batches were read beside JAX: whether a pass trained or evaluated is not known")
@@ -278,7 +278,7 @@ def remember(over: Pass) -> None:
 
 
 def tangle(loop: Loop, over: Pass, time: int) -> None:
-    """Phases of the script cross ours: no more epochs and steps in this thread, only what has no inside."""
+    """Phases of the script cross ours: no more epochs and steps in this thread, only phases without an inside."""
     loop.unwind(0, time)
     loop.updates.clear()
     loop.tangled = True
@@ -504,7 +504,7 @@ def _wrap_next_index(original: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def _wrap_reset(original: Callable[..., None]) -> Callable[..., None]:
     @wraps(original)
     def _reset(self: Any, *args: Any, **kwargs: Any) -> None:
-        self.__dict__.pop("_corral_sizes", None)  # sizes of batches that nobody will fetch
+        self.__dict__.pop("_corral_sizes", None)  # sizes of batches that will never be fetched
         original(self, *args, **kwargs)
 
     return _reset

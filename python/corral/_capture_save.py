@@ -1,4 +1,4 @@
-"""Checkpoints: calls that save a model are phases; what they call themselves is part of them."""
+"""Checkpoints: calls that save a model are phases; calls that they make themselves are part of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def close(loop: Loop, opened: int, part: Part) -> None:
-    """Ends the phase with which `opened` phases were open, and what an exception left open in it; 0: there is none."""
+    """Ends the phase with which `opened` phases were open, and those that an exception left open in it; 0: there is
+    none.
+    """
     try:
         if part.on and 0 < opened <= len(loop.open):
             loop.unwind(opened - 1, now())

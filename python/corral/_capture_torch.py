@@ -1,4 +1,4 @@
-"""PyTorch's optimizers, backward passes and saves, and what is built on them (Lightning, Hugging Face, torchrun).
+"""PyTorch's optimizers, backward passes and saves, and libraries built on them (Lightning, Hugging Face, torchrun).
 
 No module, tensor or random state is touched, no method of an object of the script is replaced; torch.compile leaves the
 hooks out. Loaders: _capture_loader.py.

@@ -51,7 +51,7 @@ def encoded(paths: list[str]) -> list[bytes]:
 
 
 def note(folder: str, start: str) -> None:
-    """Adds those that are not there yet to the run's `modules`; each ends with NUL. A lone `/` says that some lack."""
+    """Adds the missing ones to the run's `modules`; each ends with NUL. A lone `/` says that some lack."""
     place = os.open(os.path.join(folder, "modules"), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         known = set(os.read(place, 2 * _MOST).split(b"\0"))

@@ -1,4 +1,4 @@
-"""Columns of one series as they come, in buffers of whoever will hold them: NumPy, Arrow or the standard library."""
+"""Columns of one series as they come, in buffers of the chosen kind: NumPy, Arrow or the standard library."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def wait_for_word(over: Pass) -> None:
 
 
 def decide_waiting(new: Pass | None) -> None:
-    """A pass begins: those of other loaders that nobody has trained with were evaluations."""
+    """A pass begins: passes of other loaders without any training were evaluations."""
     if _waiting:
         for over in [over for over in _waiting if new is None or not is_same(over, new)]:
             _waiting.remove(over)

@@ -1,4 +1,4 @@
-"""init(): a supervisor for a process that nobody started with `corral run`.
+"""init(): a supervisor for a process that was not started with `corral run`.
 
     this process --spawns--> corral run --watch THIS (a session of its own) --runs--> python -m corral._attached
                  <------------- where to log: a file in a folder that both know ------------'
@@ -27,7 +27,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def start(options: Mapping[str, str | None], params: Mapping[str, str], tags: Mapping[str, str]) -> bool:
-    """Returns true if this process logs to a run from now on. Never raises what the world can break: says it, once."""
+    """Returns true if this process logs to a run from now on. Failures only warn, once."""
     import shutil
     import tempfile
 
@@ -120,7 +120,7 @@ def _here() -> str:
 
 
 def _ended(pid: int, path: str, start: str) -> None:
-    """At the interpreter's end. A process that is killed does not come here: nobody knows how it ended."""
+    """At the interpreter's end. A process that is killed does not come here: its end is unknown."""
     if os.getpid() != pid:
         return  # a forked child
     try:

@@ -283,7 +283,7 @@ def current() -> Loop:
 
 
 def abandon() -> None:
-    """A part of the capture was given up: what it had open ends, and what is left of the loop begins anew."""
+    """A part of the capture was given up: its open phases end, and the rest of the loop begins again."""
     loop = _loops.loop
     if loop is None:
         return
@@ -300,7 +300,7 @@ def abandon() -> None:
 def write_apart(
     lane: str, phase: tuple[str, int, int, int], attributes: str, leaves: list[tuple[str, int, int, int]]
 ) -> None:
-    """A phase that is over, at the root of a lane, with what was in it: each a name, kind, begin and end."""
+    """A phase that is over, at the root of a lane, with its inner phases: each a name, kind, begin and end."""
     name, kind, began, ended = phase
     number = _begin(name, kind, 0, name, lane, attributes, began)
     for inner, inner_kind, inner_began, inner_ended in leaves:

@@ -1,4 +1,6 @@
-"""epochs() and steps(): a training loop that says itself what it is, in the phases that the capture would see."""
+"""epochs() and steps(): a training loop that declares its own epochs and steps, in the phases that the capture would
+see.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class _Done:
 
 
 def _reached(option: str, limit: int) -> bool:
-    """True. Tells the supervisor why the script ends as if it had done all: the file is there when it looks."""
+    """True. Notifies the supervisor why the script ends as if it had done all: the file exists when it looks."""
     if _impl.enabled():
         try:
             with open(os.path.join(os.environ["CORRAL_SEGMENT_DIR"], "..", "limit"), "x") as file:

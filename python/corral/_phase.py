@@ -45,7 +45,7 @@ def _rank() -> str:
 
 
 def _lane() -> str:
-    threading = sys.modules.get("threading")  # if nobody imported it, this is the only thread
+    threading = sys.modules.get("threading")  # if it was never imported, this is the only thread
     thread = threading.current_thread().name if threading is not None else "MainThread"
     return f"{_HOST}/{_rank()}{os.getpid()}/{thread[:200]}".encode("utf-8", "replace").decode()
 

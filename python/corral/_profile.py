@@ -1,4 +1,4 @@
-"""Profiles of chosen steps: what was planned with `corral run --profile`, and what `corral profile` asks for.
+"""Profiles of chosen steps: planned with `corral run --profile`, or requested by `corral profile`.
 
 _loop.py comes here at the end of a step when one is planned, asked for or under way, in the thread whose steps they
 are. With PyTorch's profiler (_profile_torch.py) the trace and a summary become artifacts; around nsys and ncu, which
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from corral import _native as _impl
 
     class Tool(Protocol):
-        """One profiler; any of its calls may raise, and stop() is called after whatever happened."""
+        """One profiler; any of its calls may raise, and stop() is always called at the end."""
 
         def warm_up(self) -> None: ...
         def begin(self, step: int) -> None: ...
@@ -102,7 +102,7 @@ class Job:
         self.loop: _loop.Loop | None = None  # once it has begun
         self.tool: Tool | None = None
         self.recording = False
-        self.phases: list[int] = []  # open ones: profiled, and what is done in it
+        self.phases: list[int] = []  # open ones: profiled, and the phases in it
 
     def at_step(self, loop: _loop.Loop) -> bool:
         """Step number loop.steps begins. False: this job is done."""
@@ -165,7 +165,7 @@ class Job:
         self.close()
 
     def finish(self) -> None:
-        """The process ends: what was recorded is kept."""
+        """The process ends: the recorded part is kept."""
         last = -1 if self.loop is None else self.loop.steps - 1
         if self.loop is None and not self.window.asked:
             raise RefusedError("")  # perhaps another process has come that far; `corral run` knows
@@ -218,7 +218,7 @@ class Job:
         try:
             with open(os.path.join(folder(), f"{self.window.id}.answer"), "a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
-        except OSError:  # nobody waits for it any more
+        except OSError:  # no process waits for it any more
             pass
 
 
@@ -254,7 +254,7 @@ def _request(loop: _loop.Loop) -> Job | None:
     taken = f"{place}-{os.getpid()}"
     try:
         os.rename(place, taken)
-    except OSError:  # another process was first, or whoever asked has gone
+    except OSError:  # another process was first, or the asking process has gone
         return None
     try:
         with open(taken, encoding="utf-8") as file:

@@ -17,7 +17,7 @@ _QUICK_S = 5.0  # after which it looks less often
 
 
 def wait(run: str, timeout: float) -> float | None:
-    """Seconds waited; None where there is nobody to wait for, or they did not come in time."""
+    """Seconds waited; None if there are no other runs to wait for, or they did not come in time."""
     place, _, count = os.environ.get("CORRAL_READY", "").rpartition(":")
     if not place or not count.isdigit():
         return None

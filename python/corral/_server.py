@@ -79,7 +79,7 @@ def _base(variable: str, below: str) -> str:
 
 
 def _mine(file: int) -> bool:
-    """Nobody else decides what it says."""
+    """Returns true if only this user can change the file."""
     facts = os.fstat(file)
     return facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & 0o022
 

@@ -29,7 +29,7 @@ EARLIEST, LATEST = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True)
 class Gap:
-    """Points that the store cannot read any more. None: nobody knows from or to when, or how many."""
+    """Points that the store cannot read any more. None: the bounds, or the number of points, are unknown."""
 
     from_ns: int | None
     to_ns: int | None  # inside

@@ -16,7 +16,7 @@ def attributes_json(attributes: dict[str, object]) -> str:
         return ""
     if len(attributes) > _MOST_ATTRIBUTES:
         raise ValueError(f"corral: at most {_MOST_ATTRIBUTES} attributes, not {len(attributes)}")
-    import json  # only those who use attributes pay for it
+    import json  # imported only for callers that use attributes
 
     for key, value in attributes.items():
         size = len(value.encode("utf-8", "surrogatepass")) if isinstance(value, str) else 0

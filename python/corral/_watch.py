@@ -44,7 +44,7 @@ class Watcher:
     """First on sys.meta_path: lets the others find, and looks at a watched module once it has run."""
 
     def __init__(self) -> None:
-        self._asking: set[tuple[int, str]] = set()  # threads, and what they look for
+        self._asking: set[tuple[int, str]] = set()  # threads, and the modules they look for
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -69,7 +69,7 @@ class Watcher:
 
 
 def begin() -> None:
-    """In a process that joined a run after its start: what it has imported already, and what it will import."""
+    """In a process that joined a run after its start: hooks modules that are imported already, and those to come."""
     sys.meta_path.insert(0, Watcher())
     for name, framework in _WATCHED.items():
         module = sys.modules.get(name)

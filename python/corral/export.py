@@ -94,7 +94,9 @@ class Rows:
 
 @contextmanager
 def _file(path: str) -> Iterator[BinaryIO]:
-    """A file that has its name only when it is whole; what is no file, as a pipe, is written as it is."""
+    """A file that gets its name only when it is complete; anything but a regular file, such as a pipe, is written
+    directly.
+    """
     if not path:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

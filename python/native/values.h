@@ -1,4 +1,4 @@
-// Python values -> what a segment holds: numbers, steps and names, with the exceptions that a
+// Python values -> the content of a segment: numbers, steps and names, with the exceptions that a
 // script sees.
 //
 // Every function needs the GIL and returns false with an exception set. Limited API of 3.10 only.

@@ -1,4 +1,4 @@
-// Routes and what their addresses may say. Each page is loaded when it is first opened.
+// Routes and the parameters of their addresses. Each page is loaded when it is first opened.
 import { createRootRoute, createRoute, createRouter, Link, Outlet } from "@tanstack/react-router";
 import { Crashed } from "./app/Crashed";
 import { late } from "./app/late";

@@ -1,5 +1,5 @@
-// The only place that talks HTTP. Every failure becomes an ApiError whose message is a sentence that says
-// what is so; `advice` says what to do next.
+// The only place that talks HTTP. Every failure becomes an ApiError whose message is a sentence about the failure;
+// `advice` names the next step.
 
 const kBase = "/api/corral/v1";
 

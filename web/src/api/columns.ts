@@ -22,7 +22,7 @@ export interface Columns {
   segments: Uint32Array;
   // Pixel ranges that hold points which could not be read.
   gaps: readonly (readonly [number, number])[];
-  // Points are missing, nobody knows where.
+  // Points are missing at unknown places.
   unknownGap: boolean;
 }
 

@@ -1,12 +1,12 @@
-// A run's health: what its capture, listeners and sources could and could not measure (docs/health.md), and the line
-// above its charts that says so.
+// A run's health: the coverage of its capture, listeners and sources (docs/health.md), and the line above its charts
+// about it.
 import { useQuery } from "@tanstack/react-query";
 import { plural } from "../format/units";
 import { getJson } from "./client";
 
 export interface HealthPart {
   part: string;
-  // `rank N` or `pid N`, with pid and host where another process has the same; null for what the supervisor reports.
+  // `rank N` or `pid N`, with pid and host if another process has the same; null for parts that the supervisor reports.
   process: string | null;
   state: "active" | "partial" | "given up" | "not captured";
   reason: string | null;
@@ -50,7 +50,8 @@ function problemWords(parts: readonly HealthPart[]): string[] {
   });
 }
 
-// One line of what is wrong; null where nothing is. A hook counts as active where it is in every process. Pure.
+// One line about the parts that are not active; null if all are. A hook counts as active where it is in every process.
+// Pure.
 export function healthWords(parts: readonly HealthPart[]): string | null {
   const problems = problemWords(parts.filter(({ problem }) => problem));
   if (problems.length === 0) return null;

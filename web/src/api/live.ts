@@ -1,6 +1,6 @@
-// Follows the server's event stream. `runs`, `data` and `plans` events mark what the page shows as out of date; the
-// page then asks again. Data of one run is asked for at most once a second, the phases of a long run and the document of
-// a long plan less often the more there are.
+// Follows the server's event stream. `runs`, `data` and `plans` events mark shown data as out of date; the page then
+// asks again. Data of one run is asked for at most once a second, the phases of a long run and the document of a long
+// plan less often the more there are.
 import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
 import { create } from "zustand";
 import { getJson, kStreamUrl } from "./client";
@@ -37,8 +37,8 @@ const kMsPerPhase = 2;
 const kMsPerRun = 0.3; // in a plan
 const kLongestRest = 30_000;
 
-// Returns the milliseconds until a query may be sent again; 0 means now. A question under way is let finish; what has
-// arrived meanwhile needs another.
+// Returns the milliseconds until a query may be sent again; 0 means now. The request in progress may finish; data that
+// arrived meanwhile need another.
 export function restOf(query: Pick<Query, "state">, now: number): number {
   const { fetchStatus, dataUpdatedAt, data } = query.state;
   if (fetchStatus === "fetching") return kThrottle;

@@ -8,7 +8,7 @@ export type PlanState = "running" | "finished" | "failed" | "interrupted";
 // One of the list.
 export interface PlanSummary {
   id: string;
-  // When the server was told, its clock.
+  // Time at which the server received it, by the server's clock.
   received_ns: string;
   file: string;
   host: string;

@@ -8,7 +8,7 @@ export function makeQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
       queries: {
-        // Asking the same again helps only when nobody answered or the server was busy.
+        // A retry helps only if the server did not answer or was busy.
         retry: (count, error) => error instanceof ApiError && error.status === 503 && count < 3,
         refetchOnWindowFocus: false,
         staleTime: 30_000,

@@ -1,5 +1,5 @@
-// The search for runs and what is shown of those found: facets, figures, sparklines, an experiment's overview.
-// Their keys begin with what live events (live.ts) make out of date.
+// The search for runs and the data of those found: facets, figures, sparklines, an experiment's overview. Their keys
+// begin with what live events (live.ts) make out of date.
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useMemo, useRef } from "react";
 import { getJson, sendJson } from "./client";
@@ -287,7 +287,7 @@ export interface Overview {
 const kSample = 4;
 const kLongestFirst = [{ by: "duration", descending: true }];
 
-// The longest runs of an experiment: what they measured is what there is to choose from.
+// The longest runs of an experiment: their metrics are the choice.
 export const sampleQuery = (experiment: string) => ({
   queryKey: ["run-tree", "sample", experiment],
   queryFn: ({ signal }: { signal: AbortSignal }) =>

@@ -114,7 +114,7 @@ export interface LogPage {
   gaps: { stream: string; from: string; to: string }[];
 }
 
-// null for what was not measured and for what is not finite.
+// Returns null for values that are missing or not finite.
 export function finite(value: Num | undefined): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }

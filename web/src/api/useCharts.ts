@@ -1,7 +1,7 @@
-// All charts' columns in one request (the server takes 256 series at most, so rarely in two), and in another
-// what is computed from all points: smoothed lines, groups, means. First an aligned answer, at once whatever
-// there is to read; once the view rests an exact one. A newer question aborts the older, save one that only
-// follows the live end; until the answer is there the older picture stays.
+// All charts' columns in one request (the server takes 256 series at most, so rarely in two), and in another the lines
+// computed from all points: smoothed lines, groups, means. First an aligned answer, fast for any amount of data; once
+// the view rests an exact one. A newer question aborts the older, save one that only follows the live end; until the
+// answer is there the older picture stays.
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { postBinary } from "./client";
@@ -63,7 +63,7 @@ function rangeOf({
   return { from_step: String(first), to_step: String(Math.max(first + 1, Math.ceil(to))) };
 }
 
-// On the axis of steps the server's range is whole steps: what was drawn is what it covers.
+// On the axis of steps the server's range is whole steps: the drawn range is the covered one.
 function drawnRange({ axis, from, to }: ChartsQuestion): { from: number; to: number } {
   if (axis !== "step") return { from, to };
   return { from: Math.floor(from), to: Math.max(Math.floor(from) + 1, Math.ceil(to)) };

@@ -1,5 +1,4 @@
-// Empty, loading and failing, each as a sentence that says what is so and what to do next, in the place where
-// the content will be.
+// Empty, loading and failed states, each as a sentence with the next step, in the place of the future content.
 import type { ReactNode } from "react";
 import { useEffect, useState } from "react";
 import { ApiError } from "../api/client";

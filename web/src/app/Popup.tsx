@@ -9,7 +9,7 @@ export interface PopupProps {
   label: string;
   className?: string;
   testid?: string;
-  // `close` for what is done with one click.
+  // `close` is for actions that need one click.
   children: (close: () => void) => ReactNode;
 }
 

@@ -1,4 +1,4 @@
-// A part of the page that scrolls on its own: reachable and named for those who use the keyboard.
+// A part of the page that scrolls on its own: reachable and named for keyboard users.
 import type { ReactNode } from "react";
 
 export interface ScrollingProps {

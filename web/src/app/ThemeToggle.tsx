@@ -1,4 +1,4 @@
-// Light or dark. The choice is kept; choosing what the system has means following it again.
+// Light or dark. The choice is kept; choosing the system's own setting means following it again.
 import { useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { Moon, Sun } from "./icons";
 

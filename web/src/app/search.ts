@@ -1,5 +1,5 @@
 // Addresses, both ways. Plain `key=value` pairs, lists as repeated keys, so that a link stays readable and can be
-// typed. Each page says in its own search.ts what its address may say. Pure.
+// typed. Each page defines its address in its own search.ts. Pure.
 export type Raw = Record<string, unknown>;
 
 export function parseSearch(text: string): Raw {

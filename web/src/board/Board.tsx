@@ -76,7 +76,7 @@ interface AloneProps {
   told: (key: string, shown: Shown | null) => void;
 }
 
-// Asks for a chart that has a range of its own. Draws nothing: the chart itself stays what it was.
+// Asks for a chart that has a range of its own. Draws nothing: the chart itself stays unchanged.
 function Alone({ chart, view, width, told }: AloneProps) {
   const charts = useMemo(() => [chart], [chart]);
   const { range } = view.gesturesOf(chart);
@@ -187,7 +187,7 @@ function useSharing(view: BoardView, at: { inSight: InSight; width: number }): S
   };
 }
 
-// Until its own answer is there a chart shows what it has of the board's.
+// Until its own answer arrives, a chart shows the board's data.
 function shownOf(chart: BoardChart, all: Shown, alone: ShownAlone): Shown {
   if (chart.choice.range === undefined) return all;
   const mine = alone.get(chart.key);

@@ -28,7 +28,7 @@ export function boardState(view: Pick<BoardView, "search" | "choices">): string 
   return stringifySearch(kept);
 }
 
-// Everything that a board says, and undefined for what it leaves open.
+// All settings of a board, and undefined for those it leaves open.
 export function boardChange(state: string): ViewChange {
   const said: ViewSearch = viewSearch(parseSearch(state));
   return Object.fromEntries(kKept.map((key) => [key, said[key]])) as ViewChange;
@@ -45,7 +45,7 @@ export function Boards({ view }: { view: BoardView }) {
   );
 }
 
-// The server's boards, and what is done with one; `failed`: why the last of it was not done.
+// The server's boards, and the actions on them; `failed`: why the last action failed.
 function useSavedBoards(view: BoardView) {
   const client = useQueryClient();
   const [failed, setFailed] = useState<string | null>(null);

@@ -52,7 +52,7 @@ function othersOf(view: BoardView, region: Range): Other[] {
   return shown.map(({ id, name }) => ({ run: id, label: `${what} of ${name}`, phase }));
 }
 
-// The baseline of the board until something else is chosen, where it has what the region is.
+// The baseline of the board until another is chosen, if it has the region's phase or steps.
 function useOther(view: BoardView, region: Range) {
   const [chosen, choose] = useState<string | null>(null);
   const others = useMemo(() => othersOf(view, region), [view, region]);
@@ -131,7 +131,7 @@ export function Changes({ view, region }: { view: BoardView; region: Range }) {
   );
 }
 
-// Names what the limits leave out, and what to do about it.
+// Names the series that the limits leave out, and the remedy.
 function NotCompared({ beyond, devices }: { beyond: number; devices: number }) {
   if (beyond + devices === 0) return null;
   return (

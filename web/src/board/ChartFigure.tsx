@@ -80,7 +80,7 @@ function useDrawing(props: FigureProps): Drawing {
   return useDeferredValue(now);
 }
 
-// Says what this chart's labels ask for, until it is gone.
+// Reports the margins that this chart's labels need, until it is gone.
 function useAsked({ chart, ask }: FigureProps, { left, right }: Margins): void {
   const { key } = chart;
   useLayoutEffect(() => ask(key, { left, right }), [ask, key, left, right]);
@@ -96,7 +96,7 @@ export function ChartFigure(props: FigureProps) {
   const near = useNear(figure, { key: chart.key, inSight });
   const picture = usePicture({ lines, spec: drawn.spec, font, near });
   useAsked(props, picture.margins);
-  // With nothing on the way, nothing is what there is to draw.
+  // With no request in progress, an empty chart is the result.
   const known = !drawn.pending || lines.some(hasValues);
   const draw = (of: readonly ChartLine[]) => drawChart(of, drawn.spec, font);
   usePainted(canvas, { picture: known && near ? picture : null, lines, draw });
@@ -204,7 +204,7 @@ interface Drawing {
 const hasValues = (line: ChartLine) =>
   line.data !== null || Boolean(line.curve) || Boolean(line.pairs);
 
-// Out of sight the picture stays what it was.
+// Out of sight the picture stays unchanged.
 function usePicture(at: {
   lines: readonly ChartLine[];
   spec: ChartSpec;
@@ -225,7 +225,7 @@ interface Painted {
   draw: (lines: readonly ChartLine[]) => Picture;
 }
 
-// A line belongs to what is pointed at when it is that run's, host's or group's.
+// A line belongs to the highlighted run, host or group if it is one of its lines.
 const belongs = (key: string, pointed: string) => key === pointed || key.startsWith(`${pointed}/`);
 
 // The picture, and while something is pointed at anywhere on the page, with everything else faint: painted

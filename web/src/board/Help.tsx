@@ -1,4 +1,4 @@
-// What the mouse and the keys do; `?` opens it, too.
+// Lists the actions of the mouse and the keys; `?` opens it, too.
 import { useEffect, useRef } from "react";
 
 const kKeys: [string, [string, string][]][] = [

@@ -1,4 +1,4 @@
-// A note at a place of the axis of time: on which run, and what it says.
+// A note at a place of the axis of time: its run and its text.
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { sendJson } from "../api/client";

@@ -1,5 +1,5 @@
-// The phase that was clicked: what it is, what was noted about it, and how long all phases of its name lasted in
-// its run. Below the lanes; loaded when it is first opened.
+// The clicked phase: its kind, its attributes, and how long all phases of its name lasted in its run. Below the lanes;
+// loaded when it is first opened.
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { sendJson } from "../api/client";

@@ -199,7 +199,7 @@ function StatisticsRow({ row, window }: { row: Row; window: Window | undefined }
   );
 }
 
-// An integral over time in words: energy for power, what a rate added up to, else the unit times seconds.
+// An integral over time in words: energy for power, the sum for a rate, else the unit times seconds.
 export function integralWords(value: number, unit: string): string {
   if (unit === "W") return formatValue(value, "J", 4);
   if (unit === "1/s") return formatValue(value, "", 4);

@@ -1,4 +1,4 @@
-// Sharing a board: the button; what it opens is loaded by then.
+// Sharing a board: the button; its panel is loaded by then.
 
 import { late } from "../app/late";
 import { Popup } from "../app/Popup";

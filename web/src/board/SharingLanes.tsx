@@ -1,6 +1,6 @@
-// Below the phases: for every device, MIG instance, set of CPUs or host a lane of the runs that were there, the time
-// that they shared hatched; and what a metric was alone and shared. A click zooms: on a run to its stay, beside one to
-// the time that was shared.
+// Below the phases: for every device, MIG instance, set of CPUs or host a lane of its runs, with their shared time
+// hatched; and the values of a metric while alone and shared. A click zooms: on a run to its stay, beside one to the
+// time that was shared.
 import { Link } from "@tanstack/react-router";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type ShareMean, type Sharing, type SharingRun, useSharing } from "../api/sharing";

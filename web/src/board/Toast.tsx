@@ -1,4 +1,4 @@
-// Says what was just done and takes it back, for ten seconds, longer while it is pointed at.
+// Names the last action and offers to undo it, for ten seconds, longer under the pointer.
 import { useEffect, useState } from "react";
 import { createPortal } from "react-dom";
 import { forgetToast, useToast } from "../state/toast";

@@ -1,4 +1,4 @@
-// Above the charts: what the axis is, smoothing, groups, the baseline, and the range shown.
+// Above the charts: the axis, smoothing, groups, the baseline, and the range shown.
 import { Link } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 import type { Smoothing as SmoothingChoice } from "../api/lines";

@@ -1,4 +1,4 @@
-// One computed line compared to the baseline's, column by column, and what is to be said where that leaves nothing. Pure.
+// One computed line compared to the baseline's, column by column, and the message if nothing remains. Pure.
 import { plural } from "../format/units";
 
 export interface Baseline {

@@ -152,7 +152,7 @@ export interface PhasePlace {
   span: Span;
 }
 
-// The phase that the address names; null when it is not there.
+// The phase that the address names; null if it does not exist.
 export function findPhase(
   rows: readonly LaneRow[],
   wanted: { run: string; id: string } | null,

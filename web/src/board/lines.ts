@@ -37,7 +37,7 @@ function one(line: LineDef, what: Omit<LineQuestion, "series">, onTime: boolean)
   return { ...what, series: [line.series], ...origins } as LineQuestion;
 }
 
-// By what it is computed from: two charts of one metric may draw different runs.
+// By the series it is computed from: two charts of one metric may draw different runs.
 const groupKey = (lines: readonly LineDef[]) => `group/${lines.map((line) => line.series).join()}`;
 
 // Measured columns are drawn unless groups or a comparison stand for them.
@@ -143,8 +143,7 @@ function groupLines(
   });
 }
 
-// The run or the group of a line, as what others can be compared to; null where nothing else is there, or where all
-// runs share the line.
+// The run or the group of a line, as a possible baseline; null if there is no other, or if all runs share the line.
 export function baselineOf(
   key: string,
   chart: { def: ChartDef; second: ChartDef | null },
@@ -200,13 +199,13 @@ function curveOf(
   return { ...rest, curve: plain(ratios) };
 }
 
-// Between points, in what the axis counts; epochs are as long as they are.
+// Between points, in units of the axis; epochs have their own lengths.
 function spacingOn(answer: Charts | undefined, line: LineDef): number {
   const axis = answer?.asked.axis;
   return axis === "step" ? line.stepping : axis === "time" ? line.spacing : 0;
 }
 
-// The lines of a chart with what has been answered for them.
+// The lines of a chart with the answers so far.
 export function linesOf(
   chart: ChartDef,
   answer: Charts | undefined,

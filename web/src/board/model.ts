@@ -1,5 +1,5 @@
-// From what the server says of the shown runs to what the page draws: charts with their lines, the metric
-// list in groups, the default choice, the full range. Pure.
+// From the server's data of the shown runs to the page's: charts with their lines, the metric list in groups, the
+// default choice, the full range. Pure.
 import { finite, type Metric, type Plain, type RunDetail } from "../api/types";
 import { natural } from "../format/order";
 import { secondsSince } from "../format/time";
@@ -22,7 +22,7 @@ export interface ShownRun {
   experiment: string;
   params: Readonly<Record<string, Plain>>;
   tags: Readonly<Record<string, Plain>>;
-  // By "METRIC" or "METRIC of SOURCE": what the run says of values that the catalogue holds impossible.
+  // By "METRIC" or "METRIC of SOURCE": the run's report of values that the catalogue declares impossible.
   outside?: Readonly<Record<string, string>>;
 }
 
@@ -110,8 +110,8 @@ function outsideOf(info: RunDetail["info"] = {}): Pick<ShownRun, "outside"> {
 
 export const kHues = 8;
 
-// Each run's place in the palette: the one it has already, else the one it prefers, or the next that nobody has. Adding
-// or removing a run leaves the colours of the others unchanged.
+// Each run's place in the palette: the one it has already, else the one it prefers, or the next free one. Adding or
+// removing a run leaves the colours of the others unchanged.
 export function colourSlots(
   preferred: readonly number[],
   had: readonly (number | undefined)[] = [],
@@ -127,7 +127,7 @@ export function colourSlots(
     const own = kept[at];
     if (own !== undefined) return own;
     let slot = wish;
-    // Within its round of hues first: the dash tells rounds apart.
+    // Within its round of hues first: the dash distinguishes rounds.
     for (let i = 1; taken.has(slot); i++) slot = i < kHues ? (wish + i) % kHues : wish + i;
     taken.add(slot);
     return slot;

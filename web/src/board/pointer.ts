@@ -13,7 +13,7 @@ export interface Range {
 export interface Gestures {
   range: Range;
   full: Range;
-  // null: back to everything. `going`: in the middle of a gesture whose first step was told before.
+  // null: back to everything. `going`: in the middle of a gesture whose first step was reported before.
   zoom: (range: Range | null, going?: boolean) => void;
   // A region to look into; null: no more.
   select: (range: Range | null) => void;
@@ -21,7 +21,7 @@ export interface Gestures {
   reset: () => void;
 }
 
-// And what the keys do beside them.
+// Adds the actions of the keys.
 export interface BoardGestures extends Gestures {
   pin: (pin: Pin | null) => void;
   mark: (which: "a" | "b", at: number) => void;
@@ -238,7 +238,7 @@ export function answerKey(key: string, at: KeyPlace): KeyAnswer {
   const centre = at.cursor ?? (range.from + range.to) / 2;
   const span = range.to - range.from;
   const step = span / (shift ? 20 : 200);
-  // Letters whatever Caps Lock says.
+  // Letters, with or without Caps Lock.
   switch (key.length === 1 ? key.toLowerCase() : key) {
     case "ArrowLeft":
       return { cursor: Math.max(range.from, centre - step) };

@@ -14,7 +14,7 @@ export interface NamedPhase {
 // A region that somebody drew by hand covers a phase only about.
 const kAlike = 0.5;
 
-// The shared part of two ranges in what they cover together, 0 to 1.
+// The overlap of two ranges as a share of their union, 0 to 1.
 function likeness(a: Range, b: Range): number {
   const shared = Math.min(a.to, b.to) - Math.max(a.from, b.from);
   return shared <= 0 ? 0 : shared / (Math.max(a.to, b.to) - Math.min(a.from, b.from));

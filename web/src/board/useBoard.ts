@@ -87,7 +87,7 @@ function originOf(
   return BigInt(epochs?.epochs.find((epoch) => epoch.index === index)?.start_ns ?? start);
 }
 
-// The shown runs that lack what the axis or its zero asks for, once the server has said what they have.
+// The shown runs that lack the metric or event of the axis or its zero, once the server has listed theirs.
 function lackingRuns(
   shown: readonly ShownRun[],
   at: { axis: Axis; align: string | undefined; epochs: Readonly<Record<string, RunEpochs>> },
@@ -153,7 +153,7 @@ function onlyRuns(def: ChartDef, runs: readonly string[] | undefined): ChartDef 
   return { ...def, lines: def.lines.filter((line) => mine(line.run)) };
 }
 
-// The charts that the address names, in its order; what nobody measured is left out.
+// The charts that the address names, in its order; metrics without data are left out.
 function resolve(choices: readonly ChartChoice[], defs: readonly ChartDef[]): BoardChart[] {
   const byName = new Map(defs.map((def) => [def.name, def]));
   const seen = new Set<string>();
@@ -180,7 +180,7 @@ function resolve(choices: readonly ChartChoice[], defs: readonly ChartDef[]): Bo
   });
 }
 
-// Unzoomed and running, the range itself moves with the data and asks anew; a range that ends long before now
+// Unzoomed and running, the range itself moves with the data and causes new requests; a range that ends long before now
 // has its last answer.
 function chartRevision(at: {
   revision: number;
@@ -194,7 +194,7 @@ function chartRevision(at: {
   return range.to < full.to - (full.to - full.from) * 0.02 ? 0 : revision;
 }
 
-// The same array as long as it says the same, so that pictures are not drawn anew at every answer.
+// The same array as long as its content is the same, so that pictures are not redrawn at every answer.
 export function useStable<T>(value: T): T {
   const kept = useRef({ text: "", value });
   const text = JSON.stringify(value, bigAsText);
@@ -202,7 +202,7 @@ export function useStable<T>(value: T): T {
   return kept.current.value;
 }
 
-// The same for the parts of a list, each by its key: a chart is not drawn anew because another has changed.
+// The same for the parts of a list, each by its key: a chart is not redrawn because another has changed.
 function useStableList<T extends { key: string }>(list: readonly T[]): readonly T[] {
   const kept = useRef<{ texts: Map<string, string>; list: readonly T[] }>({
     texts: new Map(),
@@ -328,7 +328,7 @@ function marksOf(
 }
 
 const kNone: readonly string[] = [];
-// So much of a run's id tells it from the others of a board.
+// A prefix of a run's id, long enough to be unique on a board.
 const kShortId = 12;
 
 // `undefined` would stay in a choice; the key has to go.
@@ -385,7 +385,7 @@ function chartEdits(choices: readonly ChartChoice[], change: Change) {
     change((old) => {
       const now = old.metric?.filter((word) => word !== "").map(parseChoice) ?? choices;
       const next = to(now).map(choiceText);
-      // No chart at all is a choice too, told from the default by an empty name.
+      // No chart at all is a choice too, marked by an empty name.
       return { metric: next.length === 0 ? [""] : next };
     }, replace);
   return {

@@ -8,7 +8,7 @@ import type { Axis } from "./view";
 const kOffered: readonly Axis[] = ["workload", "run", "step", "epoch", "wall"];
 
 export function useBoardActions(view: BoardView): void {
-  // The actions are made anew when what they name changes; what they do is always of the newest board.
+  // The list of actions is rebuilt when their names change; they always act on the newest board.
   const latest = useRef(view);
   latest.current = view;
   const { defs } = view;

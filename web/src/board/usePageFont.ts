@@ -1,4 +1,4 @@
-// Measures with the page's own font; made anew once the font file has arrived, so that layouts settle.
+// Measures with the page's own font; renewed once the font file has arrived, so that layouts settle.
 import { useEffect, useMemo, useState } from "react";
 import { canvasFont, type FontMetrics, kFixedFont } from "../charts/font";
 

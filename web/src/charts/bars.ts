@@ -204,7 +204,7 @@ function errorBar(cell: BarCell, x: number, { frame, spec }: GroupPlace): Mark[]
   return [{ kind: "line", points, colour: spec.theme.ink1, width: 1, dash: [] }];
 }
 
-// Upwards from zero what is positive, downwards what is negative.
+// Positive values stack upwards from zero, negative ones downwards.
 function drawStack(data: BarData, category: number, at: { frame: Frame; spec: BarSpec }): Drawn {
   const { frame, spec } = at;
   const { x, width } = frame.slot(category);
@@ -231,7 +231,7 @@ function drawStack(data: BarData, category: number, at: { frame: Frame; spec: Ba
   return out;
 }
 
-// For those who do not see it.
+// For screen readers.
 export function summariseBars(title: string, data: BarData, spec: BarSpec): string {
   const words = data.cells.flatMap((row, category) =>
     row.flatMap((cell, group) => (cell === null ? [] : [wordsOf(data, { category, group }, spec)])),

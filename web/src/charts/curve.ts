@@ -81,7 +81,7 @@ function shapeBand(
   for (let i = 0; i < low.length; i++) {
     const top = project.y(high[i] as number);
     const end = project.y(low[i] as number);
-    // The lower end of what a logarithm has not lies below the plot.
+    // A lower end that a logarithmic axis cannot show lies below the plot.
     const bottom = Number.isNaN(end) && !Number.isNaN(low[i] as number) ? project.floor : end;
     if (Number.isNaN(top) || bottom === undefined || Number.isNaN(bottom)) {
       if (!Number.isNaN(value[i] as number)) last = Number.NEGATIVE_INFINITY;

@@ -34,7 +34,7 @@ export function lastValue({ curve, pairs, data }: ChartLine): number | undefined
   return undefined;
 }
 
-// Three digits, or two where that leaves the name whole; then what is to be noted, where there is room.
+// Three digits, or two if that leaves the name whole; then the note, if there is room.
 function endValue(line: ChartLine, value: number, at: EndsPlace): string {
   const { font, size, room } = at;
   const found = at.axisOf(line);
@@ -50,7 +50,7 @@ function endValue(line: ChartLine, value: number, at: EndsPlace): string {
   return font.width(noted, size, 400) <= rest ? noted : number;
 }
 
-// Name and value; where there is not room for both, the name alone. A name that does not fit goes without what all
+// Name and value; where there is not room for both, the name alone. A name that does not fit loses the part that all
 // share, and only then is cut.
 function endWords(line: ChartLine, short: string, at: EndsPlace): [string, string] {
   const { font, size, room } = at;

@@ -33,10 +33,10 @@ function medianDistance(columns: Columns): number {
   return median;
 }
 
-// Longer than this, in column pixels, between two points means that nothing was measured, and the line is
-// interrupted: ten times the usual spacing (of the series' whole life or of what is in sight, whichever is
-// longer), but never less than a second, which a busy machine may well take for a single step, nor less than
-// can be seen. The series' own spacing makes the answer the same at every zoom.
+// A longer distance between two points, in column pixels, means that nothing was measured, and the line is interrupted:
+// ten times the usual spacing (of the series' whole life or of the visible part, whichever is longer), but never less
+// than a second, which a busy machine may well take for a single step, nor less than can be seen. The series' own
+// spacing makes the answer the same at every zoom.
 export function gapThreshold(data: LineData): number {
   const { columns, from, to, width, spacing } = data;
   const perSecond = width / (to - from);

@@ -24,7 +24,7 @@ export interface Shape {
 export interface Projection {
   // Linear.
   x: (seconds: number) => number;
-  // NaN for what the axis cannot show.
+  // NaN for values that the axis cannot show.
   y: (value: number) => number;
   // The row, beyond the plot's edge, of values that the axis cannot show.
   floor?: number;
@@ -150,7 +150,7 @@ class Shaper {
     }
   }
 
-  // Over the edge between neighbours, where `y` is what the points' own line has.
+  // Over the edge between neighbours, at the height `y` of the points' own line.
   #cross(before: Cell, cell: Cell, y: number): void {
     const edge = cell.pixel;
     if (before.dense !== cell.dense) {
@@ -180,7 +180,7 @@ class Shaper {
   }
 }
 
-// The row of a value, or of what the axis cannot show.
+// The row of a value, also of one that the axis cannot show.
 function row(project: Projection, value: number): number {
   const y = project.y(value);
   return Number.isNaN(y) ? (project.floor ?? 0) : y;

@@ -1,5 +1,5 @@
-// The drawing list: what a picture consists of, in CSS pixels, colours resolved. Made by pure functions from
-// (data, spec, font metrics), painted by one thin painter per surface (canvas.ts, svg.ts). No DOM.
+// The drawing list: the marks of a picture, in CSS pixels, colours resolved. Made by pure functions from (data, spec,
+// font metrics), painted by one thin painter per surface (canvas.ts, svg.ts). No DOM.
 
 // x, y, x, y, …; a NaN pair lifts the pen.
 export type Points = Float64Array;
@@ -49,7 +49,7 @@ export interface DotsMark {
 
 export type MarkerShape = "circle" | "square" | "triangle" | "diamond" | "cross" | "plus" | "ring";
 
-// One sign of `size` pixels at each point: tells lines apart without colour.
+// One sign of `size` pixels at each point: distinguishes lines without colour.
 export interface MarkersMark {
   kind: "markers";
   points: Points;

@@ -1,5 +1,5 @@
-// Lanes of devices: who was there when, runs that were there together below one another, the time that they shared
-// hatched behind them. layoutShared places them in time, drawShared makes the drawing list. Pure.
+// Lanes of devices: the runs over time, simultaneous runs below one another, their shared time hatched behind them.
+// layoutShared places them in time, drawShared makes the drawing list. Pure.
 import type { Sharing, SharingLane } from "../api/sharing";
 import { secondsSince } from "../format/time";
 import type { FontMetrics } from "./font";
@@ -146,7 +146,7 @@ export function drawShared(lane: SharedLane, spec: SharedSpec, font: FontMetrics
   return { width: spec.width, height, marks: [...marks, ...hatches, ...words] };
 }
 
-// The run's name, where it fits, on a plate: what is behind may be hatched.
+// The run's name, if it fits, on a plate: the background may be hatched.
 function wordsOn(
   stay: Stay,
   { left, y, width, theme }: { left: number; y: number; width: number; theme: ChartTheme },

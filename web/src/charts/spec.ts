@@ -19,9 +19,9 @@ export interface XAxisSpec {
   unit?: string;
 }
 
-// `auto`: as the data ask; `zero`: from zero; `fixed`: from–to; `log`: decades, values ≤ 0 are counted and left
-// out; `clip`: between two percentiles of what is drawn (1 and 99 when absent), what lies beyond is marked at
-// the edge and counted.
+// `auto`: from the data; `zero`: from zero; `fixed`: from–to; `log`: decades, values ≤ 0 are counted and skipped;
+// `clip`: between two percentiles of the drawn values (1 and 99 when absent), values beyond are marked at the edge and
+// counted.
 export interface YAxisSpec {
   mode: "auto" | "zero" | "fixed" | "log" | "clip";
   from?: number;
@@ -144,6 +144,6 @@ export interface ChartPicture extends Picture {
   // The space that its own labels need beside the plot.
   margins: Margins;
   labels: LabelBox[];
-  // Notes of the badge: what the picture leaves out or adds.
+  // Notes of the badge: omissions and additions of the picture.
   notes: string[];
 }

@@ -9,7 +9,7 @@ import type { ChartStyle } from "./spec";
 import { type ChartTheme, monoStyle, seriesColour } from "./theme";
 import { project } from "./yaxis";
 
-// A place of the picture and what it says.
+// A place of the picture and its text.
 export interface HitBox extends Rect {
   key: string;
   words: string;
@@ -69,7 +69,7 @@ export function fillOf(spec: SummarySpec, index: number): Fill {
     const pattern = kPatterns[index % kPatterns.length] as HatchPattern | null;
     return { colour: monoStyle(spec.theme, index).colour, alpha: 0.75, pattern };
   }
-  // After the last colour hatching tells the rounds apart.
+  // After the last colour, hatching distinguishes the rounds.
   const round = Math.floor(index / spec.theme.series.length);
   const pattern = kPatterns[round % kPatterns.length] as HatchPattern | null;
   return { colour: seriesColour(spec.theme, index), alpha: 0.82, pattern };

@@ -34,7 +34,7 @@ export const kDark: ChartTheme = {
   series: ["#82a6ff", "#ff9f57", "#4fc3a0", "#de86d0", "#b89868", "#e8c8e8", "#98e8a8", "#c8e888"],
 };
 
-// Repeats what the colour says; after eight colours it also tells the rounds apart.
+// Repeats the information of the colour; after eight colours it also distinguishes the rounds.
 const kDashes: readonly (readonly number[])[] = [[], [11, 1.6], [5, 1.6], [11, 1.6, 2, 1.6]];
 
 export function seriesColour(theme: ChartTheme, index: number): string {

@@ -7,7 +7,7 @@ import type { ChartLine, YAxisSpec } from "./spec";
 
 export interface ChosenAxis {
   axis: ValueAxis;
-  // For the badge: what the axis leaves out.
+  // For the badge: values that the axis leaves out.
   notes: string[];
   // Values may lie beyond its ends, and are marked there.
   cuts: boolean;
@@ -68,7 +68,7 @@ function cutting(
   return { axis, notes, cuts: beyond > 0 };
 }
 
-// Painters leave out what is infinitely far away; so far beyond the edge no slope can be told apart.
+// Painters skip points that are infinitely far away; so far beyond the edge no slope can be seen.
 const kFar = 1e6;
 
 // Converts values to rows of the picture.

@@ -1,6 +1,6 @@
-// A chart as a figure for a paper or a slide: the same pure drawing as on the page, at a size in points, as SVG
-// with its fonts inside, as PDF with vectors and fonts, or as pixels. The same data give the same bytes; what was
-// drawn is named by its hash, and by the link that shows it again.
+// A chart as a figure for a paper or a slide: the same pure drawing as on the page, at a size in points, as SVG with
+// its fonts inside, as PDF with vectors and fonts, or as pixels. The same data give the same bytes; the drawn data are
+// named by their hash, and by the link that shows them again.
 import { sha256 } from "@noble/hashes/sha2.js";
 import { bytesToHex, utf8ToBytes } from "@noble/hashes/utils.js";
 import { paint } from "../charts/canvas";
@@ -98,7 +98,7 @@ export function base64(bytes: Uint8Array): string {
   return btoa(text);
 }
 
-// The picture with its size in points, what it is made of, and `style` inside.
+// The picture with its size in points, its source, and `style` inside.
 function svgText(figure: Figure, style: string): string {
   const { picture, background, hash, link } = figure;
   const plain = toSvg(picture, background);

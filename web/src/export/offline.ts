@@ -1,6 +1,6 @@
-// A board as one HTML file that needs no server: what the board draws, lines of every make (measured columns,
-// computed curves with their bands, pairs), at fixed numbers of columns over the whole range and, where the board is
-// zoomed in, again over what is in sight. Pure.
+// A board as one HTML file that needs no server: the lines of the board, of every kind (measured columns, computed
+// curves with their bands, pairs), at fixed numbers of columns over the whole range and, if the board is zoomed in,
+// again over the visible range. Pure.
 import type { Columns } from "../api/columns";
 import type { LineData } from "../charts/gap";
 import type {
@@ -205,7 +205,7 @@ export interface OfflineCounts {
   columns: number;
   curves: number;
   pairs: number;
-  // The whole board's, and one of what is in sight.
+  // The whole board's, and one of the visible range.
   layers: number;
 }
 

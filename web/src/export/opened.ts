@@ -27,7 +27,7 @@ function parsed(text: string): { value: unknown } | { wrong: string } {
   }
 }
 
-// Opens a file; the answer says what is wrong with it, "" when nothing is.
+// Opens a file; returns the problem with it, "" if there is none.
 export function useOpenFile(): (file: File) => Promise<string> {
   const navigate = useNavigate();
   return async (file) => {

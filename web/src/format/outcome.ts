@@ -65,7 +65,7 @@ const titleOf = (state: string, meaning: string | undefined) =>
 const own = (table: Record<string, string>, key: string) =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
-// The word and what it says: of an outcome or a state of a plan, and of a status.
+// The word and its meaning: of an outcome or a state of a plan, and of a status.
 export const stateTitle = (state: string): string => titleOf(state, own(kEnds, state));
 export const statusTitle = (status: string): string =>
   titleOf(status, own(kStatuses, status) ?? own(kEnds, status));

@@ -40,7 +40,7 @@ export function withoutCommon(names: readonly string[]): string[] {
   });
 }
 
-// For each name what fits into `most` characters: itself, without what it shares with the others, or cut in the middle.
+// Shortens each name to `most` characters: itself, without the part shared with the others, or cut in the middle.
 export function fittingNames(names: readonly string[], most: number): string[] {
   const short = withoutCommon(names);
   return names.map((name, i) =>

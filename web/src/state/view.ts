@@ -10,7 +10,7 @@ export interface ViewState {
   byKeyboard: boolean;
   // `zoom`: the range to zoom to; `select`: the region to look into.
   drag: { from: number; to: number; kind: "zoom" | "select" } | null;
-  // Two places, set by 1 and 2; like the pin a copy of what the address says.
+  // Two places, set by 1 and 2; like the pin, a copy of the address.
   marks: { a: number | null; b: number | null };
   // The line that the pointer is on, highlighted in every chart.
   line: string | null;

@@ -1,4 +1,4 @@
-// Charts on plain elements, without server and framework: the offline page, and what is in an opened file. Drag
+// Charts on plain elements, without server and framework: the offline page, and the content of an opened file. Drag
 // zooms, double-click shows everything, a click on a name hides or shows its line; the pointer reads the values.
 import { lineAt } from "../board/lines";
 import { paint } from "../charts/canvas";
@@ -276,7 +276,7 @@ function placeWords(x: ViewedBoard["x"], place: number, span: number): string {
   }
 }
 
-// Draws the board into an element; the answer draws it anew, for another width.
+// Draws the board into an element; the result redraws it, for another width.
 export function mountBoard(
   root: HTMLElement,
   board: ViewedBoard,

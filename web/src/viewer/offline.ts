@@ -1,5 +1,5 @@
-// An offline board as what the viewer draws: of every chart the finest layer that holds all that is in sight, and of
-// that what is in sight. Pure.
+// An offline board as the viewer draws it: of every chart the finest layer that holds all visible data, and of that the
+// visible part. Pure.
 import type { Columns } from "../api/columns";
 import type { LineData } from "../charts/gap";
 import type { ChartLine, CurveData, PairData } from "../charts/spec";

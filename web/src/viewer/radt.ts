@@ -1,5 +1,4 @@
-// The charts of one of radT's share files as what the viewer draws: all points are there, so every zoom is exact.
-// Pure.
+// The charts of one of radT's share files as the viewer draws them: all points are there, so every zoom is exact. Pure.
 import { kDark, kLight, seriesColour, seriesDash } from "../charts/theme";
 import type { RadtChart, RadtRun } from "../export/radt";
 import { plural } from "../format/units";

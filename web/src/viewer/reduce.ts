@@ -1,5 +1,4 @@
-// Raw points as what a picture needs of them: per pixel column the first, least, greatest and last, as the server
-// does it. Pure.
+// Raw points reduced for a picture: per pixel column the first, min, max and last, as the server does it. Pure.
 import type { LineData } from "../charts/gap";
 import type { CurveData } from "../charts/spec";
 import type { Range } from "./board";
@@ -76,7 +75,7 @@ export function columnsOf({ x, y }: Points, range: Range, width: number): LineDa
   return { columns, ...range, width, spacing: x.length < 2 ? 0 : life / (x.length - 1) };
 }
 
-// The moving average that counts every point alike, with the weight of what was before.
+// The moving average that counts every point alike; `weight` is that of the previous average.
 export function average(y: Float64Array, weight: number): Float64Array {
   const out = new Float64Array(y.length);
   let before = y[0] ?? 0;

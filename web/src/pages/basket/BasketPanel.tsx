@@ -1,5 +1,5 @@
-// The basket at the foot of the side panel: what is selected, by experiment and workload, each with a way to take
-// it out again. It grows upwards over the list above, so that nothing one points at moves.
+// The basket at the foot of the side panel: the selected runs, by experiment and workload, each with a button to remove
+// it. It grows upwards over the list above, so that nothing one points at moves.
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo, useState } from "react";
 import { Chevron, Cross } from "../../app/icons";

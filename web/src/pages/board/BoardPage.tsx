@@ -177,7 +177,7 @@ interface ContentProps {
   children: ReactNode;
 }
 
-// A link outlives the runs that it names: what is left of them is drawn, and who is missing is said.
+// A link outlives the runs that it names: the remaining ones are drawn, and the missing ones are named.
 function Content({ runs, missing, pending, error, children }: ContentProps) {
   if (runs.length === 0 && pending) return <Loading what="the runs" />;
   if (runs.length === 0 && error !== null)

@@ -22,7 +22,7 @@ const route = getRouteApi("/experiments/$id");
 export function ExperimentPage() {
   const { id } = route.useParams();
   const search = route.useSearch();
-  // A few runs say what the loss is called here, and which metrics there are.
+  // A few runs show the name of the loss here, and the available metrics.
   const sample = useQuery(sampleQuery(id));
   const metric = search.metric ?? sample.data?.find((run) => run.loss)?.loss?.metric ?? "loss";
   const of = search.of ?? "last";

@@ -1,4 +1,4 @@
-// The workloads of an experiment and its runs on their own, with what they came to; a tick selects.
+// The workloads of an experiment and its runs without one, with their outcomes; a tick selects.
 import { Link } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 import type { OverviewRun, OverviewWorkload } from "../../api/runSearch";

@@ -1,4 +1,4 @@
-// Files that are dropped anywhere on the page, or chosen from the palette, and what they show.
+// Files that are dropped anywhere on the page, or chosen from the palette, and their content.
 import { useEffect, useMemo, useRef, useState } from "react";
 import { late } from "../../app/late";
 import { closeOpened, useOpened, useOpenFile } from "../../export/opened";

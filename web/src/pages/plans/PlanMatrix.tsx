@@ -179,7 +179,7 @@ export function PlanMatrix({ rows, matrix }: PlanMatrixProps) {
   );
 }
 
-// Above what scrolls. Each row's header says the same to those who do not see it.
+// Above what scrolls. Each row's header says the same to screen readers.
 function PlanHead({ narrow }: { narrow: boolean }) {
   return (
     <div

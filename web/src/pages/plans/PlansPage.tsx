@@ -1,4 +1,4 @@
-// `/plans`: the experiment files that schedulers told of, the one told of last first, each with how far it is.
+// `/plans`: the experiment files that schedulers reported, the latest first, each with its progress.
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type PlanSummary, usePlans } from "../../api/plans";
 import { Failing, Loading, Notice } from "../../app/Notice";

@@ -1,5 +1,5 @@
-// A plan as the page shows it: rows of workloads with their runs, what a filter leaves of them, how tall each row is,
-// and how long the rest will take. Pure.
+// A plan as the page shows it: rows of workloads with their runs, the filtered rows, the height of each row, and the
+// estimated remaining time. Pure.
 import type { PacedRun, Plan, PlanRun } from "../../api/plans";
 import { collocationWord } from "../../format/collocation";
 import { type Tone, toneOf } from "../../format/outcome";
@@ -125,7 +125,7 @@ function matches(run: PlanRun, words: readonly string[]): boolean {
 const among = (values: readonly string[], value: string) =>
   values.length === 0 || values.includes(value);
 
-// A workload is shown whole when one of its runs fits: who it ran beside is what one wants to see.
+// A workload is shown whole if one of its runs fits: the runs beside it matter.
 export function filtered(rows: readonly PlanRow[], filter: PlanFilter): PlanRow[] {
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
   return rows.filter((row) =>
@@ -154,7 +154,7 @@ export function facetsOf(plan: Pick<Plan, "runs">): PlanFacets {
 }
 
 // ---- how far it is
-// Runs by what their state comes to, for where the words of all states have no room.
+// Runs by the tone of their state, for places without room for the words of all states.
 export function toneCounts(
   counts: Readonly<Record<string, number>>,
 ): { tone: Tone; count: number }[] {

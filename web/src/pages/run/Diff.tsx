@@ -1,4 +1,4 @@
-// This run beside another: what they were given, where they ran, and what came out; differences first.
+// This run beside another: their inputs, environments and results; differences first.
 
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";

@@ -1,4 +1,4 @@
-// The end of what the run wrote, both streams, following while it is live and the reader is at the bottom.
+// The end of the run's output, both streams, following while it is live and the reader is at the bottom.
 import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { getJson } from "../../api/client";
 import type { LogPage, Status } from "../../api/types";

@@ -42,7 +42,7 @@ function linesOf(pieces: Pieces): Log {
   );
 }
 
-// With a page before the first; what is too far below is let go.
+// Adds a page before the first; pages too far below are dropped.
 function withEarlier(now: Pieces, page: Page): Pieces {
   const pages = [page, ...now.pages];
   const kept = pages.slice(0, kMostPages);
@@ -55,7 +55,7 @@ function withEarlier(now: Pieces, page: Page): Pieces {
   };
 }
 
-// With a page after the last; what is too far above is let go.
+// Adds a page after the last; pages too far above are dropped.
 function withLater(now: Pieces, page: Page): Pieces {
   if (page.chunks.length === 0) return { ...now, atEnd: true };
   const pages = [...now.pages, page];
@@ -225,7 +225,7 @@ export function Output({ run, running, revision, find, setFind }: OutputProps) {
 // finds. A search typed into the field does not scroll: its user chooses a match.
 function useArrival(find: string | undefined, setAt: (cursor: string) => void) {
   const arrived = useRef<string>(undefined);
-  // Asked for, not there yet.
+  // True while a request is in progress.
   const coming = useRef(false);
   const [last, setLast] = useState<LastMatch | null>(null);
   const choose = (text: string | undefined) => {

@@ -44,7 +44,7 @@ export function RunHeadline({ run, readAt }: { run: RunDetail; readAt: number })
 
 const route = getRouteApi("/runs/$id");
 
-// Leads to the line of the output that it tells of.
+// Links to the line of the output that it quotes.
 function Reason({ why }: { why: string }) {
   const { id } = route.useParams();
   return (

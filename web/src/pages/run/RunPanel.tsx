@@ -1,4 +1,4 @@
-// The side panel of a run: the workload's runs, what this run is, and what is known about it.
+// The side panel of a run: the workload's runs, this run's state, and its facts.
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 import type { Plain, Run, RunDetail } from "../../api/types";

@@ -12,7 +12,7 @@ const encoded = (path: string) => path.split("/").map(encodeURIComponent).join("
 export const fileUrl = (run: string, path: string) => `/runs/${run}/artifacts/${encoded(path)}`;
 
 interface FolderOptions {
-  // Asked anew when it changes, while the old answer stays.
+  // A change causes a new request, while the old answer stays.
   revision?: string;
   // Asked again every second while this holds of the answer, for a minute at most: files come a moment after what
   // speaks of them.

@@ -1,5 +1,5 @@
-// Output chunks → lines, the newest few thousand. A line may arrive in pieces; a carriage return starts it
-// anew, as progress bars expect. Pure.
+// Output chunks → lines, the newest few thousand. A line may arrive in pieces; a carriage return restarts it, as
+// progress bars expect. Pure.
 import type { LogChunk, LogPage } from "../../api/types";
 import { formatValue } from "../../format/units";
 
@@ -66,8 +66,8 @@ export function addChunks(
   return { lines: lines.slice(extra), open, next, dropped };
 }
 
-// The line of the output that the reason of a run's end tells of (src/run/outcome.cpp), as it can be looked for;
-// undefined where it tells of none. Colours have left their codes in it; the longest part without one is taken.
+// The line of the output that the reason of a run's end quotes (src/run/outcome.cpp), in a form that can be searched;
+// undefined if it quotes none. Colours have left their codes in it; the longest part without one is taken.
 export function lineOfReason(why: string): string | undefined {
   if (/^(the kernel killed|killed while the kernel)\b/.test(why)) return undefined;
   const ended = /^(?:exit status \d+|ended by (?:SIG\w+|signal \d+))(?:: (.*))?$/s.exec(why);

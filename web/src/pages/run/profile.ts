@@ -171,8 +171,8 @@ export interface Span {
   end_ns: bigint;
 }
 
-// When it was: the phase that says so (it names the files' folder, or the steps, or is the only one), else what the
-// summary says, when that is within the run. null when nobody knows.
+// The time of a profile: the phase that refers to it (it names the files' folder, or the steps, or is the only one),
+// else the summary's own, if that is within the run. null if unknown.
 export function spanOf(
   profile: Profile,
   at: { path: string; phases: readonly Phase[]; run: { start_ns: string; end_ns: string | null } },
@@ -196,7 +196,7 @@ export function spanOf(
   return start_ns >= BigInt(at.run.start_ns) && start_ns <= ended ? { start_ns, end_ns } : null;
 }
 
-// A tenth on each side, so that the charts show what was before and after.
+// A tenth on each side, so that the charts show the time before and after.
 export function around({ start_ns, end_ns }: Span, originNs: bigint): { from: number; to: number } {
   const seconds = (ns: bigint) => Number(ns - originNs) / 1e9;
   const [from, to] = [seconds(start_ns), seconds(end_ns)];

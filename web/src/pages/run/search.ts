@@ -6,8 +6,8 @@ import { type ViewSearch, viewSearch } from "../../board/view";
 export type RunTab = "charts" | "about" | "output" | "files" | "diff";
 export const kRunTabs: readonly RunTab[] = ["charts", "about", "output", "files", "diff"];
 
-// `tab`: absent for charts. `path`: the file that is open; `find`: what is looked for in the output; `against`:
-// the run that this one is compared to.
+// `tab`: absent for charts. `path`: the file that is open; `find`: the search in the output; `against`: the run that
+// this one is compared to.
 export interface RunSearch extends ViewSearch {
   with?: string[];
   tab?: RunTab;

@@ -64,7 +64,7 @@ export function useRunBoard(run: RunDetail) {
     change((old) => {
       const rest = (old.with ?? drawnAlong(run)).filter((other) => other !== id && other !== "");
       const now = on ? [...rest, id] : rest;
-      // No other run is a choice too, told from the default by an empty id.
+      // No other run is a choice too, marked by an empty id.
       return { with: now.length === 0 ? [""] : now };
     }, false);
   return { board, siblings, chooseRun, search, change };

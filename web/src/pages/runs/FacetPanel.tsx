@@ -1,4 +1,4 @@
-// Facets under the tree: what the runs found differ in, with counts. Values of one facet are alternatives.
+// Facets under the tree: properties in which the found runs differ, with counts. Values of one facet are alternatives.
 import { useNavigate } from "@tanstack/react-router";
 import { memo, useState } from "react";
 import type { Facets, FacetValue } from "../../api/runSearch";
@@ -105,7 +105,7 @@ export const FacetPanel = memo(function FacetPanel({
   );
 });
 
-// A value as people read it, and with what it means.
+// A value in words, and its meaning.
 function wordsOf(facet: Facet, value: string): { word: string; title: string } {
   if (facet === "collocation")
     return { word: collocationWord(value), title: collocationTitle(value) };

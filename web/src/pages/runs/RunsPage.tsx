@@ -1,5 +1,5 @@
-// `/`: all runs, narrowed by the tree, the facets and the search field, and what is selected of them. All of what
-// is shown stands in the address.
+// `/`: all runs, narrowed by the tree, the facets and the search field, and the selected ones. The whole state is in
+// the address.
 import { getRouteApi } from "@tanstack/react-router";
 import { useCallback, useMemo, useRef, useState } from "react";
 import { ApiError } from "../../api/client";
@@ -150,7 +150,7 @@ interface StatusesProps {
   only: string[] | undefined;
 }
 
-// The counts of the facet leave its own choice out; here only what is in the list is said.
+// The counts of the facet leave its own choice out; here only listed runs count.
 function Statuses({ facets, only }: StatusesProps) {
   return (
     <>
@@ -174,7 +174,7 @@ interface ContentProps {
 }
 
 function Content({ rows, search, reset, children }: ContentProps) {
-  // A server that does not answer is said above; what is shown stays.
+  // A banner above reports a server that does not answer; the shown rows stay.
   const gone = rows.error instanceof ApiError && rows.error.offline;
   if (rows.error && rows.stale && (rows.total === 0 || !gone)) {
     return <Failing error={rows.error} retry={rows.retry} />;

@@ -1,5 +1,5 @@
-// The table of runs: only the rows in sight exist and are asked for, so that 10,000 of them scroll as well as ten.
-// ↑ ↓ move, with shift a range is selected; space selects, Enter opens, ctrl or ⌘ and A selects what is loaded.
+// The table of runs: only the visible rows exist and are requested, so that 10,000 of them scroll as well as ten. ↑ ↓
+// move, with shift a range is selected; space selects, Enter opens, ctrl or ⌘ and A selects all loaded rows.
 import { useVirtualizer, type VirtualItem } from "@tanstack/react-virtual";
 import {
   type CSSProperties,
@@ -38,7 +38,7 @@ export interface RunsTableProps {
   grid: RefObject<HTMLDivElement | null>;
 }
 
-// The rows in sight of so many, of which `look` is told; they begin `top` pixels down.
+// The visible rows of so many, reported to `look`; they begin `top` pixels down.
 function useSight(count: number, top: number, look: (sight: Range) => void) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({

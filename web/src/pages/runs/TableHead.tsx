@@ -34,7 +34,7 @@ const kSeparator = {
   "aria-valuemax": kWidest,
 } as const;
 
-// Titles dragged onto each other: what the dragged one does, and the one below it.
+// Titles dragged onto each other: handlers of the dragged one, and of the one below it.
 function useColumnDrag({ columns, change }: Pick<TableHeadProps, "columns" | "change">) {
   const [dropAt, setDropAt] = useState<string | null>(null);
   const dragged = useRef<string | null>(null);

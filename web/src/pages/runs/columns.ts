@@ -1,5 +1,5 @@
-// The columns of the table of runs: which there are, what the address and the browser's memory say of them
-// (`name:220`, `metrics.loss.min`), and the steps by which they change. Pure.
+// The columns of the table of runs: the available ones, their form in the address and the browser's memory (`name:220`,
+// `metrics.loss.min`), and the steps by which they change. Pure.
 
 export interface Column {
   key: string;
@@ -13,10 +13,10 @@ export interface ColumnMeaning {
   // The part that the title leaves out.
   about: string;
   width: number;
-  // Takes part in what is left of the window's width.
+  // Takes a part of the window's remaining width.
   grows: boolean;
   number: boolean;
-  // Key of the order by it, and what the server sends for it; absent where there is none.
+  // Key of the order by it, as sent to the server; absent if it cannot sort.
   sort?: string;
   value?: string;
   // Not shown until a person asks for it.
@@ -60,7 +60,7 @@ export const kColumns: readonly ColumnMeaning[] = [
 const kPlain = new Map(kColumns.map((column) => [column.key, column]));
 const kSummary = /^(.+)\.(min|max|mean|last)$/s;
 
-// Any key: what is neither built in nor a figure, parameter or tag has no meaning.
+// For any key: one that is neither built in nor a figure, parameter or tag has no meaning.
 export function meaningOf(key: string): ColumnMeaning | null {
   const known = kPlain.get(key);
   if (known) return known;

@@ -6,7 +6,7 @@ import { type Facet, isFacet, type RunsSearch } from "./search";
 
 export const kNoWorkload = "none";
 
-// A search text that does not hold is left out; the field says what is amiss.
+// An invalid search text is left out; the field reports the error.
 export function filterOf(search: RunsSearch): RunFilter {
   const out: RunFilter = {};
   if (search.experiment !== undefined) out.experiments = [search.experiment];

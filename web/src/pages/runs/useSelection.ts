@@ -1,4 +1,4 @@
-// Selecting in the table of runs by mouse and keyboard; what is selected is the basket.
+// Selecting in the table of runs by mouse and keyboard; the selection is the basket.
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useCallback, useRef, useState } from "react";
 import { type RunList, type RunRows, rowsBetween } from "../../api/runSearch";

@@ -44,7 +44,7 @@ interface Drawing {
   width: number;
   theme: ChartTheme;
   font: FontMetrics;
-  // It stands alone, so it says what its values are.
+  // It stands alone, so it names its values.
   titled?: boolean;
 }
 

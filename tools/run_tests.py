@@ -44,7 +44,7 @@ class Outcome:
     skipped: int = 0
     details: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)  # names of failed tests
-    seconds: list[tuple[float, str]] = field(default_factory=list)  # of each test whose runner says so
+    seconds: list[tuple[float, str]] = field(default_factory=list)  # seconds and names of tests
 
     def fail(self, name: str, message: str) -> None:
         self.names.append(name)

@@ -6,10 +6,9 @@ import threading
 import time
 from pathlib import Path
 
+import mlflow
 import radt
 from radt.run import trace
-
-import mlflow
 
 
 def load() -> None:

@@ -5,10 +5,9 @@ import os
 import tempfile
 from pathlib import Path
 
+import mlflow
 import numpy as np
 import pandas as pd
-
-import mlflow
 
 NAME = os.environ["TEST_NAME"]
 

@@ -2,9 +2,8 @@
 
 import os
 
-from mlflow.entities import AssessmentSource, Feedback
-
 import mlflow
+from mlflow.entities import AssessmentSource, Feedback
 
 experiment = mlflow.set_experiment(os.environ["TEST_NAME"])
 

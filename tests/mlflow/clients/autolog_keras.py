@@ -5,9 +5,8 @@ import os
 os.environ["KERAS_BACKEND"] = "jax"
 
 import keras
-import numpy as np
-
 import mlflow
+import numpy as np
 
 NAME = os.environ["TEST_NAME"]
 

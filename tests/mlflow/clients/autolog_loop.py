@@ -4,10 +4,9 @@ import json
 import os
 import urllib.request
 
+import mlflow
 import numpy as np
 from sklearn.linear_model import LogisticRegression
-
-import mlflow
 
 STEPS = 40
 

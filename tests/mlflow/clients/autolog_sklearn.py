@@ -2,11 +2,10 @@
 
 import os
 
+import mlflow
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-
-import mlflow
 
 NAME = os.environ["TEST_NAME"]
 

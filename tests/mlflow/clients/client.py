@@ -2,9 +2,8 @@
 
 import os
 
-from mlflow.entities import Metric, Param, RunTag
-
 import mlflow
+from mlflow.entities import Metric, Param, RunTag
 
 NAME = os.environ["TEST_NAME"]
 

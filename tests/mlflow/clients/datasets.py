@@ -2,10 +2,9 @@
 
 import os
 
+import mlflow
 import numpy as np
 import pandas as pd
-
-import mlflow
 
 NAME = os.environ["TEST_NAME"]
 

@@ -3,9 +3,8 @@
 import os
 import time
 
-from mlflow.entities import Metric, Param
-
 import mlflow
+from mlflow.entities import Metric, Param
 
 NAME = os.environ["TEST_NAME"]
 

@@ -2,10 +2,9 @@
 
 import os
 
+import mlflow
 from mlflow.exceptions import MlflowException
 from mlflow.genai.datasets import create_dataset, delete_dataset, search_datasets, set_dataset_tags
-
-import mlflow
 
 experiment = mlflow.set_experiment(os.environ["TEST_NAME"])
 with mlflow.start_run():

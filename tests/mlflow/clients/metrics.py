@@ -4,9 +4,8 @@ import math
 import os
 import time
 
-from mlflow.entities import Metric, Param, RunTag
-
 import mlflow
+from mlflow.entities import Metric, Param, RunTag
 
 NAME = os.environ["TEST_NAME"]
 

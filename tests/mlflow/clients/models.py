@@ -3,11 +3,10 @@
 import json
 import os
 
+import mlflow
 import numpy as np
 from mlflow.models import infer_signature
 from sklearn.linear_model import LinearRegression
-
-import mlflow
 
 NAME = os.environ["TEST_NAME"]
 THREE = mlflow.__version__.startswith("3.")

@@ -6,11 +6,10 @@ import os
 import secrets
 import time
 
+import mlflow
 import requests
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-import mlflow
 
 NAME = os.environ["TEST_NAME"]
 URL = os.environ["MLFLOW_TRACKING_URI"] + "/v1/traces"

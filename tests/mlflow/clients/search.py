@@ -2,9 +2,8 @@
 
 import os
 
-from mlflow.entities import ViewType
-
 import mlflow
+from mlflow.entities import ViewType
 
 NAME = os.environ["TEST_NAME"]
 

@@ -2,11 +2,10 @@
 
 import os
 
-import pandas as pd
-from mlflow.entities import Metric
-
 import mlflow
+import pandas as pd
 from mlflow import MlflowClient
+from mlflow.entities import Metric
 
 
 class Echo(mlflow.pyfunc.PythonModel):

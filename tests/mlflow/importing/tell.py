@@ -5,10 +5,9 @@ import math
 import os
 from typing import Any
 
-from mlflow.entities import ViewType
-
 import mlflow
 from mlflow import MlflowClient
+from mlflow.entities import ViewType
 
 mlflow.set_registry_uri(os.environ["MLFLOW_TRACKING_URI"])
 client = MlflowClient()

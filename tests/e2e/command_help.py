@@ -89,7 +89,7 @@ def problem(words: list[str], mention: bool = False) -> str:
 
 
 def unknown_options(words: list[str]) -> list[str]:
-    """Of the words after `corral` in a template: long options that its command does not have."""
+    """Long options among the words after `corral` in a template that its command does not have."""
     command = program()
     for word in words:
         if word not in command.children:

@@ -38,7 +38,7 @@ def executed() -> list[str]:
 @dataclass(frozen=True)
 class Block:
     document: str
-    line: int  # of its fence
+    line: int  # the fence's
     language: str
     text: str
     saved_as: str = ""  # the file that the sentence before it says to save it as
@@ -52,7 +52,7 @@ class Block:
         return f"{self.document}:{self.line}"
 
     def commands(self) -> list[str]:
-        """Its lines, continuation lines joined. Of a console block only those that are typed."""
+        """Its lines, continuation lines joined; in a console block only the typed ones."""
         text = self.text.replace("\\\n", " ")
         if self.language != "console":
             return text.splitlines()
@@ -77,7 +77,7 @@ def blocks(path: Path | str) -> list[Block]:
 
 @dataclass(frozen=True)
 class Rules:
-    """How one document's blocks are executed."""
+    """The rules by which one document's blocks are executed."""
 
     before: str = ""  # shell commands that come first
     after: str = ""  # shell commands that check what the blocks left
@@ -146,7 +146,7 @@ def without_code(text: str) -> str:
 
 
 def anchors(path: Path) -> set[str]:
-    """Of its headings, as GitHub makes them."""
+    """The anchors of a document's headings, as GitHub makes them."""
     found: set[str] = set()
     for heading in HEADING.findall(BLOCK.sub("", path.read_text(encoding="utf-8"))):
         text = LINK.sub("]", heading).replace("[", "").replace("]", "")

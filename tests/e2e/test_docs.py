@@ -86,7 +86,7 @@ def furnish(corral: Corral, own: Rules) -> dict[str, str]:
 
 
 def reads_first(document: str) -> bool:
-    """Whether the blocks read a store before they make one."""
+    """True if the blocks read a store before they make one."""
     lines = "\n".join(line for block in blocks(document) if block.is_shell for line in block.commands())
     called = [words[0] for words in corral_commands(lines) if words]
     return next((one for one in called if one in READS_A_STORE | MAKES_A_STORE), "") in READS_A_STORE
@@ -204,7 +204,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 def sections(text: str) -> dict[tuple[str, ...], str]:
-    """Of docs/cli.md by command; (): what stands before the first, which belongs to every command."""
+    """The sections of docs/cli.md by command; (): the text before the first, which belongs to every command."""
     parts = re.split(r"^## corral ([a-z ]+)$", text, flags=re.MULTILINE)
     return {(): parts[0]} | {tuple(name.split()): body for name, body in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -232,7 +232,7 @@ def test_every_option_is_on_the_page_of_the_command_line() -> None:
 
 def test_every_option_on_the_page_of_the_command_line_exists() -> None:
     everything = {option for command in program().walk() for option in command.options}
-    everything |= {"--some-name", "--owner"}  # an example's, and createdb's
+    everything |= {"--some-name", "--owner"}  # in an example, and createdb's
     invented = []
     for path, text in page_sections().items():
         below = [one for one in program().walk() if path and one.path[: len(path)] == path]

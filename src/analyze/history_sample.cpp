@@ -7,7 +7,7 @@
 #include <span>
 #include <tuple>
 
-#include "query/chart/m4/grid.h"
+#include "query/series/grid.h"
 #include "query/series/series_levels.h"
 
 namespace corral::query {

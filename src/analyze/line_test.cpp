@@ -9,7 +9,7 @@
 #include <random>
 
 #include "analyze/repetition.h"
-#include "query/chart/m4/grid.h"
+#include "query/series/grid.h"
 #include "query/series/query_test_store.h"
 #include "query/series/window.h"
 

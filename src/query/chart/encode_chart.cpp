@@ -1,6 +1,6 @@
 #include "codec/wire.h"
 #include "query/chart/chart.h"
-#include "query/chart/m4/grid.h"
+#include "query/series/grid.h"
 
 namespace corral::query {
 namespace {

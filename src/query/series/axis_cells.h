@@ -1,8 +1,8 @@
 // AxisCells: an axis (time or step) cut into half-open cells, for everything that is reduced from
 // full data to one value per cell.
 //
-// A uniform grid has the cells of query/m4/grid.h: cell i of [from, to) in n cells begins at the
-// least x with (x - from) * n / (to - from) >= i, exact for every int64. On a grid over time
+// A uniform grid has the cells of query/series/grid.h: cell i of [from, to) in n cells begins at
+// the least x with (x - from) * n / (to - from) >= i, exact for every int64. On a grid over time
 // relative to something, from and to are relative and each series brings its own `origin` (UTC,
 // ns), for example the start of its run. Pure functions, any thread.
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "query/chart/m4/grid.h"
+#include "query/series/grid.h"
 #include "store/model/point_view.h"
 
 namespace corral::query {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "query/chart/m4/answer.h"
-#include "query/chart/m4/grid.h"
+#include "query/series/grid.h"
 
 namespace corral::query::m4 {
 

@@ -1,4 +1,4 @@
-#include "query/chart/m4/grid.h"
+#include "query/series/grid.h"
 
 #include <algorithm>
 

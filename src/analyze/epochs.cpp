@@ -141,11 +141,11 @@ Epochs epochs_of_phases(std::vector<EpochPhase> phases) {
 }
 
 Result<Epochs> epochs_of_metric(store::PointView& view, SeriesId series, std::int64_t start) {
-  SeriesLevels levels(view, series, store::Channel::kValue);
+  Cursor cursor(view, series, store::Channel::kValue);
   const AxisCells always(
       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()});
   EpochSink sink;
-  TRY(walk_cells(levels, always, {}, sink));
+  TRY(walk_cells(cursor, always, {}, sink));
   return sink.epochs(start);
 }
 

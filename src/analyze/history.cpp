@@ -95,9 +95,9 @@ bool history_less(const HistoryPoint& a, const HistoryPoint& b) {
 
 Result<HistoryPage> history_page(store::PointView& view, SeriesId series, const HistoryPlace& from,
                                  std::size_t most) {
-  SeriesLevels levels(view, series, store::Channel::kValue);
+  Cursor cursor(view, series, store::Channel::kValue);
   auto stream =
-      TRY(PointStream::open(levels, to_ns(from.time_ms), std::numeric_limits<std::int64_t>::max(),
+      TRY(PointStream::open(cursor, to_ns(from.time_ms), std::numeric_limits<std::int64_t>::max(),
                             {.times = true, .steps = true}));
   Pager pager(from, most);
   for (;;) {

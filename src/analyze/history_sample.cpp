@@ -7,8 +7,8 @@
 #include <span>
 #include <tuple>
 
+#include "query/series/cursor.h"
 #include "query/series/grid.h"
-#include "query/series/series_levels.h"
 
 namespace corral::query {
 namespace {
@@ -96,19 +96,19 @@ Piece piece_of(const PointSpan& span) {
 // The points of a range of steps as pieces in rising order.
 class Outline {
  public:
-  Outline(SeriesLevels& levels, const SampleQuery& query) : levels_(levels), query_(query) {}
+  Outline(Cursor& cursor, const SampleQuery& query) : cursor_(cursor), query_(query) {}
 
   // Buckets of at most that level. False: steps go down somewhere, or what is known does not tell.
   Result<bool> draw(int level) {
     pieces_.clear();
     last_step_ = std::numeric_limits<std::int64_t>::min();
-    for (std::int64_t at = 0; at < levels_.in_blocks();) {
+    for (std::int64_t at = 0; at < cursor_.in_blocks();) {
       const std::int64_t end = TRY(add_bucket(level, at));
       if (end == at) return false;
       at = end;
     }
-    for (std::size_t i = 0; i < levels_.chunks(); ++i) {
-      if (!add_points(levels_.chunk(i, kAllParts))) return false;
+    for (std::size_t i = 0; i < cursor_.chunks(); ++i) {
+      if (!add_points(TRY(cursor_.chunk(i, kAllParts)))) return false;
     }
     return true;
   }
@@ -124,7 +124,7 @@ class Outline {
     const codec::Bucket* bucket = nullptr;
     for (; bucket == nullptr && level >= 0; --level) {
       if (at % bucket_points(level) == 0)
-        bucket = TRY(levels_.bucket(level, at / bucket_points(level)));
+        bucket = TRY(cursor_.bucket(level, at / bucket_points(level)));
     }
     if (bucket == nullptr || !bucket->has_steps() || !bucket->steps_ascend) return at;
     if (bucket->s0 < last_step_) return at;
@@ -141,7 +141,7 @@ class Outline {
   // With buckets of at most that level; -1: with points.
   Result<bool> add_parts(int level, std::int64_t at, std::int64_t end) {
     while (at < end) {
-      if (level < 0) return add_points(TRY(levels_.read(at, codec::kBucketPoints, kAllParts)));
+      if (level < 0) return add_points(TRY(cursor_.read(at, codec::kBucketPoints, kAllParts)));
       const std::int64_t next = TRY(add_bucket(level, at));
       if (next == at) return false;
       at = next;
@@ -166,7 +166,7 @@ class Outline {
     return true;
   }
 
-  SeriesLevels& levels_;
+  Cursor& cursor_;
   const SampleQuery& query_;
   std::vector<Piece> pieces_;
   std::int64_t last_step_ = 0;
@@ -175,7 +175,7 @@ class Outline {
 // Reads points by their positions, best in rising order.
 class Reader {
  public:
-  explicit Reader(SeriesLevels& levels) : levels_(levels) {}
+  explicit Reader(Cursor& cursor) : cursor_(cursor) {}
 
   // Positions [first, end), but what is damaged.
   Result<> add(std::int64_t first, std::int64_t end, std::vector<HistoryPoint>& points) {
@@ -192,20 +192,20 @@ class Reader {
 
  private:
   Result<PointSpan> part_from(std::int64_t first, std::int64_t end) {
-    if (first < levels_.in_blocks()) {
+    if (first < cursor_.in_blocks()) {
       next_ = std::min(end, (first / kVectorPoints + 1) * kVectorPoints);
-      return TRY(levels_.read(first, static_cast<std::size_t>(next_ - first), kAllParts));
+      return TRY(cursor_.read(first, static_cast<std::size_t>(next_ - first), kAllParts));
     }
-    if (chunk_ > 0 && levels_.chunk(chunk_, {}).order > first) chunk_ = 0;
-    PointSpan span = levels_.chunk(chunk_, kAllParts);
+    if (chunk_ > 0 && TRY(cursor_.chunk(chunk_, {})).order > first) chunk_ = 0;
+    PointSpan span = TRY(cursor_.chunk(chunk_, kAllParts));
     while (span.order + static_cast<std::int64_t>(span.size()) <= first)
-      span = levels_.chunk(++chunk_, kAllParts);
+      span = TRY(cursor_.chunk(++chunk_, kAllParts));
     next_ = std::min(end, span.order + static_cast<std::int64_t>(span.size()));
     return span.part(static_cast<std::size_t>(first - span.order),
                      static_cast<std::size_t>(next_ - first));
   }
 
-  SeriesLevels& levels_;
+  Cursor& cursor_;
   std::size_t chunk_ = 0;
   std::int64_t next_ = 0;
 };
@@ -228,7 +228,7 @@ void choose(std::span<const Piece> stretch, std::vector<std::int64_t>& chosen) {
                 std::unique(of_stretch.begin(), of_stretch.end()));
 }
 
-Result<std::vector<HistoryPoint>> of_pieces(SeriesLevels& levels, std::span<const Piece> pieces,
+Result<std::vector<HistoryPoint>> of_pieces(Cursor& cursor, std::span<const Piece> pieces,
                                             std::size_t most) {
   const std::int64_t begin = pieces.front().first;
   const Stretches stretches(pieces.front().s0, pieces.back().s1,
@@ -242,7 +242,7 @@ Result<std::vector<HistoryPoint>> of_pieces(SeriesLevels& levels, std::span<cons
     choose(pieces.subspan(first, i + 1 - first), chosen);
     first = i + 1;
   }
-  Reader reader(levels);
+  Reader reader(cursor);
   std::vector<HistoryPoint> points;
   for (const std::int64_t at : chosen) TRY(reader.add(at, at + 1, points));
   return points;
@@ -262,8 +262,8 @@ void put_in_order(std::vector<HistoryPoint>& points) {
 // Nothing when steps go down, or what is known does not tell.
 Result<std::optional<std::vector<HistoryPoint>>> sample_rising(store::PointView& view,
                                                                const SampleQuery& query) {
-  SeriesLevels levels(view, query.series, store::Channel::kValue);
-  Outline outline(levels, query);
+  Cursor cursor(view, query.series, store::Channel::kValue);
+  Outline outline(cursor, query);
   const auto level_for = [&](std::int64_t points) {
     const auto wanted = static_cast<std::int64_t>(stretches_of(query.most)) * kBucketsOfStretch;
     int level = -1;
@@ -271,18 +271,18 @@ Result<std::optional<std::vector<HistoryPoint>>> sample_rising(store::PointView&
     return level;
   };
   // The fewer points the range has, the smaller the buckets.
-  for (int level = level_for(levels.points());; level = level_for(outline.points())) {
+  for (int level = level_for(cursor.points());; level = level_for(outline.points())) {
     if (!TRY(outline.draw(std::max(level, 0)))) return std::nullopt;
     if (level < 0 || level_for(outline.points()) >= level) break;
   }
   std::vector<HistoryPoint> points;
   if (outline.pieces().empty()) return points;
   if (level_for(outline.points()) >= 0) {
-    points = TRY(of_pieces(levels, outline.pieces(), query.most));
+    points = TRY(of_pieces(cursor, outline.pieces(), query.most));
     return points;
   }
   points.reserve(static_cast<std::size_t>(outline.points()));
-  Reader reader(levels);
+  Reader reader(cursor);
   TRY(reader.add(outline.pieces().front().first, outline.pieces().back().end, points));
   return points;
 }

@@ -9,7 +9,7 @@
 
 #include "analyze/derived.h"
 #include "analyze/repetition.h"
-#include "query/chart/m4/reduce.h"
+#include "query/series/extent.h"
 #include "query/series/resample.h"
 
 namespace corral::query {
@@ -21,9 +21,6 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kExactPoints = std::uint64_t{1} << 28;
 constexpr std::uint64_t kAlignedPoints = std::uint64_t{1} << 18;
 
-struct Range {
-  std::int64_t from = 0, to = 1;
-};
 using Infos = std::map<SeriesId, store::Series>;
 
 bool is_group(LineKind kind) { return kind == LineKind::kGroup || kind == LineKind::kCompare; }
@@ -84,73 +81,41 @@ Result<Infos> read_infos(store::Store& store, const LineRequest& request) {
   return infos;
 }
 
-// ---- where the data lies
-class Extents {
- public:
-  void add(std::int64_t first, std::int64_t last, std::int64_t origin) {
-    Range one;
-    if (__builtin_sub_overflow(first, origin, &one.from) ||
-        __builtin_sub_overflow(last, origin, &one.to))
-      return;
-    one.to = add_clipped(one.to, 1);
-    if (one.from >= one.to) return;
-    all_ = any_ ? Range{std::min(all_.from, one.from), std::max(all_.to, one.to)} : one;
-    any_ = true;
-  }
-  [[nodiscard]] Range get() const { return all_; }
-
- private:
-  Range all_;
-  bool any_ = false;
-};
-
-Result<> add_steps(store::Store& store, std::span<const SeriesId> ids, Extents& extents) {
+Result<> add_steps(store::Store& store, std::span<const SeriesId> ids, DataRange& data) {
   return store.view(ids, [&](store::PointView& view) -> Result<> {
     for (const SeriesId id : ids) {
-      if (const auto extent = TRY(m4::extent_of(view, id, true)))
-        extents.add(extent->first, extent->last, 0);
+      if (const auto extent = TRY(find_extent(view, id, GridAxis::kStep))) data.add(*extent, 0);
     }
     return {};
   });
 }
 
-Result<Range> range_of_data(store::Store& store, const LineRequest& request, const Infos& infos) {
-  Extents extents;
+// Where the data of the series lies.
+Result<Range> find_data(store::Store& store, const LineRequest& request, const Infos& infos) {
+  DataRange data;
   if (request.axis == ChartAxis::kStep) {
     std::vector<SeriesId> ids;
     for (const auto& [id, info] : infos) ids.push_back(id);
     for (std::size_t i = 0; i < ids.size(); i += kLineSeriesAtOnce) {
       const std::size_t count = std::min(kLineSeriesAtOnce, ids.size() - i);
-      TRY(add_steps(store, std::span(ids).subspan(i, count), extents));
+      TRY(add_steps(store, std::span(ids).subspan(i, count), data));
     }
-    return extents.get();
+    return data.range();
   }
   for (const LineQuestion& line : request.lines) {
     for (std::size_t i = 0; i < line.series.size(); ++i) {
       const store::Series& info = infos.at(line.series[i]);
       if (info.points == 0) continue;
-      extents.add(ns_of(info.first), ns_of(info.last_time),
-                  line.origins.empty() ? 0 : line.origins[i]);
+      data.add({.first = ns_of(info.first), .last = ns_of(info.last_time)},
+               line.origins.empty() ? 0 : line.origins[i]);
     }
   }
-  return extents.get();
+  return data.range();
 }
 
-Result<Range> range_of(store::Store& store, const LineRequest& request, const Infos& infos) {
-  if (request.from && request.to) return Range{*request.from, *request.to};
-  Range range = TRY(range_of_data(store, request, infos));
-  if (request.from) range.from = *request.from;
-  if (request.to) range.to = *request.to;
-  if (range.from < range.to) return range;
-  // Only one end was given, and it lies beyond the data: one unit there.
-  if (request.to) {
-    range.from = add_clipped(range.to, -1);
-    range.to = add_clipped(range.from, 1);
-  } else {
-    range.to = add_clipped(range.from, 1);
-    range.from = add_clipped(range.to, -1);
-  }
-  return range;
+Result<Range> choose_range(store::Store& store, const LineRequest& request, const Infos& infos) {
+  if (request.from && request.to) return Range{.from = *request.from, .to = *request.to};
+  return range_between(request.from, request.to, TRY(find_data(store, request, infos)));
 }
 
 // ---- one line
@@ -244,8 +209,7 @@ class LineMaker {
                              .thing = ownership.series[i].thing,
                              .first = ns_of(infos[i].first),
                              .last = ns_of(infos[i].last_time)});
-      line.lost.points += one.lost.points;
-      line.lost.spans = line.lost.spans || one.lost.spans;
+      line.lost.add(one.lost);
       for (const Cell& cell : one.cells) line.points += cell.count;
     }
     return all;
@@ -385,8 +349,7 @@ class LineMaker {
   Result<> ratio(store::PointView& view, const std::vector<SeriesInput>& inputs, Line& line) {
     const auto all = TRY(resample(view, resampling(inputs)));
     for (const ResampledSeries& one : all) {
-      line.lost.points += one.lost.points;
-      line.lost.spans = line.lost.spans || one.lost.spans;
+      line.lost.add(one.lost);
       for (const Cell& cell : one.cells) line.points += cell.count;
     }
     Ratio ratio = TRY(ratio_of(all[0], all[1]));
@@ -434,7 +397,7 @@ std::size_t lot_of(const std::vector<LineQuestion>& lines, std::size_t first,
 Result<Lines> make_lines(store::Store& store, const LineRequest& request) {
   TRY(check(request));
   const Infos infos = TRY(read_infos(store, request));
-  const Range range = TRY(range_of(store, request, infos));
+  const Range range = TRY(choose_range(store, request, infos));
   Lines answer{.axis = request.axis,
                .from = range.from,
                .to = range.to,

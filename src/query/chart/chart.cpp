@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
 #include "query/chart/m4/reduce.h"
+#include "query/series/extent.h"
 
 namespace corral::query {
 namespace {
@@ -34,47 +34,20 @@ Result<> check(const ChartRequest& request) {
   return {};
 }
 
-struct Range {
-  std::int64_t from = 0;
-  std::int64_t to = 0;
-};
-
 std::int64_t origin_of(const ChartRequest& request, std::size_t i) {
   return request.origins.empty() ? 0 : request.origins[i];
 }
 
-// Where the data of the series lies.
-Result<std::optional<Range>> range_of_data(store::PointView& view, const ChartRequest& request) {
-  constexpr auto kGreatest = std::numeric_limits<std::int64_t>::max();
-  std::optional<Range> data;
-  for (std::size_t i = 0; i < request.series.size(); ++i) {
-    const auto extent =
-        TRY(m4::extent_of(view, request.series[i], request.axis == ChartAxis::kStep));
-    if (!extent) continue;
-    Range one;
-    if (__builtin_sub_overflow(extent->first, origin_of(request, i), &one.from) ||
-        __builtin_sub_overflow(extent->last, origin_of(request, i), &one.to))
-      continue;
-    one.from = std::min(one.from, kGreatest - 1);
-    one.to = std::min(one.to, kGreatest - 1) + 1;
-    data = data ? Range{.from = std::min(data->from, one.from), .to = std::max(data->to, one.to)}
-                : one;
-  }
-  return data;
-}
-
-// What was asked for, else where the data lies; never empty.
-Result<Range> range_of(store::PointView& view, const ChartRequest& request) {
+// The ends that the request gives, else where the data of its series lies.
+Result<Range> choose_range(store::PointView& view, const ChartRequest& request) {
   if (request.from && request.to) return Range{.from = *request.from, .to = *request.to};
-  Range range = TRY(range_of_data(view, request)).value_or(Range{.from = 0, .to = 1});
-  if (request.from) range.from = *request.from;
-  if (request.to) range.to = *request.to;
-  if (range.to > range.from) return range;
-  // Only one end was given, and it lies beyond the data: one unit there.
-  constexpr auto kGreatest = std::numeric_limits<std::int64_t>::max();
-  const std::int64_t from =
-      std::min(request.from ? range.from : std::max(range.to, -kGreatest) - 1, kGreatest - 1);
-  return Range{.from = from, .to = from + 1};
+  const GridAxis axis = request.axis == ChartAxis::kStep ? GridAxis::kStep : GridAxis::kTime;
+  DataRange data;
+  for (std::size_t i = 0; i < request.series.size(); ++i) {
+    if (const auto extent = TRY(find_extent(view, request.series[i], axis)))
+      data.add(*extent, origin_of(request, i));
+  }
+  return range_between(request.from, request.to, data.range());
 }
 
 Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& request, Range range,
@@ -100,7 +73,7 @@ Result<ChartSeries> one_series(store::PointView& view, const ChartRequest& reque
 Result<Chart> make_chart(store::PointView& view, std::span<const store::Series> infos,
                          const ChartRequest& request) {
   TRY(check(request));
-  const Range range = TRY(range_of(view, request));
+  const Range range = TRY(choose_range(view, request));
   Chart chart{.axis = request.axis,
               .from = range.from,
               .to = range.to,

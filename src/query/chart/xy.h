@@ -15,7 +15,7 @@
 #include "core/result.h"
 #include "query/chart/chart.h"
 #include "query/chart/path_reduce.h"
-#include "query/series/series_levels.h"
+#include "query/series/cursor.h"
 #include "store/store.h"
 
 namespace corral::query {

@@ -5,8 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "query/chart/m4/reduce.h"
-#include "query/series/cell_walk.h"
+#include "query/series/extent.h"
 #include "query/series/point_stream.h"
 #include "query/series/resample.h"
 
@@ -29,8 +28,8 @@ class Pairer {
 
   [[nodiscard]] Result<bool> too_many() {
     std::uint64_t points = 0;
-    for (SeriesLevels* levels : {&x_, &y_})
-      points += TRY(count_points(*levels, GridAxis::kTime, request_.from, request_.to));
+    for (Cursor* cursor : {&x_, &y_})
+      points += TRY(count_points(*cursor, GridAxis::kTime, request_.from, request_.to));
     return points > request_.most;
   }
 
@@ -43,21 +42,19 @@ class Pairer {
       by_time(x, y);
     }
     const AxisCells range({request_.from, request_.to});
-    for (const SeriesLevels* levels : {&x_, &y_}) {
-      const Lost lost = levels->lost(GridAxis::kTime, range);
-      out_.lost.points += lost.points;
-      out_.lost.spans = out_.lost.spans || lost.spans;
+    for (const Cursor* cursor : {&x_, &y_}) {
+      out_.lost.add(cursor->lost(GridAxis::kTime, range));
     }
     return std::move(out_);
   }
 
  private:
   // In order of time. What has no rate is no point; by step neither is what has no step.
-  [[nodiscard]] Result<std::vector<Sample>> load(SeriesLevels& levels, const SeriesInput& input) {
+  [[nodiscard]] Result<std::vector<Sample>> load(Cursor& cursor, const SeriesInput& input) {
     const bool steps = request_.by == PairBy::kStep;
     const bool rate = input.channel == store::Channel::kRate;
     PointStream stream =
-        TRY(PointStream::open(levels, request_.from, request_.to, {.times = true, .steps = steps}));
+        TRY(PointStream::open(cursor, request_.from, request_.to, {.times = true, .steps = steps}));
     std::vector<Sample> all;
     for (;;) {
       const PointSpan span = TRY(stream.next());
@@ -137,22 +134,22 @@ class Pairer {
   }
 
   const PairRequest& request_;
-  SeriesLevels x_, y_;
+  Cursor x_, y_;
   Pairs out_;
   bool cut_ = true;
 };
 
 // The range that both have, cut to that of the request on an axis of time.
 Result<std::optional<AxisGrid>> common_grid(store::PointView& view, const PairRequest& request) {
-  const bool steps = request.by == PairBy::kStep;
-  const auto x = TRY(m4::extent_of(view, request.x.series, steps));
-  const auto y = TRY(m4::extent_of(view, request.y.series, steps));
+  const GridAxis axis = request.by == PairBy::kStep ? GridAxis::kStep : GridAxis::kTime;
+  const auto x = TRY(find_extent(view, request.x.series, axis));
+  const auto y = TRY(find_extent(view, request.y.series, axis));
   if (!x || !y) return std::nullopt;
-  AxisGrid grid{.axis = steps ? GridAxis::kStep : GridAxis::kTime,
+  AxisGrid grid{.axis = axis,
                 .from = std::max(x->first, y->first),
                 .to = add_clipped(std::min(x->last, y->last), 1),
                 .columns = kMaxGridColumns};
-  if (!steps) {
+  if (axis == GridAxis::kTime) {
     grid.from = std::max(grid.from, request.from);
     grid.to = std::min(grid.to, request.to);
   }
@@ -182,10 +179,7 @@ Result<Pairs> pair_means(store::PointView& view, const PairRequest& request) {
                         .time = request.by == PairBy::kTime ? cells.begin(i) : 0,
                         .starts = out.path.empty()});
   }
-  for (const ResampledSeries& one : both) {
-    out.lost.points += one.lost.points;
-    out.lost.spans = out.lost.spans || one.lost.spans;
-  }
+  for (const ResampledSeries& one : both) out.lost.add(one.lost);
   return out;
 }
 

@@ -1,10 +1,10 @@
-// CellWalk: brings a series to the cells of an axis, as whole buckets where these do and as points
-// where they do not.
+// walk_cells: brings a series to the cells of an axis, as whole buckets where the sink takes them
+// and as points elsewhere.
 //
-// Goes down the pyramid in order of arrival, then over the recent chunks. The sink says whether a
-// bucket does; a bucket that is refused is opened, at the lowest level into points. Points without
-// a step are left aside on the step axis, where only buckets of one block are offered. One virtual
-// call per bucket row or vector, none per point. One thread.
+// Descends a cursor's pyramid in order of arrival, then goes over the recent chunks. The sink
+// decides about each bucket; one that it refuses is opened, at the lowest level into points. Points
+// without a step are skipped on the step axis, where only buckets of one block are offered. No
+// virtual calls. One thread.
 //
 // A sink has
 //   bool takes(std::size_t cell, const codec::Bucket&, int level, bool whole);
@@ -19,7 +19,7 @@
 #include <algorithm>
 
 #include "query/series/axis_cells.h"
-#include "query/series/series_levels.h"
+#include "query/series/cursor.h"
 
 namespace corral::query {
 
@@ -73,74 +73,58 @@ class CellCut {
   std::size_t hint_ = 0;
 };
 
+// The sink of a descent: offers buckets to the cells' sink, and cuts points for it.
 template <class Sink>
 class CellWalk {
  public:
-  CellWalk(SeriesLevels& levels, const AxisCells& cells, CellWalkOptions options, Sink& sink)
-      : levels_(levels), cells_(cells), sink_(sink), cut_(cells, options.axis, sink) {
-    steps_ = options.axis == GridAxis::kStep;
-    max_level_ = steps_ ? std::min(options.max_level, kBlockLevel) : options.max_level;
-    parts_ = {.times = !steps_ || options.times, .steps = steps_};
-  }
+  CellWalk(Cursor& cursor, const AxisCells& cells, CellWalkOptions options, Sink& sink)
+      : cursor_(cursor),
+        cells_(cells),
+        sink_(sink),
+        cut_(cells, options.axis, sink),
+        axis_(options.axis),
+        steps_(options.axis == GridAxis::kStep),
+        max_level_(steps_ ? std::min(options.max_level, kBlockLevel) : options.max_level),
+        parts_{.times = !steps_ || options.times, .steps = steps_} {}
 
   Result<> run() {
-    if (levels_.in_blocks() > 0) {
-      int top = 0;
-      while (top < max_level_ && bucket_points(top + 1) <= levels_.in_blocks()) ++top;
-      const std::int64_t size = bucket_points(top);
-      for (std::int64_t no = 0; no * size < levels_.in_blocks(); ++no) TRY(visit(top, no));
-    }
-    for (std::size_t i = 0; i < levels_.chunks(); ++i) cut_.give(levels_.chunk(i, parts_));
+    TRY(cursor_.descend(*this, {.max_level = max_level_}));
+    for (std::size_t i = 0; i < cursor_.chunks(); ++i) cut_.give(TRY(cursor_.chunk(i, parts_)));
+    return {};
+  }
+
+  // Done: taken, or without a point in the range.
+  Verdict judge(const codec::Bucket& bucket, Node node) {
+    if (node.level > max_level_) return Verdict::kDescend;
+    const std::int64_t x0 = steps_ ? bucket.s0 : bucket.t0;
+    const std::int64_t x1 = steps_ ? bucket.s1 : bucket.t1;
+    if (x0 > x1 || x1 < cells_.begin() || x0 >= cells_.end()) return Verdict::kDone;
+    if (x0 < cells_.begin() || x1 >= cells_.end()) return Verdict::kDescend;
+    const std::size_t cell = hint_ = cells_.find(x0, hint_);
+    if (!sink_.takes(cell, bucket, node.level, x1 < cells_.end(cell))) return Verdict::kDescend;
+    sink_.bucket(cell, bucket, node.first);
+    return Verdict::kDone;
+  }
+  Result<> points(Node node, const codec::Bucket*) {
+    TRY(cursor_.read_all(node, parts_, axis_, [&](const PointSpan& span) { cut_.give(span); }));
     return {};
   }
 
  private:
-  Result<> visit(int level, std::int64_t no) {
-    const std::int64_t order = no * bucket_points(level);
-    if (order >= levels_.in_blocks()) return {};
-    const codec::Bucket* bucket = nullptr;
-    if (order + bucket_points(level) <= levels_.in_blocks())
-      bucket = TRY(levels_.bucket(level, no));
-    if (bucket != nullptr && settled(*bucket, level, order)) return {};
-    if (level == 0) {
-      cut_.give(TRY(levels_.read(order, codec::kBucketPoints, parts_)));
-      return {};
-    }
-    for (std::int64_t child = 0; child < codec::kFanOut; ++child)
-      TRY(visit(level - 1, no * codec::kFanOut + child));
-    return {};
-  }
-
-  // Taken, or without a point in the range.
-  bool settled(const codec::Bucket& bucket, int level, std::int64_t order) {
-    const std::int64_t x0 = steps_ ? bucket.s0 : bucket.t0;
-    const std::int64_t x1 = steps_ ? bucket.s1 : bucket.t1;
-    if (x0 > x1 || x1 < cells_.begin() || x0 >= cells_.end()) return true;
-    if (x0 < cells_.begin() || x1 >= cells_.end()) return false;
-    const std::size_t cell = hint_ = cells_.find(x0, hint_);
-    if (!sink_.takes(cell, bucket, level, x1 < cells_.end(cell))) return false;
-    sink_.bucket(cell, bucket, order);
-    return true;
-  }
-
-  SeriesLevels& levels_;
+  Cursor& cursor_;
   const AxisCells& cells_;
   Sink& sink_;
   CellCut<Sink> cut_;
-  bool steps_ = false;
-  int max_level_ = kTopLevel;
+  GridAxis axis_;
+  bool steps_;
+  int max_level_;
   PointParts parts_;
   std::size_t hint_ = 0;
 };
 
 template <class Sink>
-Result<> walk_cells(SeriesLevels& levels, const AxisCells& cells, CellWalkOptions options,
-                    Sink& sink) {
-  return CellWalk<Sink>(levels, cells, options, sink).run();
+Result<> walk_cells(Cursor& cursor, const AxisCells& cells, CellWalkOptions options, Sink& sink) {
+  return CellWalk<Sink>(cursor, cells, options, sink).run();
 }
-
-// About how many points lie in [from, to): whole buckets of 256 count where a border cuts them.
-Result<std::uint64_t> count_points(SeriesLevels& levels, GridAxis axis, std::int64_t from,
-                                   std::int64_t to);
 
 }  // namespace corral::query

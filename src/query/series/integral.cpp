@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "query/series/cell_walk.h"
+#include "query/series/extent.h"
 #include "query/series/point_stream.h"
 
 namespace corral::query {
@@ -144,8 +145,8 @@ class Chain {
   std::map<std::int64_t, Knot> last_;
 };
 
-Result<> integrate_points(SeriesLevels& levels, const AxisCells& around, Integrator& out) {
-  auto stream = TRY(PointStream::open(levels, around.begin(), around.end(), {}));
+Result<> integrate_points(Cursor& cursor, const AxisCells& around, Integrator& out) {
+  auto stream = TRY(PointStream::open(cursor, around.begin(), around.end(), {}));
   Chain chain(out);
   while (true) {
     const PointSpan span = TRY(stream.next());
@@ -220,12 +221,12 @@ class RateChain {
 };
 
 template <class Walker>
-Result<> walk_around(SeriesLevels& levels, const AxisCells& cells, const AxisCells& around,
+Result<> walk_around(Cursor& cursor, const AxisCells& cells, const AxisCells& around,
                      Walker walker) {
   std::vector<std::int64_t> borders = cells.borders();
   borders.insert(borders.begin(), around.begin());
   borders.push_back(around.end());
-  return walk_cells(levels, AxisCells(std::move(borders)), {}, walker);
+  return walk_cells(cursor, AxisCells(std::move(borders)), {}, walker);
 }
 
 Result<IntegralSeries> integrate_one(store::PointView& view, const SeriesInput& input,
@@ -233,21 +234,21 @@ Result<IntegralSeries> integrate_one(store::PointView& view, const SeriesInput& 
   const AxisCells cells = AxisCells::uniform(request.grid, input.origin);
   const std::int64_t gap = request.options.max_gap.count();
   const AxisCells around({add_clipped(cells.begin(), -gap), add_clipped(cells.end(), gap)});
-  SeriesLevels levels(view, input.series, input.channel);
+  Cursor cursor(view, input.series, input.channel);
   Integrator out(cells, request.options, view.same_thing(input.series));
   const std::uint64_t count =
-      TRY(count_points(levels, GridAxis::kTime, around.begin(), around.end()));
+      TRY(count_points(cursor, GridAxis::kTime, around.begin(), around.end()));
   IntegralSeries series{.id = input.series, .cells = {}, .exact = true, .lost = {}};
   series.exact = count <= request.options.max_points;
   if (input.channel == store::Channel::kRate && request.options.rule == IntegralRule::kBackward) {
-    TRY(walk_around(levels, cells, around, RateChain(out, cells, series.exact)));
+    TRY(walk_around(cursor, cells, around, RateChain(out, cells, series.exact)));
   } else if (series.exact) {
-    TRY(integrate_points(levels, around, out));
+    TRY(integrate_points(cursor, around, out));
   } else {
-    TRY(walk_around(levels, cells, around, BucketChain(out, cells)));
+    TRY(walk_around(cursor, cells, around, BucketChain(out, cells)));
   }
   series.cells = out.take();
-  series.lost = levels.lost(GridAxis::kTime, around);
+  series.lost = cursor.lost(GridAxis::kTime, around);
   return series;
 }
 

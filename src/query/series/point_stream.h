@@ -9,14 +9,14 @@
 #include <memory>
 #include <vector>
 
-#include "query/series/series_levels.h"
+#include "query/series/cursor.h"
 
 namespace corral::query {
 
 class PointStream {
  public:
-  // Points in [from, to), ns UTC. `levels` must outlive the stream and not be read meanwhile.
-  static Result<PointStream> open(SeriesLevels& levels, std::int64_t from, std::int64_t to,
+  // Points in [from, to), ns UTC. `cursor` must outlive the stream and not be read meanwhile.
+  static Result<PointStream> open(Cursor& cursor, std::int64_t from, std::int64_t to,
                                   PointParts parts);
   // The next points, of one session; empty: no more. Valid until the next call.
   Result<PointSpan> next();
@@ -28,7 +28,7 @@ class PointStream {
     std::int64_t order = 0, end = 0;
     std::size_t chunk = 0;  // of a chunk: which
   };
-  struct Cursor {
+  struct Head {
     std::int64_t order = 0, end = 0;  // of the points that are not in `span` yet
     PointSpan span;
     std::vector<std::int64_t> times, steps;
@@ -37,23 +37,23 @@ class PointStream {
     bool in_chunk = false;
   };
 
-  PointStream(SeriesLevels& levels, std::int64_t from, std::int64_t to, PointParts parts)
-      : levels_(&levels), from_(from), to_(to), parts_(parts) {}
+  PointStream(Cursor& cursor, std::int64_t from, std::int64_t to, PointParts parts)
+      : cursor_(&cursor), from_(from), to_(to), parts_(parts) {}
   Result<> find_sources();
   Result<> add_block(std::int64_t block);
   Result<> open_due();
-  Result<bool> refill(Cursor& cursor);
-  void keep(Cursor& cursor, const PointSpan& read);
+  Result<bool> refill(Head& head);
+  void keep(Head& head, const PointSpan& read);
   [[nodiscard]] std::size_t earliest() const;
   [[nodiscard]] std::size_t due(std::size_t chosen) const;
 
-  SeriesLevels* levels_;
+  Cursor* cursor_;
   std::int64_t from_, to_;
   PointParts parts_;
   std::vector<Source> sources_;  // by t0, then order
   std::size_t opened_ = 0;
-  std::vector<std::unique_ptr<Cursor>> open_;
-  Cursor* given_ = nullptr;  // to be moved on at the next call
+  std::vector<std::unique_ptr<Head>> open_;
+  Head* given_ = nullptr;  // to be moved on at the next call
   std::size_t given_points_ = 0;
 };
 

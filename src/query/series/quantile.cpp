@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "query/series/cell_walk.h"
+#include "query/series/extent.h"
 
 namespace corral::query {
 namespace {
@@ -117,13 +118,13 @@ Result<SeriesQuantiles> of_one(store::PointView& view, const SeriesInput& input,
   const bool steps = request.axis == GridAxis::kStep;
   const std::int64_t origin = steps ? 0 : input.origin;
   const AxisCells window({add_clipped(request.from, origin), add_clipped(request.to, origin)});
-  SeriesLevels levels(view, input.series, input.channel);
+  Cursor cursor(view, input.series, input.channel);
   const std::uint64_t points =
-      TRY(count_points(levels, request.axis, window.begin(), window.end()));
+      TRY(count_points(cursor, request.axis, window.begin(), window.end()));
   const std::uint64_t sampled =
       std::clamp<std::uint64_t>(request.max_points, kVectorPoints, kMostSampled);
   Sampler sample(points <= request.max_points ? 1 : (points + sampled - 1) / sampled);
-  TRY(walk_cells(levels, window, {.axis = request.axis, .max_level = kVectorLevel}, sample));
+  TRY(walk_cells(cursor, window, {.axis = request.axis, .max_level = kVectorLevel}, sample));
   SeriesQuantiles answer;
   answer.id = input.series;
   answer.exact = sample.bands.empty();
@@ -131,7 +132,7 @@ Result<SeriesQuantiles> of_one(store::PointView& view, const SeriesInput& input,
   for (const Band& b : sample.bands) answer.count += b.count;
   answer.quantiles = answer.exact ? exact_ones(sample, request.probabilities)
                                   : estimates(sample, request.probabilities);
-  answer.lost = levels.lost(request.axis, window);
+  answer.lost = cursor.lost(request.axis, window);
   return answer;
 }
 

@@ -15,19 +15,19 @@ struct Place {
   bool operator==(const Place&) const = default;
 };
 
-struct Extent {
+struct CellEnds {
   Place first, last;
 };
 
 struct Side {
   double first = 0, last = 0;
-  Extent at;
+  CellEnds at;
 };
 
 class Gather {
  public:
-  Gather(SeriesLevels& levels, const AxisCells& cells, const ResampleRequest& request)
-      : levels_(levels),
+  Gather(Cursor& cursor, const AxisCells& cells, const ResampleRequest& request)
+      : cursor_(cursor),
         cells_(cells),
         steps_(request.grid.axis == GridAxis::kStep),
         ends_(request.ends),
@@ -88,7 +88,7 @@ class Gather {
     TRY(std::move(status_));
     series.cells = std::move(out_);
     series.exact = all_in_place_;
-    series.lost = levels_.lost(steps_ ? GridAxis::kStep : GridAxis::kTime, cells_);
+    series.lost = cursor_.lost(steps_ ? GridAxis::kStep : GridAxis::kTime, cells_);
     return std::move(series);
   }
 
@@ -120,8 +120,8 @@ class Gather {
   // Called before the cell's count grows.
   void merge_ends(std::size_t cell, const Side& side) {
     Cell& out = out_[cell];
-    Extent& at = extents_[cell];
-    Extent with = side.at;
+    CellEnds& at = extents_[cell];
+    CellEnds with = side.at;
     if (out.count == 0 || before(with.first, at.first)) {
       out.first = side.first;
       at.first = with.first;
@@ -142,7 +142,7 @@ class Gather {
 
   void settle(Place& place) {
     if (place.low == place.high) return;
-    const auto at = levels_.at(place.order);
+    const auto at = cursor_.at(place.order);
     if (at) {
       place.low = place.high = steps_ ? at->step.value_or(place.low) : at->time;
     } else if (at.error().code == Code::kCorruption) {
@@ -152,13 +152,13 @@ class Gather {
     }
   }
 
-  SeriesLevels& levels_;
+  Cursor& cursor_;
   const AxisCells& cells_;
   bool steps_, ends_, exact_;
   double limit_;  // of a bucket's length on the axis
   bool all_in_place_ = true;
   std::vector<Cell> out_;
-  std::vector<Extent> extents_;
+  std::vector<CellEnds> extents_;
   Result<> status_;
 };
 
@@ -172,11 +172,11 @@ Result<std::vector<ResampledSeries>> resample(store::PointView& view,
   for (const SeriesInput& input : request.series) {
     const bool steps = request.grid.axis == GridAxis::kStep;
     const AxisCells cells = AxisCells::uniform(request.grid, steps ? 0 : input.origin);
-    SeriesLevels levels(view, input.series, input.channel);
-    Gather gather(levels, cells, request);
+    Cursor cursor(view, input.series, input.channel);
+    Gather gather(cursor, cells, request);
     gather.series.id = input.series;
     const bool in_blocks = request.ends && request.exactness == Exactness::kExact;
-    TRY(walk_cells(levels, cells,
+    TRY(walk_cells(cursor, cells,
                    {.axis = request.grid.axis, .max_level = in_blocks ? kBlockLevel : kTopLevel},
                    gather));
     all.push_back(TRY(gather.finish()));

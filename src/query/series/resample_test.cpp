@@ -241,8 +241,8 @@ RC_GTEST_PROP(PointStream, GivesEveryPointInOrderOfTime, ()) {
   const int tiers = *rc::gen::element(0, 0, 3);
   for (int tier = 0; tier < tiers; ++tier) data.view.lose_rows(kSeries, tier);
   const AxisGrid range = any_grid(data, false);
-  SeriesLevels levels(data.view, kSeries, store::Channel::kValue);
-  auto stream = PointStream::open(levels, range.from, range.to, {.times = true, .steps = true});
+  Cursor cursor(data.view, kSeries, store::Channel::kValue);
+  auto stream = PointStream::open(cursor, range.from, range.to, {.times = true, .steps = true});
   RC_ASSERT(stream.has_value());
   Samples want = data.by_time();
   std::erase_if(want, [&](const Sample& s) { return s.time < range.from || s.time >= range.to; });

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "query/series/cell_walk.h"
+#include "query/series/extent.h"
 #include "query/series/point_stream.h"
 #include "query/series/smooth_windows.h"
 
@@ -201,10 +202,9 @@ std::int64_t reach_of(const AxisCells& grid, Decay decay) {
              : add_clipped(grid.begin(), -static_cast<std::int64_t>(reach) - 1);
 }
 
-Result<> stream_average(SeriesLevels& levels, const AxisCells& cells, GridAxis axis,
-                        Average& average) {
+Result<> stream_average(Cursor& cursor, const AxisCells& cells, GridAxis axis, Average& average) {
   const bool steps = axis == GridAxis::kStep;
-  auto stream = TRY(PointStream::open(levels, kOldest, steps ? kNewest : cells.end(),
+  auto stream = TRY(PointStream::open(cursor, kOldest, steps ? kNewest : cells.end(),
                                       {.times = true, .steps = steps}));
   CellCut<Average> cut(cells, axis, average);
   while (true) {
@@ -214,8 +214,7 @@ Result<> stream_average(SeriesLevels& levels, const AxisCells& cells, GridAxis a
   }
 }
 
-Result<Average> walk_average(SeriesLevels& levels, const AxisCells& cells,
-                             const SmoothRequest& request) {
+Result<Average> walk_average(Cursor& cursor, const AxisCells& cells, const SmoothRequest& request) {
   const GridAxis axis = request.grid.axis;
   const Decay decay(request.options);
   const std::uint64_t most = request.options.max_points;
@@ -223,23 +222,23 @@ Result<Average> walk_average(SeriesLevels& levels, const AxisCells& cells,
   Average average(cells, axis, decay);
   const bool steps = axis == GridAxis::kStep;
   const AxisCells grid({cells.end(0), steps ? cells.begin(cells.size() - 1) : cells.end()});
-  if (static_cast<std::uint64_t>(levels.points()) <= most) {
+  if (static_cast<std::uint64_t>(cursor.points()) <= most) {
     average.use(Average::Points::kAll);
-  } else if (TRY(count_points(levels, axis, reach_of(grid, decay), grid.end())) <= most) {
+  } else if (TRY(count_points(cursor, axis, reach_of(grid, decay), grid.end())) <= most) {
     average.use(Average::Points::kInReach);
   }
-  TRY(walk_cells(levels, cells, walk, average));
+  TRY(walk_cells(cursor, cells, walk, average));
   if (average.learn_ends()) {
     average.restart();
-    TRY(walk_cells(levels, cells, walk, average));
+    TRY(walk_cells(cursor, cells, walk, average));
   }
   if (!average.overlapped()) return average;
   average.restart();
-  if (static_cast<std::uint64_t>(levels.points()) <= most) {
-    TRY(stream_average(levels, cells, axis, average));
+  if (static_cast<std::uint64_t>(cursor.points()) <= most) {
+    TRY(stream_average(cursor, cells, axis, average));
   } else {
     average.any_order();
-    TRY(walk_cells(levels, cells, walk, average));
+    TRY(walk_cells(cursor, cells, walk, average));
   }
   return average;
 }
@@ -253,11 +252,11 @@ Result<SmoothedSeries> average_one(store::PointView& view, const SeriesInput& in
   borders.insert(borders.begin(), kOldest);
   if (axis == GridAxis::kStep) borders.push_back(kNewest);
   const AxisCells cells(std::move(borders));
-  SeriesLevels levels(view, input.series, input.channel);
-  const Average average = TRY(walk_average(levels, cells, request));
+  Cursor cursor(view, input.series, input.channel);
+  const Average average = TRY(walk_average(cursor, cells, request));
   SmoothedSeries series = average.result();
   series.id = input.series;
-  series.lost = levels.lost(axis, cells);
+  series.lost = cursor.lost(axis, cells);
   return series;
 }
 

@@ -21,7 +21,7 @@
 
 #include "core/result.h"
 #include "query/series/axis_cells.h"
-#include "query/series/series_levels.h"
+#include "query/series/cursor.h"
 #include "store/model/point_view.h"
 
 namespace corral::query {

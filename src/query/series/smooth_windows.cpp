@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "query/series/cell_walk.h"
+#include "query/series/extent.h"
 
 namespace corral::query {
 namespace {
@@ -208,20 +209,20 @@ class GaussianSink {
 };
 
 // nullopt: that would be too many.
-Result<std::optional<std::vector<double>>> gaussian_of_points(SeriesLevels& levels,
+Result<std::optional<std::vector<double>>> gaussian_of_points(Cursor& cursor,
                                                               const AxisCells& columns,
                                                               const SmoothRequest& request) {
   const double width = request.options.width;
   const GridAxis axis = request.grid.axis;
   const AxisCells around = around_of(columns, width);
-  const std::uint64_t count = TRY(count_points(levels, axis, around.begin(), around.end()));
+  const std::uint64_t count = TRY(count_points(cursor, axis, around.begin(), around.end()));
   const auto all = static_cast<double>(columns.size());
   const double column = difference(columns.begin(), columns.end()) / all;
   const double reached = std::min(all, 2 * kCut * width / std::max(column, 1e-9) + 2);
   if (count > request.options.max_points || static_cast<double>(count) * reached > kMostPairs)
     return std::nullopt;
   GaussianSink sink(columns, axis, width);
-  TRY(walk_cells(levels, around, {.axis = axis}, sink));
+  TRY(walk_cells(cursor, around, {.axis = axis}, sink));
   return sink.values();
 }
 
@@ -233,15 +234,15 @@ Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& 
   const GridAxis axis = request.grid.axis;
   const AxisCells columns =
       AxisCells::uniform(request.grid, axis == GridAxis::kStep ? 0 : input.origin);
-  SeriesLevels levels(view, input.series, input.channel);
+  Cursor cursor(view, input.series, input.channel);
   SmoothedSeries series;
   series.id = input.series;
   const bool mean = options.kind == Smoothing::kRunningMean;
   if (!mean) {
-    if (auto values = TRY(gaussian_of_points(levels, columns, request))) {
+    if (auto values = TRY(gaussian_of_points(cursor, columns, request))) {
       series.values = *std::move(values);
       series.width = options.width;
-      series.lost = levels.lost(axis, around_of(columns, options.width));
+      series.lost = cursor.lost(axis, around_of(columns, options.width));
       return series;
     }
   }
@@ -252,13 +253,13 @@ Result<SmoothedSeries> smooth_window(store::PointView& view, const SeriesInput& 
   const std::vector<Window> windows =
       mean ? windows_of(columns, static_cast<std::int64_t>(series.width)) : std::vector<Window>{};
   const AxisCells cells = mean ? cells_of(windows) : gaussian_cells(columns, series.width);
-  const std::uint64_t count = TRY(count_points(levels, axis, cells.begin(), cells.end()));
+  const std::uint64_t count = TRY(count_points(cursor, axis, cells.begin(), cells.end()));
   MassSink sink(cells, axis, count <= options.max_points);
-  TRY(walk_cells(levels, cells, {.axis = axis}, sink));
+  TRY(walk_cells(cursor, cells, {.axis = axis}, sink));
   series.values =
       mean ? means(windows, cells, sink.mass) : gaussian(columns, cells, sink.mass, series.width);
   series.from_buckets = sink.estimated || !mean;
-  series.lost = levels.lost(axis, cells);
+  series.lost = cursor.lost(axis, cells);
   return series;
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "query/series/cell_walk.h"
+#include "query/series/extent.h"
 #include "query/series/resample.h"
 
 namespace corral::query {
@@ -44,36 +45,28 @@ class Extremes {
 // what may hold it.
 class EndSearch {
  public:
-  EndSearch(SeriesLevels& levels, GridAxis axis, const AxisCells& range, bool last)
-      : levels_(levels), range_(range), steps_(axis == GridAxis::kStep), last_(last) {}
+  EndSearch(Cursor& cursor, GridAxis axis, const AxisCells& range, bool last)
+      : cursor_(cursor), range_(range), steps_(axis == GridAxis::kStep), last_(last) {}
 
   Result<std::int64_t> run() {
-    if (last_) look_at_chunks();
-    int top = 0;
-    while (top < kTopLevel && bucket_points(top + 1) <= levels_.in_blocks()) ++top;
-    const std::int64_t size = bucket_points(top);
-    const std::int64_t buckets = (levels_.in_blocks() + size - 1) / size;
-    for (std::int64_t i = 0; i < buckets; ++i) TRY(visit(top, last_ ? buckets - 1 - i : i));
-    if (!last_) look_at_chunks();
+    if (last_) TRY(look_at_chunks());
+    TRY(cursor_.descend(*this, {.backward = last_}));
+    if (!last_) TRY(look_at_chunks());
     return order_;
   }
   [[nodiscard]] double value() const { return value_; }
 
- private:
-  Result<> visit(int level, std::int64_t no) {
-    const std::int64_t order = no * bucket_points(level);
-    if (order >= levels_.in_blocks()) return {};
-    const codec::Bucket* b = nullptr;
-    if (order + bucket_points(level) <= levels_.in_blocks()) b = TRY(levels_.bucket(level, no));
-    if (b != nullptr && !may_hold(*b, order)) return {};
-    if (level == 0) {
-      look_at(TRY(levels_.read(order, codec::kBucketPoints, {.times = true, .steps = steps_})));
-      return {};
-    }
-    for (std::int64_t i = 0; i < codec::kFanOut; ++i)
-      TRY(visit(level - 1, no * codec::kFanOut + (last_ ? codec::kFanOut - 1 - i : i)));
+  [[nodiscard]] Verdict judge(const codec::Bucket& bucket, Node node) const {
+    return may_hold(bucket, node.first) ? Verdict::kDescend : Verdict::kDone;
+  }
+  Result<> points(Node node, const codec::Bucket*) {
+    TRY(cursor_.read_all(node, parts(), steps_ ? GridAxis::kStep : GridAxis::kTime,
+                         [&](const PointSpan& span) { look_at(span); }));
     return {};
   }
+
+ private:
+  [[nodiscard]] PointParts parts() const { return {.times = true, .steps = steps_}; }
 
   [[nodiscard]] bool may_hold(const codec::Bucket& b, std::int64_t order) const {
     const std::int64_t x0 = std::max(steps_ ? b.s0 : b.t0, range_.begin());
@@ -84,10 +77,10 @@ class EndSearch {
                  : std::pair(x0, order) < std::pair(x_, order_);
   }
 
-  void look_at_chunks() {
-    const std::size_t chunks = levels_.chunks();
-    for (std::size_t i = 0; i < chunks; ++i)
-      look_at(levels_.chunk(last_ ? chunks - 1 - i : i, {.times = true, .steps = steps_}));
+  Result<> look_at_chunks() {
+    for (std::size_t i = 0; i < cursor_.chunks(); ++i)
+      look_at(TRY(cursor_.chunk(last_ ? cursor_.chunks() - 1 - i : i, parts())));
+    return {};
   }
 
   void look_at(const PointSpan& span) {
@@ -102,16 +95,16 @@ class EndSearch {
     }
   }
 
-  SeriesLevels& levels_;
+  Cursor& cursor_;
   const AxisCells& range_;
   bool steps_, last_;
   std::int64_t x_ = 0, order_ = -1;
   double value_ = 0;
 };
 
-Result<std::optional<PlacedValue>> placed(SeriesLevels& levels, std::int64_t order, double value) {
+Result<std::optional<PlacedValue>> placed(Cursor& cursor, std::int64_t order, double value) {
   if (order < 0) return std::nullopt;
-  const auto at = levels.at(order);
+  const auto at = cursor.at(order);
   if (at) return PlacedValue{.value = value, .time = at->time, .step = at->step};
   if (at.error().code != Code::kCorruption) return tl::unexpected<Error>(at.error());
   return PlacedValue{.value = value, .time = std::nullopt, .step = std::nullopt};
@@ -152,22 +145,22 @@ class OneWindow {
         request_(request),
         grid_{.axis = request.axis, .from = request.from, .to = request.to, .columns = 1},
         window_(AxisCells::uniform(grid_, steps() ? 0 : input.origin)),
-        levels_(view, input.series, input.channel) {}
+        cursor_(view, input.series, input.channel) {}
 
   Result<WindowStatistics> run() {
     out_.id = input_.series;
     TRY(totals());
     if (out_.count > 0) TRY(extremes());
     const std::uint64_t points =
-        TRY(count_points(levels_, request_.axis, window_.begin(), window_.end()));
+        TRY(count_points(cursor_, request_.axis, window_.begin(), window_.end()));
     if (request_.deviation && out_.mean && points <= request_.max_points) {
       Squares squares(*out_.mean);
-      TRY(walk_cells(levels_, window_, {.axis = request_.axis}, squares));
+      TRY(walk_cells(cursor_, window_, {.axis = request_.axis}, squares));
       if (squares.count() == out_.count) out_.deviation = squares.deviation();
     }
     TRY(integral());
     TRY(quantile());
-    const Lost lost = levels_.lost(request_.axis, window_);
+    const Lost lost = cursor_.lost(request_.axis, window_);
     out_.lost.points = std::max(out_.lost.points, lost.points);
     return std::move(out_);
   }
@@ -189,13 +182,13 @@ class OneWindow {
 
   Result<> extremes() {
     Extremes found;
-    TRY(walk_cells(levels_, window_, {.axis = request_.axis}, found));
-    out_.min = TRY(placed(levels_, found.min.order, found.min.value));
-    out_.max = TRY(placed(levels_, found.max.order, found.max.value));
+    TRY(walk_cells(cursor_, window_, {.axis = request_.axis}, found));
+    out_.min = TRY(placed(cursor_, found.min.order, found.min.value));
+    out_.max = TRY(placed(cursor_, found.max.order, found.max.value));
     for (const bool last : {false, true}) {
-      EndSearch search(levels_, request_.axis, window_, last);
+      EndSearch search(cursor_, request_.axis, window_, last);
       const std::int64_t order = TRY(search.run());
-      (last ? out_.last : out_.first) = TRY(placed(levels_, order, search.value()));
+      (last ? out_.last : out_.first) = TRY(placed(cursor_, order, search.value()));
     }
     return {};
   }
@@ -227,7 +220,7 @@ class OneWindow {
   const WindowRequest& request_;
   AxisGrid grid_;
   AxisCells window_;
-  SeriesLevels levels_;
+  Cursor cursor_;
   WindowStatistics out_;
 };
 
@@ -251,10 +244,10 @@ Result<std::vector<std::optional<PlacedValue>>> latest_values(store::PointView& 
   std::vector<std::optional<PlacedValue>> all;
   all.reserve(series.size());
   for (const SeriesInput& input : series) {
-    SeriesLevels levels(view, input.series, input.channel);
-    EndSearch search(levels, GridAxis::kTime, always, true);
+    Cursor cursor(view, input.series, input.channel);
+    EndSearch search(cursor, GridAxis::kTime, always, true);
     const std::int64_t order = TRY(search.run());
-    all.push_back(TRY(placed(levels, order, search.value())));
+    all.push_back(TRY(placed(cursor, order, search.value())));
   }
   return all;
 }

@@ -14,9 +14,9 @@
 
 #include "core/result.h"
 #include "query/series/axis_cells.h"
+#include "query/series/cursor.h"
 #include "query/series/integral.h"
 #include "query/series/quantile.h"
-#include "query/series/series_levels.h"
 #include "store/model/point_view.h"
 
 namespace corral::query {

@@ -90,20 +90,18 @@ void Lines::split() {
   columns_.flush(answer_);
 }
 
-void Lines::take(const Piece& piece) {
+void Lines::take(const PointSpan& span) {
   if (steps_) {
-    take_steps(piece);
+    take_steps(span);
   } else {
-    take_run(piece);
+    take_run(span);
   }
 }
 
 // One ascending run after the other. A sample without a rate is not there: it ends no segment.
-void Lines::take_steps(const Piece& piece) {
-  const auto& xs = piece.xs;
-  const auto there = [&](std::size_t i) {
-    return !request_.rate || std::isfinite(piece.values[i]);
-  };
+void Lines::take_steps(const PointSpan& span) {
+  const auto& xs = span.steps;
+  const auto there = [&](std::size_t i) { return !request_.rate || std::isfinite(span.values[i]); };
   for (std::size_t i = 0; i < xs.size();) {
     std::size_t end = i + 1;
     if (!there(i)) {
@@ -112,24 +110,22 @@ void Lines::take_steps(const Piece& piece) {
     }
     while (end < xs.size() && there(end) && xs[end] >= xs[end - 1]) ++end;
     pass(xs[i], xs[end - 1]);
-    take_run({.xs = xs.subspan(i, end - i),
-              .values = piece.values.subspan(i, end - i),
-              .position = piece.position + static_cast<std::int64_t>(i)});
+    take_run(span.part(i, end - i));
     i = end;
   }
 }
 
-// Ascending: what is in sight of it.
-void Lines::take_run(const Piece& piece) {
-  const auto& xs = piece.xs;
+// The part of an ascending run that is in sight.
+void Lines::take_run(const PointSpan& span) {
+  const auto& xs = steps_ ? span.steps : span.times;
   if (xs.empty() || xs.back() < grid_.from() || xs.front() >= grid_.to()) return;
   const auto from =
       static_cast<std::size_t>(std::ranges::lower_bound(xs, grid_.from()) - xs.begin());
   const auto to = static_cast<std::size_t>(std::ranges::lower_bound(xs, grid_.to()) - xs.begin());
   if (from >= to) return;
   count(to - from,
-        columns_.add_run(xs.subspan(from, to - from), piece.values.subspan(from, to - from),
-                         piece.position + static_cast<std::int64_t>(from)));
+        columns_.add_run(xs.subspan(from, to - from), span.values.subspan(from, to - from),
+                         span.order + static_cast<std::int64_t>(from)));
 }
 
 std::vector<OpenEdge> Lines::open_edges() {

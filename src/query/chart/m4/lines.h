@@ -4,8 +4,9 @@
 
 #include <vector>
 
-#include "query/chart/m4/block_points.h"
 #include "query/chart/m4/columns.h"
+#include "query/chart/m4/request.h"
+#include "query/series/cursor.h"
 
 namespace corral::query::m4 {
 
@@ -18,7 +19,7 @@ struct OpenEdge {
   std::int64_t bound = 0;  // no earlier (of first), no later (of last) than this
 };
 
-class Lines final : public PieceSink {
+class Lines {
  public:
   Lines(const Request& request, ChartSeries& answer);
 
@@ -29,7 +30,7 @@ class Lines final : public PieceSink {
   void take(const codec::Bucket& bucket, Node node);
   // Steps [s0, s1] that are out of sight went by.
   void pass(std::int64_t s0, std::int64_t s1);
-  void take(const Piece& piece) override;
+  void take(const PointSpan& span);
 
   // Exact: edges that are still open, the best bounds first.
   [[nodiscard]] std::vector<OpenEdge> open_edges();
@@ -43,8 +44,8 @@ class Lines final : public PieceSink {
   void reset();
 
  private:
-  void take_steps(const Piece& piece);
-  void take_run(const Piece& piece);
+  void take_steps(const PointSpan& span);
+  void take_run(const PointSpan& span);
   void offer_edges(std::uint32_t column, const codec::Bucket& bucket, Node node);
   void count(std::uint64_t points, std::uint64_t not_finite);
   void split();

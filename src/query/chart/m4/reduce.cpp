@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "query/chart/m4/lines.h"
-#include "query/chart/m4/recent_points.h"
+#include "query/series/cursor.h"
 
 namespace corral::query::m4 {
 namespace {
@@ -22,12 +22,76 @@ Ends ends_of(const codec::Bucket& bucket, bool steps) {
   return steps ? Ends{bucket.s0, bucket.s1} : Ends{bucket.t0, bucket.t1};
 }
 
-// Walks the values' pyramid to those points in sight that the rates' one says nothing of.
-class InSight final : public DescentSink {
+// Reads a cursor's points for an answer: what they cost, and gaps where they are damaged.
+class PointReads {
  public:
-  InSight(const Request& request, BlockPoints& blocks, Lines& lines)
-      : request_(request), blocks_(blocks), lines_(lines) {}
-  Verdict judge(const codec::Bucket& bucket, Node node) override {
+  PointReads(Cursor& cursor, const Request& request, ChartSeries& answer)
+      : cursor_(cursor),
+        request_(request),
+        answer_(answer),
+        steps_(request.axis == ChartAxis::kStep),
+        parts_{.times = !steps_ || request.rate, .steps = steps_} {}
+
+  // Gives `take(PointSpan)` the points that have an x; damage leaves a gap as wide as `cover`.
+  template <class Take>
+  Result<> read(Node node, const codec::Bucket* cover, Take take) {
+    const auto counted = [&](const PointSpan& span) {
+      answer_.cost.points += span.size();
+      take(span);
+    };
+    const GridAxis axis = steps_ ? GridAxis::kStep : GridAxis::kTime;
+    if (!TRY(cursor_.read_all(node, parts_, axis, counted))) mark(cover);
+    return {};
+  }
+
+  // Of recent points: rates need all of them, on axes of time if any is in sight at all.
+  template <class Take>
+  Result<> read_recent(Take take) {
+    const auto chunks = cursor_.recent();
+    const auto in_sight = [&](const auto& times) {
+      return !times.empty() && times.back() >= request_.from && times.front() < request_.to;
+    };
+    if (!steps_ && std::ranges::none_of(
+                       chunks, in_sight, [](const auto& c) -> const auto& { return *c.times; }))
+      return {};
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      // Steps may go back: all of them are looked at, for the segments.
+      if (steps_ ? chunks[i].steps == nullptr : !request_.rate && !in_sight(*chunks[i].times))
+        continue;
+      const PointSpan span = TRY(cursor_.chunk(i, parts_));
+      answer_.cost.points += span.size();
+      take(span);
+    }
+    return {};
+  }
+
+  // Marks a bucket's range as a gap; null: a gap of unknown extent.
+  void mark(const codec::Bucket* cover) {
+    if (cover == nullptr || (steps_ && !cover->has_steps())) {
+      answer_.unknown_gap = true;
+      return;
+    }
+    const Ends ends = ends_of(*cover, steps_);
+    const std::int64_t from = std::max(ends.first, request_.from);
+    const std::int64_t to = std::min(ends.last, request_.to - 1);
+    if (from <= to) answer_.gaps.push_back({from - answer_.origin, to - answer_.origin});
+  }
+  [[nodiscard]] Cursor& cursor() { return cursor_; }
+
+ private:
+  Cursor& cursor_;
+  const Request& request_;
+  ChartSeries& answer_;
+  bool steps_;
+  PointParts parts_;
+};
+
+// Walks the values' pyramid to those points in sight that the rates' one does not cover.
+class InSight {
+ public:
+  InSight(const Request& request, PointReads& points, Lines& lines)
+      : request_(request), points_(points), lines_(lines) {}
+  Verdict judge(const codec::Bucket& bucket, Node node) {
     const bool steps = request_.axis == ChartAxis::kStep;
     if (steps && !bucket.has_steps()) return Verdict::kDone;
     const Ends ends = ends_of(bucket, steps);
@@ -37,21 +101,21 @@ class InSight final : public DescentSink {
     }
     return node.points() <= kFewPoints ? Verdict::kPoints : Verdict::kDescend;
   }
-  Result<> points(Node node, const codec::Bucket* cover) override {
-    return blocks_.read(node, cover, lines_);
+  Result<> points(Node node, const codec::Bucket* cover) {
+    return points_.read(node, cover, [&](const PointSpan& span) { lines_.take(span); });
   }
 
  private:
   const Request& request_;
-  BlockPoints& blocks_;
+  PointReads& points_;
   Lines& lines_;
 };
 
 // About how many points lie in sight.
-class Count final : public DescentSink {
+class Count {
  public:
   explicit Count(const Request& request) : request_(request) {}
-  Verdict judge(const codec::Bucket& bucket, Node node) override {
+  Verdict judge(const codec::Bucket& bucket, Node node) {
     constexpr std::int64_t kRough = 4096;
     const Ends ends = ends_of(bucket, request_.axis == ChartAxis::kStep);
     if (ends.last < request_.from || ends.first >= request_.to) return Verdict::kDone;
@@ -60,7 +124,7 @@ class Count final : public DescentSink {
     points_ += static_cast<std::uint64_t>(node.points());
     return Verdict::kDone;
   }
-  Result<> points(Node node, const codec::Bucket*) override {
+  Result<> points(Node node, const codec::Bucket*) {
     points_ += static_cast<std::uint64_t>(node.points());
     return {};
   }
@@ -72,57 +136,61 @@ class Count final : public DescentSink {
 };
 
 // Finds the first or last point of a column inside one node.
-class EdgeFinder final : public DescentSink, public PieceSink {
+class EdgeFinder {
  public:
-  EdgeFinder(Lines& lines, BlockPoints& blocks, const OpenEdge& edge)
-      : lines_(lines), blocks_(blocks), edge_(edge) {}
-  Verdict judge(const codec::Bucket& bucket, Node node) override {
+  EdgeFinder(Lines& lines, PointReads& points, const OpenEdge& edge)
+      : lines_(lines), points_(points), edge_(edge) {}
+  Verdict judge(const codec::Bucket& bucket, Node node) {
     if (bucket.count == bucket.not_finite()) return Verdict::kDone;
     if (lines_.settled(edge_, edge_.last ? bucket.t1 : bucket.t0, node)) return Verdict::kDone;
     return node.in_one_block() ? Verdict::kPoints : Verdict::kDescend;
   }
-  Result<> points(Node node, const codec::Bucket* cover) override {
+  Result<> points(Node node, const codec::Bucket* cover) {
     // A bucket of several blocks may cover a node that no row is left of.
-    if (cover == nullptr || cover->count != node.points()) return blocks_.read(node, cover, *this);
+    if (cover == nullptr || cover->count != node.points())
+      return points_.read(node, cover, [&](const PointSpan& span) { offer(span); });
     const std::uint32_t at = edge_.last ? cover->last_at : cover->first_at;
     std::int64_t time = edge_.last ? cover->t1 : cover->t0;
     if (at != (edge_.last ? cover->count - 1 : 0)) {
-      const auto read = TRY(blocks_.time_of(node.first + at));
-      if (!read) blocks_.mark(cover);
-      time = read.value_or(time);
+      const auto read = points_.cursor().at(node.first + at, false);
+      if (!read && !is_damage(read.error())) return tl::unexpected<Error>(read.error());
+      if (!read) points_.mark(cover);
+      if (read) time = read->time;
     }
     lines_.offer(edge_, {{time, edge_.last ? cover->last : cover->first}, node.first + at});
     return {};
   }
-  void take(const Piece& piece) override {
-    for (std::size_t i = 0; i < piece.xs.size(); ++i) {
-      if (std::isfinite(piece.values[i]))
-        lines_.offer(
-            edge_, {{piece.xs[i], piece.values[i]}, piece.position + static_cast<std::int64_t>(i)});
+
+ private:
+  void offer(const PointSpan& span) {
+    for (std::size_t i = 0; i < span.size(); ++i) {
+      if (std::isfinite(span.values[i]))
+        lines_.offer(edge_,
+                     {{span.times[i], span.values[i]}, span.order + static_cast<std::int64_t>(i)});
     }
   }
 
- private:
   Lines& lines_;
-  BlockPoints& blocks_;
+  PointReads& points_;
   const OpenEdge& edge_;
 };
 
-class Reduction final : public DescentSink {
+class Reduction {
  public:
   Reduction(store::PointView& view, const Request& request)
       : view_(view),
         request_(request),
         lines_(request_, answer_),
-        blocks_(view, request_, answer_),
-        descent_(view, request.series,
-                 request.rate ? store::Channel::kRate : store::Channel::kValue),
-        values_(view, request.series, store::Channel::kValue) {}
+        cursor_(view, request.series, request.rate ? store::Channel::kRate : store::Channel::kValue,
+                request.axis == ChartAxis::kStep ? LateChunks::kAsTheyCame
+                                                 : LateChunks::kInOrderOfTime),
+        values_(view, request.series, store::Channel::kValue),
+        points_(cursor_, request_, answer_) {}
 
   Result<ChartSeries> run();
 
-  Verdict judge(const codec::Bucket& bucket, Node node) override;
-  Result<> points(Node node, const codec::Bucket* cover) override;
+  Verdict judge(const codec::Bucket& bucket, Node node);
+  Result<> points(Node node, const codec::Bucket* cover);
 
  private:
   void start();
@@ -138,8 +206,8 @@ class Reduction final : public DescentSink {
   Request request_;
   ChartSeries answer_;
   Lines lines_;
-  BlockPoints blocks_;
-  Descent descent_, values_;
+  Cursor cursor_, values_;  // values_: for its pyramid
+  PointReads points_;
   std::uint64_t tolerance_ = 0;  // of an aligned answer: the widest bucket that is taken whole
   std::uint64_t judged_ = 0, read_ = 0;
   std::uint32_t lost_ = 0;  // batch rows and row groups that could not be read
@@ -171,7 +239,7 @@ Result<std::uint64_t> Reduction::first_tolerance() {
   const std::uint64_t column = lines_.grid().column_length();
   const std::uint64_t part = column / request_.limits.buckets_per_column;
   Count count(request_);
-  TRY(descent_.run(count));
+  TRY(cursor_.descend(count));
   const std::uint64_t few =
       request_.width * request_.limits.buckets_per_column * codec::kBucketPoints;
   return count.points() > most_points() && count.points() < few ? 2 * column : part;
@@ -201,17 +269,17 @@ Result<ChartSeries> Reduction::run() {
   mark_lost_times();
   answer_.exact = lines_.exact();
   finish_gaps();
-  answer_.cost.pyramid_rows = descent_.rows_read() + values_.rows_read();
-  answer_.cost.damaged_rows = descent_.damaged_rows() + values_.damaged_rows();
-  answer_.cost.damaged_blocks = blocks_.damaged_blocks() + lost_;
+  answer_.cost.pyramid_rows = cursor_.rows_read() + values_.rows_read();
+  answer_.cost.damaged_rows = cursor_.damaged_rows() + values_.damaged_rows();
+  answer_.cost.damaged_blocks = cursor_.damaged_blocks() + lost_;
   return std::move(answer_);
 }
 
 Result<> Reduction::pass() {
   lines_.set_tolerance(request_.exact ? 0 : tolerance_);
-  TRY(descent_.run(*this));
+  TRY(cursor_.descend(*this));
   if (over_) return {};
-  return RecentPoints(view_, request_, blocks_).read(answer_, lines_);
+  return points_.read_recent([&](const PointSpan& span) { lines_.take(span); });
 }
 
 // Whether the bucket's points may all stand in the column of its first one.
@@ -264,17 +332,17 @@ Result<> Reduction::points(Node node, const codec::Bucket* cover) {
     return {};
   }
   if (request_.rate && cover == nullptr) {
-    InSight in_sight(request_, blocks_, lines_);
-    return values_.run(in_sight, node);
+    InSight in_sight(request_, points_, lines_);
+    return values_.descend(in_sight, {.within = node});
   }
-  return blocks_.read(node, cover, lines_);
+  return points_.read(node, cover, [&](const PointSpan& span) { lines_.take(span); });
 }
 
 Result<> Reduction::close_edges() {
   for (const OpenEdge& edge : lines_.open_edges()) {
     if (lines_.settled(edge, edge.bound, edge.node)) continue;
-    EdgeFinder finder(lines_, blocks_, edge);
-    TRY(descent_.run(finder, edge.node));
+    EdgeFinder finder(lines_, points_, edge);
+    TRY(cursor_.descend(finder, {.within = edge.node}));
   }
   return {};
 }

@@ -7,8 +7,6 @@
 // error. Reads only the view; one thread per view.
 #pragma once
 
-#include <optional>
-
 #include "query/chart/m4/request.h"
 #include "store/model/point_view.h"
 
@@ -16,11 +14,5 @@ namespace corral::query::m4 {
 
 // kIo and the like of the view.
 Result<ChartSeries> reduce(store::PointView& view, const Request& request);
-
-struct Extent {
-  std::int64_t first = 0, last = 0;  // UTC in ns, or steps; both belong to it
-};
-// Of all points of a series; nullopt: none (has a step). Damaged parts are left aside.
-Result<std::optional<Extent>> extent_of(store::PointView& view, SeriesId series, bool steps);
 
 }  // namespace corral::query::m4

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "codec/block/rate.h"
+#include "query/series/extent.h"
 #include "query/series/memory_view.h"
 
 namespace corral::query::m4 {
@@ -178,7 +179,8 @@ class Generator {
 };
 
 Request any_window(MemoryView& view, ChartAxis axis, Generator& random) {
-  const auto extent = extent_of(view, kSeries, axis == ChartAxis::kStep);
+  const auto extent =
+      find_extent(view, kSeries, axis == ChartAxis::kStep ? GridAxis::kStep : GridAxis::kTime);
   const Extent all = extent->value_or(Extent{.first = 0, .last = 10});
   const std::int64_t length = all.last - all.first + 1;
   Request request{.series = kSeries, .axis = axis, .limits = {}};

@@ -3,11 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <memory>
 
-#include "codec/block/pyramid.h"
+#include "query/series/cursor.h"
 #include "store/model/point_view.h"
 
 namespace corral::query {
@@ -15,17 +13,9 @@ namespace {
 
 constexpr std::size_t kSeriesAtOnce = 64;
 constexpr std::chrono::seconds kSnapshotTime{2};
-constexpr auto kVectorBuckets =
-    static_cast<std::int64_t>(codec::kVectorEntries / codec::kBucketPoints);
-constexpr auto kBlockBuckets =
-    static_cast<std::int64_t>(codec::kColumnEntries / codec::kBucketPoints);
-constexpr std::int64_t kRowBlocks = static_cast<std::int64_t>(codec::kLowerBuckets) / kBlockBuckets;
+constexpr std::int64_t kBlockBuckets = kBlockPoints / codec::kBucketPoints;
 
 using Clock = std::chrono::steady_clock;
-
-bool is_damage(const Error& error) {
-  return error.code == Code::kCorruption || error.code == Code::kNotFound;
-}
 
 // Where a walk stands among the series of a lot.
 struct Place {
@@ -42,33 +32,36 @@ class Walk {
   Result<> lot(store::PointView& view, std::span<const SeriesId> series, Place& place) {
     const auto until = Clock::now() + kSnapshotTime;
     for (; place.series < series.size(); ++place.series, place.block = 0) {
-      const SeriesId id = series[place.series];
-      for (; place.block < view.block_count(id); ++place.block) {
+      Cursor cursor(view, series[place.series], store::Channel::kValue);
+      series_ = series[place.series];
+      for (; place.block * kBlockPoints < cursor.in_blocks(); ++place.block) {
         if (taker_.full() || Clock::now() > until) return {};
-        TRY(block(view, id, place.block));
+        TRY(block(cursor, place.block * kBlockPoints));
       }
       if (taker_.full()) return {};
-      recent(view, id);
+      for (const store::Damage& damage : view.damaged(series_))
+        mark({.series = series_, .from = damage.t0, .to = damage.t1});
+      for (std::size_t i = 0; i < cursor.chunks(); ++i) give(TRY(cursor.chunk(i, kAllParts)));
     }
     return {};
   }
 
  private:
-  // Of the block's points from a vector on, by the pyramid; all of time when that cannot be read.
-  static PointGap extent(store::PointView& view, SeriesId id, std::int64_t no,
-                         std::size_t entry = 0) {
-    PointGap found{.series = id, .points = codec::kColumnEntries - entry};
-    const auto row = view.pyramid(id, store::Channel::kValue, 0, no / kRowBlocks);
-    if (!row) return found;
-    const std::span buckets((*row)->lower);
-    const auto vector = static_cast<std::int64_t>(entry / codec::kVectorEntries);
-    const auto first =
-        static_cast<std::size_t>(no % kRowBlocks * kBlockBuckets + vector * kVectorBuckets);
-    const auto count = static_cast<std::size_t>(kBlockBuckets - vector * kVectorBuckets);
-    if (first + count > buckets.size()) return found;
-    const auto part = buckets.subspan(first, count);
-    found.from = std::ranges::min(part, {}, &codec::Bucket::t0).t0;
-    found.to = std::ranges::max(part, {}, &codec::Bucket::t1).t1;
+  static constexpr PointParts kAllParts{.times = true, .steps = true};
+
+  // The rest of a block from a point on, by the pyramid; all of time when that cannot be read.
+  Result<PointGap> rest_of_block(Cursor& cursor, std::int64_t order) const {
+    const std::int64_t first = order / codec::kBucketPoints;
+    const std::int64_t end = (order / kBlockPoints + 1) * kBlockBuckets;
+    const auto points = static_cast<std::uint64_t>(end * codec::kBucketPoints - order);
+    PointGap found{
+        .series = series_, .from = PointGap::kLatest, .to = PointGap::kEarliest, .points = points};
+    for (std::int64_t no = first; no < end; ++no) {
+      const codec::Bucket* bucket = TRY(cursor.bucket(0, no));
+      if (bucket == nullptr) return PointGap{.series = series_, .points = points};
+      found.from = std::min(found.from, bucket->t0);
+      found.to = std::max(found.to, bucket->t1);
+    }
     return found;
   }
 
@@ -79,78 +72,46 @@ class Walk {
     if (gap.to >= from_ && gap.from < to_) taker_.gap(gap);
   }
 
-  // Hands over those that lie in the range.
-  void give(PointBatch batch) {
-    const auto first = static_cast<std::size_t>(std::ranges::lower_bound(batch.times, from_) -
-                                                batch.times.begin());
+  // Hands over the points that lie in the range.
+  void give(const PointSpan& span) {
+    const auto first =
+        static_cast<std::size_t>(std::ranges::lower_bound(span.times, from_) - span.times.begin());
     const auto last = to_ == PointGap::kLatest
-                          ? batch.times.size()
-                          : static_cast<std::size_t>(std::ranges::lower_bound(batch.times, to_) -
-                                                     batch.times.begin());
+                          ? span.size()
+                          : static_cast<std::size_t>(std::ranges::lower_bound(span.times, to_) -
+                                                     span.times.begin());
     if (first >= last) return;
-    batch.times = batch.times.subspan(first, last - first);
-    batch.values = batch.values.subspan(first, last - first);
-    if (!batch.steps.empty()) batch.steps = batch.steps.subspan(first, last - first);
-    taker_.points(batch);
+    const PointSpan inside = span.part(first, last - first);
+    taker_.points({.series = series_,
+                   .session = inside.session,
+                   .times = inside.times,
+                   .steps = inside.steps,
+                   .values = inside.values});
   }
 
-  Result<> block(store::PointView& view, SeriesId id, std::int64_t no) {
+  Result<> block(Cursor& cursor, std::int64_t order) {
     if (!everything()) {
-      const PointGap all = extent(view, id, no);
+      const PointGap all = TRY(rest_of_block(cursor, order));
       if (all.to < from_ || all.from >= to_) return {};
     }
-    const auto opened = view.block(id, no);
-    std::size_t read = 0;
-    auto done = opened ? decode(**opened, read) : Result<>(tl::unexpected(opened.error()));
-    if (!done && !is_damage(done.error())) return done;
-    if (read > 0) {
-      give({.series = id,
-            .session = (*opened)->session(),
-            .times = std::span(times_).first(read),
-            .steps = std::span(steps_).first((*opened)->has_steps() ? read : 0),
-            .values = std::span(values_).first(read)});
-    }
-    if (!done) mark(extent(view, id, no, read));
+    const PointSpan span = TRY(cursor.read(order, kBlockPoints, kAllParts));
+    const auto read = static_cast<std::int64_t>(span.size());
+    if (read > 0) give(span);
+    if (read < kBlockPoints) mark(TRY(rest_of_block(cursor, order + read)));
     return {};
-  }
-
-  // kCorruption when a vector is damaged; `read` says how many points come before it.
-  Result<> decode(const store::Block& block, std::size_t& read) {
-    constexpr std::size_t kVector = codec::kVectorEntries;
-    for (read = 0; read < codec::kColumnEntries; read += kVector) {
-      TRY(block.times(read, std::span(times_).subspan(read, kVector)));
-      TRY(block.values(read, std::span(values_).subspan(read, kVector)));
-      if (block.has_steps()) TRY(block.steps(read, std::span(steps_).subspan(read, kVector)));
-    }
-    return {};
-  }
-
-  void recent(store::PointView& view, SeriesId id) {
-    for (const store::Damage& damage : view.damaged(id))
-      mark({.series = id, .from = damage.t0, .to = damage.t1});
-    for (const store::Chunk& chunk : view.recent(id)) {
-      PointBatch batch{.series = id,
-                       .session = chunk.session,
-                       .times = *chunk.times,
-                       .steps = {},
-                       .values = chunk.values};
-      if (chunk.steps) batch.steps = *chunk.steps;
-      give(batch);
-    }
   }
 
   const std::int64_t from_, to_;
   PointTaker& taker_;
-  std::array<std::int64_t, codec::kColumnEntries> times_{}, steps_{};
-  std::array<double, codec::kColumnEntries> values_{};
+  SeriesId series_;
 };
 
 }  // namespace
 
 Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTaker& taker) {
-  const auto walk = std::make_unique<Walk>(query, taker);
+  Walk walk(query, taker);
   Place place;
-  while (place.series < query.series.size()) TRY(walk->lot(view, query.series, place));
+  while (place.series < query.series.size()) TRY(walk.lot(view, query.series, place));
   return {};
 }
 
@@ -162,13 +123,13 @@ Result<> check_not_removed(store::Store& store, RunId run) {
 
 // In the middle of a series the rest of it alone is looked at, which costs a step little.
 Result<bool> PointWalk::next(PointTaker& taker) {
-  const auto walk = std::make_unique<Walk>(query_, taker);
+  Walk walk(query_, taker);
   while (series_ < query_.series.size() && !taker.full()) {
     const std::size_t left = query_.series.size() - series_;
     const auto lot =
         std::span(query_.series).subspan(series_, block_ > 0 ? 1 : std::min(kSeriesAtOnce, left));
     Place place{.series = 0, .block = block_};
-    TRY(store_->view(lot, [&](store::PointView& view) { return walk->lot(view, lot, place); }));
+    TRY(store_->view(lot, [&](store::PointView& view) { return walk.lot(view, lot, place); }));
     series_ += place.series;
     block_ = place.block;
   }

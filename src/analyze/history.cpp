@@ -1,9 +1,15 @@
 #include "analyze/history.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
+#include <optional>
+#include <span>
+#include <tuple>
 
+#include "query/series/cursor.h"
+#include "query/series/grid.h"
 #include "query/series/point_stream.h"
 
 namespace corral::query {
@@ -137,6 +143,317 @@ Result<std::vector<HistoryPoint>> known_points(store::Store& store, SeriesId ser
     from = *page.next;
   }
   return known;
+}
+
+namespace {
+
+constexpr PointParts kAllParts{.times = true, .steps = true};
+// A stretch that has fewer of them is made of points.
+constexpr std::int64_t kBucketsOfStretch = 4;
+constexpr auto kWhole = std::numeric_limits<std::size_t>::max();
+
+std::size_t stretches_of(std::size_t most) { return std::max<std::size_t>(1, most / 4); }
+
+// Cuts steps [first, last] into stretches of equally many; where there are fewer steps than
+// stretches, `count` positions.
+class Stretches {
+ public:
+  Stretches(std::int64_t first, std::int64_t last, std::size_t count, std::size_t most)
+      : by_step_(distance(first, last) >= stretches_of(most)),
+        last_(by_step_ ? last : static_cast<std::int64_t>(count)),
+        grid_(by_step_ ? first : 0, last_, static_cast<std::uint32_t>(stretches_of(most))) {}
+
+  [[nodiscard]] std::uint32_t of(std::int64_t step, std::size_t position) const {
+    const std::int64_t x = by_step_ ? step : static_cast<std::int64_t>(position);
+    return x >= last_ ? grid_.width() - 1 : grid_.column(x);
+  }
+  // True while the point may be of the stretch.
+  [[nodiscard]] bool within(std::uint32_t stretch, std::int64_t step, std::size_t position) const {
+    const std::int64_t x = by_step_ ? step : static_cast<std::int64_t>(position);
+    return stretch + 1 == grid_.width() || x < grid_.border(stretch + 1);
+  }
+
+ private:
+  bool by_step_;
+  std::int64_t last_;
+  Grid grid_;
+};
+
+// The first, last, least and greatest of points of one stretch, in the order of the points.
+void keep_four(std::span<const HistoryPoint> stretch, std::vector<HistoryPoint>& kept) {
+  std::size_t least = 0, most = 0;
+  for (std::size_t i = 1; i < stretch.size(); ++i) {
+    const double value = stretch[i].value;
+    if (value < stretch[least].value || std::isnan(stretch[least].value)) least = i;
+    if (value > stretch[most].value || std::isnan(stretch[most].value)) most = i;
+  }
+  std::array chosen{std::size_t{0}, least, most, stretch.size() - 1};
+  std::ranges::sort(chosen);
+  const auto end = std::unique(chosen.begin(), chosen.end());
+  for (auto at = chosen.begin(); at != end; ++at) kept.push_back(stretch[*at]);
+}
+
+// Consecutive points whose steps do not go down; positions count from the series' first point.
+struct Piece {
+  std::int64_t first = 0, end = 0;
+  std::int64_t s0 = 0, s1 = 0;
+  double min = 0, max = 0;
+  std::int64_t min_at = -1, max_at = -1;  // -1: all are NaN
+};
+
+Piece piece_of(const codec::Bucket& bucket, std::int64_t first) {
+  Piece piece{.first = first, .end = first + bucket.count, .s0 = bucket.s0, .s1 = bucket.s1};
+  if (bucket.count == bucket.nan) return piece;
+  piece.min = bucket.min;
+  piece.max = bucket.max;
+  piece.min_at = first + bucket.min_at;
+  piece.max_at = first + bucket.max_at;
+  return piece;
+}
+
+Piece piece_of(const PointSpan& span) {
+  Piece piece{.first = span.order,
+              .end = span.order + static_cast<std::int64_t>(span.size()),
+              .s0 = span.steps.front(),
+              .s1 = span.steps.back()};
+  for (std::size_t i = 0; i < span.size(); ++i) {
+    const double value = span.values[i];
+    if (std::isnan(value)) continue;
+    const bool none = piece.min_at < 0;
+    const std::int64_t at = span.order + static_cast<std::int64_t>(i);
+    if (none || value < piece.min) std::tie(piece.min, piece.min_at) = std::pair(value, at);
+    if (none || value > piece.max) std::tie(piece.max, piece.max_at) = std::pair(value, at);
+  }
+  return piece;
+}
+
+// The points of a range of steps as pieces in rising order.
+class Outline {
+ public:
+  Outline(Cursor& cursor, const SampleQuery& query) : cursor_(cursor), query_(query) {}
+
+  // Buckets of at most that level. False: steps go down somewhere, or what is known does not tell.
+  Result<bool> draw(int level) {
+    pieces_.clear();
+    last_step_ = std::numeric_limits<std::int64_t>::min();
+    for (std::int64_t at = 0; at < cursor_.in_blocks();) {
+      const std::int64_t end = TRY(add_bucket(level, at));
+      if (end == at) return false;
+      at = end;
+    }
+    for (std::size_t i = 0; i < cursor_.chunks(); ++i) {
+      if (!add_points(TRY(cursor_.chunk(i, kAllParts)))) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::span<const Piece> pieces() const { return pieces_; }
+  [[nodiscard]] std::int64_t points() const {
+    return pieces_.empty() ? 0 : pieces_.back().end - pieces_.front().first;
+  }
+
+ private:
+  // What begins at the position: where it ends, or the position itself when it does not rise.
+  Result<std::int64_t> add_bucket(int level, std::int64_t at) {
+    const codec::Bucket* bucket = nullptr;
+    for (; bucket == nullptr && level >= 0; --level) {
+      if (at % bucket_points(level) == 0)
+        bucket = TRY(cursor_.bucket(level, at / bucket_points(level)));
+    }
+    if (bucket == nullptr || !bucket->has_steps() || !bucket->steps_ascend) return at;
+    if (bucket->s0 < last_step_) return at;
+    const bool beyond = bucket->s1 < query_.first_step || bucket->s0 > query_.last_step;
+    const bool cut = bucket->s0 < query_.first_step || bucket->s1 > query_.last_step;
+    const bool infinite = bucket->positive_infinity + bucket->negative_infinity > 0;
+    const std::int64_t end = at + bucket->count;
+    if (!beyond && (cut || infinite)) return TRY(add_parts(level, at, end)) ? end : at;
+    last_step_ = bucket->s1;
+    if (!beyond) pieces_.push_back(piece_of(*bucket, at));
+    return end;
+  }
+
+  // With buckets of at most that level; -1: with points.
+  Result<bool> add_parts(int level, std::int64_t at, std::int64_t end) {
+    while (at < end) {
+      if (level < 0) return add_points(TRY(cursor_.read(at, codec::kBucketPoints, kAllParts)));
+      const std::int64_t next = TRY(add_bucket(level, at));
+      if (next == at) return false;
+      at = next;
+    }
+    return true;
+  }
+
+  bool add_points(PointSpan span) {
+    if (span.size() == 0) return true;
+    if (span.steps.empty() || span.steps.front() < last_step_ ||
+        !std::ranges::is_sorted(span.steps))
+      return false;
+    last_step_ = span.steps.back();
+    const auto first = std::ranges::lower_bound(span.steps, query_.first_step);
+    const auto end = std::ranges::upper_bound(span.steps, query_.last_step);
+    if (first >= end) return true;
+    span = span.part(static_cast<std::size_t>(first - span.steps.begin()),
+                     static_cast<std::size_t>(end - first));
+    for (std::size_t at = 0; at < span.size(); at += codec::kBucketPoints)
+      pieces_.push_back(
+          piece_of(span.part(at, std::min<std::size_t>(codec::kBucketPoints, span.size() - at))));
+    return true;
+  }
+
+  Cursor& cursor_;
+  const SampleQuery& query_;
+  std::vector<Piece> pieces_;
+  std::int64_t last_step_ = 0;
+};
+
+// Reads points by their positions, best in rising order.
+class Reader {
+ public:
+  explicit Reader(Cursor& cursor) : cursor_(cursor) {}
+
+  // Positions [first, end), but what is damaged.
+  Result<> add(std::int64_t first, std::int64_t end, std::vector<HistoryPoint>& points) {
+    while (first < end) {
+      const PointSpan span = TRY(part_from(first, end));
+      for (std::size_t i = 0; i < span.size(); ++i) {
+        points.push_back(
+            {.time_ms = history_ms(span.times[i]), .step = span.steps[i], .value = span.values[i]});
+      }
+      first = next_;
+    }
+    return {};
+  }
+
+ private:
+  Result<PointSpan> part_from(std::int64_t first, std::int64_t end) {
+    if (first < cursor_.in_blocks()) {
+      next_ = std::min(end, (first / kVectorPoints + 1) * kVectorPoints);
+      return TRY(cursor_.read(first, static_cast<std::size_t>(next_ - first), kAllParts));
+    }
+    if (chunk_ > 0 && TRY(cursor_.chunk(chunk_, {})).order > first) chunk_ = 0;
+    PointSpan span = TRY(cursor_.chunk(chunk_, kAllParts));
+    while (span.order + static_cast<std::int64_t>(span.size()) <= first)
+      span = TRY(cursor_.chunk(++chunk_, kAllParts));
+    next_ = std::min(end, span.order + static_cast<std::int64_t>(span.size()));
+    return span.part(static_cast<std::size_t>(first - span.order),
+                     static_cast<std::size_t>(next_ - first));
+  }
+
+  Cursor& cursor_;
+  std::size_t chunk_ = 0;
+  std::int64_t next_ = 0;
+};
+
+// The positions that are kept of pieces of one stretch.
+void choose(std::span<const Piece> stretch, std::vector<std::int64_t>& chosen) {
+  const Piece* least = nullptr;
+  const Piece* most = nullptr;
+  for (const Piece& piece : stretch) {
+    if (piece.min_at < 0) continue;
+    if (least == nullptr || piece.min < least->min) least = &piece;
+    if (most == nullptr || piece.max > most->max) most = &piece;
+  }
+  const std::int64_t first = stretch.front().first;
+  const std::int64_t last = stretch.back().end - 1;
+  std::array of_stretch{first, least == nullptr ? first : least->min_at,
+                        most == nullptr ? first : most->max_at, last};
+  std::ranges::sort(of_stretch);
+  chosen.insert(chosen.end(), of_stretch.begin(),
+                std::unique(of_stretch.begin(), of_stretch.end()));
+}
+
+Result<std::vector<HistoryPoint>> of_pieces(Cursor& cursor, std::span<const Piece> pieces,
+                                            std::size_t most) {
+  const std::int64_t begin = pieces.front().first;
+  const Stretches stretches(pieces.front().s0, pieces.back().s1,
+                            static_cast<std::size_t>(pieces.back().end - begin), most);
+  const auto stretch_of = [&](const Piece& piece) {
+    return stretches.of(piece.s0, static_cast<std::size_t>(piece.first - begin));
+  };
+  std::vector<std::int64_t> chosen;
+  for (std::size_t i = 0, first = 0; i < pieces.size(); ++i) {
+    if (i + 1 < pieces.size() && stretch_of(pieces[i + 1]) == stretch_of(pieces[first])) continue;
+    choose(pieces.subspan(first, i + 1 - first), chosen);
+    first = i + 1;
+  }
+  Reader reader(cursor);
+  std::vector<HistoryPoint> points;
+  for (const std::int64_t at : chosen) TRY(reader.add(at, at + 1, points));
+  return points;
+}
+
+// As a history orders them within a step. Two that are the same become one.
+void put_in_order(std::vector<HistoryPoint>& points) {
+  const auto before = [](const HistoryPoint& a, const HistoryPoint& b) {
+    if (a.step != b.step) return a.step < b.step;
+    return history_less(a, b);
+  };
+  if (!std::ranges::is_sorted(points, before)) std::ranges::sort(points, before);
+  const auto same = [&](const auto& a, const auto& b) { return !before(a, b) && !before(b, a); };
+  points.erase(std::unique(points.begin(), points.end(), same), points.end());
+}
+
+// Nothing when steps go down, or what is known does not tell.
+Result<std::optional<std::vector<HistoryPoint>>> sample_rising(store::PointView& view,
+                                                               const SampleQuery& query) {
+  Cursor cursor(view, query.series, store::Channel::kValue);
+  Outline outline(cursor, query);
+  const auto level_for = [&](std::int64_t points) {
+    const auto wanted = static_cast<std::int64_t>(stretches_of(query.most)) * kBucketsOfStretch;
+    int level = -1;
+    while (level < kTopLevel && bucket_points(level + 1) <= points / wanted) ++level;
+    return level;
+  };
+  // The fewer points the range has, the smaller the buckets.
+  for (int level = level_for(cursor.points());; level = level_for(outline.points())) {
+    if (!TRY(outline.draw(std::max(level, 0)))) return std::nullopt;
+    if (level < 0 || level_for(outline.points()) >= level) break;
+  }
+  std::vector<HistoryPoint> points;
+  if (outline.pieces().empty()) return points;
+  if (level_for(outline.points()) >= 0) {
+    points = TRY(of_pieces(cursor, outline.pieces(), query.most));
+    return points;
+  }
+  points.reserve(static_cast<std::size_t>(outline.points()));
+  Reader reader(cursor);
+  TRY(reader.add(outline.pieces().front().first, outline.pieces().back().end, points));
+  return points;
+}
+
+}  // namespace
+
+std::vector<HistoryPoint> thin_out(std::vector<HistoryPoint> points, std::size_t most) {
+  if (points.size() <= most) return points;
+  const Stretches stretches(points.front().step, points.back().step, points.size(), most);
+  std::vector<HistoryPoint> kept;
+  kept.reserve(most);
+  for (std::size_t begin = 0; begin < points.size();) {
+    const std::uint32_t stretch = stretches.of(points[begin].step, begin);
+    std::size_t end = begin + 1;
+    while (end < points.size() && stretches.within(stretch, points[end].step, end)) ++end;
+    keep_four(std::span(points).subspan(begin, end - begin), kept);
+    begin = end;
+  }
+  return kept;
+}
+
+Result<std::vector<HistoryPoint>> sample_history(store::Store& store, const SampleQuery& query) {
+  std::vector<HistoryPoint> points;
+  const auto read = [&](store::PointView& view) -> Result<> {
+    if (auto rising = TRY(sample_rising(view, query))) {
+      points = *std::move(rising);
+      return {};
+    }
+    points = TRY(history_page(view, query.series, {}, kWhole)).points;
+    std::erase_if(points, [&](const HistoryPoint& point) {
+      return point.step < query.first_step || point.step > query.last_step;
+    });
+    return {};
+  };
+  TRY(store.fresh_view(std::span(&query.series, 1), read));
+  put_in_order(points);
+  return thin_out(std::move(points), query.most);
 }
 
 }  // namespace corral::query

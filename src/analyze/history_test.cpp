@@ -1,4 +1,4 @@
-#include "analyze/history_sample.h"
+#include "analyze/history.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analyze/history_sample.h"
+#include "analyze/history.h"
 #include "compat/mlflow/api/entities.h"
 #include "compat/mlflow/api/facts.h"
 #include "compat/mlflow/api/handlers.h"

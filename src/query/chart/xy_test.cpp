@@ -9,7 +9,6 @@
 #include <functional>
 #include <set>
 
-#include "query/chart/xy_pairs.h"
 #include "query/series/memory_view.h"
 #include "query/series/query_test_store.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "query/chart/m4/columns.h"
-#include "query/chart/m4/request.h"
+#include "query/chart/m4/reduce.h"
 #include "query/series/cursor.h"
 
 namespace corral::query::m4 {

@@ -63,7 +63,9 @@ DATABASES = re.compile(r'[<"](sqlite3|libpq-fe|pqxx)')
 # Headers that only one file may include, besides tests: the driver.
 DRIVERS = {"sqlite3": "store/engine/sqlite/database.cpp", "libpq-fe": "store/engine/postgres/database.cpp"}
 GPU = re.compile(r'[<"](nvml|cuda|dcgm|rocm_smi|amd_smi|hip|level_zero)')
-HTTP_LIBRARY = re.compile(r"<boost/")
+BOOST = re.compile(r"<boost/(\w+)")
+# The only folders that may include Boost, and which of its libraries: Asio and Beast here, Math there.
+BOOST_USERS = {"http": {"asio", "beast"}, "analyze": {"math"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
 LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
 
@@ -134,8 +136,9 @@ def problems_of(path: Path) -> list[str]:
                 found.append(f"{where}: only {driver} includes {include}")
         if own in SERVER_SIDE and GPU.search(include):
             found.append(f"{where}: the server side includes a GPU library: {include}")
-        if HTTP_LIBRARY.match(include) and own != "http":
-            found.append(f"{where}: only http/ includes Boost: {include}")
+        boost = BOOST.match(include)
+        if boost and boost[1] not in BOOST_USERS.get(own, set()):
+            found.append(f"{where}: {own}/ may not include this library of Boost: {include}")
     return found
 
 

@@ -1,11 +1,7 @@
 // Student's t distribution: the quantile that confidence intervals of means need.
 //
-// Degrees of freedom are real and at least 1 (Welch's are fractions). The distribution function is
-// the regularized incomplete beta function I_x(a, b) by its continued fraction (DLMF 8.17.22,
-// modified Lentz); the quantile is Newton's iteration on it inside a bracket, started from the
-// normal quantile (Abramowitz & Stegun 26.2.23) by the expansion A&S 26.7.5; one and two degrees of
-// freedom are closed forms. Relative error of the quantile below 1e-9 for p in [1e-9, 1 - 1e-9].
-// Pure functions, any thread.
+// Degrees of freedom are real and at least 1 (Welch's are fractions). Boost.Math computes both
+// functions. Pure functions, any thread.
 #pragma once
 
 namespace corral::query {

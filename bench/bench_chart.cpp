@@ -171,13 +171,13 @@ double group_milliseconds(EncodedView& view, int runs, query::Exactness exactnes
   for (int i = 0; i < runs; ++i) request.series.push_back({.series = SeriesId{i}});
   const auto series = query::resample(view, request);
   CORRAL_ASSERT(series.has_value());
-  query::GroupRequest group{.members = {}, .repetitions = true};
+  analyze::GroupRequest group{.members = {}, .repetitions = true};
   for (int i = 0; i < runs; ++i) {
     group.members.push_back({.series = &(*series)[static_cast<std::size_t>(i)],
                              .owner = std::to_string(i),
                              .thing = {}});
   }
-  const auto answer = query::aggregate_group(group);
+  const auto answer = analyze::aggregate_group(group);
   CORRAL_ASSERT(answer && answer->n[700] == static_cast<std::uint32_t>(runs));
   return milliseconds() - start;
 }

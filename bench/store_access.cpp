@@ -73,7 +73,7 @@ Window whole(store::Store& store, const std::vector<SeriesId>& ids) {
   return window;
 }
 
-Result<query::GroupAnswer> mean_of(store::PointView& view, const ChartAsk& ask, Window window) {
+Result<analyze::GroupAnswer> mean_of(store::PointView& view, const ChartAsk& ask, Window window) {
   query::ResampleRequest wanted;
   for (const SeriesId id : ask.series)
     wanted.series.push_back({.series = id, .channel = store::Channel::kValue, .origin = 0});
@@ -82,18 +82,18 @@ Result<query::GroupAnswer> mean_of(store::PointView& view, const ChartAsk& ask, 
   wanted.exactness = ask.exact ? query::Exactness::kExact : query::Exactness::kAligned;
   wanted.ends = false;
   const std::vector<query::ResampledSeries> lines = TRY(query::resample(view, wanted));
-  query::GroupRequest group;
+  analyze::GroupRequest group;
   for (std::size_t i = 0; i < lines.size(); ++i)
     group.members.push_back({.series = &lines[i], .owner = fmt::format("{}", i), .thing = {}});
   group.repetitions = true;
-  return query::aggregate_group(group);
+  return analyze::aggregate_group(group);
 }
 
 }  // namespace
 
 std::size_t group_mean(store::Store& store, const ChartAsk& ask) {
   const Window window = ask.window.to != 0 ? ask.window : whole(store, ask.series);
-  query::GroupAnswer answer;
+  analyze::GroupAnswer answer;
   must(store.view(ask.series,
                   [&](store::PointView& view) -> Result<> {
                     answer = TRY(mean_of(view, ask, window));

@@ -12,7 +12,7 @@
 
 #include "query/series/resample.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr std::size_t kPairsAtOnce = 256;  // in one snapshot
@@ -22,24 +22,27 @@ constexpr double kRounding = 1e-12;        // of the greatest magnitude
 constexpr double kGreatest = 1e150;        // whose square is a double; greater ones are left aside
 
 struct Side {
-  SeriesInput input;
-  AxisGrid grid;
+  query::SeriesInput input;
+  query::AxisGrid grid;
 };
 struct Pair {
   Side after, before;
 };
 
 // How much of an axis a series' points span, of steps what its first and newest point say.
-double life_of(const store::Series& info, GridAxis axis) {
-  if (axis == GridAxis::kTime) return difference(ns_of(info.first), ns_of(info.last_time)) + 1;
+double life_of(const store::Series& info, query::GridAxis axis) {
+  if (axis == query::GridAxis::kTime)
+    return query::difference(ns_of(info.first), ns_of(info.last_time)) + 1;
   const std::int64_t first = info.first_step.value_or(0);
-  return std::abs(difference(first, info.last_step.value_or(first))) + 1;
+  return std::abs(query::difference(first, info.last_step.value_or(first))) + 1;
 }
 
 // Columns of the window: fewer where there are so many points that reading them one by one takes
 // long, but not so many that a column has a bucket of the pyramid.
-std::uint32_t columns_of(const store::Series& info, const ChangeWindow& window, GridAxis axis) {
-  const double share = std::min(1.0, difference(window.from, window.to) / life_of(info, axis));
+std::uint32_t columns_of(const store::Series& info, const ChangeWindow& window,
+                         query::GridAxis axis) {
+  const double share =
+      std::min(1.0, query::difference(window.from, window.to) / life_of(info, axis));
   const double points = static_cast<double>(info.points) * share;
   if (points <= kFewPoints) return kChangeColumns;
   return static_cast<std::uint32_t>(
@@ -47,9 +50,9 @@ std::uint32_t columns_of(const store::Series& info, const ChangeWindow& window, 
 }
 
 // As many columns as give them the length of the window's.
-std::uint32_t columns_against(const AxisGrid& window, const ChangeWindow& against) {
-  const double length = difference(window.from, window.to) / window.columns;
-  const double columns = std::round(difference(against.from, against.to) / length);
+std::uint32_t columns_against(const query::AxisGrid& window, const ChangeWindow& against) {
+  const double length = query::difference(window.from, window.to) / window.columns;
+  const double columns = std::round(query::difference(against.from, against.to) / length);
   return static_cast<std::uint32_t>(std::clamp(columns, 1.0, double{kMostAgainstColumns}));
 }
 
@@ -75,7 +78,7 @@ class PairMaker {
   }
 
  private:
-  [[nodiscard]] AxisGrid grid_of(const ChangeWindow& window, std::uint32_t columns) const {
+  [[nodiscard]] query::AxisGrid grid_of(const ChangeWindow& window, std::uint32_t columns) const {
     return {.axis = request_.axis, .from = window.from, .to = window.to, .columns = columns};
   }
 
@@ -110,13 +113,14 @@ class PairMaker {
   Result<Pair> pair(std::size_t i) const {
     const SeriesId id = request_.series[i];
     const store::Series& info = infos_.at(id.value);
-    const SeriesInput input{.series = id,
-                            .channel = as_rate(request_.mode, info.kind) ? store::Channel::kRate
-                                                                         : store::Channel::kValue,
-                            .origin = request_.origins.empty() ? 0 : request_.origins[i]};
-    const AxisGrid grid =
+    const query::SeriesInput input{.series = id,
+                                   .channel = query::as_rate(request_.mode, info.kind)
+                                                  ? store::Channel::kRate
+                                                  : store::Channel::kValue,
+                                   .origin = request_.origins.empty() ? 0 : request_.origins[i]};
+    const query::AxisGrid grid =
         grid_of(request_.window, columns_of(info, request_.window, request_.axis));
-    const auto with = [&](const SeriesInput& other, const ChangeWindow& window) {
+    const auto with = [&](const query::SeriesInput& other, const ChangeWindow& window) {
       return Pair{.after = {input, grid},
                   .before = {other, grid_of(window, columns_against(grid, window))}};
     };
@@ -146,7 +150,7 @@ struct Sample {
   bool means = false;
   bool lost = false;
 
-  void add(const Cell& cell) {
+  void add(const query::Cell& cell) {
     if (cell.count == 0) return;
     // Dividing a sum of equal values may not give the value.
     values.push_back(cell.min == cell.max ? cell.min : cell.mean());
@@ -157,12 +161,12 @@ struct Sample {
 };
 
 Result<Sample> sample_of(store::PointView& view, const Side& side) {
-  const auto all = TRY(resample(view, {.series = {side.input},
-                                       .grid = side.grid,
-                                       .exactness = Exactness::kAligned,
-                                       .ends = false}));
+  const auto all = TRY(query::resample(view, {.series = {side.input},
+                                              .grid = side.grid,
+                                              .exactness = query::Exactness::kAligned,
+                                              .ends = false}));
   Sample sample;
-  for (const Cell& cell : all.front().cells) sample.add(cell);
+  for (const query::Cell& cell : all.front().cells) sample.add(cell);
   std::erase_if(sample.values, [](double v) { return !(std::abs(v) <= kGreatest); });
   sample.lost = all.front().lost.points > 0 || all.front().lost.spans;
   return sample;
@@ -204,8 +208,8 @@ void rank(std::vector<Change>& changes) {
 }  // namespace
 
 ChangeWindow window_before(const ChangeWindow& window) {
-  const std::uint64_t length = distance(window.from, window.to);
-  const std::uint64_t room = distance(std::numeric_limits<std::int64_t>::min(), window.from);
+  const std::uint64_t length = query::distance(window.from, window.to);
+  const std::uint64_t room = query::distance(std::numeric_limits<std::int64_t>::min(), window.from);
   const std::uint64_t wanted = length > room / 4 ? room : 4 * length;
   const auto from = static_cast<std::uint64_t>(window.from) - wanted;
   return {.from = static_cast<std::int64_t>(from), .to = window.from};
@@ -228,4 +232,4 @@ Result<Changes> find_changes(store::Store& store, const ChangesRequest& request)
   return out;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

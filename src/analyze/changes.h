@@ -21,7 +21,7 @@
 #include "query/series/axis_cells.h"
 #include "store/store.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 inline constexpr std::size_t kMaxChangeSeries = 4096;
 inline constexpr std::uint32_t kChangeColumns = 256;
@@ -46,8 +46,9 @@ struct ChangesRequest {
   ChangeWindow window;
   std::optional<ChangeWindow> against = {};  // left out: window_before(window)
   std::vector<Baseline> baseline = {};       // of some series: instead of `against`
-  ChartMode mode = ChartMode::kAuto;
-  GridAxis axis = GridAxis::kTime;  // of all windows; points without a step are on kTime only
+  query::ChartMode mode = query::ChartMode::kAuto;
+  query::GridAxis axis =
+      query::GridAxis::kTime;  // of all windows; points without a step are on kTime only
 };
 
 // Just before a window, four times as long, as far as time reaches.
@@ -71,4 +72,4 @@ struct Changes {
 // not in the request; kNotFound: an unknown series.
 Result<Changes> find_changes(store::Store& store, const ChangesRequest& request);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -10,10 +10,10 @@
 
 #include "query/series/query_test_store.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
-using testing::TestStore;
+using query::testing::TestStore;
 
 SampleDifference difference_of(std::vector<double> before, std::vector<double> after) {
   return sample_difference(before, after);
@@ -271,4 +271,4 @@ TEST(WindowBefore, EndsWithTime) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

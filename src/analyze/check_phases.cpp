@@ -9,7 +9,7 @@
 #include "query/export/lane_stacks.h"
 #include "query/export/perfetto.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr std::size_t kMostExamples = 5;
@@ -45,7 +45,7 @@ class Overlaps {
   }
 
  private:
-  std::map<std::string, LaneStacks, std::less<>> lanes_;
+  std::map<std::string, query::LaneStacks, std::less<>> lanes_;
   std::int64_t count_ = 0;
   std::vector<std::string> examples_;
 };
@@ -62,7 +62,7 @@ Result<PhaseCheck> check_phases(store::Store& store, RunId run) {
     overlaps.take(phase);
     return true;
   };
-  TRY(walk_phases(store, run, take));
+  TRY(query::walk_phases(store, run, take));
   check.overlaps = overlaps.count();
   const bool running = found->status == store::RunStatus::kRunning;
   if (!running) add(check.problems, check.counts.unended, "phase", "without an end");
@@ -74,4 +74,4 @@ Result<PhaseCheck> check_phases(store::Store& store, RunId run) {
   return check;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -9,7 +9,7 @@
 #include "core/result.h"
 #include "store/store.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 struct PhaseCheck {
   store::PhaseCounts counts;
@@ -22,4 +22,4 @@ struct PhaseCheck {
 // Of a run that still runs, what has not ended is no problem. Streamed: memory does not grow.
 Result<PhaseCheck> check_phases(store::Store& store, RunId run);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

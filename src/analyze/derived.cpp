@@ -5,9 +5,10 @@
 #include <cmath>
 #include <limits>
 
-namespace corral::query {
+namespace corral::analyze {
 
-Result<Ratio> ratio_of(const ResampledSeries& numerator, const ResampledSeries& denominator) {
+Result<Ratio> ratio_of(const query::ResampledSeries& numerator,
+                       const query::ResampledSeries& denominator) {
   const std::size_t columns = numerator.cells.size();
   if (columns != denominator.cells.size()) {
     return fail(Code::kInvalidArgument,
@@ -18,8 +19,8 @@ Result<Ratio> ratio_of(const ResampledSeries& numerator, const ResampledSeries& 
   ratio.values.assign(columns, std::numeric_limits<double>::quiet_NaN());
   ratio.exact = numerator.exact && denominator.exact;
   for (std::size_t i = 0; i < columns; ++i) {
-    const Cell& above = numerator.cells[i];
-    const Cell& below = denominator.cells[i];
+    const query::Cell& above = numerator.cells[i];
+    const query::Cell& below = denominator.cells[i];
     if ((above.count > 0) != (below.count > 0)) ++ratio.only_one;
     if (above.count == 0 || below.count == 0) continue;
     if (below.mean() == 0) {
@@ -34,4 +35,4 @@ Result<Ratio> ratio_of(const ResampledSeries& numerator, const ResampledSeries& 
   return ratio;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

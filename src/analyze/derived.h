@@ -12,7 +12,7 @@
 #include "core/result.h"
 #include "query/series/resample.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 struct Ratio {
   std::vector<double> values;           // one per column
@@ -23,6 +23,7 @@ struct Ratio {
 };
 
 // kInvalidArgument: different numbers of columns.
-Result<Ratio> ratio_of(const ResampledSeries& numerator, const ResampledSeries& denominator);
+Result<Ratio> ratio_of(const query::ResampledSeries& numerator,
+                       const query::ResampledSeries& denominator);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

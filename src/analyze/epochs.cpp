@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "query/series/cell_walk.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr std::string_view kRank = "rank";
@@ -79,7 +79,7 @@ class EpochSink {
     add(b.min, b.t1);
     add(b.max, b.t1);
   }
-  void points(std::size_t, const PointSpan& span) {
+  void points(std::size_t, const query::PointSpan& span) {
     for (std::size_t i = 0; i < span.size(); ++i)
       if (std::isfinite(span.values[i])) add(span.values[i], span.times[i]);
   }
@@ -141,12 +141,12 @@ Epochs epochs_of_phases(std::vector<EpochPhase> phases) {
 }
 
 Result<Epochs> epochs_of_metric(store::PointView& view, SeriesId series, std::int64_t start) {
-  Cursor cursor(view, series, store::Channel::kValue);
-  const AxisCells always(
+  query::Cursor cursor(view, series, store::Channel::kValue);
+  const query::AxisCells always(
       {std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()});
   EpochSink sink;
-  TRY(walk_cells(cursor, always, {}, sink));
+  TRY(query::walk_cells(cursor, always, {}, sink));
   return sink.epochs(start);
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

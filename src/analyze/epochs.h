@@ -18,7 +18,7 @@
 #include "core/result.h"
 #include "store/model/point_view.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 inline constexpr std::size_t kMostEpochs = 200'000;
 
@@ -53,4 +53,4 @@ Epochs epochs_of_phases(std::vector<EpochPhase> phases);
 // `start`: of the run. Values that are not finite or below 0 are passed over.
 Result<Epochs> epochs_of_metric(store::PointView& view, SeriesId series, std::int64_t start);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -6,7 +6,7 @@
 
 #include "query/series/memory_view.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 using Found = std::vector<Epoch>;
@@ -64,8 +64,8 @@ constexpr SeriesId kSeries{1};
 
 Found of_metric(const std::vector<std::pair<std::int64_t, double>>& points,
                 std::int64_t start = 0) {
-  testing::MemoryView view;
-  testing::Points all;
+  query::testing::MemoryView view;
+  query::testing::Points all;
   for (const auto& [time, value] : points) {
     all.times.push_back(time);
     all.values.push_back(value);
@@ -94,8 +94,8 @@ TEST(EpochsOfAMetric, PassesOverWhatIsNoEpoch) {
 }
 
 TEST(EpochsOfAMetric, OpensOnlyWhereAnEpochChanges) {
-  testing::MemoryView view;
-  testing::Points all;
+  query::testing::MemoryView view;
+  query::testing::Points all;
   constexpr std::int64_t kPoints = 64 * 8192;
   for (std::int64_t i = 0; i < kPoints; ++i) {
     all.times.push_back(i);
@@ -111,8 +111,8 @@ TEST(EpochsOfAMetric, OpensOnlyWhereAnEpochChanges) {
 }
 
 TEST(EpochsOfAMetric, StopsCounting) {
-  testing::MemoryView view;
-  testing::Points all;
+  query::testing::MemoryView view;
+  query::testing::Points all;
   for (std::int64_t i = 0; i < static_cast<std::int64_t>(kMostEpochs) + 1000; ++i) {
     all.times.push_back(i);
     all.values.push_back(static_cast<double>(i));
@@ -126,4 +126,4 @@ TEST(EpochsOfAMetric, StopsCounting) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -9,7 +9,7 @@
 #include "analyze/split_mix.h"
 #include "analyze/student_t.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -93,4 +93,4 @@ std::optional<std::size_t> pairs_to_decide(const RatioInterval& interval, double
   return static_cast<std::size_t>(std::ceil(pairs));
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-namespace corral::query {
+namespace corral::analyze {
 
 // A geometric mean of ratios and its interval; NaN where there are too few pairs (an interval needs
 // two).
@@ -47,4 +47,4 @@ Equivalence judge(const RatioInterval& interval, double margin);
 std::optional<std::size_t> pairs_to_decide(const RatioInterval& interval, double margin,
                                            double confidence);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 // The expected values are SciPy's: exp(mean -+ t.ppf(0.95, n - 1) * std(ddof=1) / sqrt(n)).
@@ -77,4 +77,4 @@ TEST(Equivalence, PairsToDecide) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

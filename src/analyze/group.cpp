@@ -10,7 +10,7 @@
 
 #include "analyze/student_t.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -97,7 +97,7 @@ UnitLine line_of(const Source& source, std::size_t columns) {
     double sum = 0;
     int n = 0;
     for (const GroupMember* m : source) {
-      const Cell& cell = m->series->cells[i];
+      const query::Cell& cell = m->series->cells[i];
       if (cell.count == 0) continue;
       sum += cell.mean();
       ++n;
@@ -217,7 +217,7 @@ class Statistics {
 
   void envelope(const GroupMember& member) {
     for (std::size_t i = 0; i < member.series->cells.size(); ++i) {
-      const Cell& cell = member.series->cells[i];
+      const query::Cell& cell = member.series->cells[i];
       answer_.not_finite += cell.not_finite;
       if (cell.count == 0) continue;
       answer_.least[i] = std::fmin(answer_.least[i], cell.min);
@@ -280,4 +280,4 @@ Result<GroupAnswer> aggregate_group(const GroupRequest& request) {
   return answer;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -23,13 +23,14 @@
 #include "metric/catalogue.h"
 #include "query/series/resample.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 struct GroupMember {
-  const ResampledSeries* series = nullptr;  // its id tells what is the same; outlives the call
-  std::string owner;                        // id of the run or workload that it belongs to
-  std::string thing;                        // kSharedOnce: host and source; else not used
-  std::int64_t first = 0, last = 0;         // kSharedOnce: when it was seen, ns UTC
+  const query::ResampledSeries* series =
+      nullptr;                       // its id tells what is the same; outlives the call
+  std::string owner;                 // id of the run or workload that it belongs to
+  std::string thing;                 // kSharedOnce: host and source; else not used
+  std::int64_t first = 0, last = 0;  // kSharedOnce: when it was seen, ns UTC
 };
 
 struct GroupRequest {
@@ -66,4 +67,4 @@ struct GroupAnswer {
 // kInvalidArgument: no member, different numbers of columns, confidence outside (0, 1).
 Result<GroupAnswer> aggregate_group(const GroupRequest& request);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

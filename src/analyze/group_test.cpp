@@ -10,14 +10,14 @@
 #include "analyze/derived.h"
 #include "analyze/student_t.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Two points per column with this mean; NaN: none.
-ResampledSeries line(std::int64_t id, const std::vector<double>& means) {
-  ResampledSeries series;
+query::ResampledSeries line(std::int64_t id, const std::vector<double>& means) {
+  query::ResampledSeries series;
   series.id = SeriesId{id};
   series.exact = true;
   for (const double m : means) {
@@ -198,7 +198,7 @@ RC_GTEST_PROP(Group, MeanAndDeviationOfAnyRuns, ()) {
   const auto values = *rc::gen::container<std::vector<std::vector<int>>>(
       rc::gen::container<std::vector<int>>(5, rc::gen::inRange(-1000, 1000)));
   RC_PRE(!values.empty());
-  std::vector<ResampledSeries> lines;
+  std::vector<query::ResampledSeries> lines;
   for (std::size_t i = 0; i < values.size(); ++i) {
     std::vector<double> means;
     for (const int v : values[i]) means.push_back(v % 7 == 0 ? kNone : v);
@@ -252,4 +252,4 @@ TEST(Ratio, HolesStayEmpty) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

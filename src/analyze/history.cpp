@@ -12,7 +12,7 @@
 #include "query/series/grid.h"
 #include "query/series/point_stream.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
@@ -36,7 +36,7 @@ class Pager {
   }
 
   // False: the page is full.
-  bool take(const PointSpan& span) {
+  bool take(const query::PointSpan& span) {
     for (std::size_t i = 0; i < span.size(); ++i) {
       const std::int64_t time = history_ms(span.times[i]);
       if (points_.size() > moment_ && points_.back().time_ms != time) {
@@ -101,13 +101,13 @@ bool history_less(const HistoryPoint& a, const HistoryPoint& b) {
 
 Result<HistoryPage> history_page(store::PointView& view, SeriesId series, const HistoryPlace& from,
                                  std::size_t most) {
-  Cursor cursor(view, series, store::Channel::kValue);
-  auto stream =
-      TRY(PointStream::open(cursor, to_ns(from.time_ms), std::numeric_limits<std::int64_t>::max(),
-                            {.times = true, .steps = true}));
+  query::Cursor cursor(view, series, store::Channel::kValue);
+  auto stream = TRY(query::PointStream::open(cursor, to_ns(from.time_ms),
+                                             std::numeric_limits<std::int64_t>::max(),
+                                             {.times = true, .steps = true}));
   Pager pager(from, most);
   for (;;) {
-    const PointSpan span = TRY(stream.next());
+    const query::PointSpan span = TRY(stream.next());
     if (span.size() == 0 || !pager.take(span)) break;
   }
   return std::move(pager).finish();
@@ -147,7 +147,7 @@ Result<std::vector<HistoryPoint>> known_points(store::Store& store, SeriesId ser
 
 namespace {
 
-constexpr PointParts kAllParts{.times = true, .steps = true};
+constexpr query::PointParts kAllParts{.times = true, .steps = true};
 // A stretch that has fewer of them is made of points.
 constexpr std::int64_t kBucketsOfStretch = 4;
 constexpr auto kWhole = std::numeric_limits<std::size_t>::max();
@@ -159,7 +159,7 @@ std::size_t stretches_of(std::size_t most) { return std::max<std::size_t>(1, mos
 class Stretches {
  public:
   Stretches(std::int64_t first, std::int64_t last, std::size_t count, std::size_t most)
-      : by_step_(distance(first, last) >= stretches_of(most)),
+      : by_step_(query::distance(first, last) >= stretches_of(most)),
         last_(by_step_ ? last : static_cast<std::int64_t>(count)),
         grid_(by_step_ ? first : 0, last_, static_cast<std::uint32_t>(stretches_of(most))) {}
 
@@ -176,7 +176,7 @@ class Stretches {
  private:
   bool by_step_;
   std::int64_t last_;
-  Grid grid_;
+  query::Grid grid_;
 };
 
 // The first, last, least and greatest of points of one stretch, in the order of the points.
@@ -211,7 +211,7 @@ Piece piece_of(const codec::Bucket& bucket, std::int64_t first) {
   return piece;
 }
 
-Piece piece_of(const PointSpan& span) {
+Piece piece_of(const query::PointSpan& span) {
   Piece piece{.first = span.order,
               .end = span.order + static_cast<std::int64_t>(span.size()),
               .s0 = span.steps.front(),
@@ -230,7 +230,7 @@ Piece piece_of(const PointSpan& span) {
 // The points of a range of steps as pieces in rising order.
 class Outline {
  public:
-  Outline(Cursor& cursor, const SampleQuery& query) : cursor_(cursor), query_(query) {}
+  Outline(query::Cursor& cursor, const SampleQuery& query) : cursor_(cursor), query_(query) {}
 
   // Buckets of at most that level. False: steps go down somewhere, or what is known does not tell.
   Result<bool> draw(int level) {
@@ -257,8 +257,8 @@ class Outline {
   Result<std::int64_t> add_bucket(int level, std::int64_t at) {
     const codec::Bucket* bucket = nullptr;
     for (; bucket == nullptr && level >= 0; --level) {
-      if (at % bucket_points(level) == 0)
-        bucket = TRY(cursor_.bucket(level, at / bucket_points(level)));
+      if (at % query::bucket_points(level) == 0)
+        bucket = TRY(cursor_.bucket(level, at / query::bucket_points(level)));
     }
     if (bucket == nullptr || !bucket->has_steps() || !bucket->steps_ascend) return at;
     if (bucket->s0 < last_step_) return at;
@@ -283,7 +283,7 @@ class Outline {
     return true;
   }
 
-  bool add_points(PointSpan span) {
+  bool add_points(query::PointSpan span) {
     if (span.size() == 0) return true;
     if (span.steps.empty() || span.steps.front() < last_step_ ||
         !std::ranges::is_sorted(span.steps))
@@ -300,7 +300,7 @@ class Outline {
     return true;
   }
 
-  Cursor& cursor_;
+  query::Cursor& cursor_;
   const SampleQuery& query_;
   std::vector<Piece> pieces_;
   std::int64_t last_step_ = 0;
@@ -309,12 +309,12 @@ class Outline {
 // Reads points by their positions, best in rising order.
 class Reader {
  public:
-  explicit Reader(Cursor& cursor) : cursor_(cursor) {}
+  explicit Reader(query::Cursor& cursor) : cursor_(cursor) {}
 
   // Positions [first, end), but what is damaged.
   Result<> add(std::int64_t first, std::int64_t end, std::vector<HistoryPoint>& points) {
     while (first < end) {
-      const PointSpan span = TRY(part_from(first, end));
+      const query::PointSpan span = TRY(part_from(first, end));
       for (std::size_t i = 0; i < span.size(); ++i) {
         points.push_back(
             {.time_ms = history_ms(span.times[i]), .step = span.steps[i], .value = span.values[i]});
@@ -325,13 +325,13 @@ class Reader {
   }
 
  private:
-  Result<PointSpan> part_from(std::int64_t first, std::int64_t end) {
+  Result<query::PointSpan> part_from(std::int64_t first, std::int64_t end) {
     if (first < cursor_.in_blocks()) {
-      next_ = std::min(end, (first / kVectorPoints + 1) * kVectorPoints);
+      next_ = std::min(end, (first / query::kVectorPoints + 1) * query::kVectorPoints);
       return TRY(cursor_.read(first, static_cast<std::size_t>(next_ - first), kAllParts));
     }
     if (chunk_ > 0 && TRY(cursor_.chunk(chunk_, {})).order > first) chunk_ = 0;
-    PointSpan span = TRY(cursor_.chunk(chunk_, kAllParts));
+    query::PointSpan span = TRY(cursor_.chunk(chunk_, kAllParts));
     while (span.order + static_cast<std::int64_t>(span.size()) <= first)
       span = TRY(cursor_.chunk(++chunk_, kAllParts));
     next_ = std::min(end, span.order + static_cast<std::int64_t>(span.size()));
@@ -339,7 +339,7 @@ class Reader {
                      static_cast<std::size_t>(next_ - first));
   }
 
-  Cursor& cursor_;
+  query::Cursor& cursor_;
   std::size_t chunk_ = 0;
   std::int64_t next_ = 0;
 };
@@ -362,7 +362,7 @@ void choose(std::span<const Piece> stretch, std::vector<std::int64_t>& chosen) {
                 std::unique(of_stretch.begin(), of_stretch.end()));
 }
 
-Result<std::vector<HistoryPoint>> of_pieces(Cursor& cursor, std::span<const Piece> pieces,
+Result<std::vector<HistoryPoint>> of_pieces(query::Cursor& cursor, std::span<const Piece> pieces,
                                             std::size_t most) {
   const std::int64_t begin = pieces.front().first;
   const Stretches stretches(pieces.front().s0, pieces.back().s1,
@@ -396,12 +396,12 @@ void put_in_order(std::vector<HistoryPoint>& points) {
 // Nothing when steps go down, or what is known does not tell.
 Result<std::optional<std::vector<HistoryPoint>>> sample_rising(store::PointView& view,
                                                                const SampleQuery& query) {
-  Cursor cursor(view, query.series, store::Channel::kValue);
+  query::Cursor cursor(view, query.series, store::Channel::kValue);
   Outline outline(cursor, query);
   const auto level_for = [&](std::int64_t points) {
     const auto wanted = static_cast<std::int64_t>(stretches_of(query.most)) * kBucketsOfStretch;
     int level = -1;
-    while (level < kTopLevel && bucket_points(level + 1) <= points / wanted) ++level;
+    while (level < query::kTopLevel && query::bucket_points(level + 1) <= points / wanted) ++level;
     return level;
   };
   // The fewer points the range has, the smaller the buckets.
@@ -456,4 +456,4 @@ Result<std::vector<HistoryPoint>> sample_history(store::Store& store, const Samp
   return thin_out(std::move(points), query.most);
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

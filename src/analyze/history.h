@@ -16,7 +16,7 @@
 #include "core/result.h"
 #include "store/store.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 struct HistoryPoint {
   std::int64_t time_ms = 0;  // UTC
@@ -82,4 +82,4 @@ Result<std::vector<HistoryPoint>> sample_history(store::Store& store, const Samp
 // numbers of steps; of points where there are few steps.
 std::vector<HistoryPoint> thin_out(std::vector<HistoryPoint> points, std::size_t most);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

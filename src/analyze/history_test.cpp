@@ -8,10 +8,10 @@
 
 #include "query/series/query_test_store.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
-using testing::TestStore;
+using query::testing::TestStore;
 
 constexpr std::int64_t kMs = 1'000'000;
 // What test sessions have between their clock and UTC.
@@ -270,4 +270,4 @@ TEST(ThinOut, TakesAnySteps) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -11,7 +11,7 @@
 #include "analyze/sharing.h"
 #include "query/series/integral.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 inline constexpr std::size_t kMostSpans = 256;
 
@@ -27,7 +27,7 @@ struct IntervalMean {
   }
 };
 
-Result<IntervalMean> interval_mean(store::PointView& view, const SeriesInput& input,
+Result<IntervalMean> interval_mean(store::PointView& view, const query::SeriesInput& input,
                                    std::span<const TimeSpan> spans);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -13,7 +13,7 @@
 #include "query/series/extent.h"
 #include "query/series/resample.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -26,7 +26,7 @@ using Infos = std::map<SeriesId, store::Series>;
 
 bool is_group(LineKind kind) { return kind == LineKind::kGroup || kind == LineKind::kCompare; }
 
-Result<> check_line(const LineQuestion& line, ChartAxis axis) {
+Result<> check_line(const LineQuestion& line, query::ChartAxis axis) {
   const std::size_t n = line.series.size();
   const bool many = is_group(line.kind);
   const std::size_t wanted =
@@ -35,22 +35,22 @@ Result<> check_line(const LineQuestion& line, ChartAxis axis) {
     return fail(Code::kInvalidArgument, fmt::format("a line of this kind takes {}{} series, got {}",
                                                     many ? "at least " : "", wanted, n));
   }
-  const std::size_t origins = axis == ChartAxis::kRelative ? n : 0;
+  const std::size_t origins = axis == query::ChartAxis::kRelative ? n : 0;
   if (line.origins.size() != origins) {
     return fail(Code::kInvalidArgument,
                 fmt::format("origins must be {} in number, got {}", origins, line.origins.size()));
   }
   if (line.kind == LineKind::kCompare && (line.baseline < 1 || line.baseline >= n))
     return fail(Code::kInvalidArgument, "a comparison needs series and a baseline");
-  if (line.kind == LineKind::kIntegral && axis == ChartAxis::kStep)
+  if (line.kind == LineKind::kIntegral && axis == query::ChartAxis::kStep)
     return fail(Code::kInvalidArgument, "an integral is over time, not over steps");
   return {};
 }
 
 Result<> check(const LineRequest& request) {
-  if (request.width < 1 || request.width > kMaxChartWidth) {
+  if (request.width < 1 || request.width > query::kMaxChartWidth) {
     return fail(Code::kInvalidArgument, fmt::format("width must be between 1 and {}, got {}",
-                                                    kMaxChartWidth, request.width));
+                                                    query::kMaxChartWidth, request.width));
   }
   std::size_t series = 0;
   for (const LineQuestion& line : request.lines) {
@@ -82,19 +82,21 @@ Result<Infos> read_infos(store::Store& store, const LineRequest& request) {
   return infos;
 }
 
-Result<> add_steps(store::Store& store, std::span<const SeriesId> ids, DataRange& data) {
+Result<> add_steps(store::Store& store, std::span<const SeriesId> ids, query::DataRange& data) {
   return store.view(ids, [&](store::PointView& view) -> Result<> {
     for (const SeriesId id : ids) {
-      if (const auto extent = TRY(find_extent(view, id, GridAxis::kStep))) data.add(*extent, 0);
+      if (const auto extent = TRY(query::find_extent(view, id, query::GridAxis::kStep)))
+        data.add(*extent, 0);
     }
     return {};
   });
 }
 
 // Where the data of the series lies.
-Result<Range> find_data(store::Store& store, const LineRequest& request, const Infos& infos) {
-  DataRange data;
-  if (request.axis == ChartAxis::kStep) {
+Result<query::Range> find_data(store::Store& store, const LineRequest& request,
+                               const Infos& infos) {
+  query::DataRange data;
+  if (request.axis == query::ChartAxis::kStep) {
     std::vector<SeriesId> ids;
     for (const auto& [id, info] : infos) ids.push_back(id);
     for (std::size_t i = 0; i < ids.size(); i += kLineSeriesAtOnce) {
@@ -114,17 +116,19 @@ Result<Range> find_data(store::Store& store, const LineRequest& request, const I
   return data.range();
 }
 
-Result<Range> choose_range(store::Store& store, const LineRequest& request, const Infos& infos) {
-  if (request.from && request.to) return Range{.from = *request.from, .to = *request.to};
-  return range_between(request.from, request.to, TRY(find_data(store, request, infos)));
+Result<query::Range> choose_range(store::Store& store, const LineRequest& request,
+                                  const Infos& infos) {
+  if (request.from && request.to) return query::Range{.from = *request.from, .to = *request.to};
+  return query::range_between(request.from, request.to, TRY(find_data(store, request, infos)));
 }
 
 // ---- one line
 class LineMaker {
  public:
-  LineMaker(store::Store& store, const LineRequest& request, const Infos& infos, Range range)
+  LineMaker(store::Store& store, const LineRequest& request, const Infos& infos, query::Range range)
       : store_(store), request_(request), infos_(infos) {
-    grid_ = {.axis = request.axis == ChartAxis::kStep ? GridAxis::kStep : GridAxis::kTime,
+    grid_ = {.axis = request.axis == query::ChartAxis::kStep ? query::GridAxis::kStep
+                                                             : query::GridAxis::kTime,
              .from = range.from,
              .to = range.to,
              .columns = request.width};
@@ -137,14 +141,15 @@ class LineMaker {
                          std::uint64_t{2} * codec::kBucketPoints * request.width);
     }
     share_ = request.exact ? kExactPoints / series : kAlignedPoints;
-    exactness_ = request.exact && most <= kExactPoints ? Exactness::kExact : Exactness::kAligned;
+    exactness_ = request.exact && most <= kExactPoints ? query::Exactness::kExact
+                                                       : query::Exactness::kAligned;
   }
 
   // Of at most kLineSeriesAtOnce series.
   Result<Line> small(store::PointView& view, const LineQuestion& question) {
     Line line;
     line.kind = question.kind;
-    const std::vector<SeriesInput> inputs = inputs_of(question, line);
+    const std::vector<query::SeriesInput> inputs = inputs_of(question, line);
     switch (question.kind) {
       case LineKind::kMean:
         TRY(mean(view, inputs, line));
@@ -189,7 +194,7 @@ class LineMaker {
 
  private:
   struct Members {
-    std::vector<ResampledSeries> series;
+    std::vector<query::ResampledSeries> series;
     std::vector<GroupMember> members;  // of `series`
     metric::Aggregation aggregation = metric::Aggregation::kMean;
     bool repetitions = false;
@@ -204,14 +209,14 @@ class LineMaker {
     all.aggregation = infos.front().aggregation;
     all.repetitions = question.group.repetitions.value_or(ownership.repetitions);
     for (std::size_t i = 0; i < all.series.size(); ++i) {
-      const ResampledSeries& one = all.series[i];
+      const query::ResampledSeries& one = all.series[i];
       all.members.push_back({.series = &one,
                              .owner = ownership.series[i].owner,
                              .thing = ownership.series[i].thing,
                              .first = ns_of(infos[i].first),
                              .last = ns_of(infos[i].last_time)});
       line.lost.add(one.lost);
-      for (const Cell& cell : one.cells) line.points += cell.count;
+      for (const query::Cell& cell : one.cells) line.points += cell.count;
     }
     return all;
   }
@@ -240,12 +245,13 @@ class LineMaker {
     return {counts.begin(), counts.end()};
   }
 
-  [[nodiscard]] std::vector<SeriesInput> inputs_of(const LineQuestion& question, Line& line) const {
-    std::vector<SeriesInput> inputs;
+  [[nodiscard]] std::vector<query::SeriesInput> inputs_of(const LineQuestion& question,
+                                                          Line& line) const {
+    std::vector<query::SeriesInput> inputs;
     const std::size_t split = question.series.size() - question.baseline;
     for (std::size_t i = 0; i < question.series.size(); ++i) {
       const SeriesId id = question.series[i];
-      const bool rate = as_rate(question.mode, infos_.at(id).kind);
+      const bool rate = query::as_rate(question.mode, infos_.at(id).kind);
       const bool second = question.kind == LineKind::kGroup     ? false
                           : question.kind == LineKind::kCompare ? i >= split
                                                                 : i > 0;
@@ -274,20 +280,21 @@ class LineMaker {
     return infos;
   }
 
-  [[nodiscard]] ResampleRequest resampling(std::vector<SeriesInput> inputs) const {
+  [[nodiscard]] query::ResampleRequest resampling(std::vector<query::SeriesInput> inputs) const {
     return {.series = std::move(inputs), .grid = grid_, .exactness = exactness_, .ends = false};
   }
 
-  Result<std::vector<ResampledSeries>> resample_all(const std::vector<SeriesInput>& inputs) {
-    std::vector<ResampledSeries> all;
+  Result<std::vector<query::ResampledSeries>> resample_all(
+      const std::vector<query::SeriesInput>& inputs) {
+    std::vector<query::ResampledSeries> all;
     for (std::size_t i = 0; i < inputs.size(); i += kLineSeriesAtOnce) {
       const auto end = std::min(i + kLineSeriesAtOnce, inputs.size());
-      const std::vector<SeriesInput> lot(inputs.begin() + static_cast<std::ptrdiff_t>(i),
-                                         inputs.begin() + static_cast<std::ptrdiff_t>(end));
+      const std::vector<query::SeriesInput> lot(inputs.begin() + static_cast<std::ptrdiff_t>(i),
+                                                inputs.begin() + static_cast<std::ptrdiff_t>(end));
       std::set<SeriesId> ids;
-      for (const SeriesInput& input : lot) ids.insert(input.series);
+      for (const query::SeriesInput& input : lot) ids.insert(input.series);
       const auto read = [&](store::PointView& view) -> Result<> {
-        for (ResampledSeries& one : TRY(resample(view, resampling(lot))))
+        for (query::ResampledSeries& one : TRY(query::resample(view, resampling(lot))))
           all.push_back(std::move(one));
         return {};
       };
@@ -296,13 +303,13 @@ class LineMaker {
     return all;
   }
 
-  Result<> mean(store::PointView& view, const std::vector<SeriesInput>& inputs, Line& line) {
-    const auto all = TRY(resample(view, resampling(inputs)));
+  Result<> mean(store::PointView& view, const std::vector<query::SeriesInput>& inputs, Line& line) {
+    const auto all = TRY(query::resample(view, resampling(inputs)));
     line.exact = all.front().exact;
     line.lost = all.front().lost;
     line.arrays.assign(4, std::vector<double>(request_.width, kNone));
     for (std::size_t i = 0; i < request_.width; ++i) {
-      const Cell& cell = all.front().cells[i];
+      const query::Cell& cell = all.front().cells[i];
       line.points += cell.count;
       line.arrays[3][i] = static_cast<double>(cell.count);
       if (cell.count == 0) continue;
@@ -313,11 +320,11 @@ class LineMaker {
     return {};
   }
 
-  Result<> smoothed(store::PointView& view, const std::vector<SeriesInput>& inputs,
+  Result<> smoothed(store::PointView& view, const std::vector<query::SeriesInput>& inputs,
                     const LineQuestion& question, Line& line) {
-    SmoothRequest request{.series = inputs, .grid = grid_, .options = question.smooth};
+    query::SmoothRequest request{.series = inputs, .grid = grid_, .options = question.smooth};
     request.options.max_points = std::min(request.options.max_points, share_);
-    auto all = TRY(smooth(view, request));
+    auto all = TRY(query::smooth(view, request));
     line.exact = !all.front().from_buckets;
     line.in_order = all.front().in_order;
     line.window = all.front().width;
@@ -326,18 +333,20 @@ class LineMaker {
     return {};
   }
 
-  Result<> integral(store::PointView& view, const std::vector<SeriesInput>& inputs,
+  Result<> integral(store::PointView& view, const std::vector<query::SeriesInput>& inputs,
                     const LineQuestion& question, Line& line) {
     const bool rate = inputs.front().channel == store::Channel::kRate;
-    IntegralOptions options{
-        .rule = question.rule.value_or(rate ? IntegralRule::kBackward : IntegralRule::kTrapezoid),
+    query::IntegralOptions options{
+        .rule = question.rule.value_or(rate ? query::IntegralRule::kBackward
+                                            : query::IntegralRule::kTrapezoid),
         .max_gap = question.max_gap};
     options.max_points = std::min(options.max_points, share_);
-    const auto all = TRY(integrate(view, {.series = inputs, .grid = grid_, .options = options}));
+    const auto all =
+        TRY(query::integrate(view, {.series = inputs, .grid = grid_, .options = options}));
     line.exact = all.front().exact;
     line.lost = all.front().lost;
     line.arrays.assign(4, {});
-    for (const IntegralCell& cell : all.front().cells) {
+    for (const query::IntegralCell& cell : all.front().cells) {
       const bool some = cell.covered > 0;
       line.arrays[0].push_back(some ? cell.integral : kNone);
       line.arrays[1].push_back(cell.covered);
@@ -347,11 +356,12 @@ class LineMaker {
     return {};
   }
 
-  Result<> ratio(store::PointView& view, const std::vector<SeriesInput>& inputs, Line& line) {
-    const auto all = TRY(resample(view, resampling(inputs)));
-    for (const ResampledSeries& one : all) {
+  Result<> ratio(store::PointView& view, const std::vector<query::SeriesInput>& inputs,
+                 Line& line) {
+    const auto all = TRY(query::resample(view, resampling(inputs)));
+    for (const query::ResampledSeries& one : all) {
       line.lost.add(one.lost);
-      for (const Cell& cell : one.cells) line.points += cell.count;
+      for (const query::Cell& cell : one.cells) line.points += cell.count;
     }
     Ratio ratio = TRY(ratio_of(all[0], all[1]));
     line.exact = ratio.exact;
@@ -376,9 +386,9 @@ class LineMaker {
   store::Store& store_;
   const LineRequest& request_;
   const Infos& infos_;
-  AxisGrid grid_;
+  query::AxisGrid grid_;
   std::uint64_t share_ = 0;  // points that one series may take
-  Exactness exactness_ = Exactness::kAligned;
+  query::Exactness exactness_ = query::Exactness::kAligned;
 };
 
 // The lines from `first` on that are read in one snapshot: how many, and their series.
@@ -398,7 +408,7 @@ std::size_t lot_of(const std::vector<LineQuestion>& lines, std::size_t first,
 Result<Lines> make_lines(store::Store& store, const LineRequest& request) {
   TRY(check(request));
   const Infos infos = TRY(read_infos(store, request));
-  const Range range = TRY(choose_range(store, request, infos));
+  const query::Range range = TRY(choose_range(store, request, infos));
   Lines answer{.axis = request.axis,
                .from = range.from,
                .to = range.to,
@@ -459,4 +469,4 @@ std::string encode_lines(const Lines& lines) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -19,7 +19,7 @@
 #include "query/series/smooth.h"
 #include "store/store.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 inline constexpr std::size_t kMaxLines = 64;
 inline constexpr std::size_t kMaxLineSeries = 1024;  // of all lines together
@@ -48,9 +48,11 @@ struct LineQuestion {
   std::vector<SeriesId> series;
   // Of a relative axis, one for each of `series`, UTC in ns; else empty.
   std::vector<std::int64_t> origins = {};
-  ChartMode mode = ChartMode::kAuto;
-  SmoothOptions smooth = {};  // kSmooth; unit and width in units of the axis; max_points is ours
-  std::optional<IntegralRule> rule = {};  // kIntegral; left out: backward for rates, else trapezoid
+  query::ChartMode mode = query::ChartMode::kAuto;
+  query::SmoothOptions smooth =
+      {};  // kSmooth; unit and width in units of the axis; max_points is ours
+  std::optional<query::IntegralRule> rule =
+      {};                                 // kIntegral; left out: backward for rates, else trapezoid
   Nanos max_gap = std::chrono::hours(1);  // kIntegral
   GroupOptions group = {};                // kGroup; of kCompare max_hole
   std::size_t baseline = 0;               // kCompare: at least one, fewer than the series
@@ -59,7 +61,7 @@ struct LineQuestion {
 
 struct LineRequest {
   std::vector<LineQuestion> lines;
-  ChartAxis axis = ChartAxis::kTime;
+  query::ChartAxis axis = query::ChartAxis::kTime;
   std::optional<std::int64_t> from = {}, to = {};  // as of a chart
   std::uint32_t width = 0;
   bool exact = true;
@@ -72,7 +74,7 @@ struct Line {
   std::uint8_t rate = 0;
   IntervalReason reason = IntervalReason::kGiven;  // kGroup
   std::uint64_t points = 0;  // finite ones in the range; kSmooth, kIntegral: not counted
-  Lost lost;
+  query::Lost lost;
   bool in_order = true;                 // kSmooth
   std::uint32_t units = 0;              // kGroup; kCompare: without the baseline's
   std::uint32_t counted_once = 0;       // kGroup, kCompare
@@ -87,7 +89,7 @@ struct Line {
 };
 
 struct Lines {
-  ChartAxis axis = ChartAxis::kTime;
+  query::ChartAxis axis = query::ChartAxis::kTime;
   std::int64_t from = 0, to = 0;
   std::uint32_t width = 0;
   std::vector<Line> lines;  // as asked for
@@ -99,4 +101,4 @@ Result<Lines> make_lines(store::Store& store, const LineRequest& request);
 // docs/api.md, "Lines".
 std::string encode_lines(const Lines& lines);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

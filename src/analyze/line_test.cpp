@@ -13,13 +13,13 @@
 #include "query/series/query_test_store.h"
 #include "query/series/window.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
+using query::testing::TestStore;
 using store::testing::kUtcMinusBoot;
 using store::testing::series_def;
 using store::testing::SessionWriter;
-using testing::TestStore;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kSpacing = 1'000'000;
@@ -178,8 +178,10 @@ TEST(Line, SmoothedIsThatOfEveryPoint) {
   Two two;
   const std::int64_t from = two.watts[9000].time;
   const std::int64_t to = two.watts[21'800].time;
-  const SmoothOptions ema{.kind = Smoothing::kTimeEma, .alpha = 0.5, .unit = 30.0 * kSpacing};
-  const SmoothOptions mean{.kind = Smoothing::kRunningMean, .width = 100.0 * kSpacing};
+  const query::SmoothOptions ema{
+      .kind = query::Smoothing::kTimeEma, .alpha = 0.5, .unit = 30.0 * kSpacing};
+  const query::SmoothOptions mean{.kind = query::Smoothing::kRunningMean,
+                                  .width = 100.0 * kSpacing};
   const auto lines = ask(
       two.store, {.lines = {{.kind = LineKind::kSmooth, .series = {two.watts_id}, .smooth = ema},
                             {.kind = LineKind::kSmooth, .series = {two.watts_id}, .smooth = mean}},
@@ -198,7 +200,7 @@ TEST(Line, SmoothedIsThatOfEveryPoint) {
     if (p.time >= from && p.time < to) want[column_of(lines, p.time)] = sum / weight;
   }
   expect_near(lines.lines[0].arrays[0], want);
-  const Grid grid(from, to, 200);
+  const query::Grid grid(from, to, 200);
   for (std::uint32_t i = 0; i < 200; ++i) {
     const std::int64_t begin =
         grid.border(i) + (grid.border(i + 1) - grid.border(i)) / 2 - 50 * kSpacing;
@@ -408,12 +410,12 @@ TEST(Line, TheIntegralOfARateIsTheDifferenceOfEndsInEverySession) {
   const SeriesId ids[] = {id};
   const auto read = store->view(ids, [&](store::PointView& view) -> Result<> {
     EXPECT_EQ(view.block_count(id), 2);
-    WindowRequest request{.series = {{.series = id, .channel = store::Channel::kRate}},
-                          .integral_options = {.rule = IntegralRule::kBackward}};
+    query::WindowRequest request{.series = {{.series = id, .channel = store::Channel::kRate}},
+                                 .integral_options = {.rule = query::IntegralRule::kBackward}};
     for (const Raws& points : sessions) {
       request.from = points.front().time;
       request.to = points.back().time + 1;
-      const WindowStatistics window = TRY(window_statistics(view, request)).front();
+      const query::WindowStatistics window = TRY(query::window_statistics(view, request)).front();
       const double want = points.back().value - points.front().value;
       all += want;
       EXPECT_NEAR(window.integral->integral / want, 1, 1e-10);
@@ -440,10 +442,10 @@ TEST(Line, WindowStatisticsOfAStoreAreThoseOfEveryPoint) {
   std::ranges::sort(values);
   const SeriesId ids[] = {two.watts_id};
   const auto read = two.store->view(ids, [&](store::PointView& view) -> Result<> {
-    const auto all = TRY(window_statistics(
+    const auto all = TRY(query::window_statistics(
         view,
         {.series = {{.series = two.watts_id}}, .from = from, .to = to, .probabilities = {0.5, 1}}));
-    const WindowStatistics& window = all.front();
+    const query::WindowStatistics& window = all.front();
     EXPECT_EQ(window.count, values.size());
     EXPECT_EQ(window.min->value, values.front());
     EXPECT_EQ(window.max->value, values.back());
@@ -454,7 +456,7 @@ TEST(Line, WindowStatisticsOfAStoreAreThoseOfEveryPoint) {
                 1e-12);
     EXPECT_EQ(window.last->time, two.watts[21'699].time);
     const auto latest =
-        TRY(latest_values(view, std::vector<SeriesInput>{{.series = two.watts_id}}));
+        TRY(query::latest_values(view, std::vector<query::SeriesInput>{{.series = two.watts_id}}));
     EXPECT_EQ(latest[0]->value, two.watts.back().value);
     return {};
   });
@@ -469,13 +471,13 @@ TEST(Line, StepsAndRelativeTime) {
       store::testing::samples(1, {{2000, 4}, {3000, 3}, {4000, 2}, {5000, 1}}, {0, 1, 2, 7}))});
   const SeriesId id = store.series(run, "loss");
   const auto steps =
-      ask(store, {.lines = {{.series = {id}}}, .axis = ChartAxis::kStep, .width = 8});
+      ask(store, {.lines = {{.series = {id}}}, .axis = query::ChartAxis::kStep, .width = 8});
   EXPECT_EQ(steps.from, 0);
   EXPECT_EQ(steps.to, 8);
   EXPECT_EQ(steps.lines[0].arrays[0][7], 1);
   EXPECT_TRUE(std::isnan(steps.lines[0].arrays[0][5]));
   const auto relative = ask(store, {.lines = {{.series = {id}, .origins = {kUtcMinusBoot + 2000}}},
-                                    .axis = ChartAxis::kRelative,
+                                    .axis = query::ChartAxis::kRelative,
                                     .from = 0,
                                     .to = 4000,
                                     .width = 4});
@@ -503,10 +505,10 @@ TEST(Line, RefusesWhatMeansNothing) {
            {.lines = {{.kind = LineKind::kCompare, .series = {a, a}}}, .width = 1},
            {.lines = {{.kind = LineKind::kCompare, .series = {a, a}, .baseline = 2}}, .width = 1},
            {.lines = {{.kind = LineKind::kCompare, .series = {a, b}, .baseline = 1}}, .width = 1},
-           {.lines = {{.series = {a}}}, .axis = ChartAxis::kRelative, .width = 1},
+           {.lines = {{.series = {a}}}, .axis = query::ChartAxis::kRelative, .width = 1},
            {.lines = {{.series = {a}}}, .from = 5, .to = 5, .width = 1},
            {.lines = {{.kind = LineKind::kIntegral, .series = {a}}},
-           .axis = ChartAxis::kStep,
+           .axis = query::ChartAxis::kStep,
            .width = 1}}) {
     EXPECT_EQ(code(request), Code::kInvalidArgument);
   }
@@ -524,8 +526,8 @@ TEST(Line, TheBinaryFormIsAsDocumented) {
   line.units = 3;
   line.window = 2.5;
   line.arrays = {{1, 2}, {3, 4}};
-  const std::string bytes =
-      encode_lines({.axis = ChartAxis::kStep, .from = -1, .to = 5, .width = 2, .lines = {line}});
+  const std::string bytes = encode_lines(
+      {.axis = query::ChartAxis::kStep, .from = -1, .to = 5, .width = 2, .lines = {line}});
   ASSERT_EQ(bytes.size(), 32 + 48 + 4 * 8U);
   const auto at = [&]<class T>(std::size_t offset, T) {
     T value{};
@@ -549,4 +551,4 @@ TEST(Line, TheBinaryFormIsAsDocumented) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

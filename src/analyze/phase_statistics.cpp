@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 using store::page::PhaseSpan;
@@ -159,4 +159,4 @@ std::vector<PathStatistics> phase_statistics(std::span<const PhaseSpan> phases,
   return all;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

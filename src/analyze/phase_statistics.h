@@ -13,7 +13,7 @@
 
 #include "store/tables/phases.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 inline constexpr std::size_t kMostPathNames = 64;
 
@@ -33,4 +33,4 @@ struct PathStatistics {
 std::vector<PathStatistics> phase_statistics(std::span<const store::page::PhaseSpan> phases,
                                              const store::page::PhaseWindow& window);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 using store::page::PhaseSpan;
@@ -98,4 +98,4 @@ TEST(PhaseStatistics, OutsideTheWindowNothingCounts) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -16,26 +16,27 @@
 #include "query/series/memory_view.h"
 #include "query/series/smooth.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 const std::vector<double> kValues{13.16, 15.33, 2.34,  9.59, 13.04, 14.06, 11.96, 14.49,
                                   10.87, 11.65, 10.54, 6.78, 7.46,  11.14, 8.26,  13.81};
 
 // One point in the middle of each column of 10 ns, or at these times.
-std::vector<double> smoothed(const SmoothOptions& options, std::vector<std::int64_t> times = {}) {
-  testing::Points points{.times = {}, .steps = {}, .values = kValues};
+std::vector<double> smoothed(const query::SmoothOptions& options,
+                             std::vector<std::int64_t> times = {}) {
+  query::testing::Points points{.times = {}, .steps = {}, .values = kValues};
   for (std::size_t i = 0; i < kValues.size(); ++i)
     points.times.push_back(times.empty() ? 5 + 10 * static_cast<std::int64_t>(i) : times[i]);
-  testing::MemoryView view;
+  query::testing::MemoryView view;
   view.add(SeriesId{1}, 1, points);
   view.finish();
   const std::int64_t columns = times.empty() ? 16 : times.back() + 1;
-  const AxisGrid grid{.from = 0,
-                      .to = columns * (times.empty() ? 10 : 1),
-                      .columns = static_cast<std::uint32_t>(columns)};
+  const query::AxisGrid grid{.from = 0,
+                             .to = columns * (times.empty() ? 10 : 1),
+                             .columns = static_cast<std::uint32_t>(columns)};
   const auto got =
-      smooth(view, {.series = {{.series = SeriesId{1}}}, .grid = grid, .options = options});
+      query::smooth(view, {.series = {{.series = SeriesId{1}}}, .grid = grid, .options = options});
   EXPECT_TRUE(got) << got.error().message;
   std::vector<double> values = got ? got->front().values : std::vector<double>{};
   std::erase_if(values, [](double v) { return std::isnan(v); });
@@ -50,7 +51,7 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& want
 }
 
 TEST(Reference, PointEma) {
-  expect_near(smoothed({.kind = Smoothing::kPointEma, .alpha = 0.8}),
+  expect_near(smoothed({.kind = query::Smoothing::kPointEma, .alpha = 0.8}),
               {13.159999999999998, 14.365555555555552, 9.43704918032787, 9.488861788617887,
                10.545245121370776, 11.497939110070257, 11.614874394648611, 12.305821144363541,
                11.974139336870135, 11.901513309148545, 11.603621976706856, 10.567710271004954,
@@ -58,7 +59,7 @@ TEST(Reference, PointEma) {
 }
 
 TEST(Reference, TimeEma) {
-  expect_near(smoothed({.kind = Smoothing::kTimeEma, .alpha = 0.8, .unit = 1},
+  expect_near(smoothed({.kind = query::Smoothing::kTimeEma, .alpha = 0.8, .unit = 1},
                        {1, 2, 6, 8, 17, 18, 19, 20, 23, 28, 30, 32, 39, 40, 41, 71}),
               {13.16, 14.365555555555556, 7.443496039786333, 8.459900902484407, 12.028487810494598,
                13.030832950789087, 12.622337505993647, 13.225368373622134, 12.314457414341158,
@@ -67,7 +68,7 @@ TEST(Reference, TimeEma) {
 }
 
 TEST(Reference, Gaussian) {
-  expect_near(smoothed({.kind = Smoothing::kGaussian, .width = 16}),
+  expect_near(smoothed({.kind = query::Smoothing::kGaussian, .width = 16}),
               {11.649629571923041, 10.649692719470629, 10.012304486063107, 10.297335354157626,
                11.328331659157833, 12.294999082825496, 12.668191807192073, 12.448186182067758,
                11.802595762924067, 10.880847938362457, 9.88195225011936, 9.161745394425404,
@@ -75,7 +76,7 @@ TEST(Reference, Gaussian) {
 }
 
 TEST(Reference, RunningMean) {
-  expect_near(smoothed({.kind = Smoothing::kRunningMean, .width = 50}),
+  expect_near(smoothed({.kind = query::Smoothing::kRunningMean, .width = 50}),
               {10.276666666666667, 10.104999999999999, 10.692, 10.872, 10.198, 12.628, 12.884,
                12.606, 11.902, 10.866, 9.459999999999999, 9.514, 8.836, 9.49, 10.1675, 11.07});
 }
@@ -84,7 +85,7 @@ GroupAnswer group(double confidence) {
   const std::vector<std::vector<double>> runs{{100.0, 102.4, 97.8}, {92.9, 96.4, 92.1},
                                               {100.5, 110.7, 96.1}, {95.0, 103.9, 102.9},
                                               {100.8, 92.6, 99.8},  {105.6, 89.2, 96.3}};
-  std::vector<ResampledSeries> series(runs.size());
+  std::vector<query::ResampledSeries> series(runs.size());
   GroupRequest request{
       .members = {}, .aggregation = metric::Aggregation::kSum, .repetitions = true};
   request.confidence = confidence;
@@ -111,4 +112,4 @@ TEST(Reference, GroupStatistics) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -7,7 +7,7 @@
 
 #include "core/json.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr std::size_t kMostRuns = 1000;  // of a workload
@@ -135,4 +135,4 @@ Result<Ownership> ownership_of(store::Store& store, std::span<const store::Serie
   return all;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -15,7 +15,7 @@
 #include "core/result.h"
 #include "store/store.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 struct Belonging {
   std::string owner;  // id of the run or workload
@@ -35,4 +35,4 @@ Result<Ownership> ownership_of(store::Store& store, std::span<const store::Serie
 // `--data-seed=7`, a parameter `seed` or `torch_seed`) are not part of it.
 std::string conditions_of(const store::Run& run);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

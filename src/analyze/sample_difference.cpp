@@ -6,7 +6,7 @@
 
 #include "core/result.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 SampleMoments moments_of(const std::vector<double>& values) {
@@ -86,4 +86,4 @@ SampleDifference sample_difference(std::vector<double>& before, std::vector<doub
   return out;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

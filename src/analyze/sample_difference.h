@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace corral::query {
+namespace corral::analyze {
 
 struct SampleMoments {
   double mean = 0;
@@ -36,4 +36,4 @@ struct SampleDifference {
 // Finite values, at least one in each; both are left sorted.
 SampleDifference sample_difference(std::vector<double>& before, std::vector<double>& after);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

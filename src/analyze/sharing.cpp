@@ -8,7 +8,7 @@
 #include "core/json.h"
 #include "core/text.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 using store::page::SharingRun;
@@ -262,4 +262,4 @@ Sharing sharing_of(std::span<const SharingRun> runs, std::size_t own) {
   return sharing;
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -15,7 +15,7 @@
 #include "core/time.h"
 #include "store/tables/sharing.h"
 
-namespace corral::query {
+namespace corral::analyze {
 
 enum class PlaceKind { kDevice, kInstance, kCpus, kHost };
 
@@ -66,4 +66,4 @@ Sharing sharing_of(std::span<const store::page::SharingRun> runs, std::size_t ow
 std::vector<int> parse_cpu_set(std::string_view text);
 std::string cpu_set_text(std::span<const int> cpus);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 using store::page::SharingRun;
@@ -159,4 +159,4 @@ RC_GTEST_PROP(Sharing, EveryMomentOfAPlaceIsAloneSharedOrIdle, ()) {
 }
 
 }  // namespace
-}  // namespace corral::query
+}  // namespace corral::analyze

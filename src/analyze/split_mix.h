@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace corral::query {
+namespace corral::analyze {
 
 class SplitMix {
  public:
@@ -23,4 +23,4 @@ class SplitMix {
   std::uint64_t state_;
 };
 
-}  // namespace corral::query
+}  // namespace corral::analyze

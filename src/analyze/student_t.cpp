@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-namespace corral::query {
+namespace corral::analyze {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
@@ -32,4 +32,4 @@ double mean_interval(double standard_deviation, unsigned n, double confidence) {
          std::sqrt(static_cast<double>(n));
 }
 
-}  // namespace corral::query
+}  // namespace corral::analyze

@@ -4,7 +4,7 @@
 // functions. Pure functions, any thread.
 #pragma once
 
-namespace corral::query {
+namespace corral::analyze {
 
 // P(T <= t).
 double student_t_cdf(double t, double degrees);
@@ -16,4 +16,4 @@ double student_t_quantile(double p, double degrees);
 // NaN for n < 2 or a confidence outside (0, 1).
 double mean_interval(double standard_deviation, unsigned n, double confidence);
 
-}  // namespace corral::query
+}  // namespace corral::analyze

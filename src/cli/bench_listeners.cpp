@@ -225,7 +225,7 @@ Result<> make_pairs(Bench& bench, Stage& stage, Interrupts& interrupts, const Fl
 bool found_outside(const Bench& bench) {
   for (std::size_t i = 0; i < bench.settings.size(); ++i) {
     if (!bench.settings[i].is_peer() &&
-        summarize(bench, i).verdict == query::Equivalence::kNotWithin)
+        summarize(bench, i).verdict == analyze::Equivalence::kNotWithin)
       return true;
   }
   return false;

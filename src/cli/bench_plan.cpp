@@ -8,7 +8,7 @@ namespace corral::cli {
 
 std::vector<PlannedPair> plan_pairs(const std::vector<std::size_t>& settings, std::size_t pairs,
                                     std::uint64_t seed) {
-  query::SplitMix random(seed);
+  analyze::SplitMix random(seed);
   std::vector<PlannedPair> plan;
   for (std::size_t number = 0; number < pairs; number += 2) {
     std::vector<PlannedPair> round;

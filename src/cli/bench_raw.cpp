@@ -13,7 +13,7 @@ namespace {
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-Json json_of(const query::RatioInterval& i) {
+Json json_of(const analyze::RatioInterval& i) {
   Json out{Json::Object{}};
   out.set("mean", number(i.mean));
   out.set("low", number(i.low));
@@ -32,7 +32,7 @@ Json json_of(const Summary& s) {
   out.set("pairs", static_cast<std::int64_t>(s.pairs));
   out.set("time", json_of(s.time));
   out.set("time_bootstrap", json_of(s.bootstrap));
-  out.set("verdict", s.setting->missing.empty() ? Json(query::name_of(s.verdict)) : Json());
+  out.set("verdict", s.setting->missing.empty() ? Json(analyze::name_of(s.verdict)) : Json());
   out.set("pairs_wanted",
           s.pairs_wanted ? Json(static_cast<std::int64_t>(*s.pairs_wanted)) : Json());
   out.set("cpu", json_of(s.cpu));

@@ -13,7 +13,7 @@
 namespace corral::cli {
 namespace {
 
-using query::RatioInterval;
+using analyze::RatioInterval;
 using PairOf = std::function<double(const OneRun&)>;
 
 constexpr std::size_t kFewPairs = 30;
@@ -38,7 +38,7 @@ double spread_of(const Bench& bench, std::size_t setting, bool on) {
     if (pair.setting != setting || !pair.complete()) continue;
     logs.push_back(std::log((on ? pair.on : pair.off)->training.wall_s));
   }
-  return query::ratio_interval(logs, kConfidence).log_deviation;
+  return analyze::ratio_interval(logs, kConfidence).log_deviation;
 }
 
 void add_costs(const Bench& bench, std::size_t setting, Summary& out) {
@@ -69,8 +69,8 @@ std::string range(const RatioInterval& i) {
 std::string verdict_of(const Bench& bench, const Summary& s) {
   const std::string margin = fmt::format("{:g} %", bench.margin * 100);
   if (!s.setting->missing.empty()) return "not available: " + s.setting->missing;
-  if (s.verdict != query::Equivalence::kUndecided)
-    return fmt::format("{} {}", query::name_of(s.verdict), margin);
+  if (s.verdict != analyze::Equivalence::kUndecided)
+    return fmt::format("{} {}", analyze::name_of(s.verdict), margin);
   if (s.pairs < 2) return "undecided: too few pairs";
   if (!s.pairs_wanted) return "undecided: too close to the margin for any number of pairs";
   return fmt::format("undecided: needs about {} pairs", *s.pairs_wanted);
@@ -205,15 +205,15 @@ Summary summarize(const Bench& bench, std::size_t setting) {
   s.setting = &bench.settings[setting];
   add_costs(bench, setting, s);
   const auto wall = log_ratios(bench, setting, [](const OneRun& r) { return r.training.wall_s; });
-  s.time = query::ratio_interval(wall, kConfidence);
-  s.bootstrap = query::bootstrap_interval(wall, {.confidence = kConfidence, .seed = bench.seed});
-  s.cpu = query::ratio_interval(
+  s.time = analyze::ratio_interval(wall, kConfidence);
+  s.bootstrap = analyze::bootstrap_interval(wall, {.confidence = kConfidence, .seed = bench.seed});
+  s.cpu = analyze::ratio_interval(
       log_ratios(bench, setting, [](const OneRun& r) { return r.training.cpu_s; }), kConfidence);
-  s.step_p99 = query::ratio_interval(log_ratios(bench, setting, p99_of), kConfidence);
+  s.step_p99 = analyze::ratio_interval(log_ratios(bench, setting, p99_of), kConfidence);
   s.spread_off = spread_of(bench, setting, false);
   s.spread_on = spread_of(bench, setting, true);
-  s.verdict = query::judge(s.time, bench.margin);
-  s.pairs_wanted = query::pairs_to_decide(s.time, bench.margin, kConfidence);
+  s.verdict = analyze::judge(s.time, bench.margin);
+  s.pairs_wanted = analyze::pairs_to_decide(s.time, bench.margin, kConfidence);
   return s;
 }
 

@@ -40,10 +40,10 @@ struct Bench {
 struct Summary {
   const Setting* setting = nullptr;
   std::size_t pairs = 0;
-  query::RatioInterval time, bootstrap, cpu,
+  analyze::RatioInterval time, bootstrap, cpu,
       step_p99;                          // step_p99.pairs is 0 where no steps are known
   double spread_off = 0, spread_on = 0;  // standard deviation of the logarithm of the time
-  query::Equivalence verdict = query::Equivalence::kUndecided;
+  analyze::Equivalence verdict = analyze::Equivalence::kUndecided;
   std::optional<std::size_t> pairs_wanted;
   double collecting_cores = 0;  // CPU time by the time of the training
   std::int64_t collecting_peak_bytes = 0;

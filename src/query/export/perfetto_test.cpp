@@ -208,7 +208,7 @@ TEST_F(Perfetto, TheCheckNamesWhatIsWrong) {
   add({phase(1, 2000, 5000), orphan, phase(3, 4500, 6000), phase(4, 7000, std::nullopt),
        phase(5, 7000, 6500), end_alone, phase(6, 1500, 3500, "traces"),
        phase(7, 2500, 4500, "traces")});
-  const auto running = check_phases(*store_, run_);
+  const auto running = analyze::check_phases(*store_, run_);
   ASSERT_TRUE(running);
   EXPECT_EQ(running->counts.phases, 7);
   EXPECT_EQ(running->counts.unended, 1);

@@ -448,7 +448,7 @@ TEST(LineRequest, TakesEveryKind) {
   EXPECT_EQ(request->lines[3].group.repetitions, true);
   EXPECT_EQ(request->lines[3].group.confidence, 0.9);
   EXPECT_EQ(request->lines[3].group.max_hole, 2U);
-  EXPECT_EQ(request->lines[4].kind, query::LineKind::kMean);
+  EXPECT_EQ(request->lines[4].kind, analyze::LineKind::kMean);
   EXPECT_EQ(request->lines[5].series.size(), 3U);
   EXPECT_EQ(request->lines[5].origins, (std::vector<std::int64_t>{1, 2, 3}));
   EXPECT_EQ(request->lines[5].baseline, 1U);

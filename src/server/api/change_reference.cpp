@@ -17,8 +17,8 @@ What what_of(const store::Series& series) {
   return {series.name, series.source, series.kind, series.unit};
 }
 
-Result<query::ChangeWindow> window_of(store::Store& store, RunId run,
-                                      const ChangeReference& reference) {
+Result<analyze::ChangeWindow> window_of(store::Store& store, RunId run,
+                                        const ChangeReference& reference) {
   std::optional<store::page::NamedPhase> found;
   const auto read = [&](store::sql::Reading& reading) -> Result<> {
     found = TRY(store::page::nth_phase(reading.db, run, reference.phase, reference.index));
@@ -30,13 +30,13 @@ Result<query::ChangeWindow> window_of(store::Store& store, RunId run,
   };
   if (!found) return fail(Code::kNotFound, fmt::format("there is no {}", named()));
   if (!found->end) return fail(Code::kConflict, fmt::format("{} has not ended", named()));
-  return query::ChangeWindow{.from = ns_of(found->start), .to = ns_of(*found->end)};
+  return analyze::ChangeWindow{.from = ns_of(found->start), .to = ns_of(*found->end)};
 }
 
 }  // namespace
 
 Result<FoundReference> apply_reference(store::Store& store, const ChangeReference& reference,
-                                       query::ChangesRequest& request) {
+                                       analyze::ChangesRequest& request) {
   FoundReference out{.run = TRY(query::select_run(store, reference.run)), .window = request.window};
   if (request.axis == query::GridAxis::kTime)
     out.window = TRY(window_of(store, out.run, reference));

@@ -13,13 +13,13 @@ namespace corral::server::api {
 
 struct FoundReference {
   RunId run;
-  query::ChangeWindow window;
+  analyze::ChangeWindow window;
   std::uint32_t unmatched = 0;  // series of the request that this run has no counterpart of
 };
 
 // Puts the counterparts (by name, source, kind and unit) into the request as its baseline and takes
 // those without one out of it. kNotFound: no such run or phase, kConflict: the phase has not ended.
 Result<FoundReference> apply_reference(store::Store& store, const ChangeReference& reference,
-                                       query::ChangesRequest& request);
+                                       analyze::ChangesRequest& request);
 
 }  // namespace corral::server::api

@@ -18,7 +18,7 @@ const WindowNames& names_of(GridAxis axis) {
 }
 
 // Both ends, which must be there.
-query::ChangeWindow read_window(RequestFields& fields, GridAxis axis) {
+analyze::ChangeWindow read_window(RequestFields& fields, GridAxis axis) {
   const WindowNames& names = names_of(axis);
   const auto from = fields.integer(names.from, names.unit);
   const auto to = fields.integer(names.to, names.unit);
@@ -34,16 +34,17 @@ SeriesId read_id(RequestFields& fields, std::string_view name) {
   return SeriesId{id.value_or(0)};
 }
 
-query::Baseline read_baseline(RequestFields& fields, GridAxis axis) {
+analyze::Baseline read_baseline(RequestFields& fields, GridAxis axis) {
   fields.only({"series", "against", names_of(axis).from, names_of(axis).to});
   return {.series = read_id(fields, "series"),
           .against = read_id(fields, "against"),
           .window = read_window(fields, axis)};
 }
 
-void read_baselines(std::string_view text, RequestFields& fields, query::ChangesRequest& request) {
+void read_baselines(std::string_view text, RequestFields& fields,
+                    analyze::ChangesRequest& request) {
   const Json::Array* all =
-      fields.has("baseline") ? fields.objects("baseline", query::kMaxChangeSeries) : nullptr;
+      fields.has("baseline") ? fields.objects("baseline", analyze::kMaxChangeSeries) : nullptr;
   for (std::size_t i = 0; all != nullptr && i < all->size(); ++i) {
     RequestFields one(text, (*all)[i], fmt::format("baseline[{}].", i));
     request.baseline.push_back(read_baseline(one, request.axis));
@@ -74,14 +75,14 @@ Parsed<ChangesQuestion> parse_changes_request(std::string_view text) {
   if (!json) return tl::unexpected(json.error());
   RequestFields fields(text, *json);
   ChangesQuestion question;
-  query::ChangesRequest& request = question.request;
+  analyze::ChangesRequest& request = question.request;
   request.axis =
       fields.choice<GridAxis>("axis", {{"time", GridAxis::kTime}, {"step", GridAxis::kStep}})
           .value_or(GridAxis::kTime);
   const WindowNames& names = names_of(request.axis);
   fields.only({"series", "origins_ns", "axis", names.from, names.to, "against", "baseline",
                "reference", "mode"});
-  request.series = fields.series("series", 1, query::kMaxChangeSeries);
+  request.series = fields.series("series", 1, analyze::kMaxChangeSeries);
   if (fields.has("origins_ns") && request.axis == GridAxis::kStep)
     fields.wrong("origins_ns", "absent on the axis of steps");
   else if (fields.has("origins_ns"))

@@ -23,7 +23,7 @@ struct ChangeReference {
 };
 
 struct ChangesQuestion {
-  query::ChangesRequest request;
+  analyze::ChangesRequest request;
   std::optional<ChangeReference> reference = {};
 };
 

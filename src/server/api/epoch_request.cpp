@@ -18,7 +18,7 @@ Parsed<EpochsQuestion> parse_epochs_request(std::string_view text) {
   EpochsQuestion question{.runs = fields.texts("runs", kMostRuns, limits::kNameBytes)};
   if (fields.has("skip"))
     question.skip = static_cast<std::size_t>(
-        fields.count("skip", 0, static_cast<std::int64_t>(query::kMostEpochs)));
+        fields.count("skip", 0, static_cast<std::int64_t>(analyze::kMostEpochs)));
   if (fields.error()) return tl::unexpected(*fields.error());
   return question;
 }

@@ -17,14 +17,14 @@ namespace {
 
 struct RunEpochs {
   RunId run;
-  query::Epochs epochs;
+  analyze::Epochs epochs;
   std::string_view from = {};  // "phases", "metric"; empty: none
   std::optional<std::int64_t> first_step = {};
 };
 
 // "index" or "epoch" of the phase's attributes, else the number in its name.
 std::optional<std::int64_t> index_of(const store::page::NamedPhase& phase,
-                                     const query::EpochName& name) {
+                                     const analyze::EpochName& name) {
   for (const auto& [key, value] : phase.attributes) {
     if (key != "index" && key != "epoch") continue;
     if (const auto json = Json::parse(value); json && json->as_int() != nullptr)
@@ -36,14 +36,14 @@ std::optional<std::int64_t> index_of(const store::page::NamedPhase& phase,
 // Sets the epochs and the first step that phases tell of.
 Result<> read_phases(store::Store& store, RunEpochs& out) {
   // Each rank has its own.
-  constexpr std::size_t kMostPhases = 2 * query::kMostEpochs;
-  std::vector<query::EpochPhase> phases;
+  constexpr std::size_t kMostPhases = 2 * analyze::kMostEpochs;
+  std::vector<analyze::EpochPhase> phases;
   bool more = false;
   const auto read = [&](store::sql::Reading& reading) -> Result<> {
     const auto named = TRY(store::page::epoch_phases(reading.db, out.run, kMostPhases));
     more = named.size() == kMostPhases;
     for (const store::page::NamedPhase& phase : named) {
-      const query::EpochName name = query::epoch_name(phase.name);
+      const analyze::EpochName name = analyze::epoch_name(phase.name);
       if (!name.is_epoch) continue;
       phases.push_back({.lane = phase.lane,
                         .start = ns_of(phase.start),
@@ -55,7 +55,7 @@ Result<> read_phases(store::Store& store, RunEpochs& out) {
     return {};
   };
   TRY(store.inspect(read));
-  out.epochs = query::epochs_of_phases(std::move(phases));
+  out.epochs = analyze::epochs_of_phases(std::move(phases));
   out.epochs.more = out.epochs.more || more;
   if (!out.epochs.epochs.empty()) out.from = "phases";
   return {};
@@ -63,8 +63,8 @@ Result<> read_phases(store::Store& store, RunEpochs& out) {
 
 bool is_epoch_metric(const store::Series& series) {
   return series.owner == metric::Owner::kRun && series.kind == metric::Kind::kGauge &&
-         series.points > 0 && query::epoch_name(series.name).is_epoch &&
-         !query::epoch_name(series.name).index;
+         series.points > 0 && analyze::epoch_name(series.name).is_epoch &&
+         !analyze::epoch_name(series.name).index;
 }
 
 Result<> read_metrics(store::Store& store, const store::Run& run, RunEpochs& out) {
@@ -82,7 +82,7 @@ Result<> read_metrics(store::Store& store, const store::Run& run, RunEpochs& out
   if (metric == all.end()) return {};
   const std::vector<SeriesId> ids{metric->id};
   const auto read = [&](store::PointView& view) -> Result<> {
-    out.epochs = TRY(query::epochs_of_metric(view, metric->id, ns_of(run.start)));
+    out.epochs = TRY(analyze::epochs_of_metric(view, metric->id, ns_of(run.start)));
     return {};
   };
   TRY(store.view(ids, read));
@@ -114,7 +114,7 @@ void write_epochs(JsonWriter& json, const RunEpochs& one, std::size_t skip) {
   json.key("first_step_ns");
   write_integer(json, one.first_step);
   json.key("epochs").begin_array();
-  for (const query::Epoch& epoch : page.first(std::min(page.size(), kPage))) {
+  for (const analyze::Epoch& epoch : page.first(std::min(page.size(), kPage))) {
     json.begin_object().member("index", epoch.index).key("start_ns");
     json.value_string(epoch.start).key("end_ns");
     write_integer(json, epoch.end);

@@ -7,7 +7,7 @@
 namespace corral::server::api {
 namespace {
 
-using query::LineKind;
+using analyze::LineKind;
 using query::Smoothing;
 
 constexpr double kNanosPerSecond = 1e9;
@@ -45,7 +45,7 @@ void read_smooth(RequestFields& fields, query::ChartAxis axis, query::SmoothOpti
     fields.wrong("window", "given for this method, in seconds or steps");
 }
 
-void read_integral(RequestFields& fields, query::ChartAxis axis, query::LineQuestion& line) {
+void read_integral(RequestFields& fields, query::ChartAxis axis, analyze::LineQuestion& line) {
   using query::IntegralRule;
   fields.only({"kind", "series", "origins_ns", "mode", "rule", "max_gap_s"});
   line.rule = fields.choice<IntegralRule>("rule", {{"trapezoid", IntegralRule::kTrapezoid},
@@ -57,7 +57,7 @@ void read_integral(RequestFields& fields, query::ChartAxis axis, query::LineQues
     fields.wrong("kind", "another on the step axis: an integral is over time");
 }
 
-void read_group(RequestFields& fields, query::GroupOptions& options) {
+void read_group(RequestFields& fields, analyze::GroupOptions& options) {
   fields.only({"kind", "series", "origins_ns", "mode", "repetitions", "confidence", "max_hole"});
   options.repetitions = fields.boolean("repetitions");
   options.confidence = fields.number("confidence", options.confidence, kShare);
@@ -67,10 +67,10 @@ void read_group(RequestFields& fields, query::GroupOptions& options) {
 }
 
 // The baseline's series and origins follow those of the line.
-void read_compare(RequestFields& fields, query::ChartAxis axis, query::LineQuestion& line) {
+void read_compare(RequestFields& fields, query::ChartAxis axis, analyze::LineQuestion& line) {
   fields.only({"kind", "series", "origins_ns", "baseline", "baseline_origins_ns", "mode", "as",
                "max_hole"});
-  const auto baseline = fields.series("baseline", 1, query::kMaxLineSeries);
+  const auto baseline = fields.series("baseline", 1, analyze::kMaxLineSeries);
   const bool relative = axis == query::ChartAxis::kRelative;
   const auto origins = fields.integers("baseline_origins_ns", relative ? baseline.size() : 0,
                                        "one for each of a relative axis, else absent");
@@ -84,8 +84,8 @@ void read_compare(RequestFields& fields, query::ChartAxis axis, query::LineQuest
         static_cast<std::uint32_t>(fields.count("max_hole", 0, query::kMaxChartWidth));
 }
 
-query::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
-  query::LineQuestion line;
+analyze::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
+  analyze::LineQuestion line;
   line.kind = fields
                   .choice<LineKind>("kind", {{"mean", LineKind::kMean},
                                              {"smooth", LineKind::kSmooth},
@@ -96,7 +96,7 @@ query::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
                   .value_or(LineKind::kMean);
   const bool group = line.kind == LineKind::kGroup || line.kind == LineKind::kCompare;
   const std::size_t wanted = line.kind == LineKind::kRatio ? 2 : 1;
-  line.series = fields.series("series", wanted, group ? query::kMaxLineSeries : wanted);
+  line.series = fields.series("series", wanted, group ? analyze::kMaxLineSeries : wanted);
   line.origins = read_origins(fields, axis, line.series.size());
   line.mode = read_mode(fields);
   switch (line.kind) {
@@ -122,19 +122,19 @@ query::LineQuestion read_line(RequestFields& fields, query::ChartAxis axis) {
 
 }  // namespace
 
-Parsed<query::LineRequest> parse_line_request(std::string_view text) {
+Parsed<analyze::LineRequest> parse_line_request(std::string_view text) {
   const Parsed<Json> json = parse_body(text);
   if (!json) return tl::unexpected(json.error());
   RequestFields fields(text, *json);
   fields.only({"lines", "axis", "from_ns", "to_ns", "from_step", "to_step", "width", "exact"});
-  query::LineRequest request;
+  analyze::LineRequest request;
   request.width = static_cast<std::uint32_t>(fields.count("width", 1, query::kMaxChartWidth));
   const AxisRange range = read_axis_range(fields);
   request.axis = range.axis;
   request.from = range.from;
   request.to = range.to;
   request.exact = fields.boolean("exact").value_or(true);
-  const Json::Array* lines = fields.objects("lines", query::kMaxLines);
+  const Json::Array* lines = fields.objects("lines", analyze::kMaxLines);
   std::size_t series = 0;
   for (std::size_t i = 0; lines != nullptr && i < lines->size(); ++i) {
     RequestFields one(text, (*lines)[i], fmt::format("lines[{}].", i));
@@ -142,8 +142,8 @@ Parsed<query::LineRequest> parse_line_request(std::string_view text) {
     series += request.lines.back().series.size();
     if (one.error()) fields.wrong(*one.error());
   }
-  if (series > query::kMaxLineSeries)
-    fields.wrong("lines", fmt::format("of at most {} series together", query::kMaxLineSeries));
+  if (series > analyze::kMaxLineSeries)
+    fields.wrong("lines", fmt::format("of at most {} series together", analyze::kMaxLineSeries));
   if (fields.error()) return tl::unexpected(*fields.error());
   return request;
 }

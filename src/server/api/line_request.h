@@ -8,6 +8,6 @@
 
 namespace corral::server::api {
 
-Parsed<query::LineRequest> parse_line_request(std::string_view text);
+Parsed<analyze::LineRequest> parse_line_request(std::string_view text);
 
 }  // namespace corral::server::api

@@ -64,7 +64,7 @@ page::PhaseWindow window_of(const Question& question, std::size_t place, const s
   return window;
 }
 
-void write_path(JsonWriter& json, const query::PathStatistics& path, double window_s) {
+void write_path(JsonWriter& json, const analyze::PathStatistics& path, double window_s) {
   json.begin_object().member("lane", path.lane).key("path").begin_array();
   for (const std::string& name : path.path) json.value(name);
   json.end_array().member("count", path.count).member("open", path.open);
@@ -97,7 +97,7 @@ Result<std::size_t> write_run(JsonWriter& json, store::Store& store, const store
                 fmt::format("these runs have more than {} phases: ask for fewer", kMostPhases));
   }
   const double window_s = seconds(window.to - window.from);
-  const auto paths = query::phase_statistics(phases, window);
+  const auto paths = analyze::phase_statistics(phases, window);
   const std::size_t given = std::min(paths.size(), kMostPaths);
   json.begin_object().member("run", run.id.hex()).member("window_s", window_s);
   json.key("phases").begin_array();

@@ -160,12 +160,12 @@ Result<Latest> latest_of(store::Store& store, std::span<const query::SeriesInput
 Response lines(const Request& request, Context& context) {
   const auto wanted = parse_line_request(request.body);
   if (!wanted) return refused(wanted.error());
-  const Result<query::Lines> answer = query::make_lines(context.store, *wanted);
+  const Result<analyze::Lines> answer = analyze::make_lines(context.store, *wanted);
   if (!answer) return error_response(answer.error());
   Response response;
   response.headers = {{"Content-Type", "application/x-corral-lines"},
                       {"Cache-Control", "no-store"}};
-  response.body = query::encode_lines(*answer);
+  response.body = analyze::encode_lines(*answer);
   return response;
 }
 

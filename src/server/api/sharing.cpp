@@ -19,10 +19,10 @@
 namespace corral::server::api {
 namespace {
 
-using query::IntervalMean;
-using query::SharedPlace;
-using query::Sharing;
-using query::TimeSpan;
+using analyze::IntervalMean;
+using analyze::SharedPlace;
+using analyze::Sharing;
+using analyze::TimeSpan;
 using store::page::SharingRun;
 using store::page::tag_of;
 
@@ -53,10 +53,10 @@ Result<> read_runs(store::Store& store, WorkloadId id, Shares& shares) {
   return store.inspect(read);
 }
 
-std::vector<TimeSpan> spans_of(const std::vector<query::Overlap>& overlaps) {
+std::vector<TimeSpan> spans_of(const std::vector<analyze::Overlap>& overlaps) {
   std::vector<TimeSpan> spans;
   spans.reserve(overlaps.size());
-  for (const query::Overlap& overlap : overlaps) spans.push_back(overlap.time);
+  for (const analyze::Overlap& overlap : overlaps) spans.push_back(overlap.time);
   return spans;
 }
 
@@ -74,8 +74,8 @@ Result<Means> means_over(store::Store& store, const std::vector<store::Series>& 
       const bool rate = query::as_rate(query::ChartMode::kAuto, one.kind);
       const query::SeriesInput input{
           .series = one.id, .channel = rate ? store::Channel::kRate : store::Channel::kValue};
-      means.alone.add(TRY(query::interval_mean(view, input, moments.alone)));
-      means.shared.add(TRY(query::interval_mean(view, input, moments.shared)));
+      means.alone.add(TRY(analyze::interval_mean(view, input, moments.alone)));
+      means.shared.add(TRY(analyze::interval_mean(view, input, moments.shared)));
     }
     return {};
   };
@@ -90,7 +90,7 @@ std::vector<store::Series> series_of_run(const Shares& shares, std::size_t run,
   const auto on_it = [&](const std::string& source) {
     return std::ranges::any_of(shares.sharing.places, [&](const SharedPlace& place) {
       return place.name == source &&
-             std::ranges::find(place.stays, run, &query::Stay::run) != place.stays.end();
+             std::ranges::find(place.stays, run, &analyze::Stay::run) != place.stays.end();
     });
   };
   std::vector<store::Series> own, device, host;
@@ -133,7 +133,7 @@ Result<> measure(store::Store& store, Shares& shares) {
       mine = series_of_run(shares, run, all);
     }
     if (!mine.empty()) shares.unit = store::tracking::summary_of(mine.front()).unit;
-    const query::RunShare& share = shares.sharing.runs[run];
+    const analyze::RunShare& share = shares.sharing.runs[run];
     shares.run_means.push_back(
         TRY(means_over(store, mine, {.alone = share.alone, .shared = share.shared})));
   }
@@ -174,7 +174,7 @@ void write_means(JsonWriter& json, const std::vector<Means>& all, std::size_t at
 
 void write_sharing_run(JsonWriter& json, const Shares& shares, std::size_t at) {
   const SharingRun& run = shares.runs[at];
-  const query::RunShare& share = shares.sharing.runs[at];
+  const analyze::RunShare& share = shares.sharing.runs[at];
   json.begin_object().member("id", run.id.hex()).member("name", run.name);
   json.member("own", at < shares.own).member("workload_id", run.workload.hex());
   write_optional_text(json, "workload", run.workload_name);
@@ -198,13 +198,13 @@ void write_place(JsonWriter& json, const Shares& shares, std::size_t at) {
   write_optional_text(json, "device", place.device);
   write_optional_text(json, "profile", place.profile);
   json.key("stays").begin_array();
-  for (const query::Stay& stay : place.stays) {
+  for (const analyze::Stay& stay : place.stays) {
     json.begin_object().member("run", static_cast<std::int64_t>(stay.run));
     write_span(json, stay.time);
     json.end_object();
   }
   json.end_array().key("overlaps").begin_array();
-  for (const query::Overlap& overlap : place.overlaps) {
+  for (const analyze::Overlap& overlap : place.overlaps) {
     json.begin_object();
     write_span(json, overlap.time);
     write_numbers(json, "runs", overlap.runs);
@@ -240,14 +240,14 @@ void drop_strangers(Shares& shares) {
   std::vector<bool> met(shares.runs.size(), false);
   std::fill_n(met.begin(), shares.own, true);
   for (const SharedPlace& place : shares.sharing.places) {
-    for (const query::Stay& stay : place.stays) met[stay.run] = true;
+    for (const analyze::Stay& stay : place.stays) met[stay.run] = true;
   }
   std::vector<SharingRun> kept;
   for (std::size_t run = 0; run < shares.runs.size(); ++run) {
     if (met[run]) kept.push_back(std::move(shares.runs[run]));
   }
   shares.runs = std::move(kept);
-  shares.sharing = query::sharing_of(shares.runs, shares.own);
+  shares.sharing = analyze::sharing_of(shares.runs, shares.own);
 }
 
 }  // namespace
@@ -261,7 +261,7 @@ Response sharing(const Request& request, Context& context) {
     return error_response(read.error());
   if (shares.runs.empty())
     return error_response({Code::kNotFound, fmt::format("no workload {}", id->hex())});
-  shares.sharing = query::sharing_of(shares.runs, shares.own);
+  shares.sharing = analyze::sharing_of(shares.runs, shares.own);
   drop_strangers(shares);
   if (const auto done = measure(context.store, shares); !done) return error_response(done.error());
   return json_response(sharing_json(*id, shares));

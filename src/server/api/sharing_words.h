@@ -7,15 +7,15 @@
 
 namespace corral::server::api {
 
-constexpr std::string_view place_kind_name(query::PlaceKind kind) {
+constexpr std::string_view place_kind_name(analyze::PlaceKind kind) {
   switch (kind) {
-    case query::PlaceKind::kDevice:
+    case analyze::PlaceKind::kDevice:
       return "device";
-    case query::PlaceKind::kInstance:
+    case analyze::PlaceKind::kInstance:
       return "instance";
-    case query::PlaceKind::kCpus:
+    case analyze::PlaceKind::kCpus:
       return "cpus";
-    case query::PlaceKind::kHost:
+    case analyze::PlaceKind::kHost:
       return "host";
   }
   return "host";

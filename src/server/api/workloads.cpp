@@ -63,9 +63,9 @@ void write_member(JsonWriter& json, const SharingRun& run) {
 }
 
 // Who met one of the first `own` runs there.
-std::set<std::size_t> who_met(const query::SharedPlace& place, std::size_t own) {
+std::set<std::size_t> who_met(const analyze::SharedPlace& place, std::size_t own) {
   std::set<std::size_t> met;
-  for (const query::Overlap& overlap : place.overlaps)
+  for (const analyze::Overlap& overlap : place.overlaps)
     if (overlap.runs.front() < own) met.insert(overlap.runs.begin(), overlap.runs.end());
   return met;
 }
@@ -82,9 +82,9 @@ void write_other(JsonWriter& json, const SharingRun& run) {
 void write_shared(JsonWriter& json, std::vector<SharingRun> runs, std::vector<SharingRun> others) {
   const std::size_t own = runs.size();
   std::ranges::move(others, std::back_inserter(runs));
-  const query::Sharing sharing = query::sharing_of(runs, own);
+  const analyze::Sharing sharing = analyze::sharing_of(runs, own);
   json.key("shared").begin_array();
-  for (const query::SharedPlace& place : sharing.places) {
+  for (const analyze::SharedPlace& place : sharing.places) {
     const std::set<std::size_t> met = who_met(place, own);
     if (met.empty()) continue;
     json.begin_object().member("kind", place_kind_name(place.kind)).member("name", place.name);

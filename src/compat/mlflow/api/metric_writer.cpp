@@ -70,22 +70,24 @@ struct Newest {
   }
 };
 
-query::HistoryPoint history_point(const corral::mlflow::MetricPoint& point) {
+analyze::HistoryPoint history_point(const corral::mlflow::MetricPoint& point) {
   return {.time_ms = point.time_ms, .step = point.step, .value = point.value};
 }
 
 // Sorted, each once.
-std::vector<query::HistoryPoint> in_order(std::vector<query::HistoryPoint> points) {
-  std::ranges::sort(points, query::history_less);
-  const auto same = [](const auto& a, const auto& b) { return !query::history_less(a, b); };
+std::vector<analyze::HistoryPoint> in_order(std::vector<analyze::HistoryPoint> points) {
+  std::ranges::sort(points, analyze::history_less);
+  const auto same = [](const auto& a, const auto& b) { return !analyze::history_less(a, b); };
   points.erase(std::unique(points.begin(), points.end(), same), points.end());
   return points;
 }
 
 // Leaves out the points of `known` and those that the column has twice.
-void drop_points(corral::mlflow::MetricColumn& column, std::span<const query::HistoryPoint> known) {
-  std::set<query::HistoryPoint, bool (*)(const query::HistoryPoint&, const query::HistoryPoint&)>
-      seen(known.begin(), known.end(), query::history_less);
+void drop_points(corral::mlflow::MetricColumn& column,
+                 std::span<const analyze::HistoryPoint> known) {
+  std::set<analyze::HistoryPoint,
+           bool (*)(const analyze::HistoryPoint&, const analyze::HistoryPoint&)>
+      seen(known.begin(), known.end(), analyze::history_less);
   std::erase_if(column.points, [&](const corral::mlflow::MetricPoint& point) {
     return !seen.insert(history_point(point)).second;
   });
@@ -215,7 +217,7 @@ Result<std::optional<MetricWriter::Columns>> MetricWriter::new_points(const Lane
     const auto written = lane.series.find(column.key);
     const bool all = written == lane.series.end() || repeated.contains(column.key);
     Newest newest = all ? Newest() : written->second.newest;
-    std::vector<query::HistoryPoint> doubtful;
+    std::vector<analyze::HistoryPoint> doubtful;
     for (const auto& point : column.points)
       if (!newest.take(point) || all) doubtful.push_back(history_point(point));
     if (doubtful.empty()) continue;
@@ -223,8 +225,8 @@ Result<std::optional<MetricWriter::Columns>> MetricWriter::new_points(const Lane
     doubtful = in_order(std::move(doubtful));
     const auto series = TRY(find_series(store_, lane.run, column.key));
     if (!series && doubtful.size() == asked) continue;
-    const auto known = series ? TRY(query::known_points(store_, *series, doubtful))
-                              : std::vector<query::HistoryPoint>();
+    const auto known = series ? TRY(analyze::known_points(store_, *series, doubtful))
+                              : std::vector<analyze::HistoryPoint>();
     if (known.empty() && doubtful.size() == asked) continue;
     if (!left) left.emplace(metrics.begin(), metrics.end());
     drop_points((*left)[i], known);

@@ -97,7 +97,7 @@ struct PointNames {
   std::string_view key;
   std::string_view run = {};  // told when not empty
 };
-void write_point(JsonWriter& json, const query::HistoryPoint& point, const PointNames& names) {
+void write_point(JsonWriter& json, const analyze::HistoryPoint& point, const PointNames& names) {
   json.begin_object().member("key", names.key).member("value", point.value);
   json.member("timestamp", point.time_ms).member("step", point.step);
   if (!names.run.empty()) json.member("run_id", names.run);
@@ -107,7 +107,7 @@ void write_point(JsonWriter& json, const query::HistoryPoint& point, const Point
 struct HistoryQuery {
   std::string key;
   std::optional<SeriesId> series;
-  query::HistoryPlace from;
+  analyze::HistoryPlace from;
   std::size_t most = std::numeric_limits<std::size_t>::max();
 };
 
@@ -138,9 +138,9 @@ class HistoryText {
     begin_ += R"(,"value":)";
   }
 
-  void add(std::string& out, std::span<const query::HistoryPoint> points) {
+  void add(std::string& out, std::span<const analyze::HistoryPoint> points) {
     out.reserve(out.size() + 64 + (begin_.size() + 64) * points.size());
-    for (const query::HistoryPoint& point : points) {
+    for (const analyze::HistoryPoint& point : points) {
       out += std::exchange(begun_, true) ? "," : R"({"metrics":[)";
       out += begin_;
       JsonWriter(out).value(point.value);
@@ -148,7 +148,7 @@ class HistoryText {
                      point.step);
     }
   }
-  void finish(std::string& out, const std::optional<query::HistoryPlace>& next) const {
+  void finish(std::string& out, const std::optional<analyze::HistoryPlace>& next) const {
     if (!begun_) out += '{';
     if (begun_) out += ']';
     if (next) {
@@ -171,8 +171,8 @@ http::StreamProducer stream_history(store::Store& store, HistoryQuery query) {
   HistoryText text(query.key);
   return [&store, query = std::move(query),
           text = std::move(text)](std::string& part) mutable -> Result<bool> {
-    const auto page = TRY(query::history_page(store, *query.series, query.from,
-                                              std::min(query.most, query::kStreamedPagePoints)));
+    const auto page = TRY(analyze::history_page(
+        store, *query.series, query.from, std::min(query.most, analyze::kStreamedPagePoints)));
     text.add(part, page.points);
     query.most -= page.points.size();
     if (page.next && query.most > 0) {
@@ -212,8 +212,8 @@ Response get_history(Message& in, Context& context) {
   auto query = history_query(in, context);
   if (!query) return answer(query.error());
   if (!query->series) return answer(Body(empty_answer()));
-  auto page = query::history_page(context.store, *query->series, query->from,
-                                  std::min(query->most, query::kHistoryPagePoints));
+  auto page = analyze::history_page(context.store, *query->series, query->from,
+                                    std::min(query->most, analyze::kHistoryPagePoints));
   if (!page) return answer(corral::mlflow::api_error(page.error()));
   if (page->next && query->most > page->points.size()) {
     Response response = json_response({});
@@ -247,7 +247,7 @@ Body get_history_bulk(Message& in, Context& context) {
     if (left == 0) break;
     const auto series = TRY_API(series_of(context, run, key));
     if (!series) continue;
-    const auto page = TRY_API(query::history_page(context.store, *series, {}, left));
+    const auto page = TRY_API(analyze::history_page(context.store, *series, {}, left));
     for (const auto& point : page.points) write_point(json, point, {.key = key, .run = run});
     left -= page.points.size();
   }
@@ -283,10 +283,10 @@ Body get_history_bulk_interval(Message& in, Context& context) {
   for (const std::string& run : runs) {
     const auto series = TRY_API(series_of(context, run, key));
     if (!series) continue;
-    query::SampleQuery sample{.series = *series};
+    analyze::SampleQuery sample{.series = *series};
     sample.most = static_cast<std::size_t>(most);
     if (start) std::tie(sample.first_step, sample.last_step) = std::pair(*start, *end);
-    for (const auto& point : TRY_API(query::sample_history(context.store, sample))) {
+    for (const auto& point : TRY_API(analyze::sample_history(context.store, sample))) {
       if (!std::exchange(begun, true)) json.key("metrics").begin_array();
       write_point(json, point, {.key = key, .run = run});
     }

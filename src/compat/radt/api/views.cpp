@@ -232,15 +232,15 @@ class Histories {
     }
     const store::Series& series = series_.back();
     const auto page =
-        TRY(query::history_page(store_, series.id, place_, query::kStreamedPagePoints));
+        TRY(analyze::history_page(store_, series.id, place_, analyze::kStreamedPagePoints));
     Row row = {Json(runs_[run_ - 1].hex()), Json(series.name), Json(), Json(), Json()};
-    for (const query::HistoryPoint& point : page.points) {
+    for (const analyze::HistoryPoint& point : page.points) {
       row[2] = value_of(point.value);
       row[3] = point.time_ms;
       row[4] = point.step;
       take(row);
     }
-    place_ = page.next.value_or(query::HistoryPlace());
+    place_ = page.next.value_or(analyze::HistoryPlace());
     if (!page.next) series_.pop_back();
     return true;
   }
@@ -260,7 +260,7 @@ class Histories {
   const ViewQuery query_;
   std::size_t run_ = 0;                // the next one
   std::vector<store::Series> series_;  // of the one before it that are left, the next one last
-  query::HistoryPlace place_;
+  analyze::HistoryPlace place_;
 };
 
 }  // namespace

@@ -220,7 +220,7 @@ TEST_F(Perfetto, TheCheckNamesWhatIsWrong) {
   codec::RunEndBody end;
   end.time = boot_time(8000);
   store_.append({writer_.frame(end)});
-  EXPECT_EQ(check_phases(*store_, run_)->problems.front(), "1 phase without an end");
+  EXPECT_EQ(analyze::check_phases(*store_, run_)->problems.front(), "1 phase without an end");
 }
 
 TEST(LaneStacks, OneThatBeginsAtTheEndOfAnotherFollowsIt) {

@@ -37,6 +37,9 @@ TABLE: dict[str, set[str]] = {
     "compat/mlflow/wire": {"core", "metric", "codec"},
     "compat/radt": {"core", "codec", "compat/mlflow/wire"},
     "store": {*BASE, "compat/mlflow/wire"},
+    "query/series": STORED,
+    "query/chart": {*STORED, "query/series"},
+    "query/export": {*STORED, "query/series", "query/chart"},
     "query": STORED,
     "analyze": {*STORED, "query", "compat/radt"},
     "compat/mlflow/tables": STORED,
@@ -58,7 +61,19 @@ HOLES = {
     ("src/store/search/search.h", "compat/mlflow/tables/traces.h"),
 }
 TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", "run", "compat/mlflow/relay"}
-SERVER_SIDE = {"store", "query", "analyze", "server", "server/core", "server/api", "server/ui", "compat/mlflow/api"}
+SERVER_SIDE = {
+    "store",
+    "query",
+    "query/series",
+    "query/chart",
+    "query/export",
+    "analyze",
+    "server",
+    "server/core",
+    "server/api",
+    "server/ui",
+    "compat/mlflow/api",
+}
 DATABASES = re.compile(r'[<"](sqlite3|libpq-fe|pqxx)')
 # Headers that only one file may include, besides tests: the driver.
 DRIVERS = {"sqlite3": "store/engine/sqlite/database.cpp", "libpq-fe": "store/engine/postgres/database.cpp"}

@@ -1,5 +1,5 @@
 // A metric of each of many runs, in a few points.
-#include "query/chart/sparkline.h"
+#include "query/sparkline.h"
 
 #include "core/json.h"
 #include "server/api/handlers.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "query/chart/sparkline.h"
+#include "query/sparkline.h"
 #include "server/api/request_fields.h"
 #include "store/search/run_summaries.h"
 

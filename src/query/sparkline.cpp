@@ -1,4 +1,4 @@
-#include "query/chart/sparkline.h"
+#include "query/sparkline.h"
 
 #include <algorithm>
 #include <unordered_map>

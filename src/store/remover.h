@@ -11,7 +11,7 @@
 #include "store/ingest/writer.h"
 #include "store/remove/remove.h"
 #include "store/seal/sealer.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::sql {
 

@@ -26,7 +26,7 @@
 #include "store/engine/database.h"
 #include "store/model/content.h"
 #include "store/model/statistics.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::sql {
 

@@ -24,7 +24,7 @@
 
 #include "store/engine/database.h"
 #include "store/ingest/ingest.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::sql {
 

@@ -13,7 +13,7 @@
 #include "codec/frame.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store {
 

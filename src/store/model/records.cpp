@@ -1,4 +1,4 @@
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store {
 

@@ -5,7 +5,7 @@
 #include "store/engine/postgres/database.h"
 #include "store/engine/schema.h"
 #include "store/maintain/repair.h"
-#include "store/sql_store.h"
+#include "store/store_parts.h"
 
 namespace corral::store {
 namespace {
@@ -20,7 +20,7 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& option
   auto writer = TRY(postgres::open_database(
       options.url, options.relaxed ? postgres::Mode::kRelaxed : postgres::Mode::kReadWrite));
   TRY(sql::migrate(*writer));
-  sql::StoreParts parts;
+  StoreParts parts;
   parts.location = writer->name();
   parts.writer = std::move(writer);
   parts.open_reader = reader_of(options.url);
@@ -31,7 +31,7 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& option
   }
   parts.readers = options.readers;
   parts.repair = maintain::repair_session;
-  return sql::make_store(std::move(parts));
+  return std::make_unique<Store>(std::move(parts));
 }
 
 Result<> refuse_when_in_use(sql::Connection& database) {

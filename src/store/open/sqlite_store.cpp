@@ -6,7 +6,7 @@
 #include "store/engine/schema.h"
 #include "store/engine/sqlite/database.h"
 #include "store/maintain/repair.h"
-#include "store/sql_store.h"
+#include "store/store_parts.h"
 #include "sys/file.h"
 #include "sys/named_files.h"
 
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
     auto writer = TRY(sqlite::open_database(
         file, options.relaxed ? sqlite::Mode::kRelaxed : sqlite::Mode::kReadWrite));
     TRY(prepare(*writer));
-    return sql::make_store({
+    return std::make_unique<Store>(StoreParts{
         .location = file.string(),
         .writer = std::move(writer),
         .open_reader = [file] { return sqlite::open_database(file, sqlite::Mode::kReadOnly); },

@@ -13,7 +13,7 @@
 
 #include "store/engine/database.h"
 #include "store/read/view.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::sql {
 

@@ -8,7 +8,7 @@
 
 #include "store/engine/database.h"
 #include "store/read/view.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::sql {
 

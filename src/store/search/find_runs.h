@@ -17,7 +17,7 @@
 #include "core/result.h"
 #include "store/search/run_table.h"
 #include "store/search/search_rows.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::tracking {
 

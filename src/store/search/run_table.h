@@ -22,7 +22,7 @@
 #include "store/read/latest_metrics.h"
 #include "store/search/runs.h"
 #include "store/search/search_rows.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::tracking {
 

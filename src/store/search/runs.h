@@ -18,7 +18,7 @@
 #include "core/time.h"
 #include "store/engine/database.h"
 #include "store/search/experiments.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::tracking {
 

@@ -20,7 +20,7 @@
 #include "store/search/experiments.h"
 #include "store/search/many.h"
 #include "store/search/search_rows.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::tracking {
 

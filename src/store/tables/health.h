@@ -9,7 +9,7 @@
 #include "codec/health.h"
 #include "core/result.h"
 #include "store/engine/database.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::page {
 

@@ -12,7 +12,7 @@
 
 #include "core/result.h"
 #include "store/engine/database.h"
-#include "store/store.h"
+#include "store/model/records.h"
 
 namespace corral::store::page {
 

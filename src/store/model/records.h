@@ -1,0 +1,217 @@
+// Records: what a store is given and what it answers with, whatever database is behind it.
+//
+// Values without I/O. Times are UTC (the session's anchor applied).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "codec/frame.h"
+#include "core/ids.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "metric/catalogue.h"
+
+namespace corral::store {
+
+// ---- ingest
+struct Ack {
+  SessionId session;
+  std::uint64_t durable_seq = 0;  // every number up to this one is stored (or covered by a gap) and
+                                  // will never be stored again
+};
+struct Refusal {
+  std::size_t index = 0;  // of the frame in the call
+  SessionId session;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  Error error;  // kConflict: first is not durable_seq + 1; kUnprocessable / kInvalidArgument: never
+                // acceptable
+};
+struct AppendResult {
+  std::vector<Ack> acks;  // one per session of the call
+  std::vector<Refusal> refusals;
+  std::vector<RunId> changed_runs;  // status or details changed, or new
+  std::vector<RunId> data_runs;     // new points, phases, events or output
+};
+
+// ---- what is there
+enum class RunStatus : std::uint8_t {
+  kRunning = 0,
+  kFinished = 1,
+  kFailed = 2,
+  kStopped = 3,
+  kUnknown = 4
+};
+std::string_view status_name(RunStatus status);
+
+struct Experiment {
+  ExperimentId id;
+  std::string name;
+  UtcTime created;
+  std::int64_t runs = 0;
+  std::int64_t running = 0;
+};
+struct Workload {
+  WorkloadId id;
+  ExperimentId experiment;
+  std::string name;  // empty: a run's own
+  UtcTime created;
+  std::vector<RunId> runs;  // by start
+};
+struct Run {
+  RunId id;
+  std::string name;
+  ExperimentId experiment;
+  std::string experiment_name;
+  WorkloadId workload;
+  std::string workload_name;
+  RunStatus status = RunStatus::kRunning;
+  UtcTime start;
+  std::optional<UtcTime> end;
+  UtcTime newest;  // newest time that any of its frames carries; start when none
+  std::optional<codec::EndReason> end_reason;
+  std::optional<std::int32_t> exit_code;
+  std::optional<std::int32_t> exit_signal;
+  std::string host;
+  // Facts: info values are JSON text. Empty in lists unless asked for.
+  std::vector<std::pair<std::string, std::string>> params, tags, info, unavailable, drops;
+};
+struct RunFilter {
+  std::optional<ExperimentId> experiment;
+  std::optional<WorkloadId> workload;
+  std::optional<RunStatus> status;
+  // Continue after this run of an earlier answer (newest first by start, then id).
+  std::optional<std::pair<UtcTime, RunId>> before;
+  std::size_t limit = 100;
+  bool facts = false;
+};
+struct RunPage {
+  std::vector<Run> runs;
+  std::int64_t total = 0;  // that match, all pages
+};
+
+struct Series {
+  SeriesId id;
+  metric::Owner owner = metric::Owner::kRun;
+  // Hex of the run or workload. Of a host's series: of the workload whose runs were on the host
+  // while these points were measured.
+  std::string owner_id;
+  std::string host;  // of a host's series: its name
+  metric::Kind kind = metric::Kind::kGauge;
+  metric::Aggregation aggregation = metric::Aggregation::kMean;
+  std::string name;
+  std::string source;
+  std::string unit;
+  // As of this answer, over finite values; `points` counts NaN and infinities, too.
+  std::int64_t points = 0;
+  std::int64_t nan = 0;
+  UtcTime first, last_time;
+  std::optional<std::int64_t> first_step,
+      last_step;                         // of the earliest point; of the point that gave `last`
+  std::optional<double> last, min, max;  // last: the newest finite value
+  double sum = 0;
+};
+
+// ---- the rest of a run
+struct Phase {
+  std::int64_t session = 0;  // ids are unique within it
+  std::uint64_t id = 0;
+  std::uint64_t parent = 0;
+  std::string name, type, lane;
+  codec::PhaseKind kind = codec::PhaseKind::kCompute;
+  std::optional<UtcTime> start, end;
+  std::vector<std::uint64_t> links;
+  codec::Attributes attributes;
+};
+// Where a list of phases stands, by their begins.
+struct PhasePlace {
+  UtcTime start;
+  std::int64_t session = 0;
+  std::uint64_t id = 0;
+};
+// What is wrong with a run's phases, as far as counting tells.
+struct PhaseCounts {
+  std::int64_t phases = 0;           // that have begun
+  std::int64_t unended = 0;          // of these
+  std::int64_t ends_alone = 0;       // ends whose begin never came
+  std::int64_t unknown_parents = 0;  // phases whose parent is not there
+  std::int64_t backwards = 0;        // that end before they begin
+};
+struct StoredEvent {
+  UtcTime time;
+  std::string name, origin;
+  codec::Attributes attributes;
+};
+struct LogChunk {
+  std::int64_t row = 0;
+  codec::LogStream stream = codec::LogStream::kStdout;
+  std::int64_t offset = 0;
+  UtcTime time;
+  std::string bytes;
+};
+struct LogQuery {
+  RunId run;
+  std::optional<codec::LogStream> stream;
+  std::int64_t after_row = 0;  // of an earlier answer
+  std::size_t limit = 256;     // chunks
+};
+// One output stream as a whole.
+struct LogExtent {
+  codec::LogStream stream = codec::LogStream::kStdout;
+  std::int64_t end = 0;                                     // bytes the run wrote, as far as known
+  std::vector<std::pair<std::int64_t, std::int64_t>> gaps;  // [from, to) that is not kept
+};
+
+struct StoreInfo {
+  std::string location;
+  int schema_version = 0;
+  std::int64_t bytes = 0;
+  std::string problem;  // of sealing, empty when it goes well
+};
+
+// Counted since the store was opened, by this process.
+struct StoreActivity {
+  std::uint64_t points = 0;                         // that became durable
+  std::size_t waiting_rows = 0, waiting_bytes = 0;  // in batch rows that the sealer knows of
+};
+
+// ---- what goes
+struct RemoveOptions {
+  // Runs that are still running, too. Nothing stops them: what they send from then on is
+  // acknowledged and ignored.
+  bool force = false;
+  bool dry_run = false;  // only says what would go
+};
+struct Removal {
+  std::vector<RunId> runs;  // that were there
+  std::int64_t points = 0;  // of the runs' own series
+  std::int64_t bytes = 0;   // of points, summaries and output, as stored
+};
+// Runs that ended, the oldest first, go when they ended longer ago than `age`, and for as long as
+// points, summaries and output take more than `bytes`.
+struct Retention {
+  std::optional<Nanos> age;
+  std::optional<std::int64_t> bytes;
+};
+
+namespace sql {
+class Connection;
+class LatestMetrics;
+// A snapshot of the database, and what is remembered of metrics' latest values.
+struct Reading {
+  Connection& db;
+  LatestMetrics& latest;
+};
+}  // namespace sql
+using Inspect = std::function<Result<>(sql::Reading&)>;
+// May be called again after another server's writes came between: what it changes but the database
+// it sets anew. kConflict is such a lost race; any other error takes back what it wrote.
+using Change = std::function<Result<>(sql::Connection&)>;
+
+}  // namespace corral::store

@@ -3,6 +3,8 @@
 A folder may include its own files and those of the folders that TABLE allows it, and nothing else; the training-host
 side links no database, the server side no GPU library. Both the includes and what the CMake targets link are checked.
 
+Also proves that only store/ and compat/ speak SQL: nobody else names anything of `sql::`, tests included.
+
 Also proves that files in directories that others could have made (spools, journals, caches, sockets) are opened by
 sys::PrivateDirectory alone.
 """
@@ -82,6 +84,9 @@ BOOST = re.compile(r"<boost/(\w+)")
 # The only folders that may include Boost, and which of its libraries: Asio and Beast here, Math there.
 BOOST_USERS = {"http": {"asio", "beast"}, "analyze": {"math"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
+COMMENT = re.compile(r"//.*")
+SQL = re.compile(r"\bsql::")
+SQL_FOLDERS = {"store", "compat"}
 LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
 
 
@@ -157,6 +162,17 @@ def problems_of(path: Path) -> list[str]:
     return found
 
 
+def sql_uses(path: Path) -> list[str]:
+    """Names of the store's SQL in a source that may not know that there is SQL."""
+    if path.relative_to(SRC).parts[0] in SQL_FOLDERS:
+        return []
+    return [
+        f"{path.relative_to(ROOT)}:{number}: only store/ and compat/ name sql::: {line.strip()}"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if SQL.search(COMMENT.sub("", line))
+    ]
+
+
 def raw_files(path: Path) -> list[str]:
     """Uses of a path in a source whose files only sys::PrivateDirectory may open."""
     inside = path.relative_to(SRC)
@@ -196,7 +212,7 @@ def main() -> int:
             if not folder_of(path):
                 found.append(f"{path.relative_to(ROOT)}: a folder that is no layer")
             else:
-                found += problems_of(path) + raw_files(path)
+                found += problems_of(path) + sql_uses(path) + raw_files(path)
     print("\n".join(found) if found else "layers hold")
     return 1 if found else 0
 

@@ -39,7 +39,7 @@ Result<ImportReport> run_import(const ImportFlags& flags, const StorePlace& plac
   if (place.directory.empty() && !place.file.empty())
     return fail(Code::kInvalidArgument, place.name + " is a file: --store names a directory");
   auto source = TRY(store::importing::Source::open(flags.from));
-  progress.guard(source.db());
+  source.stop_when(progress.watch().stop);
   // A database server's store may be served meanwhile.
   std::optional<server::StoreLock> lock;
   if (!place.file.empty()) lock = TRY(lock_place(place));

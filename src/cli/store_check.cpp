@@ -126,15 +126,15 @@ struct Flags {
 
 template <class Report>
 int show(const char* verb, const Flags& flags,
-         const std::function<Result<Report>(store::sql::Connection&, Progress&)>& read,
+         const std::function<Result<Report>(const store::RawStore&, Progress&)>& read,
          const std::function<int(const Report&)>& status) {
   const auto place = place_of(flags.store);
   if (!place) return store_failed(verb, place.error());
   Progress progress;
-  const auto db = open_to_read(*place);
-  if (!db) return store_failed(verb, db.error());
-  progress.guard(**db);
-  const auto report = read(**db, progress);
+  const auto raw = open_to_read(*place);
+  if (!raw) return store_failed(verb, raw.error());
+  progress.guard(*raw);
+  const auto report = read(*raw, progress);
   progress.clear();
   if (!report) return store_failed(verb, report.error());
   if (flags.json) {
@@ -159,8 +159,8 @@ int store_check(std::span<char* const> args) {
   if (const auto status = arguments.parse(args)) return *status;
   return show<CheckReport>(
       "check", flags,
-      [](store::sql::Connection& db, Progress& progress) {
-        return store::maintain::check_store(db, progress.watch());
+      [](const store::RawStore& raw, Progress& progress) {
+        return store::maintain::check_store(raw, progress.watch());
       },
       [](const CheckReport& report) { return report.problems == 0 ? kDone : kFailed; });
 }
@@ -177,9 +177,9 @@ int store_stats(std::span<char* const> args) {
   if (const auto status = arguments.parse(args)) return *status;
   return show<StoreStats>(
       "stats", flags,
-      [&](store::sql::Connection& db, Progress& progress) {
+      [&](const store::RawStore& raw, Progress& progress) {
         return store::maintain::store_stats(
-            db, static_cast<std::size_t>(std::max<std::int64_t>(runs, 0)), progress.watch());
+            raw, static_cast<std::size_t>(std::max<std::int64_t>(runs, 0)), progress.watch());
       },
       [](const StoreStats&) { return kDone; });
 }

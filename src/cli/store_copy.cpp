@@ -18,8 +18,8 @@ namespace corral::cli {
 namespace {
 
 namespace fs = sys::fs;
+using store::RawStore;
 using store::maintain::CopyReport;
-using store::sql::Connection;
 
 void print(const CopyReport& report, const std::string& to, bool tables) {
   if (tables) {
@@ -32,7 +32,7 @@ void print(const CopyReport& report, const std::string& to, bool tables) {
              report.continued ? fmt::format(" ({} of them copied by this call)", report.rows) : "");
 }
 
-Result<CopyReport> copy(Connection& from, Connection& to, const Progress& progress) {
+Result<CopyReport> copy(const RawStore& from, const RawStore& to, const Progress& progress) {
   progress.guard(from);
   progress.guard(to);
   return store::maintain::copy_store(from, to, progress.watch());
@@ -72,8 +72,9 @@ Result<CopyReport> write_backup(const StorePlace& from, const fs::path& path,
   const fs::path partial = fmt::format("{}.{}.partial", path.string(), ::getpid());
   remove_partial(partial);
   auto done = [&]() -> Result<CopyReport> {
-    auto target = TRY(store::open_sqlite_target(partial, store::CopyTarget::kFile));
-    auto report = TRY(copy(*source, *target, progress));
+    std::optional<RawStore> target(
+        TRY(store::open_sqlite_target(partial, store::CopyTarget::kFile)));
+    auto report = TRY(copy(source, *target, progress));
     target.reset();
     TRY(name_file(partial, path));
     return report;
@@ -121,7 +122,7 @@ int fill(const char* verb, const std::string& from, const std::string& to) {
   if (!source) return store_failed(verb, source.error());
   const auto target = open_to_fill(*target_place);
   if (!target) return store_failed(verb, target.error());
-  const auto report = copy(**source, *target->db, progress);
+  const auto report = copy(*source, *target->db, progress);
   progress.clear();
   if (!report) {
     const int status = store_failed(verb, report.error());

@@ -13,9 +13,6 @@
 #include "cli/command.h"
 #include "cli/destination.h"
 #include "core/text.h"
-#include "store/engine/postgres/database.h"
-#include "store/engine/schema.h"
-#include "store/engine/sqlite/database.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
 #include "sys/store_paths.h"
@@ -24,7 +21,8 @@ namespace corral::cli {
 namespace {
 
 namespace fs = sys::fs;
-using store::sql::Connection;
+using store::RawMode;
+using store::RawStore;
 
 std::atomic<bool> interrupt = false;
 
@@ -46,7 +44,7 @@ std::optional<std::int64_t> holder_of(const fs::path& lock) {
   return std::nullopt;
 }
 
-Result<std::unique_ptr<Connection>> open_file(const StorePlace& place, bool write) {
+Result<RawStore> open_file(const StorePlace& place, RawMode mode) {
   if (const auto found = find_database(place.file.parent_path());
       !found && found.error().code == Code::kPermission)
     return tl::unexpected(found.error());
@@ -55,21 +53,18 @@ Result<std::unique_ptr<Connection>> open_file(const StorePlace& place, bool writ
     return fail(Code::kNotFound,
                 fmt::format("there is no store at {}; --store DIR names another one", place.name));
   }
-  return store::sqlite::open_database(
-      place.file, write ? store::sqlite::Mode::kReadWrite : store::sqlite::Mode::kReadOnly);
+  return store::open_raw_sqlite(place.file, mode);
 }
 
-Result<std::unique_ptr<Connection>> open_place(const StorePlace& place, bool write) {
-  using store::postgres::Mode;
-  auto db = place.file.empty() ? TRY(store::postgres::open_database(
-                                     place.database, write ? Mode::kReadWrite : Mode::kReadOnly))
-                               : TRY(open_file(place, write));
-  const auto version = store::sql::schema_version(*db);
+Result<RawStore> open_place(const StorePlace& place, RawMode mode) {
+  auto db = place.file.empty() ? TRY(store::open_raw_postgres(place.database, mode))
+                               : TRY(open_file(place, mode));
+  const auto version = db.schema();
   if (!version && version.error().message.find("not a database") != std::string::npos)
     return fail(Code::kUnsupported, place.name + " is not a store");
   if (!version) return tl::unexpected(version.error());
   if (*version == 0) return fail(Code::kNotFound, place.name + " is empty: there is no store yet");
-  if (*version != store::sql::newest_schema()) {
+  if (*version != store::newest_schema()) {
     const bool alone = place.directory.empty() && !place.file.empty();  // a backup
     return fail(
         Code::kUnsupported,
@@ -96,9 +91,7 @@ Result<StorePlace> place_of(const std::string& store) {
   return place;
 }
 
-Result<std::unique_ptr<Connection>> open_to_read(const StorePlace& place) {
-  return open_place(place, false);
-}
+Result<RawStore> open_to_read(const StorePlace& place) { return open_place(place, RawMode::kRead); }
 
 Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place) {
   if (place.directory.empty()) return std::nullopt;
@@ -116,10 +109,10 @@ Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place) {
 Result<HeldStore> open_to_change(const StorePlace& place) {
   std::error_code error;
   if (!place.file.empty() && !fs::exists(place.file, error))
-    TRY(open_file(place, true));  // before the lock makes a directory
+    TRY(open_file(place, RawMode::kWrite));  // before the lock makes a directory
   HeldStore held;
   held.lock = TRY(lock_place(place));
-  held.db = TRY(open_place(place, true));
+  held.db = TRY(open_place(place, RawMode::kWrite));
   // The lock stops only those that name the database by the same URL on this machine.
   if (place.file.empty()) TRY(store::refuse_when_in_use(*held.db));
   return held;
@@ -129,11 +122,10 @@ Result<HeldStore> open_to_fill(const StorePlace& place) {
   HeldStore held;
   held.lock = TRY(lock_place(place));
   if (place.file.empty()) {
-    held.db =
-        TRY(store::postgres::open_database(place.database, store::postgres::Mode::kReadWrite));
+    held.db = TRY(store::open_raw_postgres(place.database, RawMode::kWrite));
     TRY(store::refuse_when_in_use(*held.db));
   } else {
-    held.db = TRY(store::open_sqlite_target(place.file, store::CopyTarget::kStore));
+    held.db.emplace(TRY(store::open_sqlite_target(place.file, store::CopyTarget::kStore)));
   }
   return held;
 }

@@ -10,8 +10,8 @@
 
 #include "core/result.h"
 #include "server/life.h"
-#include "store/engine/database.h"
 #include "store/maintain/watch.h"
+#include "store/open/raw_store.h"
 #include "sys/file.h"
 
 namespace corral::cli {
@@ -28,12 +28,12 @@ Result<StorePlace> place_of(const std::string& store);
 
 // For reading, beside whoever writes. kNotFound: no store there; kUnsupported: not a store, or of a
 // newer schema.
-Result<std::unique_ptr<store::sql::Connection>> open_to_read(const StorePlace& place);
+Result<store::RawStore> open_to_read(const StorePlace& place);
 
 // The store for this process alone.
 struct HeldStore {
   std::optional<server::StoreLock> lock;
-  std::unique_ptr<store::sql::Connection> db;
+  std::optional<store::RawStore> db;
 };
 // kAlreadyExists names the process that has it and what to do.
 Result<std::optional<server::StoreLock>> lock_place(const StorePlace& place);
@@ -51,7 +51,7 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   [[nodiscard]] const store::maintain::Watch& watch() const { return watch_; }
   // Statements that run long are ended too.
-  void guard(store::sql::Connection& db) const { db.stop_when(watch_.stop); }
+  void guard(const store::RawStore& store) const { store.stop_when(watch_.stop); }
   [[nodiscard]] static bool interrupted();
   // Takes the line away.
   void clear();

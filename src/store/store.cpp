@@ -77,7 +77,7 @@ Result<> Store::change(const Change& change) {
 
 Result<> Store::inspect(const Inspect& inspect) {
   return machinery_->readers.with([&](Connection& db) -> Result<> {
-    sql::Reading reading{db, machinery_->latest};
+    Reading reading({.db = db, .latest = machinery_->latest});
     return inspect(reading);
   });
 }

@@ -25,6 +25,7 @@
 #include "core/time.h"
 #include "store/model/point_view.h"
 #include "store/model/records.h"
+#include "store/model/transaction.h"
 
 namespace corral::store {
 

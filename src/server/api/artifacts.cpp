@@ -30,8 +30,8 @@ Result<Place> place_of(const Request& request, Context& context, std::string_vie
     return fail(Code::kUnsupported, "this server stores no artifacts");
   const RunId id = TRY(query::select_run(context.store, request.param("run")));
   std::optional<store::tracking::RunRow> run;
-  const auto find = [&](store::sql::Reading& reading) -> Result<> {
-    run = TRY(store::tracking::run(reading.db, id));
+  const auto find = [&](store::Reading& reading) -> Result<> {
+    run = TRY(store::tracking::run(reading, id));
     return {};
   };
   if (use == Use::kRead) TRY(context.store.inspect(find));

@@ -35,8 +35,8 @@ tl::expected<page::BoardChange, Response> read_change(const Request& request) {
 
 Response boards(const Request&, Context& context) {
   std::vector<page::Board> all;
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    all = TRY(page::boards(reading.db));
+  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+    all = TRY(page::boards(reading));
     return {};
   });
   if (!done) return error_response(done.error());
@@ -56,8 +56,8 @@ Response save_board(const Request& request, Context& context) {
   const auto change = read_change(request);
   if (!change) return change.error();
   page::SavedBoard saved;
-  const auto done = context.store.change([&](store::sql::Connection& db) -> Result<> {
-    saved = TRY(page::save_board(db, *change, sys::utc_now()));
+  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
+    saved = TRY(page::save_board(writing, *change, sys::utc_now()));
     return {};
   });
   if (!done) return error_response(done.error());
@@ -78,8 +78,8 @@ Response save_board(const Request& request, Context& context) {
 Response delete_board(const Request& request, Context& context) {
   const std::string name(request.param("board"));
   bool deleted = false;
-  const auto done = context.store.change([&](store::sql::Connection& db) -> Result<> {
-    deleted = TRY(page::delete_board(db, name));
+  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
+    deleted = TRY(page::delete_board(writing, name));
     return {};
   });
   if (!done) return error_response(done.error());

@@ -20,8 +20,8 @@ What what_of(const store::Series& series) {
 Result<analyze::ChangeWindow> window_of(store::Store& store, RunId run,
                                         const ChangeReference& reference) {
   std::optional<store::page::NamedPhase> found;
-  const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    found = TRY(store::page::nth_phase(reading.db, run, reference.phase, reference.index));
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    found = TRY(store::page::nth_phase(reading, run, reference.phase, reference.index));
     return {};
   };
   TRY(store.inspect(read));

@@ -9,7 +9,6 @@
 #include "server/api/epoch_request.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "store/read/latest_metrics.h"
 #include "store/tables/epoch_phases.h"
 
 namespace corral::server::api {
@@ -39,8 +38,8 @@ Result<> read_phases(store::Store& store, RunEpochs& out) {
   constexpr std::size_t kMostPhases = 2 * analyze::kMostEpochs;
   std::vector<analyze::EpochPhase> phases;
   bool more = false;
-  const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    const auto named = TRY(store::page::epoch_phases(reading.db, out.run, kMostPhases));
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    const auto named = TRY(store::page::epoch_phases(reading, out.run, kMostPhases));
     more = named.size() == kMostPhases;
     for (const store::page::NamedPhase& phase : named) {
       const analyze::EpochName name = analyze::epoch_name(phase.name);
@@ -50,7 +49,7 @@ Result<> read_phases(store::Store& store, RunEpochs& out) {
                         .end = phase.end ? std::optional(ns_of(*phase.end)) : std::nullopt,
                         .index = index_of(phase, name)});
     }
-    if (const auto first = TRY(store::page::first_step(reading.db, out.run)))
+    if (const auto first = TRY(store::page::first_step(reading, out.run)))
       out.first_step = ns_of(*first);
     return {};
   };

@@ -39,8 +39,8 @@ Result<std::string> health_json(std::string_view text, store::Store& store) {
   const std::optional<store::Run> run = TRY(store.run(id));
   if (!run) return fail(Code::kNotFound, "no run " + id.hex());
   store::page::RunHealth health;
-  const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    health = TRY(store::page::run_health(reading.db, *run));
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    health = TRY(store::page::run_health(reading, *run));
     return {};
   };
   TRY(store.inspect(read));
@@ -67,9 +67,9 @@ Response health(const Request& request, Context& context) {
 Result<std::vector<std::int64_t>> health_problems(store::Store& store,
                                                   std::span<const RunId> runs) {
   std::vector<std::int64_t> problems;
-  const auto count = [&](store::sql::Reading& reading) -> Result<> {
+  const auto count = [&](store::Reading& reading) -> Result<> {
     for (const RunId run : runs) {
-      const auto parts = TRY(store::page::health_parts(reading.db, run));
+      const auto parts = TRY(store::page::health_parts(reading, run));
       problems.push_back(std::ranges::count_if(parts, &HealthPart::troubled));
     }
     return {};

@@ -38,7 +38,7 @@ struct Found {
 
 // Lines that were begun before the place: their streams' chunks, from their begin on. False: the
 // limit was reached.
-Result<bool> take_begun(store::sql::Connection& db, const Question& question, LogSearch& search) {
+Result<bool> take_begun(store::Reading& reading, const Question& question, LogSearch& search) {
   const page::PerStream searched = search.searched();
   for (const auto stream : page::kLogStreams) {
     if (question.stream && question.stream != stream) continue;
@@ -46,19 +46,19 @@ Result<bool> take_begun(store::sql::Connection& db, const Question& question, Lo
                                     .stream = stream,
                                     .offset = searched[stream],
                                     .row = question.from.row};
-    for (const store::LogChunk& chunk : TRY(page::log_bytes(db, begun)))
+    for (const store::LogChunk& chunk : TRY(page::log_bytes(reading, begun)))
       if (!search.take(chunk)) return false;
   }
   return true;
 }
 
-Result<Found> find_in(store::sql::Connection& db, const Question& question, const RE2& pattern) {
+Result<Found> find_in(store::Reading& reading, const Question& question, const RE2& pattern) {
   const BootTime until = sys::boot_now() + kMostTime;
   const page::PerStream searched =
       question.from.ends ? *question.from.ends
-                         : TRY(page::log_place(db, question.run, question.from.row)).ends;
+                         : TRY(page::log_place(reading, question.run, question.from.row)).ends;
   LogSearch search(pattern, searched, question.limit);
-  const bool begun = TRY(take_begun(db, question, search));
+  const bool begun = TRY(take_begun(reading, question, search));
   page::LogPageQuery query{.run = question.run,
                            .stream = question.stream,
                            .row = question.from.row,
@@ -67,7 +67,7 @@ Result<Found> find_in(store::sql::Connection& db, const Question& question, cons
   Found found;
   if (!begun) found.next = LogCursor{.row = query.row, .ends = search.searched()};
   for (bool more = true; more && !found.next;) {
-    const page::LogPage chunks = TRY(page::log_page(db, query));
+    const page::LogPage chunks = TRY(page::log_page(reading, query));
     more = chunks.chunks.size() == kChunksAtOnce;
     for (const store::LogChunk& chunk : chunks.chunks) {
       const bool whole = search.take(chunk);
@@ -160,8 +160,8 @@ Response search_logs(const Request& request, Context& context) {
   if (!run) return error_response(run.error());
   question->run = *run;
   Found found;
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    found = TRY(find_in(reading.db, *question, **pattern));
+  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+    found = TRY(find_in(reading, *question, **pattern));
     return {};
   });
   return done ? json_response(json_of(found)) : error_response(done.error());

@@ -106,12 +106,12 @@ Asked read_question(const Request& request) {
 
 Result<Answer> read_answer(store::Store& store, const Question& question) {
   Answer answer;
-  const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    answer.page = TRY(page::log_page(reading.db, question.query));
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    answer.page = TRY(page::log_page(reading, question.query));
     if (question.ends) {
       answer.ends = *question.ends;
     } else {
-      answer.ends = TRY(page::log_place(reading.db, question.query.run, answer.page.row)).ends;
+      answer.ends = TRY(page::log_place(reading, question.query.run, answer.page.row)).ends;
     }
     return {};
   };

@@ -75,8 +75,8 @@ Response notes(const Request& request, Context& context) {
   const Result<RunId> run = query::select_run(context.store, request.param("run"));
   if (!run) return error_response(run.error());
   std::vector<page::Note> all;
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    all = TRY(page::notes(reading.db, *run));
+  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+    all = TRY(page::notes(reading, *run));
     return {};
   });
   if (!done) return error_response(done.error());
@@ -94,8 +94,8 @@ Response add_note(const Request& request, Context& context) {
   const auto content = read_note(request);
   if (!content) return content.error();
   page::Note note;
-  const auto done = context.store.change([&](store::sql::Connection& db) -> Result<> {
-    note = TRY(page::add_note(db, *run, *content, sys::utc_now()));
+  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
+    note = TRY(page::add_note(writing, *run, *content, sys::utc_now()));
     return {};
   });
   return done ? changed(note, *run, context) : error_response(done.error());
@@ -107,8 +107,8 @@ Response change_note(const Request& request, Context& context) {
   const auto content = read_note(request);
   if (!content) return content.error();
   std::optional<page::Note> note;
-  const auto done = context.store.change([&](store::sql::Connection& db) -> Result<> {
-    note = TRY(page::change_note(db, named->run, named->note, *content));
+  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
+    note = TRY(page::change_note(writing, named->run, named->note, *content));
     return {};
   });
   if (!done) return error_response(done.error());
@@ -119,8 +119,8 @@ Response delete_note(const Request& request, Context& context) {
   const auto named = named_by(request, context);
   if (!named) return named.error();
   bool deleted = false;
-  const auto done = context.store.change([&](store::sql::Connection& db) -> Result<> {
-    deleted = TRY(page::delete_note(db, named->run, named->note));
+  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
+    deleted = TRY(page::delete_note(writing, named->run, named->note));
     return {};
   });
   if (!done) return error_response(done.error());

@@ -80,7 +80,7 @@ Response overview(const Request& request, Context& context) {
   if (found == experiments->end())
     return error_response({Code::kNotFound, fmt::format("no experiment {}", to_utf8(name))});
   std::vector<OverviewWorkload> workloads;
-  const auto read = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
+  const auto read = context.store.inspect([&](store::Reading& reading) -> Result<> {
     workloads = TRY(store::tracking::overview(reading, found->id, metric));
     return {};
   });

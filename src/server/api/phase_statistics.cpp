@@ -86,8 +86,8 @@ void write_path(JsonWriter& json, const analyze::PathStatistics& path, double wi
 Result<std::size_t> write_run(JsonWriter& json, store::Store& store, const store::Run& run,
                               const page::PhaseWindow& window, std::size_t room) {
   std::vector<page::PhaseSpan> phases;
-  TRY(store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    auto found = page::phase_spans(reading.db, run.id, window.to, room + 1);
+  TRY(store.inspect([&](store::Reading& reading) -> Result<> {
+    auto found = page::phase_spans(reading, run.id, window.to, room + 1);
     if (!found) return tl::unexpected(std::move(found).error());
     phases = *std::move(found);
     return {};

@@ -55,8 +55,8 @@ tl::expected<page::PlanDocument, Response> read_plan(const Request& request) {
 
 Response plans(const Request&, Context& context) {
   std::vector<page::PlanSummary> all;
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    all = TRY(page::plans(reading.db));
+  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+    all = TRY(page::plans(reading));
     return {};
   });
   if (!done) return error_response(done.error());
@@ -71,8 +71,8 @@ Response plans(const Request&, Context& context) {
 Response plan(const Request& request, Context& context) {
   const std::string_view id = request.param("plan");
   std::optional<std::string> document;
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    document = TRY(page::plan_document(reading.db, id));
+  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+    document = TRY(page::plan_document(reading, id));
     return {};
   });
   if (!done) return error_response(done.error());
@@ -84,7 +84,7 @@ Response save_plan(const Request& request, Context& context) {
   if (!plan) return plan.error();
   const UtcTime now = sys::utc_now();
   const auto done = context.store.change(
-      [&](store::sql::Connection& db) -> Result<> { return page::save_plan(db, *plan, now); });
+      [&](store::Writing& writing) -> Result<> { return page::save_plan(writing, *plan, now); });
   if (!done) return error_response(done.error());
   context.events.note_plan(plan->id);
   std::string body;
@@ -98,8 +98,8 @@ Response save_plan(const Request& request, Context& context) {
 Response delete_plan(const Request& request, Context& context) {
   const std::string id(request.param("plan"));
   bool deleted = false;
-  const auto done = context.store.change([&](store::sql::Connection& db) -> Result<> {
-    deleted = TRY(page::delete_plan(db, id));
+  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
+    deleted = TRY(page::delete_plan(writing, id));
     return {};
   });
   if (!done) return error_response(done.error());

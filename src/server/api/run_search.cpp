@@ -56,7 +56,7 @@ void write_facets(JsonWriter& json, const RunSearchRequest& request, const Found
 
 Result<std::string> search_json(const RunSearchRequest& request, store::Store& store) {
   FoundRuns found;
-  const auto find = [&](store::sql::Reading& reading) -> Result<> {
+  const auto find = [&](store::Reading& reading) -> Result<> {
     found = TRY(store::tracking::find_runs(reading, request.question));
     return {};
   };

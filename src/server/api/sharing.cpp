@@ -43,10 +43,10 @@ struct Shares {
 };
 
 Result<> read_runs(store::Store& store, WorkloadId id, Shares& shares) {
-  const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    shares.runs = TRY(store::page::runs_of_workload(reading.db, id));
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    shares.runs = TRY(store::page::runs_of_workload(reading, id));
     shares.own = shares.runs.size();
-    auto others = TRY(store::page::neighbours_of(reading.db, id, shares.runs));
+    auto others = TRY(store::page::neighbours_of(reading, id, shares.runs));
     std::ranges::move(others, std::back_inserter(shares.runs));
     return {};
   };

@@ -30,7 +30,7 @@ void write_summary(JsonWriter& json, const std::optional<MetricSummary>& summary
   json.member("sources", summary->sources).member("shared", summary->shared).end_object();
 }
 
-Result<std::string> summaries_json(const SummaryRequest& request, store::sql::Reading& reading) {
+Result<std::string> summaries_json(const SummaryRequest& request, store::Reading& reading) {
   store::tracking::RunTable table(reading);
   TRY(table.read(request.scope));
   if (table.rows().size() > kMostSummaryRuns)
@@ -58,7 +58,7 @@ Response summaries(const Request& request, Context& context) {
   const auto wanted = parse_summaries(request.body);
   if (!wanted) return bad_body(wanted.error());
   std::string body;
-  const auto read = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
+  const auto read = context.store.inspect([&](store::Reading& reading) -> Result<> {
     body = TRY(summaries_json(*wanted, reading));
     return {};
   });

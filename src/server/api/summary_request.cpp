@@ -105,7 +105,7 @@ Parsed<SummaryRequest> parse_summaries(std::string_view text) {
   if (request.scope.runs.empty() == request.scope.experiments.empty())
     fields.wrong(fields.has("experiments") ? "experiments" : "runs",
                  "given, or the other one: runs or experiments");
-  request.question.metrics = fields.texts("metrics", store::sql::kMostNames, kNameBytes);
+  request.question.metrics = fields.texts("metrics", store::tracking::kMostMetrics, kNameBytes);
   const std::set<std::string> distinct(request.question.metrics.begin(),
                                        request.question.metrics.end());
   if (distinct.size() != request.question.metrics.size() || !std::ranges::all_of(distinct, is_name))

@@ -77,8 +77,8 @@ Response phases(const Request& request, Context& context) {
   const Result<RunId> run = query::select_run(context.store, request.param("run"));
   if (!run) return error_response(run.error());
   store::page::ChosenPhases found;
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    found = TRY(store::page::choose_phases(reading.db, *run, *choice));
+  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+    found = TRY(store::page::choose_phases(reading, *run, *choice));
     return {};
   });
   if (!done) return error_response(done.error());

@@ -18,8 +18,8 @@ Response save_view(const Request& request, Context& context) {
   const std::string state = read_state(fields);
   if (fields.error()) return bad_body(*fields.error());
   std::string id;
-  const auto done = context.store.change([&](store::sql::Connection& db) -> Result<> {
-    id = TRY(store::page::save_view(db, state, sys::utc_now()));
+  const auto done = context.store.change([&](store::Writing& writing) -> Result<> {
+    id = TRY(store::page::save_view(writing, state, sys::utc_now()));
     return {};
   });
   if (!done) return error_response(done.error());
@@ -31,8 +31,8 @@ Response save_view(const Request& request, Context& context) {
 Response view(const Request& request, Context& context) {
   const std::string_view id = request.param("view");
   std::optional<store::page::View> found;
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
-    found = TRY(store::page::view(reading.db, id));
+  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+    found = TRY(store::page::view(reading, id));
     return {};
   });
   if (!done) return error_response(done.error());

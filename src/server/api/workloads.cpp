@@ -32,11 +32,11 @@ Result<Members> read_members(store::Store& store, std::optional<ExperimentId> ex
   Members members;
   for (const store::Experiment& one : TRY(store.experiments()))
     members.experiments.emplace(one.id, one.name);
-  const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    members.all = TRY(store::page::runs_of_experiment(reading.db, experiment));
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    members.all = TRY(store::page::runs_of_experiment(reading, experiment));
     for (const SharingRun& run : members.all) members.runs[run.workload].push_back(run);
     if (!experiment) return {};
-    auto beside = TRY(store::page::runs_beside_experiment(reading.db, *experiment));
+    auto beside = TRY(store::page::runs_beside_experiment(reading, *experiment));
     std::ranges::move(beside, std::back_inserter(members.all));
     return {};
   };

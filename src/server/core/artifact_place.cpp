@@ -4,18 +4,14 @@
 
 #include "core/ids.h"
 #include "core/text.h"
-#include "store/engine/database.h"
-#include "store/read/latest_metrics.h"
+#include "store/tables/artifact_mark.h"
 #include "sys/socket.h"
 
 namespace corral::server {
 namespace {
 
 using store::artifacts::ArtifactStore;
-using store::sql::Connection;
-
-constexpr std::string_view kMark = "SELECT value FROM meta WHERE key = 'artifacts'";
-constexpr std::string_view kAt = "artifacts at ";
+using store::page::ArtifactMark;
 
 std::int64_t random_mark() {
   std::uint64_t bits = 0;
@@ -48,35 +44,21 @@ Result<> write_mark(ArtifactStore& artifacts, std::int64_t mark) {
   return writer->commit();
 }
 
-// The store's; `fresh` when it has none, of which several servers may try at once.
+// The store's mark; `fresh` when it has none. Several servers may try at once.
 Result<std::int64_t> agree(store::Store& store, std::int64_t fresh, const std::string& place) {
   std::int64_t mark = fresh;
-  const store::Change write = [&](Connection& db) -> Result<> {
-    if (TRY(db.number("INSERT INTO meta (key, value) VALUES ('artifacts', ?1) ON CONFLICT (key) DO "
-                      "NOTHING RETURNING 1",
-                      fresh))) {
-      TRY(db.exec("INSERT INTO meta (key, value) VALUES (?1, 1) ON CONFLICT (key) DO NOTHING",
-                  std::string(kAt) + place));
-    }
-    mark = TRY(db.number(kMark)).value_or(fresh);
+  const store::Change write = [&](store::Writing& writing) -> Result<> {
+    mark = TRY(store::page::agree_on_artifact_mark(writing, fresh, place));
     return {};
   };
   TRY(store.change(write));
   return mark;
 }
 
-struct Known {
-  bool shared = false;
-  std::optional<std::int64_t> mark;
-  std::string place;
-};
-Result<Known> known_place(store::Store& store) {
-  Known known;
-  const store::Inspect read = [&](store::sql::Reading& reading) -> Result<> {
-    known.shared = reading.db.dialect().shared;
-    known.mark = TRY(reading.db.number(kMark));
-    auto row = TRY(reading.db.query("SELECT key FROM meta WHERE key LIKE 'artifacts at %'"));
-    if (TRY(row.step())) known.place = row.text(0).substr(kAt.size());
+Result<ArtifactMark> known_place(store::Store& store) {
+  ArtifactMark known;
+  const store::Inspect read = [&](store::Reading& reading) -> Result<> {
+    known = TRY(store::page::artifact_mark(reading));
     return {};
   };
   TRY(store.inspect(read));
@@ -87,7 +69,7 @@ Result<Known> known_place(store::Store& store) {
 
 Result<std::optional<std::string>> other_artifact_place(store::Store& store,
                                                         ArtifactStore& artifacts) {
-  const Known known = TRY(known_place(store));
+  const ArtifactMark known = TRY(known_place(store));
   const auto here = TRY(read_mark(artifacts));
   if (known.mark) {
     return known.mark == here ? std::nullopt : std::optional(known.place);

@@ -47,8 +47,8 @@ Result<> ArtifactRemoval::remove_all(const std::stop_token& stop) {
   std::int64_t last = 0;
   while (!stop.stop_requested()) {
     std::vector<store::tracking::RemovedArtifacts> places;
-    const auto read = [&](store::sql::Reading& reading) -> Result<> {
-      places = TRY(store::tracking::removed_artifacts(reading.db, last, kAtOnce));
+    const auto read = [&](store::Reading& reading) -> Result<> {
+      places = TRY(store::tracking::removed_artifacts(reading, last, kAtOnce));
       return {};
     };
     TRY(store_.inspect(read));
@@ -60,8 +60,8 @@ Result<> ArtifactRemoval::remove_all(const std::stop_token& stop) {
     }
     last = places.back().id;
     if (gone.empty()) continue;
-    TRY(store_.change([&](store::sql::Connection& db) {
-      return store::tracking::forget_removed_artifacts(db, gone);
+    TRY(store_.change([&](store::Writing& writing) {
+      return store::tracking::forget_removed_artifacts(writing, gone);
     }));
   }
   return {};

@@ -47,8 +47,8 @@ class Removal : public HandlerTest {
   [[nodiscard]] bool is_there(const std::string& path) const { return fs::exists(files() / path); }
   [[nodiscard]] std::size_t noted() const {
     std::size_t count = 0;
-    EXPECT_TRUE(store_->inspect([&](store::sql::Reading& reading) -> Result<> {
-      count = TRY(store::tracking::removed_artifacts(reading.db, 0, 1000)).size();
+    EXPECT_TRUE(store_->inspect([&](store::Reading& reading) -> Result<> {
+      count = TRY(store::tracking::removed_artifacts(reading, 0, 1000)).size();
       return {};
     }));
     return count;
@@ -139,9 +139,9 @@ TEST_F(Removal, AMovedRunsFilesAreFoundAndGoWithIt) {
   const std::string files = "/api/corral/v1/runs/" + run + "/artifacts";
   const std::string proxy = "/api/2.0/mlflow-artifacts/artifacts/";
   ok(Method::kPut, proxy + "0/" + run + "/artifacts/old.txt", "old");
-  ASSERT_TRUE(store_->change([&](store::sql::Connection& db) -> Result<> {
-    const auto row = TRY(store::tracking::run(db, RunId::parse(run).value()));
-    return store::tracking::move_run(db, row->key, ExperimentId{std::stoll(elsewhere)});
+  ASSERT_TRUE(store_->change([&](store::Writing& writing) -> Result<> {
+    const auto row = TRY(store::tracking::run(writing, RunId::parse(run).value()));
+    return store::tracking::move_run(writing, row->key, ExperimentId{std::stoll(elsewhere)});
   }));
   EXPECT_EQ(send(Method::kGet, files + "/old.txt").body, "old");
   ok(Method::kPut, files + "/new.txt", "new");
@@ -157,9 +157,9 @@ TEST_F(Removal, AMovedRunsFilesAreFoundAndGoWithIt) {
 TEST_F(Removal, ARunThatMovesBeforeItsFirstFileHasItInTheNewPlace) {
   const std::string run = new_run("0");
   const std::string elsewhere = new_experiment();
-  ASSERT_TRUE(store_->change([&](store::sql::Connection& db) -> Result<> {
-    const auto row = TRY(store::tracking::run(db, RunId::parse(run).value()));
-    return store::tracking::move_run(db, row->key, ExperimentId{std::stoll(elsewhere)});
+  ASSERT_TRUE(store_->change([&](store::Writing& writing) -> Result<> {
+    const auto row = TRY(store::tracking::run(writing, RunId::parse(run).value()));
+    return store::tracking::move_run(writing, row->key, ExperimentId{std::stoll(elsewhere)});
   }));
   ok(Method::kPut, "/api/corral/v1/runs/" + run + "/artifacts/a.txt", "x");
   EXPECT_TRUE(is_there(elsewhere + "/" + run + "/artifacts/a.txt"));

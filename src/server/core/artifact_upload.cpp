@@ -8,7 +8,6 @@
 namespace corral::server {
 namespace {
 
-using store::sql::Connection;
 using store::tracking::RunRow;
 
 struct RunFile {
@@ -34,9 +33,9 @@ struct Found {
 };
 Result<Found> find(Context& context, RunId run) {
   Found found;
-  const auto read = [&](store::sql::Reading& reading) -> Result<> {
-    found.row = TRY(store::tracking::run(reading.db, run));
-    found.removed = !found.row && TRY(store::tracking::was_removed(reading.db, run));
+  const auto read = [&](store::Reading& reading) -> Result<> {
+    found.row = TRY(store::tracking::run(reading, run));
+    found.removed = !found.row && TRY(store::tracking::was_removed(reading, run));
     return {};
   };
   TRY(context.store.inspect(read));
@@ -52,9 +51,9 @@ tl::unexpected<Error> gone(RunId run) {
 Result<std::optional<RunRow>> run_for_upload(Context& context, RunId id) {
   Found found = TRY(find(context, id));
   if (!found.row || found.row->place_is_kept) return found.row;
-  const auto keep = [&](Connection& db) -> Result<> {
-    found.row = TRY(store::tracking::lock_run(db, id));
-    return found.row ? store::tracking::keep_artifact_uri(db, *found.row) : Result<>();
+  const auto keep = [&](store::Writing& writing) -> Result<> {
+    found.row = TRY(store::tracking::lock_run(writing, id));
+    return found.row ? store::tracking::keep_artifact_uri(writing, *found.row) : Result<>();
   };
   TRY(context.store.change(keep));
   return found.row;

@@ -185,7 +185,8 @@ void Writer::write_alone(Job& job) {
   const auto work = [&]() -> Result<> {
     TRY(database_->revive());
     TRY(database_->script(std::string(database_->dialect().begin_write)));
-    TRY((*job.write)(*database_));
+    Writing writing(*database_);
+    TRY((*job.write)(writing));
     if (!database_->in_transaction())
       return fail(Code::kInternal, "the transaction ended by itself");
     failpoint::reach("seal.before_commit");
@@ -234,7 +235,8 @@ Result<> Writer::try_group(const std::vector<Job*>& group, Ingest::LockRuns lock
 // An Error ends the whole transaction: a full disk, an I/O error, a lost race.
 Result<> Writer::write_one(const Job& job, Ingest::LockRuns lock, Answers& answers) {
   TRY(database_->script("SAVEPOINT one"));
-  const Result<> agreed = job.before != nullptr ? (*job.before)(*database_) : Result<>();
+  Writing writing(*database_);
+  const Result<> agreed = job.before != nullptr ? (*job.before)(writing) : Result<>();
   answers.push_back(agreed ? ingest_.append(job.frames, lock) : tl::unexpected(agreed.error()));
   if (answers.back() && (job.before == nullptr || answers.back()->refusals.empty())) {
     TRY(database_->script("RELEASE one"));

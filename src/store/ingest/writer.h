@@ -25,6 +25,7 @@
 #include "store/engine/database.h"
 #include "store/ingest/ingest.h"
 #include "store/model/records.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::sql {
 
@@ -43,10 +44,10 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
 
   Result<AppendResult> append(std::span<const codec::Frame> frames);
-  // Calls before(connection) first, in the same savepoint; its error is the call's. Frames may be
+  // Calls before(transaction) first, in the same savepoint; its error is the call's. Frames may be
   // none. A frame that is refused takes all of the call back.
   Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before);
-  // Calls write(connection) in a transaction of its own, tried once. kForget: it changes what is
+  // Calls write(transaction) in a transaction of its own, tried once. kForget: it changes what is
   // remembered of sessions.
   using Write = Change;
   enum class Sessions : std::uint8_t { kKeep, kForget };

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -199,19 +198,5 @@ struct Retention {
   std::optional<Nanos> age;
   std::optional<std::int64_t> bytes;
 };
-
-namespace sql {
-class Connection;
-class LatestMetrics;
-// A snapshot of the database, and what is remembered of metrics' latest values.
-struct Reading {
-  Connection& db;
-  LatestMetrics& latest;
-};
-}  // namespace sql
-using Inspect = std::function<Result<>(sql::Reading&)>;
-// May be called again after another server's writes came between: what it changes but the database
-// it sets anew. kConflict is such a lost race; any other error takes back what it wrote.
-using Change = std::function<Result<>(sql::Connection&)>;
 
 }  // namespace corral::store

@@ -34,7 +34,8 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& option
   return std::make_unique<Store>(std::move(parts));
 }
 
-Result<> refuse_when_in_use(sql::Connection& database) {
+Result<> refuse_when_in_use(const RawStore& store) {
+  sql::Connection& database = store;
   auto other = TRY(database.query(
       "SELECT pid, coalesce(host(client_addr), 'this host') FROM pg_stat_activity WHERE "
       "application_name = 'corral' AND datname = current_database() AND usename = current_user AND "

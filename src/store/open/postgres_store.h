@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "store/engine/database.h"
+#include "store/open/raw_store.h"
 #include "store/store.h"
 
 namespace corral::store {
@@ -27,6 +27,6 @@ Result<std::unique_ptr<Store>> open_postgres_store(const PostgresOptions& option
 
 // kAlreadyExists when another program of Corral's is connected to the database as this role; says
 // which process of the database's it is.
-Result<> refuse_when_in_use(sql::Connection& database);
+Result<> refuse_when_in_use(const RawStore& store);
 
 }  // namespace corral::store

@@ -86,8 +86,7 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options) {
   return store;
 }
 
-Result<std::unique_ptr<sql::Connection>> open_sqlite_target(const fs::path& file,
-                                                            CopyTarget target) {
+Result<RawStore> open_sqlite_target(const fs::path& file, CopyTarget target) {
   const fs::path directory = file.parent_path();
   TRY(check_place(directory.empty() ? fs::path(".") : directory, file));
   auto database = TRY(sqlite::open_database(file, sqlite::Mode::kReadWrite));
@@ -96,7 +95,7 @@ Result<std::unique_ptr<sql::Connection>> open_sqlite_target(const fs::path& file
   TRY(database->script(target == CopyTarget::kStore ? "PRAGMA journal_mode = WAL"
                                                     : "PRAGMA journal_mode = DELETE"));
   TRY(database->script(fmt::format("PRAGMA application_id = {}", kApplicationId)));
-  return database;
+  return RawStore(std::move(database));
 }
 
 }  // namespace corral::store

@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "core/result.h"
-#include "store/engine/database.h"
+#include "store/open/raw_store.h"
 #include "store/store.h"
 
 namespace corral::store {
@@ -33,7 +33,6 @@ Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options);
 // missing, as a file of its own without a log, or as a store's. Tables are the copy's affair.
 // Errors as above.
 enum class CopyTarget { kFile, kStore };
-Result<std::unique_ptr<sql::Connection>> open_sqlite_target(const std::filesystem::path& file,
-                                                            CopyTarget target);
+Result<RawStore> open_sqlite_target(const std::filesystem::path& file, CopyTarget target);
 
 }  // namespace corral::store

@@ -19,7 +19,7 @@ using Kind = RunField::Kind;
 
 class RunFinder {
  public:
-  RunFinder(sql::Reading& reading, const RunQuestion& question)
+  RunFinder(Reading& reading, const RunQuestion& question)
       : reading_(reading), question_(question), table_(reading) {}
 
   Result<FoundRuns> run() {
@@ -211,7 +211,7 @@ Result<> RunFinder::tell_texts(std::size_t column, const std::vector<std::uint32
 
 }  // namespace
 
-Result<FoundRuns> find_runs(sql::Reading& reading, const RunQuestion& question) {
+Result<FoundRuns> find_runs(Reading& reading, const RunQuestion& question) {
   return RunFinder(reading, question).run();
 }
 

@@ -15,9 +15,10 @@
 
 #include "compat/mlflow/wire/filter.h"
 #include "core/result.h"
+#include "store/model/records.h"
+#include "store/model/transaction.h"
 #include "store/search/run_table.h"
 #include "store/search/search_rows.h"
-#include "store/model/records.h"
 
 namespace corral::store::tracking {
 
@@ -71,6 +72,6 @@ struct FoundRuns {
   bool facets_cut = false;                       // values or keys were left out
 };
 
-Result<FoundRuns> find_runs(sql::Reading& reading, const RunQuestion& question);
+Result<FoundRuns> find_runs(Reading& reading, const RunQuestion& question);
 
 }  // namespace corral::store::tracking

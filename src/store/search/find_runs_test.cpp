@@ -63,7 +63,7 @@ class FindRuns : public SearchTest {
     return id;
   }
   FoundRuns find(const RunQuestion& question) {
-    return read([&](sql::Reading& reading) { return find_runs(reading, question); });
+    return read([&](Reading& reading) { return find_runs(reading, question); });
   }
   Names names(const RunQuestion& question) {
     const FoundRuns found = find(question);

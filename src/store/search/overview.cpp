@@ -22,11 +22,11 @@ Result<std::unordered_map<std::int64_t, WorkloadId>> workload_ids(sql::Connectio
 
 }  // namespace
 
-Result<std::vector<OverviewWorkload>> overview(sql::Reading& reading, ExperimentId experiment,
+Result<std::vector<OverviewWorkload>> overview(Reading& reading, ExperimentId experiment,
                                                const std::string& metric) {
   RunTable table(reading);
   TRY(table.read({.experiments = {experiment}, .workloads = {}, .runs = {}}));
-  const auto ids = TRY(workload_ids(reading.db, experiment));
+  const auto ids = TRY(workload_ids(reading, experiment));
   const auto& models = *TRY(table.texts({.kind = Kind::kModel, .key = ""}));
   const auto& names = *TRY(table.texts({.kind = Kind::kWorkload, .key = ""}));
   const auto& collocations = *TRY(table.texts({.kind = Kind::kCollocation, .key = ""}));

@@ -26,7 +26,7 @@ struct OverviewWorkload {
 };
 
 // The newest workload first, by the start of its first run. `metric` empty: no values.
-Result<std::vector<OverviewWorkload>> overview(sql::Reading& reading, ExperimentId experiment,
+Result<std::vector<OverviewWorkload>> overview(Reading& reading, ExperimentId experiment,
                                                const std::string& metric);
 
 }  // namespace corral::store::tracking

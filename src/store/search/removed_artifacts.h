@@ -1,7 +1,7 @@
 // Places of artifacts whose run, model, trace or experiment is gone (store/sql/remove.h notes them
 // in the transaction that takes the row away).
 //
-// Free functions over a connection, in the caller's transaction or snapshot.
+// Free functions over the caller's snapshot or transaction.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/engine/database.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::tracking {
 
@@ -19,9 +19,9 @@ struct RemovedArtifacts {
   std::string location;  // as a run's artifact_uri
 };
 // Those with greater ids than `after`, ascending.
-Result<std::vector<RemovedArtifacts>> removed_artifacts(sql::Connection& db, std::int64_t after,
+Result<std::vector<RemovedArtifacts>> removed_artifacts(Reading& reading, std::int64_t after,
                                                         std::int64_t limit);
 // They are gone, or not this server's to remove.
-Result<> forget_removed_artifacts(sql::Connection& db, std::span<const std::int64_t> ids);
+Result<> forget_removed_artifacts(Writing& writing, std::span<const std::int64_t> ids);
 
 }  // namespace corral::store::tracking

@@ -164,7 +164,7 @@ MetricSummary combined(std::span<const Series* const> sources) {
   return one;
 }
 
-Result<RunSummaries> summarize(sql::Reading& reading, const RunTable& table,
+Result<RunSummaries> summarize(Reading& reading, const RunTable& table,
                                const SummaryQuestion& question) {
   std::set<std::int64_t> runs, workloads;
   for (const RunTable::Row& run : table.rows()) {

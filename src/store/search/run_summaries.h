@@ -21,8 +21,10 @@
 
 namespace corral::store::tracking {
 
+inline constexpr std::size_t kMostMetrics = sql::kMostNames;  // of a question
+
 struct SummaryQuestion {
-  std::vector<std::string> metrics;   // names, at most sql::kMostNames
+  std::vector<std::string> metrics;   // names, at most kMostMetrics
   std::optional<std::string> source;  // only this one
 };
 
@@ -41,7 +43,7 @@ MetricSummary combined(std::span<const Series* const> sources);
 
 // By row of the table, beside the metrics; nothing where the run has no point of it.
 using RunSummaries = std::vector<std::vector<std::optional<MetricSummary>>>;
-Result<RunSummaries> summarize(sql::Reading& reading, const RunTable& table,
+Result<RunSummaries> summarize(Reading& reading, const RunTable& table,
                                const SummaryQuestion& question);
 
 }  // namespace corral::store::tracking

@@ -19,10 +19,11 @@
 #include "codec/frame.h"
 #include "core/ids.h"
 #include "core/result.h"
+#include "store/model/records.h"
+#include "store/model/transaction.h"
 #include "store/read/latest_metrics.h"
 #include "store/search/runs.h"
 #include "store/search/search_rows.h"
-#include "store/model/records.h"
 
 namespace corral::store::tracking {
 
@@ -80,7 +81,7 @@ class RunTable {
   using FactColumn = std::vector<std::pair<std::uint32_t, std::string>>;
   using Facts = std::map<std::pair<Fact, std::string>, FactColumn>;
 
-  explicit RunTable(sql::Reading& reading) : reading_(reading) {}
+  explicit RunTable(Reading& reading) : reading_(reading) {}
   Result<> read(const RunScope& scope);
 
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }

@@ -17,10 +17,11 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "store/engine/database.h"
+#include "store/model/records.h"
+#include "store/model/transaction.h"
 #include "store/search/experiments.h"
 #include "store/search/many.h"
 #include "store/search/search_rows.h"
-#include "store/model/records.h"
 
 namespace corral::store::tracking {
 

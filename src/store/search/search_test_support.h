@@ -22,16 +22,16 @@ class SearchTest : public ::testing::TestWithParam<MakePlace> {
     ASSERT_TRUE(store) << store.error().message;
     store_ = *std::move(store);
   }
-  // The value of `work` over a connection, in a transaction that is kept.
+  // The value of `work` in a transaction that is kept.
   template <class Work>
   auto write(const Work& work) {
-    using Value = typename decltype(work(std::declval<sql::Connection&>()))::value_type;
+    using Value = typename decltype(work(std::declval<Writing&>()))::value_type;
     if constexpr (std::is_void_v<Value>) {
       const auto done = store_->change(work);
       EXPECT_TRUE(done) << done.error().message;
     } else {
       Value value{};
-      const auto done = store_->change([&](sql::Connection& db) -> Result<> {
+      const auto done = store_->change([&](Writing& db) -> Result<> {
         value = TRY(work(db));
         return {};
       });
@@ -42,9 +42,9 @@ class SearchTest : public ::testing::TestWithParam<MakePlace> {
   // In a snapshot.
   template <class Work>
   auto read(const Work& work) {
-    using Value = typename decltype(work(std::declval<sql::Reading&>()))::value_type;
+    using Value = typename decltype(work(std::declval<Reading&>()))::value_type;
     Value value{};
-    const auto done = store_->inspect([&](sql::Reading& reading) -> Result<> {
+    const auto done = store_->inspect([&](Reading& reading) -> Result<> {
       value = TRY(work(reading));
       return {};
     });

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include "store/engine/database.h"
 
 namespace corral::store::page {
 namespace {
@@ -25,7 +26,8 @@ Result<SavedBoard> make_board(Connection& db, const BoardChange& change, UtcTime
 
 }  // namespace
 
-Result<SavedBoard> save_board(Connection& db, const BoardChange& change, UtcTime now) {
+Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now) {
+  sql::Connection& db = writing;
   const auto known = TRY(
       db.number("SELECT updated FROM boards WHERE name = ?1" + std::string(db.dialect().lock_row),
                 change.name));
@@ -40,7 +42,8 @@ Result<SavedBoard> save_board(Connection& db, const BoardChange& change, UtcTime
   return SavedBoard{.saved = true, .updated = updated};
 }
 
-Result<std::vector<Board>> boards(Connection& db) {
+Result<std::vector<Board>> boards(Reading& reading) {
+  sql::Connection& db = reading;
   std::vector<Board> all;
   Statement row = TRY(db.query("SELECT name, state, updated FROM boards ORDER BY name"));
   while (TRY(row.step()))
@@ -48,7 +51,8 @@ Result<std::vector<Board>> boards(Connection& db) {
   return all;
 }
 
-Result<bool> delete_board(Connection& db, std::string_view name) {
+Result<bool> delete_board(Writing& writing, std::string_view name) {
+  sql::Connection& db = writing;
   return TRY(db.number("DELETE FROM boards WHERE name = ?1 RETURNING 1", name)).has_value();
 }
 

@@ -1,6 +1,6 @@
 // Boards that people saved under a name: rows of `boards`.
 //
-// Free functions over a connection, in the caller's transaction or snapshot. A board's `updated`
+// Free functions over the caller's snapshot or transaction. A board's `updated`
 // grows with every change, whatever the clock says, so that who knows it can tell whether somebody
 // else has saved since. Names and states are checked by the callers.
 #pragma once
@@ -13,7 +13,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "store/engine/database.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -34,9 +34,9 @@ struct SavedBoard {
   std::optional<UtcTime> updated;  // as it is now; nothing: there is none
 };
 // kTooLarge: there are kMostBoards.
-Result<SavedBoard> save_board(sql::Connection& db, const BoardChange& change, UtcTime now);
+Result<SavedBoard> save_board(Writing& writing, const BoardChange& change, UtcTime now);
 // By name.
-Result<std::vector<Board>> boards(sql::Connection& db);
-Result<bool> delete_board(sql::Connection& db, std::string_view name);
+Result<std::vector<Board>> boards(Reading& reading);
+Result<bool> delete_board(Writing& writing, std::string_view name);
 
 }  // namespace corral::store::page

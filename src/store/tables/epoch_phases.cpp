@@ -1,4 +1,5 @@
 #include "store/tables/epoch_phases.h"
+#include "store/engine/database.h"
 
 namespace corral::store::page {
 namespace {
@@ -13,7 +14,8 @@ NamedPhase phase_of(const sql::Statement& row) {
 
 }  // namespace
 
-Result<std::vector<NamedPhase>> epoch_phases(sql::Connection& db, RunId run, std::size_t limit) {
+Result<std::vector<NamedPhase>> epoch_phases(Reading& reading, RunId run, std::size_t limit) {
+  sql::Connection& db = reading;
   sql::Statement row = TRY(
       db.query("SELECT name, lane, started, ended, attributes FROM phases WHERE run = (SELECT key "
                "FROM runs WHERE id = ?1) AND started IS NOT NULL AND lower(name) LIKE 'epoch%' "
@@ -24,8 +26,9 @@ Result<std::vector<NamedPhase>> epoch_phases(sql::Connection& db, RunId run, std
   return phases;
 }
 
-Result<std::optional<NamedPhase>> nth_phase(sql::Connection& db, RunId run, const std::string& name,
+Result<std::optional<NamedPhase>> nth_phase(Reading& reading, RunId run, const std::string& name,
                                             std::size_t index) {
+  sql::Connection& db = reading;
   sql::Statement row = TRY(
       db.query("SELECT name, lane, started, ended, attributes FROM phases WHERE run = (SELECT key "
                "FROM runs WHERE id = ?1) AND started IS NOT NULL AND name = ?2 AND lane = (SELECT "
@@ -37,7 +40,8 @@ Result<std::optional<NamedPhase>> nth_phase(sql::Connection& db, RunId run, cons
   return phase_of(row);
 }
 
-Result<std::optional<UtcTime>> first_step(sql::Connection& db, RunId run) {
+Result<std::optional<UtcTime>> first_step(Reading& reading, RunId run) {
+  sql::Connection& db = reading;
   const auto first = TRY(db.number(
       "SELECT min(started) FROM phases WHERE run = (SELECT key FROM runs WHERE id = ?1) AND "
       "lower(name) IN ('step', 'train_step', 'training_step', 'batch', 'train_batch', "

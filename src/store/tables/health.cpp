@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/time.h"
+#include "store/engine/database.h"
 #include "store/model/content.h"
 
 namespace corral::store::page {
@@ -87,7 +88,8 @@ bool HealthPart::troubled() const {
   return state != HealthState::kActive;
 }
 
-Result<std::vector<HealthPart>> health_parts(Connection& db, RunId run) {
+Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run) {
+  sql::Connection& db = reading;
   const auto key = TRY(db.number("SELECT key FROM runs WHERE id = ?1", run));
   Statement row = TRY(db.query(std::string(kChanges), key.value_or(0), kMostHealthChanges / 2));
   static_assert(codec::kHealthEvent == "health");  // as the index has it
@@ -108,8 +110,10 @@ Result<std::vector<HealthPart>> health_parts(Connection& db, RunId run) {
   return parts;
 }
 
-Result<RunHealth> run_health(Connection& db, const Run& run) {
-  return RunHealth{.parts = TRY(health_parts(db, run.id)), .coverage = TRY(read_coverage(db, run))};
+Result<RunHealth> run_health(Reading& reading, const Run& run) {
+  sql::Connection& db = reading;
+  return RunHealth{.parts = TRY(health_parts(reading, run.id)),
+                   .coverage = TRY(read_coverage(db, run))};
 }
 
 }  // namespace corral::store::page

@@ -8,8 +8,8 @@
 
 #include "codec/health.h"
 #include "core/result.h"
-#include "store/engine/database.h"
 #include "store/model/records.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -45,7 +45,7 @@ struct RunHealth {
 // Of a run with more changes the first half of so many is read, and the last half.
 inline constexpr std::int64_t kMostHealthChanges = 10'000;
 
-Result<std::vector<HealthPart>> health_parts(sql::Connection& db, RunId run);
-Result<RunHealth> run_health(sql::Connection& db, const Run& run);
+Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run);
+Result<RunHealth> run_health(Reading& reading, const Run& run);
 
 }  // namespace corral::store::page

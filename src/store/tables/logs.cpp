@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/limits.h"
+#include "store/engine/database.h"
 #include "store/read/reads.h"
 
 namespace corral::store::page {
@@ -77,7 +78,8 @@ Result<std::int64_t> end_at(Connection& db, std::int64_t run, codec::LogStream s
 
 }  // namespace
 
-Result<LogPage> log_page(Connection& db, const LogPageQuery& asked) {
+Result<LogPage> log_page(Reading& reading, const LogPageQuery& asked) {
+  sql::Connection& db = reading;
   using Which = LogPageQuery::Which;
   const std::int64_t run = TRY(key_of(db, asked.run));
   LogPageQuery query = asked;
@@ -94,14 +96,16 @@ Result<LogPage> log_page(Connection& db, const LogPageQuery& asked) {
   return page;
 }
 
-Result<LogPlace> log_place(Connection& db, RunId run, std::int64_t row) {
+Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t row) {
+  sql::Connection& db = reading;
   const std::int64_t key = TRY(key_of(db, run));
   LogPlace place{.row = row, .ends = {}};
   for (const auto stream : kLogStreams) place.ends[stream] = TRY(end_at(db, key, stream, row));
   return place;
 }
 
-Result<std::vector<LogChunk>> log_bytes(Connection& db, const LogBytesQuery& query) {
+Result<std::vector<LogChunk>> log_bytes(Reading& reading, const LogBytesQuery& query) {
+  sql::Connection& db = reading;
   const std::int64_t run = TRY(key_of(db, query.run));
   constexpr auto kLongest = static_cast<std::int64_t>(limits::kLogChunkBytes);
   return sql::chunks_of(

@@ -1,7 +1,7 @@
 // Reading a run's output from any place: the chunks after it, before it, the last ones, those from
 // a time on.
 //
-// Free functions over a connection, in the caller's snapshot. Chunks have the order in which they
+// Free functions over the caller's snapshot. Chunks have the order in which they
 // were stored, which within a stream is that of their bytes. However long the output, a call reads
 // the chunks that it gives and a few rows beside them; only looking for a time reads times of
 // chunks one by one (at most what is kept of the streams).
@@ -16,8 +16,8 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "store/engine/database.h"
 #include "store/model/records.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -53,10 +53,10 @@ struct LogPage {
   std::vector<LogChunk> chunks;  // ascending
   std::int64_t row = 0;          // of the place before the first of them
 };
-Result<LogPage> log_page(sql::Connection& db, const LogPageQuery& query);
+Result<LogPage> log_page(Reading& reading, const LogPageQuery& query);
 
 // The place after the row.
-Result<LogPlace> log_place(sql::Connection& db, RunId run, std::int64_t row);
+Result<LogPlace> log_place(Reading& reading, RunId run, std::int64_t row);
 
 // Chunks of a stream, up to `row`, that hold bytes from the offset on; ascending.
 struct LogBytesQuery {
@@ -65,6 +65,6 @@ struct LogBytesQuery {
   std::int64_t offset = 0;
   std::int64_t row = 0;
 };
-Result<std::vector<LogChunk>> log_bytes(sql::Connection& db, const LogBytesQuery& query);
+Result<std::vector<LogChunk>> log_bytes(Reading& reading, const LogBytesQuery& query);
 
 }  // namespace corral::store::page

@@ -1,6 +1,7 @@
 #include "store/tables/notes.h"
 
 #include <fmt/core.h>
+#include "store/engine/database.h"
 
 namespace corral::store::page {
 namespace {
@@ -10,7 +11,8 @@ using sql::Statement;
 
 }  // namespace
 
-Result<Note> add_note(Connection& db, RunId run, const NoteText& content, UtcTime now) {
+Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now) {
+  sql::Connection& db = writing;
   // Held until the note is written: a removal takes it along, or there is no run any more.
   const auto key = TRY(
       db.number("SELECT key FROM runs WHERE id = ?1" + std::string(db.dialect().lock_row), run));
@@ -26,7 +28,8 @@ Result<Note> add_note(Connection& db, RunId run, const NoteText& content, UtcTim
   return Note{.id = *id, .content = content, .created = now};
 }
 
-Result<std::vector<Note>> notes(Connection& db, RunId run) {
+Result<std::vector<Note>> notes(Reading& reading, RunId run) {
+  sql::Connection& db = reading;
   std::vector<Note> all;
   Statement row = TRY(
       db.query("SELECT id, time, text, created FROM notes WHERE run = (SELECT key FROM runs WHERE "
@@ -41,8 +44,9 @@ Result<std::vector<Note>> notes(Connection& db, RunId run) {
   return all;
 }
 
-Result<std::optional<Note>> change_note(Connection& db, RunId run, std::int64_t id,
+Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
                                         const NoteText& content) {
+  sql::Connection& db = writing;
   const auto created = TRY(
       db.number("UPDATE notes SET time = ?3, text = ?4 WHERE id = ?2 AND run = (SELECT key FROM "
                 "runs WHERE id = ?1) RETURNING created",
@@ -51,7 +55,8 @@ Result<std::optional<Note>> change_note(Connection& db, RunId run, std::int64_t 
   return Note{.id = id, .content = content, .created = utc_time(*created)};
 }
 
-Result<bool> delete_note(Connection& db, RunId run, std::int64_t id) {
+Result<bool> delete_note(Writing& writing, RunId run, std::int64_t id) {
+  sql::Connection& db = writing;
   return TRY(db.number("DELETE FROM notes WHERE id = ?2 AND run = (SELECT key FROM runs WHERE id = "
                        "?1) RETURNING 1",
                        run, id))

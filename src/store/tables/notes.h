@@ -1,6 +1,6 @@
 // What people wrote about a run, at a time of it or of the run as a whole: rows of `notes`.
 //
-// Free functions over a connection, in the caller's transaction or snapshot. Notes go with their
+// Free functions over the caller's snapshot or transaction. Notes go with their
 // run (sql/remove.h); of a run that is not there nothing is found, and a note for it is kNotFound.
 // Texts are checked by the callers.
 #pragma once
@@ -13,7 +13,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "store/engine/database.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -30,12 +30,12 @@ struct Note {
 };
 
 // kTooLarge: the run has kMostNotes.
-Result<Note> add_note(sql::Connection& db, RunId run, const NoteText& content, UtcTime now);
+Result<Note> add_note(Writing& writing, RunId run, const NoteText& content, UtcTime now);
 // In the order in which they were written.
-Result<std::vector<Note>> notes(sql::Connection& db, RunId run);
+Result<std::vector<Note>> notes(Reading& reading, RunId run);
 // Nothing: the run has no such note.
-Result<std::optional<Note>> change_note(sql::Connection& db, RunId run, std::int64_t id,
+Result<std::optional<Note>> change_note(Writing& writing, RunId run, std::int64_t id,
                                         const NoteText& content);
-Result<bool> delete_note(sql::Connection& db, RunId run, std::int64_t id);
+Result<bool> delete_note(Writing& writing, RunId run, std::int64_t id);
 
 }  // namespace corral::store::page

@@ -49,13 +49,13 @@ class Page : public tracking::SearchTest {
   }
   LogPage page(LogPageQuery query) {
     query.run = run_;
-    return read([&](sql::Reading& reading) { return log_page(reading.db, query); });
+    return read([&](Reading& reading) { return log_page(reading, query); });
   }
   LogPlace place(std::int64_t row) {
-    return read([&](sql::Reading& reading) { return log_place(reading.db, run_, row); });
+    return read([&](Reading& reading) { return log_place(reading, run_, row); });
   }
   std::string chosen(const PhaseChoice& choice) {
-    const auto found = read([&](sql::Reading& r) { return choose_phases(r.db, run_, choice); });
+    const auto found = read([&](Reading& r) { return choose_phases(r, run_, choice); });
     std::string text;
     for (const Phase& phase : found.phases) text += phase.name + ' ';
     return text + std::to_string(found.left_out);
@@ -91,7 +91,7 @@ TEST_P(Page, HealthIsWhatEachProcessToldLastOfEachPart) {
       process.frame(codec::EventsBody{{told(12, "capture.torch.optimizer", kActive),
                                        told(14, "capture.torch.optimizer", kGivenUp, "TypeError"),
                                        {boot_time(13), "health", "user", {{"part", "\"x\""}}}}}));
-  const auto parts = read([&](sql::Reading& r) { return health_parts(r.db, run_); });
+  const auto parts = read([&](Reading& r) { return health_parts(r, run_); });
   std::vector<std::string> text;
   for (const HealthPart& part : parts) {
     text.push_back(part.part + "@" + part.process + (part.troubled() ? " troubled" : ""));
@@ -118,7 +118,7 @@ TEST_P(Page, AChildOfARankHidesNothingThatItsParentTold) {
   body.pid = 42;
   append(child.frame(body));  // a script that it executes, with the same environment
   append(child.frame(codec::EventsBody{{told(20, "capture.keras.fit", kActive)}}));
-  const auto parts = read([&](sql::Reading& r) { return health_parts(r.db, run_); });
+  const auto parts = read([&](Reading& r) { return health_parts(r, run_); });
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[0].process, "rank 0");
   EXPECT_TRUE(parts[0].troubled());
@@ -137,7 +137,7 @@ TEST_P(Page, HealthEndsWithTheLatestChangeHoweverManyThereWere) {
     }
     append(writer_.frame(body));
   }
-  const auto parts = read([&](sql::Reading& r) { return health_parts(r.db, run_); });
+  const auto parts = read([&](Reading& r) { return health_parts(r, run_); });
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[0].part, "listener.amd");
   EXPECT_TRUE(parts[1].troubled());
@@ -148,7 +148,7 @@ TEST_P(Page, HealthEndsWithTheLatestChangeHoweverManyThereWere) {
 TEST_P(Page, CoverageIsTheShareOfTheRunInItsOutermostPhases) {
   const auto coverage = [&] {
     const auto run = *store_->run(run_);
-    return read([&](sql::Reading& r) { return run_health(r.db, *run); }).coverage;
+    return read([&](Reading& r) { return run_health(r, *run); }).coverage;
   };
   EXPECT_TRUE(coverage().empty());
   phase(1, 500, 1500);      // from before the run's start at 1000
@@ -170,40 +170,40 @@ TEST_P(Page, CoverageIsTheShareOfTheRunInItsOutermostPhases) {
 TEST_P(Page, AViewIsFoundByTheIdOfItsState) {
   const std::string state = "{\"x\": \"'\xC3\xA4\"}";
   const auto save = [&](const std::string& text, std::int64_t now) {
-    return write([&](sql::Connection& db) { return save_view(db, text, utc_time(now)); });
+    return write([&](Writing& db) { return save_view(db, text, utc_time(now)); });
   };
   const std::string id = save(state, 5);
   EXPECT_EQ(id.size(), kViewIdLength);
   EXPECT_EQ(save(state, 6), id);
   EXPECT_NE(save(state + " ", 6), id);
-  const auto found = read([&](sql::Reading& reading) { return view(reading.db, id); });
+  const auto found = read([&](Reading& reading) { return view(reading, id); });
   ASSERT_TRUE(found);
   EXPECT_EQ(found->state, state);
   EXPECT_EQ(found->created, utc_time(5));
-  EXPECT_FALSE(read([&](sql::Reading& reading) { return view(reading.db, "aaaaaaaa"); }));
+  EXPECT_FALSE(read([&](Reading& reading) { return view(reading, "aaaaaaaa"); }));
 }
 
 TEST_P(Page, StatesWhoseHashesBeginAlikeGetIdsOfTheirOwn) {
   const std::string state = "mine";
-  write([&](sql::Connection& db) {
-    return db.exec("INSERT INTO views (id, created, state) VALUES (?1, 1, 'another')",
-                   view_id(state, 0));
+  write([&](Writing& db) {
+    return static_cast<sql::Connection&>(db).exec(
+        "INSERT INTO views (id, created, state) VALUES (?1, 1, 'another')", view_id(state, 0));
   });
   const auto save = [&] {
-    return write([&](sql::Connection& db) { return save_view(db, state, utc_time(5)); });
+    return write([&](Writing& db) { return save_view(db, state, utc_time(5)); });
   };
   EXPECT_EQ(save(), view_id(state, 1));
   EXPECT_EQ(save(), view_id(state, 1));
-  EXPECT_EQ(read([&](sql::Reading& r) { return view(r.db, view_id(state, 0)); })->state, "another");
+  EXPECT_EQ(read([&](Reading& r) { return view(r, view_id(state, 0)); })->state, "another");
 }
 
 TEST_P(Page, ABoardIsSavedOnlyOverWhatItsWriterHasSeen) {
   const auto save = [&](std::string state, std::optional<std::int64_t> expected, std::int64_t now) {
     BoardChange change{.name = "b\xC3\xB6rd /", .state = std::move(state), .expected = {}};
     if (expected) change.expected = utc_time(*expected);
-    return write([&](sql::Connection& db) { return save_board(db, change, utc_time(now)); });
+    return write([&](Writing& db) { return save_board(db, change, utc_time(now)); });
   };
-  const auto all = [&] { return read([&](sql::Reading& reading) { return boards(reading.db); }); };
+  const auto all = [&] { return read([&](Reading& reading) { return boards(reading); }); };
   EXPECT_FALSE(save("lost", 7, 10).saved) << "there is none";
   EXPECT_TRUE(all().empty());
   EXPECT_EQ(save("one", 0, 10).updated, utc_time(10));
@@ -218,7 +218,7 @@ TEST_P(Page, ABoardIsSavedOnlyOverWhatItsWriterHasSeen) {
   EXPECT_EQ(all()[0].state, "three");
   EXPECT_EQ(all()[0].updated, utc_time(12));
   const auto drop = [&] {
-    return write([&](sql::Connection& db) { return delete_board(db, "b\xC3\xB6rd /"); });
+    return write([&](Writing& db) { return delete_board(db, "b\xC3\xB6rd /"); });
   };
   EXPECT_TRUE(drop());
   EXPECT_FALSE(drop());
@@ -226,14 +226,14 @@ TEST_P(Page, ABoardIsSavedOnlyOverWhatItsWriterHasSeen) {
 }
 
 TEST_P(Page, ThereIsRoomForSoManyBoards) {
-  write([&](sql::Connection& db) -> Result<> {
+  write([&](Writing& db) -> Result<> {
     for (std::int64_t i = 0; i < kMostBoards; ++i) {
       TRY(save_board(db, {.name = std::to_string(i), .state = "s", .expected = {}}, utc_time(1)));
     }
     return {};
   });
   const auto save = [&](std::string name) {
-    return store_->change([&](sql::Connection& db) -> Result<> {
+    return store_->change([&](Writing& db) -> Result<> {
       TRY(save_board(db, {.name = name, .state = "t", .expected = {}}, utc_time(2)));
       return {};
     });
@@ -245,9 +245,9 @@ TEST_P(Page, ThereIsRoomForSoManyBoards) {
 TEST_P(Page, NotesGoWithTheirRun) {
   const auto add = [&](std::optional<UtcTime> time, std::string text) {
     const NoteText content{.time = time, .text = std::move(text)};
-    return write([&](sql::Connection& db) { return add_note(db, run_, content, utc_time(9)); });
+    return write([&](Writing& db) { return add_note(db, run_, content, utc_time(9)); });
   };
-  const auto all = [&] { return read([&](sql::Reading& r) { return notes(r.db, run_); }); };
+  const auto all = [&] { return read([&](Reading& r) { return notes(r, run_); }); };
   const Note first = add(utc_time(1234), "\xE2\x9C\x8D here");
   const Note second = add({}, "all of it");
   ASSERT_EQ(all().size(), 2U);
@@ -256,7 +256,7 @@ TEST_P(Page, NotesGoWithTheirRun) {
   EXPECT_EQ(all()[0].created, utc_time(9));
   EXPECT_FALSE(all()[1].content.time);
   const auto change = [&](RunId run, std::int64_t id) {
-    return write([&](sql::Connection& db) {
+    return write([&](Writing& db) {
       return change_note(db, run, id, {.time = utc_time(5), .text = "anew"});
     });
   };
@@ -265,7 +265,7 @@ TEST_P(Page, NotesGoWithTheirRun) {
   EXPECT_EQ(all()[1].content.time, utc_time(5));
   EXPECT_FALSE(change(RunId::random(), second.id)) << "of another run";
   const auto drop = [&](RunId run, std::int64_t id) {
-    return write([&](sql::Connection& db) { return delete_note(db, run, id); });
+    return write([&](Writing& db) { return delete_note(db, run, id); });
   };
   EXPECT_FALSE(drop(RunId::random(), first.id));
   EXPECT_TRUE(drop(run_, first.id));
@@ -275,8 +275,11 @@ TEST_P(Page, NotesGoWithTheirRun) {
   ASSERT_TRUE(store_->remove_runs(std::array{run_}, {.force = true}));
   EXPECT_TRUE(all().empty());
   ASSERT_TRUE(store_->seal(true));
-  EXPECT_EQ(read([&](sql::Reading& r) { return r.db.number("SELECT count(*) FROM notes"); }), 0);
-  const auto late = store_->change([&](sql::Connection& db) -> Result<> {
+  EXPECT_EQ(read([&](Reading& r) {
+              return static_cast<sql::Connection&>(r).number("SELECT count(*) FROM notes");
+            }),
+            0);
+  const auto late = store_->change([&](Writing& db) -> Result<> {
     TRY(add_note(db, run_, {.time = {}, .text = "late"}, utc_time(10)));
     return {};
   });
@@ -336,8 +339,8 @@ TEST_P(Page, BytesOfAStreamAreFoundByTheirOffset) {
   print(LogStream::kStdout, 10, 6, "ghi");
   const auto rows = page({}).chunks;
   const auto bytes = [&](std::int64_t offset, std::int64_t row) {
-    const auto chunks = read([&](sql::Reading& r) {
-      return log_bytes(r.db,
+    const auto chunks = read([&](Reading& r) {
+      return log_bytes(r,
                        {.run = run_, .stream = LogStream::kStdout, .offset = offset, .row = row});
     });
     std::string text;
@@ -368,16 +371,14 @@ TEST_P(Page, PhasesAreChosenByTimeAndLength) {
   EXPECT_EQ(chosen({.window = {}, .shortest = Nanos(2000)}), "p1 p3 p4 3");
   EXPECT_EQ(chosen({.window = within(0, 4500), .shortest = Nanos(2001)}), "p1 2");
   EXPECT_EQ(chosen({.window = {}, .shortest = {}, .limit = 2}), "p1 p4 4") << "the longest";
-  EXPECT_EQ(
-      read([&](sql::Reading& r) { return phase_spans(r.db, run_, frames::utc(2001), 9); }).size(),
-      3U);
-  EXPECT_EQ(
-      read([&](sql::Reading& r) { return phase_spans(r.db, run_, frames::utc(9001), 2); }).size(),
-      2U);
+  EXPECT_EQ(read([&](Reading& r) { return phase_spans(r, run_, frames::utc(2001), 9); }).size(),
+            3U);
+  EXPECT_EQ(read([&](Reading& r) { return phase_spans(r, run_, frames::utc(9001), 2); }).size(),
+            2U);
 }
 
 TEST_P(Page, PhasesOfEpochsAndTheFirstStep) {
-  const auto steps = [&] { return read([&](sql::Reading& r) { return first_step(r.db, run_); }); };
+  const auto steps = [&] { return read([&](Reading& r) { return first_step(r, run_); }); };
   EXPECT_EQ(steps(), std::nullopt);
   const auto named = [&](std::uint64_t id, std::string name, std::int64_t begin) {
     codec::PhaseRecord record;
@@ -394,7 +395,7 @@ TEST_P(Page, PhasesOfEpochsAndTheFirstStep) {
   named(4, "Train_Step", 1500);
   named(5, "batch", 1200);
   const auto found = [&](std::size_t limit) {
-    return read([&](sql::Reading& r) { return epoch_phases(r.db, run_, limit); });
+    return read([&](Reading& r) { return epoch_phases(r, run_, limit); });
   };
   ASSERT_EQ(found(9).size(), 2U);
   EXPECT_EQ(found(9)[0].name, "epoch");
@@ -409,15 +410,15 @@ TEST_P(Page, PhasesOfEpochsAndTheFirstStep) {
 
 TEST_P(Page, TheNewestDocumentOfAPlanCounts) {
   const auto save = [&](std::string id, std::string document, std::int64_t now) {
-    write([&](sql::Connection& db) {
+    write([&](Writing& db) {
       return save_plan(db, {.id = id, .summary = "s" + document, .document = document},
                        utc_time(now));
     });
   };
   const auto document = [&](std::string_view id) {
-    return read([&](sql::Reading& reading) { return plan_document(reading.db, id); });
+    return read([&](Reading& reading) { return plan_document(reading, id); });
   };
-  const auto all = [&] { return read([&](sql::Reading& reading) { return plans(reading.db); }); };
+  const auto all = [&] { return read([&](Reading& reading) { return plans(reading); }); };
   EXPECT_FALSE(document("a"));
   save("a", "one", 5);
   save("b", std::string(3 << 20, 'x') + "\xC3\xA4", 6);
@@ -428,15 +429,14 @@ TEST_P(Page, TheNewestDocumentOfAPlanCounts) {
   EXPECT_EQ(all()[0].id, "a");
   EXPECT_EQ(all()[0].summary, "s");
   EXPECT_EQ(all()[0].received, utc_time(7));
-  const auto drop = [&] {
-    return write([&](sql::Connection& db) { return delete_plan(db, "b"); });
-  };
+  const auto drop = [&] { return write([&](Writing& db) { return delete_plan(db, "b"); }); };
   EXPECT_TRUE(drop());
   EXPECT_FALSE(drop());
-  write(
-      [&](sql::Connection& db) { return db.exec("UPDATE plans SET document = ?1", sql::Blob()); });
-  const auto damaged = store_->inspect([&](sql::Reading& reading) -> Result<> {
-    TRY(plan_document(reading.db, "a"));
+  write([&](Writing& db) {
+    return static_cast<sql::Connection&>(db).exec("UPDATE plans SET document = ?1", sql::Blob());
+  });
+  const auto damaged = store_->inspect([&](Reading& reading) -> Result<> {
+    TRY(plan_document(reading, "a"));
     return {};
   });
   ASSERT_FALSE(damaged);
@@ -444,13 +444,13 @@ TEST_P(Page, TheNewestDocumentOfAPlanCounts) {
 }
 
 TEST_P(Page, OfTooManyPlansTheOldestGo) {
-  write([&](sql::Connection& db) -> Result<> {
+  write([&](Writing& db) -> Result<> {
     for (std::int64_t i = 0; i < kMostPlans + 3; ++i)
       TRY(save_plan(db, {.id = std::to_string(i), .summary = "{}", .document = "{}"},
                     utc_time(i == 1 ? 5000 : i)));
     return {};
   });
-  const auto left = read([&](sql::Reading& reading) { return plans(reading.db); });
+  const auto left = read([&](Reading& reading) { return plans(reading); });
   ASSERT_EQ(left.size(), static_cast<std::size_t>(kMostPlans));
   EXPECT_EQ(left.front().id, "1");
   EXPECT_EQ(left.back().id, "4");
@@ -479,25 +479,24 @@ TEST_P(Page, RunsAreReadWithWhatTheyUsedAndWhoWasBesideThem) {
   add("beside", 3000, 5001, "node8");
   add("after", 9000, 9500, "node8");
   add("elsewhere", 5000, 9000, "node9");
-  const auto runs = read([&](sql::Reading& reading) { return runs_of_workload(reading.db, mine); });
+  const auto runs = read([&](Reading& reading) { return runs_of_workload(reading, mine); });
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(tag_of(runs[0], "corral.letter"), "mine");
   EXPECT_EQ(runs[0].tags.size(), 1U);
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(runs[0].uuids, (Pairs{{"gpu0", "GPU-a"}}));
   EXPECT_EQ(runs[0].end - runs[0].start, Nanos(4000));
-  const auto beside =
-      read([&](sql::Reading& reading) { return neighbours_of(reading.db, mine, runs); });
+  const auto beside = read([&](Reading& reading) { return neighbours_of(reading, mine, runs); });
   ASSERT_EQ(beside.size(), 1U);
   EXPECT_EQ(beside[0].name, "beside");
   const auto all =
-      read([&](sql::Reading& reading) { return runs_of_experiment(reading.db, std::nullopt); });
+      read([&](Reading& reading) { return runs_of_experiment(reading, std::nullopt); });
   ASSERT_EQ(all.size(), 6U) << "that of the fixture, too";
   for (const SharingRun& run : all) {
     EXPECT_EQ(tag_of(run, "corral.letter"), run.name == "calm-otter" ? "" : run.name);
   }
-  EXPECT_TRUE(read([&](sql::Reading& reading) {
-                return runs_of_experiment(reading.db, ExperimentId{77});
+  EXPECT_TRUE(read([&](Reading& reading) {
+                return runs_of_experiment(reading, ExperimentId{77});
               }).empty());
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "store/engine/database.h"
 #include "store/read/reads.h"
 
 namespace corral::store::page {
@@ -55,7 +56,8 @@ Result<std::vector<Phase>> read_chosen(Connection& db, RunId run, const PhaseCho
 
 }  // namespace
 
-Result<ChosenPhases> choose_phases(Connection& db, RunId run, const PhaseChoice& choice) {
+Result<ChosenPhases> choose_phases(Reading& reading, RunId run, const PhaseChoice& choice) {
+  sql::Connection& db = reading;
   ChosenPhases chosen{.phases = TRY(read_chosen(db, run, choice))};
   const bool all =
       choice.shortest <= Nanos(0) && (!choice.limit || chosen.phases.size() < *choice.limit);
@@ -66,8 +68,9 @@ Result<ChosenPhases> choose_phases(Connection& db, RunId run, const PhaseChoice&
   return chosen;
 }
 
-Result<std::vector<PhaseSpan>> phase_spans(Connection& db, RunId run, UtcTime to,
+Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime to,
                                            std::size_t limit) {
+  sql::Connection& db = reading;
   Statement row =
       TRY(db.query("SELECT session, id, parent, started, ended, name, lane FROM phases WHERE run = "
                    "(SELECT key FROM runs WHERE id = ?1) AND started < ?2 LIMIT ?3",

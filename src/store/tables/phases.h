@@ -1,6 +1,6 @@
 // Phases of a run in a window of time, the longest of them, and what statistics need of each.
 //
-// Free functions over a connection, in the caller's snapshot.
+// Free functions over the caller's snapshot.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "store/engine/database.h"
 #include "store/model/records.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -30,7 +30,7 @@ struct ChosenPhases {
   std::vector<Phase> phases;  // by start
   std::int64_t left_out = 0;  // of those in the window
 };
-Result<ChosenPhases> choose_phases(sql::Connection& db, RunId run, const PhaseChoice& choice);
+Result<ChosenPhases> choose_phases(Reading& reading, RunId run, const PhaseChoice& choice);
 
 struct PhaseSpan {
   std::int64_t session = 0;
@@ -41,7 +41,7 @@ struct PhaseSpan {
   std::string name, lane;
 };
 // At most `limit` of those that begin before `to`, in no order.
-Result<std::vector<PhaseSpan>> phase_spans(sql::Connection& db, RunId run, UtcTime to,
+Result<std::vector<PhaseSpan>> phase_spans(Reading& reading, RunId run, UtcTime to,
                                            std::size_t limit);
 
 }  // namespace corral::store::page

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <zstd.h>
+#include "store/engine/database.h"
 
 namespace corral::store::page {
 namespace {
@@ -40,7 +41,8 @@ Result<> make_room(Connection& db) {
 
 }  // namespace
 
-Result<> save_plan(Connection& db, const PlanDocument& plan, UtcTime now) {
+Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now) {
+  sql::Connection& db = writing;
   const std::string packed = TRY(pack(plan.document));
   const Blob blob(reinterpret_cast<const std::uint8_t*>(packed.data()), packed.size());
   const auto known =
@@ -55,7 +57,8 @@ Result<> save_plan(Connection& db, const PlanDocument& plan, UtcTime now) {
   return make_room(db);
 }
 
-Result<std::vector<PlanSummary>> plans(Connection& db) {
+Result<std::vector<PlanSummary>> plans(Reading& reading) {
+  sql::Connection& db = reading;
   std::vector<PlanSummary> all;
   Statement row = TRY(db.query("SELECT id, summary, updated FROM plans ORDER BY updated DESC, id"));
   while (TRY(row.step()))
@@ -63,13 +66,15 @@ Result<std::vector<PlanSummary>> plans(Connection& db) {
   return all;
 }
 
-Result<std::optional<std::string>> plan_document(Connection& db, std::string_view id) {
+Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id) {
+  sql::Connection& db = reading;
   Statement row = TRY(db.query("SELECT document FROM plans WHERE id = ?1", id));
   if (!TRY(row.step())) return std::nullopt;
   return TRY(unpack(row.blob(0), id));
 }
 
-Result<bool> delete_plan(Connection& db, std::string_view id) {
+Result<bool> delete_plan(Writing& writing, std::string_view id) {
+  sql::Connection& db = writing;
   return TRY(db.number("DELETE FROM plans WHERE id = ?1 RETURNING 1", id)).has_value();
 }
 

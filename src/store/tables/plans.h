@@ -1,6 +1,6 @@
 // What schedulers say about the plans that they execute: rows of `plans`, a document for each plan.
 //
-// Free functions over a connection, in the caller's transaction or snapshot. The newest document of
+// Free functions over the caller's snapshot or transaction. The newest document of
 // a plan counts. Documents are large and alike from one to the next: they are stored as zstd.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "store/engine/database.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -31,12 +31,12 @@ struct PlanSummary {
 
 // In place of the plan's document before. Where there would be more than kMostPlans, those go that
 // were told of the longest ago.
-Result<> save_plan(sql::Connection& db, const PlanDocument& plan, UtcTime now);
+Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now);
 // The one told of last first.
-Result<std::vector<PlanSummary>> plans(sql::Connection& db);
+Result<std::vector<PlanSummary>> plans(Reading& reading);
 // The document as it was saved; nothing: there is none. kCorruption: it cannot be unpacked.
-Result<std::optional<std::string>> plan_document(sql::Connection& db, std::string_view id);
+Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id);
 // Whether there was one.
-Result<bool> delete_plan(sql::Connection& db, std::string_view id);
+Result<bool> delete_plan(Writing& writing, std::string_view id);
 
 }  // namespace corral::store::page

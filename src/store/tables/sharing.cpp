@@ -6,6 +6,7 @@
 
 #include "codec/frame.h"
 #include "core/json.h"
+#include "store/engine/database.h"
 
 namespace corral::store::page {
 namespace {
@@ -176,18 +177,22 @@ std::vector<SharingRun> Neighbours::of(WorkloadId id, const std::vector<SharingR
   return all;
 }
 
-Result<std::vector<SharingRun>> runs_of_workload(Connection& db, WorkloadId id) {
+Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id) {
+  sql::Connection& db = reading;
   return runs_of(db, db.query(std::string(kColumns) +
                                   "WHERE r.workload = (SELECT key FROM workloads WHERE id = ?1) "
                                   "AND r.lifecycle = 0 ORDER BY r.started, r.id",
                               id));
 }
 
-Result<std::vector<SharingRun>> runs_of_experiment(Connection& db, std::optional<ExperimentId> id) {
+Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
+                                                   std::optional<ExperimentId> id) {
+  sql::Connection& db = reading;
   return runs_where(db, "(?1 IS NULL OR r.experiment = ?1)", id);
 }
 
-Result<std::vector<SharingRun>> runs_beside_experiment(Connection& db, ExperimentId id) {
+Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, ExperimentId id) {
+  sql::Connection& db = reading;
   UtcTime first;
   UtcTime last;
   {
@@ -205,8 +210,9 @@ Result<std::vector<SharingRun>> runs_beside_experiment(Connection& db, Experimen
                     id, first - kLongestNeighbour, last, first);
 }
 
-Result<std::vector<SharingRun>> neighbours_of(Connection& db, WorkloadId id,
+Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs) {
+  sql::Connection& db = reading;
   std::vector<SharingRun> all;
   for (const auto& [host, stay] : stays_of(runs)) {
     auto found = TRY(runs_of(

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/engine/database.h"
 #include "store/model/records.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -34,14 +34,14 @@ inline constexpr std::int64_t kMostNeighbours = 1000;
 inline constexpr Nanos kLongestNeighbour = std::chrono::hours(24 * 60);
 
 // Runs of one workload; empty: there is none.
-Result<std::vector<SharingRun>> runs_of_workload(sql::Connection& db, WorkloadId id);
+Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id);
 // All runs, of one experiment or of every, the oldest first.
-Result<std::vector<SharingRun>> runs_of_experiment(sql::Connection& db,
+Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
                                                    std::optional<ExperimentId> id);
 // Runs of other experiments that were there while one of this one was, wherever; the oldest first.
-Result<std::vector<SharingRun>> runs_beside_experiment(sql::Connection& db, ExperimentId id);
+Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, ExperimentId id);
 // Runs of other workloads that were there while one of `runs` was, on its host.
-Result<std::vector<SharingRun>> neighbours_of(sql::Connection& db, WorkloadId id,
+Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs);
 
 // The same of many workloads, from runs that were read already.

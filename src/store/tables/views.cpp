@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "core/sha256.h"
+#include "store/engine/database.h"
 
 namespace corral::store::page {
 namespace {
@@ -34,7 +35,8 @@ std::string view_id(const std::string& state, int attempt) {
   return id;
 }
 
-Result<std::string> save_view(Connection& db, const std::string& state, UtcTime now) {
+Result<std::string> save_view(Writing& writing, const std::string& state, UtcTime now) {
+  sql::Connection& db = writing;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::string id = view_id(state, attempt);
     Place place = TRY(place_of(db, id, state));
@@ -52,7 +54,8 @@ Result<std::string> save_view(Connection& db, const std::string& state, UtcTime 
   return fail(Code::kInternal, "no id is free for this view");
 }
 
-Result<std::optional<View>> view(Connection& db, std::string_view id) {
+Result<std::optional<View>> view(Reading& reading, std::string_view id) {
+  sql::Connection& db = reading;
   Statement row = TRY(db.query("SELECT id, state, created FROM views WHERE id = ?1", id));
   if (!TRY(row.step())) return std::nullopt;
   return View{.id = row.text(0), .state = row.text(1), .created = row.utc(2)};

@@ -1,6 +1,6 @@
 // States of the page under a short id: rows of `views`.
 //
-// Free functions over a connection, in the caller's transaction or snapshot. A view is never
+// Free functions over the caller's snapshot or transaction. A view is never
 // changed and never goes: its id follows from its state alone, so that a link that was sent stays
 // good and saving the same state again costs nothing. States are checked by the callers.
 #pragma once
@@ -11,7 +11,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "store/engine/database.h"
+#include "store/model/transaction.h"
 
 namespace corral::store::page {
 
@@ -23,8 +23,8 @@ struct View {
 };
 
 // The id that the state has, or now gets. Two states whose hashes begin alike get different ids.
-Result<std::string> save_view(sql::Connection& db, const std::string& state, UtcTime now);
-Result<std::optional<View>> view(sql::Connection& db, std::string_view id);
+Result<std::string> save_view(Writing& writing, const std::string& state, UtcTime now);
+Result<std::optional<View>> view(Reading& reading, std::string_view id);
 
 // The attempt-th id of a state, from 0: the first that is free or already the state's is its id.
 std::string view_id(const std::string& state, int attempt);

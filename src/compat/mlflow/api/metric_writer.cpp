@@ -184,9 +184,9 @@ Result<store::AppendResult> MetricWriter::write(RunId run, MetricColumns metrics
     const Lane::Mark mark = lane->mark();
     int asked = 0;
     bool refused = false;
-    auto stored = append(*lane, columns, [&](store::sql::Connection& db) {
+    auto stored = append(*lane, columns, [&](store::Writing& writing) {
       asked += 1;
-      Result<> agreed = before(db);
+      Result<> agreed = before(writing);
       refused = !agreed;
       return agreed;
     });

@@ -5,6 +5,7 @@
 // SQLite file is not kept locked between two questions, so that its server goes on. One thread.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,8 @@ class Source {
   static Result<Source> open(const std::string& place);
 
   [[nodiscard]] sql::Connection& db() { return *db_; }
+  // A statement that runs while `stop` gives true ends early with an error.
+  void stop_when(const std::function<bool()>& stop) { db_->stop_when(stop); }
   [[nodiscard]] std::string name() const { return db_->name(); }
   // The directory that the relative paths of a file's artifacts start from; empty for a server's.
   [[nodiscard]] const std::string& directory() const { return directory_; }

@@ -1,0 +1,52 @@
+// Reading and Writing: a snapshot and a transaction of a store, as the callers of
+// Reader::inspect() and Store::change() hold them.
+//
+// Each is valid during that call, on its thread. Callers pass them to functions of tables/ and
+// search/. They are opaque: only code that may name sql::Connection (store/ and compat/, proved by
+// tools/check_layers.py) can run SQL through them, by the conversions below.
+#pragma once
+
+#include <functional>
+
+#include "core/result.h"
+
+namespace corral::store {
+
+namespace sql {
+class Connection;
+class LatestMetrics;
+// A snapshot of the database, and the metrics' latest values that are remembered.
+struct Reading {
+  Connection& db;
+  LatestMetrics& latest;
+};
+}  // namespace sql
+
+class Reading {
+ public:
+  explicit Reading(sql::Reading snapshot) : snapshot_(snapshot) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator sql::Reading&() { return snapshot_; }
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator sql::Connection&() const { return snapshot_.db; }
+
+ private:
+  sql::Reading snapshot_;
+};
+
+class Writing {
+ public:
+  explicit Writing(sql::Connection& db) : db_(db) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  operator sql::Connection&() const { return db_; }
+
+ private:
+  sql::Connection& db_;
+};
+
+using Inspect = std::function<Result<>(Reading&)>;
+// May be called again after another server's writes came between, so it sets every variable of its
+// caller's anew. kConflict is such a lost race; any other error takes back what it wrote.
+using Change = std::function<Result<>(Writing&)>;
+
+}  // namespace corral::store

@@ -161,7 +161,7 @@ std::vector<Question> companions(server::Context& context) {
   for (const Json& run : *page.find("runs")->as_array()) ids.push_back(run.get_string("id"));
   const Json& first = page.find("runs")->as_array()->front();
   Json::Array experiments;
-  for (const auto& one : must(context.store.experiments(), "experiments"))
+  for (const auto& one : must(context.reader.experiments(), "experiments"))
     experiments.push_back(std::to_string(one.id.value));
   const auto summary = [](std::string_view list, Json::Array of) {
     Json body{Json::Object{}};
@@ -209,7 +209,8 @@ int main(int argc, char** argv) {
     const auto store = bench::open_store(spec);
     bench::fill(*store, runs);
     server::EventHub events;
-    server::Context context{*store, events, {"bench", utc_time(0)}, [] {}};
+    server::Context context{
+        *store, {*store, store::Access::everything()}, events, {"bench", utc_time(0)}, [] {}};
     for (const bench::Question& question : bench::searches())
       bench::measure(context, question, rounds, out);
     for (const bench::Question& question : bench::companions(context))

@@ -36,14 +36,15 @@ void append(store::Store& store, const std::vector<codec::ByteView>& frames) {
 }
 
 RunId run_named(store::Store& store, const std::string& name) {
-  const auto ids = must(store.find_runs(name), "find_runs");
+  const auto ids = must(reader_of(store).find_runs(name), "find_runs");
   if (ids.empty()) give_up("no run " + name);
   return ids.front();
 }
 
 std::vector<SeriesId> series_of(store::Store& store, RunId run) {
   std::vector<SeriesId> ids;
-  for (const store::Series& s : must(store.series_of(run), "series_of")) ids.push_back(s.id);
+  for (const store::Series& s : must(reader_of(store).series_of(run), "series_of"))
+    ids.push_back(s.id);
   return ids;
 }
 
@@ -56,7 +57,7 @@ std::size_t chart(store::Store& store, const ChartAsk& ask) {
   }
   request.width = ask.width;
   request.exact = ask.exact;
-  const query::Chart chart = must(query::make_chart(store, request), "make_chart");
+  const query::Chart chart = must(query::make_chart(reader_of(store), request), "make_chart");
   std::size_t columns = 0;
   for (const query::ChartSeries& s : chart.series) columns += s.columns.size();
   return columns + query::encode_chart(chart).size() / SIZE_MAX;
@@ -66,7 +67,7 @@ namespace {
 
 Window whole(store::Store& store, const std::vector<SeriesId>& ids) {
   Window window{.from = INT64_MAX, .to = INT64_MIN};
-  for (const store::Series& s : must(store.series(ids), "series")) {
+  for (const store::Series& s : must(reader_of(store).series(ids), "series")) {
     window.from = std::min(window.from, ns_of(s.first));
     window.to = std::max(window.to, ns_of(s.last_time) + 1);
   }
@@ -94,20 +95,20 @@ Result<analyze::GroupAnswer> mean_of(store::PointView& view, const ChartAsk& ask
 std::size_t group_mean(store::Store& store, const ChartAsk& ask) {
   const Window window = ask.window.to != 0 ? ask.window : whole(store, ask.series);
   analyze::GroupAnswer answer;
-  must(store.view(ask.series,
-                  [&](store::PointView& view) -> Result<> {
-                    answer = TRY(mean_of(view, ask, window));
-                    return {};
-                  }),
+  must(reader_of(store).view(ask.series,
+                             [&](store::PointView& view) -> Result<> {
+                               answer = TRY(mean_of(view, ask, window));
+                               return {};
+                             }),
        "group");
   return answer.mean.size();
 }
 
 std::size_t list_runs(store::Store& store) {
-  const auto page = must(store.runs(store::RunFilter{}), "runs");
+  const auto page = must(reader_of(store).runs(store::RunFilter{}), "runs");
   std::vector<RunId> ids;
   for (const store::Run& run : page.runs) ids.push_back(run.id);
-  return must(query::losses_of(store, ids), "losses_of").size() + ids.size();
+  return must(query::losses_of(reader_of(store), ids), "losses_of").size() + ids.size();
 }
 
 }  // namespace corral::bench

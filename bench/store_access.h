@@ -14,6 +14,7 @@
 #include "codec/frame.h"
 #include "core/ids.h"
 #include "store/store.h"
+#include "store/test_reader.h"
 
 namespace corral::bench {
 

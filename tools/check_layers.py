@@ -3,7 +3,8 @@
 A folder may include its own files and those of the folders that TABLE allows it, and nothing else; the training-host
 side links no database, the server side no GPU library. Both the includes and what the CMake targets link are checked.
 
-Also proves that only store/ and compat/ speak SQL: nobody else names anything of `sql::`, tests included.
+Also proves that only store/ and compat/ speak SQL: nobody else names anything of `sql::`, tests included. And that only
+cli/, the server's wiring and tests make an Access, with which a store can be read: all others pass on what they got.
 
 Also proves that files in directories that others could have made (spools, journals, caches, sockets) are opened by
 sys::PrivateDirectory alone.
@@ -87,6 +88,9 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
 COMMENT = re.compile(r"//.*")
 SQL = re.compile(r"\bsql::")
 SQL_FOLDERS = {"store", "compat"}
+# Makes a store::Access, and who may call it besides tests: a folder, or files right in one.
+MAKER = re.compile(r"\bAccess::everything\b")
+MAKERS = {"cli", "server"}
 LINK = re.compile(r"SQLite::SQLite3|PostgreSQL::|\bpq\b")
 
 
@@ -173,6 +177,18 @@ def sql_uses(path: Path) -> list[str]:
     ]
 
 
+def access_made(path: Path) -> list[str]:
+    """Places that make an Access and may not."""
+    folder = str(path.relative_to(SRC).parent)
+    if folder in MAKERS or "test" in path.stem:
+        return []
+    return [
+        f"{path.relative_to(ROOT)}:{number}: only cli/, the server's wiring and tests make an Access: {line.strip()}"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if MAKER.search(COMMENT.sub("", line))
+    ]
+
+
 def raw_files(path: Path) -> list[str]:
     """Uses of a path in a source whose files only sys::PrivateDirectory may open."""
     inside = path.relative_to(SRC)
@@ -212,7 +228,7 @@ def main() -> int:
             if not folder_of(path):
                 found.append(f"{path.relative_to(ROOT)}: a folder that is no layer")
             else:
-                found += problems_of(path) + sql_uses(path) + raw_files(path)
+                found += problems_of(path) + sql_uses(path) + access_made(path) + raw_files(path)
     print("\n".join(found) if found else "layers hold")
     return 1 if found else 0
 

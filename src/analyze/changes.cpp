@@ -69,7 +69,7 @@ class PairMaker {
     for (const Baseline& one : request.baseline) baselines_[one.series] = &one;
   }
 
-  Result<std::vector<Pair>> run(store::Store& store) {
+  Result<std::vector<Pair>> run(const store::Reader& store) {
     TRY(check());
     TRY(read_infos(store));
     std::vector<Pair> pairs;
@@ -98,7 +98,7 @@ class PairMaker {
     return {};
   }
 
-  Result<> read_infos(store::Store& store) {
+  Result<> read_infos(const store::Reader& store) {
     std::set<SeriesId> ids(request_.series.begin(), request_.series.end());
     for (const Baseline& one : request_.baseline) ids.insert(one.against);
     for (store::Series& info : TRY(store.series(std::vector(ids.begin(), ids.end()))))
@@ -215,7 +215,7 @@ ChangeWindow window_before(const ChangeWindow& window) {
   return {.from = static_cast<std::int64_t>(from), .to = window.from};
 }
 
-Result<Changes> find_changes(store::Store& store, const ChangesRequest& request) {
+Result<Changes> find_changes(const store::Reader& store, const ChangesRequest& request) {
   const std::vector<Pair> pairs = TRY(PairMaker(request).run(store));
   Changes out;
   for (std::size_t i = 0; i < pairs.size(); i += kPairsAtOnce) {

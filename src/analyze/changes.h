@@ -19,7 +19,7 @@
 #include "core/result.h"
 #include "query/chart/chart.h"
 #include "query/series/axis_cells.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::analyze {
 
@@ -70,6 +70,6 @@ struct Changes {
 
 // kInvalidArgument: an empty window, a baseline that measures something else or of a series that is
 // not in the request; kNotFound: an unknown series.
-Result<Changes> find_changes(store::Store& store, const ChangesRequest& request);
+Result<Changes> find_changes(const store::Reader& store, const ChangesRequest& request);
 
 }  // namespace corral::analyze

@@ -52,7 +52,7 @@ class Overlaps {
 
 }  // namespace
 
-Result<PhaseCheck> check_phases(store::Store& store, RunId run) {
+Result<PhaseCheck> check_phases(const store::Reader& store, RunId run) {
   const auto found = TRY(store.run(run));
   if (!found) return fail(Code::kNotFound, "there is no run " + run.hex());
   PhaseCheck check;

@@ -7,7 +7,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::analyze {
 
@@ -20,6 +20,6 @@ struct PhaseCheck {
 };
 
 // Of a run that still runs, what has not ended is no problem. Streamed: memory does not grow.
-Result<PhaseCheck> check_phases(store::Store& store, RunId run);
+Result<PhaseCheck> check_phases(const store::Reader& store, RunId run);
 
 }  // namespace corral::analyze

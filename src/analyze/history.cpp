@@ -113,8 +113,8 @@ Result<HistoryPage> history_page(store::PointView& view, SeriesId series, const 
   return std::move(pager).finish();
 }
 
-Result<HistoryPage> history_page(store::Store& store, SeriesId series, const HistoryPlace& from,
-                                 std::size_t most) {
+Result<HistoryPage> history_page(const store::Reader& store, SeriesId series,
+                                 const HistoryPlace& from, std::size_t most) {
   HistoryPage page;
   const auto read = [&](store::PointView& view) -> Result<> {
     page = TRY(history_page(view, series, from, most));
@@ -125,7 +125,7 @@ Result<HistoryPage> history_page(store::Store& store, SeriesId series, const His
   return page;
 }
 
-Result<std::vector<HistoryPoint>> known_points(store::Store& store, SeriesId series,
+Result<std::vector<HistoryPoint>> known_points(const store::Reader& store, SeriesId series,
                                                std::span<const HistoryPoint> points) {
   constexpr std::size_t kPage = 1000;
   std::vector<HistoryPoint> known;
@@ -438,7 +438,8 @@ std::vector<HistoryPoint> thin_out(std::vector<HistoryPoint> points, std::size_t
   return kept;
 }
 
-Result<std::vector<HistoryPoint>> sample_history(store::Store& store, const SampleQuery& query) {
+Result<std::vector<HistoryPoint>> sample_history(const store::Reader& store,
+                                                 const SampleQuery& query) {
   std::vector<HistoryPoint> points;
   const auto read = [&](store::PointView& view) -> Result<> {
     if (auto rising = TRY(sample_rising(view, query))) {

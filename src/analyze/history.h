@@ -14,7 +14,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::analyze {
 
@@ -49,14 +49,14 @@ inline constexpr std::size_t kHistoryPagePoints = 25'000;
 inline constexpr std::size_t kStreamedPagePoints = 5'000;
 
 // At most `most` points. In memory: those, and all of one millisecond.
-Result<HistoryPage> history_page(store::Store& store, SeriesId series, const HistoryPlace& from,
-                                 std::size_t most);
+Result<HistoryPage> history_page(const store::Reader& store, SeriesId series,
+                                 const HistoryPlace& from, std::size_t most);
 // The same over a view of the series.
 Result<HistoryPage> history_page(store::PointView& view, SeriesId series, const HistoryPlace& from,
                                  std::size_t most);
 
 // Those of `points` that the history has. `points` are in the order of a history, each once.
-Result<std::vector<HistoryPoint>> known_points(store::Store& store, SeriesId series,
+Result<std::vector<HistoryPoint>> known_points(const store::Reader& store, SeriesId series,
                                                std::span<const HistoryPoint> points);
 
 // ---- samples
@@ -76,7 +76,8 @@ struct SampleQuery {
 };
 
 // By step, then time.
-Result<std::vector<HistoryPoint>> sample_history(store::Store& store, const SampleQuery& query);
+Result<std::vector<HistoryPoint>> sample_history(const store::Reader& store,
+                                                 const SampleQuery& query);
 
 // At most `most` of the points (at least 4), which are by step, then time, in stretches of equal
 // numbers of steps; of points where there are few steps.

@@ -68,7 +68,7 @@ Result<> check(const LineRequest& request) {
   return {};
 }
 
-Result<Infos> read_infos(store::Store& store, const LineRequest& request) {
+Result<Infos> read_infos(const store::Reader& store, const LineRequest& request) {
   std::set<SeriesId> unique;
   for (const LineQuestion& line : request.lines)
     unique.insert(line.series.begin(), line.series.end());
@@ -82,7 +82,8 @@ Result<Infos> read_infos(store::Store& store, const LineRequest& request) {
   return infos;
 }
 
-Result<> add_steps(store::Store& store, std::span<const SeriesId> ids, query::DataRange& data) {
+Result<> add_steps(const store::Reader& store, std::span<const SeriesId> ids,
+                   query::DataRange& data) {
   return store.view(ids, [&](store::PointView& view) -> Result<> {
     for (const SeriesId id : ids) {
       if (const auto extent = TRY(query::find_extent(view, id, query::GridAxis::kStep)))
@@ -93,7 +94,7 @@ Result<> add_steps(store::Store& store, std::span<const SeriesId> ids, query::Da
 }
 
 // Where the data of the series lies.
-Result<query::Range> find_data(store::Store& store, const LineRequest& request,
+Result<query::Range> find_data(const store::Reader& store, const LineRequest& request,
                                const Infos& infos) {
   query::DataRange data;
   if (request.axis == query::ChartAxis::kStep) {
@@ -116,7 +117,7 @@ Result<query::Range> find_data(store::Store& store, const LineRequest& request,
   return data.range();
 }
 
-Result<query::Range> choose_range(store::Store& store, const LineRequest& request,
+Result<query::Range> choose_range(const store::Reader& store, const LineRequest& request,
                                   const Infos& infos) {
   if (request.from && request.to) return query::Range{.from = *request.from, .to = *request.to};
   return query::range_between(request.from, request.to, TRY(find_data(store, request, infos)));
@@ -125,7 +126,8 @@ Result<query::Range> choose_range(store::Store& store, const LineRequest& reques
 // ---- one line
 class LineMaker {
  public:
-  LineMaker(store::Store& store, const LineRequest& request, const Infos& infos, query::Range range)
+  LineMaker(const store::Reader& store, const LineRequest& request, const Infos& infos,
+            query::Range range)
       : store_(store), request_(request), infos_(infos) {
     grid_ = {.axis = request.axis == query::ChartAxis::kStep ? query::GridAxis::kStep
                                                              : query::GridAxis::kTime,
@@ -383,7 +385,7 @@ class LineMaker {
                    doubles_of(answer.filled),  std::move(answer.sum)};
   }
 
-  store::Store& store_;
+  store::Reader store_;
   const LineRequest& request_;
   const Infos& infos_;
   query::AxisGrid grid_;
@@ -405,7 +407,7 @@ std::size_t lot_of(const std::vector<LineQuestion>& lines, std::size_t first,
 
 }  // namespace
 
-Result<Lines> make_lines(store::Store& store, const LineRequest& request) {
+Result<Lines> make_lines(const store::Reader& store, const LineRequest& request) {
   TRY(check(request));
   const Infos infos = TRY(read_infos(store, request));
   const query::Range range = TRY(choose_range(store, request, infos));

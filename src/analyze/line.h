@@ -17,7 +17,7 @@
 #include "query/chart/chart.h"
 #include "query/series/integral.h"
 #include "query/series/smooth.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::analyze {
 
@@ -96,7 +96,7 @@ struct Lines {
 };
 
 // kInvalidArgument, kNotFound for an unknown series.
-Result<Lines> make_lines(store::Store& store, const LineRequest& request);
+Result<Lines> make_lines(const store::Reader& store, const LineRequest& request);
 
 // docs/api.md, "Lines".
 std::string encode_lines(const Lines& lines);

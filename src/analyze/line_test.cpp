@@ -142,7 +142,7 @@ void expect_near(const std::vector<double>& got, const std::vector<double>& want
 TEST(Line, TheStoreHasAllLevels) {
   Two two;
   const SeriesId ids[] = {two.watts_id};
-  const auto looked = two.store->view(ids, [&](store::PointView& view) -> Result<> {
+  const auto looked = (*two.store).view(ids, [&](store::PointView& view) -> Result<> {
     EXPECT_EQ(view.block_count(two.watts_id), 2);
     EXPECT_GT(view.recent(two.watts_id).size(), 1U);
     return {};
@@ -408,7 +408,7 @@ TEST(Line, TheIntegralOfARateIsTheDifferenceOfEndsInEverySession) {
   const SeriesId id = store.series(run, "bytes");
   double all = 0;
   const SeriesId ids[] = {id};
-  const auto read = store->view(ids, [&](store::PointView& view) -> Result<> {
+  const auto read = (*store).view(ids, [&](store::PointView& view) -> Result<> {
     EXPECT_EQ(view.block_count(id), 2);
     query::WindowRequest request{.series = {{.series = id, .channel = store::Channel::kRate}},
                                  .integral_options = {.rule = query::IntegralRule::kBackward}};
@@ -441,7 +441,7 @@ TEST(Line, WindowStatisticsOfAStoreAreThoseOfEveryPoint) {
     if (p.time >= from && p.time < to && std::isfinite(p.value)) values.push_back(p.value);
   std::ranges::sort(values);
   const SeriesId ids[] = {two.watts_id};
-  const auto read = two.store->view(ids, [&](store::PointView& view) -> Result<> {
+  const auto read = two.(*store).view(ids, [&](store::PointView& view) -> Result<> {
     const auto all = TRY(query::window_statistics(
         view,
         {.series = {{.series = two.watts_id}}, .from = from, .to = to, .probabilities = {0.5, 1}}));

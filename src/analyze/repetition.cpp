@@ -58,7 +58,7 @@ Ran ran(const store::Run& run) {
           .end = run.end.value_or(run.newest)};
 }
 
-Result<std::vector<Ran>> runs_of(store::Store& store, WorkloadId workload) {
+Result<std::vector<Ran>> runs_of(const store::Reader& store, WorkloadId workload) {
   const auto page = TRY(store.runs({.experiment = {},
                                     .workload = workload,
                                     .status = {},
@@ -71,7 +71,7 @@ Result<std::vector<Ran>> runs_of(store::Store& store, WorkloadId workload) {
   return all;
 }
 
-Result<Ran> owner_of(store::Store& store, const store::Series& info, bool of_repetitions) {
+Result<Ran> owner_of(const store::Reader& store, const store::Series& info, bool of_repetitions) {
   if (info.owner == metric::Owner::kRun) {
     const RunId id = TRY(RunId::parse(info.owner_id));
     const auto run = TRY(store.run(id));
@@ -119,7 +119,7 @@ std::string conditions_of(const store::Run& run) {
   return text;
 }
 
-Result<Ownership> ownership_of(store::Store& store, std::span<const store::Series> infos,
+Result<Ownership> ownership_of(const store::Reader& store, std::span<const store::Series> infos,
                                bool of_repetitions) {
   std::map<std::string, Ran> owners;
   Ownership all;

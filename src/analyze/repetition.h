@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::analyze {
 
@@ -28,7 +28,7 @@ struct Ownership {
 };
 
 // `of_repetitions`: whether that is wanted; without it less is read.
-Result<Ownership> ownership_of(store::Store& store, std::span<const store::Series> infos,
+Result<Ownership> ownership_of(const store::Reader& store, std::span<const store::Series> infos,
                                bool of_repetitions);
 
 // Everything of a run that a repetition has in common with it, as one text; seeds (`--seed 7`,

@@ -47,9 +47,11 @@ Result<ImportReport> run_import(const ImportFlags& flags, const StorePlace& plac
                          ? TRY(store::open_postgres_store({.url = place.database}))
                          : TRY(store::open_sqlite_store({.directory = place.directory}));
   const auto artifacts = TRY(open_artifacts(flags, place));
-  auto report = TRY(store::importing::import_database(
-      source, *store, {.artifacts = artifacts.get(), .artifacts_root = flags.artifacts_from},
-      progress.watch()));
+  auto report = TRY(store::importing::import_database(source, *store,
+                                                      {.access = store::Access::everything(),
+                                                       .artifacts = artifacts.get(),
+                                                       .artifacts_root = flags.artifacts_from},
+                                                      progress.watch()));
   TRY(progress.watch().at("sealing", 0, 0));
   TRY(store->seal(true));
   return report;

@@ -34,8 +34,8 @@ constexpr std::array kRoutes = {
 
 }  // namespace
 
-std::unique_ptr<State> open(store::Store& store) {
-  return std::make_unique<mlflow::MetricWriter>(store);
+std::unique_ptr<State> open(store::Store& store, const store::Reader& reader) {
+  return std::make_unique<mlflow::MetricWriter>(store, reader);
 }
 
 std::span<const Route> routes() { return kRoutes; }

@@ -29,7 +29,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-Result<RunId> select_newest(store::Store& store, std::string_view text) {
+Result<RunId> select_newest(const store::Reader& store, std::string_view text) {
   const auto n = parse_int(text.substr(1));
   if (!n || *n < 1 || *n > kGreatestNewest) {
     return fail(
@@ -47,7 +47,7 @@ Result<RunId> select_newest(store::Store& store, std::string_view text) {
   return page.runs.back().id;
 }
 
-Result<bool> has_name(store::Store& store, RunId id, std::string_view name) {
+Result<bool> has_name(const store::Reader& store, RunId id, std::string_view name) {
   const auto run = TRY(store.run(id));
   return run && run->name == name;
 }
@@ -59,7 +59,7 @@ Error unknown(std::string_view text) {
 
 }  // namespace
 
-Result<RunId> select_run(store::Store& store, std::string_view text) {
+Result<RunId> select_run(const store::Reader& store, std::string_view text) {
   if (text.empty())
     return fail(Code::kInvalidArgument,
                 fmt::format("a run needs an id, a name or @N; {}", kHowToList));

@@ -6,12 +6,12 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
 // kNotFound, or kInvalidArgument for a prefix that is too short or ambiguous; the message says what
 // would do.
-Result<RunId> select_run(store::Store& store, std::string_view text);
+Result<RunId> select_run(const store::Reader& store, std::string_view text);
 
 }  // namespace corral::query

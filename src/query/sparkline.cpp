@@ -25,7 +25,7 @@ const store::Series* named_series(std::span<const store::Series> series, const s
   return best;
 }
 
-Result<Chosen> choose_series(store::Store& store, const SparklineRequest& request) {
+Result<Chosen> choose_series(const store::Reader& store, const SparklineRequest& request) {
   const std::string_view suffix = request.metric.empty() ? metric::kLossSuffix : request.metric;
   std::unordered_map<RunId, std::vector<store::Series>> by_run;
   for (auto& [run, series] : TRY(store.series_ending(request.runs, suffix)))
@@ -74,7 +74,7 @@ Result<std::optional<Sparkline>> reduce(store::PointView& view, const store::Ser
 
 }  // namespace
 
-Result<std::vector<std::optional<Sparkline>>> sparklines(store::Store& store,
+Result<std::vector<std::optional<Sparkline>>> sparklines(const store::Reader& store,
                                                          const SparklineRequest& request) {
   const Chosen chosen = TRY(choose_series(store, request));
   std::unordered_map<RunId, Sparkline> lines;

@@ -14,7 +14,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -32,7 +32,7 @@ struct SparklineRequest {
 };
 
 // Beside the runs; nothing: no such run, no such metric or no finite point.
-Result<std::vector<std::optional<Sparkline>>> sparklines(store::Store& store,
+Result<std::vector<std::optional<Sparkline>>> sparklines(const store::Reader& store,
                                                          const SparklineRequest& request);
 
 }  // namespace corral::query

@@ -9,7 +9,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -27,6 +27,7 @@ std::optional<Loss> loss_of(std::span<const store::Series> series);
 const store::Series* loss_series(std::span<const store::Series> series);
 
 // Of many runs at once; runs without a loss are left out.
-Result<std::unordered_map<RunId, Loss>> losses_of(store::Store& store, std::span<const RunId> runs);
+Result<std::unordered_map<RunId, Loss>> losses_of(const store::Reader& store,
+                                                  std::span<const RunId> runs);
 
 }  // namespace corral::query

@@ -172,9 +172,11 @@ RunningServer::RunningServer(ServeOptions options, StoreLock lock,
       lock_(std::move(lock)),
       lock_name_({sys::server_lock_path(options_.store_dir)}),
       store_(std::move(store)),
+      reader_(*store_, store::Access::everything()),
       events_(options_.events),
-      door_(door::open(*store_)),
+      door_(door::open(*store_, reader_)),
       context_{.store = *store_,
+               .reader = reader_,
                .events = events_,
                .facts = {.version = CORRAL_VERSION, .started = sys::utc_now()},
                .request_stop = [this] { ask_to_stop(); },
@@ -193,9 +195,10 @@ Result<> RunningServer::listen() {
       options_.artifacts.empty() ? (options_.store_dir / "artifacts").string() : options_.artifacts,
       options_.store_dir.string()));
   context_.artifacts = artifacts_.get();
-  const std::string elsewhere = check_artifact_place(*store_, *artifacts_);
+  const std::string elsewhere = check_artifact_place(*store_, reader_, *artifacts_);
   if (!elsewhere.empty() && options_.complain) options_.complain(elsewhere);
-  artifact_removal_ = std::make_unique<ArtifactRemoval>(*store_, *artifacts_, options_.complain);
+  artifact_removal_ =
+      std::make_unique<ArtifactRemoval>(*store_, reader_, *artifacts_, options_.complain);
   context_.artifact_removal = artifact_removal_.get();
   if (options_.access_log) access_log_ = TRY(AccessLog::open(*options_.access_log));
   Bound bound = TRY(bind_tcp(options_));

@@ -119,6 +119,7 @@ class RunningServer {
   StoreLock lock_;
   sys::NamedFiles lock_name_;
   std::unique_ptr<store::Store> store_;
+  const store::Reader reader_;
   EventHub events_;
   Figures figures_;
   std::unique_ptr<AccessLog> access_log_;  // null: none was asked for

@@ -1,13 +1,11 @@
 // Store: experiments, runs, points and everything else that the server keeps, over any database.
 //
-// Frames come in through append(), and only there; everything else reads. append() returns when
-// its frames are durable (synchronous=FULL and group commit on SQLite). All functions may be called
-// from any thread. Writes go through one thread (ingest/writer.h), reads through a small pool of
-// connections (engine/readers.h), each call in a snapshot of its own. The store knows frames and
-// tables, not HTTP, and does not reduce points: query/ does, over view(). Times in the answers are
-// UTC (the session's anchor applied); batch frames stay in boot time. Everything that is not a
-// frame (notes, boards, MLflow's entities...) is rows that tables/, search/ and
-// compat/mlflow/tables/ read and write through inspect() and change().
+// Frames come in through append(), and only there; reader.h reads. append() returns when its frames
+// are durable (synchronous=FULL and group commit on SQLite). All functions may be called from any
+// thread. Writes go through one thread (ingest/writer.h). The store knows frames and tables, not
+// HTTP. Batch frames stay in boot time. Everything that is not a frame (notes, boards, MLflow's
+// entities...) is rows that tables/, search/ and compat/mlflow/tables/ read and write through
+// Reader::inspect() and change().
 #pragma once
 
 #include <cstdint>
@@ -23,7 +21,6 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "store/model/point_view.h"
 #include "store/model/records.h"
 #include "store/model/transaction.h"
 
@@ -52,43 +49,7 @@ class Store {
   Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before);
   // In one transaction with whatever else is waiting; durable when this returns.
   Result<> change(const Change& change);
-  // In one snapshot.
-  Result<> inspect(const Inspect& inspect);
   Result<std::optional<Ack>> session(SessionId id);
-
-  Result<std::vector<Experiment>> experiments();
-  Result<std::vector<Workload>> workloads(std::optional<ExperimentId> experiment);
-  Result<RunPage> runs(const RunFilter& filter);
-  Result<std::optional<Run>> run(RunId id);
-  // Ids of runs whose id starts with the hex prefix (at most 2: enough to say "ambiguous"), or
-  // whose name is exactly `text`, newest first.
-  Result<std::vector<RunId>> find_runs(std::string_view text);
-  // Series of the run, of its workload, and of its host while runs of the workload were on it.
-  Result<std::vector<Series>> series_of(RunId run);
-  Result<std::vector<Series>> series(std::span<const SeriesId> ids);
-  // Of the runs' own series, those whose name ends in `suffix` (case-sensitive): for one value per
-  // row of a list.
-  Result<std::vector<std::pair<RunId, Series>>> series_ending(std::span<const RunId> runs,
-                                                              std::string_view suffix);
-  // Calls `read` with a view of the points of these series, which must not outlive the call; an
-  // error of `read` is given back. Memory grows with the series asked for (at most about 16,000
-  // points each) and not with what is stored.
-  Result<> view(std::span<const SeriesId> series, const std::function<Result<>(PointView&)>& read);
-  // The same where charts are read from a replica, but for what was acknowledged: all of it is
-  // here.
-  Result<> fresh_view(std::span<const SeriesId> series,
-                      const std::function<Result<>(PointView&)>& read);
-  Result<std::vector<Phase>> phases(RunId run);
-  // At most `limit` of those that have begun, in the order of PhasePlace.
-  Result<std::vector<Phase>> phases_after(RunId run, const std::optional<PhasePlace>& place,
-                                          std::size_t limit);
-  Result<PhaseCounts> count_phases(RunId run);
-  // Phases (session, id) that others link to, at most `limit`, in no order.
-  Result<std::vector<std::pair<std::int64_t, std::uint64_t>>> linked_phases(RunId run,
-                                                                            std::size_t limit);
-  Result<std::vector<StoredEvent>> events(RunId run);
-  Result<std::vector<LogChunk>> logs(const LogQuery& query);
-  Result<std::vector<LogExtent>> log_extents(RunId run);
   Result<StoreInfo> info();
   // Reads nothing; any thread.
   [[nodiscard]] StoreActivity activity() const;
@@ -106,6 +67,7 @@ class Store {
   Result<> seal(bool settle);
 
  private:
+  friend class Reader;
   struct Machinery;
   std::unique_ptr<Machinery> machinery_;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "codec/frame.h"
+#include "store/test_reader.h"
 
 namespace corral::store::testing {
 

@@ -94,7 +94,7 @@ Result<Chart> make_chart(store::PointView& view, std::span<const store::Series> 
   return chart;
 }
 
-Result<Chart> make_chart(store::Store& store, const ChartRequest& request) {
+Result<Chart> make_chart(const store::Reader& store, const ChartRequest& request) {
   TRY(check(request));
   const std::set<SeriesId> unique(request.series.begin(), request.series.end());
   const std::vector<SeriesId> ids(unique.begin(), unique.end());

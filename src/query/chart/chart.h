@@ -15,7 +15,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "query/chart/m4/answer.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -55,7 +55,7 @@ struct Chart {
 };
 
 // Rates: codec/block/rate.h. kInvalidArgument, kNotFound for an unknown series.
-Result<Chart> make_chart(store::Store& store, const ChartRequest& request);
+Result<Chart> make_chart(const store::Reader& store, const ChartRequest& request);
 // Over a view of the request's series; `infos` has each of them.
 Result<Chart> make_chart(store::PointView& view, std::span<const store::Series> infos,
                          const ChartRequest& request);

@@ -226,7 +226,7 @@ Result<> check(const XyRequest& request) {
   return {};
 }
 
-Result<Infos> read_infos(store::Store& store, const XyRequest& request) {
+Result<Infos> read_infos(const store::Reader& store, const XyRequest& request) {
   std::set<SeriesId> ids;
   for (const XyRequest::Line& line : request.lines) ids.insert({line.x, line.y});
   Infos infos;
@@ -279,7 +279,7 @@ void drop_below_zero(const XyRequest& request, XyLine& line) {
   line.points = std::move(shown);
 }
 
-Result<XyLine> read_line(store::Store& store, const XyRequest& request, const Infos& infos,
+Result<XyLine> read_line(const store::Reader& store, const XyRequest& request, const Infos& infos,
                          const XyRequest::Line& question) {
   XyLine line;
   const store::Series& x = infos.at(question.x);
@@ -387,7 +387,7 @@ void put_line(codec::WireWriter& out, const XyLine& line) {
 
 }  // namespace
 
-Result<Xy> make_xy(store::Store& store, const XyRequest& request) {
+Result<Xy> make_xy(const store::Reader& store, const XyRequest& request) {
   TRY(check(request));
   const Infos infos = TRY(read_infos(store, request));
   Xy xy;

@@ -18,7 +18,7 @@
 #include "query/chart/path_reduce.h"
 #include "query/series/axis_cells.h"
 #include "query/series/cursor.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -65,7 +65,7 @@ struct Xy {
 };
 
 // kInvalidArgument, kNotFound for an unknown series.
-Result<Xy> make_xy(store::Store& store, const XyRequest& request);
+Result<Xy> make_xy(const store::Reader& store, const XyRequest& request);
 
 // docs/api.md, "A metric over another".
 std::string encode_xy(const Xy& xy);

@@ -131,13 +131,14 @@ class PointExport::Rows final : public PointTaker {
   const char* separator_ = "\n";
 };
 
-PointExport::PointExport(store::Store& store, RunId run, PointWalk walk, std::unique_ptr<Rows> rows)
-    : store_(&store), run_(run), walk_(std::move(walk)), rows_(std::move(rows)) {}
+PointExport::PointExport(const store::Reader& store, RunId run, PointWalk walk,
+                         std::unique_ptr<Rows> rows)
+    : store_(store), run_(run), walk_(std::move(walk)), rows_(std::move(rows)) {}
 PointExport::PointExport(PointExport&&) noexcept = default;
 PointExport& PointExport::operator=(PointExport&&) noexcept = default;
 PointExport::~PointExport() = default;
 
-Result<PointExport> PointExport::open(store::Store& store, const ExportRequest& request) {
+Result<PointExport> PointExport::open(const store::Reader& store, const ExportRequest& request) {
   auto rows = std::make_unique<Rows>(request);
   PointQuery query;
   for (const store::Series& series : TRY(store.series_of(request.run))) {
@@ -157,7 +158,7 @@ Result<PointExport> PointExport::open(store::Store& store, const ExportRequest& 
 Result<bool> PointExport::next(std::string& out) {
   const bool more = TRY(walk_.next(*rows_));
   if (!more) {
-    TRY(check_not_removed(*store_, run_));
+    TRY(check_not_removed(store_, run_));
     rows_->end();
   }
   out += rows_->take();

@@ -11,7 +11,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "query/series/points.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -32,7 +32,7 @@ struct ExportRequest {
 class PointExport {
  public:
   // kNotFound when no metric matches. `store` must outlive it.
-  static Result<PointExport> open(store::Store& store, const ExportRequest& request);
+  static Result<PointExport> open(const store::Reader& store, const ExportRequest& request);
   PointExport(PointExport&&) noexcept;
   PointExport& operator=(PointExport&&) noexcept;
   ~PointExport();
@@ -43,8 +43,8 @@ class PointExport {
 
  private:
   class Rows;
-  PointExport(store::Store& store, RunId run, PointWalk walk, std::unique_ptr<Rows> rows);
-  store::Store* store_;
+  PointExport(const store::Reader& store, RunId run, PointWalk walk, std::unique_ptr<Rows> rows);
+  store::Reader store_;
   RunId run_;
   PointWalk walk_;
   std::unique_ptr<Rows> rows_;

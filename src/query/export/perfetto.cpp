@@ -289,7 +289,7 @@ class Counters final : public PointTaker {
 };
 
 // The next phases in the order that LaneStacks wants; none: that were all.
-Result<std::vector<store::Phase>> next_phases(store::Store& store, RunId run,
+Result<std::vector<store::Phase>> next_phases(const store::Reader& store, RunId run,
                                               std::optional<store::PhasePlace>& place) {
   auto page = TRY(store.phases_after(run, place, kPageRows));
   if (page.empty()) return page;
@@ -308,7 +308,7 @@ Result<std::vector<store::Phase>> next_phases(store::Store& store, RunId run,
 // Begins, then phases page by page, then events, then counters.
 class PerfettoExport::State {
  public:
-  State(store::Store& store, PerfettoRequest request)
+  State(const store::Reader& store, PerfettoRequest request)
       : store_(store), request_(std::move(request)) {}
 
   Result<bool> next(std::string& out) {
@@ -356,7 +356,7 @@ class PerfettoExport::State {
     return {};
   }
 
-  store::Store& store_;
+  store::Reader store_;
   const PerfettoRequest request_;
   Trace trace_;
   bool begun_ = false;
@@ -368,7 +368,7 @@ class PerfettoExport::State {
   std::optional<PointWalk> walk_;
 };
 
-PerfettoExport::PerfettoExport(store::Store& store, PerfettoRequest request)
+PerfettoExport::PerfettoExport(const store::Reader& store, PerfettoRequest request)
     : state_(std::make_unique<State>(store, std::move(request))) {}
 PerfettoExport::PerfettoExport(PerfettoExport&&) noexcept = default;
 PerfettoExport& PerfettoExport::operator=(PerfettoExport&&) noexcept = default;
@@ -376,7 +376,7 @@ PerfettoExport::~PerfettoExport() = default;
 
 Result<bool> PerfettoExport::next(std::string& out) { return state_->next(out); }
 
-Result<> walk_phases(store::Store& store, RunId run,
+Result<> walk_phases(const store::Reader& store, RunId run,
                      const std::function<bool(const store::Phase&)>& take) {
   std::optional<store::PhasePlace> place;
   for (;;) {

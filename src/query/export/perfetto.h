@@ -13,7 +13,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "query/export/export.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -24,7 +24,7 @@ struct PerfettoRequest {
 class PerfettoExport {
  public:
   // `store` must outlive it.
-  PerfettoExport(store::Store& store, PerfettoRequest request);
+  PerfettoExport(const store::Reader& store, PerfettoRequest request);
   PerfettoExport(PerfettoExport&&) noexcept;
   PerfettoExport& operator=(PerfettoExport&&) noexcept;
   ~PerfettoExport();
@@ -40,7 +40,7 @@ class PerfettoExport {
 
 // Calls `take(phase)` for every phase that has begun, in the order that LaneStacks wants, until it
 // gives false. What ends before it begins ends at its begin.
-Result<> walk_phases(store::Store& store, RunId run,
+Result<> walk_phases(const store::Reader& store, RunId run,
                      const std::function<bool(const store::Phase&)>& take);
 
 }  // namespace corral::query

@@ -65,7 +65,7 @@ Event event_of(std::string_view message, std::uint64_t time) {
   return event;
 }
 
-Trace trace_of(store::Store& store, RunId run) {
+Trace trace_of(const store::Reader& store, RunId run) {
   std::string bytes;
   PerfettoExport file(store, {.run = run});
   for (Result<bool> more = true; more && *more;) {

@@ -165,7 +165,8 @@ std::string declaration(const store::Run& run, const store::Series& series) {
 
 class PointReader::State final : public PointTaker {
  public:
-  State(store::Store& store, ReadRequest request) : store_(store), request_(std::move(request)) {
+  State(const store::Reader& store, ReadRequest request)
+      : store_(store), request_(std::move(request)) {
     out_.begin(request_.points.has_value());
   }
 
@@ -267,7 +268,7 @@ class PointReader::State final : public PointTaker {
     }
   }
 
-  store::Store& store_;
+  store::Reader store_;
   const ReadRequest request_;
   ChunkWriter out_;
   std::size_t next_run_ = 0;
@@ -281,7 +282,7 @@ class PointReader::State final : public PointTaker {
   std::vector<double> values_;
 };
 
-Result<> check_read(store::Store& store, const ReadRequest& request) {
+Result<> check_read(const store::Reader& store, const ReadRequest& request) {
   for (const RunId run : request.runs) {
     for (const store::Series& series : TRY(store.series_of(run)))
       if (matches(request, series)) return {};
@@ -294,7 +295,7 @@ Result<> check_read(store::Store& store, const ReadRequest& request) {
       fmt::format("no metric of the runs matches {}; `corral ls metrics RUN` names them", names));
 }
 
-PointReader::PointReader(store::Store& store, ReadRequest request)
+PointReader::PointReader(const store::Reader& store, ReadRequest request)
     : state_(std::make_unique<State>(store, std::move(request))) {}
 PointReader::PointReader(PointReader&&) noexcept = default;
 PointReader& PointReader::operator=(PointReader&&) noexcept = default;

@@ -13,7 +13,7 @@
 
 #include "core/ids.h"
 #include "core/result.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -31,13 +31,13 @@ struct ReadRequest {
 };
 
 // kNotFound when no series of any run matches. Looks no further than the first that does.
-Result<> check_read(store::Store& store, const ReadRequest& request);
+Result<> check_read(const store::Reader& store, const ReadRequest& request);
 
 // The stream in parts; between two of them nothing of the store is held.
 class PointReader {
  public:
   // `store` must outlive it.
-  PointReader(store::Store& store, ReadRequest request);
+  PointReader(const store::Reader& store, ReadRequest request);
   PointReader(PointReader&&) noexcept;
   PointReader& operator=(PointReader&&) noexcept;
   ~PointReader();

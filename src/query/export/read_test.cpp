@@ -118,7 +118,7 @@ class Decoder {
   Read read_;
 };
 
-std::string stream_of(store::Store& store, const ReadRequest& request) {
+std::string stream_of(const store::Reader& store, const ReadRequest& request) {
   std::string text;
   PointReader reader(store, request);
   while (reader.next(text)) {
@@ -126,7 +126,7 @@ std::string stream_of(store::Store& store, const ReadRequest& request) {
   return text;
 }
 
-Read read_all(store::Store& store, const ReadRequest& request) {
+Read read_all(const store::Reader& store, const ReadRequest& request) {
   const std::string text = stream_of(store, request);
   Read read = Decoder(text).decode();
   EXPECT_EQ(read.problem, "");

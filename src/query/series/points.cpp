@@ -115,7 +115,7 @@ Result<> walk_batches(store::PointView& view, const PointQuery& query, PointTake
   return {};
 }
 
-Result<> check_not_removed(store::Store& store, RunId run) {
+Result<> check_not_removed(const store::Reader& store, RunId run) {
   if (TRY(store.run(run))) return {};
   return fail(Code::kNotFound,
               fmt::format("run {} was removed while its points were read", run.hex()));
@@ -129,7 +129,7 @@ Result<bool> PointWalk::next(PointTaker& taker) {
     const auto lot =
         std::span(query_.series).subspan(series_, block_ > 0 ? 1 : std::min(kSeriesAtOnce, left));
     Place place{.series = 0, .block = block_};
-    TRY(store_->view(lot, [&](store::PointView& view) { return walk.lot(view, lot, place); }));
+    TRY(store_.view(lot, [&](store::PointView& view) { return walk.lot(view, lot, place); }));
     series_ += place.series;
     block_ = place.block;
   }

@@ -16,7 +16,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::query {
 
@@ -55,17 +55,18 @@ class PointTaker {
 
 // kNotFound when the run was removed, which takes its points away while they are read: to be asked
 // after the last of them.
-Result<> check_not_removed(store::Store& store, RunId run);
+Result<> check_not_removed(const store::Reader& store, RunId run);
 
 class PointWalk {
  public:
   // `store` must outlive it.
-  PointWalk(store::Store& store, PointQuery query) : store_(&store), query_(std::move(query)) {}
+  PointWalk(const store::Reader& store, PointQuery query)
+      : store_(store), query_(std::move(query)) {}
   // True: the taker is full, and there may be more.
   Result<bool> next(PointTaker& taker);
 
  private:
-  store::Store* store_;
+  store::Reader store_;
   PointQuery query_;
   std::size_t series_ = 0;  // where it goes on
   std::int64_t block_ = 0;

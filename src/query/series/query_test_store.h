@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/open/sqlite_store.h"
+#include "store/reader.h"
 #include "store/test_frames.h"
 
 namespace corral::query::testing {
@@ -29,7 +30,7 @@ class TestStore {
   TestStore(const TestStore&) = delete;
   TestStore& operator=(const TestStore&) = delete;
 
-  store::Store& operator*() { return *store_; }
+  store::Reader operator*() { return {*store_, store::Access::everything()}; }
   store::Store* operator->() { return store_.get(); }
   // Everything must be taken.
   void append(const std::vector<codec::Frame>& frames) {
@@ -47,7 +48,7 @@ class TestStore {
     return writer;
   }
   SeriesId series(RunId run, std::string_view name) {
-    const auto all = store_->series_of(run);
+    const auto all = (**this).series_of(run);
     for (const store::Series& s : *all) {
       if (s.name == name) return s.id;
     }

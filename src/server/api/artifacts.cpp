@@ -28,13 +28,13 @@ Result<Place> place_of(const Request& request, Context& context, std::string_vie
                        Use use = Use::kRead) {
   if (context.artifacts == nullptr)
     return fail(Code::kUnsupported, "this server stores no artifacts");
-  const RunId id = TRY(query::select_run(context.store, request.param("run")));
+  const RunId id = TRY(query::select_run(context.reader, request.param("run")));
   std::optional<store::tracking::RunRow> run;
   const auto find = [&](store::Reading& reading) -> Result<> {
     run = TRY(store::tracking::run(reading, id));
     return {};
   };
-  if (use == Use::kRead) TRY(context.store.inspect(find));
+  if (use == Use::kRead) TRY(context.reader.inspect(find));
   if (use == Use::kStore) run = TRY(run_for_upload(context, id));
   if (!run) return fail(Code::kNotFound, fmt::format("there is no run {}", id.hex()));
   std::string path = TRY(path_in_store(*context.artifacts, run->artifact_uri, inside));

@@ -35,7 +35,7 @@ tl::expected<page::BoardChange, Response> read_change(const Request& request) {
 
 Response boards(const Request&, Context& context) {
   std::vector<page::Board> all;
-  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     all = TRY(page::boards(reading));
     return {};
   });

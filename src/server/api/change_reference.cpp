@@ -17,7 +17,7 @@ What what_of(const store::Series& series) {
   return {series.name, series.source, series.kind, series.unit};
 }
 
-Result<analyze::ChangeWindow> window_of(store::Store& store, RunId run,
+Result<analyze::ChangeWindow> window_of(const store::Reader& store, RunId run,
                                         const ChangeReference& reference) {
   std::optional<store::page::NamedPhase> found;
   const auto read = [&](store::Reading& reading) -> Result<> {
@@ -35,7 +35,7 @@ Result<analyze::ChangeWindow> window_of(store::Store& store, RunId run,
 
 }  // namespace
 
-Result<FoundReference> apply_reference(store::Store& store, const ChangeReference& reference,
+Result<FoundReference> apply_reference(const store::Reader& store, const ChangeReference& reference,
                                        analyze::ChangesRequest& request) {
   FoundReference out{.run = TRY(query::select_run(store, reference.run)), .window = request.window};
   if (request.axis == query::GridAxis::kTime)

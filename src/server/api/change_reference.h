@@ -7,7 +7,7 @@
 #include "analyze/changes.h"
 #include "core/result.h"
 #include "server/api/change_request.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::server::api {
 
@@ -19,7 +19,7 @@ struct FoundReference {
 
 // Puts the counterparts (by name, source, kind and unit) into the request as its baseline and takes
 // those without one out of it. kNotFound: no such run or phase, kConflict: the phase has not ended.
-Result<FoundReference> apply_reference(store::Store& store, const ChangeReference& reference,
+Result<FoundReference> apply_reference(const store::Reader& store, const ChangeReference& reference,
                                        analyze::ChangesRequest& request);
 
 }  // namespace corral::server::api

@@ -10,9 +10,9 @@
 
 namespace corral::server::api {
 Response check_trace(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
-  auto check = analyze::check_phases(context.store, *run);
+  auto check = analyze::check_phases(context.reader, *run);
   if (!check) return error_response(check.error());
   if (const auto done = door::check_uploads(context, *run, check->problems); !done)
     return error_response(done.error());

@@ -33,7 +33,7 @@ std::optional<std::int64_t> index_of(const store::page::NamedPhase& phase,
 }
 
 // Sets the epochs and the first step that phases tell of.
-Result<> read_phases(store::Store& store, RunEpochs& out) {
+Result<> read_phases(const store::Reader& store, RunEpochs& out) {
   // Each rank has its own.
   constexpr std::size_t kMostPhases = 2 * analyze::kMostEpochs;
   std::vector<analyze::EpochPhase> phases;
@@ -66,7 +66,7 @@ bool is_epoch_metric(const store::Series& series) {
          !analyze::epoch_name(series.name).index;
 }
 
-Result<> read_metrics(store::Store& store, const store::Run& run, RunEpochs& out) {
+Result<> read_metrics(const store::Reader& store, const store::Run& run, RunEpochs& out) {
   const std::vector<store::Series> all = TRY(store.series_of(run.id));
   if (!out.first_step) {
     for (const store::Series& series : all) {
@@ -89,7 +89,7 @@ Result<> read_metrics(store::Store& store, const store::Run& run, RunEpochs& out
   return {};
 }
 
-Result<RunEpochs> epochs_of(store::Store& store, const std::string& text) {
+Result<RunEpochs> epochs_of(const store::Reader& store, const std::string& text) {
   RunEpochs out{.run = TRY(query::select_run(store, text)), .epochs = {}};
   const auto run = TRY(store.run(out.run));
   if (!run) return fail(Code::kNotFound, "the run was removed: " + out.run.hex());
@@ -131,7 +131,7 @@ Response epochs(const Request& request, Context& context) {
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array();
   for (const std::string& run : question->runs) {
-    const Result<RunEpochs> one = epochs_of(context.store, run);
+    const Result<RunEpochs> one = epochs_of(context.reader, run);
     if (!one) return error_response(one.error(), {.field = "runs", .position = std::nullopt});
     write_epochs(json, *one, question->skip);
   }

@@ -62,7 +62,7 @@ void write_change(JsonWriter& json, const analyze::Change& change) {
 Response xy(const Request& request, Context& context) {
   const auto wanted = parse_xy_request(request.body);
   if (!wanted) return bad_body(wanted.error());
-  const Result<query::Xy> answer = query::make_xy(context.store, *wanted);
+  const Result<query::Xy> answer = query::make_xy(context.reader, *wanted);
   if (!answer) return error_response(answer.error());
   Response response;
   response.headers = {{"Content-Type", "application/x-corral-xy"}, {"Cache-Control", "no-store"}};
@@ -76,12 +76,12 @@ Response changes(const Request& request, Context& context) {
   analyze::ChangesRequest& asked = wanted->request;
   std::optional<FoundReference> reference;
   if (wanted->reference) {
-    Result<FoundReference> found = apply_reference(context.store, *wanted->reference, asked);
+    Result<FoundReference> found = apply_reference(context.reader, *wanted->reference, asked);
     if (!found)
       return error_response(found.error(), {.field = "reference", .position = std::nullopt});
     reference = *found;
   }
-  const Result<analyze::Changes> found = analyze::find_changes(context.store, asked);
+  const Result<analyze::Changes> found = analyze::find_changes(context.reader, asked);
   if (!found) return error_response(found.error());
   std::string body;
   JsonWriter json(body);

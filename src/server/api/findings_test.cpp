@@ -39,7 +39,7 @@ class Findings : public HandlerTest {
     ASSERT_TRUE(result && result->refusals.empty());
   }
   std::string series(RunId run, std::string_view name) {
-    const auto all = store_->series_of(run);
+    const auto all = reader_of(*store_).series_of(run);
     for (const store::Series& s : *all)
       if (s.name == name) return std::to_string(s.id.value);
     return "0";

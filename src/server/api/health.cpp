@@ -34,7 +34,7 @@ void write_part(JsonWriter& json, const HealthPart& part) {
   json.end_array().end_object();
 }
 
-Result<std::string> health_json(std::string_view text, store::Store& store) {
+Result<std::string> health_json(std::string_view text, const store::Reader& store) {
   const RunId id = TRY(query::select_run(store, text));
   const std::optional<store::Run> run = TRY(store.run(id));
   if (!run) return fail(Code::kNotFound, "no run " + id.hex());
@@ -60,11 +60,11 @@ Result<std::string> health_json(std::string_view text, store::Store& store) {
 }  // namespace
 
 Response health(const Request& request, Context& context) {
-  Result<std::string> body = health_json(request.param("run"), context.store);
+  Result<std::string> body = health_json(request.param("run"), context.reader);
   return body ? json_response(*std::move(body)) : error_response(body.error());
 }
 
-Result<std::vector<std::int64_t>> health_problems(store::Store& store,
+Result<std::vector<std::int64_t>> health_problems(const store::Reader& store,
                                                   std::span<const RunId> runs) {
   std::vector<std::int64_t> problems;
   const auto count = [&](store::Reading& reading) -> Result<> {

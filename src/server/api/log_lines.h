@@ -18,7 +18,7 @@
 
 #include "core/result.h"
 #include "core/time.h"
-#include "store/store.h"
+#include "store/reader.h"
 #include "store/tables/logs.h"
 
 namespace corral::server::api {

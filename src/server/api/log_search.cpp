@@ -156,11 +156,11 @@ Response search_logs(const Request& request, Context& context) {
   if (!question) return std::move(question).error();
   const auto pattern = compile(question->pattern);
   if (!pattern) return error_response(pattern.error(), {.field = "text", .position = {}});
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
   question->run = *run;
   Found found;
-  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     found = TRY(find_in(reading, *question, **pattern));
     return {};
   });

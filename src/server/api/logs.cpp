@@ -104,7 +104,7 @@ Asked read_question(const Request& request) {
   return way->second(request, question);
 }
 
-Result<Answer> read_answer(store::Store& store, const Question& question) {
+Result<Answer> read_answer(const store::Reader& store, const Question& question) {
   Answer answer;
   const auto read = [&](store::Reading& reading) -> Result<> {
     answer.page = TRY(page::log_page(reading, question.query));
@@ -190,10 +190,10 @@ std::string logs_json(const Answer& answer, std::optional<LogStream> stream) {
 Response logs(const Request& request, Context& context) {
   Asked question = read_question(request);
   if (!question) return question.error();
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
   question->query.run = *run;
-  const auto answer = read_answer(context.store, *question);
+  const auto answer = read_answer(context.reader, *question);
   if (!answer) return error_response(answer.error());
   return json_response(logs_json(*answer, question->query.stream));
 }

@@ -37,7 +37,7 @@ struct Named {
   std::int64_t note = 0;
 };
 tl::expected<Named, Response> named_by(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return tl::unexpected<Response>(error_response(run.error()));
   const auto note = parse_int(request.param("note"));
   if (!note) {
@@ -72,10 +72,10 @@ Response changed(const page::Note& note, RunId run, Context& context) {
 }  // namespace
 
 Response notes(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
   std::vector<page::Note> all;
-  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     all = TRY(page::notes(reading, *run));
     return {};
   });
@@ -89,7 +89,7 @@ Response notes(const Request& request, Context& context) {
 }
 
 Response add_note(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
   const auto content = read_note(request);
   if (!content) return content.error();

@@ -71,7 +71,7 @@ Response overview(const Request& request, Context& context) {
   const std::string_view of_name = request.query_value("of").value_or("last");
   const auto of = parse_summary_value(of_name);
   if (!of || *of == SummaryValue::kCount) return bad_query("of", "last, mean, min or max", of_name);
-  const auto experiments = context.store.experiments();
+  const auto experiments = context.reader.experiments();
   if (!experiments) return error_response(experiments.error());
   const auto id = parse_int(name);
   const auto found = std::ranges::find_if(*experiments, [&](const store::Experiment& experiment) {
@@ -80,7 +80,7 @@ Response overview(const Request& request, Context& context) {
   if (found == experiments->end())
     return error_response({Code::kNotFound, fmt::format("no experiment {}", to_utf8(name))});
   std::vector<OverviewWorkload> workloads;
-  const auto read = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto read = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     workloads = TRY(store::tracking::overview(reading, found->id, metric));
     return {};
   });

@@ -83,7 +83,7 @@ void write_path(JsonWriter& json, const analyze::PathStatistics& path, double wi
 }
 
 // The phases of one run, at most `room` of which are left; how many there were.
-Result<std::size_t> write_run(JsonWriter& json, store::Store& store, const store::Run& run,
+Result<std::size_t> write_run(JsonWriter& json, const store::Reader& store, const store::Run& run,
                               const page::PhaseWindow& window, std::size_t room) {
   std::vector<page::PhaseSpan> phases;
   TRY(store.inspect([&](store::Reading& reading) -> Result<> {
@@ -107,7 +107,7 @@ Result<std::size_t> write_run(JsonWriter& json, store::Store& store, const store
   return phases.size();
 }
 
-Result<std::string> answer_to(const Question& question, store::Store& store) {
+Result<std::string> answer_to(const Question& question, const store::Reader& store) {
   std::string body;
   JsonWriter json(body);
   json.begin_object().key("runs").begin_array();
@@ -127,7 +127,7 @@ Result<std::string> answer_to(const Question& question, store::Store& store) {
 Response phase_statistics(const Request& request, Context& context) {
   const Parsed<Question> question = parse_question(request.body);
   if (!question) return bad_body(question.error());
-  Result<std::string> body = answer_to(*question, context.store);
+  Result<std::string> body = answer_to(*question, context.reader);
   return body ? json_response(*std::move(body)) : error_response(body.error());
 }
 

@@ -55,7 +55,7 @@ tl::expected<page::PlanDocument, Response> read_plan(const Request& request) {
 
 Response plans(const Request&, Context& context) {
   std::vector<page::PlanSummary> all;
-  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     all = TRY(page::plans(reading));
     return {};
   });
@@ -71,7 +71,7 @@ Response plans(const Request&, Context& context) {
 Response plan(const Request& request, Context& context) {
   const std::string_view id = request.param("plan");
   std::optional<std::string> document;
-  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     document = TRY(page::plan_document(reading, id));
     return {};
   });

@@ -19,7 +19,7 @@ Response charts(const Request& request, Context& context) {
   const auto wanted = parse_chart_request(request.body);
   if (!wanted)
     return error_response(wanted.error().error, {wanted.error().field, wanted.error().position});
-  const Result<query::Chart> chart = query::make_chart(context.store, *wanted);
+  const Result<query::Chart> chart = query::make_chart(context.reader, *wanted);
   if (!chart) return error_response(chart.error());
   Response response;
   response.headers = {{"Content-Type", "application/x-corral-chart"},
@@ -33,19 +33,19 @@ Response points(const Request& request, Context& context) {
   if (!wanted)
     return error_response(wanted.error().error, {wanted.error().field, wanted.error().position});
   for (const std::string& text : wanted->runs) {
-    const Result<RunId> run = query::select_run(context.store, text);
+    const Result<RunId> run = query::select_run(context.reader, text);
     if (!run) return error_response(run.error(), {.field = "runs", .position = std::nullopt});
     if (std::ranges::find(wanted->read.runs, *run) == wanted->read.runs.end())
       wanted->read.runs.push_back(*run);
   }
   // Once the first byte is out the status cannot be changed: look before.
-  if (const auto found = query::check_read(context.store, wanted->read); !found)
+  if (const auto found = query::check_read(context.reader, wanted->read); !found)
     return error_response(found.error(), {.field = "metrics", .position = std::nullopt});
   Response response;
   response.headers = {{"Content-Type", "application/x-corral-points"},
                       {"Cache-Control", "no-store"}};
   response.stream = [reader = std::make_shared<query::PointReader>(
-                         context.store, std::move(wanted->read))](std::string& part) {
+                         context.reader, std::move(wanted->read))](std::string& part) {
     return Result<bool>(reader->next(part));
   };
   return response;
@@ -54,7 +54,7 @@ Response points(const Request& request, Context& context) {
 namespace {
 
 Response export_trace(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
   const query::PerfettoRequest wanted{
       .run = *run, .metric = std::string(request.query_value("metric").value_or("*"))};
@@ -63,7 +63,7 @@ Response export_trace(const Request& request, Context& context) {
       {"Content-Type", "application/x-perfetto-trace"},
       {"Cache-Control", "no-store"},
       {"Content-Disposition", fmt::format("attachment; filename=\"{}.pftrace\"", run->hex())}};
-  response.stream = [file = std::make_shared<query::PerfettoExport>(context.store, wanted)](
+  response.stream = [file = std::make_shared<query::PerfettoExport>(context.reader, wanted)](
                         std::string& part) { return file->next(part); };
   return response;
 }
@@ -80,10 +80,10 @@ Response export_points(const Request& request, Context& context) {
                   : format == "jsonl" ? query::ExportFormat::kJsonLines
                                       : query::ExportFormat::kJson;
   wanted.metric = request.query_value("metric").value_or("*");
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
   wanted.run = *run;
-  auto file = query::PointExport::open(context.store, wanted);
+  auto file = query::PointExport::open(context.reader, wanted);
   if (!file && file.error().code == Code::kNotFound)
     return error_response(file.error(), {.field = "metric", .position = std::nullopt});
   if (!file) return error_response(file.error());

@@ -78,7 +78,7 @@ Response profile_answer(const std::optional<ProfileAsk>& ask) {
 Result<RunId> named_run(const Request& request, Context& context) {
   if (context.profiles == nullptr)
     return fail(Code::kUnsupported, "this server asks no run for a profile");
-  return query::select_run(context.store, request.param("run"));
+  return query::select_run(context.reader, request.param("run"));
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ Response ask_profile(const Request& request, Context& context) {
   if (!id) return error_response(id.error());
   const auto steps = read_steps(request);
   if (!steps) return steps.error();
-  const auto run = context.store.run(*id);
+  const auto run = context.reader.run(*id);
   if (!run) return error_response(run.error());
   if (*run && (*run)->status != store::RunStatus::kRunning) {
     return error_response(

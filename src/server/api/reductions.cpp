@@ -34,7 +34,7 @@ std::vector<SeriesId> distinct(std::span<const query::SeriesInput> inputs) {
 }
 
 // Chooses what each series is taken as.
-Result<> set_channels(store::Store& store, WindowQuestion& question) {
+Result<> set_channels(const store::Reader& store, WindowQuestion& question) {
   std::map<SeriesId, metric::Kind> kinds;
   for (const store::Series& info : TRY(store.series(distinct(question.request.series))))
     kinds[info.id] = info.kind;
@@ -59,7 +59,7 @@ Result<query::WindowStatistics> one_window(store::PointView& view, const WindowQ
   return std::move(all.front());
 }
 
-Result<std::vector<query::WindowStatistics>> all_windows(store::Store& store,
+Result<std::vector<query::WindowStatistics>> all_windows(const store::Reader& store,
                                                          const WindowQuestion& question) {
   std::vector<query::WindowStatistics> all;
   const std::span<const query::SeriesInput> inputs = question.request.series;
@@ -142,7 +142,7 @@ void write_window(JsonWriter& json, const query::WindowStatistics& window,
 // ---- latest values
 using Latest = std::vector<std::optional<query::PlacedValue>>;
 
-Result<Latest> latest_of(store::Store& store, std::span<const query::SeriesInput> inputs) {
+Result<Latest> latest_of(const store::Reader& store, std::span<const query::SeriesInput> inputs) {
   Latest all;
   for (std::size_t i = 0; i < inputs.size(); i += kSeriesAtOnce) {
     const auto lot = inputs.subspan(i, std::min(kSeriesAtOnce, inputs.size() - i));
@@ -160,7 +160,7 @@ Result<Latest> latest_of(store::Store& store, std::span<const query::SeriesInput
 Response lines(const Request& request, Context& context) {
   const auto wanted = parse_line_request(request.body);
   if (!wanted) return refused(wanted.error());
-  const Result<analyze::Lines> answer = analyze::make_lines(context.store, *wanted);
+  const Result<analyze::Lines> answer = analyze::make_lines(context.reader, *wanted);
   if (!answer) return error_response(answer.error());
   Response response;
   response.headers = {{"Content-Type", "application/x-corral-lines"},
@@ -172,9 +172,9 @@ Response lines(const Request& request, Context& context) {
 Response windows(const Request& request, Context& context) {
   auto question = parse_window_request(request.body);
   if (!question) return refused(question.error());
-  if (const auto set = set_channels(context.store, *question); !set)
+  if (const auto set = set_channels(context.reader, *question); !set)
     return error_response(set.error());
-  const auto answer = all_windows(context.store, *question);
+  const auto answer = all_windows(context.reader, *question);
   if (!answer) return error_response(answer.error());
   std::string body;
   JsonWriter json(body);
@@ -187,16 +187,16 @@ Response windows(const Request& request, Context& context) {
 
 Response latest(const Request& request, Context& context) {
   const std::string_view pattern = request.query_value("metric").value_or("*");
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
-  auto series = context.store.series_of(*run);
+  auto series = context.reader.series_of(*run);
   if (!series) return error_response(series.error());
   std::erase_if(*series,
                 [&](const store::Series& s) { return !metric::name_matches(pattern, s.name); });
   std::vector<query::SeriesInput> inputs;
   for (const store::Series& s : *series)
     inputs.push_back({.series = s.id, .channel = channel_of(query::ChartMode::kAuto, s.kind)});
-  const Result<Latest> found = latest_of(context.store, inputs);
+  const Result<Latest> found = latest_of(context.reader, inputs);
   if (!found) return error_response(found.error());
   std::string body;
   JsonWriter json(body);

@@ -57,7 +57,7 @@ Response answer(const Result<store::Removal>& removal, const store::RemoveOption
 Response remove_run(const Request& request, Context& context) {
   const auto options = options_of(request);
   if (!options) return options.error();
-  const auto id = query::select_run(context.store, request.param("run"));
+  const auto id = query::select_run(context.reader, request.param("run"));
   if (!id) return error_response(id.error());
   return answer(context.store.remove_runs(std::span(&*id, 1), *options), *options, context);
 }

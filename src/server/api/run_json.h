@@ -9,7 +9,7 @@
 
 #include "core/json.h"
 #include "query/summary.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::server::api {
 
@@ -20,7 +20,8 @@ void write_experiment(JsonWriter& json, const store::Experiment& experiment);
 // The text, or null when it is empty.
 void write_optional_text(JsonWriter& json, std::string_view name, const std::string& text);
 // How many parts of each run's capture, listeners and sources have a problem (docs/health.md).
-Result<std::vector<std::int64_t>> health_problems(store::Store& store, std::span<const RunId> runs);
+Result<std::vector<std::int64_t>> health_problems(const store::Reader& store,
+                                                  std::span<const RunId> runs);
 // A value of `attributes`; null: there is none.
 const std::string* find_fact(const codec::Attributes& attributes, std::string_view key);
 

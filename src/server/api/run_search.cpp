@@ -54,7 +54,7 @@ void write_facets(JsonWriter& json, const RunSearchRequest& request, const Found
   json.end_object().member("truncated_facets", found.facets_cut);
 }
 
-Result<std::string> search_json(const RunSearchRequest& request, store::Store& store) {
+Result<std::string> search_json(const RunSearchRequest& request, const store::Reader& store) {
   FoundRuns found;
   const auto find = [&](store::Reading& reading) -> Result<> {
     found = TRY(store::tracking::find_runs(reading, request.question));
@@ -91,7 +91,7 @@ Result<std::string> search_json(const RunSearchRequest& request, store::Store& s
 Response search_runs(const Request& request, Context& context) {
   const auto wanted = parse_run_search(request.body);
   if (!wanted) return bad_body(wanted.error());
-  Result<std::string> body = search_json(*wanted, context.store);
+  Result<std::string> body = search_json(*wanted, context.reader);
   return body ? json_response(*std::move(body)) : error_response(body.error());
 }
 

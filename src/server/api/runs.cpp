@@ -68,7 +68,7 @@ void write_facts(JsonWriter& json, const store::Run& run) {
   json.end_object();
 }
 
-Result<> write_neighbours(JsonWriter& json, const store::Run& run, store::Store& store) {
+Result<> write_neighbours(JsonWriter& json, const store::Run& run, const store::Reader& store) {
   store::RunFilter filter;
   filter.workload = run.workload;
   filter.limit = kMaxNeighbours;
@@ -117,7 +117,7 @@ tl::expected<store::RunFilter, Response> parse_filter(const Request& request) {
   return filter;
 }
 
-Result<std::string> runs_json(store::RunFilter filter, store::Store& store) {
+Result<std::string> runs_json(store::RunFilter filter, const store::Reader& store) {
   filter.limit += 1;  // tells whether there is a next page
   store::RunPage page = TRY(store.runs(filter));
   const bool more = page.runs.size() == filter.limit;
@@ -141,7 +141,7 @@ Result<std::string> runs_json(store::RunFilter filter, store::Store& store) {
   return body;
 }
 
-Result<std::string> run_json(std::string_view text, store::Store& store) {
+Result<std::string> run_json(std::string_view text, const store::Reader& store) {
   const RunId id = TRY(query::select_run(store, text));
   const std::optional<store::Run> run = TRY(store.run(id));
   if (!run) return fail(Code::kNotFound, fmt::format("no run {}", id.hex()));
@@ -163,7 +163,7 @@ Result<std::string> run_json(std::string_view text, store::Store& store) {
 }  // namespace
 
 Response experiments(const Request&, Context& context) {
-  const auto found = context.store.experiments();
+  const auto found = context.reader.experiments();
   if (!found) return error_response(found.error());
   std::string body;
   JsonWriter json(body);
@@ -176,12 +176,12 @@ Response experiments(const Request&, Context& context) {
 Response runs(const Request& request, Context& context) {
   const auto filter = parse_filter(request);
   if (!filter) return filter.error();
-  Result<std::string> body = runs_json(*filter, context.store);
+  Result<std::string> body = runs_json(*filter, context.reader);
   return body ? json_response(*std::move(body)) : error_response(body.error());
 }
 
 Response run(const Request& request, Context& context) {
-  Result<std::string> body = run_json(request.param("run"), context.store);
+  Result<std::string> body = run_json(request.param("run"), context.reader);
   return body ? json_response(*std::move(body)) : error_response(body.error());
 }
 

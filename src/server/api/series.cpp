@@ -79,9 +79,9 @@ void write_series(JsonWriter& json, const store::Series& series) {
 }  // namespace
 
 Response metrics(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
-  const Result<std::vector<store::Series>> found = context.store.series_of(*run);
+  const Result<std::vector<store::Series>> found = context.reader.series_of(*run);
   if (!found) return error_response(found.error());
   std::string body;
   JsonWriter json(body);

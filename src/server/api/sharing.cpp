@@ -42,7 +42,7 @@ struct Shares {
   std::vector<Means> place_means;  // beside the places; likewise
 };
 
-Result<> read_runs(store::Store& store, WorkloadId id, Shares& shares) {
+Result<> read_runs(const store::Reader& store, WorkloadId id, Shares& shares) {
   const auto read = [&](store::Reading& reading) -> Result<> {
     shares.runs = TRY(store::page::runs_of_workload(reading, id));
     shares.own = shares.runs.size();
@@ -63,7 +63,7 @@ std::vector<TimeSpan> spans_of(const std::vector<analyze::Overlap>& overlaps) {
 struct Moments {
   std::span<const TimeSpan> alone, shared;
 };
-Result<Means> means_over(store::Store& store, const std::vector<store::Series>& series,
+Result<Means> means_over(const store::Reader& store, const std::vector<store::Series>& series,
                          const Moments& moments) {
   Means means;
   std::vector<SeriesId> ids;
@@ -107,7 +107,7 @@ std::vector<store::Series> series_of_run(const Shares& shares, std::size_t run,
   return !own.empty() ? own : !device.empty() ? device : host;
 }
 
-Result<> measure_places(store::Store& store, Shares& shares,
+Result<> measure_places(const store::Reader& store, Shares& shares,
                         const std::vector<store::Series>& all) {
   for (const SharedPlace& place : shares.sharing.places) {
     std::vector<store::Series> here;
@@ -123,7 +123,7 @@ Result<> measure_places(store::Store& store, Shares& shares,
   return {};
 }
 
-Result<> measure(store::Store& store, Shares& shares) {
+Result<> measure(const store::Reader& store, Shares& shares) {
   if (shares.metric.empty()) return {};
   std::vector<store::Series> all;
   for (std::size_t run = 0; run < shares.own; ++run) {
@@ -257,13 +257,13 @@ Response sharing(const Request& request, Context& context) {
   if (!id) return error_response(id.error(), {.field = "workload", .position = std::nullopt});
   Shares shares;
   shares.metric = request.query_value("metric").value_or("");
-  if (const auto read = read_runs(context.store, *id, shares); !read)
+  if (const auto read = read_runs(context.reader, *id, shares); !read)
     return error_response(read.error());
   if (shares.runs.empty())
     return error_response({Code::kNotFound, fmt::format("no workload {}", id->hex())});
   shares.sharing = analyze::sharing_of(shares.runs, shares.own);
   drop_strangers(shares);
-  if (const auto done = measure(context.store, shares); !done) return error_response(done.error());
+  if (const auto done = measure(context.reader, shares); !done) return error_response(done.error());
   return json_response(sharing_json(*id, shares));
 }
 

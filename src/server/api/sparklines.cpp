@@ -11,7 +11,7 @@ namespace corral::server::api {
 Response sparklines(const Request& request, Context& context) {
   const auto wanted = parse_sparklines(request.body);
   if (!wanted) return bad_body(wanted.error());
-  const auto found = query::sparklines(context.store, *wanted);
+  const auto found = query::sparklines(context.reader, *wanted);
   if (!found) return error_response(found.error());
   std::string body;
   JsonWriter json(body);

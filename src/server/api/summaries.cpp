@@ -58,7 +58,7 @@ Response summaries(const Request& request, Context& context) {
   const auto wanted = parse_summaries(request.body);
   if (!wanted) return bad_body(wanted.error());
   std::string body;
-  const auto read = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto read = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     body = TRY(summaries_json(*wanted, reading));
     return {};
   });

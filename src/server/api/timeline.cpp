@@ -74,10 +74,10 @@ tl::expected<store::page::PhaseChoice, Response> read_choice(const Request& requ
 Response phases(const Request& request, Context& context) {
   const auto choice = read_choice(request);
   if (!choice) return choice.error();
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
   store::page::ChosenPhases found;
-  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     found = TRY(store::page::choose_phases(reading, *run, *choice));
     return {};
   });
@@ -91,9 +91,9 @@ Response phases(const Request& request, Context& context) {
 }
 
 Response events(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.store, request.param("run"));
+  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
   if (!run) return error_response(run.error());
-  const auto found = context.store.events(*run);
+  const auto found = context.reader.events(*run);
   if (!found) return error_response(found.error());
   std::string body;
   JsonWriter json(body);

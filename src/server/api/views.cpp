@@ -31,7 +31,7 @@ Response save_view(const Request& request, Context& context) {
 Response view(const Request& request, Context& context) {
   const std::string_view id = request.param("view");
   std::optional<store::page::View> found;
-  const auto done = context.store.inspect([&](store::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::Reading& reading) -> Result<> {
     found = TRY(store::page::view(reading, id));
     return {};
   });

@@ -28,7 +28,7 @@ struct Members {
   std::map<ExperimentId, std::string> experiments;
 };
 
-Result<Members> read_members(store::Store& store, std::optional<ExperimentId> experiment) {
+Result<Members> read_members(const store::Reader& store, std::optional<ExperimentId> experiment) {
   Members members;
   for (const store::Experiment& one : TRY(store.experiments()))
     members.experiments.emplace(one.id, one.name);
@@ -148,11 +148,11 @@ Response workloads(const Request& request, Context& context) {
   }
   const std::string_view wanted = request.query_value("members").value_or("false");
   if (wanted != "true" && wanted != "false") return bad_query("members", "true or false", wanted);
-  const auto found = context.store.workloads(experiment);
+  const auto found = context.reader.workloads(experiment);
   if (!found) return error_response(found.error());
   std::optional<Members> members;
   if (wanted == "true") {
-    auto read = read_members(context.store, experiment);
+    auto read = read_members(context.reader, experiment);
     if (!read) return error_response(read.error());
     members = *std::move(read);
   }

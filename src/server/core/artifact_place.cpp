@@ -55,21 +55,22 @@ Result<std::int64_t> agree(store::Store& store, std::int64_t fresh, const std::s
   return mark;
 }
 
-Result<ArtifactMark> known_place(store::Store& store) {
+Result<ArtifactMark> known_place(const store::Reader& reader) {
   ArtifactMark known;
   const store::Inspect read = [&](store::Reading& reading) -> Result<> {
     known = TRY(store::page::artifact_mark(reading));
     return {};
   };
-  TRY(store.inspect(read));
+  TRY(reader.inspect(read));
   return known;
 }
 
 }  // namespace
 
 Result<std::optional<std::string>> other_artifact_place(store::Store& store,
+                                                        const store::Reader& reader,
                                                         ArtifactStore& artifacts) {
-  const ArtifactMark known = TRY(known_place(store));
+  const ArtifactMark known = TRY(known_place(reader));
   const auto here = TRY(read_mark(artifacts));
   if (known.mark) {
     return known.mark == here ? std::nullopt : std::optional(known.place);
@@ -80,10 +81,11 @@ Result<std::optional<std::string>> other_artifact_place(store::Store& store,
   return std::nullopt;
 }
 
-std::string check_artifact_place(store::Store& store, ArtifactStore& artifacts) {
-  const auto known = known_place(store);
+std::string check_artifact_place(store::Store& store, const store::Reader& reader,
+                                 ArtifactStore& artifacts) {
+  const auto known = known_place(reader);
   if (known && !known->shared) return {};
-  const auto other = other_artifact_place(store, artifacts);
+  const auto other = other_artifact_place(store, reader, artifacts);
   if (!other)
     return fmt::format("cannot tell whether {} is the place of this store's artifacts: {}",
                        name_of(artifacts), other.error().message);

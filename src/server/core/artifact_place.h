@@ -11,6 +11,7 @@
 
 #include "core/result.h"
 #include "store/artifacts/artifact_store.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::server {
@@ -20,9 +21,11 @@ inline constexpr const char* kPlaceMark = ".corral-place";
 // The place of the store's artifacts, as the server that marked it called it, if it is another than
 // `artifacts`; marks that one when the store has none yet.
 Result<std::optional<std::string>> other_artifact_place(store::Store& store,
+                                                        const store::Reader& reader,
                                                         store::artifacts::ArtifactStore& artifacts);
 
 // The same for databases that servers share, as words for the log; empty: nothing to say.
-std::string check_artifact_place(store::Store& store, store::artifacts::ArtifactStore& artifacts);
+std::string check_artifact_place(store::Store& store, const store::Reader& reader,
+                                 store::artifacts::ArtifactStore& artifacts);
 
 }  // namespace corral::server

@@ -17,9 +17,10 @@ constexpr std::int64_t kAtOnce = 64;
 
 }  // namespace
 
-ArtifactRemoval::ArtifactRemoval(store::Store& store, store::artifacts::ArtifactStore& artifacts,
-                                 Complain complain)
+ArtifactRemoval::ArtifactRemoval(store::Store& store, const store::Reader& reader,
+                                 store::artifacts::ArtifactStore& artifacts, Complain complain)
     : store_(store),
+      reader_(reader),
       artifacts_(artifacts),
       complain_(std::move(complain)),
       thread_(sys::require_thread("the removal of artifacts", [this](const std::stop_token& stop) {
@@ -51,7 +52,7 @@ Result<> ArtifactRemoval::remove_all(const std::stop_token& stop) {
       places = TRY(store::tracking::removed_artifacts(reading, last, kAtOnce));
       return {};
     };
-    TRY(store_.inspect(read));
+    TRY(reader_.inspect(read));
     if (places.empty()) return {};
     std::vector<std::int64_t> gone;
     for (const auto& place : places) {

@@ -17,6 +17,7 @@
 
 #include "core/result.h"
 #include "store/artifacts/artifact_store.h"
+#include "store/reader.h"
 #include "store/search/removed_artifacts.h"
 #include "store/store.h"
 
@@ -26,8 +27,8 @@ class ArtifactRemoval {
  public:
   // Both outlive it. `complain` may be empty; it is called on the thread.
   using Complain = std::function<void(std::string_view)>;
-  ArtifactRemoval(store::Store& store, store::artifacts::ArtifactStore& artifacts,
-                  Complain complain);
+  ArtifactRemoval(store::Store& store, const store::Reader& reader,
+                  store::artifacts::ArtifactStore& artifacts, Complain complain);
   // Finishes the place that it is at.
   ~ArtifactRemoval() = default;
   ArtifactRemoval(const ArtifactRemoval&) = delete;
@@ -43,6 +44,7 @@ class ArtifactRemoval {
   bool remove_one(const store::tracking::RemovedArtifacts& place);
 
   store::Store& store_;
+  const store::Reader reader_;
   store::artifacts::ArtifactStore& artifacts_;
   const Complain complain_;
   std::set<std::int64_t> told_;  // of which it was said that they stay; the thread's

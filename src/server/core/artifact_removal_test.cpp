@@ -47,7 +47,7 @@ class Removal : public HandlerTest {
   [[nodiscard]] bool is_there(const std::string& path) const { return fs::exists(files() / path); }
   [[nodiscard]] std::size_t noted() const {
     std::size_t count = 0;
-    EXPECT_TRUE(store_->inspect([&](store::Reading& reading) -> Result<> {
+    EXPECT_TRUE(reader_of(*store_).inspect([&](store::Reading& reading) -> Result<> {
       count = TRY(store::tracking::removed_artifacts(reading, 0, 1000)).size();
       return {};
     }));

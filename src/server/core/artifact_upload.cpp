@@ -38,7 +38,7 @@ Result<Found> find(Context& context, RunId run) {
     found.removed = !found.row && TRY(store::tracking::was_removed(reading, run));
     return {};
   };
-  TRY(context.store.inspect(read));
+  TRY(context.reader.inspect(read));
   return found;
 }
 

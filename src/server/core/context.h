@@ -7,6 +7,7 @@
 #include "core/time.h"
 #include "server/core/events.h"
 #include "store/artifacts/artifact_store.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::server {
@@ -26,6 +27,7 @@ class State;
 
 struct Context {
   store::Store& store;
+  store::Reader reader;  // of the store
   EventHub& events;
   ServerFacts facts;
   // Asks the server to leave after this answer (`corral serve --stop`). Never blocks.

@@ -28,7 +28,7 @@ class State {
   State& operator=(const State&) = delete;
   virtual ~State() = default;
 };
-std::unique_ptr<State> open(store::Store& store);
+std::unique_ptr<State> open(store::Store& store, const store::Reader& reader);
 
 // Routes of the server's table that belong to other interfaces.
 std::span<const Route> routes();

@@ -15,6 +15,7 @@
 #include "server/core/profile_asks.h"
 #include "server/core/router.h"
 #include "store/open/sqlite_store.h"
+#include "store/test_reader.h"
 
 namespace corral::server {
 
@@ -81,11 +82,12 @@ class HandlerTest : public ::testing::Test {
   const std::unique_ptr<store::Store> store_ =
       store::open_sqlite_store({.directory = directory_ / "store"}).value();
   EventHub events_;
-  const std::unique_ptr<door::State> door_ = door::open(*store_);
+  const std::unique_ptr<door::State> door_ =
+      door::open(*store_, {*store_, store::Access::everything()});
   ProfileAsks profiles_;
   const std::unique_ptr<Context> context_ = [this] {
-    auto context =
-        std::make_unique<Context>(Context{*store_, events_, {"1.2.3", utc_time(5)}, [] {}});
+    auto context = std::make_unique<Context>(Context{
+        *store_, {*store_, store::Access::everything()}, events_, {"1.2.3", utc_time(5)}, [] {}});
     context->door = door_.get();
     context->profiles = &profiles_;
     return context;

@@ -4,7 +4,7 @@
 
 namespace corral::server::door {
 
-std::unique_ptr<State> open(store::Store&) { return nullptr; }
+std::unique_ptr<State> open(store::Store&, const store::Reader&) { return nullptr; }
 std::span<const Route> routes() { return {}; }
 bool owns(std::string_view) { return false; }
 Response dispatch(Request request, Context&) {

@@ -19,7 +19,7 @@ using testing::SessionWriter;
 using testing::utc;
 
 Series StoreConformance::only_series(RunId id, std::string_view name) {
-  const auto all = store_->series_of(id);
+  const auto all = reader_of(*store_).series_of(id);
   EXPECT_TRUE(all);
   Series found;
   int count = 0;
@@ -38,7 +38,7 @@ std::vector<std::pair<std::int64_t, double>> StoreConformance::points(SeriesId s
   const auto take = [&](std::int64_t time, double value) {
     if (utc_time(time) >= from && utc_time(time) < to) points.emplace_back(time, value);
   };
-  const auto done = store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+  const auto done = reader_of(*store_).view(std::array{series}, [&](PointView& view) -> Result<> {
     for (std::int64_t no = 0; no < view.block_count(series); ++no) {
       const auto block = TRY(view.block(series, no));
       std::vector<std::int64_t> times(codec::kColumnEntries);
@@ -65,11 +65,11 @@ std::pair<std::int64_t, double> at(std::int64_t boot_ns, double value) {
 }
 
 TEST_P(StoreConformance, AnEmptyStoreHasNothing) {
-  EXPECT_TRUE(store_->experiments()->empty());
-  EXPECT_EQ(store_->runs({})->total, 0);
+  EXPECT_TRUE(reader_of(*store_).experiments()->empty());
+  EXPECT_EQ(reader_of(*store_).runs({})->total, 0);
   EXPECT_FALSE(*store_->session(SessionId::random()));
-  EXPECT_FALSE(*store_->run(RunId::random()));
-  EXPECT_TRUE(store_->find_runs("abcd")->empty());
+  EXPECT_FALSE(*reader_of(*store_).run(RunId::random()));
+  EXPECT_TRUE(reader_of(*store_).find_runs("abcd")->empty());
   EXPECT_GT(store_->info()->schema_version, 0);
 }
 
@@ -89,11 +89,11 @@ TEST_P(StoreConformance, ASessionFrameMakesExperimentWorkloadAndRun) {
   EXPECT_EQ(made.start, utc(1000));
   EXPECT_EQ(made.newest, utc(1000));
   EXPECT_EQ(made.host, "node7");
-  const auto experiments = *store_->experiments();
+  const auto experiments = *reader_of(*store_).experiments();
   ASSERT_EQ(experiments.size(), 1U);
   EXPECT_EQ(experiments[0].runs, 1);
   EXPECT_EQ(experiments[0].running, 1);
-  const auto workloads = *store_->workloads(experiments[0].id);
+  const auto workloads = *reader_of(*store_).workloads(experiments[0].id);
   ASSERT_EQ(workloads.size(), 1U);
   EXPECT_EQ(workloads[0].runs, std::vector{id});
 }
@@ -150,7 +150,7 @@ TEST_P(StoreConformance, AResendIsAcknowledgedAndIgnoredForEver) {
   const Series loss = only_series(id, "loss");
   EXPECT_EQ(loss.points, 2);
   EXPECT_EQ(points(loss.id), (std::vector{at(2000, 0.5), at(3000, 0.25)}));
-  EXPECT_EQ(store_->events(id)->size(), 1U);
+  EXPECT_EQ(reader_of(*store_).events(id)->size(), 1U);
 }
 
 TEST_P(StoreConformance, AFrameThatIsPartlyStoredIsAConflict) {
@@ -179,7 +179,7 @@ TEST_P(StoreConformance, SamplesOfAnUndeclaredSeriesWaitForAGap) {
       codec::GapBody{codec::GapReason::kRefused, "series 7 was never declared"}, 10)});
   EXPECT_TRUE(gap.refusals.empty());
   EXPECT_EQ(gap.acks.at(0).durable_seq, 11U);
-  const auto events = *store_->events(id);
+  const auto events = *reader_of(*store_).events(id);
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].origin, "corral");
   EXPECT_EQ(events[0].name, "10 records refused by the server: series 7 was never declared");
@@ -190,7 +190,7 @@ TEST_P(StoreConformance, AnEmptyGapLeavesNoEvent) {
   SessionWriter writer;
   begin(writer, id);
   EXPECT_EQ(append({writer.frame(codec::GapBody{}, 5)}).acks.at(0).durable_seq, 6U);
-  EXPECT_TRUE(store_->events(id)->empty());
+  EXPECT_TRUE(reader_of(*store_).events(id)->empty());
 }
 
 TEST_P(StoreConformance, ASeriesIdCannotBecomeAnotherMetric) {
@@ -222,7 +222,7 @@ TEST_P(StoreConformance, ABundleIsStoredWholeOrNotAtAll) {
   bad.add(samples(9, {{3000, 0.5}}));
   EXPECT_EQ(append({writer.bundle(bad, 4)}).refusals.size(), 1U);
   EXPECT_EQ(run(id).params, (std::vector{std::pair<std::string, std::string>{"lr", "0.1"}}));
-  EXPECT_EQ(store_->series_of(id)->size(), 1U);
+  EXPECT_EQ(reader_of(*store_).series_of(id)->size(), 1U);
 }
 
 TEST_P(StoreConformance, StatisticsFollowEveryAppend) {
@@ -252,8 +252,8 @@ TEST_P(StoreConformance, StatisticsFollowEveryAppend) {
   EXPECT_EQ(silent.points, 0);
   EXPECT_FALSE(silent.last || silent.min || silent.first_step);
   const SeriesId ids[] = {silent.id, loss.id, SeriesId{999999}};
-  EXPECT_EQ(store_->series(ids)->size(), 2U);
-  EXPECT_EQ(store_->series(ids)->at(0).owner_id, id.hex());
+  EXPECT_EQ(reader_of(*store_).series(ids)->size(), 2U);
+  EXPECT_EQ(reader_of(*store_).series(ids)->at(0).owner_id, id.hex());
 }
 
 TEST_P(StoreConformance, ValuesKeepEveryBit) {
@@ -313,8 +313,8 @@ TEST_P(StoreConformance, WorkloadSeriesAreSharedByItsRuns) {
   const std::string workload = workload_id_of("digits", "pair").hex();
   const SeriesId ids[] = {only_series(two, "host.cpu.busy").id};
   EXPECT_EQ(only_series(two, "host.cpu.busy").owner_id, workload);
-  EXPECT_EQ(store_->series(ids)->at(0).owner_id, workload);
-  EXPECT_EQ(store_->workloads(std::nullopt)->at(0).runs.size(), 2U);
+  EXPECT_EQ(reader_of(*store_).series(ids)->at(0).owner_id, workload);
+  EXPECT_EQ(reader_of(*store_).workloads(std::nullopt)->at(0).runs.size(), 2U);
 }
 
 TEST_P(StoreConformance, SeriesAreFoundByTheEndOfTheirName) {
@@ -325,7 +325,7 @@ TEST_P(StoreConformance, SeriesAreFoundByTheEndOfTheirName) {
       codec::SchemaBody{.series = {series_def(1, "loss"), series_def(2, "val/loss"),
                                    series_def(3, "LOSS"), series_def(4, "losses")}})});
   const RunId runs[] = {id, RunId::random()};
-  const auto found = *store_->series_ending(runs, "loss");
+  const auto found = *reader_of(*store_).series_ending(runs, "loss");
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].second.name, "loss");
   EXPECT_EQ(found[1].second.name, "val/loss");
@@ -354,21 +354,21 @@ TEST_P(StoreConformance, AWideSchemaIsDeclaredAndKnownAgain) {
   std::ranges::reverse(schema.series);
   append({second.frame(schema), second.frame(samples(1, {{2003, 4.0}}))});
   append({second.frame(schema)});
-  EXPECT_EQ(store_->series_of(id)->size(), kSeries);
+  EXPECT_EQ(reader_of(*store_).series_of(id)->size(), kSeries);
   EXPECT_EQ(points(only_series(id, "m1").id, utc(0), utc(9000)).size(), 3U);
   EXPECT_EQ(points(only_series(id, "m1499").id, utc(0), utc(9000)).size(), 1U);
   EXPECT_EQ(only_series(id, "m1500").source, "cpu1500");
   EXPECT_EQ(only_series(id, "m1500").owner, metric::Owner::kWorkload);
   schema.series.at(700).name += "x";
   EXPECT_EQ(append({second.frame(schema)}).refusals.at(0).error.code, Code::kUnprocessable);
-  EXPECT_EQ(store_->series_of(id)->size(), kSeries);
+  EXPECT_EQ(reader_of(*store_).series_of(id)->size(), kSeries);
 }
 
 TEST_P(StoreConformance, AReadThatThrowsTakesNobodysPlace) {
   const auto broken = [](PointView&) -> Result<> { throw std::runtime_error("no memory"); };
   for (int i = 0; i < 40; ++i)
-    EXPECT_THROW(static_cast<void>(store_->view({}, broken)), std::runtime_error);
-  EXPECT_TRUE(store_->runs({}));
+    EXPECT_THROW(static_cast<void>(reader_of(*store_).view({}, broken)), std::runtime_error);
+  EXPECT_TRUE(reader_of(*store_).runs({}));
 }
 
 TEST_P(StoreConformance, HostileTimesAreRefused) {

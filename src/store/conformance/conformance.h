@@ -12,6 +12,7 @@
 
 #include "store/store.h"
 #include "store/test_frames.h"
+#include "store/test_reader.h"
 
 namespace corral::store {
 
@@ -54,7 +55,7 @@ class StoreConformance : public ::testing::TestWithParam<std::tuple<MakePlace, S
         append({writer.frame(testing::session_body(run, std::move(role)))}).refusals.empty());
   }
   store::Run run(RunId id) {
-    auto found = store_->run(id);
+    auto found = reader_of(*store_).run(id);
     EXPECT_TRUE(found && *found);
     return found && *found ? **found : store::Run{};
   }

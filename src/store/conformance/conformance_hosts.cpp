@@ -145,7 +145,7 @@ TEST_P(StoreHosts, ALongTimelineIsCutWithoutDecodingWhatIsWhole) {
               at(20'000 + i, static_cast<double>((20'000 + i) * 7 % 1013)));
   const SeriesId series = only_series(id, "host.load.1m").id;
   EXPECT_EQ(blocks_of(series), 8) << "blocks 8 to 15";
-  const auto done = store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+  const auto done = reader_of(*store_).view(std::array{series}, [&](PointView& view) -> Result<> {
     const auto row = TRY(view.pyramid(series, Channel::kValue, 0, 0));
     EXPECT_EQ(row->lower.size(), 256U);
     EXPECT_EQ(row->lower[0].t0, at(8 * 8192, 0).first);

@@ -52,7 +52,7 @@ class StoreHosts : public StoreRemoval {
   // What the run shows of its host's load.
   Points shown(RunId id) {
     Points found;
-    const std::vector<Series> all = *store_->series_of(id);
+    const std::vector<Series> all = *reader_of(*store_).series_of(id);
     for (const Series& series : all) {
       if (series.name != "host.load.1m") continue;
       EXPECT_TRUE(found.empty()) << "twice";
@@ -77,7 +77,7 @@ class StoreHosts : public StoreRemoval {
     EXPECT_EQ(series.min, least);
     EXPECT_EQ(series.max, greatest);
     EXPECT_DOUBLE_EQ(series.sum, sum);
-    const auto again = *store_->series(std::array{series.id});
+    const auto again = *reader_of(*store_).series(std::array{series.id});
     ASSERT_EQ(again.size(), 1U);
     EXPECT_EQ(again[0].points, series.points);
     EXPECT_EQ(again[0].owner_id, series.owner_id);
@@ -85,7 +85,7 @@ class StoreHosts : public StoreRemoval {
   }
   std::int64_t count(const std::string& sql) {
     std::int64_t found = -1;
-    EXPECT_TRUE(store_->inspect([&](sql::Reading& reading) -> Result<> {
+    EXPECT_TRUE(reader_of(*store_).inspect([&](sql::Reading& reading) -> Result<> {
       found = TRY(reading.db.number(sql)).value_or(-1);
       return {};
     }));

@@ -91,7 +91,7 @@ TEST_P(StoreLevels, MergingKeepsTheOrderOfArrival) {
   for (std::int64_t k = 0; k < 20; ++k) add({{1'000'000 + k, 9.0}});
   std::vector<double> found;
   const SeriesId series = only_series(run, "s1").id;
-  ASSERT_TRUE(store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+  ASSERT_TRUE(reader_of(*store_).view(std::array{series}, [&](PointView& view) -> Result<> {
     for (const Chunk& chunk : view.recent(series)) {
       for (std::size_t i = 0; i < chunk.values.size(); ++i)
         if ((*chunk.times)[i] == ns_of(testing::utc(50'000))) found.push_back(chunk.values[i]);
@@ -172,7 +172,7 @@ TEST_P(StoreLevels, ThePyramidSaysWhatTheBlocksHold) {
   append({writer.frame(three_series())});
   log(writer, rows_from(1'000'000, 0, 75'000));  // nine blocks: a full row of tier 0, and one more
   const SeriesId series = only_series(run, "s3").id;
-  ASSERT_TRUE(store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+  ASSERT_TRUE(reader_of(*store_).view(std::array{series}, [&](PointView& view) -> Result<> {
     std::int64_t points = 0;
     for (std::int64_t no = 0; no * 8 < view.block_count(series); ++no) {
       const auto row = TRY(view.pyramid(series, Channel::kValue, 0, no));

@@ -52,7 +52,7 @@ class StoreLevels : public StoreConformance {
 
   std::vector<LoggedPoint> read(SeriesId series) {
     std::vector<LoggedPoint> found;
-    const auto done = store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+    const auto done = reader_of(*store_).view(std::array{series}, [&](PointView& view) -> Result<> {
       for (std::int64_t no = 0; no < view.block_count(series); ++no) {
         const auto block = TRY(view.block(series, no));
         std::vector<std::int64_t> times(codec::kColumnEntries), steps(codec::kColumnEntries);
@@ -92,7 +92,7 @@ class StoreLevels : public StoreConformance {
 
   std::int64_t blocks_of(SeriesId series) {
     std::int64_t blocks = 0;
-    EXPECT_TRUE(store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+    EXPECT_TRUE(reader_of(*store_).view(std::array{series}, [&](PointView& view) -> Result<> {
       blocks = view.block_count(series);
       return {};
     }));

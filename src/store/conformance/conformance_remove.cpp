@@ -35,10 +35,10 @@ TEST_P(StoreRemoval, ARemovedRunIsGoneForEveryReader) {
   EXPECT_EQ(planned.bytes, removal.bytes);
   for (int round = 0; round < 3; ++round) {
     expect_gone(id);
-    EXPECT_EQ(store_->runs({})->total, 0);
-    EXPECT_TRUE(store_->experiments()->empty());
-    EXPECT_TRUE(store_->workloads(std::nullopt)->empty());
-    EXPECT_TRUE(store_->series(std::array{loss})->empty());
+    EXPECT_EQ(reader_of(*store_).runs({})->total, 0);
+    EXPECT_TRUE(reader_of(*store_).experiments()->empty());
+    EXPECT_TRUE(reader_of(*store_).workloads(std::nullopt)->empty());
+    EXPECT_TRUE(reader_of(*store_).series(std::array{loss})->empty());
     EXPECT_TRUE(points(loss).empty());
     round == 0 ? clean() : reopen();
   }
@@ -61,9 +61,9 @@ TEST_P(StoreRemoval, ARunningRunGoesOnlyByForceAndTakesNoneWithIt) {
     EXPECT_NE(refused.error().message.find("calm-otter"), std::string::npos);
     EXPECT_NE(refused.error().message.find(running.hex()), std::string::npos);
   }
-  EXPECT_EQ(store_->runs({})->total, 2);
+  EXPECT_EQ(reader_of(*store_).runs({})->total, 2);
   EXPECT_EQ(remove({ended, running}, {.force = true}).runs.size(), 2U);
-  EXPECT_EQ(store_->runs({})->total, 0);
+  EXPECT_EQ(reader_of(*store_).runs({})->total, 0);
 }
 
 TEST_P(StoreRemoval, WhatComesLaterIsAcknowledgedAndIgnored) {
@@ -87,7 +87,7 @@ TEST_P(StoreRemoval, WhatComesLaterIsAcknowledgedAndIgnored) {
       EXPECT_EQ((*store_->session(ack.session))->durable_seq, ack.durable_seq);
     }
     expect_gone(id);
-    EXPECT_TRUE(store_->experiments()->empty());
+    EXPECT_TRUE(reader_of(*store_).experiments()->empty());
     round == 0 ? clean() : reopen();
   }
   writer.seek(writer.next() + 5);  // what the spool lost counts no more
@@ -124,13 +124,13 @@ TEST_P(StoreRemoval, AWorkloadGoesWithItsLastRun) {
   EXPECT_EQ(points(cpu).size(), 4U);
   EXPECT_EQ(only_series(runs[1], "host.cpu.busy").points, 4);
   EXPECT_EQ(points(only_series(runs[1], "loss").id).size(), 2U);
-  EXPECT_EQ(store_->workloads(std::nullopt)->at(0).runs, std::vector{runs[1]});
+  EXPECT_EQ(reader_of(*store_).workloads(std::nullopt)->at(0).runs, std::vector{runs[1]});
   end(writers[1]);
   remove({runs[1]});
   EXPECT_TRUE(points(cpu).empty());
   clean();
-  EXPECT_TRUE(store_->workloads(std::nullopt)->empty());
-  EXPECT_TRUE(store_->series(std::array{cpu})->empty());
+  EXPECT_TRUE(reader_of(*store_).workloads(std::nullopt)->empty());
+  EXPECT_TRUE(reader_of(*store_).series(std::array{cpu})->empty());
 }
 
 TEST_P(StoreRemoval, EveryLevelOfOneRunGoesAndTheOtherKeepsEveryBit) {
@@ -170,7 +170,7 @@ TEST_P(StoreRemoval, AViewThatIsOpenKeepsItsSnapshot) {
   log(writer, rows);
   const SeriesId series = only_series(id, "s1").id;
   std::size_t found = 0;
-  const auto done = store_->view(std::array{series}, [&](PointView& view) -> Result<> {
+  const auto done = reader_of(*store_).view(std::array{series}, [&](PointView& view) -> Result<> {
     remove({id}, {.force = true});
     clean();
     for (std::int64_t no = 0; no < view.block_count(series); ++no) {
@@ -195,7 +195,7 @@ TEST_P(StoreRemoval, AnExperimentGoesWithAllItsRuns) {
   auto body = session_body(other);
   body.experiment = "letters";
   append({writers[3].frame(body)});
-  const auto experiments = *store_->experiments();
+  const auto experiments = *reader_of(*store_).experiments();
   ASSERT_EQ(experiments.size(), 2U);
   for (const Experiment& experiment : experiments) {
     if (experiment.name != "digits") continue;
@@ -205,9 +205,9 @@ TEST_P(StoreRemoval, AnExperimentGoesWithAllItsRuns) {
     EXPECT_EQ(removal->points, 9);
     EXPECT_EQ(store_->remove_experiment(experiment.id, {}).error().code, Code::kNotFound);
   }
-  ASSERT_EQ(store_->experiments()->size(), 1U);
-  EXPECT_EQ(store_->experiments()->at(0).name, "letters");
-  const auto running = store_->remove_experiment(store_->experiments()->at(0).id, {});
+  ASSERT_EQ(reader_of(*store_).experiments()->size(), 1U);
+  EXPECT_EQ(reader_of(*store_).experiments()->at(0).name, "letters");
+  const auto running = store_->remove_experiment(reader_of(*store_).experiments()->at(0).id, {});
   ASSERT_FALSE(running);
   EXPECT_EQ(running.error().code, Code::kConflict);
   EXPECT_EQ(run(other).experiment_name, "letters");
@@ -229,7 +229,7 @@ TEST_P(StoreRemoval, AgeTakesTheOldestThatEnded) {
   };
   EXPECT_TRUE(prune(10'000, false).empty()) << "just as old is not older";
   EXPECT_EQ(prune(20'001, true), (std::vector{ids[1], ids[2]}));
-  EXPECT_EQ(store_->runs({})->total, 4);
+  EXPECT_EQ(reader_of(*store_).runs({})->total, 4);
   EXPECT_EQ(prune(20'001, false), (std::vector{ids[1], ids[2]}));
   EXPECT_EQ(prune(1'000'000'000, false), std::vector{ids[3]});
   EXPECT_EQ(run(ids[0]).status, RunStatus::kRunning) << "however old";
@@ -274,7 +274,7 @@ TEST_P(StoreRemoval, SizeTakesAsManyOfTheOldestAsNeeded) {
   EXPECT_EQ(prune(all - 1), std::vector{ids[2]});
   EXPECT_TRUE(prune(all - 1).empty()) << "the room is given back";
   EXPECT_EQ(prune(0), (std::vector{ids[1], ids[0]}));
-  EXPECT_EQ(store_->runs({})->total, 0);
+  EXPECT_EQ(reader_of(*store_).runs({})->total, 0);
 }
 
 }  // namespace

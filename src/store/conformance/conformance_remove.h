@@ -30,12 +30,12 @@ class StoreRemoval : public StoreLevels {
     return removal ? *removal : Removal{};
   }
   void expect_gone(RunId id) {
-    EXPECT_FALSE(*store_->run(id));
-    EXPECT_TRUE(store_->find_runs(id.hex())->empty());
-    EXPECT_TRUE(store_->series_of(id)->empty());
-    EXPECT_TRUE(store_->phases(id)->empty());
-    EXPECT_TRUE(store_->events(id)->empty());
-    EXPECT_TRUE(store_->logs({.run = id, .stream = {}})->empty());
+    EXPECT_FALSE(*reader_of(*store_).run(id));
+    EXPECT_TRUE(reader_of(*store_).find_runs(id.hex())->empty());
+    EXPECT_TRUE(reader_of(*store_).series_of(id)->empty());
+    EXPECT_TRUE(reader_of(*store_).phases(id)->empty());
+    EXPECT_TRUE(reader_of(*store_).events(id)->empty());
+    EXPECT_TRUE(reader_of(*store_).logs({.run = id, .stream = {}})->empty());
   }
   // In the tables, too.
   void clean() { EXPECT_TRUE(store_->seal(false)); }

@@ -88,7 +88,7 @@ TEST_P(StoreConformance, ARunStartsWhenItsCommandBegan) {
   EXPECT_EQ(run(id).start, utc(3500)) << "the last one counts";
   began(4000, "user");
   EXPECT_EQ(run(id).start, utc(3500)) << "a training's own event is an event";
-  EXPECT_EQ(store_->events(id)->size(), 1U);
+  EXPECT_EQ(reader_of(*store_).events(id)->size(), 1U);
 }
 
 TEST_P(StoreConformance, PhasesMayEndInALaterFrame) {
@@ -106,12 +106,12 @@ TEST_P(StoreConformance, PhasesMayEndInALaterFrame) {
                                   .links = {7, 18446744073709551615U},
                                   .attributes = {{"index", "3"}, {"text", "\"a \\\"b\\\"\""}}};
   append({writer.frame(codec::PhasesBody{.phases = {begin_record}})});
-  EXPECT_FALSE(store_->phases(id)->at(0).end);
+  EXPECT_FALSE(reader_of(*store_).phases(id)->at(0).end);
   codec::PhaseRecord end_record;
   end_record.id = 2;
   end_record.end = boot_time(4000);
   append({writer.frame(codec::PhasesBody{.phases = {end_record}})});
-  const auto phases = *store_->phases(id);
+  const auto phases = *reader_of(*store_).phases(id);
   ASSERT_EQ(phases.size(), 1U);
   EXPECT_EQ(phases[0].id, 2U);
   EXPECT_EQ(phases[0].parent, 1U);
@@ -146,10 +146,10 @@ TEST_P(StoreConformance, FactsKeepTheNewestAndDropsOnlyGrow) {
   EXPECT_EQ(whole.info, (Pairs{{"cpus", "8"}}));
   EXPECT_EQ(whole.unavailable, (Pairs{{"run.io", "no permission"}}));
   EXPECT_EQ(whole.drops, (Pairs{{"points", "12"}}));
-  EXPECT_TRUE(store_->runs({})->runs.at(0).params.empty());
+  EXPECT_TRUE(reader_of(*store_).runs({})->runs.at(0).params.empty());
   RunFilter with_facts;
   with_facts.facts = true;
-  EXPECT_EQ(store_->runs(with_facts)->runs.at(0).params, (Pairs{{"lr", "0.2"}}));
+  EXPECT_EQ(reader_of(*store_).runs(with_facts)->runs.at(0).params, (Pairs{{"lr", "0.2"}}));
 }
 
 TEST_P(StoreConformance, ATagThatAClientDeletedIsGoneUntilItIsSetAgain) {
@@ -193,13 +193,13 @@ TEST_P(StoreConformance, OutputIsStoredOnceHoweverItIsCut) {
   query.stream = codec::LogStream::kStdout;
   query.limit = 2;
   for (;;) {
-    const auto chunks = *store_->logs(query);
+    const auto chunks = *reader_of(*store_).logs(query);
     if (chunks.empty()) break;
     for (const LogChunk& chunk : chunks) text += chunk.bytes;
     query.after_row = chunks.back().row;
   }
   EXPECT_EQ(text, "epoch one\nepoch two\nafter a hole");
-  const auto extents = *store_->log_extents(id);
+  const auto extents = *reader_of(*store_).log_extents(id);
   ASSERT_EQ(extents.size(), 2U);
   EXPECT_EQ(extents[0].end, 42);
   EXPECT_EQ(extents[0].gaps, (std::vector<std::pair<std::int64_t, std::int64_t>>{{20, 30}}));
@@ -217,7 +217,7 @@ TEST_P(StoreConformance, OfLongOutputHeadAndTailAreKept) {
   for (std::int64_t offset = 0; offset < total; offset += chunk)
     frames.push_back(writer.frame(log_of(offset, std::string(limits::kLogChunkBytes, 'x'))));
   append(frames);
-  const auto extents = *store_->log_extents(id);
+  const auto extents = *reader_of(*store_).log_extents(id);
   ASSERT_EQ(extents.size(), 1U);
   EXPECT_EQ(extents[0].end, total);
   EXPECT_EQ(extents[0].gaps, (std::vector<std::pair<std::int64_t, std::int64_t>>{
@@ -238,7 +238,7 @@ TEST_P(StoreConformance, RunsArePagedNewestFirst) {
   filter.limit = 3;
   std::vector<RunId> seen;
   for (;;) {
-    const auto page = *store_->runs(filter);
+    const auto page = *reader_of(*store_).runs(filter);
     EXPECT_EQ(page.total, 7);
     if (page.runs.empty()) break;
     for (const store::Run& r : page.runs) seen.push_back(r.id);
@@ -250,13 +250,13 @@ TEST_P(StoreConformance, RunsArePagedNewestFirst) {
 
   RunFilter faces;
   faces.experiment = run(ids.back()).experiment;
-  EXPECT_EQ(store_->runs(faces)->total, 2);
+  EXPECT_EQ(reader_of(*store_).runs(faces)->total, 2);
   RunFilter finished;
   finished.status = RunStatus::kFinished;
-  EXPECT_EQ(store_->runs(finished)->total, 0);
+  EXPECT_EQ(reader_of(*store_).runs(finished)->total, 0);
   RunFilter one;
   one.workload = own_workload_of(ids[0]);
-  EXPECT_EQ(store_->runs(one)->runs.at(0).id, ids[0]);
+  EXPECT_EQ(reader_of(*store_).runs(one)->runs.at(0).id, ids[0]);
 }
 
 TEST_P(StoreConformance, RunsAreFoundByPrefixAndName) {
@@ -268,11 +268,11 @@ TEST_P(StoreConformance, RunsAreFoundByPrefixAndName) {
     body.started = boot_time(id == older ? 1000 : 2000);
     append({writer.frame(body)});
   }
-  EXPECT_EQ(*store_->find_runs("abcd0"), (std::vector{newer, older}));
-  EXPECT_EQ(*store_->find_runs(older.hex()), std::vector{older});
-  EXPECT_EQ(*store_->find_runs("calm-otter"), (std::vector{newer, older}));
-  EXPECT_TRUE(store_->find_runs("abce")->empty());
-  EXPECT_TRUE(store_->find_runs("calm")->empty());
+  EXPECT_EQ(*reader_of(*store_).find_runs("abcd0"), (std::vector{newer, older}));
+  EXPECT_EQ(*reader_of(*store_).find_runs(older.hex()), std::vector{older});
+  EXPECT_EQ(*reader_of(*store_).find_runs("calm-otter"), (std::vector{newer, older}));
+  EXPECT_TRUE(reader_of(*store_).find_runs("abce")->empty());
+  EXPECT_TRUE(reader_of(*store_).find_runs("calm")->empty());
 }
 
 }  // namespace

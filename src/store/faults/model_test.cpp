@@ -103,7 +103,7 @@ class Schedule {
   }
 
   void read_chart() {
-    const auto all = store_->series_of(script_.run());
+    const auto all = reader_of(*store_).series_of(script_.run());
     ASSERT_TRUE(all) << all.error().message;
     if (all->empty()) return;
     const Series& series = all->at(pick(all->size()));

@@ -86,7 +86,7 @@ class RemoveKill : public ::testing::Test {
       auto store = open_sqlite_store({.directory = directory_});
       ASSERT_TRUE(store) << store.error().message;
       ASSERT_EQ(problem_of(**store, kept_, kept_.sent()), "");
-      const auto run = (*store)->run(gone_.run());
+      const auto run = reader_of(**store).run(gone_.run());
       ASSERT_TRUE(run) << run.error().message;
       EXPECT_EQ(run->has_value(), !marked);
       if (!marked) {
@@ -96,7 +96,7 @@ class RemoveKill : public ::testing::Test {
       const auto again = (*store)->append(gone_.above({}));
       ASSERT_TRUE(again && again->refusals.empty());
       ASSERT_TRUE((*store)->seal(false));
-      EXPECT_FALSE(*(*store)->run(gone_.run()));
+      EXPECT_FALSE(*reader_of(**store).run(gone_.run()));
       ASSERT_EQ(problem_of(**store, kept_, kept_.sent()), "");
     }
     EXPECT_EQ(number_of(directory_ / "corral.db", kOrphans), 0);

@@ -56,7 +56,7 @@ std::string statistics_problem(const Series& series, const std::vector<ScriptPoi
 }
 
 std::string compare(Store& store, const Script& script, const Durable& durable) {
-  const auto series = store.series_of(script.run());
+  const auto series = reader_of(store).series_of(script.run());
   auto reading = read_points(store, script);
   if (!series || !reading) return "reading: " + (series ? reading.error() : series.error()).message;
   if (reading->damaged > 0) return std::to_string(reading->damaged) + " rows are damaged";
@@ -85,7 +85,7 @@ Result<Durable> durable_of(Store& store, const Script& script) {
 Result<Reading> read_points(Store& store, const Script& script) {
   std::map<SeriesId, std::string> names;
   std::vector<SeriesId> ids;
-  for (const Series& series : TRY(store.series_of(script.run()))) {
+  for (const Series& series : TRY(reader_of(store).series_of(script.run()))) {
     names[series.id] = series.name;
     ids.push_back(series.id);
   }
@@ -99,7 +99,7 @@ Result<Reading> read_points(Store& store, const Script& script) {
     }
     return {};
   };
-  TRY(store.view(ids, read));
+  TRY(reader_of(store).view(ids, read));
   return reading;
 }
 

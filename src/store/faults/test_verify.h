@@ -6,6 +6,7 @@
 #include "core/result.h"
 #include "store/faults/script.h"
 #include "store/store.h"
+#include "store/test_reader.h"
 
 namespace corral::store::faults {
 

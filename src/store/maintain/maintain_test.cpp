@@ -154,13 +154,13 @@ TEST_P(Upkeep, RebuildNamesADamagedBlockAndLeavesAGap) {
   EXPECT_EQ(check().problems, 1U) << told(check());
   auto store = place_->open();
   ASSERT_TRUE(store);
-  const auto events = (*store)->events(run_);
+  const auto events = reader_of(**store).events(run_);
   ASSERT_EQ(events->size(), 1U) << "once";
   EXPECT_EQ(events->at(0).origin, "corral");
-  const auto series = (*store)->series_of(run_);
+  const auto series = reader_of(**store).series_of(run_);
   std::uint32_t nan = 0;
   const std::array ids = {series->at(0).id, series->at(1).id};
-  const auto seen = (*store)->view(ids, [&](PointView& view) -> Result<> {
+  const auto seen = reader_of(**store).view(ids, [&](PointView& view) -> Result<> {
     for (const SeriesId id : ids) {
       const auto row = TRY(view.pyramid(id, Channel::kValue, 0, 0));
       if (!view.block(id, 0)) nan = row->lower.at(0).nan;
@@ -315,7 +315,7 @@ TEST_P(Copies, ACopyHasEverythingAndTakesMore) {
   fill(*to_);  // new keys do not meet old ones
   auto store = to_->open();
   ASSERT_TRUE(store);
-  EXPECT_EQ((*store)->runs({})->total, 2);
+  EXPECT_EQ(reader_of(**store).runs({})->total, 2);
 }
 
 TEST_P(Copies, FractionsAndWhatIsLeftOutStayAsTheyAre) {
@@ -392,10 +392,10 @@ TEST_P(Copies, KeysOfWhatIsGoneAreNotGivenAgain) {
   auto store = to_->open();
   ASSERT_TRUE(store);
   ASSERT_TRUE((*store)->seal(true));
-  const auto series = (*store)->series_of(fresh);
+  const auto series = reader_of(**store).series_of(fresh);
   ASSERT_EQ(series->size(), 2U);
   EXPECT_EQ(series->at(0).points, kRows + kLater);
-  EXPECT_EQ((*store)->runs({})->total, 2);
+  EXPECT_EQ(reader_of(**store).runs({})->total, 2);
 }
 
 TEST_P(Copies, ACopyOfACopyRemembersToo) {

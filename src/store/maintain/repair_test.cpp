@@ -31,7 +31,7 @@ class Repairs : public ::testing::TestWithParam<Engine> {
     {
       auto store = place_->open();
       ASSERT_TRUE(store);
-      const auto runs = (*store)->runs({});
+      const auto runs = reader_of(**store).runs({});
       SessionWriter writer;
       auto counter = store::testing::series_def(2, "bytes");
       counter.kind = metric::Kind::kCounter;

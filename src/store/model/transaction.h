@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "core/result.h"
+#include "store/model/access.h"
 
 namespace corral::store {
 
@@ -24,7 +25,8 @@ struct Reading {
 
 class Reading {
  public:
-  explicit Reading(sql::Reading snapshot) : snapshot_(snapshot) {}
+  Reading(sql::Reading snapshot, Access access) : snapshot_(snapshot), access_(access) {}
+  [[nodiscard]] Access access() const { return access_; }
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator sql::Reading&() { return snapshot_; }
   // NOLINTNEXTLINE(google-explicit-constructor)
@@ -32,6 +34,7 @@ class Reading {
 
  private:
   sql::Reading snapshot_;
+  Access access_;
 };
 
 class Writing {

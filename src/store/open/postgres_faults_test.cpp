@@ -100,7 +100,7 @@ class PostgresFaults : public PostgresNodes {
   void expect_all(RunId run, std::size_t points) {
     for (Node& node : nodes_) {
       EXPECT_EQ(values_of(*node, run, "x"), numbers(points));
-      const auto series = node->series_of(run);
+      const auto series = reader_of(*node).series_of(run);
       ASSERT_TRUE(series && series->size() == 1);
       EXPECT_EQ(series->at(0).points, static_cast<std::int64_t>(points)) << "statistics agree";
     }
@@ -185,7 +185,7 @@ TEST_F(HeldRow, OfASessionRefusesItsCallAlone) {
 TEST_F(HeldRow, OfARunRefusesItsCallsAlone) {
   expect_only_the_first_waits(table("runs") + " WHERE id = '\\x" + runs_[0].hex() + "'");
   for (std::size_t i = 0; i < kWriters; ++i)
-    EXPECT_EQ((*nodes_[1]->run(runs_[i]))->newest, testing::utc(6000));
+    EXPECT_EQ((*reader_of(*nodes_[1]).run(runs_[i]))->newest, testing::utc(6000));
 }
 
 // A group of one node's holds a row that the other's waits for, and the other way round. A call
@@ -243,7 +243,7 @@ TEST_F(PostgresFaults, TwoNodesMayDeclareTheSameSeriesAtOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(nodes_[0]->series_of(run)->size(), kSeries);
+  EXPECT_EQ(reader_of(*nodes_[0]).series_of(run)->size(), kSeries);
   EXPECT_EQ(values_of(*nodes_[0], run, "m1"), std::vector<double>{0});
   EXPECT_EQ(values_of(*nodes_[0], run, "m" + std::to_string(kSeries)), std::vector<double>{1});
 }
@@ -339,7 +339,7 @@ TEST_F(PostgresFaults, ARunMayGoWhileTheOtherNodeStoresAndSealsIt) {
       ASSERT_TRUE(removal) << removal.error().message;
       gone.wait_for(3);  // acknowledged, and ignored
       gone.finish();
-      for (Node& node : nodes_) EXPECT_FALSE(*node->run(gone.run()));
+      for (Node& node : nodes_) EXPECT_FALSE(*reader_of(*node).run(gone.run()));
     }
     kept.wait_for(2);
   }
@@ -371,7 +371,7 @@ TEST_F(PostgresFaults, ARemovalThatACrashCutOffIsBroughtToItsEnd) {
   ASSERT_TRUE(started) << started.error().message;
   for (Node& node : nodes_) node = nullptr;
   for (Node& node : nodes_) node = open();
-  EXPECT_FALSE(*nodes_[1]->run(feeder.run()));
+  EXPECT_FALSE(*reader_of(*nodes_[1]).run(feeder.run()));
   ASSERT_TRUE(nodes_[1]->seal(false));
   EXPECT_EQ(count("SELECT count(*) FROM " + table("removals")), 0);
   EXPECT_EQ(count("SELECT count(*) FROM " + table("blocks")), 0);

@@ -13,6 +13,7 @@
 #include "store/open/postgres_fixture.h"
 #include "store/open/postgres_store.h"
 #include "store/test_frames.h"
+#include "store/test_reader.h"
 #include "sys/clock.h"
 
 namespace corral::store {
@@ -22,12 +23,12 @@ using Node = std::unique_ptr<Store>;
 // Values of every point of the run's series of that name, ascending.
 inline std::vector<double> values_of(Store& store, RunId run, std::string_view name) {
   std::vector<double> values;
-  const auto all = store.series_of(run);
+  const auto all = reader_of(store).series_of(run);
   EXPECT_TRUE(all) << all.error().message;
   for (const Series& series : *all) {
     if (series.name != name) continue;
     const SeriesId ids[] = {series.id};
-    const auto done = store.view(ids, [&](PointView& view) -> Result<> {
+    const auto done = reader_of(store).view(ids, [&](PointView& view) -> Result<> {
       for (std::int64_t no = 0; no < view.block_count(series.id); ++no) {
         const auto block = TRY(view.block(series.id, no));
         std::vector<double> part(8192);

@@ -83,10 +83,11 @@ TEST_F(PostgresNodes, BothMayMakeTheSameThingsAtOnce) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(values_of(*nodes_[0], run, "x"), numbers(4));
-    EXPECT_EQ(nodes_[1]->series_of(run)->size(), 2U);
+    EXPECT_EQ(reader_of(*nodes_[1]).series_of(run)->size(), 2U);
   }
-  EXPECT_EQ(nodes_[0]->experiments()->size(), static_cast<std::size_t>(kRounds));
-  EXPECT_EQ(nodes_[0]->workloads(std::nullopt)->size(), static_cast<std::size_t>(kRounds));
+  EXPECT_EQ(reader_of(*nodes_[0]).experiments()->size(), static_cast<std::size_t>(kRounds));
+  EXPECT_EQ(reader_of(*nodes_[0]).workloads(std::nullopt)->size(),
+            static_cast<std::size_t>(kRounds));
 }
 
 // A session that appends on a thread of its own until finish(); each frame again until it is taken.
@@ -161,15 +162,15 @@ TEST_F(PostgresNodes, AFreshViewHasWhatTheReplicaLacks) {
   must(**store, {writer.frame(session_body(run)),
                  writer.frame(codec::SchemaBody{.series = {series_def(1, "x")}}),
                  writer.frame(samples(1, {{2000, 1.0}}))});
-  const std::array id{(*store)->series_of(run)->at(0).id};
+  const std::array id{reader_of(**store).series_of(run)->at(0).id};
   std::size_t chunks = 0;
   const auto count = [&](PointView& view) -> Result<> {
     chunks = view.recent(id[0]).size();
     return {};
   };
-  ASSERT_TRUE((*store)->view(id, count));
+  ASSERT_TRUE(reader_of(**store).view(id, count));
   EXPECT_EQ(chunks, 0U);
-  ASSERT_TRUE((*store)->fresh_view(id, count));
+  ASSERT_TRUE(reader_of(**store).fresh_view(id, count));
   EXPECT_EQ(chunks, 1U);
 }
 
@@ -197,10 +198,10 @@ TEST_F(PostgresNodes, WhileItIsAwayAppendSaysUnavailable) {
   const auto away = nodes_[0]->append(std::vector{facts});
   ASSERT_FALSE(away);
   EXPECT_EQ(away.error().code, Code::kUnavailable) << away.error().message;
-  EXPECT_FALSE(nodes_[0]->experiments());
+  EXPECT_FALSE(reader_of(*nodes_[0]).experiments());
   ASSERT_TRUE(server_->start());
   until_taken(*nodes_[0], facts);
-  EXPECT_TRUE(nodes_[0]->experiments());
+  EXPECT_TRUE(reader_of(*nodes_[0]).experiments());
 }
 
 TEST_F(PostgresNodes, NodesThatStartAtOnceMakeTheTablesOnce) {

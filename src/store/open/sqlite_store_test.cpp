@@ -182,7 +182,7 @@ TEST(SqliteStore, AFullDiskLosesNothingAndIsGotOver) {
   result = (*store)->append(std::vector{last});
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_TRUE(result->refusals.empty());
-  const auto series = (*store)->series_of(run);
+  const auto series = reader_of(**store).series_of(run);
   ASSERT_TRUE(series);
   EXPECT_EQ(series->at(0).points, (stored + 1) * 4000);
 }
@@ -251,13 +251,13 @@ TEST(SqliteStore, KillAtAnyInstantLosesNoAcknowledgedBatch) {
     EXPECT_EQ((*durable)->durable_seq % 2, 0U) << "a call is stored whole";
     batches += (*durable)->durable_seq - 2;
     std::uint64_t points = 0;
-    const SeriesId x = (*store)->series_of(run)->at(0).id;
-    ASSERT_TRUE((*store)->view(std::array{x}, [&](PointView& view) -> Result<> {
+    const SeriesId x = reader_of(**store).series_of(run)->at(0).id;
+    ASSERT_TRUE(reader_of(**store).view(std::array{x}, [&](PointView& view) -> Result<> {
       for (const Chunk& chunk : view.recent(x)) points += chunk.values.size();
       return {};
     }));
     EXPECT_EQ(points, batches) << "each number once";
-    EXPECT_EQ((*store)->series_of(run)->at(0).points, static_cast<std::int64_t>(batches));
+    EXPECT_EQ(reader_of(**store).series_of(run)->at(0).points, static_cast<std::int64_t>(batches));
   }
   auto database = sqlite::open_database(directory.path() / "corral.db", sqlite::Mode::kReadOnly);
   auto check = (*database)->query("PRAGMA integrity_check");
@@ -327,12 +327,8 @@ TEST(SqliteStore, ALostStoreLeavesItsSuccessorAlone) {
   const auto stored = successor.append_one();
   EXPECT_TRUE(stored) << stored.error().message;
   // And the moved one is whole.
-  EXPECT_EQ(open_sqlite_store({.directory = directory.path() / "moved"})
-                .value()
-                ->runs({})
-                .value()
-                .runs.size(),
-            1u);
+  const auto moved = open_sqlite_store({.directory = directory.path() / "moved"}).value();
+  EXPECT_EQ(reader_of(*moved).runs({}).value().runs.size(), 1u);
 }
 
 TEST(Readers, WaitForOneAnotherWhereTheDatabaseLendsNoMoreConnections) {

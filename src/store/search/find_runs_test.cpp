@@ -135,7 +135,7 @@ TEST_P(FindRuns, TheScopesListsRestrictTogether) {
   const RunId a = add({.name = "a", .experiment = "one", .workload = "w"});
   add({.name = "b", .experiment = "one"});
   add({.name = "c", .experiment = "two", .workload = "w"});
-  const auto experiments = store_->experiments();
+  const auto experiments = reader_of(*store_).experiments();
   const auto one = std::ranges::find(*experiments, "one", &Experiment::name)->id;
   RunQuestion question;
   question.scope.experiments = {one};

@@ -10,6 +10,7 @@
 #include "store/conformance/conformance.h"
 #include "store/read/latest_metrics.h"
 #include "store/store.h"
+#include "store/test_reader.h"
 
 namespace corral::store::tracking {
 
@@ -44,7 +45,7 @@ class SearchTest : public ::testing::TestWithParam<MakePlace> {
   auto read(const Work& work) {
     using Value = typename decltype(work(std::declval<Reading&>()))::value_type;
     Value value{};
-    const auto done = store_->inspect([&](Reading& reading) -> Result<> {
+    const auto done = reader_of(*store_).inspect([&](Reading& reading) -> Result<> {
       value = TRY(work(reading));
       return {};
     });

@@ -147,7 +147,7 @@ TEST_P(Page, HealthEndsWithTheLatestChangeHoweverManyThereWere) {
 
 TEST_P(Page, CoverageIsTheShareOfTheRunInItsOutermostPhases) {
   const auto coverage = [&] {
-    const auto run = *store_->run(run_);
+    const auto run = *reader_of(*store_).run(run_);
     return read([&](Reading& r) { return run_health(r, *run); }).coverage;
   };
   EXPECT_TRUE(coverage().empty());
@@ -435,7 +435,7 @@ TEST_P(Page, TheNewestDocumentOfAPlanCounts) {
   write([&](Writing& db) {
     return static_cast<sql::Connection&>(db).exec("UPDATE plans SET document = ?1", sql::Blob());
   });
-  const auto damaged = store_->inspect([&](Reading& reading) -> Result<> {
+  const auto damaged = reader_of(*store_).inspect([&](Reading& reading) -> Result<> {
     TRY(plan_document(reading, "a"));
     return {};
   });

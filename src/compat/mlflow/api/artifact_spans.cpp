@@ -71,7 +71,7 @@ Result<> take_trace(Context& context, const std::string& trace, const std::strin
   each.reserve(spans.size());
   for (const auto& span : spans) each.push_back(&span);
   const store::tracking::SpansOfTrace given{.trace = trace, .spans = each};
-  return store::tracking::show_spans(context.store, std::span(&given, 1),
+  return store::tracking::show_spans(context.store, context.reader, std::span(&given, 1),
                                      [&](const store::AppendResult& stored) {
                                        context.events.note(stored.changed_runs, stored.data_runs);
                                      });

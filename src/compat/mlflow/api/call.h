@@ -70,7 +70,7 @@ auto inspect(Context& context, Work&& work)
     -> decltype(work(std::declval<store::sql::Reading&>())) {
   using Out = decltype(work(std::declval<store::sql::Reading&>()));
   std::optional<Out> out;
-  const Result<> done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
+  const Result<> done = context.reader.inspect([&](store::sql::Reading& reading) -> Result<> {
     out.emplace(work(reading));
     return out->has_value() ? Result<>() : corral::fail(Code::kInvalidArgument, "refused");
   });

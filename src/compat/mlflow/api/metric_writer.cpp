@@ -95,9 +95,10 @@ void drop_points(corral::mlflow::MetricColumn& column,
 
 }  // namespace
 
-Result<std::optional<SeriesId>> find_series(store::Store& store, RunId run, std::string_view key) {
+Result<std::optional<SeriesId>> find_series(const store::Reader& reader, RunId run,
+                                            std::string_view key) {
   std::optional<SeriesId> found;
-  const auto read = store.inspect([&](store::sql::Reading& reading) -> Result<> {
+  const auto read = reader.inspect([&](store::sql::Reading& reading) -> Result<> {
     const auto id = TRY(reading.db.number(
         "SELECT x.id FROM series x JOIN runs r ON r.key = x.owner WHERE x.owner_kind = 0 AND r.id "
         "= ?1 AND x.name = ?2 AND x.source = ''",
@@ -170,7 +171,8 @@ struct MetricWriter::Lane {
   }
 };
 
-MetricWriter::MetricWriter(store::Store& store) : store_(store) {}
+MetricWriter::MetricWriter(store::Store& store, const store::Reader& reader)
+    : store_(store), reader_(reader) {}
 MetricWriter::~MetricWriter() = default;
 
 Result<store::AppendResult> MetricWriter::write(RunId run, MetricColumns metrics,
@@ -223,9 +225,9 @@ Result<std::optional<MetricWriter::Columns>> MetricWriter::new_points(const Lane
     if (doubtful.empty()) continue;
     const std::size_t asked = doubtful.size();
     doubtful = in_order(std::move(doubtful));
-    const auto series = TRY(find_series(store_, lane.run, column.key));
+    const auto series = TRY(find_series(reader_, lane.run, column.key));
     if (!series && doubtful.size() == asked) continue;
-    const auto known = series ? TRY(analyze::known_points(store_, *series, doubtful))
+    const auto known = series ? TRY(analyze::known_points(reader_, *series, doubtful))
                               : std::vector<analyze::HistoryPoint>();
     if (known.empty() && doubtful.size() == asked) continue;
     if (!left) left.emplace(metrics.begin(), metrics.end());

@@ -26,6 +26,7 @@
 #include "core/ids.h"
 #include "core/result.h"
 #include "server/core/door.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::server::mlflow {
@@ -35,11 +36,12 @@ using MetricColumns = std::span<const corral::mlflow::MetricColumn>;
 using Repeated = std::set<std::string, std::less<>>;
 
 // The series of a metric that the run's client logs; nothing when there is none.
-Result<std::optional<SeriesId>> find_series(store::Store& store, RunId run, std::string_view key);
+Result<std::optional<SeriesId>> find_series(const store::Reader& reader, RunId run,
+                                            std::string_view key);
 
 class MetricWriter final : public door::State {
  public:
-  explicit MetricWriter(store::Store& store);
+  MetricWriter(store::Store& store, const store::Reader& reader);
   ~MetricWriter() override;
 
   // All or nothing; durable when this returns. `before` is called first, in the same transaction;
@@ -65,6 +67,7 @@ class MetricWriter final : public door::State {
                                             const Repeated& repeated);
 
   store::Store& store_;
+  const store::Reader reader_;
   std::mutex mutex_;
   Lanes idle_;  // the one used last is first
   std::size_t idle_bytes_ = 0;

@@ -90,7 +90,7 @@ Answer<std::optional<SeriesId>> series_of(Context& context, std::string_view run
                                           std::string_view key) {
   const auto id = RunId::parse(run);
   if (!id) return std::nullopt;
-  return TRY_API(find_series(context.store, *id, key));
+  return TRY_API(find_series(context.reader, *id, key));
 }
 
 struct PointNames {
@@ -167,12 +167,12 @@ class HistoryText {
 
 // A history of any length, in the memory of one page. It begins anew, because a page for a slow
 // reader is smaller than the first that was looked at.
-http::StreamProducer stream_history(store::Store& store, HistoryQuery query) {
+http::StreamProducer stream_history(const store::Reader& reader, HistoryQuery query) {
   HistoryText text(query.key);
-  return [&store, query = std::move(query),
+  return [reader, query = std::move(query),
           text = std::move(text)](std::string& part) mutable -> Result<bool> {
     const auto page = TRY(analyze::history_page(
-        store, *query.series, query.from, std::min(query.most, analyze::kStreamedPagePoints)));
+        reader, *query.series, query.from, std::min(query.most, analyze::kStreamedPagePoints)));
     text.add(part, page.points);
     query.most -= page.points.size();
     if (page.next && query.most > 0) {
@@ -212,12 +212,12 @@ Response get_history(Message& in, Context& context) {
   auto query = history_query(in, context);
   if (!query) return answer(query.error());
   if (!query->series) return answer(Body(empty_answer()));
-  auto page = analyze::history_page(context.store, *query->series, query->from,
+  auto page = analyze::history_page(context.reader, *query->series, query->from,
                                     std::min(query->most, analyze::kHistoryPagePoints));
   if (!page) return answer(corral::mlflow::api_error(page.error()));
   if (page->next && query->most > page->points.size()) {
     Response response = json_response({});
-    response.stream = stream_history(context.store, *std::move(query));
+    response.stream = stream_history(context.reader, *std::move(query));
     return response;
   }
   HistoryText text(query->key);
@@ -247,7 +247,7 @@ Body get_history_bulk(Message& in, Context& context) {
     if (left == 0) break;
     const auto series = TRY_API(series_of(context, run, key));
     if (!series) continue;
-    const auto page = TRY_API(analyze::history_page(context.store, *series, {}, left));
+    const auto page = TRY_API(analyze::history_page(context.reader, *series, {}, left));
     for (const auto& point : page.points) write_point(json, point, {.key = key, .run = run});
     left -= page.points.size();
   }
@@ -286,7 +286,7 @@ Body get_history_bulk_interval(Message& in, Context& context) {
     analyze::SampleQuery sample{.series = *series};
     sample.most = static_cast<std::size_t>(most);
     if (start) std::tie(sample.first_step, sample.last_step) = std::pair(*start, *end);
-    for (const auto& point : TRY_API(analyze::sample_history(context.store, sample))) {
+    for (const auto& point : TRY_API(analyze::sample_history(context.reader, sample))) {
       if (!std::exchange(begun, true)) json.key("metrics").begin_array();
       write_point(json, point, {.key = key, .run = run});
     }

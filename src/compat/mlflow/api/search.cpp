@@ -58,14 +58,14 @@ struct FoundRuns {
 };
 
 // kRunsOfPart in one snapshot and in memory.
-http::StreamProducer stream_runs(store::Store& store, FoundRuns found) {
-  return [&store, found = std::move(found), list = RunList(),
+http::StreamProducer stream_runs(const store::Reader& reader, FoundRuns found) {
+  return [reader, found = std::move(found), list = RunList(),
           at = std::size_t{0}](std::string& part) mutable -> Result<bool> {
     const auto left = std::span<const std::int64_t>(found.keys).subspan(at);
     const auto some = left.first(std::min(kRunsOfPart, left.size()));
     std::string out;
     const auto read = [&](store::sql::Reading& reading) { return list.add(reading, some, out); };
-    TRY(store.inspect(read));
+    TRY(reader.inspect(read));
     part += out;
     at += some.size();
     if (at == found.keys.size()) list.finish(found.next_page, part);
@@ -172,7 +172,7 @@ Response search_runs(Message& in, Context& context) {
   if (!found) return answer(found.error());
   Response response = json_response(std::move(found->whole));
   if (!response.body.empty()) return response;
-  response.stream = stream_runs(context.store, *std::move(found));
+  response.stream = stream_runs(context.reader, *std::move(found));
   return response;
 }
 

@@ -15,14 +15,14 @@ tracking::TellAppend note_in(Context& context) {
 }  // namespace
 
 Answer<> show_stored_spans(Context& context, std::span<const std::string> traces) {
-  TRY_API(tracking::show_stored_spans(context.store, traces, note_in(context)));
+  TRY_API(tracking::show_stored_spans(context.store, context.reader, traces, note_in(context)));
   return {};
 }
 
 Answer<> show_spans(Context& context, std::span<const corral::mlflow::TraceOfSpans> traces) {
   std::vector<tracking::SpansOfTrace> given;
   for (const auto& trace : traces) given.push_back({.trace = trace.id, .spans = trace.spans});
-  TRY_API(tracking::show_spans(context.store, given, note_in(context)));
+  TRY_API(tracking::show_spans(context.store, context.reader, given, note_in(context)));
   return {};
 }
 

@@ -53,7 +53,7 @@ TEST_F(Tracking, TheFirstExperimentIsThereFromTheStart) {
   EXPECT_GT(experiment.get_int("creation_time"), 1'600'000'000'000);
   EXPECT_EQ(post("experiments/create", R"({"name":"one"})").json.get_string("experiment_id"), "1");
   // Corral's own lists do not show it as long as nobody uses it.
-  EXPECT_EQ(store_->experiments()->size(), 1U);
+  EXPECT_EQ(reader_of(*store_).experiments()->size(), 1U);
 }
 
 TEST_F(Tracking, AnExperimentLivesIsDeletedAndComesBackWithItsRuns) {
@@ -70,7 +70,7 @@ TEST_F(Tracking, AnExperimentLivesIsDeletedAndComesBackWithItsRuns) {
       post("experiments/update", fmt::format(R"({{"experiment_id":"{}","new_name":"b"}})", id))
           .code(),
       "INVALID_STATE");
-  EXPECT_EQ(store_->experiments()->size(), 0U);
+  EXPECT_EQ(reader_of(*store_).experiments()->size(), 0U);
   EXPECT_EQ(post("experiments/restore", body).status, 200);
   EXPECT_EQ(this->run(run).find("info")->get_string("lifecycle_stage"), "active");
   EXPECT_EQ(post("experiments/update",
@@ -110,7 +110,7 @@ TEST_F(Tracking, ARunHasItsNameTwice) {
   for (const Json& tag : *renamed.find("data")->find("tags")->as_array())
     tagged |= tag.get_string("key") == "mlflow.runName" && tag.get_string("value") == "c";
   EXPECT_TRUE(tagged);
-  EXPECT_EQ(store_->run(*RunId::parse(id))->value().status, store::RunStatus::kFinished);
+  EXPECT_EQ(reader_of(*store_).run(*RunId::parse(id))->value().status, store::RunStatus::kFinished);
   EXPECT_EQ(post("runs/create", R"({"run_name":"a","tags":[{"key":"mlflow.runName","value":"b"}]})")
                 .status,
             400);
@@ -205,7 +205,7 @@ TEST_F(Tracking, PointsThatALoggedModelRepeatsAreTheRunsOnce) {
       R"(,{"key":"n","value":1,"timestamp":1000})");
   log(of_model(0, 5));
   const auto points = [&](std::string_view key) {
-    const auto all = store_->series_of(*RunId::parse(id)).value();
+    const auto all = reader_of(*store_).series_of(*RunId::parse(id)).value();
     const auto found = std::ranges::find(all, key, &store::Series::name);
     return found == all.end() ? -1 : found->points;
   };
@@ -348,7 +348,7 @@ TEST_F(Tracking, RefusedBatchesCostNoSession) {
   EXPECT_EQ(history(id, "m").size(), 5U);
   ASSERT_EQ(history(id, "fresh").size(), 1U);
   EXPECT_EQ(history(id, "fresh")[0].get_int("step"), 9);
-  EXPECT_TRUE(store_->inspect([](store::sql::Reading& reading) -> Result<> {
+  EXPECT_TRUE(reader_of(*store_).inspect([](store::sql::Reading& reading) -> Result<> {
     EXPECT_EQ(TRY(reading.db.number("SELECT count(*) FROM sessions")), 1);
     return {};
   }));
@@ -497,7 +497,7 @@ TEST_F(Tracking, ThousandsOfRunsInTurnKeepTheirSessions) {
     EXPECT_EQ(TRY(reading.db.number("SELECT count(*) FROM session_series")), kRuns);
     return {};
   };
-  ASSERT_TRUE(store_->inspect(count));
+  ASSERT_TRUE(reader_of(*store_).inspect(count));
   for (const std::size_t run : {std::size_t{0}, kRuns / 2, kRuns - 1})
     EXPECT_EQ(history(ids[run], "m").size(), kTurns);
 }

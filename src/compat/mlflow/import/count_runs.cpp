@@ -25,7 +25,7 @@ struct Found {
 
 std::int64_t number(const auto& list) { return static_cast<std::int64_t>(list.size()); }
 
-Result<std::vector<Found>> find_rows(Store& store, std::span<const SourceRun* const> runs) {
+Result<std::vector<Found>> find_rows(const Reader& store, std::span<const SourceRun* const> runs) {
   std::vector<Found> found;
   const Inspect look = [&](sql::Reading& reading) -> Result<> {
     found.assign(runs.size(), {});
@@ -113,7 +113,7 @@ class Counting {
 
 }  // namespace
 
-Result<std::vector<Count>> count_runs(Source& source, Store& store,
+Result<std::vector<Count>> count_runs(Source& source, const Reader& store,
                                       std::span<const SourceRun* const> runs,
                                       std::span<const RunCounts> wanted,
                                       const maintain::Watch& watch) {

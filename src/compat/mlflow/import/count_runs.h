@@ -10,12 +10,12 @@
 #include "compat/mlflow/import/source.h"
 #include "core/result.h"
 #include "store/maintain/watch.h"
-#include "store/store.h"
+#include "store/reader.h"
 
 namespace corral::store::importing {
 
 // `wanted`: of each run. Points are those of `runs`, latest values the source's table of them.
-Result<std::vector<Count>> count_runs(Source& source, Store& store,
+Result<std::vector<Count>> count_runs(Source& source, const Reader& store,
                                       std::span<const SourceRun* const> runs,
                                       std::span<const RunCounts> wanted,
                                       const maintain::Watch& watch);

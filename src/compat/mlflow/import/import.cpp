@@ -20,7 +20,12 @@ constexpr std::size_t kRunsAtOnce = 64;
 class Import {
  public:
   Import(Source& source, Store& store, const ImportOptions& options, const maintain::Watch& watch)
-      : source_(source), store_(store), options_(options), watch_(watch), sink_(store) {}
+      : source_(source),
+        store_(store),
+        reader_(store, options.access),
+        options_(options),
+        watch_(watch),
+        sink_(store, reader_) {}
 
   Result<ImportReport> go() {
     TRY(watch_.at("looking at the source", 0, 0));
@@ -31,7 +36,7 @@ class Import {
     TRY(sink_.finish());  // what was read until an interrupt is kept, too
     TRY(taken);
     copied_ = TRY(copy_tables(source_, store_, experiments_, watch_));
-    spans_ = TRY(copy_spans(source_, store_, watch_));
+    spans_ = TRY(copy_spans(source_, store_, reader_, watch_));
     copied_.push_back({.what = std::string(kSpans), .added = spans_.added});
     TRY(copy_files());
     TRY(verify());
@@ -79,10 +84,10 @@ class Import {
 
   // What the store answers is counted, not what was sent.
   Result<> verify() {
-    report_.counts.push_back(TRY(count_experiments(store_, experiments_)));
-    for (Count& count : TRY(count_runs(source_, store_, there_, wanted_, watch_)))
+    report_.counts.push_back(TRY(count_experiments(reader_, experiments_)));
+    for (Count& count : TRY(count_runs(source_, reader_, there_, wanted_, watch_)))
       report_.counts.push_back(std::move(count));
-    for (Count& count : TRY(count_tables(source_, store_, experiments_, watch_))) {
+    for (Count& count : TRY(count_tables(source_, reader_, experiments_, watch_))) {
       const auto copied = std::ranges::find(copied_, count.what, &Copied::what);
       if (copied != copied_.end()) count.added = copied->added;
       report_.counts.push_back(std::move(count));
@@ -123,6 +128,7 @@ class Import {
 
   Source& source_;
   Store& store_;
+  const Reader reader_;
   const ImportOptions& options_;
   const maintain::Watch& watch_;
   Sink sink_;

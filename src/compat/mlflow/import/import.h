@@ -16,11 +16,14 @@
 #include "core/result.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/maintain/watch.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::store::importing {
 
 struct ImportOptions {
+  // Of the store: all that the import has written is counted.
+  Access access;
   // Where artifacts are copied to; nullptr: they stay where they are, and runs say so.
   artifacts::ArtifactStore* artifacts = nullptr;
   // What the source's server has for `mlflow-artifacts:/` (its --artifacts-destination).

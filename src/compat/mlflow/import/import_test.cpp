@@ -150,11 +150,11 @@ class Import : public ::testing::TestWithParam<Engines> {
     return count == report.counts.end() ? Count{} : *count;
   }
   Result<ImportReport> import(const maintain::Watch& watch = {},
-                              const ImportOptions& options = {}) {
+                              const ImportOptions& options = {.access = Access::everything()}) {
     Source source = TRY(Source::open(place_));
     return import_database(source, *store_, options, watch);
   }
-  ImportReport must_import(const ImportOptions& options = {}) {
+  ImportReport must_import(const ImportOptions& options = {.access = Access::everything()}) {
     auto report = import({}, options);
     EXPECT_TRUE(report) << report.error().message;
     if (!report) return {};
@@ -162,18 +162,18 @@ class Import : public ::testing::TestWithParam<Engines> {
     return *std::move(report);
   }
   std::optional<store::Run> run(std::string_view id) {
-    return store_->run(*RunId::parse(id)).value_or(std::nullopt);
+    return reader_of(*store_).run(*RunId::parse(id)).value_or(std::nullopt);
   }
   std::int64_t points_of(std::string_view id) {
     std::int64_t points = 0;
-    const auto all = store_->series_of(*RunId::parse(id));
+    const auto all = reader_of(*store_).series_of(*RunId::parse(id));
     EXPECT_TRUE(all);
     for (const Series& series : *all) points += series.points;
     return points;
   }
   std::int64_t number(std::string_view sql) {
     std::int64_t result = -1;
-    const auto done = store_->inspect([&](sql::Reading& reading) -> Result<> {
+    const auto done = reader_of(*store_).inspect([&](sql::Reading& reading) -> Result<> {
       result = TRY(reading.db.number(sql)).value_or(-1);
       return {};
     });
@@ -192,19 +192,20 @@ class Import : public ::testing::TestWithParam<Engines> {
 
 std::vector<Import::Triple> Import::points_of(std::string_view id, std::string_view name) {
   std::vector<Triple> points;
-  const auto all = store_->series_of(*RunId::parse(id));
+  const auto all = reader_of(*store_).series_of(*RunId::parse(id));
   EXPECT_TRUE(all);
   for (const Series& series : *all) {
     if (series.name != name) continue;
-    const auto read = store_->view(std::span(&series.id, 1), [&](PointView& view) -> Result<> {
-      for (const Chunk& chunk : view.recent(series.id)) {
-        for (std::size_t i = 0; i < chunk.values.size(); ++i) {
-          points.emplace_back(chunk.times->at(i) / 1'000'000, chunk.steps->at(i),
-                              std::bit_cast<std::uint64_t>(chunk.values[i]));
-        }
-      }
-      return {};
-    });
+    const auto read =
+        reader_of(*store_).view(std::span(&series.id, 1), [&](PointView& view) -> Result<> {
+          for (const Chunk& chunk : view.recent(series.id)) {
+            for (std::size_t i = 0; i < chunk.values.size(); ++i) {
+              points.emplace_back(chunk.times->at(i) / 1'000'000, chunk.steps->at(i),
+                                  std::bit_cast<std::uint64_t>(chunk.values[i]));
+            }
+          }
+          return {};
+        });
     EXPECT_TRUE(read) << read.error().message;
   }
   return points;
@@ -327,7 +328,7 @@ TEST_P(Import, GoesOnWhereItWasStopped) {
   }
   EXPECT_LT(must_import().new_points, 2 * kPoints);
   for (const std::string_view id : {kRunA, kRunB}) {
-    const auto all = store_->series_of(*RunId::parse(id));
+    const auto all = reader_of(*store_).series_of(*RunId::parse(id));
     ASSERT_TRUE(all);
     ASSERT_EQ(all->size(), 3U);
     for (const Series& series : *all) {
@@ -406,7 +407,7 @@ TEST_P(Import, WhatTheStoreCannotKeepAsItIsIsSaid) {
                        {.key = "m", .value = "1", .ms = 99'999'999'999'999}});
   const ImportReport report = must_import();
   EXPECT_EQ(report.notes.size(), 1U);
-  EXPECT_EQ(store_->series_of(*RunId::parse(kRunA))->size(), 3U);
+  EXPECT_EQ(reader_of(*store_).series_of(*RunId::parse(kRunA))->size(), 3U);
   EXPECT_EQ(std::get<0>(points_of(kRunA, "m").at(0)), mlflow::kLastClientMs);
 }
 
@@ -424,7 +425,8 @@ TEST_P(Import, CopiesArtifacts) {
   write(fmt::format("UPDATE runs SET artifact_uri = 'dbfs://x/y' WHERE run_uuid = '{}'", kRunB));
   const auto to = artifacts::open_artifact_store((directory_ / "artifacts").string());
   ASSERT_TRUE(to);
-  const ImportOptions options{.artifacts = to->get(),
+  const ImportOptions options{.access = Access::everything(),
+                              .artifacts = to->get(),
                               .artifacts_root = (directory_ / "files").string()};
   const ImportReport report = must_import(options);
   EXPECT_EQ(report.files, 2);
@@ -453,7 +455,7 @@ TEST_P(Import, SpansOfTracesBecomePhasesOfTheirRuns) {
                    "'s')"),
             2);
   for (const std::string_view run : {kRunA, kRunB}) {
-    const auto phases = store_->phases(*RunId::parse(run));
+    const auto phases = reader_of(*store_).phases(*RunId::parse(run));
     ASSERT_TRUE(phases) << phases.error().message;
     ASSERT_EQ(phases->size(), 2U);
     EXPECT_EQ(phases->front().name, "work");

@@ -38,7 +38,7 @@ double value_of(double value, bool nan) {
 
 using Locals = std::unordered_map<std::string, std::uint32_t>;
 
-Result<Locals> known_series(Store& store, SessionId session) {
+Result<Locals> known_series(const Reader& reader, SessionId session) {
   Locals locals;
   const Inspect read = [&](sql::Reading& reading) -> Result<> {
     locals.clear();
@@ -49,7 +49,7 @@ Result<Locals> known_series(Store& store, SessionId session) {
     while (TRY(row.step())) locals[row.text(1)] = static_cast<std::uint32_t>(row.integer(0));
     return {};
   };
-  TRY(store.inspect(read));
+  TRY(reader.inspect(read));
   return locals;
 }
 
@@ -238,7 +238,8 @@ Result<> copy_points(Source& source, Store& store, Sink& sink, const SourceRun& 
   const std::uint64_t skip = stored == 0 ? 0 : stored - 1;
   TRY(done(static_cast<std::int64_t>(skip)));
   if (skip >= static_cast<std::uint64_t>(run.points)) return {};
-  Frames frames(run, sink, stored, skip == 0 ? Locals() : TRY(known_series(store, session)));
+  Frames frames(run, sink, stored,
+                skip == 0 ? Locals() : TRY(known_series(sink.reader(), session)));
   if (stored == 0) TRY(frames.begin());
   Rows rows =
       TRY(Rows::open(source, select_points(!source.db().dialect().shared, skip), run.text_id));

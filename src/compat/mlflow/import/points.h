@@ -18,6 +18,7 @@
 #include "compat/mlflow/import/runs.h"
 #include "compat/mlflow/import/source.h"
 #include "store/maintain/watch.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::store::importing {
@@ -29,7 +30,8 @@ std::string metric_name(const std::string& text);
 // Frames on their way into the store. finish() before it goes.
 class Sink {
  public:
-  explicit Sink(Store& store) : store_(store) {}
+  Sink(Store& store, const Reader& reader) : store_(store), reader_(reader) {}
+  [[nodiscard]] const Reader& reader() const { return reader_; }
   Result<> add(codec::Bytes frame);
   // All that was added is stored.
   Result<> finish();
@@ -38,6 +40,7 @@ class Sink {
   Result<> send();
 
   Store& store_;
+  const Reader reader_;
   std::vector<codec::Bytes> frames_;
   std::size_t bytes_ = 0;
   std::future<Result<>> sending_;

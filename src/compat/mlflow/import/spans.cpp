@@ -24,7 +24,8 @@ struct Row {
 
 class Page {
  public:
-  Page(Store& store, CopiedSpans& copied) : store_(store), copied_(copied) {}
+  Page(Store& store, const Reader& reader, CopiedSpans& copied)
+      : store_(store), reader_(reader), copied_(copied) {}
 
   void add(Row row) {
     bytes_ += row.content.size();
@@ -67,7 +68,7 @@ class Page {
       }
       return {};
     };
-    TRY(store_.inspect(look));
+    TRY(reader_.inspect(look));
     std::size_t at = 0;
     std::erase_if(rows_, [&](const Row&) { return !wanted[at++]; });
     return {};
@@ -94,10 +95,11 @@ class Page {
       for (const auto& [id, span] : spans) list.push_back(&span);
       given.push_back({.trace = trace, .spans = list});
     }
-    return tracking::show_spans(store_, given, [](const AppendResult&) {});
+    return tracking::show_spans(store_, reader_, given, [](const AppendResult&) {});
   }
 
   Store& store_;
+  const Reader& reader_;
   CopiedSpans& copied_;
   std::vector<Row> rows_;
   std::map<std::string, std::vector<std::pair<std::string, mlflow::Span>>> spans_;
@@ -106,7 +108,8 @@ class Page {
 
 }  // namespace
 
-Result<CopiedSpans> copy_spans(Source& source, Store& store, const maintain::Watch& watch) {
+Result<CopiedSpans> copy_spans(Source& source, Store& store, const Reader& reader,
+                               const maintain::Watch& watch) {
   CopiedSpans copied;
   if (!source.has("spans", "content")) return copied;
   const std::int64_t total =
@@ -116,7 +119,7 @@ Result<CopiedSpans> copy_spans(Source& source, Store& store, const maintain::Wat
   Rows rows = TRY(Rows::open(
       source, "SELECT trace_id, span_id, content FROM spans WHERE content <> '' ORDER BY trace_id",
       {}));
-  Page page(store, copied);
+  Page page(store, reader, copied);
   std::int64_t done = 0;
   while (TRY(rows.next())) {
     page.add({.trace = clean(rows.row().text(0)),

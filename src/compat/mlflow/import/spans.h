@@ -14,6 +14,7 @@
 #include "compat/mlflow/import/source.h"
 #include "core/result.h"
 #include "store/maintain/watch.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::store::importing {
@@ -25,6 +26,7 @@ struct CopiedSpans {
   std::int64_t archived = 0;          // whose content is somewhere else
   std::vector<std::string> unread{};  // the first few: which, and why
 };
-Result<CopiedSpans> copy_spans(Source& source, Store& store, const maintain::Watch& watch);
+Result<CopiedSpans> copy_spans(Source& source, Store& store, const Reader& reader,
+                               const maintain::Watch& watch);
 
 }  // namespace corral::store::importing

@@ -294,8 +294,8 @@ std::string name_of(const std::vector<Value>& values, const Check& check) {
   return name;
 }
 
-Result<> count_rows(Store& store, const Check& check, std::span<const std::vector<Value>> rows,
-                    Count& count) {
+Result<> count_rows(const Reader& store, const Check& check,
+                    std::span<const std::vector<Value>> rows, Count& count) {
   std::vector<bool> belongs(rows.size()), there(rows.size());
   const Inspect look = [&](sql::Reading& reading) -> Result<> {
     Statement statement = TRY(reading.db.query(check.sql));
@@ -320,7 +320,7 @@ Result<> count_rows(Store& store, const Check& check, std::span<const std::vecto
   return {};
 }
 
-Result<Count> count_table(Source& source, Store& store, const Copy& copy,
+Result<Count> count_table(Source& source, const Reader& store, const Copy& copy,
                           const Experiments& experiments) {
   Count count{.what = std::string(copy.what)};
   const std::vector<Column> columns = columns_of(copy);
@@ -471,7 +471,7 @@ Result<std::vector<Copied>> copy_tables(Source& source, Store& store,
   return all;
 }
 
-Result<std::vector<Count>> count_tables(Source& source, Store& store,
+Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
                                         const Experiments& experiments,
                                         const maintain::Watch& watch) {
   std::vector<Count> all;
@@ -484,7 +484,7 @@ Result<std::vector<Count>> count_tables(Source& source, Store& store,
   return all;
 }
 
-Result<Count> count_experiments(Store& store, const Experiments& experiments) {
+Result<Count> count_experiments(const Reader& store, const Experiments& experiments) {
   Count count{.what = "experiments"};
   const Inspect look = [&](sql::Reading& reading) -> Result<> {
     count = {.what = "experiments"};

@@ -14,6 +14,7 @@
 #include "compat/mlflow/import/source.h"
 #include "core/ids.h"
 #include "store/maintain/watch.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::store::importing {
@@ -34,9 +35,9 @@ Result<std::vector<Copied>> copy_tables(Source& source, Store& store,
                                         const maintain::Watch& watch);
 
 // Afterwards: how much of what the source has the store has. Rows are looked for by their keys.
-Result<std::vector<Count>> count_tables(Source& source, Store& store,
+Result<std::vector<Count>> count_tables(Source& source, const Reader& store,
                                         const Experiments& experiments,
                                         const maintain::Watch& watch);
-Result<Count> count_experiments(Store& store, const Experiments& experiments);
+Result<Count> count_experiments(const Reader& store, const Experiments& experiments);
 
 }  // namespace corral::store::importing

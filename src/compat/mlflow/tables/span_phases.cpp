@@ -66,24 +66,25 @@ Result<> write(Store& store, const SpansByRun& by_run, const TellAppend& tell) {
 
 }  // namespace
 
-Result<> show_stored_spans(Store& store, std::span<const std::string> traces,
+Result<> show_stored_spans(Store& store, const Reader& reader, std::span<const std::string> traces,
                            const TellAppend& tell) {
   SpansByRun spans;
   const Inspect read = [&](sql::Reading& reading) -> Result<> {
     spans = TRY(stored_spans(reading.db, traces));
     return {};
   };
-  TRY(store.inspect(read));
+  TRY(reader.inspect(read));
   return write(store, spans, tell);
 }
 
-Result<> show_spans(Store& store, std::span<const SpansOfTrace> traces, const TellAppend& tell) {
+Result<> show_spans(Store& store, const Reader& reader, std::span<const SpansOfTrace> traces,
+                    const TellAppend& tell) {
   SpansByRun spans;
   const Inspect read = [&](sql::Reading& reading) -> Result<> {
     spans = TRY(given_spans(reading.db, traces));
     return {};
   };
-  TRY(store.inspect(read));
+  TRY(reader.inspect(read));
   return write(store, spans, tell);
 }
 

@@ -12,6 +12,7 @@
 
 #include "compat/mlflow/wire/span.h"
 #include "core/result.h"
+#include "store/reader.h"
 #include "store/store.h"
 
 namespace corral::store::tracking {
@@ -24,9 +25,10 @@ struct SpansOfTrace {
 using TellAppend = std::function<void(const AppendResult&)>;
 
 // All spans that are stored of these traces, when the traces' records came;
-Result<> show_stored_spans(Store& store, std::span<const std::string> traces,
+Result<> show_stored_spans(Store& store, const Reader& reader, std::span<const std::string> traces,
                            const TellAppend& tell);
 // these, when spans came.
-Result<> show_spans(Store& store, std::span<const SpansOfTrace> traces, const TellAppend& tell);
+Result<> show_spans(Store& store, const Reader& reader, std::span<const SpansOfTrace> traces,
+                    const TellAppend& tell);
 
 }  // namespace corral::store::tracking

@@ -48,7 +48,7 @@ Result<> check_upload(Context& context, RunId run, std::vector<std::string>& pro
     if (row) uri = row->artifact_uri;
     return {};
   };
-  TRY(context.store.inspect(find));
+  TRY(context.reader.inspect(find));
   const auto folder = path_in_store(*context.artifacts, uri, "radt-trace");
   if (!folder) return {};  // in a store of its own
   const auto entries = TRY(context.artifacts->list(*folder));

@@ -112,7 +112,7 @@ Response small_table(const Request& request, Context& context, Columns columns,
   const auto query = parse_view_query(request.query, columns);
   if (!query) return error_response(query.error());
   auto rows = std::make_shared<std::vector<Row>>();
-  const auto done = context.store.inspect([&](store::sql::Reading& reading) -> Result<> {
+  const auto done = context.reader.inspect([&](store::sql::Reading& reading) -> Result<> {
     *rows = TRY(read(reading.db));
     return {};
   });
@@ -205,7 +205,7 @@ Result<std::vector<std::pair<std::string, RunId>>> metric_names(
     }
     return {};
   };
-  TRY(context.store.inspect(read));
+  TRY(context.reader.inspect(read));
   return names;
 }
 
@@ -219,7 +219,7 @@ Json value_of(double value) {
 // The histories of the runs' metrics, a page at a time.
 class Histories {
  public:
-  Histories(store::Store& store, std::vector<RunId> runs, ViewQuery query)
+  Histories(const store::Reader& store, std::vector<RunId> runs, ViewQuery query)
       : store_(store), runs_(std::move(runs)), query_(std::move(query)) {}
 
   // Gives a page; true: more may come.
@@ -255,7 +255,7 @@ class Histories {
            });
   }
 
-  store::Store& store_;
+  store::Reader store_;
   const std::vector<RunId> runs_;
   const ViewQuery query_;
   std::size_t run_ = 0;                // the next one
@@ -296,7 +296,7 @@ Response fe_metrics(const Request& request, Context& context) {
     if (const auto run = RunId::parse(text)) runs.push_back(*run);
   }
   return answer(*query, kMetricColumns,
-                [histories = std::make_shared<Histories>(context.store, std::move(runs), *query)](
+                [histories = std::make_shared<Histories>(context.reader, std::move(runs), *query)](
                     const Take& take) { return histories->next(take); });
 }
 

@@ -117,7 +117,7 @@ TEST_F(Views, RefusesTheWholeStoreAndWrites) {
 
 // The params alone, logged live, say which runs were launched together.
 TEST_F(Views, RunsOfAPlanAreOneWorkload) {
-  const auto workloads = store_->workloads(std::nullopt);
+  const auto workloads = reader_of(*store_).workloads(std::nullopt);
   ASSERT_TRUE(workloads);
   ASSERT_EQ(workloads->size(), 1U);
   EXPECT_EQ(workloads->at(0).name, "7");

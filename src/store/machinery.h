@@ -1,0 +1,61 @@
+// Store::Machinery: the connections, threads and caches of a store. Used by store.cpp and
+// reader.cpp.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "store/engine/readers.h"
+#include "store/ingest/writer.h"
+#include "store/read/latest_metrics.h"
+#include "store/read/view.h"
+#include "store/remover.h"
+#include "store/seal/sealer.h"
+#include "store/store.h"
+#include "store/store_parts.h"
+
+namespace corral::store {
+
+struct Store::Machinery {
+  explicit Machinery(StoreParts parts)
+      : location(std::move(parts.location)),
+        intact(std::move(parts.intact)),
+        writer(std::move(parts.writer), intact,
+               [this](const sql::StoredBatch& batch) {
+                 points.fetch_add(batch.points, std::memory_order_relaxed);
+                 sealer.note(batch.session, batch.bytes);
+               }),
+        readers(parts.open_reader, parts.readers),
+        chart_readers(
+            parts.open_chart_reader
+                ? std::make_unique<sql::Readers>(std::move(parts.open_chart_reader), parts.readers)
+                : nullptr),
+        sealer(readers, writer, std::move(parts.repair)),
+        remover(readers, writer, sealer) {}
+
+  sql::Readers& charts() { return chart_readers ? *chart_readers : readers; }
+  Result<> view(sql::Readers& from, std::span<const SeriesId> series,
+                const std::function<Result<>(PointView&)>& read) {
+    return from.with([&](sql::Connection& db) -> Result<> {
+      const auto view = TRY(sql::open_view(db, caches, series));
+      return read(*view);
+    });
+  }
+
+  const std::string location;
+  const sql::Intact intact;
+  std::atomic<std::uint64_t> points{0};
+  sql::Writer writer;  // closed last: its connection makes the final checkpoint
+  sql::Readers readers;
+  const std::unique_ptr<sql::Readers> chart_readers;  // null: the same as readers
+  sql::Caches caches;
+  sql::LatestMetrics latest{caches};
+  sql::Sealer sealer;  // its thread is ended first
+  sql::Remover remover;
+};
+
+}  // namespace corral::store

@@ -16,7 +16,7 @@
 #include "collocate/offers.h"
 #include "core/text.h"
 #include "run/record/profiler.h"
-#include "store/engine/postgres/database.h"
+#include "store/open/raw_store.h"
 #include "sys/clock.h"
 #include "sys/process.h"
 #include "sys/store_paths.h"
@@ -84,7 +84,7 @@ Result<std::string> check_store(const spool::Destination& destination, const std
     return destination.server + " answers";
   }
   if (!destination.database.empty()) {
-    TRY(store::postgres::open_database(destination.database, store::postgres::Mode::kReadOnly));
+    TRY(store::open_raw_postgres(destination.database, store::RawMode::kRead));
     return store_name(destination) + " answers";
   }
   const auto kind = TRY(sys::filesystem_of(destination.store));

@@ -7,7 +7,7 @@
 #include "cli/store_place.h"
 #include "compat/mlflow/import/import.h"
 #include "core/text.h"
-#include "store/artifacts/artifact_store.h"
+#include "store/artifacts/open/open_artifacts.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
 

@@ -13,6 +13,7 @@
 #include "server/core/gate.h"
 #include "server/core/refusal.h"
 #include "server/core/router.h"
+#include "store/artifacts/open/open_artifacts.h"
 #include "sys/clock.h"
 #include "sys/http_client.h"
 #include "sys/private_directory.h"

@@ -5,6 +5,7 @@
 
 #include "server/core/artifact_files.h"
 #include "server/core/handler_test_support.h"
+#include "store/artifacts/open/open_artifacts.h"
 
 namespace corral::server {
 namespace {

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "store/artifacts/open/open_artifacts.h"
 #include "store/open/sqlite_store.h"
 
 namespace corral::server {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "store/artifacts/open/open_artifacts.h"
 #include "store/search/runs.h"
 #include "sys/clock.h"
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "store/artifacts/open/open_artifacts.h"
+
 namespace corral::store::artifacts {
 namespace {
 

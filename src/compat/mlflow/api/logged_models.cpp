@@ -9,11 +9,11 @@
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/models_json.h"
 #include "compat/mlflow/api/searching.h"
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
 #include "compat/mlflow/wire/page_token.h"
 #include "compat/mlflow/wire/run_name.h"
 #include "core/text.h"
-#include "store/search/search.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {

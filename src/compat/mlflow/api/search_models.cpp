@@ -2,7 +2,7 @@
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/models_json.h"
 #include "compat/mlflow/api/searching.h"
-#include "store/search/search.h"
+#include "compat/mlflow/tables/search.h"
 
 namespace corral::server::mlflow {
 namespace {

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "compat/mlflow/api/call.h"
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/filter.h"
 #include "core/json.h"
-#include "store/search/search.h"
 
 namespace corral::server::mlflow {
 

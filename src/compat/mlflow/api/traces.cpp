@@ -8,9 +8,9 @@
 #include "compat/mlflow/api/assessments.h"
 #include "compat/mlflow/api/handlers.h"
 #include "compat/mlflow/api/searching.h"
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/text.h"
-#include "store/search/search.h"
 
 namespace corral::server::mlflow {
 namespace {

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "compat/mlflow/import/text.h"
+#include "store/artifacts/open/open_artifacts.h"
 
 namespace corral::store::importing {
 namespace {

@@ -13,6 +13,7 @@
 #include "compat/mlflow/import/points.h"
 #include "compat/mlflow/wire/times.h"
 #include "core/text.h"
+#include "store/artifacts/open/open_artifacts.h"
 #include "store/engine/postgres/database.h"
 #include "store/engine/sqlite/database.h"
 #include "store/open/postgres_fixture.h"

@@ -3,8 +3,8 @@
 
 #include "compat/mlflow/tables/logged_models.h"
 #include "compat/mlflow/tables/registry.h"
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/tables/traces.h"
-#include "store/search/search.h"
 #include "store/search/search_test_support.h"
 
 namespace corral::store::tracking {

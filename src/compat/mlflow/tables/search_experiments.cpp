@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <string>
 
-#include "store/search/search.h"
+#include "compat/mlflow/tables/search.h"
 #include "store/search/search_scope.h"
 
 namespace corral::store::tracking {

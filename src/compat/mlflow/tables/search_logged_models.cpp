@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "compat/mlflow/tables/logged_models.h"
-#include "store/search/search.h"
+#include "compat/mlflow/tables/search.h"
 #include "store/search/search_scope.h"
 
 namespace corral::store::tracking {

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "compat/mlflow/tables/registry.h"
-#include "store/search/search.h"
+#include "compat/mlflow/tables/search.h"
 #include "store/search/search_scope.h"
 
 namespace corral::store::tracking {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string_view>
 
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/tables/traces.h"
-#include "store/search/search.h"
 #include "store/search/search_scope.h"
 
 namespace corral::store::tracking {

@@ -122,16 +122,4 @@ Response post_frames(const Request& request, Context& context) {
   return json_response(frames_json(stored, decoded.refusals, context), status_of(decoded.refusals));
 }
 
-Response session(const Request& request, Context& context) {
-  const Result<SessionId> id = SessionId::parse(request.param("session"));
-  if (!id) return error_response(id.error(), {.field = "session", .position = std::nullopt});
-  const Result<std::optional<store::Ack>> ack = context.store.session(*id);
-  if (!ack) return error_response(ack.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().member("session", id->hex()).member("known", ack->has_value());
-  json.member("durable_seq", std::to_string(*ack ? (*ack)->durable_seq : 0)).end_object();
-  return json_response(std::move(body));
-}
-
 }  // namespace corral::server::api

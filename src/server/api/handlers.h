@@ -16,14 +16,17 @@ Response alive(const Request& request, Context& context);
 Response version(const Request& request, Context& context);
 Response openapi_page(const Request& request, Context& context);
 Response stop(const Request& request, Context& context);
+// stream.cpp
 Response stream(const Request& request, Context& context);
 // prometheus.cpp
 Response prometheus(const Request& request, Context& context);
 // frames.cpp
 Response post_frames(const Request& request, Context& context);
+// session.cpp
 Response session(const Request& request, Context& context);
-// runs.cpp
+// experiments.cpp
 Response experiments(const Request& request, Context& context);
+// runs.cpp
 Response runs(const Request& request, Context& context);
 Response run(const Request& request, Context& context);
 // workloads.cpp
@@ -39,11 +42,13 @@ Response overview(const Request& request, Context& context);
 // remove.cpp
 Response remove_run(const Request& request, Context& context);
 Response remove_experiment(const Request& request, Context& context);
-// series.cpp
+// metrics.cpp
 Response metrics(const Request& request, Context& context);
-// timeline.cpp
+// check_trace.cpp
 Response check_trace(const Request& request, Context& context);
+// phases.cpp
 Response phases(const Request& request, Context& context);
+// events.cpp
 Response events(const Request& request, Context& context);
 // health.cpp
 Response health(const Request& request, Context& context);
@@ -83,13 +88,17 @@ Response put_artifact(const Request& request, Context& context);
 // points.cpp
 Response points(const Request& request, Context& context);
 Response export_points(const Request& request, Context& context);
+// charts.cpp
 Response charts(const Request& request, Context& context);
-// reductions.cpp
+// lines.cpp
 Response lines(const Request& request, Context& context);
+// windows.cpp
 Response windows(const Request& request, Context& context);
+// latest.cpp
 Response latest(const Request& request, Context& context);
-// findings.cpp
+// xy.cpp
 Response xy(const Request& request, Context& context);
+// changes.cpp
 Response changes(const Request& request, Context& context);
 // epochs.cpp
 Response epochs(const Request& request, Context& context);

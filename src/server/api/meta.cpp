@@ -52,13 +52,4 @@ Response stop(const Request& request, Context& context) {
   return json_response(R"({"stopping":true})");
 }
 
-Response stream(const Request&, Context& context) {
-  Response response;
-  response.events = context.events.subscribe();
-  if (!response.events)
-    return error_response({Code::kUnavailable, "too many event streams are open"});
-  response.headers = {{"Content-Type", "text/event-stream"}, {"Cache-Control", "no-store"}};
-  return response;
-}
-
 }  // namespace corral::server::api

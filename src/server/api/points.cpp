@@ -1,32 +1,16 @@
-// Charts, raw points and their export.
+// Raw points and their export.
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "core/text.h"
-#include "metric/foreign.h"
 #include "query/export/export.h"
 #include "query/export/perfetto.h"
 #include "query/select.h"
-#include "server/api/chart_request.h"
 #include "server/api/handlers.h"
 #include "server/api/read_request.h"
 #include "server/api/write.h"
 
 namespace corral::server::api {
-
-Response charts(const Request& request, Context& context) {
-  const auto wanted = parse_chart_request(request.body);
-  if (!wanted)
-    return error_response(wanted.error().error, {wanted.error().field, wanted.error().position});
-  const Result<query::Chart> chart = query::make_chart(context.reader, *wanted);
-  if (!chart) return error_response(chart.error());
-  Response response;
-  response.headers = {{"Content-Type", "application/x-corral-chart"},
-                      {"Cache-Control", "no-store"}};
-  response.body = query::encode_chart(*chart);
-  return response;
-}
 
 Response points(const Request& request, Context& context) {
   auto wanted = parse_points_request(request.body);

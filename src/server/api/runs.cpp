@@ -1,4 +1,4 @@
-// Experiments and runs.
+// Runs.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -161,17 +161,6 @@ Result<std::string> run_json(std::string_view text, const store::Reader& store) 
 }
 
 }  // namespace
-
-Response experiments(const Request&, Context& context) {
-  const auto found = context.reader.experiments();
-  if (!found) return error_response(found.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("experiments").begin_array();
-  for (const store::Experiment& experiment : *found) write_experiment(json, experiment);
-  json.end_array().end_object();
-  return json_response(std::move(body));
-}
 
 Response runs(const Request& request, Context& context) {
   const auto filter = parse_filter(request);

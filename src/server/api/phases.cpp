@@ -1,7 +1,6 @@
-// Phases and events of a run.
+// Phases of a run.
 #include <fmt/core.h>
 
-#include "codec/health.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "query/select.h"
@@ -87,26 +86,6 @@ Response phases(const Request& request, Context& context) {
   json.begin_object().key("phases").begin_array();
   for (const store::Phase& phase : found.phases) write_phase(json, phase);
   json.end_array().member("left_out", found.left_out).end_object();
-  return json_response(std::move(body));
-}
-
-Response events(const Request& request, Context& context) {
-  const Result<RunId> run = query::select_run(context.reader, request.param("run"));
-  if (!run) return error_response(run.error());
-  const auto found = context.reader.events(*run);
-  if (!found) return error_response(found.error());
-  std::string body;
-  JsonWriter json(body);
-  json.begin_object().key("events").begin_array();
-  for (const store::StoredEvent& event : *found) {
-    if (event.name == codec::kHealthEvent && event.origin == "corral") continue;  // of /health
-    json.begin_object().key("time_ns");
-    write_time(json, event.time);
-    json.member("name", event.name).key("attributes");
-    write_attributes(json, event.attributes);
-    json.member("origin", event.origin).end_object();
-  }
-  json.end_array().end_object();
   return json_response(std::move(body));
 }
 

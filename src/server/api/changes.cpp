@@ -1,11 +1,9 @@
-// A metric over another, and what changed in a window.
+// The metrics that changed in a window.
 #include "analyze/changes.h"
-#include "query/chart/xy.h"
 #include "server/api/change_reference.h"
 #include "server/api/change_request.h"
 #include "server/api/handlers.h"
 #include "server/api/write.h"
-#include "server/api/xy_request.h"
 
 namespace corral::server::api {
 namespace {
@@ -58,17 +56,6 @@ void write_change(JsonWriter& json, const analyze::Change& change) {
 }
 
 }  // namespace
-
-Response xy(const Request& request, Context& context) {
-  const auto wanted = parse_xy_request(request.body);
-  if (!wanted) return bad_body(wanted.error());
-  const Result<query::Xy> answer = query::make_xy(context.reader, *wanted);
-  if (!answer) return error_response(answer.error());
-  Response response;
-  response.headers = {{"Content-Type", "application/x-corral-xy"}, {"Cache-Control", "no-store"}};
-  response.body = query::encode_xy(*answer);
-  return response;
-}
 
 Response changes(const Request& request, Context& context) {
   auto wanted = parse_changes_request(request.body);

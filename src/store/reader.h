@@ -40,7 +40,7 @@ class Reader {
   // Series of the run, of its workload, and of its host while runs of the workload were on it.
   Result<std::vector<Series>> series_of(RunId run) const;
   Result<std::vector<Series>> series(std::span<const SeriesId> ids) const;
-  // Of the runs' own series, those whose name ends in `suffix` (case-sensitive): for one value per
+  // The runs' own series whose name ends in `suffix` (case-sensitive): for one value per
   // row of a list.
   Result<std::vector<std::pair<RunId, Series>>> series_ending(std::span<const RunId> runs,
                                                               std::string_view suffix) const;

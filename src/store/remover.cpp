@@ -49,7 +49,8 @@ Result<Removal> Remover::remove(std::span<const RunId> runs, OfRunning running, 
       TRY(readers_.with([&](Connection& db) { return size_of_removal(db, runs, running); }));
   if (dry_run) return removal;
   auto marked = TRY(mark(removal.runs, running));
-  // What began to run meanwhile stays; another server may have removed the rest, which is the same.
+  // Runs that were started meanwhile stay; another server may have removed the rest, which is the
+  // same.
   if (running == OfRunning::kSkip) removal.runs = std::move(marked);
   return removal;
 }
@@ -65,7 +66,7 @@ Result<Removal> Remover::remove_experiment(ExperimentId id, const RemoveOptions&
   return removal;
 }
 
-// What was removed before shall be gone; where more is removed meanwhile, outlived() leaves it out.
+// Runs removed before shall be gone; outlived() leaves out those that are removed meanwhile.
 Result<Removal> Remover::prune(const Retention& retention, UtcTime now, bool dry_run) {
   if (retention.bytes && !dry_run) TRY(sealer_.clean_all());
   const auto runs =

@@ -20,10 +20,10 @@ struct Place {
   std::string path;
 };
 
-// Whether a file is to be read or to be stored there.
+// Says if a file is to be read or to be stored there.
 enum class Use : std::uint8_t { kRead, kStore };
 
-// Where `inside` of the run that the request names is stored.
+// The place of `inside` of the run that the request names.
 Result<Place> place_of(const Request& request, Context& context, std::string_view inside,
                        Use use = Use::kRead) {
   if (context.artifacts == nullptr)

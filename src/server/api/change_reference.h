@@ -1,4 +1,4 @@
-// What "the same phase of another run" is: its window, and which series of that run belong to the
+// Finds "the same phase of another run": its window, and which series of that run belong to the
 // request's. Reads the store; any thread.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Whether a run's phases are whole, and radT's upload of them.
+// Checks that a run's phases are whole, and radT's upload of them.
 #include <fmt/core.h>
 
 #include <algorithm>

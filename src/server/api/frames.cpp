@@ -13,7 +13,7 @@
 namespace corral::server::api {
 namespace {
 
-// Where a header holds who it is from (docs/format-frame.md): readable though its checksum is
+// Offsets of the sender in a header (docs/format-frame.md): readable though its checksum is
 // wrong.
 constexpr std::size_t kSessionAt = 16;
 constexpr std::size_t kFirstAt = 32;
@@ -48,8 +48,8 @@ Decoded decode_all(const std::vector<codec::ByteView>& parts) {
   return decoded;
 }
 
-// What can never be accepted says so first: the sender puts it aside, and what follows is no longer
-// out of order then.
+// Frames that can never be accepted decide first: the sender rejects them, and the next are no
+// longer out of order then.
 int status_of(const std::vector<store::Refusal>& refusals) {
   if (refusals.empty()) return 200;
   const auto has = [&](Code code) {
@@ -62,7 +62,7 @@ int status_of(const std::vector<store::Refusal>& refusals) {
   return has(Code::kConflict) ? 409 : 501;
 }
 
-// What the supervisors of these runs have not heard of yet.
+// Adds the profiles that the supervisors of these runs have not heard of yet.
 void write_wishes(JsonWriter& json, const store::AppendResult& stored, Context& context) {
   if (context.profiles == nullptr) return;
   std::vector<RunId> runs = stored.data_runs;

@@ -1,4 +1,4 @@
-// Where the frames of a body begin and end. Pure; any bytes (fuzz/fuzz_request.cpp).
+// Splits a body into frames. Pure; any bytes (fuzz/fuzz_request.cpp).
 #pragma once
 
 #include <optional>

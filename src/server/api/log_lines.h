@@ -53,14 +53,14 @@ class LogSearch {
     for (const auto stream : store::page::kLogStreams) state(stream).end = searched[stream];
   }
 
-  // What of the chunk was searched before is passed over. False: the limit was reached before the
-  // chunk's end, and it has to come again.
+  // Bytes of the chunk that were searched before are passed over. False: the limit was reached
+  // before the chunk's end, and it has to come again.
   bool take(const store::LogChunk& chunk);
   // The output ends here: so do the lines.
   void finish();
 
   [[nodiscard]] const std::vector<LogMatch>& matches() const { return matches_; }
-  // Where the first line begins that was not searched whole, of each stream.
+  // The begin of the first line that was not searched whole, of each stream.
   [[nodiscard]] const store::page::PerStream& searched() const { return searched_; }
 
  private:

@@ -121,7 +121,7 @@ TEST(LogLines, PatternsOfAnySizeStayLinear) {
   EXPECT_EQ(compile({.text = "((x{1,1000}){1,1000}){1,1000}", .regex = true}).error().code,
             Code::kInvalidArgument);
   EXPECT_EQ(compile({.text = "(a)\\1", .regex = true}).error().code, Code::kInvalidArgument);
-  // What takes others 2^30000 steps.
+  // Other engines take 2^30000 steps here.
   const std::string line(30'000, 'a');
   EXPECT_TRUE(
       search({.text = "(a*)*(a*)*b", .regex = true}, {chunk(1, LogStream::kStdout, 0, line)})

@@ -22,7 +22,7 @@ using Which = page::LogPageQuery::Which;
 
 constexpr std::int64_t kMaxChunks = 256;  // of limits::kLogChunkBytes: 16 MiB
 
-// What is asked for; `ends`: of a cursor that says where the streams stand.
+// The request; `ends`: of a cursor that says where the streams stand.
 struct Question {
   page::LogPageQuery query;
   std::optional<page::PerStream> ends;
@@ -46,7 +46,7 @@ tl::unexpected<Response> wrong(const Request& request, std::string_view name,
       bad_query(name, expected, request.query_value(name).value_or("")));
 }
 
-// How a query parameter says where to begin; each is read into a question that has the rest.
+// Parameters that say where to begin; each is read into a question that has the rest.
 Asked read_from(const Request& request, Question question) {
   const auto cursor = parse_log_cursor(request.query_value("from").value_or(""));
   if (!cursor) return wrong(request, "from", "a cursor of an earlier answer");

@@ -1,4 +1,4 @@
-// What people wrote about a run.
+// Notes of people about a run.
 #include <fmt/core.h>
 
 #include "core/json.h"

@@ -176,7 +176,7 @@ TEST_F(Output, ASearchGoesOnWhereItStopped) {
   EXPECT_EQ(matches, 100U);
 }
 
-// Of each stream 16 MiB are kept, so that this is what any output becomes.
+// 16 MiB of each stream are kept, so that this is what any output becomes.
 TEST_F(Output, OfALongOutputLittleIsReadAtATime) {
   print_much(std::size_t{20} << 20);
   const auto read = [&](std::string_view query) { return get(logs(query)); };

@@ -1,4 +1,4 @@
-// How often and how long the phases of runs lasted, by lane and path of names.
+// Counts and durations of the phases of runs, by lane and path of names.
 #include "analyze/phase_statistics.h"
 
 #include <fmt/core.h>

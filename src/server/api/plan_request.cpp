@@ -52,7 +52,7 @@ void check_tail(RequestFields& fields, const Json& run) {
   if (!good) fields.wrong("tail", fmt::format("an array of at most {} texts", kMostTail));
 }
 
-// What a summary needs of the runs.
+// The parts of the runs that a summary needs.
 struct Totals {
   std::map<std::string, std::int64_t> states;
   std::set<std::string> experiments;

@@ -11,8 +11,8 @@ namespace corral::server::api {
 
 inline constexpr std::size_t kMostPlanRuns = 100'000;
 
-// What lists tell of a plan, as JSON; members that are not known here stay in the document and are
-// no error.
+// The summary of a plan for lists, as JSON; members that are not known here stay in the document
+// and are no error.
 Parsed<std::string> parse_plan(std::string_view text);
 
 }  // namespace corral::server::api

@@ -24,7 +24,7 @@ Response no_plan(std::string_view id) {
   return error_response({Code::kNotFound, fmt::format("there is no plan {}", to_utf8(id))});
 }
 
-// What the scheduler said, behind what the server knows.
+// The scheduler's document, behind what the server knows.
 void write_plan(JsonWriter& json, const page::PlanSummary& plan) {
   json.begin_object().member("id", plan.id).key("received_ns");
   write_time(json, plan.received);

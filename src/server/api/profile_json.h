@@ -1,4 +1,4 @@
-// How the API writes a profile that was asked for.
+// Writes a profile that was asked for.
 #pragma once
 
 #include "core/json.h"

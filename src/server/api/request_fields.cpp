@@ -32,7 +32,8 @@ std::string text_of(NumberRange range) {
                     : fmt::format("between {} and {}", range.low, range.high);
 }
 
-// Where the member stands. A key stands in quotes nowhere else but in another object, or by malice.
+// The position of the member. A key stands in quotes nowhere else but in another object, or by
+// malice.
 std::optional<std::size_t> position_of(std::string_view text, std::string_view name) {
   const std::string key = fmt::format("\"{}\"", name);
   const std::size_t found = text.find(key);

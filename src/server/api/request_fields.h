@@ -88,7 +88,7 @@ class RequestFields {
   std::optional<RequestError> error_;
 };
 
-// Where a picture or a window lies: `axis`, `from_ns` and `to_ns` or `from_step` and `to_step`.
+// The range of a picture or a window: `axis`, `from_ns` and `to_ns` or `from_step` and `to_step`.
 struct AxisRange {
   query::ChartAxis axis = query::ChartAxis::kTime;
   std::optional<std::int64_t> from = {}, to = {};

@@ -19,7 +19,8 @@ void write_run(JsonWriter& json, const store::Run& run, const query::Loss* loss)
 void write_experiment(JsonWriter& json, const store::Experiment& experiment);
 // The text, or null when it is empty.
 void write_optional_text(JsonWriter& json, std::string_view name, const std::string& text);
-// How many parts of each run's capture, listeners and sources have a problem (docs/health.md).
+// The number of parts of each run's capture, listeners and sources that have a problem
+// (docs/health.md).
 Result<std::vector<std::int64_t>> health_problems(const store::Reader& store,
                                                   std::span<const RunId> runs);
 // A value of `attributes`; null: there is none.

@@ -30,7 +30,7 @@ constexpr std::string_view kFieldNames =
     "start, duration, name, status, experiment, workload, host, collocation, model, device, "
     "metrics.NAME, params.KEY or tags.KEY";
 
-// What `name` lists: texts of at most `bytes`, as many as `most`; none when it is absent.
+// The list `name`: texts of at most `bytes`, as many as `most`; none when it is absent.
 struct ListLimits {
   std::size_t most, bytes;
 };

@@ -1,4 +1,4 @@
-// What routes that save people's texts check of them. Databases hold UTF-8 without NUL.
+// Checks of the routes that save people's texts. Databases hold UTF-8 without NUL.
 #pragma once
 
 #include <string>

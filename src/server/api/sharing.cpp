@@ -1,4 +1,4 @@
-// Who shared what: lanes of devices, MIG instances, CPUs and hosts of a workload's runs, and a
+// Sharing: lanes of devices, MIG instances, CPUs and hosts of a workload's runs, and a
 // metric alone and shared.
 #include "analyze/sharing.h"
 

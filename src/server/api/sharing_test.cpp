@@ -1,4 +1,4 @@
-// Who shared what, over a real store: lanes, overlaps, a metric alone and shared; workloads with
+// Tests sharing over a real store: lanes, overlaps, a metric alone and shared; workloads with
 // their members.
 #include <fmt/core.h>
 #include <gtest/gtest.h>

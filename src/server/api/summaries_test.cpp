@@ -65,7 +65,7 @@ class Summaries : public HandlerTest {
     one.def.unit = "B";
     return one;
   }
-  // Of the one that is there.
+  // The one that is there.
   std::string experiment_id() {
     const Json answer = ok(Method::kGet, "/api/corral/v1/experiments");
     return answer.find("experiments")->as_array()->at(0).get_string("id");

@@ -62,7 +62,7 @@ void write_member(JsonWriter& json, const SharingRun& run) {
   json.end_object();
 }
 
-// Who met one of the first `own` runs there.
+// The runs that met one of the first `own` runs there.
 std::set<std::size_t> who_met(const analyze::SharedPlace& place, std::size_t own) {
   std::set<std::size_t> met;
   for (const analyze::Overlap& overlap : place.overlaps)

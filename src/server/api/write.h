@@ -1,4 +1,4 @@
-// How the API writes what several of its answers share.
+// Writes the parts that several answers of the API share.
 #pragma once
 
 #include <optional>

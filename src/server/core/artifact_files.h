@@ -16,10 +16,10 @@
 
 namespace corral::server {
 
-// Which path of the store a run's artifact URI means: "mlflow-artifacts:/path" (also with a host),
-// or the store's own location with a path below. kInvalidArgument for places that are not in this
-// store: their clients open them themselves. `inside` is a path within that place, as a client sent
-// it.
+// The path of the store that a run's artifact URI means: "mlflow-artifacts:/path" (also with a
+// host), or the store's own location with a path below. kInvalidArgument for places that are not in
+// this store: their clients open them themselves. `inside` is a path within that place, as a client
+// sent it.
 Result<std::string> path_in_store(const store::artifacts::ArtifactStore& store,
                                   std::string_view uri, std::string_view inside);
 
@@ -29,7 +29,7 @@ enum class Disposition : unsigned char { kAttachment, kInline };
 Response file_response(const Request& request, std::string_view name,
                        std::unique_ptr<store::artifacts::Reader> reader, Disposition disposition);
 
-// Whether a request's body is an artifact, to be stored while it comes.
+// True if a request's body is an artifact, to be stored while it comes.
 bool streams_body(const Request& request);
 
 // "text/plain; charset=utf-8" for what a browser might run, too.

@@ -1,4 +1,4 @@
-// Whether the files that runs logged lie where this server looks for them.
+// Checks that the files that runs logged lie where this server looks for them.
 //
 // Servers that share a database must share a place for artifacts, too, but each is told its own
 // (--artifacts). The first one marks its place by a file with a number that the database knows;

@@ -40,7 +40,7 @@ class ArtifactRemoval {
  private:
   void loop(const std::stop_token& stop);
   Result<> remove_all(const std::stop_token& stop);
-  // Whether its note may go.
+  // True if its note may go.
   bool remove_one(const store::tracking::RemovedArtifacts& place);
 
   store::Store& store_;

@@ -15,7 +15,7 @@ struct RunFile {
   std::string_view folder;  // ".../<run>"
 };
 
-// Of ".../<run>/artifacts/...".
+// The run of ".../<run>/artifacts/...".
 std::optional<RunFile> run_of(std::string_view path) {
   constexpr std::string_view kFiles = "/artifacts/";
   for (std::size_t at = path.find(kFiles); at != std::string_view::npos;

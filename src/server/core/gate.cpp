@@ -54,14 +54,14 @@ bool changes_something(const Request& request) {
   return request.method != Method::kGet && request.method != Method::kHead;
 }
 
-// What browsers send to other sites without asking these first.
+// Content types that browsers send to other sites without asking these first.
 bool is_form(std::string_view content_type) {
   const std::string kind = lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
   return kind == "text/plain" || kind == "application/x-www-form-urlencoded" ||
          kind == "multipart/form-data";
 }
 
-// What follows "<scheme> " in Authorization; empty when it has another scheme.
+// The text after "<scheme> " in Authorization; empty when it has another scheme.
 std::string_view credentials(const Request& request, std::string_view scheme) {
   const std::string_view value = request.header("authorization");
   const std::size_t space = std::min(value.find(' '), value.size());
@@ -77,7 +77,7 @@ int base64_digit(char c) {
   return c == '/' ? 63 : -1;
 }
 
-// Of "user:password" in base64; empty for anything else.
+// The password of "user:password" in base64; empty for anything else.
 std::string basic_password(std::string_view encoded) {
   std::string text;
   std::uint32_t bits = 0;
@@ -157,7 +157,7 @@ std::optional<Response> check_origin(const Request& request) {
                    {Code::kPermission, "pages of other sites may not change anything here"},
                    "Sec-Fetch-Site");
   }
-  // Of the methods that change something only POST needs no asking first.
+  // Among the methods that change something, only POST needs no asking first.
   if (request.method == Method::kPost && is_form(request.header("content-type")))
     return form_refused(request);
   return std::nullopt;

@@ -28,7 +28,7 @@ struct GateRules {
 
 inline constexpr std::string_view kTokenCookie = "corral_token";
 
-// What came of it. Users, and what each may do, will stand here.
+// The gate's decision.
 struct Decision {
   std::optional<Response> answer;  // refuses, or for `/?token=` sets the cookie and redirects
 

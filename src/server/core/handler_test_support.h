@@ -1,4 +1,4 @@
-// What tests of handlers stand on: a server's parts over a real SQLite store of their own, without
+// Fixture of the tests of handlers: a server's parts over a real SQLite store of their own, without
 // a socket.
 #pragma once
 

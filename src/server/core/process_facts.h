@@ -1,4 +1,4 @@
-// What the server's own process takes, as the kernel counts it. Any thread; nothing where /proc
+// Resources of the server's own process, as the kernel counts them. Any thread; nothing where /proc
 // does not say.
 #pragma once
 

@@ -25,7 +25,7 @@ enum class ProfileState { kAsked, kWaiting, kRunning, kSaving, kDone, kRefused, 
 std::string_view profile_state_name(ProfileState state);
 bool is_over(ProfileState state);
 
-// What a supervisor says of one.
+// A supervisor's report about one.
 struct ProfileNews {
   ProfileState state = ProfileState::kAsked;
   std::optional<std::int64_t> first{}, last{};  // steps

@@ -1,4 +1,4 @@
-// How the server says no before a handler was asked: in the words of the interface that the path
+// Refusals before a handler was asked: in the words of the interface that the path
 // belongs to, because MLflow's clients look for "error_code" and ours for "error". Pure, any
 // thread.
 #pragma once

@@ -33,7 +33,7 @@ std::optional<Response> no_route(const Request& request, std::span<const Route> 
 // Finds the route, fills request.params and calls the handler; 404 and 405 answer themselves.
 Response route(Request request, Context& context, std::span<const Route> table = routes());
 
-// Whether the pattern takes the path; sets `params`.
+// True if the pattern matches the path; sets `params`.
 Result<bool> match(std::string_view pattern, std::string_view path, Pairs& params);
 
 // OpenAPI 3.1 of the table.

@@ -81,7 +81,7 @@ inline constexpr std::size_t kPathBytes = 1000;  // of S3's 1,024, which hold th
 inline constexpr std::size_t kNameBytes = 255;
 inline constexpr std::size_t kMostEntries = 1'000'000;  // of one directory: a list is held whole
 inline constexpr int kMostParts = 10'000;
-// What clients of MLflow look for before they send the file as a whole.
+// The text that clients of MLflow look for before they send the file as a whole.
 inline constexpr std::string_view kNoMultipart =
     "Multipart upload is not supported for the current artifact repository";
 

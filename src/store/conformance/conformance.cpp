@@ -372,7 +372,7 @@ TEST_P(StoreConformance, AReadThatThrowsTakesNobodysPlace) {
 }
 
 TEST_P(StoreConformance, HostileTimesAreRefused) {
-  // Of such a clock and such a time the difference between two sessions is more than an int64.
+  // With such a clock and such a time the difference between two sessions is more than an int64.
   constexpr std::int64_t kTooFar = std::int64_t{1} << 61;
   for (const std::int64_t clock : {-kTooFar, kTooFar}) {
     SessionWriter late;

@@ -1,4 +1,4 @@
-// What every implementation of store.h must do, as one parametrised test suite (conformance.cpp).
+// The contract of store.h over every engine, as one parametrised test suite (conformance.cpp).
 //
 // A test binary of an implementation compiles conformance.cpp and says
 //   INSTANTIATE_TEST_SUITE_P(Sqlite, StoreConformance, all_sealings(&make_place));
@@ -24,7 +24,7 @@ class StorePlace {
 };
 
 using MakePlace = std::unique_ptr<StorePlace> (*)();
-// What becomes of every point after it was appended: nothing yet, row groups and blocks, or those
+// The fate of every point after it was appended: nothing yet, row groups and blocks, or those
 // of a session that has ended. The answers must be the same.
 enum class Sealing { kLater, kAtOnce, kSettled };
 

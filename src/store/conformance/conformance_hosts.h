@@ -49,7 +49,7 @@ class StoreHosts : public StoreRemoval {
   AppendResult measure(testing::SessionWriter& writer, const Points& some) {
     return append({writer.frame(testing::samples(1, some))});
   }
-  // What the run shows of its host's load.
+  // The run's view of its host's load.
   Points shown(RunId id) {
     Points found;
     const std::vector<Series> all = *reader_of(*store_).series_of(id);

@@ -1,4 +1,4 @@
-// What sealing must keep: every point of every level, bit by bit.
+// Tests that sealing keeps every point of every level, bit by bit.
 #include <algorithm>
 #include <array>
 #include <bit>

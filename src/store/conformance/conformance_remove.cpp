@@ -1,4 +1,4 @@
-// What removing runs must take away, and what it must leave.
+// Tests what removing runs must delete, and what it must leave.
 #include <algorithm>
 #include <array>
 

@@ -137,7 +137,7 @@ class Statement {
   Cursor* cursor_;
 };
 
-// What differs between the engines and is not a driver's own affair.
+// The differences between the engines that are not a driver's own affair.
 struct Dialect {
   // Other processes write too: what this one remembers of a session holds only for as long as it
   // holds the session's row (lock_row), and a group that met another's is tried again.
@@ -157,7 +157,7 @@ struct Dialect {
   std::string_view last_key{};
   // After rows were written with their numbers: new ones get greater ones than {2} (1 or more).
   std::string_view skip_keys{};
-  // What goes before a table's name to give its space back, a statement of its own. Empty: none.
+  // Goes before a table's name to give its space back, a statement of its own. Empty: none.
   std::string_view vacuum{};
 };
 
@@ -173,7 +173,7 @@ class Connection {
   // False once the engine has ended a transaction by itself (a full disk, an I/O error, a lost
   // connection).
   [[nodiscard]] virtual bool in_transaction() const = 0;
-  // Whether the last failure was that another process's transaction held a row for longer than this
+  // True if the last failure was that another process's transaction held a row for longer than this
   // one waits for it.
   [[nodiscard]] virtual bool lock_refused() const { return false; }
   // Outside a transaction: connects again if the connection is gone. kUnavailable: not now.
@@ -189,7 +189,7 @@ class Connection {
   virtual Result<std::int64_t> bytes() = 0;
 
   // ---- upkeep (store/maintain)
-  // What the engine itself finds wrong with its files; empty: nothing.
+  // Faults that the engine itself finds in its files; empty: none.
   virtual Result<std::vector<std::string>> integrity() { return std::vector<std::string>(); }
   // Outside a transaction, nobody else beside: gives free pages back to the filesystem. kNoSpace:
   // there is too little room to do it.

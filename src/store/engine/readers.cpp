@@ -38,7 +38,7 @@ Result<std::unique_ptr<Connection>> Readers::borrow() {
   return wait_for_another(opened.error());
 }
 
-// Where the database lends no more connections, those that there are serve all. One that is away
+// If the database lends no more connections, the open ones serve all. One that is away
 // ends them all.
 Result<std::unique_ptr<Connection>> Readers::wait_for_another(const Error& refusal) {
   std::unique_lock lock(mutex_);

@@ -214,9 +214,9 @@ CREATE TABLE removals (
 ) WITHOUT ROWID;
 )sql";
 
-// What MLflow's interface keeps (docs/store-schema.md, "Tracking"). Runs and experiments that were
-// deleted there have lifecycle 1: they are hidden, and can be restored. Values of `source_run` are
-// ids as clients gave them, of runs that may be gone.
+// The tables of MLflow's interface (docs/store-schema.md, "Tracking"). Runs and experiments that
+// were deleted there have lifecycle 1: they are hidden, and can be restored. Values of `source_run`
+// are ids as clients gave them, of runs that may be gone.
 constexpr const char* kTracking = R"sql(
 ALTER TABLE experiments ADD COLUMN lifecycle INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE experiments ADD COLUMN updated INTEGER NOT NULL DEFAULT 0;
@@ -374,7 +374,7 @@ CREATE TABLE removed_artifacts (
 );
 )sql";
 
-// What the page keeps here. The texts are long: tables that are no index of themselves.
+// The page's tables. The texts are long: tables that are no index of themselves.
 constexpr const char* kPage = R"sql(
 CREATE TABLE views (
   id      TEXT NOT NULL PRIMARY KEY,
@@ -396,7 +396,7 @@ CREATE TABLE notes (
 CREATE INDEX notes_by_run ON notes (run, id);
 )sql";
 
-// What schedulers say about their plans; the documents are compressed already.
+// Schedulers' documents about their plans, which are compressed already.
 constexpr const char* kPlans = R"sql(
 CREATE TABLE plans (
   id       TEXT NOT NULL PRIMARY KEY,

@@ -12,8 +12,8 @@ namespace corral::store::sql {
 // Version that this program writes: the number of migrations.
 int newest_schema();
 
-// What the database has; 0: empty. kUnsupported when a newer program wrote it or when it is not
-// Corral's; kCorruption when it does not say.
+// The version that the database has; 0: empty. kUnsupported when a newer program wrote it or when
+// it is not Corral's; kCorruption when it does not say.
 Result<int> schema_version(Connection& database);
 
 // Brings the database to newest_schema(), each step in its own transaction; of several processes

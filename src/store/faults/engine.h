@@ -23,7 +23,7 @@ class Engine {
   // dropped, what is left is what kill -9 leaves. open() works again after restart().
   virtual void stop_after(std::uint64_t calls) = 0;
   virtual void restart() = 0;
-  // What the engine's own check finds wrong; empty: nothing. No store may be open.
+  // Faults that the engine's own check finds; empty: none. No store may be open.
   virtual std::string damage() = 0;
 };
 

@@ -106,7 +106,8 @@ int io_write(sqlite3_file* handle, const void* data, int size, sqlite3_int64 off
   const int failed = file_of(handle)->state->verdict(DiskCall::kWrite, true);
   if (failed == SQLITE_OK) return write_and_record(handle, data, size, offset);
   const int error = errno;
-  // What fits is written, as write(2) does; a process that was killed writes nothing more.
+  // The bytes that fit are written, as write(2) does; a process that was killed writes nothing
+  // more.
   if (failed != SQLITE_ABORT && size > 1) write_and_record(handle, data, size / 2, offset);
   errno = error;
   return failed == SQLITE_ABORT ? SQLITE_IOERR_WRITE : failed;

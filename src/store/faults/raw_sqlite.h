@@ -8,7 +8,7 @@
 
 namespace corral::store::faults {
 
-// What `PRAGMA integrity_check` says when it is not "ok", or why it could not run.
+// The answer of `PRAGMA integrity_check` when it is not "ok", or why it could not run.
 std::string integrity_problem(const std::filesystem::path& database);
 
 // The number that a query gives.

@@ -46,7 +46,7 @@ class Script {
   [[nodiscard]] RunId run() const { return run_; }
   // New frames: what one append sends.
   Frames next();
-  // What was made before, once more.
+  // The frames that were made before, once more.
   Frames again();
   // Every frame above these numbers, in order: what is sent after a crash.
   [[nodiscard]] Frames above(const Durable& durable) const;

@@ -21,7 +21,7 @@ struct Reading {
 // kInternal when the pyramid and the points under it contradict each other.
 Result<Reading> read_points(Store& store, const Script& script);
 
-// What is wrong with the store, in words; empty when each session is stored at least up to
+// The store's faults, in words; empty when each session is stored at least up to
 // `acknowledged`, whole frames only, and exactly the points of what is stored are there, with
 // statistics that agree.
 std::string problem_of(Store& store, const Script& script, const Durable& acknowledged);

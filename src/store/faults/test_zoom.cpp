@@ -11,7 +11,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-// What one column of a chart must show, from the points in it.
+// The values that one column of a chart must show, from the points in it.
 std::string column_problem(const query::ChartColumn& column, std::vector<ScriptPoint> points) {
   const auto value = [](const ScriptPoint& point) { return std::bit_cast<double>(point.bits); };
   if (column.points != points.size()) return "wrong count";

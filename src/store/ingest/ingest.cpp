@@ -144,7 +144,7 @@ Result<> Ingest::take(Call& call, const codec::Frame& frame, std::size_t index) 
   return {};
 }
 
-// What the database knows against this frame; nothing when it may be stored.
+// The reason why the database refuses this frame; nothing when it may be stored.
 Result<std::optional<Error>> Ingest::contradiction(const SessionState* session,
                                                    const Content& content) {
   if (session == nullptr) {

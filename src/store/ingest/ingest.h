@@ -25,12 +25,12 @@
 
 #include "store/engine/database.h"
 #include "store/model/content.h"
-#include "store/model/statistics.h"
 #include "store/model/records.h"
+#include "store/model/statistics.h"
 
 namespace corral::store::sql {
 
-// What the writer remembers of a session; `key`, `run`, `workload` and `machine` are row keys.
+// A session as the writer remembers it; `key`, `run`, `workload` and `machine` are row keys.
 struct SessionState {
   SessionId id;
   RunId run_id;
@@ -64,7 +64,7 @@ class Ingest {
   enum class LockRuns : std::uint8_t { kAtTheEnd, kAtOnce };
   // Refusals are in the answer; an Error means that the caller must roll back.
   Result<AppendResult> append(std::span<const codec::Frame> frames, LockRuns lock);
-  // What the last append() did stays in the transaction.
+  // Keeps the writes of the last append() in the transaction.
   void keep();
   // It was rolled back, whichever way it ended.
   void drop(std::span<const codec::Frame> frames);
@@ -75,10 +75,10 @@ class Ingest {
   std::vector<StoredBatch> take_batches() { return std::exchange(batches_, {}); }
 
  private:
-  // What is to be done once for many calls, or told once they are stored.
+  // Work that is done once for many calls, or told once they are stored.
   using Newest = std::map<std::int64_t, std::int64_t>;  // run key -> newest UTC time
   using Batches = std::vector<StoredBatch>;
-  // Of one append() call.
+  // State of one append() call.
   struct Call {
     AppendResult result;
     std::map<SessionId, std::shared_ptr<SessionState>> touched;  // null: not known to the store
@@ -118,7 +118,7 @@ class Ingest {
   Result<> move_run(std::int64_t run, const std::string& experiment);
   Result<> client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms);
   using SeriesDefs = std::vector<const codec::SeriesDef*>;
-  // What the store knows of a frame's series, by owner kind, name and source.
+  // The stored series of a frame, by owner kind, name and source.
   using KnownSeries =
       std::map<std::tuple<metric::Owner, std::string_view, std::string_view>, SeriesId>;
   Result<> declare(SessionState& session, const std::vector<codec::SeriesDef>& defs);

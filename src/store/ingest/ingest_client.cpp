@@ -1,5 +1,5 @@
-// What an MLflow client said of a run through the relay of its supervisor (run/mlflow/): facts that
-// change the run's row rather than stand beside it.
+// Facts that an MLflow client told through the relay of its supervisor (compat/mlflow/relay/):
+// facts that change the run's row rather than stand beside it.
 #include "core/json.h"
 #include "store/ingest/ingest.h"
 #include "sys/clock.h"
@@ -54,7 +54,7 @@ Result<> Ingest::move_run(std::int64_t run, const std::string& experiment) {
   return db_.defer("UPDATE runs SET experiment = ?2 WHERE key = ?1", run, id);
 }
 
-// How a supervised run goes and ends is its supervisor's to say; the client's view stands beside
+// The supervisor tells the status and end of a supervised run; the client's view stands beside
 // it. A client that said "running" before the end came says nothing about it.
 Result<> Ingest::client_status(std::int64_t run, std::int64_t status, std::int64_t end_ms) {
   if (status <= 0 || status > kClientKilled) return {};

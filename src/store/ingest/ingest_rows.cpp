@@ -140,7 +140,7 @@ Result<> Ingest::declare(SessionState& session, const std::vector<codec::SeriesD
 }
 
 Result<> Ingest::make_series(const SessionState& session, const SeriesDefs& defs) {
-  // Of two definitions of one series the first counts.
+  // If a series is defined twice, the first definition counts.
   std::map<KnownSeries::key_type, const codec::SeriesDef*> in_order;
   for (const codec::SeriesDef* def : defs) in_order.emplace(key_of(*def), def);
   for (const auto& [key, def] : in_order) {
@@ -238,7 +238,7 @@ Result<> Ingest::store_event(const SessionState& session, UtcTime time, const co
       session.run, session.key, time, event.name, event.origin, attributes_json(event.attributes));
 }
 
-// What is known of the stream; where others write too, it is locked until the end of the
+// The stream's row; where others write too, it is locked until the end of the
 // transaction.
 Result<std::int64_t> Ingest::log_length(std::int64_t run, codec::LogStream stream) {
   const std::string sql = "SELECT length FROM log_streams WHERE run = ?1 AND stream = ?2" +

@@ -15,11 +15,11 @@ constexpr std::size_t kQueue = 256;
 // Bytes of one transaction: bounds the log and how long one caller waits for the others.
 constexpr std::size_t kGroupBytes = 4u << 20;
 constexpr int kAttempts = 5;
-// How long after a row was found held by another process; what such a one leaves behind when it is
-// gone is let go after 15 to 25 seconds.
+// For so long after a row was found held by another process; what such a one leaves behind when it
+// is gone is let go after 15 to 25 seconds.
 constexpr Nanos kHurry = std::chrono::seconds(3);
 
-// What another process's writes or a lost connection bring about.
+// Errors that another process's writes or a lost connection cause.
 bool passing(const Error& error) {
   return error.code == Code::kConflict || error.code == Code::kUnavailable;
 }
@@ -167,7 +167,7 @@ void Writer::write(const std::vector<Job*>& group) {
   }
 }
 
-// Who held the row may have waited for one that this group held: now it holds none.
+// The process that held the row may have waited for one of this group's: now the group holds none.
 void Writer::try_alone(const std::vector<Job*>& group, Answers& answers) {
   for (const std::size_t i : std::exchange(held_back_, {})) {
     Answers answer;

@@ -20,7 +20,7 @@ namespace corral::store::maintain {
 struct CheckReport {
   std::vector<Finding> findings;  // the first thousand
   std::size_t problems = 0;       // all of them
-  // What was read.
+  // The rows that were read.
   std::int64_t runs = 0, sessions = 0, series = 0, batches = 0, row_groups = 0, blocks = 0,
                pyramid_rows = 0;
 };

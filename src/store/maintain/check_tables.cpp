@@ -11,7 +11,7 @@
 namespace corral::store::maintain {
 namespace {
 
-// Whose a row is, as far as its columns say.
+// The owner of a row, as far as its columns say.
 enum class Owner { kNone, kRun, kSession, kSeries };
 
 struct Rule {

@@ -40,7 +40,7 @@ std::vector<Orphans> orphans() {
   return all;
 }
 
-// What removed runs have left (sql/remove.h).
+// Deletes the rows that removed runs have left (remove/remove.h).
 Result<> clean(sql::Connection& db, const Watch& watch) {
   for (bool more = true; more;) {
     TRY(watch.at("removed runs", 0, 0));
@@ -76,7 +76,7 @@ Result<GarbageReport> collect_garbage(sql::Connection& db, const Watch& watch) {
   TRY(clean(db, watch));
   const auto all = orphans();
   std::map<std::string, std::int64_t> removed;
-  // What one pass removes may have been the last that referred to something else.
+  // A row that one pass removes may have been the last that referred to another.
   for (bool again = true; again;) {
     again = false;
     std::int64_t done = 0;

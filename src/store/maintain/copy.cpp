@@ -19,7 +19,7 @@ using sql::Statement;
 
 constexpr const char* kMark = "SELECT value FROM meta WHERE key = 'copying'";
 
-// Of what changes with every write: counts, last keys, sequence numbers, blocks.
+// A digest of everything that a write changes: counts, last keys, sequence numbers, blocks.
 Result<std::int64_t> fingerprint(Connection& db, const Watch& watch) {
   std::string all;
   for (const Table& table : tables()) {

@@ -10,7 +10,7 @@ void Findings::add(std::string table, std::string what, std::vector<RunId> runs)
   kept_.push_back({.table = std::move(table), .what = std::move(what), .runs = std::move(runs)});
 }
 
-// What cannot be looked up stays unknown: the store is damaged, after all.
+// A run that cannot be looked up stays unknown: the store is damaged, after all.
 std::vector<RunId> Findings::runs_of(const char* sql, std::int64_t key) {
   std::vector<RunId> runs;
   auto row = db_.query(sql, key);

@@ -1,4 +1,4 @@
-// What is wrong with a store, in words a person can act on, and the runs that it touches.
+// Finding: a fault of a store, in words a person can act on, and the runs that it touches.
 #pragma once
 
 #include <cstddef>

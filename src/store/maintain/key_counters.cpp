@@ -8,7 +8,7 @@
 namespace corral::store::maintain {
 namespace {
 
-// Where keys stand of rows that may be gone.
+// The last keys of tables whose newest rows may be gone.
 struct Trace {
   std::string_view table, sql;
 };

@@ -32,8 +32,8 @@ bool same(const SliceStatistics& a, const SliceStatistics& b) {
   });
 }
 
-// What a slice's points are made of; while it is the same, so are its points. Rows are never
-// written anew, and blocks only added.
+// The rows that a slice's points are made of; while they are the same, so are its points. Rows are
+// never written anew, and blocks only added.
 struct Content {
   std::map<SeriesId, std::int64_t> blocks;
   std::vector<std::int64_t> row_groups;
@@ -84,7 +84,7 @@ class SessionSlices {
   Connection& db_;
   Findings& findings_;
   const std::int64_t session_;
-  // Of the slice that is being made.
+  // The slice that is being made.
   SliceStatistics made_;
   bool damaged_ = false;
 };
@@ -98,7 +98,7 @@ Result<SessionSlices::SliceSeries> SessionSlices::read_series() {
   return slices;
 }
 
-// Where there is none, it is empty, and readable as such.
+// A missing one is empty, and readable as such.
 Result<Stored> SessionSlices::read(std::int64_t slice) {
   Stored stored;
   Statement row = TRY(db_.query("SELECT statistics FROM slices WHERE session = ?1 AND slice = ?2",

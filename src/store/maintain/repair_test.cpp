@@ -1,4 +1,5 @@
-// What the sealer's repair makes anew, what it leaves alone, and what it does beside other servers.
+// Tests the sealer's repair: what it makes anew, what it leaves alone, and how it works beside
+// other servers.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -19,7 +19,7 @@ namespace corral::store::maintain {
 struct TableSize {
   std::string name;
   std::int64_t rows = 0;
-  // Of the data itself (blobs), without the engine's own; nothing: not measured.
+  // Bytes of the data itself (blobs), without the engine's own; nothing: not measured.
   std::optional<std::int64_t> bytes{};
 };
 struct LevelSize {

@@ -75,7 +75,7 @@ constexpr std::array kTables = {
     Table{"notes", "id run time created text$", 1, true, 200},
 };
 
-// What a removed run leaves: its sessions for good, the rest until it is cleaned (sql/remove.h).
+// A removed run leaves its sessions for good, the rest until it is cleaned (remove/remove.h).
 constexpr std::string_view kTombstone = "removed <> 0";
 constexpr std::string_view kOfTombstone =
     "session IN (SELECT key FROM sessions WHERE removed <> 0)";

@@ -34,7 +34,7 @@ struct Reference {
 std::span<const Reference> references();
 // The rows of reference.table that refer to nothing, as a condition.
 std::string orphans_of(const Reference& reference);
-// Of series: the owner is gone, and nobody is removing it.
+// For series: the owner is gone, and nobody is removing it.
 inline constexpr std::string_view kLostSeries =
     "((series.owner_kind = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.key = series.owner)) OR "
     "(series.owner_kind = 1 AND NOT EXISTS (SELECT 1 FROM workloads w WHERE w.key = "

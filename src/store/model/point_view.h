@@ -40,9 +40,9 @@ class Block {
   virtual Result<> values(std::size_t first, std::span<double> out) const = 0;
 };
 
-// What a pyramid is over: the values, or (counters only) the rate between consecutive points of one
-// session, placed at the later one; a point without a rate (the first of a session, the first after
-// the counter went down, or not finite) is NaN there.
+// The numbers under a pyramid: the values, or (counters only) the rate between consecutive points
+// of one session, placed at the later one; a point without a rate (the first of a session, the
+// first after the counter went down, or not finite) is NaN there.
 enum class Channel : std::uint8_t { kValue = 0, kRate = 1 };
 
 // Some time of which points may be missing: what held them is damaged.
@@ -59,7 +59,7 @@ class PointView {
   [[nodiscard]] virtual std::span<const Chunk> recent(SeriesId series) const = 0;
   // Batch rows and row groups of the series' sessions that could not be read.
   [[nodiscard]] virtual std::span<const Damage> damaged(SeriesId series) const = 0;
-  // Whether all sessions of the series measure the same thing, as those of a host do: where they
+  // True if all sessions of the series measure the same thing, as those of a host do: where they
   // overlap in time, each has the whole of it and not a part.
   [[nodiscard]] virtual bool same_thing(SeriesId) const { return false; }
   // kCorruption: damaged; the rest of the view is good.

@@ -128,13 +128,13 @@ struct Phase {
   std::vector<std::uint64_t> links;
   codec::Attributes attributes;
 };
-// Where a list of phases stands, by their begins.
+// A position in a list of phases, which is ordered by their begins.
 struct PhasePlace {
   UtcTime start;
   std::int64_t session = 0;
   std::uint64_t id = 0;
 };
-// What is wrong with a run's phases, as far as counting tells.
+// The faults of a run's phases, as far as counting tells.
 struct PhaseCounts {
   std::int64_t phases = 0;           // that have begun
   std::int64_t unended = 0;          // of these

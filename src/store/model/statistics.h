@@ -37,7 +37,7 @@ struct SeriesDelta {
   TopPoint top;  // when there are points
 
   void add(std::int64_t time, std::optional<std::int64_t> step, double value);
-  // What `later` says of points that arrived after these.
+  // Adds `later`, the statistics of points that arrived after these.
   void add(const SeriesDelta& later);
   bool operator==(const SeriesDelta&) const = default;
 };

@@ -35,7 +35,7 @@ class PostgresFaults : public PostgresNodes {
     Feeder(const Feeder&) = delete;
     Feeder& operator=(const Feeder&) = delete;
     [[nodiscard]] RunId run() const { return run_; }
-    // How many points were acknowledged.
+    // The number of acknowledged points.
     std::size_t finish() {
       stop_ = true;
       if (thread_.joinable()) thread_.join();

@@ -96,7 +96,7 @@ class Appender {
   using Take = void (*)(Store&, const codec::Frame&);
   Appender(Store& store, RunId run, Take take)
       : thread_([this, &store, run, take] { append(store, run, take); }) {}
-  // How many points were acknowledged, with the values 0, 1, 2...
+  // The number of acknowledged points, with the values 0, 1, 2...
   std::size_t finish() {
     stop_ = true;
     if (thread_.joinable()) thread_.join();

@@ -16,7 +16,7 @@ bool is_damage(const Error& error) {
   return error.code == Code::kCorruption || error.code == Code::kNotFound;
 }
 
-// Of buckets that follow each other; everything when they are not there.
+// The part in buckets that follow each other; everything when they are not there.
 Damage times_of(std::span<const codec::Bucket> buckets) {
   Damage times{.t0 = std::numeric_limits<std::int64_t>::min(),
                .t1 = std::numeric_limits<std::int64_t>::max()};

@@ -38,7 +38,7 @@ SeriesDelta delta_of(const codec::Bucket& bucket) {
   return delta;
 }
 
-// What cannot be read counts for nothing.
+// Rows that cannot be read count for nothing.
 Result<SeriesDelta> delta_of_blocks(PointView& view, SeriesId id, std::int64_t first) {
   const std::int64_t no = first / kBlocksAtOnce;
   const auto row = view.pyramid(id, Channel::kValue, 2, no / kBucketsOfRow);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "store/engine/database.h"
-#include "store/read/view.h"
 #include "store/model/records.h"
+#include "store/read/view.h"
 
 namespace corral::store::sql {
 
@@ -48,7 +48,7 @@ Result<Window> window_of(Connection& db, std::int64_t workload, std::int64_t hos
 inline constexpr std::string_view kFeedsWithin =
     " AND s.started <= ?3 AND (r.key IS NULL OR r.newest >= ?2)";
 
-// Of series that have points while runs of the workload were on the host (keys); `names`: only
+// Series that have points while runs of the workload were on the host (keys); `names`: only
 // these, empty: all. By name and source; their owner_id is empty.
 struct HostQuestion {
   std::int64_t workload = 0, host = 0;

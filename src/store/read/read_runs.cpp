@@ -89,7 +89,7 @@ Result<Statement> bind_keys(Result<Statement> query, std::span<const std::int64_
   return row;
 }
 
-// How runs ended in words, which a list shows.
+// The ends of runs in words, which a list shows.
 Result<> read_outcomes(Connection& db, std::span<const std::int64_t> keys,
                        std::unordered_map<std::int64_t, Run>& found) {
   static const std::string sql =

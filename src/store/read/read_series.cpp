@@ -94,7 +94,7 @@ Series series_of_row(const Statement& row, std::string owner_id) {
   series.source = row.text(5);
   series.unit = row.text(6);
   if (series.unit.empty()) {
-    // Of a tool that names units nowhere but in its documentation.
+    // For series of a tool that names units nowhere but in its documentation.
     if (const auto foreign = metric::find_foreign(series.name)) series.unit = foreign->unit;
   }
   return series;

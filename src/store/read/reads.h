@@ -1,4 +1,4 @@
-// What the store answers, each as plain SQL on one connection inside the caller's read transaction.
+// The store's answers, each as plain SQL on one connection inside the caller's read transaction.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "store/engine/database.h"
-#include "store/read/view.h"
 #include "store/model/records.h"
+#include "store/read/view.h"
 
 namespace corral::store::sql {
 
@@ -28,7 +28,7 @@ Result<std::vector<Series>> read_series(Connection& db, Caches& caches,
 Result<std::vector<std::pair<RunId, Series>>> read_series_ending(Connection& db, Caches& caches,
                                                                  std::span<const RunId> runs,
                                                                  std::string_view suffix);
-// Of a query that begins with kPhaseColumns, the rows.
+// The phases in the rows of a query that begins with kPhaseColumns.
 inline constexpr std::string_view kPhaseColumns =
     "SELECT session, id, parent, kind, started, ended, name, type, lane, links, attributes ";
 Result<std::vector<Phase>> phases_of(Result<Statement> query);

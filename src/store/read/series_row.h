@@ -5,12 +5,12 @@
 #include <string_view>
 
 #include "store/engine/database.h"
-#include "store/model/statistics.h"
 #include "store/model/records.h"
+#include "store/model/statistics.h"
 
 namespace corral::store::sql {
 
-// What series_of_row() reads, in its order.
+// The columns that series_of_row() reads, in its order.
 inline constexpr std::string_view kSeriesColumns =
     "SELECT id, owner_kind, kind, aggregation, name, source, unit";
 Series series_of_row(const Statement& row, std::string owner_id);

@@ -11,7 +11,7 @@
 
 namespace corral::store::sql {
 
-// Who writes points: a session, and which of its series are meant.
+// A session that writes points, and the series of it that are meant.
 struct Feed {
   ClockAnchor anchor;
   SeriesMap series;
@@ -21,7 +21,7 @@ using Feeds = std::map<std::int64_t, Feed>;  // by the session's key
 Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,
                                                         const Feeds& feeds);
 
-// Of those that have points. Damaged batch rows and slices are left out.
+// Only series that have points. Damaged batch rows and slices are left out.
 Result<std::map<SeriesId, SeriesDelta>> read_statistics(Connection& db, Caches& caches,
                                                         std::span<const SeriesId> series);
 

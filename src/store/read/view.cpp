@@ -204,7 +204,7 @@ Result<> View::open_series(SeriesId id) {
   return open_sessions(id, {}, {});
 }
 
-// Of the host's series only the sessions that can have points of the part.
+// For series of a host, only the sessions that can have points of the part.
 Result<> View::open_part(SeriesId id, const HostPart& part) {
   const auto host =
       TRY(db_.number("SELECT owner FROM series WHERE id = ?1 AND owner_kind = 2", part.series));

@@ -8,7 +8,7 @@
 namespace corral::store::sql {
 namespace {
 
-// What is stored of a run: by its sessions, by its series, and its output. length() reads no blob.
+// The size of a run: by its sessions, by its series, and its output. length() reads no blob.
 constexpr std::string_view kRunBytes =
     "SELECT CAST(coalesce((SELECT sum(length(b.frame)) FROM sessions s JOIN batches b ON b.session "
     "= s.key WHERE s.run = ?1), 0) "
@@ -26,7 +26,7 @@ constexpr std::string_view kWorkloadBytes =
     "x.id WHERE x.owner_kind = 1 AND x.owner = ?1), 0) "
     "+ coalesce((SELECT sum(length(p.data)) FROM series x JOIN pyramid p ON p.series = x.id WHERE "
     "x.owner_kind = 1 AND x.owner = ?1), 0) AS BIGINT)";
-// Of a run that is being removed: its sessions' rows count no more.
+// If a run is being removed, its sessions' rows count no more.
 constexpr std::string_view kGoingRunBytes =
     "SELECT CAST(coalesce((SELECT sum(length(b.data)) FROM series x JOIN blocks b ON b.series = "
     "x.id WHERE x.owner_kind = 0 AND x.owner = ?1), 0) "
@@ -64,7 +64,7 @@ std::int64_t points_of(const std::vector<codec::SamplesBody>& bodies,
   return static_cast<std::int64_t>(points);
 }
 
-// Of the run's own series; what is damaged does not count.
+// Points of the run's own series; damaged rows do not count.
 Result<std::int64_t> points_of_run(Connection& db, std::int64_t run) {
   std::set<SeriesId> own;
   std::map<std::int64_t, std::set<std::int64_t>> locals;  // by session
@@ -125,7 +125,7 @@ Result<std::vector<Candidate>> ended_runs(Connection& db, UtcTime now) {
   return runs;
 }
 
-// How many runs each workload has.
+// The number of runs of each workload.
 Result<std::map<std::int64_t, std::int64_t>> runs_by_workload(Connection& db) {
   Statement row = TRY(db.query("SELECT workload, count(*) FROM runs GROUP BY workload"));
   std::map<std::int64_t, std::int64_t> runs;
@@ -133,7 +133,7 @@ Result<std::map<std::int64_t, std::int64_t>> runs_by_workload(Connection& db) {
   return runs;
 }
 
-// What was removed and is not yet deleted.
+// Rows of removed runs that are not yet deleted.
 Result<std::int64_t> bytes_that_go(Connection& db) {
   std::vector<std::pair<std::int64_t, std::int64_t>> owners;
   {

@@ -14,7 +14,7 @@ namespace {
 constexpr auto kRunOwner = static_cast<std::int64_t>(metric::Owner::kRun);
 constexpr auto kWorkloadOwner = static_cast<std::int64_t>(metric::Owner::kWorkload);
 constexpr auto kHostOwner = static_cast<std::int64_t>(metric::Owner::kHost);
-// How long the series of a host are kept that no run refers to.
+// The series of a host that no run refers to are kept for so long.
 constexpr Nanos kHostsKept = std::chrono::days(30);
 
 struct Owner {
@@ -63,7 +63,7 @@ Result<> note_artifacts(Connection& db, const std::string& location) {
   return db.exec("INSERT INTO removed_artifacts (location) VALUES (?1)", location);
 }
 
-// Of a directory of its own the run's whole directory goes.
+// If the directory is the run's own, all of it goes.
 Result<> note_artifacts_of_run(Connection& db, RunId id, const RunRow& run) {
   constexpr std::string_view kFiles = "/artifacts";
   std::string place = run.artifacts;
@@ -75,7 +75,7 @@ Result<> note_artifacts_of_run(Connection& db, RunId id, const RunRow& run) {
   return note_artifacts(db, place);
 }
 
-// What goes with an experiment's row.
+// Rows that go with an experiment's row.
 Result<> note_artifacts_of_experiment(Connection& db, ExperimentId id) {
   TRY(
       db.exec("INSERT INTO removed_artifacts (location) SELECT artifact_uri FROM logged_models "
@@ -206,7 +206,7 @@ class Cleaning {
   // Not before something went: however slow the database, a round comes to its end.
   [[nodiscard]] bool late() const { return gone_ > 0 && sys::boot_now() >= until_; }
 
-  // How many went.
+  // Returns the number of deleted rows.
   Result<std::int64_t> one(const Step& step) {
     Statement row = TRY(db_.query(sql_of(step, owner_), owner_.key, step.rows));
     std::int64_t count = 0;

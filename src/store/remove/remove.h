@@ -22,7 +22,7 @@
 
 namespace corral::store::sql {
 
-// What becomes of a run that is running.
+// The treatment of a run that is running.
 enum class OfRunning : std::uint8_t { kRefuse, kSkip, kTake };
 
 // False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
@@ -36,16 +36,16 @@ Result<> drop_experiment(Connection& db, ExperimentId id);
 // "mlflow-artifacts:/<id>": where an experiment's artifacts lie that says nothing else.
 std::string default_artifact_location(ExperimentId id);
 
-// Whether clean_removed() has something to do.
+// True if clean_removed() has something to do.
 Result<bool> anything_to_clean(Connection& db);
 // Marks hosts that no run has referred to for 30 days. Deletes rows of what was marked, in the
 // caller's transaction, until `until` or until there is no more: true, there is more.
 Result<bool> clean_removed(Connection& db, BootTime until);
-// How long such a transaction may take: less than what an acknowledgement may wait.
+// The longest such transaction: less than what an acknowledgement may wait.
 inline constexpr Nanos kRemovalSlice = std::chrono::milliseconds(30);
 
-// What removing these runs would take, in the caller's snapshot. kConflict: one of them is running,
-// and refused.
+// Measures what removing these runs would delete, in the caller's snapshot. kConflict: one of them
+// is running, and refused.
 Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfRunning running);
 // The refusal of both.
 tl::unexpected<Error> still_running(const std::string& name, RunId id);

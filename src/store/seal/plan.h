@@ -41,7 +41,7 @@ enum class RowGroupState : std::int64_t { kOpen = 0, kSettled = 1, kSetAside = 2
 
 struct NewRowGroup {
   std::int64_t slice = 0;
-  // Of the newest row that it takes the place of: ids keep the order of arrival.
+  // The id of the newest row that it replaces: ids keep the order of arrival.
   std::optional<std::int64_t> id;
   RowGroupState state = RowGroupState::kOpen;
   std::int64_t t0 = 0, t1 = 0;  // least and greatest time, UTC

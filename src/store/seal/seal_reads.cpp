@@ -13,7 +13,7 @@
 namespace corral::store::sql {
 namespace {
 
-// Of one plan: stored, and decoded. What one transaction writes, and what a sealer holds, follow.
+// Limits of one plan: stored, and decoded. They bound a transaction's writes and a sealer's memory.
 constexpr std::int64_t kSealBytes = 4 << 20;
 constexpr std::int64_t kSealRows = 256;
 constexpr std::size_t kSealDecoded = 32u << 20;

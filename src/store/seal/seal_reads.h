@@ -1,4 +1,4 @@
-// What a sealer reads, inside the caller's snapshot (store/seal/plan.h says what becomes of it).
+// The reads of a sealer, inside the caller's snapshot (store/seal/plan.h makes plans of them).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct SliceKey {
 // points for one, else row groups of like size become one when there are 16 of them, else nothing.
 Result<std::optional<SealPlan>> plan_row_groups(Connection& db, const SliceKey& key,
                                                 RowGroupState state);
-// What nobody seals: batch rows, and open row groups (where other servers are: of runs that have
-// ended).
+// Rows that nobody seals: batch rows, and open row groups (where other servers are: of runs that
+// have ended).
 struct SeenRows {
   std::int64_t batch = 0, row_group = 0;  // the newest
 };
@@ -32,7 +32,7 @@ struct LeftOver {
   SeenRows newest;
   bool shared = false;  // other servers use this database
 };
-// Where other servers are: of what was there when `seen` was looked up.
+// If there are other servers: of what was there when `seen` was looked up.
 Result<LeftOver> left_over(Connection& db, const SeenRows& seen);
 
 Result<std::vector<std::int64_t>> slices_of(Connection& db, std::int64_t session);

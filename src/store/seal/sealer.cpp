@@ -33,10 +33,10 @@ constexpr Nanos kLookEvery = seconds(60);
 constexpr int kAttempts = 5;
 constexpr std::int64_t kNoSession = 0;
 constexpr Nanos kTick = std::chrono::milliseconds(250);
-// Of batch rows that wait, beyond which append() is slowed down.
+// Bytes of waiting batch rows beyond which append() is slowed down.
 constexpr std::size_t kMostBacklog = 64u << 20;
 constexpr Nanos kMostPace = std::chrono::milliseconds(50);
-// Of deleted rows that is kept for the next batch rows.
+// Room of deleted rows that is kept for the next batch rows.
 constexpr std::int64_t kSpareRoom = 16 << 20;
 
 }  // namespace
@@ -176,8 +176,8 @@ bool Sealer::reclaim() {
   return spare_room_ = true;
 }
 
-// What an earlier process stored and did not seal; on a database of several servers, again and
-// again what none of them has sealed since the last time.
+// Finds rows that an earlier process stored and did not seal; on a database of several servers,
+// again and again what none of them has sealed since the last time.
 void Sealer::find_left_over() {
   look_at_ = sys::boot_now() + kPause;
   const auto found = readers_.with([&](Connection& db) { return left_over(db, seen_); });
@@ -196,7 +196,7 @@ void Sealer::find_left_over() {
   }
 }
 
-// Of the foremost rank that is due the session that waits longest. With mutex_ held.
+// Chooses the longest waiting session of the foremost rank that is due. With mutex_ held.
 std::optional<Sealer::Task> Sealer::next_task() {
   const BootTime now = sys::boot_now();
   for (const Rank rank : {Rank::kFull, Rank::kWaits, Rank::kSilent}) {

@@ -54,7 +54,7 @@ class Sealer {
   void note_removal();
   // The rows of every run that was removed are gone when this returns.
   Result<> clean_all();
-  // What the last attempt met, empty when it went well.
+  // The error of the last attempt, empty when it went well.
   [[nodiscard]] std::string problem() const;
   // Batch rows and bytes that are known to wait.
   [[nodiscard]] StoreActivity waiting() const;

@@ -1,4 +1,4 @@
-// What two servers do to one experiment at the same time, on PostgreSQL.
+// Tests two servers that change one experiment at the same time, on PostgreSQL.
 #include "store/search/experiments.h"
 
 #include <gtest/gtest.h>

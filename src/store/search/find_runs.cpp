@@ -77,7 +77,7 @@ Result<> RunFinder::filter() {
   return {};
 }
 
-// What words are looked for in, a line each, in lower case.
+// The texts in which words are looked for, a line each, in lower case.
 Result<std::vector<std::string>> RunFinder::haystacks() {
   std::vector<std::string> all(table_.rows().size());
   const auto add = [&](std::uint32_t row, std::string_view text) {

@@ -278,7 +278,7 @@ TEST_P(FindRuns, FacetsLeaveOutTheChoicesOfTheirOwnField) {
   EXPECT_EQ(found.params[0].field.key, "lr");
   EXPECT_EQ(found.params[0].values, (Values{{"1", 1}, {"2", 1}}));
   EXPECT_FALSE(found.facets_cut);
-  // Of its own choice a param leaves out nothing but that; runs without it count as "".
+  // A param's counts leave out its own choice alone; runs without it count as "".
   question.choices = {{field("params.lr"), {"2"}}};
   const FoundRuns own = find(question);
   EXPECT_EQ(own.total, 1);

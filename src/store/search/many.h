@@ -27,7 +27,7 @@ namespace detail {
 
 inline constexpr std::size_t kKeysAtOnce = 64;
 
-// How a condition names a key, its parameters beginning at `at`, and how they are bound.
+// place() names a key in a condition, its parameters beginning at `at`; bind_key() binds them.
 inline std::string place(std::string_view columns, const std::string& /*key*/, std::size_t at) {
   return fmt::format("{} = ?{}", columns, at);
 }

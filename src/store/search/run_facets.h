@@ -9,7 +9,8 @@
 
 namespace corral::store::tracking {
 
-// What of a question a run does not meet: a bit for each choice by its place, and one for the rest.
+// The parts of a question that a run misses: a bit for each choice by its place, and one for the
+// rest.
 using Misses = std::uint64_t;
 inline constexpr Misses kOutside = Misses{1} << 63;
 constexpr Misses miss_of(std::size_t choice) { return Misses{1} << choice; }

@@ -91,7 +91,7 @@ double duration_of(const RunTable::Row& run) {
   return mlflow::run_seconds(run.start, run.end).value_or(0);
 }
 
-// Of texts that are all numbers, the numbers.
+// The numbers, if the texts are all numbers.
 Column column_of(const RunTable::Texts& texts) {
   Column column;
   bool numbers = true;
@@ -318,7 +318,7 @@ Result<RunTable::Texts> RunTable::first_of(std::span<const std::string_view> key
   return texts;
 }
 
-// What a run does not say itself is whether its workload, which has a name, has other runs.
+// A run that says nothing is together if its workload, which has a name, has other runs.
 Result<RunTable::Texts> RunTable::collocations() {
   Texts texts = TRY(first_of(kCollocationKeys));
   std::unordered_set<std::int64_t> shared;

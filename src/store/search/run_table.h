@@ -34,7 +34,7 @@ struct RunScope {
   std::vector<RunId> runs;
 };
 
-// What a run is filtered, ordered, counted and told by.
+// A property by which runs are filtered, ordered, counted and shown.
 struct RunField {
   enum class Kind : std::uint8_t {
     kStart,
@@ -51,7 +51,8 @@ struct RunField {
     kParam,
     kTag,
   };
-  // Of a metric: the value at the greatest step, then time; the newest finite one by time.
+  // Values of a metric: kLatest is the one at the greatest step, then time; kLast the newest finite
+  // one.
   enum class Value : std::uint8_t { kLatest, kLast, kMin, kMax, kMean };
 
   Kind kind = Kind::kStart;
@@ -77,7 +78,7 @@ class RunTable {
   };
   // By row; empty: not set.
   using Texts = std::vector<std::string>;
-  // Of one kind and key: runs that have it, in no order.
+  // Facts of one kind and key: the runs that have it, in no order.
   using FactColumn = std::vector<std::pair<std::uint32_t, std::string>>;
   using Facts = std::map<std::pair<Fact, std::string>, FactColumn>;
 
@@ -86,7 +87,7 @@ class RunTable {
 
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
   [[nodiscard]] std::optional<std::uint32_t> row_of(std::int64_t key) const;
-  // Of a field that is a text.
+  // For a field that is a text.
   Result<const Texts*> texts(const RunField& field);
   // All params and tags.
   Result<const Facts*> facts();
@@ -121,7 +122,7 @@ class RunTable {
   std::optional<Facts> facts_;
 };
 
-// What the metric's field says; nothing: the run has no such value.
+// The value that the field names; nothing: the run has no such value.
 std::optional<double> value_of(const sql::RunMetrics& metrics, const RunField& field);
 
 }  // namespace corral::store::tracking

@@ -33,7 +33,7 @@ RunStatus stored_status(ClientStatus status) {
   return RunStatus::kStopped;
 }
 
-// How a run that no client spoke of is told: what nobody knows the end of did not end well.
+// The status of a run that no client spoke of: one whose end is unknown did not end well.
 ClientStatus told_status(RunStatus status) {
   switch (status) {
     case RunStatus::kRunning:
@@ -213,7 +213,8 @@ Result<std::vector<RunDetails>> details(Connection& db, std::span<const std::int
   return all;
 }
 
-// Of a run with a supervisor only the client's view: the run itself goes on, or is over already.
+// If the run has a supervisor, only the client's view changes: the run itself goes on, or is over
+// already.
 Result<> update_run(Connection& db, const RunRow& run, const RunUpdate& update) {
   if (update.name) TRY(db.exec("UPDATE runs SET name = ?2 WHERE key = ?1", run.key, *update.name));
   if (update.status) {

@@ -17,8 +17,8 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "store/engine/database.h"
-#include "store/search/experiments.h"
 #include "store/model/records.h"
+#include "store/search/experiments.h"
 
 namespace corral::store::tracking {
 
@@ -53,7 +53,7 @@ struct RunModel {
   std::string model;
   std::int64_t step = 0;
 };
-// What belongs to a run beside its row and metrics.
+// Everything of a run beside its row and metrics.
 struct RunDetails {
   Tags params, tags;  // by key
   std::vector<RunInput> inputs;
@@ -84,7 +84,7 @@ struct RunUpdate {
   std::optional<std::string> name;
 };
 Result<> update_run(sql::Connection& db, const RunRow& run, const RunUpdate& update);
-// Where its artifacts are now they are for good, because some are there.
+// Fixes the place of its artifacts for good, because some are there.
 Result<> keep_artifact_uri(sql::Connection& db, const RunRow& run);
 // It was there once.
 Result<bool> was_removed(sql::Connection& db, RunId id);

@@ -27,7 +27,7 @@ namespace corral::store::tracking {
 
 enum class View : std::uint8_t { kActive, kDeleted, kAll };
 
-// What all searches are asked.
+// The parts that all searches have.
 struct Search {
   std::vector<mlflow::Comparison> filter;
   std::vector<mlflow::Order> orders;

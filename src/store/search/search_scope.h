@@ -1,4 +1,4 @@
-// Which rows a search looks through, as bounds that its statements bind. Used by search_*.cpp.
+// The rows that a search looks through, as bounds that its statements bind. Used by search_*.cpp.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ inline std::int64_t later(std::int64_t ns, std::int64_t duration) {
 template <class Key>
 using RowsByKey = std::unordered_map<Key, std::uint32_t>;
 
-// Of rows (key, text): an entry for each whose key is known and whose text is not left out.
+// Adds an entry for each row (key, text) whose key is known and whose text is not left out.
 enum class Empty { kKeep, kLeaveOut };
 template <class Key>
 Result<> add_texts(Column& column, sql::Statement& row, const RowsByKey<Key>& rows,

@@ -26,7 +26,7 @@ struct Board {
 
 struct BoardChange {
   std::string name, state;
-  // What the caller believes the board to be; 0: not there. Nothing: whatever it is.
+  // The version that the caller believes to be stored; 0: none. Nothing: any.
   std::optional<UtcTime> expected;
 };
 struct SavedBoard {

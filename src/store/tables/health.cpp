@@ -43,7 +43,7 @@ class ProcessNames {
   std::set<std::string> taken_;
 };
 
-// Where a script has made phases of one lane that overlap, their common time counts once.
+// If phases of one lane overlap, their common time counts once.
 Result<std::vector<LaneCoverage>> read_coverage(Connection& db, const Run& run) {
   const UtcTime end = run.end.value_or(run.newest);
   const double length = seconds(end - run.start);

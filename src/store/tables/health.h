@@ -27,7 +27,7 @@ struct HealthPart {
   std::string process;
   std::vector<HealthChange> changes;  // by time, never empty
   [[nodiscard]] const HealthChange& latest() const { return changes.back(); }
-  // Whether the run lacks something that a person would expect: not of a device that is not there.
+  // True if the run lacks something that a person would expect; a device that is not there is not.
   [[nodiscard]] bool troubled() const;
 };
 
@@ -42,7 +42,7 @@ struct RunHealth {
   std::vector<LaneCoverage> coverage;  // by lane; empty: the run has no phases
 };
 
-// Of a run with more changes the first half of so many is read, and the last half.
+// If a run has more changes, the first half of so many is read, and the last half.
 inline constexpr std::int64_t kMostHealthChanges = 10'000;
 
 Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run);

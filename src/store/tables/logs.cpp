@@ -49,7 +49,7 @@ Result<std::int64_t> row_before(Connection& db, std::int64_t run, const LogPageQ
   return TRY(db.number("SELECT max(id) FROM logs WHERE run = ?1", run)).value_or(0);
 }
 
-// Where the stream ends when it has the chunks up to `row`. Within a stream rows ascend with their
+// The end of the stream when it has the chunks up to `row`. Within a stream rows ascend with their
 // starts: halving the starts finds the last such chunk.
 Result<std::int64_t> end_at(Connection& db, std::int64_t run, codec::LogStream stream,
                             std::int64_t row) {

@@ -1,4 +1,4 @@
-// What people wrote about a run, at a time of it or of the run as a whole: rows of `notes`.
+// Notes that people wrote about a run, at a time of it or of the run as a whole: rows of `notes`.
 //
 // Free functions over the caller's snapshot or transaction. Notes go with their
 // run (sql/remove.h); of a run that is not there nothing is found, and a note for it is kNotFound.

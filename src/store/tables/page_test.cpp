@@ -1,4 +1,4 @@
-// What the page keeps, on both engines.
+// Tests the page's tables, on both engines.
 #include <fmt/core.h>
 
 #include "core/text.h"

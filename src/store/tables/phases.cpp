@@ -22,7 +22,7 @@ constexpr std::string_view kInWindow =
 constexpr std::string_view kNotShorter =
     "AND (started IS NULL OR ended IS NULL OR ended - started >= ?4) ";
 constexpr std::string_view kByStart = "ORDER BY started NULLS FIRST, session, id";
-// What has no known length comes first.
+// Phases without a known length come first.
 constexpr std::string_view kLongest =
     "ORDER BY CASE WHEN started IS NULL OR ended IS NULL THEN 0 ELSE 1 END, ended - started DESC, "
     "started, session, id LIMIT ?5";

@@ -1,4 +1,4 @@
-// What schedulers say about the plans that they execute: rows of `plans`, a document for each plan.
+// Documents of schedulers about the plans that they execute: rows of `plans`, one for each plan.
 //
 // Free functions over the caller's snapshot or transaction. The newest document of
 // a plan counts. Documents are large and alike from one to the next: they are stored as zstd.
@@ -36,7 +36,7 @@ Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now);
 Result<std::vector<PlanSummary>> plans(Reading& reading);
 // The document as it was saved; nothing: there is none. kCorruption: it cannot be unpacked.
 Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id);
-// Whether there was one.
+// False: there was none.
 Result<bool> delete_plan(Writing& writing, std::string_view id);
 
 }  // namespace corral::store::page

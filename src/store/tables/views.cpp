@@ -11,7 +11,7 @@ namespace {
 using sql::Connection;
 using sql::Statement;
 
-// Of 2^40 ids: that so many are taken by other states never happens by chance.
+// There are 2^40 ids: that so many are taken by other states never happens by chance.
 constexpr int kAttempts = 16;
 constexpr std::string_view kDigits = "abcdefghijklmnopqrstuvwxyz234567";
 

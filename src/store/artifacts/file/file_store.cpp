@@ -67,7 +67,7 @@ Result<Temporary> make_temporary(int uploads) {
         ::openat(uploads, made.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!made.file) return fail_errno("artifact", errno);
     if (::flock(made.file.get(), LOCK_EX | LOCK_NB) == 0) return made;
-    // Who opens the store meanwhile has taken it for a left-over: it removes it.
+    // A process that opens the store meanwhile takes it for a left-over and removes it.
   }
 }
 
@@ -231,7 +231,7 @@ class FileStore final : public ArtifactStore {
   KeptOnce once_;
 };
 
-// What uploads of processes that died have left.
+// Removes files that uploads of dead processes have left.
 void remove_left_overs(int uploads) {
   const Result<std::vector<Entry>> entries = entries_of(uploads);
   if (!entries) return;

@@ -18,7 +18,7 @@ namespace corral::store::artifacts {
 // Makes the directory when it is missing (0700: what runs log is this user's).
 Result<std::unique_ptr<ArtifactStore>> open_file_store(const std::filesystem::path& root);
 
-// Of files that are only read (open_artifact_source()).
+// For files that are only read (open_artifact_source()).
 Result<std::unique_ptr<ArtifactStore>> open_file_source(const std::filesystem::path& root);
 
 }  // namespace corral::store::artifacts

@@ -34,7 +34,7 @@ std::string hash_of(int file) {
   }
 }
 
-// Whether a content is what its name says.
+// True if a content is the one that its name says.
 bool is_whole(int directory, const std::string& hash) {
   const sys::Fd file(
       ::openat(directory, hash.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));

@@ -10,7 +10,7 @@
 
 namespace corral::store::artifacts {
 
-// Where uploads lie until they are whole; no artifact of the root may have this name.
+// The directory of unfinished uploads; no artifact of the root may have this name.
 inline constexpr std::string_view kUploads = ".corral-uploads";
 
 // The directory `path` below `root`, as O_RDONLY descriptor; the empty path is the root itself.

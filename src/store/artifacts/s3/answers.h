@@ -10,7 +10,7 @@
 
 namespace corral::store::artifacts {
 
-// Of ListObjectsV2: whole keys, whole common prefixes (with their last slash).
+// The answer to ListObjectsV2: whole keys, whole common prefixes (with their last slash).
 struct KeyPage {
   struct Key {
     std::string key;

@@ -31,7 +31,7 @@ struct HeaderList {
   void add(const std::string& line) { list = ::curl_slist_append(list, line.c_str()); }
 };
 
-// What one answer's callbacks fill.
+// Filled by one answer's callbacks.
 struct Incoming {
   CURL* easy = nullptr;
   const Take* take = nullptr;
@@ -108,8 +108,8 @@ void set_limits(CURL* easy) {
   ::curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   ::curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
   ::curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, kConnectMilliseconds);
-  // What says nothing to "Expect: 100-continue" (which cannot be left out of a signed request) gets
-  // the body.
+  // A server that ignores "Expect: 100-continue" (which cannot be left out of a signed request)
+  // gets the body.
   ::curl_easy_setopt(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, kExpectMilliseconds);
   ::curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, kSlowBytesPerSecond);
   ::curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, kSlowSeconds);

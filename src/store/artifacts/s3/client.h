@@ -23,7 +23,7 @@ struct S3Request {
   std::vector<std::pair<std::string, std::string>> query{};  // not encoded, sorted by name
   std::vector<std::string> headers{};                        // "Name: value"
   std::string_view body{};
-  // Where a successful answer's body goes; else into S3Answer::body.
+  // Takes a successful answer's body; if empty, it goes into S3Answer::body.
   const Take* take = nullptr;
 };
 struct S3Answer {

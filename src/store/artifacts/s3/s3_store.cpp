@@ -305,7 +305,7 @@ class S3Store final : public ArtifactStore {
     if (prefix.empty() || path.empty()) return prefix + std::string(path);
     return fmt::format("{}/{}", prefix, path);
   }
-  // What every key below the directory starts with.
+  // The prefix of every key below the directory.
   [[nodiscard]] std::string directory_key(std::string_view path) const {
     const std::string key = key_of(path);
     return key.empty() ? "" : key + "/";

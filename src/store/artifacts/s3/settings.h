@@ -1,4 +1,4 @@
-// What a bucket is reached with: where, which region, whose keys.
+// The settings of a bucket: endpoint, region, credentials.
 //
 // Taken once from the environment, as AWS's own tools and MLflow name it:
 //   endpoint     MLFLOW_S3_ENDPOINT_URL, AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; else AWS itself
@@ -27,7 +27,7 @@ struct S3Keys {
 struct S3Settings {
   std::string bucket;
   std::string prefix;  // without slashes at its ends; may be empty
-  // Where the bucket's keys start, no slash at the end:
+  // The URL below which the bucket's keys are, no slash at the end:
   // "https://bucket.s3.eu-west-1.amazonaws.com", "http://127.0.0.1:9000/bucket".
   std::string base_url;
   std::string region;

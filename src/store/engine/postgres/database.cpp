@@ -142,7 +142,7 @@ Result<> wait_until_connected(PGconn* handle, const std::string& name) {
 }
 
 Result<Handle> connect(const std::string& url, const std::string& name, Mode mode) {
-  // What stands before the URL is a default that the URL may change.
+  // Parameters before the URL are defaults that the URL may change.
   constexpr const char* kKeywords[] = {"keepalives_idle",           "keepalives_interval",
                                        "keepalives_count",          "tcp_user_timeout",
                                        "fallback_application_name", "dbname",
@@ -486,7 +486,7 @@ Result<> PgConnection::script(const std::string& sql) {
   if (!handle_) return lost();
   if (sql.empty()) return {};
   lock_refused_ = false;
-  // What was deferred and failed is undone by a rollback, too.
+  // A deferred statement that failed is undone by a rollback, too.
   const bool rollback = sql.starts_with("ROLLBACK");
   if (auto flushed = flush(); !flushed && (!handle_ || !rollback)) return flushed;
   const ResultPtr result = TRY(take(PQexec(handle_.get(), sql.c_str())));

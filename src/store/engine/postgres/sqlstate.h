@@ -1,4 +1,4 @@
-// What PostgreSQL's five-letter codes mean to the rest of Corral, and SQL in its spelling. Pure.
+// Translates PostgreSQL's five-letter codes into Code, and SQL into its spelling. Pure.
 #pragma once
 
 #include <string>

@@ -250,7 +250,7 @@ Result<> SqliteConnection::open(const fs::path& file, Mode mode) {
   file_ = file;
   const int flags =
       mode == Mode::kReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  // What a savepoint may have to take back stays in memory up to this size; beyond, each
+  // The pages that a savepoint may have to take back stay in memory up to this size; beyond, each
   // transaction opens a temporary file for it, to which the whole is written at once: SQLite writes
   // less than 128 KiB at a time, and calls the disk full when it is given more. Counts for the
   // process, before its first connection.

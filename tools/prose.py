@@ -51,11 +51,11 @@ NOT_CLEAN: tuple[str, ...] = (
     "tests/e2e/test_run.py",
 )
 
-# Phrases of the project's old dialect, as regular expressions, and the usual words.
+# Phrases of the project's old dialect, as regular expressions of lower case, and the usual words.
 PHRASES = {
     r"hangs? in the air": "is orphaned",
     r"brought away": "uploaded",
-    r"(a )?second (one|Ctrl-C) hurries": "a second Ctrl-C escalates",
+    r"(a )?second (one|ctrl-c) hurries": "a second Ctrl-C escalates",
     r"who (was|were|is|are) beside": "which runs overlapped",
     r"the page's ways through": "paging through",
     r"(is|are) there no more": "unknown, or removed",
@@ -90,7 +90,7 @@ PHRASES = {
     r"\bwho(so)?ever (takes|finds|opens|reads)": "the process that",
     r"\bgoes without a word\b": "silently",
 }
-PHRASE = re.compile("|".join(f"(?:{phrase})" for phrase in PHRASES), re.IGNORECASE)
+PHRASE = re.compile(r"\b(?:" + "|".join(PHRASES) + ")")
 
 CPP_ERROR = re.compile(r'\bfail\(\s*Code::k\w+,\s*(?:fmt::format\(\s*)?((?:"(?:[^"\\]|\\.)*"\s*)+)')
 PYTHON_ERROR = re.compile(r'\braise \w*(?:Error|Exception|Exit)\(\s*f?((?:f?"(?:[^"\\]|\\.)*"\s*)+)\)')
@@ -116,10 +116,9 @@ class Finding:
 
 
 def phrases(file: str, text: str, _language: str | None) -> Iterator[Finding]:
-    for number, line in enumerate(text.splitlines(), 1):
-        for found in PHRASE.finditer(line):
-            usual = next(usual for phrase, usual in PHRASES.items() if re.fullmatch(phrase, found[0], re.IGNORECASE))
-            yield Finding(file, number, "phrase", f"'{found[0]}'; usual: {usual}")
+    for found in PHRASE.finditer(text.lower()):
+        usual = next(usual for phrase, usual in PHRASES.items() if re.fullmatch(phrase, found[0]))
+        yield Finding(file, text.count("\n", 0, found.start()) + 1, "phrase", f"'{found[0]}'; usual: {usual}")
 
 
 def comments(file: str, text: str, language: str | None) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ export function useHealth(run: string): RunHealth | undefined {
   return answer.data;
 }
 
-const kMostSaid = 3;
+const kMaxSaid = 3;
 const kCapture = "capture.";
 
 const plainPart = (part: string) =>
@@ -60,8 +60,8 @@ export function healthWords(parts: readonly HealthPart[]): string | null {
     if (part.startsWith(kCapture)) hooks.set(part, state === "active" && (hooks.get(part) ?? true));
   const active = [...hooks.values()].filter(Boolean).length;
   const counted = active < hooks.size ? [`${active} of ${plural(hooks.size, "hook")} active`] : [];
-  const rest = problems.length - kMostSaid;
+  const rest = problems.length - kMaxSaid;
   const more = rest > 0 ? [`and ${rest} more`] : [];
-  const said = [...counted, ...problems.slice(0, kMostSaid), ...more].join(" · ");
+  const said = [...counted, ...problems.slice(0, kMaxSaid), ...more].join(" · ");
   return `${counted.length > 0 ? "Capture" : "Health"}: ${said}`;
 }

@@ -11,8 +11,8 @@ import { decodeLines, type LineAnswer, type LineQuestion } from "./lines";
 import { rebin } from "./rebin";
 import { decodeXy, type XyLine } from "./xy";
 
-const kMostSeries = 256;
-const kMostLines = 64;
+const kMaxSeries = 256;
+const kMaxLines = 64;
 const kRestMs = 120;
 const kAcceptCharts = "application/x-corral-chart";
 const kAcceptLines = "application/x-corral-lines";
@@ -91,7 +91,7 @@ export async function askColumns(
     exact,
   };
   const answers = await Promise.all(
-    parts(question.series, kMostSeries).map(async (some) => {
+    parts(question.series, kMaxSeries).map(async (some) => {
       const origins =
         question.axis === "time" ? { origins_ns: some.map((one) => String(one.origin)) } : {};
       const body = { series: some.map((one) => one.id), ...origins, ...common };
@@ -109,7 +109,7 @@ async function askLines(question: ChartsQuestion, exact: boolean, signal?: Abort
     exact,
   };
   const found = new Map<string, LineAnswer>();
-  for (const some of parts(question.lines, kMostLines)) {
+  for (const some of parts(question.lines, kMaxLines)) {
     const lines = some.map(({ key: _, ...line }) => line);
     const body = { lines, ...common };
     const answer = decodeLines(await postBinary("/lines", { body, accept: kAcceptLines, signal }));
@@ -163,7 +163,7 @@ const kPairsHeight = 600;
 async function askPairs(question: ChartsQuestion, signal?: AbortSignal) {
   const found = new Map<number, XyLine>();
   const { from, to, width } = question;
-  for (const some of parts(question.pairs ?? [], kMostLines)) {
+  for (const some of parts(question.pairs ?? [], kMaxLines)) {
     const body = { lines: some, from, to, width, height: kPairsHeight };
     const answer = decodeXy(await postBinary("/xy", { body, accept: kAcceptPairs, signal }));
     for (const [i, line] of answer.lines.entries()) found.set((some[i] as { y: number }).y, line);

@@ -36,7 +36,7 @@ const PhaseTable = late({
   what: "Time by phase",
   load: async () => (await import("./PhaseTable")).PhaseTable,
 });
-const kMostCompared = 8; // runs
+const kMaxCompared = 8; // runs
 
 export interface BodyProps {
   view: BoardView;
@@ -111,7 +111,7 @@ export function BoardBody({ view, reader }: BodyProps) {
   );
 }
 
-const isCompared = (runs: number) => runs >= 2 && runs <= kMostCompared;
+const isCompared = (runs: number) => runs >= 2 && runs <= kMaxCompared;
 
 function ChartsOrWords(at: { pending: boolean; all: number; drawn: number; live: boolean }) {
   if (at.drawn > 0) return null;

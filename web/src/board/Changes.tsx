@@ -6,7 +6,7 @@ import { sendJson } from "../api/client";
 import type { Num } from "../api/types";
 import { finite } from "../api/types";
 import { formatCount, formatNumber, formatValue, plural } from "../format/units";
-import { type ChartDef, kMostDevices, type LineDef } from "./model";
+import { type ChartDef, kMaxDevices, type LineDef } from "./model";
 import type { Range } from "./pointer";
 import { type NamedPhase, phaseOfRegion } from "./samePhase";
 import type { BoardView } from "./useBoard";
@@ -35,7 +35,7 @@ interface Answer {
 }
 
 const kShown = 12;
-const kMostSeries = 4096;
+const kMaxSeries = 4096;
 
 // A possible reference for a region: a shown run, either its matching phase or the same steps.
 interface Other {
@@ -137,9 +137,9 @@ function NotCompared({ beyond, devices }: { beyond: number; devices: number }) {
   return (
     <p className="quiet" data-testid="changes-limit">
       {beyond > 0 &&
-        `${plural(beyond, "series", "series")} beyond ${formatCount(kMostSeries)} not compared: remove runs from the board. `}
+        `${plural(beyond, "series", "series")} beyond ${formatCount(kMaxSeries)} not compared: remove runs from the board. `}
       {devices > 0 &&
-        `${plural(devices, "series", "series")} of less busy devices not compared: only the busiest ${kMostDevices} per metric are. Fewer runs on the board allow more devices.`}
+        `${plural(devices, "series", "series")} of less busy devices not compared: only the busiest ${kMaxDevices} per metric are. Fewer runs on the board allow more devices.`}
     </p>
   );
 }
@@ -153,7 +153,7 @@ function origins(lines: readonly Line[], onTime: boolean): Map<bigint, number[]>
     const origin = onTime ? line.origin : 0n;
     const some = out.get(origin) ?? [];
     out.set(origin, some);
-    if (some.length < kMostSeries) some.push(line.series);
+    if (some.length < kMaxSeries) some.push(line.series);
   }
   return out;
 }

@@ -19,7 +19,7 @@ import { useView } from "../state/view";
 import { badgeText } from "./badge";
 import { ChartMenu } from "./ChartMenu";
 import { allLines, kChartHeight, specOf, specParts } from "./chartSpec";
-import { toldWords } from "./compare";
+import { noteWords } from "./compare";
 import { LineNames } from "./LineNames";
 import { type ChartDef, outsideWords } from "./model";
 import { type InSight, useNear } from "./near";
@@ -81,7 +81,7 @@ function useDrawing(props: FigureProps): Drawing {
 }
 
 // Reports the margins that this chart's labels need, until it is gone.
-function useAsked({ chart, ask }: FigureProps, { left, right }: Margins): void {
+function useOwnMargins({ chart, ask }: FigureProps, { left, right }: Margins): void {
   const { key } = chart;
   useLayoutEffect(() => ask(key, { left, right }), [ask, key, left, right]);
   useEffect(() => () => ask(key, null), [ask, key]);
@@ -95,7 +95,7 @@ export function ChartFigure(props: FigureProps) {
   const figure = useRef<HTMLElement>(null);
   const near = useNear(figure, { key: chart.key, inSight });
   const picture = usePicture({ lines, spec: drawn.spec, font, near });
-  useAsked(props, picture.margins);
+  useOwnMargins(props, picture.margins);
   // With no request in progress, an empty chart is the result.
   const known = !drawn.pending || lines.some(hasValues);
   const draw = (of: readonly ChartLine[]) => drawChart(of, drawn.spec, font);
@@ -267,7 +267,7 @@ function Head({ chart, view, unit, badge, lines }: HeadProps) {
   const { def, second } = chart;
   const { baseline } = view.making;
   const outside = outsideWords(def);
-  const told = toldWords(lines);
+  const told = noteWords(lines);
   const titled = (of: ChartDef) =>
     of.description === "" ? of.name : `${of.name}: ${of.description}`;
   return (

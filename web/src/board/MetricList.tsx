@@ -7,7 +7,7 @@ import { formatCount, plural, scaleFor } from "../format/units";
 import { score } from "../state/palette";
 import { type ChartDef, kGroups } from "./model";
 
-const kMostAtSight = 12;
+const kMaxAtSight = 12;
 
 export interface MetricListProps {
   charts: ChartDef[];
@@ -43,7 +43,7 @@ export function MetricList({ charts, shown, pending, error, choose, reset }: Met
           )
         )}
       </h2>
-      {charts.length > kMostAtSight && (
+      {charts.length > kMaxAtSight && (
         <input
           type="search"
           className="metric-search"

@@ -15,7 +15,7 @@ import { moved, type Range, zoomed } from "./pointer";
 import type { BoardView } from "./useBoard";
 
 const kHeight = 24;
-const kMostLines = 12;
+const kMaxLines = 12;
 const kGrip = 7;
 
 type Grip = "from" | "to" | "body";
@@ -62,7 +62,7 @@ function Outline({ view, width, theme }: { view: BoardView; width: number; theme
   const canvas = useRef<HTMLCanvasElement>(null);
   const { full } = view.gestures;
   const lines = useMemo(
-    (): LineDef[] => (view.charts[0]?.def.lines ?? []).slice(0, kMostLines),
+    (): LineDef[] => (view.charts[0]?.def.lines ?? []).slice(0, kMaxLines),
     [view.charts],
   );
   const series = lines.map(({ series, origin }) => ({ id: series, origin }));

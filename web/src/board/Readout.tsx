@@ -71,11 +71,11 @@ function write(text: Text | undefined, words: string): void {
   if (text !== undefined && text.data !== words) text.data = words;
 }
 
-const kMostValues = 40;
+const kMaxValues = 40;
 
 // As many readings as the footer has room for on the widest screen; a click pins the rest.
 function inSight(readings: readonly Reading[]): Reading[] {
-  let room = kMostValues;
+  let room = kMaxValues;
   const shown: Reading[] = [];
   for (const reading of readings) {
     if (room <= 0) break;

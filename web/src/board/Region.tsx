@@ -34,7 +34,7 @@ interface Row {
   line: LineDef;
 }
 
-const kMostSeries = 256;
+const kMaxSeries = 256;
 
 // Every line that is drawn, once, those of right axes too.
 function drawnRows(charts: BoardView["charts"], hidden: ReadonlySet<string>): Row[] {
@@ -84,7 +84,7 @@ function Opened({ view, region }: { view: BoardView; region: Range }) {
     () => (counted ? drawnRows(charts, hidden) : []),
     [charts, hidden, counted],
   );
-  const rows = useMemo(() => drawn.slice(0, kMostSeries), [drawn]);
+  const rows = useMemo(() => drawn.slice(0, kMaxSeries), [drawn]);
   const question = questionOf(rows, region, onTime);
   const answer = useQuery({
     queryKey: ["windows", question],

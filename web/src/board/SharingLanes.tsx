@@ -32,7 +32,7 @@ import type { BoardView } from "./useBoard";
 const kTop = 6;
 const kNameLine = 18;
 // On a board with more workloads, only the first ones are shown.
-const kMostWorkloads = 4;
+const kMaxWorkloads = 4;
 
 export interface SharingLanesProps {
   view: BoardView;
@@ -44,7 +44,7 @@ export interface SharingLanesProps {
 export function SharingLanes({ view, place, theme, font }: SharingLanesProps) {
   const workloads = useMemo(
     () =>
-      [...new Set(view.shown.filter(hasPlace).map((run) => run.workload))].slice(0, kMostWorkloads),
+      [...new Set(view.shown.filter(hasPlace).map((run) => run.workload))].slice(0, kMaxWorkloads),
     [view.shown],
   );
   const [chosen, setMetric] = useState<string | null>(null);

@@ -58,7 +58,7 @@ function MoreAxes({ view }: { view: BoardView }) {
   const indices = [
     ...new Set(Object.values(view.epochs).flatMap((one) => one.epochs.map(({ index }) => index))),
   ].sort((a, b) => a - b);
-  const most = indices.slice(0, kMostAligned);
+  const most = indices.slice(0, kMaxAligned);
   const epoch = /^epoch:(\d+)$/.exec(view.search.align ?? "")?.[1];
   const known = epoch === undefined || most.includes(Number(epoch)) ? [] : [Number(epoch)];
   return (
@@ -96,7 +96,7 @@ function MoreAxes({ view }: { view: BoardView }) {
   );
 }
 
-const kMostAligned = 50;
+const kMaxAligned = 50;
 
 // "workload time", and where there is less room "workload".
 function AxisWords({ axis }: { axis: Axis }) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Metric, RunDetail } from "../api/types";
 import { parseSearch, stringifySearch } from "../app/search";
-import { addChunks, emptyLog, kMostLines, lineFinder, lineOfReason } from "../pages/run/log";
+import { addChunks, emptyLog, kMaxLines, lineFinder, lineOfReason } from "../pages/run/log";
 import { runSearch } from "../pages/run/search";
 import {
   buildCharts,
@@ -347,8 +347,8 @@ describe("output", () => {
   });
 
   it("keeps the newest lines and counts the others", () => {
-    const log = addChunks(emptyLog(), [chunk("x\n".repeat(kMostLines + 5))], []);
-    expect([log.lines.length, log.dropped]).toEqual([kMostLines, 5]);
+    const log = addChunks(emptyLog(), [chunk("x\n".repeat(kMaxLines + 5))], []);
+    expect([log.lines.length, log.dropped]).toEqual([kMaxLines, 5]);
   });
 
   it("has the line that a failure's reason tells of", () => {

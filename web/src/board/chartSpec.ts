@@ -1,6 +1,6 @@
 // The content of a chart of the board: its lines, and its spec. Pure.
 import type { Charts } from "../api/useCharts";
-import { kMostTangled } from "../charts/chart";
+import { kMaxTangled } from "../charts/chart";
 import type { ChartLine, ChartSpec } from "../charts/spec";
 import type { ChartTheme } from "../charts/theme";
 import { kXKind } from "./axis";
@@ -50,7 +50,7 @@ export function specOf(
     y: chart.choice.y,
     // So many lines are a tangle; a row each is not.
     kind:
-      chart.choice.kind === "line" && chart.def.lines.length > kMostTangled
+      chart.choice.kind === "line" && chart.def.lines.length > kMaxTangled
         ? ("heat" as const)
         : chart.choice.kind,
     marks: view.onTime ? view.marks : [],

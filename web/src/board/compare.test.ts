@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { resolution } from "./badge";
-import { compared, toldWords } from "./compare";
+import { compared, noteWords } from "./compare";
 
 const values = (...all: number[]) => Float64Array.from(all);
 const none = Number.NaN;
@@ -31,9 +31,9 @@ it("says it once for lines that say the same, and of hidden ones not at all", ()
     ...{ label, hidden },
     ...(told === undefined ? {} : { told }),
   });
-  expect(toldWords([line("a"), line("b")])).toBeNull();
-  expect(toldWords([line("a", "n = 1"), line("b", "n = 1"), line("c", "x", true)])).toBe("n = 1");
-  expect(toldWords([line("a", "n = 1"), line("b")])).toBe("a: n = 1");
+  expect(noteWords([line("a"), line("b")])).toBeNull();
+  expect(noteWords([line("a", "n = 1"), line("b", "n = 1"), line("c", "x", true)])).toBe("n = 1");
+  expect(noteWords([line("a", "n = 1"), line("b")])).toBe("a: n = 1");
 });
 
 it("counts steps per pixel as people do", () => {

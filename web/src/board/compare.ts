@@ -15,7 +15,7 @@ export interface Compared {
 }
 
 // A ratio to less than this part of the baseline's greatest value says nothing but that the baseline was idle.
-const kLeastBase = 0.01;
+const kMinBase = 0.01;
 
 const some = (values: Float64Array) => values.some((v) => !Number.isNaN(v));
 
@@ -27,7 +27,7 @@ export function compared(value: Float64Array, base: Float64Array, baseline: Base
   const result = value.map((v, i) => {
     const b = base[i] as number;
     if (as === "difference") return v - b;
-    if (Math.abs(b) >= most * kLeastBase && b !== 0) return v / b;
+    if (Math.abs(b) >= most * kMinBase && b !== 0) return v / b;
     if (!Number.isNaN(v) && !Number.isNaN(b)) left++;
     return Number.NaN;
   });
@@ -49,7 +49,7 @@ function whyLess(
 
 // The notes of the lines, each note once with the lines that share it: `a, b: n = 1`; without names if all lines share
 // it.
-export function toldWords(
+export function noteWords(
   lines: readonly { label: string; hidden: boolean; told?: string }[],
 ): string | null {
   const shown = lines.filter(({ hidden }) => !hidden);

@@ -166,7 +166,7 @@ export function findPhase(
 }
 
 // The phase before or after one, of the same depth in the same lane.
-export function phaseBeside({ run, lane, span }: PhasePlace, by: 1 | -1): PhasePlace | null {
+export function neighbouringPhase({ run, lane, span }: PhasePlace, by: 1 | -1): PhasePlace | null {
   const next = lane.spans[lane.spans.indexOf(span) + by];
   return next === undefined || next.depth !== span.depth ? null : { run, lane, span: next };
 }

@@ -7,7 +7,7 @@ import {
   laneName,
   laneRows,
   laneTitle,
-  phaseBeside,
+  neighbouringPhase,
   phaseUnder,
   profiledWindows,
 } from "./laneRows";
@@ -146,10 +146,10 @@ describe("stepping", () => {
   it("goes along the phases of one depth, and stops at the ends", () => {
     const first = at("1");
     if (first === null) throw new Error("not found");
-    expect(phaseBeside(first, 1)?.span.id).toBe("2");
-    expect(phaseBeside(first, -1)).toBeNull();
+    expect(neighbouringPhase(first, 1)?.span.id).toBe("2");
+    expect(neighbouringPhase(first, -1)).toBeNull();
     const last = at("2");
-    expect(last && phaseBeside(last, 1)).toBeNull();
+    expect(last && neighbouringPhase(last, 1)).toBeNull();
     expect(at("77")).toBeNull();
   });
 

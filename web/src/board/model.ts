@@ -135,11 +135,11 @@ export function colourSlots(
 }
 
 // As many runs as a picture holds without a choice.
-export const kMostDrawn = 4;
+export const kMaxDrawn = 4;
 
 // The runs of the workload that are drawn by default: collocated runs are looked at together.
 export function drawnAlong(run: Pick<RunDetail, "neighbours">): string[] {
-  return run.neighbours.length < kMostDrawn ? run.neighbours.map(({ id }) => id) : [];
+  return run.neighbours.length < kMaxDrawn ? run.neighbours.map(({ id }) => id) : [];
 }
 
 // All that the shown runs span. The server's ranges are half open, so a hair is added for the last point.
@@ -192,7 +192,7 @@ interface Entry {
   run: ShownRun;
 }
 
-export const kMostDevices = 8;
+export const kMaxDevices = 8;
 
 // Weight of a series when charts are ranked: the growth of a counter, else the mean.
 function weight({ kind, min, max, mean }: Metric): number {
@@ -202,9 +202,9 @@ function weight({ kind, min, max, mean }: Metric): number {
 // The busiest of many devices, in their own order.
 function busiest(entries: Entry[]): Entry[] {
   const devices = entries.some(({ metric }) => metric.source !== "");
-  if (!devices || entries.length <= kMostDevices) return entries;
+  if (!devices || entries.length <= kMaxDevices) return entries;
   const chosen = new Set(
-    entries.toSorted((a, b) => weight(b.metric) - weight(a.metric)).slice(0, kMostDevices),
+    entries.toSorted((a, b) => weight(b.metric) - weight(a.metric)).slice(0, kMaxDevices),
   );
   return entries.filter((entry) => chosen.has(entry));
 }
@@ -272,7 +272,7 @@ function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
     steps: stepsOf(metric),
     least: finite(metric.min) ?? Number.NaN,
     greatest: finite(metric.max) ?? Number.NaN,
-    ...outsideTold(entry, runs),
+    ...outsideValues(entry, runs),
   };
   if (base.shared) return { ...base, ...sharedLine(entry, { sources, hosts, runs }) };
   const named = runs.length > 1 ? `${run.name} ${metric.source}` : metric.source;
@@ -287,7 +287,10 @@ function lineOf(entry: Entry, { sources, hosts, runs }: Shown): LineDef {
 }
 
 // Any run of a workload may have measured its host or device.
-function outsideTold({ metric, run }: Entry, runs: readonly ShownRun[]): Pick<LineDef, "outside"> {
+function outsideValues(
+  { metric, run }: Entry,
+  runs: readonly ShownRun[],
+): Pick<LineDef, "outside"> {
   const key = metric.source === "" ? metric.name : `${metric.name} of ${metric.source}`;
   const tellers =
     metric.owner !== "run" ? runs.filter((one) => one.workload === run.workload) : [run];
@@ -366,8 +369,8 @@ const kHardware = [
   [/^host\.mem/, /used|busy/],
 ] as const;
 
-const kMostCharts = 6;
-const kMostSoftware = 3;
+const kMaxCharts = 6;
+const kMaxSoftware = 3;
 
 // This metric shows whether waiting for data slows a training: shown whenever it was measured.
 const kWaiting = "data_wait_share";
@@ -387,14 +390,14 @@ export function defaultCharts(charts: readonly ChartDef[]): string[] {
   });
   const rest = lively.filter((chart) => chart.group !== "collector");
   const waiting = charts.filter((chart) => chart.name === kWaiting);
-  const own = software.filter((chart) => chart.name !== kWaiting).slice(0, kMostSoftware);
+  const own = software.filter((chart) => chart.name !== kWaiting).slice(0, kMaxSoftware);
   const gpu = kGpu.flatMap((name) => lively.find((chart) => chart.name === name) ?? []).slice(0, 1);
   const wanted = [...own, ...waiting, ...gpu, ...hardware, ...software, ...rest];
-  const chosen = new Set([...new Set(wanted)].slice(0, kMostCharts));
+  const chosen = new Set([...new Set(wanted)].slice(0, kMaxCharts));
   return charts.filter((chart) => chosen.has(chart)).map((chart) => chart.name);
 }
 
-const kLeastLife = 1;
+const kMinLife = 1;
 
 // Overhead of the collector in cores: the rate of its CPU time counter. Null if unknown, or after less than a second,
 // which is mostly start-up.
@@ -406,5 +409,5 @@ export function collectingCost(metrics: readonly Metric[]): number | null {
   if (counter === undefined) return null;
   const [min, max] = [finite(counter.min), finite(counter.max)];
   const span = lifeOf(counter);
-  return min === null || max === null || span < kLeastLife ? null : (max - min) / span;
+  return min === null || max === null || span < kMinLife ? null : (max - min) / span;
 }

@@ -9,7 +9,7 @@ export interface PhaseRow {
   apart: number;
 }
 
-const kMostRows = 12;
+const kMaxRows = 12;
 
 // The phases in which runs differ most come first.
 export function phaseRows(lines: readonly (readonly PathStatistics[])[]): PhaseRow[] {
@@ -22,7 +22,7 @@ export function phaseRows(lines: readonly (readonly PathStatistics[])[]): PhaseR
     const totals = of.map((one) => one?.total ?? 0);
     return { name, of, apart: Math.max(...totals) - Math.min(...totals) };
   });
-  return rows.sort((a, b) => b.apart - a.apart).slice(0, kMostRows);
+  return rows.sort((a, b) => b.apart - a.apart).slice(0, kMaxRows);
 }
 
 // Returns the phase that explains most: the one with the largest difference that does not contain another of nearly

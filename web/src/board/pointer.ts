@@ -2,7 +2,7 @@
 // shared view state (drawn without React) and, at the end of a gesture, the address.
 import { useCallback, useEffect, useRef } from "react";
 import { useView, type ViewState } from "../state/view";
-import { type LaneRow, type PhasePlace, phaseBeside } from "./laneRows";
+import { type LaneRow, neighbouringPhase, type PhasePlace } from "./laneRows";
 import type { Pin } from "./view";
 
 export interface Range {
@@ -37,7 +37,7 @@ export interface BoardGestures extends Gestures {
   of: (chart: string | null) => Gestures;
 }
 
-const kLeastDrag = 4;
+const kMinDrag = 4;
 // Turns of the wheel closer together than this, milliseconds, are one step of the history.
 const kSameGesture = 400;
 type Kind = "zoom" | "select" | "pan";
@@ -106,7 +106,7 @@ function pointerListeners({ element, options, box, placeOf }: Surface) {
     },
     pointermove: (event: PointerEvent) => {
       const seconds = placeOf(event);
-      const dragging = start !== null && Math.abs(event.clientX - start.x) >= kLeastDrag;
+      const dragging = start !== null && Math.abs(event.clientX - start.x) >= kMinDrag;
       if (start !== null && dragging && start.kind === "pan") pan(event, start);
       const drag =
         start !== null && dragging && start.kind !== "pan"
@@ -118,7 +118,7 @@ function pointerListeners({ element, options, box, placeOf }: Surface) {
     pointerup: (event: PointerEvent) => {
       if (start === null) return;
       const { kind } = start;
-      const dragged = Math.abs(event.clientX - start.x) >= kLeastDrag;
+      const dragged = Math.abs(event.clientX - start.x) >= kMinDrag;
       const range = ordered(start.seconds, placeOf(event));
       cancel();
       if (!dragged) options().click?.(range.from, event);
@@ -292,7 +292,7 @@ export interface StepPlace {
 // the first phase. Pure.
 export function stepFrom(at: StepPlace, by: 1 | -1): PhasePlace | { at: number } | null {
   const { phase, lanes, marks, range } = at;
-  if (phase !== null) return phaseBeside(phase, by);
+  if (phase !== null) return neighbouringPhase(phase, by);
   const cursor = at.cursor ?? (by > 0 ? range.from : range.to);
   // A link's places are rounded.
   const hair = (range.to - range.from) * 1e-6;

@@ -88,7 +88,7 @@ function originOf(
 }
 
 // The shown runs that lack the metric or event of the axis or its zero, once the server has listed theirs.
-function lackingRuns(
+function runsWithout(
   shown: readonly ShownRun[],
   at: { axis: Axis; align: string | undefined; epochs: Readonly<Record<string, RunEpochs>> },
 ): string[] {
@@ -356,7 +356,7 @@ function useShownRuns({ runs, slots, search }: BoardInput) {
   );
   // The unit of the axis. On other axes, nothing is computed per pixel column.
   const counted = onTime ? ("time" as const) : axis === "step" ? ("step" as const) : null;
-  const lacking = lackingRuns(shown, { axis, align, epochs });
+  const lacking = runsWithout(shown, { axis, align, epochs });
   return { axis, onTime, counted, epochs, shown, lacking };
 }
 

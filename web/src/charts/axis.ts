@@ -115,12 +115,12 @@ function powerText(mantissa: number, power: number): string {
 const kPlain: Scale = { factor: 1, mark: "", unit: "" };
 
 // Smaller numbers have no full precision.
-const kLeastPower = 1e-300;
+const kMinPower = 1e-300;
 
 // Decades, with 2 and 5 of each where there are few; `low` > 0.
 export function logAxis(low: number, high: number, unit: string): ValueAxis {
   const scale = scaleFor(unit, 1);
-  const least = Math.max(low / scale.factor, kLeastPower);
+  const least = Math.max(low / scale.factor, kMinPower);
   const most = Math.max(high / scale.factor, least);
   const few = Math.log10(most) - Math.log10(least) < 2;
   const mantissas = few ? [1, 2, 5] : [1];

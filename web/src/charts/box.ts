@@ -80,7 +80,7 @@ function wordsOf(data: BoxData, { category, group, found }: Place, spec: Summary
   return `${names}: median ${words(found.median)}, quartiles ${words(found.q1)} to ${words(found.q3)}, whiskers ${words(found.low)} to ${words(found.high)}, ${out} beyond, n = ${found.n}`;
 }
 
-const kMostWide = 44;
+const kMaxWide = 44;
 
 export interface BoxSpec extends SummarySpec {
   yLog?: boolean;
@@ -120,7 +120,7 @@ function drawBox(
   const { y, plot, size } = frame;
   const slot = frame.slot(category);
   const each = slot.width / Math.max(1, groups);
-  const width = Math.min(each * 0.8, kMostWide);
+  const width = Math.min(each * 0.8, kMaxWide);
   const x = slot.x + (group + 0.5) * each - width / 2;
   const middle = x + width / 2;
   const fill = fillOf(spec, group);

@@ -42,7 +42,7 @@ export type { ChartLine, ChartSpec } from "./spec";
 export { kInsets, plotRect, valueRange };
 
 // Beyond so many lines a plot is a tangle: `heat` and `multiples` say more.
-export const kMostTangled = 50;
+export const kMaxTangled = 50;
 
 export function drawChart(
   lines: readonly ChartLine[],

@@ -17,7 +17,7 @@ const lower = new Pen();
 const dots = new Pen();
 
 const kTimesUsual = 10;
-const kLeastColumns = 3;
+const kMinColumns = 3;
 
 // Returns the number of columns that may lie between two values before the line is interrupted: ten times the usual
 // distance, as for measured points (gap.ts). A series that is slower than the pixels is no row of dots.
@@ -30,7 +30,7 @@ export function bridgeOf(value: Float64Array): number {
     last = i;
   }
   between.sort((a, b) => a - b);
-  return Math.max(kLeastColumns, kTimesUsual * (between[between.length >> 1] ?? 1));
+  return Math.max(kMinColumns, kTimesUsual * (between[between.length >> 1] ?? 1));
 }
 
 // Through the middle of each column that holds a value; what stands alone is a dot.

@@ -81,7 +81,7 @@ function emptyWords(lines: readonly ChartLine[], spec: ChartSpec): string {
 
 const kFlag = 5;
 // The least that is seen of a window, however far one is zoomed out.
-const kLeastWindow = 3;
+const kMinWindow = 3;
 
 // Hatched and tinted from top to bottom, the words at the foot: inside where they fit, else beside, above those of a
 // window that is in the way.
@@ -95,7 +95,7 @@ export function drawWindows(plot: Rect, spec: ChartSpec, font: FontMetrics): Mar
   const plates: Rect[] = [];
   return seen.flatMap(({ from, to, label }): Mark[] => {
     const left = Math.max(plot.x, at(from));
-    const width = Math.max(kLeastWindow, Math.min(right, at(to)) - left);
+    const width = Math.max(kMinWindow, Math.min(right, at(to)) - left);
     const box = { x: left, y: plot.y, width, height: plot.height, colour, radius: 0 };
     const shade: Mark[] = [
       { kind: "rect", ...box, alpha: 0.08, hatch: false },

@@ -12,9 +12,9 @@ export interface LineData {
 }
 
 const kTimesUsual = 10;
-const kLeastSeconds = 1;
+const kMinSeconds = 1;
 // Nor less than this many column pixels.
-export const kLeastPixels = 3;
+export const kMinPixels = 3;
 
 const medians = new WeakMap<Columns, number>();
 
@@ -41,7 +41,7 @@ export function gapThreshold(data: LineData): number {
   const { columns, from, to, width, spacing } = data;
   const perSecond = width / (to - from);
   const usual = Math.max(spacing * perSecond, medianDistance(columns));
-  return Math.max(kTimesUsual * usual, kLeastSeconds * perSecond, kLeastPixels);
+  return Math.max(kTimesUsual * usual, kMinSeconds * perSecond, kMinPixels);
 }
 
 // Points between two pixels could not be read.

@@ -14,7 +14,7 @@ export const kRampSteps = 64;
 const kRamp = rampColours(kRampSteps);
 const kBar = { width: 6, away: 8 };
 const kBarAir = 3;
-const kLeastRow = 9;
+const kMinRow = 9;
 
 export function drawHeat(
   lines: readonly ChartLine[],
@@ -170,7 +170,7 @@ function drawRows(
   if ((spec.style?.legend ?? "ends") !== "ends") return [];
   const base = textSizeOf(spec.style);
   const row = plot.height / lines.length;
-  const size = row >= base ? base : Math.max(kLeastRow, Math.min(base, row));
+  const size = row >= base ? base : Math.max(kMinRow, Math.min(base, row));
   const every = Math.max(1, Math.ceil((size + 2) / row - 0.25));
   const left = plot.x + plot.width + 6;
   const room = spec.width - left - 3;

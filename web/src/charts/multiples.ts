@@ -25,13 +25,13 @@ import { type ChosenAxis, chooseAxis, project } from "./yaxis";
 const kAir = 14;
 // Room for a plot's name: the values at the left of the plot above reach into it.
 const kTitle = 20;
-const kLeastWidth = 130;
-const kLeastHeight = 34;
+const kMinWidth = 130;
+const kMinHeight = 34;
 
 // Cells across and down for a number of lines; of the ways to fit them the one whose cells are nearest to twice
 // as wide as high.
 function gridOf(count: number, inner: Rect): { across: number; down: number } {
-  const most = Math.max(1, Math.floor((inner.width + kAir) / (kLeastWidth + kAir)));
+  const most = Math.max(1, Math.floor((inner.width + kAir) / (kMinWidth + kAir)));
   let best = { across: 1, down: count };
   let worst = Number.POSITIVE_INFINITY;
   for (let across = 1; across <= Math.min(most, count); across++) {
@@ -47,9 +47,9 @@ function gridOf(count: number, inner: Rect): { across: number; down: number } {
 // The height at which `count` plots are large enough to be read.
 export function multiplesHeight(count: number, width: number): number {
   const inner = width - kInsets.left - kAir;
-  const most = Math.max(1, Math.floor((inner + kAir) / (kLeastWidth + kAir)));
+  const most = Math.max(1, Math.floor((inner + kAir) / (kMinWidth + kAir)));
   const down = Math.ceil(count / most);
-  return Math.max(180, down * (kTitle + kLeastHeight * 2) + kInsets.top + kInsets.bottom);
+  return Math.max(180, down * (kTitle + kMinHeight * 2) + kInsets.top + kInsets.bottom);
 }
 
 export function drawMultiples(

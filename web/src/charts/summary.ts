@@ -113,7 +113,7 @@ export interface FrameData {
 }
 
 const kSlotAir = 0.22;
-const kMostTurned = 96;
+const kMaxTurned = 96;
 
 function frameAxis({ low, high, zero, log }: FrameData, { fixed, unit }: SummarySpec): ValueAxis {
   if (fixed) return fixedAxis(fixed.from, fixed.to, unit);
@@ -130,7 +130,7 @@ export function drawFrame(data: FrameData, spec: SummarySpec, font: FontMetrics)
   const widest = Math.max(0, ...categories.map((name) => font.width(name, size, 400)));
   // Better turned than cut; short stays short.
   const turned = widest > rough - 6 && rough < 64;
-  const names = turned ? Math.min(widest, kMostTurned) + 8 : size + 8;
+  const names = turned ? Math.min(widest, kMaxTurned) + 8 : size + 8;
   const named = legendOf(data.groups, spec);
   const axis = frameAxis(data, spec);
   const plot = inset(
@@ -165,7 +165,7 @@ export function drawFrame(data: FrameData, spec: SummarySpec, font: FontMetrics)
   categories.forEach((name, i) => {
     const x = plot.x + (i + 0.5) * each;
     const colour = spec.theme.ink2;
-    const room = turned ? kMostTurned : each - 4;
+    const room = turned ? kMaxTurned : each - 4;
     const words = fitText(name, room, { font, size, weight: 400 });
     if (turned)
       marks.push(

@@ -1,6 +1,6 @@
 // The value of a measured line at a place. Pure.
 import type { Columns } from "../api/columns";
-import { gapThreshold, kLeastPixels, type LineData } from "./gap";
+import { gapThreshold, kMinPixels, type LineData } from "./gap";
 
 // The last of columns [begin, end) that begins at or before a pixel; `begin` when all begin after it.
 function columnAt({ firstX }: Columns, px: number, begin: number, end: number): number {
@@ -47,7 +47,7 @@ export function valueAt(data: LineData, seconds: number): number | null {
   const n = c.firstX.length;
   if (n === 0) return null;
   const px = ((seconds - from) / (to - from)) * width;
-  const reach = Math.max(kLeastPixels, (data.spacing * width) / (to - from));
+  const reach = Math.max(kMinPixels, (data.spacing * width) / (to - from));
   let best: Nearest | null = null;
   for (let s = 0; s < c.segments.length; s++) {
     const found = nearestIn(data, px, c.segments[s] as number, c.segments[s + 1] ?? n);

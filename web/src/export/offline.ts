@@ -212,7 +212,7 @@ export interface OfflineCounts {
 const kColumnBytes = 53;
 const kValueBytes = 8;
 // The server's bound of a line of pairs, and one cut between any two.
-const kMostPairs = 2 ** 18;
+const kMaxPairs = 2 ** 18;
 const kRest = 250_000;
 
 // The most that an offline page may become, in bytes: every column of every line, in base64, and the viewer.
@@ -221,7 +221,7 @@ export const offlineBound = ({ columns, curves, pairs, layers }: OfflineCounts):
     (layers *
       (kOfflineColumns * columns * kColumnBytes +
         kOfflineCurveColumns * curves * kValueBytes +
-        pairs * 2 * kValueBytes * kMostPairs) *
+        pairs * 2 * kValueBytes * kMaxPairs) *
       4) /
       3,
   ) + kRest;

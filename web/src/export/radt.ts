@@ -132,7 +132,7 @@ function sorted({ times, values }: Points, zero: number): Pick<RadtRun, "x" | "y
   };
 }
 
-const leastOf = (values: readonly number[]) =>
+const minOf = (values: readonly number[]) =>
   values.reduce((least, one) => Math.min(least, one), Number.POSITIVE_INFINITY);
 
 function linesOf(raw: readonly RawRun[], apart: ReadonlySet<string>): RadtRun[] {
@@ -141,7 +141,7 @@ function linesOf(raw: readonly RawRun[], apart: ReadonlySet<string>): RadtRun[] 
   const counts = new Map<string, number>();
   for (const run of drawn) {
     const key = isAlone(run.workload) ? run.id : run.workload;
-    zeros.set(key, Math.min(zeros.get(key) ?? Number.POSITIVE_INFINITY, leastOf(run.points.times)));
+    zeros.set(key, Math.min(zeros.get(key) ?? Number.POSITIVE_INFINITY, minOf(run.points.times)));
     counts.set(run.workload, (counts.get(run.workload) ?? 0) + 1);
   }
   const places = new Map<string, number>();

@@ -17,8 +17,8 @@ import {
 import { BoardLink } from "./BoardLink";
 import { UndoToast } from "./UndoToast";
 
-const kMostOpen = 12;
-const kMostListed = 50;
+const kMaxOpen = 12;
+const kMaxListed = 50;
 
 // The side panel of pages where runs are selected.
 export function PanelWithBasket({ children }: { children: ReactNode }) {
@@ -55,7 +55,7 @@ function BasketPanel() {
       {shown && count > 0 && (
         <div className="basket-list">
           {groups.map((group) => (
-            <Group key={group.id} group={group} open={count <= kMostOpen} />
+            <Group key={group.id} group={group} open={count <= kMaxOpen} />
           ))}
         </div>
       )}
@@ -79,8 +79,8 @@ function Remove({ what, ids }: { what: string; ids: () => string[] }) {
     <button
       type="button"
       className="icon-button small"
-      aria-label={`Take ${what} out`}
-      title={`Take ${what} out`}
+      aria-label={`Remove ${what}`}
+      title={`Remove ${what}`}
       data-testid="basket-remove"
       onClick={() => removeRuns(ids())}
     >
@@ -111,7 +111,7 @@ function Group({ group, open }: { group: BasketGroup; open: boolean }) {
         <span className="count">{formatCount(group.count)}</span>
         <Remove what={`experiment ${group.name}`} ids={() => idsOf(group.workloads)} />
       </div>
-      {named.slice(0, kMostListed).map((workload) => (
+      {named.slice(0, kMaxListed).map((workload) => (
         <Runs
           key={workload.id}
           title={workload.name ?? ""}
@@ -120,8 +120,10 @@ function Group({ group, open }: { group: BasketGroup; open: boolean }) {
           open={open}
         />
       ))}
-      <More of="workload" count={named.length - kMostListed} />
-      {ownRuns.length > 0 && <Runs title="on their own" about="" runs={ownRuns} open={open} own />}
+      <More of="workload" count={named.length - kMaxListed} />
+      {ownRuns.length > 0 && (
+        <Runs title="without a workload" about="" runs={ownRuns} open={open} own />
+      )}
     </div>
   );
 }
@@ -163,7 +165,7 @@ function Runs({ title, about, runs, open: atFirst, own = false }: RunsProps) {
         />
       </div>
       {open &&
-        runs.slice(0, kMostListed).map((run) => (
+        runs.slice(0, kMaxListed).map((run) => (
           <div
             key={run.id}
             className="row indent-2"
@@ -176,7 +178,7 @@ function Runs({ title, about, runs, open: atFirst, own = false }: RunsProps) {
             <Remove what={run.name} ids={() => [run.id]} />
           </div>
         ))}
-      {open && <More of="run" count={runs.length - kMostListed} />}
+      {open && <More of="run" count={runs.length - kMaxListed} />}
     </div>
   );
 }

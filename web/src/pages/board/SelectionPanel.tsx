@@ -55,7 +55,7 @@ export function SelectionPanel({ runs, search, change, slotsLeft }: SelectionPan
     }, false);
   const names = fittingNames(
     runs.map((run) => run.name),
-    kMostLetters,
+    kMaxLetters,
   );
   const nameOf = (run: ShownRun) => names[runs.indexOf(run)] ?? run.name;
   return (
@@ -106,7 +106,7 @@ function Remove({ label, act }: { label: string; act: () => void }) {
   );
 }
 
-const kMostLetters = 24;
+const kMaxLetters = 24;
 
 interface RunRowProps {
   run: ShownRun;

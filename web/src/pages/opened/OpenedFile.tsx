@@ -14,7 +14,7 @@ import { plural } from "../../format/units";
 import { mountBoard } from "../../viewer/board";
 import { radtBoard } from "../../viewer/radt";
 
-const kMostRuns = 200;
+const kMaxRuns = 200;
 
 interface Found {
   runs: Run[];
@@ -23,7 +23,7 @@ interface Found {
 // Runs of the file that this server has, under their ids or else their names.
 async function findRuns(wanted: ReadonlyMap<string, string>, signal: AbortSignal): Promise<Run[]> {
   const ask = async (filter: object) =>
-    (await sendJson<Found>("POST", "/runs/search", { ...filter, limit: kMostRuns }, signal)).runs;
+    (await sendJson<Found>("POST", "/runs/search", { ...filter, limit: kMaxRuns }, signal)).runs;
   const ids = [...wanted.keys()].filter((id) => /^[0-9a-f]{32}$/.test(id));
   const byId = ids.length === 0 ? [] : await ask({ runs: ids });
   const known = new Set(byId.map(({ id }) => id));
@@ -38,7 +38,7 @@ function useRunsHere({ charts }: Opened) {
   const wanted = new Map(
     charts
       .flatMap(({ runs }) => runs.map(({ id, name }) => [id, name] as const))
-      .slice(0, kMostRuns),
+      .slice(0, kMaxRuns),
   );
   return useQuery({
     queryKey: ["opened-runs", [...wanted]],

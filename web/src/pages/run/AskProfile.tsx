@@ -4,7 +4,7 @@ import { isOver, type ProfileAsk, useProfileAsk } from "../../api/profileAsk";
 import type { RunDetail } from "../../api/types";
 import { Popup } from "../../app/Popup";
 import { type Action, usePaletteActions } from "../../state/palette";
-import { countWords, kMostSteps, stateWordsOf, stepsOf } from "./askWords";
+import { countWords, kMaxSteps, stateWordsOf, stepsOf } from "./askWords";
 import { reveal } from "./reveal";
 
 interface AskProps {
@@ -46,7 +46,7 @@ export function AskProfile({ run, toCharts }: AskProps) {
             type="number"
             aria-label="Steps to profile"
             min={1}
-            max={kMostSteps}
+            max={kMaxSteps}
             step={1}
             value={Number.isNaN(typed) ? "" : typed}
             onChange={(event) => setTyped(event.currentTarget.valueAsNumber)}

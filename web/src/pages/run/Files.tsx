@@ -105,7 +105,7 @@ function Leaf({ entry, at }: { entry: FileEntry; at: FolderProps }) {
 }
 
 const kImage = /\.(png|jpe?g|gif|webp|bmp|avif|svg)$/i;
-const kMostText = 512 * 1024;
+const kMaxText = 512 * 1024;
 
 function Preview({ run, path }: { run: string; path: string }) {
   const url = fileUrl(run, path);
@@ -144,7 +144,7 @@ const isBinary = (text: string) => {
 function Text({ url, path }: { url: string; path: string }) {
   const answer = useQuery({
     queryKey: ["artifact-text", url],
-    queryFn: ({ signal }) => getText(url, kMostText, signal),
+    queryFn: ({ signal }) => getText(url, kMaxText, signal),
   });
   if (answer.error) return <Failing error={answer.error} retry={() => void answer.refetch()} />;
   if (answer.isPending) return <Loading what="the file" />;
@@ -181,7 +181,7 @@ function pretty(path: string, text: string): string {
   }
 }
 
-const kMostRows = 500;
+const kMaxRows = 500;
 
 function TableView({ table }: { table: Table }) {
   return (
@@ -199,7 +199,7 @@ function TableView({ table }: { table: Table }) {
             </tr>
           </thead>
           <tbody>
-            {table.rows.slice(0, kMostRows).map((row, i) => (
+            {table.rows.slice(0, kMaxRows).map((row, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place
               <tr key={i}>
                 {table.head.map((_, k) => (
@@ -211,9 +211,9 @@ function TableView({ table }: { table: Table }) {
           </tbody>
         </table>
       </Scrolling>
-      {table.rows.length > kMostRows && (
+      {table.rows.length > kMaxRows && (
         <p className="quiet">
-          {formatCount(kMostRows)} of {formatCount(table.rows.length)} rows.
+          {formatCount(kMaxRows)} of {formatCount(table.rows.length)} rows.
         </p>
       )}
     </>

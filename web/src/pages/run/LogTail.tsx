@@ -5,7 +5,7 @@ import type { LogPage, Status } from "../../api/types";
 import { formatCount } from "../../format/units";
 import { addChunks, emptyLog, type Log } from "./log";
 
-const kMostPages = 200;
+const kMaxPages = 200;
 
 function useLog(run: string, revision: number): { log: Log; error: Error | null; loaded: boolean } {
   const [log, setLog] = useState(emptyLog);
@@ -19,7 +19,7 @@ function useLog(run: string, revision: number): { log: Log; error: Error | null;
     const abort = new AbortController();
     const state = progress.current;
     const read = async () => {
-      for (let i = 0; i < kMostPages; i++) {
+      for (let i = 0; i < kMaxPages; i++) {
         const page = await getJson<LogPage>(
           `/runs/${run}/logs`,
           { from: state.cursor },

@@ -30,7 +30,7 @@ interface Pieces {
 
 const kTail = 4;
 const kPage = 4;
-const kMostPages = 8;
+const kMaxPages = 8;
 
 const ask = (run: string, query: Record<string, string | number>, signal: AbortSignal) =>
   getJson<Page>(`/runs/${run}/logs`, query, signal);
@@ -45,7 +45,7 @@ function linesOf(pieces: Pieces): Log {
 // Adds a page before the first; pages too far below are dropped.
 function withEarlier(now: Pieces, page: Page): Pieces {
   const pages = [page, ...now.pages];
-  const kept = pages.slice(0, kMostPages);
+  const kept = pages.slice(0, kMaxPages);
   const cut = kept.length < pages.length;
   return {
     pages: kept,
@@ -59,7 +59,7 @@ function withEarlier(now: Pieces, page: Page): Pieces {
 function withLater(now: Pieces, page: Page): Pieces {
   if (page.chunks.length === 0) return { ...now, atEnd: true };
   const pages = [...now.pages, page];
-  const kept = pages.slice(-kMostPages);
+  const kept = pages.slice(-kMaxPages);
   const cut = kept.length < pages.length;
   return {
     pages: kept,
@@ -279,14 +279,14 @@ interface Found {
   done: boolean;
 }
 
-const kMostMatches = 200;
+const kMaxMatches = 200;
 
 // Asks on until there are enough or everything was searched.
 async function search(run: string, text: string, signal: AbortSignal): Promise<Found> {
   const all: Found = { matches: [], next: null, searched_bytes: "0", done: false };
   let bytes = 0n;
   let from: string | undefined;
-  while (!all.done && all.matches.length < kMostMatches) {
+  while (!all.done && all.matches.length < kMaxMatches) {
     const regex = /^\/(.+)\/$/.exec(text)?.[1];
     const query = { text: regex ?? text, regex: regex === undefined ? 0 : 1, from };
     const page = await getJson<Found>(`/runs/${run}/logs/search`, query, signal);
@@ -349,7 +349,7 @@ function Finder({ run, find, setFind, go, ended }: FinderProps) {
       )}
       {found.data !== undefined && found.data.matches.length > 0 && (
         <div className="matches" data-testid="log-matches">
-          {found.data.matches.slice(0, kMostMatches).map((match) => (
+          {found.data.matches.slice(0, kMaxMatches).map((match) => (
             <button
               key={`${match.stream} ${match.offset}`}
               type="button"

@@ -53,7 +53,7 @@ export function Profiles({ run, found, ...moment }: ProfilesProps) {
 
 const kSummary = "summary.json";
 // The list of kernels is of thirty; a summary beyond this is none.
-const kMostText = 1024 * 1024;
+const kMaxText = 1024 * 1024;
 
 interface OneProps {
   run: RunDetail;
@@ -74,9 +74,9 @@ function One({ run, place, revision, origin, phases }: OneProps) {
   const url = fileUrl(run.id, `${place.path}/${kSummary}`);
   const answer = useQuery({
     queryKey: ["profile", url, revision],
-    queryFn: ({ signal }) => getText(url, kMostText, signal),
+    queryFn: ({ signal }) => getText(url, kMaxText, signal),
     select: ({ text, size }) =>
-      size > text.length && size > kMostText ? { wrong: "it is too long" } : parseProfile(text),
+      size > text.length && size > kMaxText ? { wrong: "it is too long" } : parseProfile(text),
     enabled: has,
     placeholderData: (before) => before,
   });
@@ -214,7 +214,7 @@ const kColumns: readonly { key: KernelKey; words: string; left?: boolean }[] = [
   { key: "calls", words: "calls" },
   { key: "total_ms", words: "total" },
 ];
-const kMostRows = 10;
+const kMaxRows = 10;
 
 function Kernels({ kernels, tool }: { kernels: readonly Kernel[]; tool: string }) {
   const [by, setBy] = useState<{ key: KernelKey; turned: boolean }>({
@@ -223,7 +223,7 @@ function Kernels({ kernels, tool }: { kernels: readonly Kernel[]; tool: string }
   });
   const [all, setAll] = useState(false);
   const sorted = sortKernels(kernels, by);
-  const shown = all ? sorted : sorted.slice(0, kMostRows);
+  const shown = all ? sorted : sorted.slice(0, kMaxRows);
   const ascending = (key: KernelKey) => (key === "name" || key === "kind") !== by.turned;
   const label = `Longest kernels, by ${tool}`;
   return (

@@ -1,7 +1,7 @@
 // The text beside the button that requests a profile.
 import type { ProfileAsk } from "../../api/profileAsk";
 
-export const kMostSteps = 1000;
+export const kMaxSteps = 1000;
 
 export const countWords = (steps: number): string => (steps === 1 ? "1 step" : `${steps} steps`);
 
@@ -26,5 +26,5 @@ export function stateWordsOf({ state, first, last }: ProfileAsk): string {
 
 // The number that was typed, as far as it can be asked for.
 export function stepsOf(typed: number): number | null {
-  return Number.isInteger(typed) && typed >= 1 && typed <= kMostSteps ? typed : null;
+  return Number.isInteger(typed) && typed >= 1 && typed <= kMaxSteps ? typed : null;
 }

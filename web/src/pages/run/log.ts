@@ -17,7 +17,7 @@ export interface Log {
   dropped: number;
 }
 
-export const kMostLines = 2000;
+export const kMaxLines = 2000;
 
 export function emptyLog(): Log {
   return { lines: [], open: {}, next: 0, dropped: 0 };
@@ -34,7 +34,7 @@ export function addChunks(
   log: Log,
   chunks: readonly LogChunk[],
   gaps: LogPage["gaps"],
-  most = kMostLines,
+  most = kMaxLines,
 ): Log {
   const lines = [...log.lines];
   const open: Record<string, { number: number; raw: string }> = { ...log.open };

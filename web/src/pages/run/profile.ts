@@ -159,12 +159,12 @@ export function stackOf({ by_kind, total_ms }: Profile): KindTime[] {
   const parts = by_kind.filter(({ ms }) => ms > 0).toSorted((a, b) => b.ms - a.ms);
   const shown = parts.reduce((sum, { share }) => sum + share, 0);
   const rest = 1 - shown;
-  if (parts.length === 0 || rest < kLeastRest) return parts;
+  if (parts.length === 0 || rest < kMinRest) return parts;
   const ms = Math.max(0, (total_ms ?? 0) - parts.reduce((sum, part) => sum + part.ms, 0));
   return [...parts, { kind: "other", ms, share: rest }];
 }
 
-const kLeastRest = 0.005;
+const kMinRest = 0.005;
 
 export interface Span {
   start_ns: bigint;

@@ -51,7 +51,7 @@ export function ColumnMenu(props: ColumnMenuProps) {
   );
 }
 
-const kMostOffered = 60;
+const kMaxOffered = 60;
 
 // Every column that the runs have something for.
 function useOffers({ facets, runs }: Pick<ColumnMenuProps, "facets" | "runs">): string[] {
@@ -125,7 +125,7 @@ function MoreColumns({ columns, change, facets, runs }: Omit<ColumnMenuProps, "i
         />
       </div>
       <ul className="menu-list">
-        {found.slice(0, kMostOffered).map((key) => (
+        {found.slice(0, kMaxOffered).map((key) => (
           <li key={key}>
             {/* biome-ignore lint/a11y/noLabelWithoutControl: Check is its control */}
             <label className="row item" data-testid="column-offer" data-column={key}>
@@ -141,10 +141,8 @@ function MoreColumns({ columns, change, facets, runs }: Omit<ColumnMenuProps, "i
           </li>
         ))}
       </ul>
-      {found.length > kMostOffered && (
-        <p className="row quiet">
-          and {found.length - kMostOffered} more; type a part of the name.
-        </p>
+      {found.length > kMaxOffered && (
+        <p className="row quiet">and {found.length - kMaxOffered} more; type a part of the name.</p>
       )}
       {found.length === 0 && <p className="row quiet">No matches</p>}
     </>

@@ -18,7 +18,7 @@ import type { RunsSearch } from "./search";
 
 const kAtFirst = 10;
 const kStep = 100;
-const kMostListed = 1000;
+const kMaxListed = 1000;
 
 type Place = Pick<RunsSearch, "experiment" | "workload">;
 const at = (search: RunsSearch, place: Place): RunsSearch => {
@@ -276,12 +276,12 @@ function NodeRuns({ filter }: { filter: RunFilter }) {
       {data.runs.map((run) => (
         <Leaf key={run.id} run={run} />
       ))}
-      {left > 0 && most < kMostListed && (
+      {left > 0 && most < kMaxListed && (
         <button type="button" className="row indent-2 link" onClick={() => setMost(most + kStep)}>
           Show {Math.min(kStep, left)} of {left} more
         </button>
       )}
-      {left > 0 && most >= kMostListed && (
+      {left > 0 && most >= kMaxListed && (
         <p className="row indent-2 quiet">and {formatCount(left)} more, in the table</p>
       )}
     </>

@@ -197,7 +197,7 @@ function Body({ rows, columns, items, sight, height, active, select }: BodyProps
 }
 
 // As many as one question can name.
-const kMostSelected = 10_000;
+const kMaxSelected = 10_000;
 
 interface AllRowsProps {
   loaded: readonly FoundRun[];
@@ -209,7 +209,7 @@ function AllRows({ loaded, total, put }: AllRowsProps) {
   const chosen = useBasket(({ basket }) =>
     loaded.reduce((n, run) => n + (run.id in basket.runs ? 1 : 0), 0),
   );
-  const count = Math.min(total, kMostSelected);
+  const count = Math.min(total, kMaxSelected);
   return (
     <Check
       label={`Select all ${plural(count, "run")} of this list`}

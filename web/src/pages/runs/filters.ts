@@ -46,9 +46,9 @@ export const ordersOf = (words: readonly string[]): Order[] =>
       return { by: descending ? word.slice(1) : word, descending };
     })
     .filter(({ by }) => /^(metrics|params|tags)\../s.test(by) || kOrders.has(by))
-    .slice(0, kMostOrders);
+    .slice(0, kMaxOrders);
 
-const kMostOrders = 10;
+const kMaxOrders = 10;
 const kOrders = new Set([
   "collocation",
   "model",

@@ -86,7 +86,7 @@ const kOperators: Record<Subject, string[]> = {
 const own = <T>(table: Record<string, T>, key: string): T | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
-class Amiss extends Error {
+class QueryError extends Error {
   constructor(
     message: string,
     readonly at: number,
@@ -104,12 +104,12 @@ function subjectOf({ text, at }: Token): Subject {
   if (dot < 0) {
     const found = own(kAttributes, unquoted(text));
     if (found) return found;
-    throw new Amiss(`Write metrics.${text}, params.${text} or tags.${text}.`, at);
+    throw new QueryError(`Write metrics.${text}, params.${text} or tags.${text}.`, at);
   }
   const entity = own(kEntities, unquoted(text.slice(0, dot)));
   if (entity === undefined) {
     const prefix = text.slice(0, dot);
-    throw new Amiss(
+    throw new QueryError(
       `Unknown prefix ${prefix}, expected metrics, params, tags, attributes or dataset.`,
       at,
     );
@@ -118,10 +118,10 @@ function subjectOf({ text, at }: Token): Subject {
   const found = own(kAttributes, unquoted(text.slice(dot + 1)));
   if (found) return found;
   const known = "run_name, status, start_time, end_time, user_id, run_id and artifact_uri";
-  throw new Amiss(`A run's attributes are ${known}.`, at + dot + 1);
+  throw new QueryError(`A run's attributes are ${known}.`, at + dot + 1);
 }
 
-// Reads comparison after comparison; throws Amiss.
+// Reads comparison after comparison; throws QueryError.
 class Reader {
   private next = 0;
   private readonly tokens: Token[];
@@ -143,8 +143,8 @@ class Reader {
   private comparison(): void {
     const name = this.tokens[this.next];
     if (says(name, "OR"))
-      throw new Amiss("Join comparisons with and; or is not supported.", this.at);
-    if (name?.kind !== "name") throw new Amiss("Expected a name.", this.at);
+      throw new QueryError("Join comparisons with and; or is not supported.", this.at);
+    if (name?.kind !== "name") throw new QueryError("Expected a name.", this.at);
     const subject = subjectOf(name);
     this.next++;
     const operator = this.operator(subject);
@@ -157,9 +157,9 @@ class Reader {
     const token = this.tokens[this.next];
     const allowed = kOperators[subject];
     const list = `${allowed.slice(0, -1).join(", ")} or ${allowed.at(-1)}`;
-    if (token === undefined) throw new Amiss(`Expected ${list} and a value.`, this.at);
+    if (token === undefined) throw new QueryError(`Expected ${list} and a value.`, this.at);
     if (token.kind === "other" || token.kind === "number") {
-      throw new Amiss("Put a name with such characters in backquotes: `val/loss`.", token.at);
+      throw new QueryError("Put a name with such characters in backquotes: `val/loss`.", token.at);
     }
     const negated = says(token, "NOT") ? 1 : 0;
     if (subject === "listed" && says(this.tokens[this.next + negated], "IN")) {
@@ -168,7 +168,7 @@ class Reader {
     }
     if (subject === "pair" && says(token, "IS")) return this.isNull();
     if (!allowed.includes(token.text.toUpperCase())) {
-      throw new Amiss(`Expected ${list}, found ${token.text}.`, token.at);
+      throw new QueryError(`Expected ${list}, found ${token.text}.`, token.at);
     }
     this.next++;
     return token.text;
@@ -177,7 +177,7 @@ class Reader {
   private isNull(): string {
     this.next += says(this.tokens[this.next + 1], "NOT") ? 2 : 1;
     if (!says(this.tokens[this.next], "NULL"))
-      throw new Amiss("Expected null or not null.", this.at);
+      throw new QueryError("Expected null or not null.", this.at);
     this.next++;
     return "IS";
   }
@@ -186,14 +186,17 @@ class Reader {
     const token = this.tokens[this.next];
     const number = subject === "metric" || subject === "time";
     if (token === undefined) {
-      throw new Amiss(number ? "Expected a number." : "Expected a text in quotes: '0.1'.", this.at);
+      throw new QueryError(
+        number ? "Expected a number." : "Expected a text in quotes: '0.1'.",
+        this.at,
+      );
     }
     const isText = token.kind === "text" || /^"[\s\S]*"$/.test(token.text);
     if (number && token.kind !== "number") {
       const unit = subject === "time" ? "a number: milliseconds since 1970" : "a number";
-      throw new Amiss(`Expected ${unit}, found ${token.text}.`, token.at);
+      throw new QueryError(`Expected ${unit}, found ${token.text}.`, token.at);
     }
-    if (!number && !isText) throw new Amiss(`Put it in quotes: '${token.text}'.`, token.at);
+    if (!number && !isText) throw new QueryError(`Put it in quotes: '${token.text}'.`, token.at);
     this.next++;
   }
 
@@ -204,7 +207,7 @@ class Reader {
       i % 2 === 1 ? token.text === "," : token.kind === "text" || token.text.startsWith('"'),
     );
     if (this.tokens[this.next]?.text !== "(" || end < 0 || inside.length === 0 || !wellFormed) {
-      throw new Amiss("Expected a list of texts: ('a', 'b').", this.at);
+      throw new QueryError("Expected a list of texts: ('a', 'b').", this.at);
     }
     this.next = end + 1;
   }
@@ -237,7 +240,7 @@ export function readQuery(text: string): Query {
     new Reader(text).all();
     return { kind: "filter", text: trimmed };
   } catch (error) {
-    if (!(error instanceof Amiss)) throw error;
+    if (!(error instanceof QueryError)) throw error;
     return { kind: "error", message: error.message, at: error.at };
   }
 }

@@ -16,7 +16,7 @@ import { SummaryFigure } from "./SummaryFigure";
 import { type SummaryLog, type SummarySearch, summarySearch } from "./search";
 
 const route = getRouteApi("/summary");
-const kMostRuns = 1000;
+const kMaxRuns = 1000;
 const kPlain = [
   "collocation",
   "workload",
@@ -27,7 +27,7 @@ const kPlain = [
   "status",
   "run",
 ];
-const kMostColumns = 100;
+const kMaxColumns = 100;
 
 interface Found {
   runs: FoundRun[];
@@ -66,9 +66,7 @@ async function findRuns(search: SummarySearch, signal: AbortSignal): Promise<Fou
     ...tags.map((key) => `tags.${key}`),
   ];
   const found = await Promise.all(
-    parts.map((part) =>
-      ask({ ...part, columns: columns.slice(0, kMostColumns), limit: kMostRuns }),
-    ),
+    parts.map((part) => ask({ ...part, columns: columns.slice(0, kMaxColumns), limit: kMaxRuns })),
   );
   const runs = new Map(found.flatMap((one) => one.runs.map((run) => [run.id, run])));
   const key = (name: string): FacetKey => ({ key: name, values: [], distinct: 0 });
@@ -137,8 +135,8 @@ export function SummaryPage() {
         </>
       }
       footer={
-        found.data && found.data.total > kMostRuns
-          ? `The first ${kMostRuns} of ${plural(found.data.total, "run")}.`
+        found.data && found.data.total > kMaxRuns
+          ? `The first ${kMaxRuns} of ${plural(found.data.total, "run")}.`
           : null
       }
     >

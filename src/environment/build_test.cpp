@@ -78,7 +78,7 @@ TEST(Python, IsAskedAgainOnlyAfterAChange) {
 TEST(Python, OneThatIsNoneIsSaid) {
   Workshop shop;
   const fs::path python = shop.program("notpython", "echo hello\n");
-  EXPECT_NE(shop.prepare("python=" + python.string()).error().message.find("does not answer"),
+  EXPECT_NE(shop.prepare("python=" + python.string()).error().message.find("does not behave"),
             std::string::npos);
   EXPECT_NE(shop.prepare("venv=nowhere").error().message.find("python3 -m venv"),
             std::string::npos);

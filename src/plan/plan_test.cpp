@@ -223,7 +223,7 @@ TEST(PlanForm, BrokenQuotesHideNoOtherRow) {
 
 TEST(PlanForm, MoreAndFewerCellsThanTheHeader) {
   EXPECT_TRUE(has(complaints(read("Experiment,Workload,File,Cpus,Params\n1,1,a.py,0,3,x\n")),
-                  "p:2:14: 'x': a cell more than the header has (5); a value that holds"));
+                  "p:2:14: 'x': a cell more than the header has (5); a value that contains"));
   const Plan fewer = read("Experiment,Workload,File,Params\n1,1,a.py\n");
   EXPECT_TRUE(fewer.usable());
   EXPECT_EQ(complaints(fewer), Words{"p:2: 3 cells, the header has 4: the last ones are empty"});

@@ -105,7 +105,7 @@ TEST_F(EmitterTest, AValueThatCannotBeIsRecordedAndFlagged) {
   EXPECT_EQ(got.values("host.memory.used"), std::vector<double>{-5});
   EXPECT_EQ(got.series("host.memory.used")->unit, "B");
   EXPECT_EQ(messages(),
-            std::vector<std::string>{"host.memory.used = -5 B cannot be; recorded as it came"});
+            std::vector<std::string>{"host.memory.used = -5 B is impossible; recorded as read"});
   emitter.emit({.name = "unknown", .value = -5}, kNow);
   EXPECT_TRUE(messages().empty());
 }

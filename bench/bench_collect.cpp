@@ -165,7 +165,7 @@ void read_perf_events(benchmark::State& state) {
 }
 BENCHMARK(read_perf_events)->Unit(benchmark::kMicrosecond);
 
-// Time that passes as it does, and a tick's interval more each time that it is told to.
+// Time that passes as it does, and a tick's interval more at each request.
 class TickingClock final : public sys::Clock {
  public:
   BootTime now() override { return sys::boot_now() + ahead_; }

@@ -71,7 +71,7 @@ std::int64_t Random::between(std::int64_t low, std::int64_t high) {
 
 Generator::Generator(Shape shape, std::uint64_t seed)
     : shape_(shape), random_(seed * kShapes + static_cast<std::uint64_t>(shape)) {
-  state_ = random_.uniform();  // drawn anew with every series, read at tick 0
+  state_ = random_.uniform();  // drawn again for every series, read at tick 0
 }
 
 void Generator::next(std::span<double> out) {

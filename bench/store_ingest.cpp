@@ -146,7 +146,7 @@ void write_file(const std::filesystem::path& path, const void* data, std::size_t
   if (!out) give_up("cannot write " + path.string());
 }
 
-// Charts of whole series that were just written, the store opened anew.
+// Charts of whole series that were just written, the store opened again.
 void report_charts(Bench& bench, std::size_t rounds) {
   if (rounds == 0) return;
   const auto store = open_store(bench.store);

@@ -1,7 +1,7 @@
 // Frames of version 1 as they were when version 1 was made (tests/golden/frame-v1.bin): they are
 // read for ever.
 //
-// CORRAL_UPDATE_GOLDEN=1 writes the file anew; that is right only while version 1 has never been
+// CORRAL_UPDATE_GOLDEN=1 rewrites the file; that is right only while version 1 has never been
 // released.
 #include <gtest/gtest.h>
 

@@ -244,7 +244,7 @@ void expect_alone(const Topology& topology, const CpuSets& sets, std::size_t run
     EXPECT_TRUE(!share(core.cpus, set) || !wish.node || core.node == *wish.node);
 }
 
-// Any machine, any wishes: sets lie inside the machine, and whoever asked for a number shares no
+// Any machine, any wishes: sets lie inside the machine, and a run that asked for a number shares no
 // CPU, and no core unless siblings were split.
 TEST(CpuSets, AreDisjointForAnyMachineAndAnyWishes) {
   Dice pick(4711);

@@ -1,5 +1,5 @@
 // Finds the source tree and the build's output for tests from the running test's own path: a path
-// that is compiled in would make every tree compile its tests anew.
+// that is compiled in would make every tree compile its tests again.
 #pragma once
 
 #include <filesystem>

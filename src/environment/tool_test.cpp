@@ -53,7 +53,7 @@ TEST(Tool, AnInterruptionEndsAllThatItStarted) {
   EXPECT_EQ(ended.error().code, Code::kUnavailable);
   const auto pid = parse_int(trim(sys::read_file(pids).value()));
   ASSERT_TRUE(pid);
-  // Its parent is gone: whoever inherits it reaps it.
+  // Its parent is gone: the process that inherits it reaps it.
   for (int i = 0; i < 500 && ::kill(static_cast<pid_t>(*pid), 0) == 0; ++i) {
     const auto state = sys::read_file("/proc/" + std::to_string(*pid) + "/stat");
     if (!state || state->find(") Z ") != std::string::npos) break;

@@ -362,7 +362,7 @@ TEST_F(Transport, APushStreamThatOnlyItsHeadWasAskedOfEndsWithItsConnection) {
   client.send("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(client.ends());
   server_.reset();
-  EXPECT_TRUE(events->closed()) << "whoever feeds it would do so for ever";
+  EXPECT_TRUE(events->closed()) << "its writer would go on for ever";
 }
 
 TEST_F(Transport, StoppingLetsTheRequestInFlightFinish) {

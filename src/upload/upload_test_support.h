@@ -44,7 +44,7 @@ struct Spooled {
   mutable std::string segments;
 };
 
-// A process that logs what it is told to: one value per byte of the pipe; ends when the pipe
+// A process that logs on request: one value per byte of the pipe; ends when the pipe
 // closes.
 class Trainee {
  public:

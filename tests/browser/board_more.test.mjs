@@ -494,7 +494,7 @@ test("colours stay when a run is taken out or removed, and what is removed is dr
   await close();
 });
 
-test("the keyboard reaches a plot, whose board is told by its heading", async () => {
+test("the keyboard reaches a plot, whose board is named by its heading", async () => {
   const { page, complaints, close } = await board("&metric=loss&metric=accuracy");
   await page.getByRole("heading", { level: 1, name: "Board of 2 runs" }).waitFor({ state: "attached" });
   const plot = chart(page, "accuracy").getByRole("group", { name: /^Plot of accuracy/ });

@@ -116,7 +116,7 @@ test("without a plan the page says how to get one; then it appears by itself", a
   await close();
 });
 
-test("a plan is a matrix that follows what is told of it", async () => {
+test("a plan is a matrix that follows its reports", async () => {
   await tell(kPlan, kRuns());
   const { page, complaints, close } = await open(browser, home, `/plans/${kPlan}`);
   await until(page, () => document.querySelectorAll("[data-testid=plan-row]").length === 4);
@@ -153,7 +153,7 @@ test("filters, keys, and the way to a run and back", async () => {
   const rows = (count) =>
     until(page, (n) => document.querySelectorAll("[data-testid=plan-row]").length === n, count);
   await rows(4);
-  // A plan's "-" has a word of its own, and a pointer on a word is told what it means.
+  // A plan's "-" has a word of its own, and hovering over a word shows its meaning.
   const word = (facet, value) =>
     page.locator(`[data-testid=filter-${facet}][data-value="${value}"] .name`);
   assert.equal(await word("collocation", "-").innerText(), "as-is");

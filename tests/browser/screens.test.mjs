@@ -1,5 +1,5 @@
 // Compares each page with pictures that a person has looked at (screens/): light and dark, on a desk and on a phone,
-// full of real recorded runs and empty. CORRAL_UPDATE_SCREENS=1 makes those anew.
+// full of real recorded runs and empty. CORRAL_UPDATE_SCREENS=1 updates them.
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -210,7 +210,7 @@ test("a file of radT's page opens on the list of runs, with a link to a board of
   await close();
 });
 
-test("a file that is dropped opens, and one that is broken is told with the place", async () => {
+test("a file that is dropped opens, and a broken one is reported with the place", async () => {
   const { page, complaints, close } = await open(browser, home, `/runs/${id.one}`);
   await chartsDrawn(page);
   const drop = (value) =>

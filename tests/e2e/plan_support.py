@@ -14,7 +14,7 @@ from support import Corral, alive, until
 
 PLAN_S = 180  # for a whole plan on a busy machine
 HEADER = "Experiment,Workload,Name,Status,Run,Devices,Collocation,File,Params"
-# Says that it has started, waits for a file where one is named, and ends as it is told:
+# Says that it has started, waits for a file where one is named, and ends as requested:
 # work.sh NAME [SECONDS|FILE [STATUS]]
 WORK = """#!/bin/sh
 echo "$1 $$" >> starts

@@ -289,7 +289,7 @@ class Corral:
         return json.loads(body)
 
     def events(self, run: str = "@1", pressure: bool = False) -> list[Json]:
-        """Those of pressure come as this machine is busy: only who asks for them gets them."""
+        """Events of pressure depend on this machine's load: left out unless they are requested."""
         events = list(self.get(f"/api/corral/v1/runs/{run}/events")["events"])
         return [e for e in events if pressure or " pressure" not in e["name"]]
 

@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two CPU sets need two CPUs"),
 ]
 
-# Says where it runs, then works until it is told to end.
+# Says where it runs, then works until it is stopped.
 TRAINING = """
     import json, os, pathlib, sys, time
     name = sys.argv[1]

@@ -77,7 +77,7 @@ def test_a_segment_with_a_damaged_header_costs_its_points_alone(corral: Corral) 
     flip(segments[0], 200)
     corral.make_way()
     corral.serve()
-    until(lambda: any(segments[0].name in e["name"] for e in told(corral)), "the damage is told")
+    until(lambda: any(segments[0].name in e["name"] for e in told(corral)), "the damage is reported")
     until(lambda: any("segment" in e["name"] and "lost" in e["name"] for e in told(corral)), "and what it cost")
     steps = [p.step for p in corral.points("orphan", "x")]
     assert len(steps) == len(set(steps))

@@ -60,7 +60,7 @@ def test_a_container_is_recorded_whatever_its_libc(contained: Corral, podman: Po
     shown = contained.wait_ended()
     assert done.stdout.decode().splitlines() == [f"run {shown['id']}", *(f"epoch {n}" for n in range(12))]
     assert contained.logs().text("stdout").endswith("epoch 11\n")
-    # Some of the three seconds of the container's own CPU time, whoever its processes belong to.
+    # Some of the three seconds of the container's own CPU time, for any owner of its processes.
     assert used(contained, "run.cpu.used") > 0.5
     assert used(contained, "cgroup.cpu.used") > 0.5
     recorded = facts(contained)
@@ -134,7 +134,7 @@ def test_python_in_a_container_logs_to_the_run(contained: Corral) -> None:
         """,
     )
     contained.environment["TOKEN"] = "a1b2c3d4e5"
-    # As a plan's column Env is told.
+    # As a plan's column Env names it.
     contained("run", "--pass", "TOKEN", "--environment", f"podman=corral-glibc{HOST_PYTHON}", script.name)
     shown = contained.wait_ended()
     assert shown["params"]["where"] == str(contained.home)

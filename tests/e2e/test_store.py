@@ -120,7 +120,7 @@ def test_an_interrupted_migration_is_no_store_and_goes_on(stored: Corral, databa
     killed.wait()
 
     def goes_on() -> bool:
-        # It refuses what was finished before the kill, and what the database has not yet let go of.
+        # It refuses a copy that was finished before the kill, and files that the database still holds.
         stored("store", "migrate", stored.store, url, status=None)
         return stored("store", "check", "--json", "--store", url, status=None).returncode == 0
 

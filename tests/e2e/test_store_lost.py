@@ -1,4 +1,4 @@
-"""A store that is deleted or moved under its server: nothing more is acknowledged, the user is told, and what was not
+"""A store that is deleted or moved under its server: nothing more is acknowledged, the user is warned, and what was not
 acknowledged reaches the next store at that path."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def move(corral: Corral) -> None:
 
 
 def command(counter: Counter) -> list[str]:
-    """Logs until it is told to stop; its exit status is 7."""
+    """Logs until it is stopped; its exit status is 7."""
     return ["/bin/sh", "-c", '"$@"; exit 7', "sh", *counter.program(10_000_000, burst=50, pause=0.01)]
 
 
@@ -55,8 +55,8 @@ def test_what_is_logged_after_the_loss_reaches_the_next_store(corral: Corral, lo
     kept = steps_of(corral)
     assert kept >= set(range(lost_at, counter.returned)), (lost_at, min(kept), max(kept), len(kept), counter.returned)
     if lose is move:
-        # The server of the moved store is told to leave by nobody: until it has left, the store is its own.
-        before = until(lambda: read_moved(corral), "the moved store can be had")
+        # The server of the moved store gets no signal: until it exits, the store is its own.
+        before = until(lambda: read_moved(corral), "the moved store can be opened")
         assert before | kept == set(range(counter.returned))
 
 

@@ -1,4 +1,4 @@
-"""A run at a terminal: the command has one of its own, the person's is as it was before, and whoever is killed,
+"""A run at a terminal: the command has one of its own, the person's is as it was before, and if any process is killed,
 the training goes on. Through real ptys."""
 
 from __future__ import annotations

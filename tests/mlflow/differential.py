@@ -1,6 +1,6 @@
 """Compares Corral's answers with those of a real MLflow server, recorded or live.
 
-    differential.py --record [URL]     records MLflow's answers anew; without a URL its server is started for it
+    differential.py --record [URL]     records MLflow's answers again; without a URL its server is started for it
     differential.py --server URL       prints how the answers of the server at URL differ from the recorded ones
 
 What differs on purpose is written in intended_differences.toml with its reason; everything else is a fault. The rules
@@ -160,7 +160,7 @@ def compare(chapter: str, recorded: Json, answers: Json, intended: Intended) -> 
     """The unexplained differences of a chapter."""
     found = []
     for name, expected in recorded.items():
-        answer = answers.get(name, {"status": 0, "body": "was not sent: record anew"})
+        answer = answers.get(name, {"status": 0, "body": "was not sent: record again"})
         complaints = intended.complaints(f"{chapter}/{name}", expected, answer)
         if complaints:
             found.append(f"{chapter}/{name}\n    " + "\n    ".join(complaints[:6]))

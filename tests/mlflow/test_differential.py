@@ -29,7 +29,7 @@ def test_answers_are_those_of_mlflow(chapter: str, answers: Json, intended: Inte
 
 def test_recordings_are_of_these_requests() -> None:
     for chapter in CHAPTERS:
-        assert list(recorded(chapter.name)) == [request.name for request in chapter.requests], "record them anew"
+        assert list(recorded(chapter.name)) == [request.name for request in chapter.requests], "record them again"
 
 
 def test_every_intended_difference_is_one(answers: Json, shared_server: Server) -> None:

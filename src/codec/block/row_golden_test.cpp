@@ -1,7 +1,7 @@
 // Pyramid rows and row groups of version 1 as they were when version 1 was made
 // (tests/golden/pyramid-row-v1.bin, row-group-v1.bin): they are read for ever.
 //
-// CORRAL_UPDATE_GOLDEN=1 writes the files anew; that is right only while version 1 has never been
+// CORRAL_UPDATE_GOLDEN=1 rewrites the files; that is right only while version 1 has never been
 // released.
 #include <gtest/gtest.h>
 

@@ -60,7 +60,7 @@ TEST(ProcessTable, IsEmptyWhereTheRunIsUnknown) {
   EXPECT_EQ(table.walk().processes, 0u);
 }
 
-// A run of one process that starts another, from its second thread, when it is told to.
+// A run of one process that starts another, from its second thread, on request.
 class Starter {
  public:
   Starter() {

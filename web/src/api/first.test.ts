@@ -38,12 +38,12 @@ function run(address: string): string[] {
 
 const question = { ...listOf({}, kDefault), limit: kPage, offset: 0 };
 
-it("is asked once, whoever is first", async () => {
+it("is asked once, by the first caller", async () => {
   expect(run("/")).toEqual(["/a.js", "/b.js"]);
   expect(asked).toEqual([{ url: "/api/corral/v1/runs/search", body: JSON.stringify(question) }]);
   expect(await sendJson("POST", "/runs/search", { text: "other" })).toEqual({ number: 2 });
   expect(await sendJson("POST", "/runs/search", question)).toEqual({ number: 1 });
-  // Later on the list is asked for anew.
+  // Later the list is requested again.
   expect(await sendJson("POST", "/runs/search", question)).toEqual({ number: 3 });
 });
 

@@ -229,7 +229,7 @@ describe("values that the catalogue holds impossible", () => {
   const use = (series: number, source: string) =>
     host(series, "gpu.busy", { group: "gpu", source, unit: "%" });
 
-  it("are said of the metric and source that they were read from, by whoever measured", () => {
+  it("are said of the metric and source that they were read from, by any run that measured", () => {
     const runs = [
       known("a", { "outside.other": told(9), cpu: "x" }),
       known("b", { "outside.gpu.busy of gpu0": told(3), "outside.loss": told(1) }),

@@ -20,7 +20,7 @@ const slow = [
   line(["evaluation"], 1),
 ];
 
-test("phases in which runs differ most come first, and the innermost of them is told", () => {
+test("phases in which runs differ most come first, and the innermost of them is marked", () => {
   const rows = phaseRows([normal, slow]);
   expect(rows.map(({ name }) => name)).toEqual([
     "epoch",

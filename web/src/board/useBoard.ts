@@ -302,7 +302,7 @@ function usePlaces({ x = "workload", xmetric, align, a, b, pin }: ViewSearch): v
   // A place on one axis means nothing on another.
   // biome-ignore lint/correctness/useExhaustiveDependencies: whenever the axis is another one
   useEffect(() => clearView, [x, xmetric, align]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another axis has let go of all of them
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another axis has cleared all of them
   useEffect(() => {
     const found = parsePin(pin);
     useView.setState({

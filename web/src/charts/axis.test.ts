@@ -104,7 +104,7 @@ describe("logAxis", () => {
 });
 
 describe("fixedAxis and tightAxis", () => {
-  it("end where they are told to, with ticks inside", () => {
+  it("end at the given place, with ticks inside", () => {
     const axis = fixedAxis(13, 87, "%");
     expect([axis.from, axis.to]).toEqual([13, 87]);
     expect(texts(axis.ticks)).toEqual(["20", "40", "60", "80"]);

@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { paint } from "./canvas";
 import type { Mark } from "./marks";
 
-// A context that writes down what it is told.
+// A context that records its calls.
 function recorded(marks: Mark[], ratio = 1): string[] {
   const log: string[] = [];
   const state: Record<string, unknown> = { canvas: document.createElement("canvas") };

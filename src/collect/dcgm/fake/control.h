@@ -3,7 +3,7 @@
 #pragma once
 
 extern "C" {
-// Reads the timeline anew, forgets all clients, and stands at time 0.
+// Reads the timeline again, forgets all clients, and stands at time 0.
 void corral_fake_dcgm_begin(const char* timeline_path);
 void corral_fake_dcgm_set_time(double seconds);
 // Returns the number of calls of that function.

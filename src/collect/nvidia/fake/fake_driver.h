@@ -119,7 +119,7 @@ inline testing::AssertionResult holds(const std::string& text, std::string_view 
   if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
   return testing::AssertionFailure() << '"' << text << "\" lacks \"" << part << '"';
 }
-// One thing was told, and that part is in it.
+// One message was sent, and it contains that part.
 inline testing::AssertionResult just(const std::vector<std::string>& told, std::string_view part) {
   if (told.size() == 1) return holds(told.front(), part);
   auto failure = testing::AssertionFailure() << told.size() << " things were told:";

@@ -1,4 +1,4 @@
-// One call of the fake: the state under its lock, the GPU's model, what the call is told to refuse;
+// One call of the fake: the state under its lock, the GPU's model, the requested refusals;
 // and the objects behind the driver's handles.
 #pragma once
 

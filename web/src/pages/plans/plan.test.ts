@@ -159,7 +159,7 @@ it("an address says what of a plan is looked at", () => {
   expect(withValue(chosen, { facet: "state", value: "failed", on: false })).toEqual({ q: "x" });
 });
 
-it("a run that has ended is told by its outcome", () => {
+it("a run that has ended is named by its outcome", () => {
   expect(endOf({ status: "failed", outcome: "out-of-memory" })).toBe("out-of-memory");
   expect(endOf({ status: "failed", outcome: null })).toBe("failed");
   expect(endOf({ status: "running", outcome: "finished" })).toBe("running");

@@ -70,7 +70,7 @@ function Loaded({ run, readAt }: { run: RunDetail; readAt: number }) {
   const reader = useRef<Reader | null>(null);
   useKeys(board.gestures, board.region !== null, tab === "charts");
   useTitle(run.name);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another run begins anew
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another run starts over
   useEffect(() => clearView, [run.name]);
   return (
     <Shell

@@ -152,20 +152,22 @@ void Recording::open_tracking() {
   }
   const bool embedded = options_.destination.server.empty();
   const std::optional<spool::TrackingAddress> former = directory_.manifest().tracking;
-  auto opened = run::open_tracking(
-      {.directory = directory_,
-       .experiment_chosen = former ? former->experiment_chosen : options_.experiment_chosen,
-       .name_chosen = former ? former->name_chosen : !options_.name.empty(),
-       .room = former ? former->room : client_log_limit(options_),
-       .target = upload::target_of(options_.destination, options_.token),
-       .patience = embedded ? kEmbeddedPatience : kServerPatience,
+  auto opened = TrackingRelay::open(
+      {.book = {.manifest = directory_.manifest(),
+                .experiment_chosen =
+                    former ? former->experiment_chosen : options_.experiment_chosen,
+                .name_chosen = former ? former->name_chosen : !options_.name.empty(),
+                .room = {.files = directory_.files(),
+                         .limit = former ? former->room : client_log_limit(options_)}},
+       .upstream = {.target = upload::target_of(options_.destination, options_.token),
+                    .patience = embedded ? kEmbeddedPatience : kServerPatience,
+                    .directory = directory_.files()},
        .page = [this] { return page(); },
        .not_kept = [this](const std::string& part,
                           const std::string& reason) { not_captured(part, reason); },
-       .former = former},
+       .address = former},
       delivery_);
   if (!opened) return lacks("MLflow calls", opened.error());
-  if (*opened == nullptr) return;  // this build has no such interface
   // Before the command is told the address: a client waits long for one that does not answer.
   const auto& child = directory_.manifest().child;
   if (const auto started = (*opened)->start(child ? child->pid : 0); !started)

@@ -22,6 +22,7 @@
 #include "collect/foreign/foreign_sources.h"
 #include "collect/lanes.h"
 #include "collect/pressure/stall_watch.h"
+#include "compat/mlflow/relay/tracking_relay.h"
 #include "core/guarded.h"
 #include "run/command.h"
 #include "run/notices.h"
@@ -33,7 +34,6 @@
 #include "run/record/point_feed.h"
 #include "run/record/relay.h"
 #include "run/set_up/kept_code.h"
-#include "run/tracking.h"
 #include "run/workload_lock.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
@@ -201,7 +201,7 @@ class Recording {
   std::atomic<bool> server_reachable_{true};
   Guarded<std::string> page_;
   Delivery delivery_;
-  std::unique_ptr<Tracking> tracking_;
+  std::unique_ptr<TrackingRelay> tracking_;
   std::optional<Command> command_;
   std::int64_t started_ns_ = 0;  // the command, since 1970
   std::latch begun_{1};

@@ -5,11 +5,11 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "compat/mlflow/relay/takeover.h"
 #include "run/container_end.h"
 #include "run/record/facts.h"
 #include "run/record/profile_wishes.h"
 #include "run/record/recording.h"
-#include "run/tracking.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 #include "upload/artifacts.h"

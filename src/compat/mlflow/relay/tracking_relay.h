@@ -20,7 +20,6 @@
 #include "compat/mlflow/relay/run_book.h"
 #include "compat/mlflow/relay/upstream.h"
 #include "http/server.h"
-#include "run/tracking.h"
 
 namespace corral::run {
 
@@ -34,24 +33,32 @@ struct RelayOptions {
   std::optional<spool::TrackingAddress> address{};
 };
 
-class TrackingRelay final : public Tracking {
+class TrackingRelay {
  public:
   // Binds a port: the command may connect from now on. Its requests are answered after start().
   static Result<std::unique_ptr<TrackingRelay>> open(RelayOptions options, Delivery& delivery);
-  ~TrackingRelay() override;
+  ~TrackingRelay();
+  TrackingRelay(const TrackingRelay&) = delete;
+  TrackingRelay& operator=(const TrackingRelay&) = delete;
 
-  [[nodiscard]] const std::string& url() const override { return url_; }
-  [[nodiscard]] spool::TrackingAddress address() const override;
-  Result<> start(pid_t command) override;
-  void set_command(pid_t command) override { command_ = command; }
+  // For MLFLOW_TRACKING_URI.
+  [[nodiscard]] const std::string& url() const { return url_; }
+  // For who takes the run over.
+  [[nodiscard]] spool::TrackingAddress address() const;
+  // `command`: the root of the run's processes.
+  Result<> start(pid_t command);
+  // The command, when it was not known yet; before it runs.
+  void set_command(pid_t command) { command_ = command; }
   // Answers what is under way and nothing more.
   void stop();
-  void end() override;
-  [[nodiscard]] std::vector<std::pair<std::string, mlflow::MetricPoint>> newest_metrics()
-      const override {
+  // The same, and the command is gone: the runs that it left open end.
+  void end();
+  // Of the run itself, of each metric that programs logged here.
+  [[nodiscard]] std::vector<std::pair<std::string, mlflow::MetricPoint>> newest_metrics() const {
     return book_.own()->newest_metrics();
   }
-  [[nodiscard]] std::string loss() const override { return book_.loss(); }
+  // Why something that was logged is lost; empty: nothing is.
+  [[nodiscard]] std::string loss() const { return book_.loss(); }
 
  private:
   using Found = tl::expected<RunBook::Shared, http::Response>;

@@ -1,4 +1,4 @@
-#include "run/tracking.h"
+#include "compat/mlflow/relay/takeover.h"
 
 #include "compat/mlflow/relay/tracking_relay.h"
 
@@ -61,21 +61,6 @@ class Takeover final : public upload::Successor {
 };
 
 }  // namespace
-
-Result<std::unique_ptr<Tracking>> open_tracking(TrackingOptions options, Delivery& delivery) {
-  return TRY(TrackingRelay::open(
-      {.book = {.manifest = options.directory.manifest(),
-                .experiment_chosen = options.experiment_chosen,
-                .name_chosen = options.name_chosen,
-                .room = {.files = options.directory.files(), .limit = options.room}},
-       .upstream = {.target = std::move(options.target),
-                    .patience = options.patience,
-                    .directory = options.directory.files()},
-       .page = std::move(options.page),
-       .not_kept = std::move(options.not_kept),
-       .address = std::move(options.former)},
-      delivery));
-}
 
 upload::MakeSuccessor tracking_takeover(TakeoverOptions options) {
   return [options = std::move(options)](

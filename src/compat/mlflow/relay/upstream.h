@@ -10,7 +10,7 @@
 #include <mutex>
 #include <vector>
 
-#include "run/delivery.h"
+#include "compat/mlflow/relay/delivery.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "sys/file.h"

@@ -1,4 +1,4 @@
-#include "run/delivery.h"
+#include "compat/mlflow/relay/delivery.h"
 
 #include <utility>
 

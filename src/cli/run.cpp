@@ -11,6 +11,7 @@
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/destination.h"
+#include "cli/run_order.h"
 #include "cli/run_plan.h"
 #include "collect/selection.h"
 #include "core/text.h"
@@ -22,37 +23,6 @@ namespace {
 namespace fs = spool::fs;
 // A server or store that only an untrusted file names.
 constexpr const char* kWithheldPlace = "CORRAL_WITHHELD";
-
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-
-struct Flags {
-  run::Options options;
-  DestinationFlags destination;
-  std::vector<std::string> params;
-  std::vector<std::string> tags;
-  std::string experiment;
-  std::string listeners;
-  std::string dcgm_address;
-  std::string profile;
-  std::string leftovers = "leave";
-  bool no_listeners = false;
-  bool capture_mlflow = false;
-  bool no_mlflow = false;
-  bool no_capture = false;
-  bool no_mask = false;
-  bool no_pty = false;
-  std::string watch;
-  // Of a scheduler.
-  std::string run_id;
-  std::string gate;
-  std::string last_word;
-  std::string cgroup;
-  std::string affinity;
-  std::string directory;
-  Nanos max_time = kNoDuration;
-  std::string keep_code = "10MiB";
-  PlanFlags plan;
-};
 
 constexpr const char* kExamples =
     "  corral run train.py --epochs 10               a Python script, by $CORRAL_PYTHON or "
@@ -68,21 +38,7 @@ constexpr const char* kExamples =
     "\nThe exit status is the command's own; 128 + signal when it was killed, 126 or 127 when it "
     "could not be started.\n";
 
-// What a scheduler tells the supervisors that it starts.
-void declare_scheduled(Arguments& a, Flags& f) {
-  a.text("run-id", f.run_id, "id of the run");
-  a.text("gate", f.gate, "descriptors R,S: see run/gate.h");
-  a.text("last-word", f.last_word, "file that the outcome is written to");
-  a.text("cgroup", f.cgroup, "groups that the command is put into, separated by colons");
-  a.text("affinity", f.affinity, "CPUs of the command, as 0-3,8");
-  a.texts("pass", f.options.passed, "NAME, a variable that passes into a container");
-  a.text("directory", f.directory, "folder in which the command starts");
-  for (const char* name :
-       {"run-id", "gate", "last-word", "cgroup", "affinity", "pass", "directory"})
-    a.hidden(name);
-}
-
-void declare(Arguments& a, Flags& f) {
+void declare(Arguments& a, RunFlags& f) {
   add_destination(a, f.destination);
   a.text("experiment", f.experiment, "experiment that the run belongs to (default: default)");
   a.text("workload", f.options.workload,
@@ -147,6 +103,8 @@ void declare(Arguments& a, Flags& f) {
   a.asks_to_trust();
 }
 
+using Pairs = run::SupervisorOrder::Pairs;
+
 Result<Pairs> pairs_of(const std::vector<std::string>& texts, std::string_view option,
                        std::string_view example) {
   Pairs pairs;
@@ -186,29 +144,6 @@ Result<std::int64_t> process_of(const std::string& text) {
   return *pid;
 }
 
-Result<run::GateOptions> gate_of(const std::string& text) {
-  const std::vector<std::string_view> parts = split(text, ',');
-  std::array<int, 2> found{};
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const auto fd = parts.size() == found.size() ? parse_int(parts[i]) : std::nullopt;
-    if (!fd || *fd < -1 || *fd > std::numeric_limits<int>::max() ||
-        (*fd >= 0 && ::fcntl(static_cast<int>(*fd), F_GETFD) < 0))
-      return fail(Code::kInvalidArgument, "--gate " + text + ": two open descriptors are wanted");
-    found[i] = static_cast<int>(*fd);
-  }
-  return run::GateOptions{.release = found[0], .reports = found[1], .last_word = {}};
-}
-
-Result<> complete_scheduled(const Flags& f, run::Options& o) {
-  if (!f.run_id.empty()) o.run_id = TRY(RunId::parse(f.run_id));
-  if (!f.gate.empty()) o.gate = TRY(gate_of(f.gate));
-  o.gate.last_word = f.last_word;
-  o.directory = f.directory;
-  if (!f.cgroup.empty()) o.placement.groups = TRY(run::parse_groups(f.cgroup));
-  if (!f.affinity.empty()) o.placement.cpus = TRY(run::parse_cpus(f.affinity));
-  return {};
-}
-
 Result<> check_names(const run::Options& o) {
   for (const auto& [name, value] : {std::pair{"--experiment", &o.experiment},
                                     {"--workload", &o.workload},
@@ -220,7 +155,7 @@ Result<> check_names(const run::Options& o) {
   return {};
 }
 
-Result<> complete_mlflow(Flags& f) {
+Result<> complete_mlflow(RunFlags& f) {
   run::Options& o = f.options;
   o.experiment_chosen = !f.experiment.empty();
   if (o.experiment_chosen) o.experiment = f.experiment;
@@ -232,7 +167,7 @@ Result<> complete_mlflow(Flags& f) {
 }
 
 // radT's listeners have profilers among them.
-Result<> complete_profile(Flags& f) {
+Result<> complete_profile(RunFlags& f) {
   run::Options& o = f.options;
   const auto [others, profilers] = run::split_profilers(f.listeners);
   if (!profilers.empty() && !f.no_listeners) {
@@ -262,8 +197,9 @@ Result<std::int64_t> size_of_code(const std::string& text) {
   return static_cast<std::int64_t>(*size);
 }
 
-Result<> complete(Flags& f) {
+Result<> complete(RunFlags& f) {
   run::Options& o = f.options;
+  TRY(take_order(f));
   if (!o.adopt.empty() && !o.command.empty())
     return fail(Code::kInvalidArgument, "--adopt takes the run's own command");
   if (o.command.empty() && o.adopt.empty())
@@ -271,7 +207,7 @@ Result<> complete(Flags& f) {
   constexpr Nanos kShortest{std::chrono::milliseconds(10)};
   constexpr Nanos kLongest{std::chrono::hours(1)};
   TRY(complete_mlflow(f));
-  TRY(complete_scheduled(f, o));
+  TRY(complete_scheduled(f));
   if (o.interval < kShortest || o.interval > kLongest)
     return fail(Code::kInvalidArgument,
                 fmt::format("--interval {:g}s: must be 10ms to 1h", seconds(o.interval)));
@@ -314,55 +250,27 @@ Result<> complete(Flags& f) {
   return {};
 }
 
-// What the flags said, for the supervisors of an experiment file's runs: they work elsewhere.
-std::vector<std::pair<std::string, std::string>> variables_of(const Flags& f) {
-  const run::Options& o = f.options;
-  const spool::Destination& to = o.destination;
-  const auto time = [](Nanos t) { return fmt::format("{:.6f}", seconds(t)); };
-  const auto path = [](const std::string& text) {
-    return text.empty() ? text : std::filesystem::absolute(text).string();
-  };
+// Destination variables for the supervisors of an experiment file's runs, which work elsewhere, and
+// for their commands: the Python package and `corral` inside a run use the same store.
+std::vector<std::pair<std::string, std::string>> variables_of(const RunFlags& f) {
+  const spool::Destination& to = f.options.destination;
   const std::string store = !to.server.empty()    ? ""
                             : to.database.empty() ? to.store.string()
                                                   : to.database;
+  // An empty value overrides what this process has inherited.
   std::vector<std::pair<std::string, std::string>> variables = {
       {"CORRAL_SERVER", to.server},
       {"CORRAL_STORE", store},
-      {"CORRAL_TOKEN_FILE", f.destination.token_kept_back ? "" : path(f.destination.token_file)},
-      {kWithheldPlace, to.withheld.empty() ? "" : to.server + store},
-      {"CORRAL_SPOOL", path(f.destination.spool)},
-      {"CORRAL_INTERVAL", time(o.interval)},
-      {"CORRAL_GRACE", time(o.grace)},
-      {"CORRAL_LEFTOVERS", f.leftovers},
-      {"CORRAL_SPOOL_LIMIT", std::to_string(o.spool_limit)},
-      {"CORRAL_LISTENERS", f.listeners},
-      {"CORRAL_PROFILE", f.profile},
-      {"CORRAL_DCGM_ADDRESS", f.dcgm_address},
-      {"CORRAL_KEEP_CODE", std::to_string(o.keep_code)},
-      {"CORRAL_MAX_EPOCHS", o.max_epochs},
-      {"CORRAL_MAX_STEPS", o.max_steps},
-      {"CORRAL_MAX_TIME", o.max_time ? time(*o.max_time) : ""},
-  };
-  for (const auto& [name, set] : {std::pair{"CORRAL_NO_LISTENERS", f.no_listeners},
-                                  {"CORRAL_CAPTURE_MLFLOW", f.capture_mlflow},
-                                  {"CORRAL_NO_MLFLOW", f.no_mlflow},
-                                  {"CORRAL_HASH_DATA", o.hash_data},
-                                  {"CORRAL_NO_CAPTURE", f.no_capture},
-                                  {"CORRAL_NO_MASK", f.no_mask}})
-    if (set) variables.emplace_back(name, "true");
-  // These say by being empty that what this process inherited does not count.
-  constexpr std::array<std::string_view, 3> kAlwaysSet{"CORRAL_SERVER", "CORRAL_STORE",
-                                                       "CORRAL_TOKEN_FILE"};
-  std::erase_if(variables, [&](const auto& v) {
-    return v.second.empty() && std::ranges::find(kAlwaysSet, v.first) == kAlwaysSet.end();
-  });
+      {"CORRAL_TOKEN_FILE",
+       f.destination.token_kept_back ? "" : absolute_path(f.destination.token_file)}};
+  if (!to.withheld.empty()) variables.emplace_back(kWithheldPlace, to.server + store);
   return variables;
 }
 
 }  // namespace
 
 int run_command(std::span<char* const> args) {
-  Flags flags;
+  RunFlags flags;
   Arguments arguments("run",
                       "Runs a training script, any command or an experiment file and records what "
                       "it does and what the machine does meanwhile.",
@@ -378,8 +286,10 @@ int run_command(std::span<char* const> args) {
   if (adopts || !is_plan_file(flags.options.command[0])) return run::supervise(flags.options);
   auto variables = variables_of(flags);
   variables.push_back(arguments.config_variable());
-  return run_plan(
-      {.flags = flags.plan, .options = flags.options, .variables = std::move(variables)});
+  return run_plan({.flags = flags.plan,
+                   .options = flags.options,
+                   .settings = settings_of(flags),
+                   .variables = std::move(variables)});
 }
 
 }  // namespace corral::cli

@@ -60,11 +60,10 @@ schedule::PlanFacts facts_of(const PlanCommand& command, const fs::path& file) {
   const run::Options& o = command.options;
   schedule::PlanFacts facts{.id = plan::plan_id(sys::host_name(), file),
                             .file = file.filename().string(),
-                            .directory = file.parent_path()};
-  for (const auto& [key, value] : o.params)
-    facts.arguments.insert(facts.arguments.end(), {"--param", fmt::format("{}={}", key, value)});
-  for (const auto& [key, value] : o.tags)
-    facts.arguments.insert(facts.arguments.end(), {"--tag", fmt::format("{}={}", key, value)});
+                            .directory = file.parent_path(),
+                            .params = o.params,
+                            .tags = o.tags,
+                            .settings = command.settings};
   for (const auto& [name, value] : command.variables)
     facts.environment.push_back(fmt::format("{}={}", name, value));
   return facts;

@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "run/options.h"
+#include "run/supervisor_order.h"
 
 namespace corral::cli {
 
@@ -29,7 +30,8 @@ bool is_plan_file(std::string_view word);
 struct PlanCommand {
   const PlanFlags& flags;
   const run::Options& options;  // completed
-  // CORRAL_… variables that say to the supervisors what this command was told by flags.
+  run::RunSettings settings;
+  // CORRAL_… variables with the destination and the configuration file.
   std::vector<std::pair<std::string, std::string>> variables;
 };
 // The exit status.

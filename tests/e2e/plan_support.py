@@ -94,7 +94,7 @@ class Plan:
         return [pid for name in set(self.starts()) if alive(pid := self.pid_of(name))]
 
     def supervisors(self) -> list[int]:
-        return [pid for pid in self.corral.processes() if b"--gate" in command_line(pid)]
+        return [pid for pid in self.corral.processes() if b"--order-fd" in command_line(pid)]
 
     def document(self) -> Any:
         """Returns the server's document of the plan."""

@@ -237,3 +237,64 @@ def test_a_time_limit_is_an_end_of_its_own(corral: Corral) -> None:
     corral(*QUICK, "--max-time", "200ms", "sleep", "600", status=128 + signal.SIGINT)
     assert tags(corral)["corral.outcome"] == "limit"
     assert not [pid for pid in corral.processes() if b"sleep" in command_line(pid) and alive(pid)]
+
+
+def order_file(document: Json) -> int:
+    """A descriptor as a scheduler passes it."""
+    file = os.memfd_create("order")
+    os.write(file, json.dumps(document).encode())
+    os.lseek(file, 0, os.SEEK_SET)
+    return file
+
+
+def test_an_order_counts_as_options_do(corral: Corral) -> None:
+    own, theirs = socket.socketpair()
+    own.settimeout(60)
+    run_id = "0123456789abcdef0123456789abcdef"
+    folder = corral.home / "folder"
+    folder.mkdir()
+    order = order_file(
+        {
+            "version": 1,
+            "run": run_id,
+            "experiment": "E",
+            "workload": "7",
+            "name": "(7 0_A) shell",
+            "directory": str(folder),
+            "params": [["lr", "a=b"]],
+            "tags": [["corral.plan", "p"]],
+            "gate": {"release": -1, "reports": theirs.fileno(), "last_word": str(corral.home / "word.json")},
+            "settings": {"no_listeners": True, "grace_ns": 1000000000, "max_steps": "9"},
+            "command": ["sh", "-c", "pwd; echo $CORRAL_MAX_STEPS; exit 3"],
+        }
+    )
+    # What the command line shows is for ps(1) alone.
+    done = corral.start(
+        "run", "--order-fd", str(order), "--name", "shown", "--", "false", pass_fds=(order, theirs.fileno())
+    )
+    theirs.close()
+    os.close(order)
+    out, _ = done.communicate(timeout=60)
+    assert (done.returncode, out.split()[:2]) == (3, [str(folder).encode(), b"9"])
+    assert json.loads((corral.home / "word.json").read_text())["reason"] == "exit status 3: 9"
+    run = corral.show(run_id)
+    assert (run["name"], run["experiment"], run["workload"]) == ("(7 0_A) shell", "E", "7")
+    assert run["params"]["lr"] == "a=b"
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        ({}, "missing 'version'"),
+        ({"version": 2}, "unsupported version 2"),
+        ({"version": 1, "run": "0" * 32}, "missing 'command'"),
+        ({"version": 1, "run": "0" * 32, "command": "true"}, "invalid value of 'command'"),
+        ({"version": 1, "run": "0" * 32, "command": ["true"], "settings": {"profile": "none"}}, "--profile"),
+    ],
+)
+def test_a_bad_order_is_misuse(corral: Corral, document: Json, reason: str) -> None:
+    order = order_file(document)
+    done = corral("run", "--order-fd", str(order), pass_fds=(order,), status=2)
+    os.close(order)
+    assert reason in done.stderr.decode()
+    assert not corral.spooled()

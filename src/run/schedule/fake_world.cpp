@@ -15,11 +15,6 @@ Nanos seconds_of(const std::vector<std::string>& command, std::size_t word) {
   return std::chrono::seconds(value.value_or(1));
 }
 
-std::string value_of(const std::vector<std::string>& arguments, const std::string& flag) {
-  const auto found = std::ranges::find(arguments, flag);
-  return found == arguments.end() ? std::string() : *(found + 1);
-}
-
 // "(7 0_A) name" -> "name"
 std::string name_of_row(const std::string& recorded) {
   const std::size_t end = recorded.find(") ");
@@ -61,9 +56,9 @@ int FakeWorld::starts_of(const std::string& name) const {
 }
 
 Result<> FakeWorld::launch(const Order& order) {
-  const std::string adopted = value_of(order.arguments, "--adopt");
-  if (!adopted.empty()) {
-    FakeRun* run = find(adopted);
+  const SupervisorOrder& document = order.document;
+  if (document.adopt) {
+    FakeRun* run = find(document.run);
     if (run != nullptr && run->command[0] == "forsake")
       return fail(Code::kUnavailable, "its data is in other hands");
     if (run == nullptr || run->end) return fail(Code::kNotFound, "it has ended");
@@ -71,27 +66,26 @@ Result<> FakeWorld::launch(const Order& order) {
     leave(run->id, {.outcome = "finished"}, seconds_of(run->command, 2));
     return {};
   }
-  const auto command = std::ranges::find(order.arguments, "--");
-  runs_.push_back({.id = order.run,
-                   .name = name_of_row(value_of(order.arguments, "--name")),
-                   .workload = value_of(order.arguments, "--workload"),
-                   .command = {command + 1, order.arguments.end()},
-                   .arguments = order.arguments,
+  runs_.push_back({.id = document.run,
+                   .name = name_of_row(document.name),
+                   .workload = document.workload,
+                   .command = document.command,
+                   .tags = document.tags,
                    .told = {},
                    .started_at = {},
                    .end = {}});
   const std::string& what = runs_.back().command[0];
   if (what == "refuse") {
-    Event gone = event_of(News::kGone, order.run);
+    Event gone = event_of(News::kGone, document.run);
     gone.exit_status = 127;
     gone.words = "no such script";
     put(std::chrono::milliseconds(20), gone);
   } else if (!order.gated) {
-    gated_.push_back(order.run);
+    gated_.push_back(document.run);
     release();
   } else if (what != "late") {
-    gated_.push_back(order.run);
-    put(std::chrono::milliseconds(50), event_of(News::kReady, order.run));
+    gated_.push_back(document.run);
+    put(std::chrono::milliseconds(50), event_of(News::kReady, document.run));
   }
   return {};
 }

@@ -23,7 +23,7 @@ struct Crash {};  // thrown where a scheduler is killed
 struct FakeRun {
   std::string id, name, workload;
   std::vector<std::string> command;
-  std::vector<std::string> arguments;
+  plan::Pairs tags;
   plan::Pairs told;
   bool started = false;
   bool adopted = false;

@@ -16,16 +16,16 @@
 #include "core/time.h"
 #include "run/progress.h"
 #include "run/schedule/book.h"
+#include "run/supervisor_order.h"
 #include "sys/process.h"
 
 namespace corral::run::schedule {
 
 struct Order {
-  std::string run;                       // its id
-  std::vector<std::string> arguments;    // of `corral run`, without those of the gate
+  SupervisorOrder document;              // the launcher adds the gate
   std::vector<std::string> environment;  // "NAME=value" on top of this process's
-  std::filesystem::path directory;
-  bool gated = true;  // adoption is not: there is nothing to hold back
+  std::filesystem::path directory;       // working directory of the supervisor
+  bool gated = true;                     // adoption is not: there is nothing to hold back
 };
 
 enum class News {

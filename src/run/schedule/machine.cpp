@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "run/schedule/choose.h"
-#include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/row_order.h"
 
 namespace corral::run::schedule {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "run/schedule/member.h"
 #include "run/schedule/plan_document.h"
-#include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/row_order.h"
 
 namespace corral::run::schedule {
 

@@ -19,7 +19,7 @@
 #include "run/schedule/quiet.h"
 #include "run/schedule/recorded_end.h"
 #include "run/schedule/recovery.h"
-#include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/row_order.h"
 #include "run/schedule/supervisor_launcher.h"
 #include "run/schedule/until.h"
 #include "spool/run_directory.h"
@@ -205,7 +205,7 @@ TEST(PlanJournal, ATornLastLineCountsForNothing) {
   std::filesystem::remove_all(home);
 }
 
-TEST(SupervisorArguments, ARowsWishes) {
+TEST(RowOrder, ARowsWishes) {
   plan::Row row = row_of("key");
   row.letter = "0_A";
   row.collocation = "3g.20gb";
@@ -225,31 +225,50 @@ TEST(SupervisorArguments, ARowsWishes) {
   seat.places = {{.device = "GPU-1", .instance = "MIG-2", .profile = "3g.20gb"}};
   const PlanFacts plan{.id = "p", .file = "plan.csv", .directory = "/plans"};
   const Order order = order_of(plan, {workload, row, seat, "id", "parent"});
-  const std::string words = shell_words(order.arguments);
-  for (const char* part :
-       {"--workload '7#2'", "--name '(7#2 0_A) train'", "--environment venv=env --pass A",
-        "--affinity 0-2,5", "--cgroup /g", "--max-time 90000ms", "--max-epochs 5",
-        "--tag mlflow.parentRunId=parent", "--tag corral.cpus=0-2,5",
-        R"(--tag 'corral.devices=[{"device":"GPU-1","instance":"MIG-2","profile":"3g.20gb"}]')",
-        "-- train.py --epochs 3"})
-    EXPECT_NE(words.find(part), std::string::npos) << part << " in " << words;
+  const SupervisorOrder& document = order.document;
+  EXPECT_EQ(document.workload, "7#2");
+  EXPECT_EQ(document.name, "(7#2 0_A) train");
+  EXPECT_EQ(document.environment, "venv=env");
+  EXPECT_EQ(document.passed, (std::vector<std::string>{"A"}));
+  EXPECT_EQ(document.placement.cpus, (std::vector<int>{0, 1, 2, 5}));
+  EXPECT_EQ(document.placement.groups, (std::vector<sys::fs::path>{"/g"}));
+  EXPECT_EQ(document.settings.max_time, seconds(90));
+  EXPECT_EQ(document.settings.max_epochs, "5");
+  EXPECT_EQ(document.command, (std::vector<std::string>{"train.py", "--epochs", "3"}));
+  const auto tag = [&](std::string_view key) {
+    const auto found = std::ranges::find(document.tags, key, &plan::Pairs::value_type::first);
+    return found == document.tags.end() ? "" : found->second;
+  };
+  EXPECT_EQ(tag("mlflow.parentRunId"), "parent");
+  EXPECT_EQ(tag("corral.cpus"), "0-2,5");
+  EXPECT_EQ(tag("corral.devices"),
+            R"([{"device":"GPU-1","instance":"MIG-2","profile":"3g.20gb"}])");
   EXPECT_EQ(order.environment,
             (std::vector<std::string>{"A=seat", "RADT_PRESENT=True", "RADT_RUN_ID=id", "A=row"}));
 }
 
-TEST(SupervisorArguments, Listeners) {
-  const auto words_for = [](const std::string& listeners) {
+// A row's columns override its variables, which override the scheduler's options.
+TEST(RowOrder, TheStrongestSettingCounts) {
+  PlanFacts plan;
+  plan.settings = {.interval = seconds(1), .listeners = "cpu", .no_mask = true};
+  const auto settings_for = [&](const std::string& listeners, const plan::Pairs& env) {
     plan::Row row = row_of("key");
     row.listeners = listeners;
+    row.env = env;
     const plan::Workload workload = workload_of("7", {row});
-    return shell_words(order_of({}, {workload, row, {}, "id", ""}).arguments);
+    return order_of(plan, {workload, row, {}, "id", ""}).document.settings;
   };
-  EXPECT_NE(words_for("smi+top").find("--listeners smi+top"), std::string::npos);
-  EXPECT_NE(words_for("none").find("--no-listeners"), std::string::npos);
-  EXPECT_EQ(words_for("").find("listeners"), std::string::npos);
+  EXPECT_EQ(settings_for("smi+top", {}).listeners, "smi+top");
+  EXPECT_EQ(settings_for("", {}).listeners, "cpu");
+  EXPECT_EQ(settings_for("none", {}).no_listeners, true);
+  EXPECT_EQ(settings_for("", {}).no_listeners, std::nullopt);
+  EXPECT_EQ(settings_for("", {{"CORRAL_INTERVAL", "2s"}}).interval, std::nullopt);
+  EXPECT_EQ(settings_for("", {{"OTHER", "2s"}}).interval, seconds(1));
+  EXPECT_EQ(settings_for("", {{"CORRAL_NO_MASK", ""}}).no_mask, std::nullopt);
+  EXPECT_EQ(settings_for("top", {{"CORRAL_LISTENERS", "smi"}}).listeners, "top");
 }
 
-TEST(SupervisorArguments, RunsOfAWorkloadWaitForEachOtherInOnePlace) {
+TEST(RowOrder, RunsOfAWorkloadWaitForEachOtherInOnePlace) {
   const PlanFacts plan{.id = {}, .file = {}, .directory = {}, .ready = "/state/ready"};
   const auto ready = [&](const std::vector<plan::Row>& rows, const std::string& parent) {
     const plan::Workload workload = workload_of("7", rows);
@@ -263,7 +282,7 @@ TEST(SupervisorArguments, RunsOfAWorkloadWaitForEachOtherInOnePlace) {
   EXPECT_EQ(ready({row_of("a")}, ""), "nobody");
 }
 
-TEST(SupervisorArguments, AScriptStartsInItsOwnFolderAsWithRadt) {
+TEST(RowOrder, AScriptStartsInItsOwnFolderAsWithRadt) {
   const PlanFacts plan{.id = {}, .file = {}, .directory = "/plans", .ready = {}};
   const auto started = [&](const std::vector<std::string>& command, std::string environment = "") {
     plan::Row row = row_of("a");
@@ -272,8 +291,7 @@ TEST(SupervisorArguments, AScriptStartsInItsOwnFolderAsWithRadt) {
     const plan::Workload workload = workload_of("7", {row});
     const Order order = order_of(plan, {workload, workload.rows[0], {}, "id", ""});
     EXPECT_EQ(order.directory, "/plans");
-    const auto own = std::ranges::find(order.arguments, "--directory");
-    return (own == order.arguments.end() ? "" : *(own + 1)) + "|" + order.arguments.back();
+    return order.document.directory + "|" + order.document.command.back();
   };
   EXPECT_EQ(started({"train.py"}), "|train.py");
   EXPECT_EQ(started({"../nets/train.py"}), "/nets|train.py");

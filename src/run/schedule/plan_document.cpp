@@ -2,7 +2,7 @@
 
 #include "core/json.h"
 #include "core/text.h"
-#include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/row_order.h"
 
 namespace corral::run::schedule {
 namespace {

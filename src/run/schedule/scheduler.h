@@ -16,7 +16,7 @@
 #include "run/schedule/machine.h"
 #include "run/schedule/quiet.h"
 #include "run/schedule/recovery.h"
-#include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/row_order.h"
 #include "upload/server_link.h"
 
 namespace corral::run::schedule {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -66,6 +67,23 @@ Result<Descriptors> gate_pipe() {
   std::array<int, 2> fds{};
   if (::pipe2(fds.data(), O_CLOEXEC) != 0) return fail_errno("the gate of a workload", errno);
   return Descriptors{.ours = sys::Fd(fds[1]), .theirs = sys::Fd(fds[0])};
+}
+
+// An unnamed file with the document, at its beginning.
+Result<sys::Fd> file_of(const SupervisorOrder& order) {
+  sys::Fd file(::memfd_create("corral-order", MFD_CLOEXEC));
+  if (!file) return fail_errno("the order to a supervisor", errno);
+  TRY(sys::write_all(file.get(), dump_order(order)));
+  if (::lseek(file.get(), 0, SEEK_SET) != 0) return fail_errno("the order to a supervisor", errno);
+  return file;
+}
+
+// Arguments that only show in ps(1) what the supervisor runs; the document counts.
+std::vector<std::string> shown_arguments(const SupervisorOrder& order) {
+  if (order.adopt) return {"--adopt", order.run};
+  std::vector<std::string> words = {"--run-id", order.run, "--name", order.name, "--"};
+  words.insert(words.end(), order.command.begin(), order.command.end());
+  return words;
 }
 
 // posix_spawn's two lists, freed.
@@ -195,21 +213,25 @@ Result<Child> Supervisors::spawn(const Order& order, const std::vector<std::stri
 Result<> Supervisors::launch(const Order& order) {
   Descriptors socket = TRY(socket_pair());
   if (order.gated && !gate_.ours) gate_ = TRY(gate_pipe());
-  std::vector<std::string> arguments = {options_.program.string(), "run"};
+  const std::string& run = order.document.run;
+  SupervisorOrder document = order.document;
+  document.gate = {.release = order.gated ? gate_.theirs.get() : -1,
+                   .reports = socket.theirs.get(),
+                   .last_word = options_.last_words / (run + ".json")};
+  const sys::Fd file = TRY(file_of(document));
   SpawnPlan plan;
+  plan.pass(file.get());
   plan.pass(socket.theirs.get());
   if (order.gated) plan.pass(gate_.theirs.get());
-  arguments.emplace_back("--gate");
-  arguments.push_back(
-      fmt::format("{},{}", order.gated ? gate_.theirs.get() : -1, socket.theirs.get()));
-  arguments.emplace_back("--last-word");
-  arguments.push_back((options_.last_words / (order.run + ".json")).string());
-  arguments.insert(arguments.end(), order.arguments.begin(), order.arguments.end());
+  std::vector<std::string> arguments = {options_.program.string(), "run", "--order-fd",
+                                        std::to_string(file.get())};
+  const std::vector<std::string> shown = shown_arguments(document);
+  arguments.insert(arguments.end(), shown.begin(), shown.end());
   Child child = TRY(spawn(order, arguments, plan));
   child.waiting = order.gated;
   child.reports = std::move(socket.ours);
-  children_[order.run] = std::move(child);
-  tell_status(order.run);  // adopted after the command's end
+  children_[run] = std::move(child);
+  tell_status(run);  // adopted after the command's end
   return {};
 }
 

@@ -14,7 +14,7 @@
 #include "run/schedule/machine.h"
 #include "run/schedule/member.h"
 #include "run/schedule/plan_journal.h"
-#include "run/schedule/supervisor_arguments.h"
+#include "run/schedule/row_order.h"
 
 namespace corral::run::schedule {
 

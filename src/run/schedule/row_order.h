@@ -1,4 +1,4 @@
-// A row of a plan -> what its supervisor is told.
+// Turns a row of a plan into the order for its supervisor.
 #pragma once
 
 #include <string>
@@ -15,9 +15,12 @@ struct PlanFacts {
   std::string id;                   // plan::plan_id
   std::string file;                 // its name
   std::filesystem::path directory;  // where its runs work: the file's folder
-  // What the scheduler was told itself, for all its runs: options of `corral run` that may be
-  // repeated, and the others as variables, which a row's own options outdo.
-  std::vector<std::string> arguments{};
+  // The scheduler's own options, for all its runs. A row's parameters and tags come after these; a
+  // row's settings override these.
+  plan::Pairs params{};
+  plan::Pairs tags{};
+  RunSettings settings{};
+  // "NAME=value": the store, server and configuration file, which commands use, too.
   std::vector<std::string> environment{};
   std::filesystem::path ready{};  // below it runs of a workload wait for each other; empty: nowhere
 };

@@ -15,7 +15,7 @@
 #include "collect/sampler.h"
 #include "collocate/offers.h"
 #include "core/text.h"
-#include "run/record/profiler.h"
+#include "run/profiler.h"
 #include "store/open/raw_store.h"
 #include "sys/clock.h"
 #include "sys/process.h"

@@ -10,7 +10,7 @@
 #include "collocate/nvidia/gpu.h"
 #include "collocate/nvidia/mig.h"
 #include "environment/environment.h"
-#include "run/record/profiler.h"
+#include "run/profiler.h"
 #include "sys/file.h"
 
 namespace corral::cli {

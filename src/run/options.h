@@ -14,7 +14,7 @@
 #include "core/time.h"
 #include "run/gate.h"
 #include "run/placement.h"
-#include "run/record/profiler.h"
+#include "run/profiler.h"
 #include "spool/run_directory.h"
 
 namespace corral::run {

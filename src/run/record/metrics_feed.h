@@ -13,7 +13,7 @@
 #include "collect/sampler.h"
 #include "metric/range.h"
 #include "run/progress_watch.h"
-#include "run/supervise/strays.h"
+#include "run/record/strays.h"
 #include "spool/journal.h"
 
 namespace corral::run {

@@ -7,8 +7,8 @@
 
 #include "core/json.h"
 #include "core/profile_id.h"
+#include "run/profiler.h"
 #include "run/record/profile_summary.h"
-#include "run/record/profiler.h"
 #include "spool/profile_request.h"
 #include "spool/spool_test_support.h"
 #include "sys/file.h"

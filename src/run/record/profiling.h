@@ -12,8 +12,8 @@
 #include "run/command.h"
 #include "run/notices.h"
 #include "run/options.h"
+#include "run/profiler.h"
 #include "run/record/profile_summary.h"
-#include "run/record/profiler.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
 

@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "compat/mlflow/relay/delivery.h"
+#include "run/delivery.h"
 #include "sys/http_client.h"
 #include "upload/successor.h"
 

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <vector>
 
-#include "compat/mlflow/relay/delivery.h"
 #include "http/request.h"
 #include "http/response.h"
+#include "run/delivery.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
 

@@ -1,4 +1,4 @@
-#include "run/supervise/strays.h"
+#include "run/record/strays.h"
 
 #include <fmt/core.h>
 

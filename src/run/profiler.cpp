@@ -1,4 +1,4 @@
-#include "run/record/profiler.h"
+#include "run/profiler.h"
 
 #include <fmt/core.h>
 

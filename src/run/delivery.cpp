@@ -1,4 +1,4 @@
-#include "compat/mlflow/relay/delivery.h"
+#include "run/delivery.h"
 
 #include <utility>
 

@@ -25,6 +25,7 @@ BASE = {"core", "sys", "metric", "codec"}
 STORED = {"core", "metric", "codec", "store", "store/model", "compat/mlflow/wire"}
 RECORDING = {*BASE, "http", "spool", "collect", "upload", "plan", "environment", "collocate", "compat/mlflow/wire"}
 ROWS = {"store/tables", "store/search", "store/artifacts"}
+RUN = {"run", "run/set_up", "run/otlp", "run/terminal", "run/record", "run/supervise", "run/schedule"}
 QUERIES = {"query", "query/series", "query/chart", "query/export"}
 SERVING = {*STORED, *ROWS, *QUERIES, "sys", "http", "analyze"}
 ENGINES = {"store/engine", "store/engine/sqlite", "store/engine/postgres"}
@@ -79,6 +80,12 @@ TABLE: dict[str, set[str]] = {
     },
     "compat/mlflow/relay": {*BASE, "http", "spool", "upload", "run", "compat/mlflow/wire"},
     "run": RECORDING,
+    "run/set_up": {*BASE, "spool"},
+    "run/otlp": {*BASE, "http", "spool", "collect", "compat/mlflow/wire"},
+    "run/terminal": {*BASE, "run"},
+    "run/record": {*RECORDING, "run", "run/set_up", "run/otlp"},
+    "run/supervise": {*RECORDING, "run", "run/record", "run/terminal"},
+    "run/schedule": {*RECORDING, "run"},
     "server/core": {*STORED, *ROWS, "sys", "http"},
     "server/api": {*SERVING, "server/core"},
     "server/ui": {"core", "http", "server/core"},
@@ -94,10 +101,10 @@ TABLE: dict[str, set[str]] = {
         *RECORDING,
         *SERVING,
         *("store/maintain", "store/open", "store/artifacts/open"),
-        *("compat/mlflow/import", "compat/mlflow/relay", "run", "server"),
+        *("compat/mlflow/import", *RUN, "server"),
     },
 }
-TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", "run", "compat/mlflow/relay"}
+TRAINING_SIDE = {"collect", "spool", "upload", "plan", "environment", "collocate", *RUN, "compat/mlflow/relay"}
 SERVER_SIDE = {
     *(layer for layer in TABLE if layer.split("/")[0] == "store"),
     *QUERIES,

@@ -12,9 +12,9 @@
 #include "cli/destination.h"
 #include "cli/memory_store.h"
 #include "cli/retention.h"
-#include "compat/mlflow/relay/takeover.h"
 #include "core/limits.h"
 #include "run/container_end.h"
+#include "run/tracking.h"
 #include "server/life.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
@@ -67,7 +67,7 @@ server::BackgroundJob finish_left_over_runs(const spool::Destination& destinatio
     };
     upload::Finisher finisher(
         roots, destination,
-        run::tracking_takeover({.target = target, .page = page, .delivery = delivery}),
+        run::tracking_door().successors({.target = target, .page = page, .delivery = delivery}),
         run::container_end);
     // Before the finisher goes: what waits for a round of it does not hold it up.
     const struct Closing {

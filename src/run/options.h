@@ -15,6 +15,7 @@
 #include "run/gate.h"
 #include "run/placement.h"
 #include "run/profiler.h"
+#include "run/tracking.h"
 #include "spool/run_directory.h"
 
 namespace corral::run {
@@ -51,7 +52,8 @@ struct Options {
   Nanos grace{std::chrono::seconds(10)};  // between SIGINT and SIGTERM
   Leftovers leftovers = Leftovers::kLeave;
   Mlflow mlflow = Mlflow::kUnlessSet;
-  bool mask = true;  // secrets in what is recorded of the command, the code and variables
+  TrackingDoor tracking{};  // empty: the command gets no tracking address
+  bool mask = true;         // secrets in what is recorded of the command, the code and variables
   // Of copies of the code that the command executes; 0: none are made, only hashes.
   std::int64_t keep_code = 10ll << 20;
   bool hash_data = false;  // the files behind options with "data" in their name

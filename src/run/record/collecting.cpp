@@ -234,11 +234,11 @@ void Recording::report_strays() {
 }
 
 Progress Recording::progress() {
-  if (tracking_ != nullptr) {
+  if (tracking_) {
     // The newest last: its step is the run's.
-    std::vector<std::pair<std::string, mlflow::MetricPoint>> metrics = tracking_->newest_metrics();
-    std::ranges::sort(metrics, {}, [](const auto& m) { return m.second.time_ms; });
-    for (const auto& [name, point] : metrics) progress_.point(name, point.step, point.value);
+    std::vector<LoggedPoint> points = tracking_->newest_points();
+    std::ranges::sort(points, {}, &LoggedPoint::time_ms);
+    for (const LoggedPoint& point : points) progress_.point(point.metric, point.step, point.value);
   }
   return progress_.now();
 }

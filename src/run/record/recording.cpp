@@ -13,7 +13,6 @@
 #include "core/json.h"
 #include "run/record/facts.h"
 #include "run/run_name.h"
-#include "run/supervise/lifeline.h"
 #include "spool/client_log.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
@@ -142,8 +141,8 @@ Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Noti
 }
 
 void Recording::open_tracking() {
+  if (options_.mlflow == Mlflow::kOff || !options_.tracking.open) return;
   const std::string chosen = chosen_tracking_uri(environ);
-  if (options_.mlflow == Mlflow::kOff) return;
   if (options_.mlflow == Mlflow::kUnlessSet && !chosen.empty()) {
     notices_.say(
         "MLFLOW_TRACKING_URI is set: MLflow calls go there, not to this run; "
@@ -152,25 +151,22 @@ void Recording::open_tracking() {
   }
   const bool embedded = options_.destination.server.empty();
   const std::optional<spool::TrackingAddress> former = directory_.manifest().tracking;
-  auto opened = TrackingRelay::open(
-      {.book = {.manifest = directory_.manifest(),
-                .experiment_chosen =
-                    former ? former->experiment_chosen : options_.experiment_chosen,
-                .name_chosen = former ? former->name_chosen : !options_.name.empty(),
-                .room = {.files = directory_.files(),
-                         .limit = former ? former->room : client_log_limit(options_)}},
-       .upstream = {.target = upload::target_of(options_.destination, options_.token),
-                    .patience = embedded ? kEmbeddedPatience : kServerPatience,
-                    .directory = directory_.files()},
+  auto opened = options_.tracking.open(
+      {.directory = directory_,
+       .experiment_chosen = former ? former->experiment_chosen : options_.experiment_chosen,
+       .name_chosen = former ? former->name_chosen : !options_.name.empty(),
+       .room = former ? former->room : client_log_limit(options_),
+       .target = upload::target_of(options_.destination, options_.token),
+       .patience = embedded ? kEmbeddedPatience : kServerPatience,
        .page = [this] { return page(); },
        .not_kept = [this](const std::string& part,
                           const std::string& reason) { not_captured(part, reason); },
-       .address = former},
+       .former = former},
       delivery_);
   if (!opened) return lacks("MLflow calls", opened.error());
   // Before the command is told the address: a client waits long for one that does not answer.
   const auto& child = directory_.manifest().child;
-  if (const auto started = (*opened)->start(child ? child->pid : 0); !started)
+  if (const auto started = opened->start(child ? child->pid : 0); !started)
     return lacks("MLflow calls", started.error());
   tracking_ = std::move(*opened);
   // Where this cannot be written, a killed supervisor has no successor.
@@ -182,7 +178,7 @@ Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
   // lives.
   const sys::ProcessIdentity identity = TRY(sys::identity_of(child));
   TRY(directory_.set_child(identity));
-  if (tracking_ != nullptr) tracking_->set_command(child);
+  if (tracking_) tracking_->set_command(child);
   open_stall_watch(child);
   return open_lanes(child, std::move(perf));
 }
@@ -340,7 +336,7 @@ void Recording::report_losses() {
     journal_.facts(
         {{.kind = codec::FactKind::kDrop, .key = "ticks", .value = std::to_string(ticks)}});
   }
-  if (const std::string loss = tracking_ != nullptr ? tracking_->loss() : ""; !loss.empty())
+  if (const std::string loss = tracking_ ? tracking_->loss() : ""; !loss.empty())
     notices_.warn("MLflow calls are being dropped: " + loss);
   if (journal_.dropped() > 0) {
     notices_.warn("metrics and output are being dropped: " + journal_.drop_reason() + " (" +
@@ -363,7 +359,7 @@ bool Recording::follow_output(BootTime& next_store) {
 
 void Recording::spool_loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-spooler");
-  lifeline::passes_on(relay_);
+  if (on_spooler_ != nullptr) on_spooler_(relay_);
   BootTime next_store = sys::boot_now();
   BootTime next_sample = next_store + kSamplePause;
   BootTime next_turn = next_store + kTurnPause;
@@ -416,7 +412,7 @@ void Recording::finish(const codec::RunEndBody& end, const std::function<void()>
   sample_duties();
   note_cost(end.time);
   if (before_end) before_end();
-  if (tracking_ != nullptr) tracking_->end();
+  if (tracking_) tracking_->end();
   note_phase({kDeliveryPhase, "delivery", codec::PhaseKind::kControl, end.time, sys::boot_now()});
   journal_.run_end(end);
   journal_open_ = false;

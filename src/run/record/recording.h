@@ -22,9 +22,9 @@
 #include "collect/foreign/foreign_sources.h"
 #include "collect/lanes.h"
 #include "collect/pressure/stall_watch.h"
-#include "compat/mlflow/relay/tracking_relay.h"
 #include "core/guarded.h"
 #include "run/command.h"
+#include "run/delivery.h"
 #include "run/notices.h"
 #include "run/options.h"
 #include "run/otlp/otlp_sources.h"
@@ -34,6 +34,7 @@
 #include "run/record/point_feed.h"
 #include "run/record/relay.h"
 #include "run/set_up/kept_code.h"
+#include "run/tracking.h"
 #include "run/workload_lock.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
@@ -68,7 +69,7 @@ class Recording {
   [[nodiscard]] spool::Journal& journal() { return journal_; }
   // The command's MLFLOW_TRACKING_URI; empty: none of Corral's.
   [[nodiscard]] std::string tracking_uri() const {
-    return tracking_ != nullptr ? tracking_->url() : std::string();
+    return tracking_ ? tracking_->url : std::string();
   }
 
   // Where the command can send metrics; empty: nowhere.
@@ -81,6 +82,8 @@ class Recording {
 
   // After the command was forked: `perf` counts it. Opens the listeners.
   Result<> watch(pid_t child, collect::PerfCounters perf);
+  // Called first by the thread that passes output on; before start() or resume().
+  void on_spooler(void (*call)(Relay&) noexcept) { on_spooler_ = call; }
   // After its exec: lets the threads begin.
   void start(const Command& command);
   // The same after adopt(): what describes the run is recorded already.
@@ -178,6 +181,7 @@ class Recording {
   spool::RunDirectory directory_;
   spool::Journal journal_;
   Relay relay_;
+  void (*on_spooler_)(Relay&) noexcept = nullptr;
   SamplingLock workload_lock_, host_lock_;
   SeriesIds series_ids_;
   ProgressWatch progress_;
@@ -201,7 +205,7 @@ class Recording {
   std::atomic<bool> server_reachable_{true};
   Guarded<std::string> page_;
   Delivery delivery_;
-  std::unique_ptr<TrackingRelay> tracking_;
+  std::optional<Tracking> tracking_;
   std::optional<Command> command_;
   std::int64_t started_ns_ = 0;  // the command, since 1970
   std::latch begun_{1};

@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "compat/mlflow/relay/takeover.h"
 #include "run/container_end.h"
 #include "run/record/facts.h"
 #include "run/record/profile_wishes.h"
@@ -110,12 +109,12 @@ void Recording::upload_loop(const std::stop_token& stop) {
   // its own.
   std::optional<upload::Finisher> finisher;
   if (const std::string& url = options_.destination.server; !url.empty()) {
-    finisher.emplace(
-        spool::spool_roots(options_.spool), options_.destination,
-        tracking_takeover({.target = upload::target_of(options_.destination, options_.token),
-                           .page = [url] { return url; },
-                           .delivery = delivery_}),
-        container_end);
+    finisher.emplace(spool::spool_roots(options_.spool), options_.destination,
+                     options_.tracking.successors(
+                         {.target = upload::target_of(options_.destination, options_.token),
+                          .page = [url] { return url; },
+                          .delivery = delivery_}),
+                     container_end);
   }
   // Before the finisher goes: what waits for a round of it does not hold it up.
   struct Closing {

@@ -8,6 +8,7 @@
 
 #include "collocate/undo.h"
 #include "run/container_end.h"
+#include "run/supervise/lifeline.h"
 #include "run/supervise/supervision.h"
 #include "sys/clock.h"
 
@@ -113,6 +114,7 @@ int Supervision::adopt() {
   auto recording = Recording::adopt(options_, notices_, std::move(*directory));
   if (!recording) return refused(recording.error());
   recording_ = std::move(*recording);
+  recording_->on_spooler(lifeline::passes_on);
   child_ = child->pid;
   adopted_ = sys::open_process(child_).value_or(sys::Fd());
   // Asked when the descriptor is there: the pid may have been used again before. One that is always

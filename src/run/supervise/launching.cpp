@@ -97,6 +97,7 @@ void Supervision::record(Command& command) {
   const auto open = [&]() -> Result<> {
     if (options_.pty && options_.watched == 0) terminal_ = Terminal::open();
     recording_ = TRY(Recording::open(options_, notices_, terminal_ != nullptr));
+    recording_->on_spooler(lifeline::passes_on);
     profiling_->join(recording_->directory(), command);
     return {};
   };

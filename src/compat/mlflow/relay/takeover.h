@@ -6,20 +6,10 @@
 // run says so in an event.
 #pragma once
 
-#include <functional>
-#include <string>
-
-#include "run/delivery.h"
-#include "sys/http_client.h"
-#include "upload/successor.h"
+#include "run/tracking.h"
 
 namespace corral::run {
 
-struct TakeoverOptions {
-  sys::HttpTarget target;             // where the finisher stores what it finds
-  std::function<std::string()> page;  // base URL for people; empty: not known
-  Delivery& delivery;                 // its rounds are the finisher's; outlives what is made
-};
 upload::MakeSuccessor tracking_takeover(TakeoverOptions options);
 
 }  // namespace corral::run

@@ -1,0 +1,83 @@
+// Tracking: the seam between a supervisor and the address that its command's MLflow calls go to.
+//
+// compat/mlflow/relay serves that address; run/ only knows these functions. cli/ puts them into the
+// options of a run (tracking_door()), so that a build without compat has supervisors without a
+// tracking address.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "run/delivery.h"
+#include "spool/run_directory.h"
+#include "sys/http_client.h"
+#include "upload/successor.h"
+
+namespace corral::run {
+
+// One value that a program logged through the address.
+struct LoggedPoint {
+  std::string metric;
+  std::int64_t time_ms = 0;  // since 1970
+  std::int64_t step = 0;
+  double value = 0;
+};
+
+// An open address. The functions share one server, which ends with the last of them; any thread.
+struct Tracking {
+  std::string url;  // for MLFLOW_TRACKING_URI
+  std::function<spool::TrackingAddress()> address;
+  // Answers requests from now on; `command` is the root of the run's processes, 0 if not known yet.
+  std::function<Result<>(pid_t command)> start;
+  std::function<void(pid_t command)> set_command;
+  // Stops answering. The command is gone: the runs that it left open end.
+  std::function<void()> end;
+  // The newest value of each metric of the run.
+  std::function<std::vector<LoggedPoint>()> newest_points;
+  // Why something that was logged is lost; empty: nothing is.
+  std::function<std::string()> loss;
+};
+
+struct TrackingOptions {
+  const spool::RunDirectory& directory;  // outlives the address
+  bool experiment_chosen = false;        // not by default
+  bool name_chosen = false;
+  std::int64_t room = 0;   // bytes of the spool that logged data may take
+  sys::HttpTarget target;  // the server
+  Nanos patience{0};       // how long a request of the command waits for it
+  // URL of the run's page; empty: not yet known.
+  std::function<std::string()> page;
+  // Called once for each part of MLflow that is answered and not kept.
+  std::function<void(const std::string& part, const std::string& reason)> not_kept;
+  std::optional<spool::TrackingAddress> former;  // where a supervisor that is gone answered
+};
+
+struct TakeoverOptions {
+  sys::HttpTarget target;             // where the finisher stores what it finds
+  std::function<std::string()> page;  // base URL for people; empty: not known
+  Delivery& delivery;                 // its rounds are the finisher's; outlives what is made
+};
+
+struct TrackingDoor {
+  // Binds a port. `delivery` outlives the address.
+  std::function<Result<Tracking>(TrackingOptions options, Delivery& delivery)> open{};
+  // Answers for runs whose supervisor is gone, as long as their finisher lives.
+  std::function<upload::MakeSuccessor(TakeoverOptions options)> takeover{};
+
+  // Empty without a door.
+  [[nodiscard]] upload::MakeSuccessor successors(TakeoverOptions options) const {
+    return takeover ? takeover(std::move(options)) : upload::MakeSuccessor();
+  }
+};
+
+// The program's door: that of compat/mlflow/relay, or an empty one (no_tracking.cpp).
+TrackingDoor tracking_door();
+
+}  // namespace corral::run

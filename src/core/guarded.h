@@ -1,8 +1,9 @@
 // Guarded<T>: a value that can be reached only under its mutex.
 #pragma once
 
-#include <mutex>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace corral {
 
@@ -15,18 +16,18 @@ class Guarded {
   // Calls fn(T&) under the lock and returns its result; keep fn short, no I/O in it.
   template <class Fn>
   decltype(auto) with(Fn&& fn) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     return std::forward<Fn>(fn)(value_);
   }
   template <class Fn>
   decltype(auto) with(Fn&& fn) const {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     return std::forward<Fn>(fn)(value_);
   }
 
  private:
-  mutable std::mutex mutex_;
-  T value_{};
+  mutable Mutex mutex_;
+  T value_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace corral

@@ -13,7 +13,7 @@ BodyRoom::~BodyRoom() {
   BodyBudget::Line gone;
   BodyBudget::Line served;
   {
-    const std::scoped_lock lock(budget_.mutex_);
+    const Lock lock(budget_.mutex_);
     BodyBudget::Line& line = budget_.waiting_;
     for (auto at = line.begin(); at != line.end();) {
       const auto next = std::next(at);
@@ -31,7 +31,7 @@ bool BodyRoom::resize(std::size_t bytes, std::function<void()> granted) {
   BodyBudget::Line served;
   bytes -= std::min(bytes, BodyBudget::kFreeBytes);
   {
-    const std::scoped_lock lock(budget_.mutex_);
+    const Lock lock(budget_.mutex_);
     // Bodies that already wait go first.
     const bool first = budget_.waiting_.empty() || budget_.favoured_ == this;
     if (bytes > held_ && !(first && budget_.grant(*this, bytes))) {

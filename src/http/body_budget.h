@@ -15,7 +15,8 @@
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
+
+#include "core/mutex.h"
 
 namespace corral::http {
 
@@ -60,20 +61,20 @@ class BodyBudget {
   };
   using Line = std::list<Waiting>;
   // All three with mutex_ held.
-  bool grant(BodyRoom& room, std::size_t bytes);
-  void set(BodyRoom& room, std::size_t bytes);
+  bool grant(BodyRoom& room, std::size_t bytes) REQUIRES(mutex_);
+  void set(BodyRoom& room, std::size_t bytes) REQUIRES(mutex_);
   // Moves those that have room now to `served`, which is called without the lock: it may hold the
   // last reference to a connection, whose end comes back here.
-  void serve(Line& served);
+  void serve(Line& served) REQUIRES(mutex_);
   static void tell(const Line& served);
 
   const std::size_t shared_;  // for all but the favoured one
   const std::size_t one_body_;
   const std::shared_ptr<Traffic> traffic_;
-  std::mutex mutex_;
-  std::size_t used_ = 0;
-  const BodyRoom* favoured_ = nullptr;
-  Line waiting_;
+  Mutex mutex_;
+  std::size_t used_ GUARDED_BY(mutex_) = 0;
+  const BodyRoom* favoured_ GUARDED_BY(mutex_) = nullptr;
+  Line waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::http

@@ -15,10 +15,10 @@ Result<JsonBudget::Room> JsonBudget::take(std::string_view body, Nanos patience)
                             "memory, and the server has {} MiB for that; split it",
                             bytes >> 20, total_ >> 20));
   }
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   const auto own = waiting_.insert(waiting_.end(), bytes);
   const bool granted = changed_.wait_for(
-      lock, patience, [&] { return own == waiting_.begin() && bytes <= total_ - used_; });
+      lock, patience, [&]() REQUIRES(mutex_) { return own == waiting_.begin() && bytes <= total_ - used_; });
   waiting_.erase(own);
   if (granted) used_ += bytes;
   changed_.notify_all();
@@ -27,7 +27,7 @@ Result<JsonBudget::Room> JsonBudget::take(std::string_view body, Nanos patience)
 }
 
 void JsonBudget::give_back(std::size_t bytes) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   used_ -= bytes;
   changed_.notify_all();
 }

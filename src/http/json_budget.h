@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <string_view>
 
+#include "core/mutex.h"
 #include "core/result.h"
 #include "core/time.h"
 
@@ -39,10 +39,11 @@ class JsonBudget {
   void give_back(std::size_t bytes);
 
   const std::size_t total_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::size_t used_ = 0;
-  std::list<std::size_t> waiting_;  // the bytes that each needs; the first is served first
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::size_t used_ GUARDED_BY(mutex_) = 0;
+  std::list<std::size_t> waiting_
+      GUARDED_BY(mutex_);  // the bytes that each needs; the first is served first
 };
 
 }  // namespace corral::http

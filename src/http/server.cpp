@@ -99,7 +99,7 @@ Response Engine::error(const Request& request, const Error& error) const {
 std::string Engine::next_id() { return fmt::format("{:016x}", next_id_++); }
 
 bool Engine::add(const std::shared_ptr<Session>& session) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   traffic->accepted += 1;
   const std::string& peer = session->peer();
   const bool tcp = !session->over_unix();
@@ -121,7 +121,7 @@ bool Engine::add(const std::shared_ptr<Session>& session) {
 }
 
 void Engine::remove(const Session* session) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (sessions_.erase(session) == 0) return;
   traffic->open -= 1;
   if (!session->over_unix()) {
@@ -133,7 +133,7 @@ void Engine::remove(const Session* session) {
 }
 
 std::vector<std::shared_ptr<Session>> Engine::live() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::vector<std::shared_ptr<Session>> sessions;
   for (const auto& [key, weak] : sessions_) {
     if (std::shared_ptr<Session> session = weak.lock()) sessions.push_back(std::move(session));
@@ -142,8 +142,8 @@ std::vector<std::shared_ptr<Session>> Engine::live() {
 }
 
 bool Engine::wait_until_empty(Nanos limit) {
-  std::unique_lock lock(mutex_);
-  return empty_.wait_for(lock, limit, [this] { return sessions_.empty(); });
+  Lock lock(mutex_);
+  return empty_.wait_for(lock, limit, [this]() REQUIRES(mutex_) { return sessions_.empty(); });
 }
 
 // ---- accepting

@@ -25,10 +25,10 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <type_traits>
 
+#include "core/mutex.h"
 #include "http/body_budget.h"
 #include "http/head.h"
 #include "http/json_budget.h"
@@ -84,11 +84,11 @@ struct Engine {
 
   // A pool that was joined keeps later work, sessions in it, and destroys it with itself: the
   // members that their destructors use are declared above io and pools.
-  std::mutex mutex_;
-  std::condition_variable empty_;
-  std::map<const Session*, std::weak_ptr<Session>> sessions_;
-  std::map<std::string, std::size_t, std::less<>> peers_;  // connections of each
-  std::size_t tcp_ = 0;
+  Mutex mutex_;
+  std::condition_variable_any empty_;
+  std::map<const Session*, std::weak_ptr<Session>> sessions_ GUARDED_BY(mutex_);
+  std::map<std::string, std::size_t, std::less<>> peers_ GUARDED_BY(mutex_);  // connections of each
+  std::size_t tcp_ GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint64_t> next_id_;
 
  public:

@@ -8,9 +8,9 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <stop_token>
 
+#include "core/mutex.h"
 #include "core/result.h"
 #include "core/time.h"
 
@@ -50,19 +50,20 @@ class Delivery {
  private:
   std::atomic<std::uint64_t> written_{1};
   std::atomic<std::uint64_t> stored_{0};  // what written_ was when the last good round began
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any changed_;
   std::condition_variable_any files_changed_;
-  std::uint64_t asked_ = 0;
-  std::uint64_t answered_ = 0;  // questions that a finished round took into account
-  std::uint64_t taken_ = 0;     // of the round that is under way
-  std::uint64_t round_written_ = 0;
-  bool woken_ = false;
-  bool rows_ = false;   // new ones since the last pause
-  bool files_ = false;  // nobody has gone to see yet
-  bool doubted_ = false;
-  bool closed_ = false;
-  Result<> last_;
+  std::uint64_t asked_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t answered_ GUARDED_BY(mutex_) =
+      0;                                        // questions that a finished round took into account
+  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;  // of the round that is under way
+  std::uint64_t round_written_ GUARDED_BY(mutex_) = 0;
+  bool woken_ GUARDED_BY(mutex_) = false;
+  bool rows_ GUARDED_BY(mutex_) = false;   // new ones since the last pause
+  bool files_ GUARDED_BY(mutex_) = false;  // nobody has gone to see yet
+  bool doubted_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  Result<> last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::run

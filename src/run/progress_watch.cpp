@@ -80,7 +80,7 @@ void ProgressWatch::note_phase(const SessionId& session, const codec::PhaseRecor
 }
 
 void ProgressWatch::records(const SessionId& session, std::span<const spool::Record> records) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (const spool::Record& record : records) {
     if (const auto* point = std::get_if<spool::Point>(&record.body)) {
       note(is_loss(session, point->series), point->step, point->value);
@@ -93,7 +93,7 @@ void ProgressWatch::records(const SessionId& session, std::span<const spool::Rec
 }
 
 void ProgressWatch::point(std::string_view name, std::optional<std::int64_t> step, double value) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   note(takes_loss(name), step, value);
 }
 
@@ -120,7 +120,7 @@ void ProgressWatch::note_column(const codec::SampleGroup& group, const codec::Co
 }
 
 void ProgressWatch::samples(const codec::SchemaBody& schema, const codec::SamplesBody& samples) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (const codec::SeriesDef& series : schema.series) declare(series);
   for (const codec::SampleGroup& group : samples.groups)
     for (const codec::Column& column : group.columns) note_column(group, column);
@@ -134,12 +134,12 @@ void ProgressWatch::note_cpu(BootTime at, double used) {
 }
 
 void ProgressWatch::name_gpu(std::string_view source, std::string_view uuid) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   uuids_.insert_or_assign(std::string(source), std::string(uuid));
 }
 
 Progress ProgressWatch::now() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   Progress progress = progress_;
   for (const auto& [source, busy] : gpus_) {
     progress.gpus.emplace_back(source.substr(kGpu.size()), busy);

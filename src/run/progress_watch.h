@@ -10,7 +10,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +19,7 @@
 
 #include "codec/frame.h"
 #include "core/ids.h"
+#include "core/mutex.h"
 #include "core/time.h"
 #include "run/progress.h"
 #include "spool/segment_parse.h"
@@ -45,27 +45,28 @@ class ProgressWatch {
     std::uint64_t id = 0;
     std::string label;
   };
-  void note(bool loss, std::optional<std::int64_t> step, double value);
-  bool takes_loss(std::string_view name);
-  void declare(const codec::SeriesDef& series);
-  void note_cpu(BootTime at, double used);
-  void note_column(const codec::SampleGroup& group, const codec::Column& column);
-  void note_phase(const SessionId& session, const codec::PhaseRecord& phase);
-  void add_loss(const SessionId& session, std::uint32_t series);
-  [[nodiscard]] bool is_loss(const SessionId& session, std::uint32_t series) const;
+  void note(bool loss, std::optional<std::int64_t> step, double value) REQUIRES(mutex_);
+  bool takes_loss(std::string_view name) REQUIRES(mutex_);
+  void declare(const codec::SeriesDef& series) REQUIRES(mutex_);
+  void note_cpu(BootTime at, double used) REQUIRES(mutex_);
+  void note_column(const codec::SampleGroup& group, const codec::Column& column) REQUIRES(mutex_);
+  void note_phase(const SessionId& session, const codec::PhaseRecord& phase) REQUIRES(mutex_);
+  void add_loss(const SessionId& session, std::uint32_t series) REQUIRES(mutex_);
+  [[nodiscard]] bool is_loss(const SessionId& session, std::uint32_t series) const REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  Progress progress_;
-  std::string loss_name_;
-  bool step_of_loss_ = false;
-  std::deque<std::pair<SessionId, std::uint32_t>> losses_;  // series that are called so
-  std::vector<Open> open_;
+  mutable Mutex mutex_;
+  Progress progress_ GUARDED_BY(mutex_);
+  std::string loss_name_ GUARDED_BY(mutex_);
+  bool step_of_loss_ GUARDED_BY(mutex_) = false;
+  std::deque<std::pair<SessionId, std::uint32_t>> losses_
+      GUARDED_BY(mutex_);  // series that are called so
+  std::vector<Open> open_ GUARDED_BY(mutex_);
   // Of the supervisor's own series.
-  std::optional<std::uint32_t> cpu_series_;
-  std::map<std::uint32_t, std::string> gpu_series_;  // sources
-  std::optional<std::pair<BootTime, double>> cpu_;
-  std::map<std::string, double, std::less<>> gpus_;        // by source
-  std::map<std::string, std::string, std::less<>> uuids_;  // likewise
+  std::optional<std::uint32_t> cpu_series_ GUARDED_BY(mutex_);
+  std::map<std::uint32_t, std::string> gpu_series_ GUARDED_BY(mutex_);  // sources
+  std::optional<std::pair<BootTime, double>> cpu_ GUARDED_BY(mutex_);
+  std::map<std::string, double, std::less<>> gpus_ GUARDED_BY(mutex_);        // by source
+  std::map<std::string, std::string, std::less<>> uuids_ GUARDED_BY(mutex_);  // likewise
 };
 
 }  // namespace corral::run

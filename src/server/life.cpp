@@ -290,7 +290,7 @@ void RunningServer::note(const http::Exchange& exchange) {
 }
 
 void RunningServer::ask_to_stop() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   asked_to_stop_ = true;
   wake_.notify_all();
 }
@@ -321,14 +321,14 @@ void RunningServer::look_at_files() {
 }
 
 LeaveReason RunningServer::wait(const std::stop_token& stop) {
-  const auto asked = [this] { return asked_to_stop_; };
+  const auto asked = [this]() REQUIRES(mutex_) { return asked_to_stop_; };
   for (;;) {
     look_at_files();
     if (lost_since_ns_ && Nanos(steady_ns() - *lost_since_ns_) >= options_.farewell)
       return LeaveReason::kLost;
     const Nanos idle = idle_for();
     if (options_.idle_exit && idle >= options_.idle_after) return LeaveReason::kIdle;
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     const Nanos pause =
         options_.idle_exit ? std::min(kLook, options_.idle_after - idle) : Nanos(kLook);
     if (wake_.wait_for(lock, stop, pause, asked) || stop.stop_requested())

@@ -14,13 +14,13 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "core/mutex.h"
 #include "server/core/access_log.h"
 #include "server/core/artifact_removal.h"
 #include "server/core/context.h"
@@ -137,9 +137,9 @@ class RunningServer {
 
   std::atomic<std::int64_t> last_request_ns_;  // steady clock
   std::atomic<int> in_flight_{0};
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any wake_;
-  bool asked_to_stop_ = false;
+  bool asked_to_stop_ GUARDED_BY(mutex_) = false;
 
   std::unique_ptr<HttpServer> http_;
   std::vector<std::jthread> jobs_;

@@ -48,7 +48,7 @@ void Console::paint() {
 }
 
 void Console::put(const std::string& line) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!takes_text()) return;
   erase();
   fmt::print(stderr, "corral: {}\n", printable(line));
@@ -63,7 +63,7 @@ void Console::warn(const std::string& line) { put(line); }
 
 void Console::draw(std::vector<std::string> lines) {
   if (!live_) return;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (lines == drawn_ || !takes_text()) return;
   erase();
   drawn_ = std::move(lines);

@@ -2,9 +2,10 @@
 // below them lines that are drawn anew, elsewhere lines that stay alone. Thread-safe.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
+
+#include "core/mutex.h"
 
 namespace corral::run::schedule {
 
@@ -23,13 +24,13 @@ class Console {
   void draw(std::vector<std::string> lines);
 
  private:
-  void put(const std::string& line);
-  void erase();
-  void paint();
-  std::mutex mutex_;
+  void put(const std::string& line) EXCLUDES(mutex_);
+  void erase() REQUIRES(mutex_);
+  void paint() REQUIRES(mutex_);
+  Mutex mutex_;
   bool quiet_;
   bool live_;
-  std::vector<std::string> drawn_;
+  std::vector<std::string> drawn_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::run::schedule

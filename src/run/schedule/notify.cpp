@@ -94,7 +94,7 @@ Notifier::~Notifier() { thread_.request_stop(); }
 void Notifier::send(std::string text) {
   if (target_.empty()) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     waiting_.push_back(std::move(text));
   }
   wake_.notify_all();
@@ -102,9 +102,10 @@ void Notifier::send(std::string text) {
 
 void Notifier::loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-notify");
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   // What is waiting at the end is sent, too.
-  while (wake_.wait(lock, stop, [this] { return !waiting_.empty(); }) || !waiting_.empty()) {
+  while (wake_.wait(lock, stop, [this]() REQUIRES(mutex_) { return !waiting_.empty(); }) ||
+         !waiting_.empty()) {
     const std::string text = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();

@@ -5,10 +5,10 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "core/result.h"
 #include "core/time.h"
 
@@ -32,9 +32,9 @@ class Notifier {
   void loop(const std::stop_token& stop);
   std::string target_;
   std::function<void(const std::string&)> say_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any wake_;
-  std::deque<std::string> waiting_;
+  std::deque<std::string> waiting_ GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 

@@ -31,24 +31,25 @@ PlanReporter::PlanReporter(upload::LinkOptions link, std::string plan_id)
 
 PlanReporter::~PlanReporter() {
   {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     closing_ = true;
     wake_.notify_all();
-    if (thread_.joinable()) wake_.wait_for(lock, kLast, [this] { return !next_ && !busy_; });
+    if (thread_.joinable())
+      wake_.wait_for(lock, kLast, [this]() REQUIRES(mutex_) { return !next_ && !busy_; });
   }
   thread_.request_stop();
 }
 
 void PlanReporter::submit(std::string document) {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     next_ = std::move(document);
   }
   wake_.notify_all();
 }
 
 std::string PlanReporter::url() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return url_;
 }
 
@@ -56,7 +57,7 @@ bool PlanReporter::send(const std::string& document) {
   const auto server = link_.connect(kStart);
   if (!server || (*server)->http() == nullptr) return false;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     url_ = link_.url();
   }
   const auto reply = (*server)->http()->send(
@@ -68,9 +69,9 @@ bool PlanReporter::send(const std::string& document) {
 
 void PlanReporter::loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-plan");
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   busy_ = false;
-  while (wake_.wait(lock, stop, [this] { return next_.has_value(); })) {
+  while (wake_.wait(lock, stop, [this]() REQUIRES(mutex_) { return next_.has_value(); })) {
     const std::string document = std::move(*next_);
     next_.reset();
     busy_ = true;
@@ -80,7 +81,7 @@ void PlanReporter::loop(const std::stop_token& stop) {
     busy_ = false;
     if (!sent && !next_) next_ = document;
     wake_.notify_all();
-    const auto closing = [this] { return closing_; };
+    const auto closing = [this]() REQUIRES(mutex_) { return closing_; };
     if (sent) {
       wake_.wait_for(lock, stop, kPause, closing);
     } else if (closing_) {

@@ -4,11 +4,11 @@
 
 #include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "core/time.h"
 #include "upload/server_link.h"
 
@@ -30,12 +30,12 @@ class PlanReporter {
   bool send(const std::string& document);
   upload::ServerLink link_;
   std::string path_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any wake_;
-  std::optional<std::string> next_;
-  std::string url_;
-  bool busy_ = false;
-  bool closing_ = false;  // pauses end
+  std::optional<std::string> next_ GUARDED_BY(mutex_);
+  std::string url_ GUARDED_BY(mutex_);
+  bool busy_ GUARDED_BY(mutex_) = false;
+  bool closing_ GUARDED_BY(mutex_) = false;  // pauses end
   std::jthread thread_;
 };
 

@@ -74,7 +74,7 @@ AccessLog::~AccessLog() {
 
 void AccessLog::note(const http::Exchange& exchange) {
   const std::string line = access_line(exchange, sys::utc_now());
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (waiting_.size() + line.size() > kMostWaiting) {
     lost_ += 1;
     return;
@@ -85,8 +85,8 @@ void AccessLog::note(const http::Exchange& exchange) {
 
 void AccessLog::run(const std::stop_token& stop) {
   for (;;) {
-    std::unique_lock lock(mutex_);
-    wake_.wait(lock, stop, [this] { return !waiting_.empty(); });
+    Lock lock(mutex_);
+    wake_.wait(lock, stop, [this]() REQUIRES(mutex_) { return !waiting_.empty(); });
     wake_.wait_for(lock, stop, kPause, [] { return false; });
     if (waiting_.empty() && stop.stop_requested()) return;
     const std::string lines = std::exchange(waiting_, {});

@@ -13,10 +13,10 @@
 #include <condition_variable>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "server/core/http_types.h"
@@ -44,10 +44,10 @@ class AccessLog {
   void run(const std::stop_token& stop);
 
   const sys::Fd fd_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any wake_;
-  std::string waiting_;
-  std::size_t lost_ = 0;
+  std::string waiting_ GUARDED_BY(mutex_);
+  std::size_t lost_ GUARDED_BY(mutex_) = 0;
   std::jthread thread_;  // last: it uses everything above
 };
 

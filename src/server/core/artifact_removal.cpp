@@ -28,7 +28,7 @@ ArtifactRemoval::ArtifactRemoval(store::Store& store, const store::Reader& reade
       })) {}
 
 void ArtifactRemoval::wake() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   woken_ = true;
   wake_.notify_one();
 }
@@ -38,8 +38,8 @@ void ArtifactRemoval::loop(const std::stop_token& stop) {
     const Result<> done = remove_all(stop);
     if (!done && complain_)
       complain_(fmt::format("removing artifacts of removed runs: {}", done.error().message));
-    std::unique_lock lock(mutex_);
-    wake_.wait_for(lock, stop, kEvery, [this] { return woken_; });
+    Lock lock(mutex_);
+    wake_.wait_for(lock, stop, kEvery, [this]() REQUIRES(mutex_) { return woken_; });
     woken_ = false;
   }
 }

@@ -9,12 +9,12 @@
 
 #include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <stop_token>
 #include <string_view>
 #include <thread>
 
+#include "core/mutex.h"
 #include "core/result.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/reader.h"
@@ -48,9 +48,9 @@ class ArtifactRemoval {
   store::artifacts::ArtifactStore& artifacts_;
   const Complain complain_;
   std::set<std::int64_t> told_;  // of which it was said that they stay; the thread's
-  std::mutex mutex_;
+  Mutex mutex_;
   std::condition_variable_any wake_;
-  bool woken_ = false;
+  bool woken_ GUARDED_BY(mutex_) = false;
   std::jthread thread_;  // last: it uses everything above
 };
 

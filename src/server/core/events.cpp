@@ -46,7 +46,7 @@ EventHub::~EventHub() {
 std::shared_ptr<PushStream> EventHub::subscribe() {
   auto stream = std::make_shared<PushStream>();
   stream->push("retry: 2000\n\n");
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::erase_if(streams_, [](const auto& other) { return other->closed(); });
   if (streams_.size() >= options_.max_streams) return nullptr;
   streams_.push_back(stream);
@@ -55,20 +55,20 @@ std::shared_ptr<PushStream> EventHub::subscribe() {
 
 void EventHub::note(std::span<const RunId> changed_runs, std::span<const RunId> data_runs) {
   if (changed_runs.empty() && data_runs.empty()) return;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   changed_.insert(changed_runs.begin(), changed_runs.end());
   data_.insert(data_runs.begin(), data_runs.end());
   wake_.notify_one();
 }
 
 void EventHub::note_plan(const std::string& id) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   plans_.insert(id);
   wake_.notify_one();
 }
 
 std::size_t EventHub::open_streams() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return static_cast<std::size_t>(
       std::ranges::count_if(streams_, [](const auto& stream) { return !stream->closed(); }));
 }
@@ -76,11 +76,11 @@ std::size_t EventHub::open_streams() const {
 void EventHub::send(const std::string& text) {
   std::vector<std::shared_ptr<PushStream>> streams;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     streams = streams_;
   }
   for (const auto& stream : streams) stream->push(text);
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::erase_if(streams_, [](const auto& stream) { return stream->closed(); });
 }
 
@@ -90,8 +90,10 @@ void EventHub::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::string text;
     {
-      std::unique_lock lock(mutex_);
-      const auto news = [this] { return !changed_.empty() || !data_.empty() || !plans_.empty(); };
+      Lock lock(mutex_);
+      const auto news = [this]() REQUIRES(mutex_) {
+        return !changed_.empty() || !data_.empty() || !plans_.empty();
+      };
       wake_.wait_until(lock, stop, next_heartbeat, news);
       if (news() && SteadyClock::now() < last_sent + options_.interval) {
         wake_.wait_until(lock, stop, last_sent + options_.interval, [] { return false; });

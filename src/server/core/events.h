@@ -8,7 +8,6 @@
 
 #include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <string>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "core/ids.h"
+#include "core/mutex.h"
 #include "core/time.h"
 #include "server/core/http_types.h"
 
@@ -46,12 +46,12 @@ class EventHub {
   void send(const std::string& text);
 
   const Options options_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::condition_variable_any wake_;
-  Ids changed_;
-  Ids data_;
-  std::set<std::string> plans_;
-  std::vector<std::shared_ptr<PushStream>> streams_;
+  Ids changed_ GUARDED_BY(mutex_);
+  Ids data_ GUARDED_BY(mutex_);
+  std::set<std::string> plans_ GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<PushStream>> streams_ GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 

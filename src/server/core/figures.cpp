@@ -44,7 +44,10 @@ void write_figure(std::string& out, const Figure& figure, double value) {
   out += fmt::format("{} {}\n", figure.name, value);
 }
 
-Figures::Figures() { routes_.push_back(std::make_unique<Route>()); }
+Figures::Figures() {
+  routes_.push_back(std::make_unique<Route>());
+  no_route_ = routes_.front().get();
+}
 
 void Figures::note(const http::Exchange& exchange) {
   static_assert(kBounds.size() == kBuckets);
@@ -58,7 +61,7 @@ void Figures::note(const http::Exchange& exchange) {
 }
 
 Figures::Route& Figures::route_of(std::string_view pattern, Method method) {
-  if (pattern.empty()) return *routes_.front();
+  if (pattern.empty()) return *no_route_;
   const auto is_it = [&](const Route& route) {
     return route.method == method && route.pattern == pattern;
   };
@@ -69,12 +72,12 @@ Figures::Route& Figures::route_of(std::string_view pattern, Method method) {
     if (is_it(*found)) return *found;
     at = (at + 1) % kSlots;
   }
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (; (found = slots_.at(at).load(std::memory_order_acquire)) != nullptr;
        at = (at + 1) % kSlots) {
     if (is_it(*found)) return *found;  // another thread was first
   }
-  if (routes_.size() >= kMostRoutes) return *routes_.front();
+  if (routes_.size() >= kMostRoutes) return *no_route_;
   Route& made = *routes_.emplace_back(std::make_unique<Route>());
   made.pattern = pattern;
   made.method = method;
@@ -83,7 +86,7 @@ Figures::Route& Figures::route_of(std::string_view pattern, Method method) {
 }
 
 std::vector<const Figures::Route*> Figures::routes() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   std::vector<const Route*> all;
   for (const auto& route : routes_) all.push_back(route.get());
   return all;

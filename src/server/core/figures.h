@@ -10,11 +10,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/mutex.h"
 #include "server/core/http_types.h"
 
 namespace corral::server {
@@ -53,8 +53,9 @@ class Figures {
 
   // Open addressing; a slot is filled once and stays.
   std::array<std::atomic<Route*>, kSlots> slots_{};
-  mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Route>> routes_;  // the first: whatever has no route
+  Route* no_route_ = nullptr;  // counts requests without a route; set by the constructor
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Route>> routes_ GUARDED_BY(mutex_);  // the first is no_route_
   std::shared_ptr<http::Traffic> traffic_ = std::make_shared<http::Traffic>();
   std::atomic<std::uint64_t> broken_{0};
 };

@@ -238,7 +238,7 @@ Result<std::optional<MetricWriter::Columns>> MetricWriter::new_points(const Lane
 }
 
 std::unique_ptr<MetricWriter::Lane> MetricWriter::take(RunId run, bool fresh) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto known = by_run_.find(run);
   if (fresh || known == by_run_.end()) return std::make_unique<Lane>(run);
   const auto at = known->second.back();
@@ -252,7 +252,7 @@ std::unique_ptr<MetricWriter::Lane> MetricWriter::take(RunId run, bool fresh) {
 
 void MetricWriter::give_back(std::unique_ptr<Lane> lane) {
   if (lane->series.size() > kMostSeries) return;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const RunId run = lane->run;
   idle_bytes_ += lane->bytes();
   idle_.push_front(std::move(lane));

@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -24,6 +23,7 @@
 #include "codec/frame.h"
 #include "compat/mlflow/wire/log_batch.h"
 #include "core/ids.h"
+#include "core/mutex.h"
 #include "core/result.h"
 #include "server/core/door.h"
 #include "store/reader.h"
@@ -68,10 +68,10 @@ class MetricWriter final : public door::State {
 
   store::Store& store_;
   const store::Reader reader_;
-  std::mutex mutex_;
-  Lanes idle_;  // the one used last is first
-  std::size_t idle_bytes_ = 0;
-  std::unordered_map<RunId, std::vector<Lanes::iterator>> by_run_;
+  Mutex mutex_;
+  Lanes idle_ GUARDED_BY(mutex_);  // the one used last is first
+  std::size_t idle_bytes_ GUARDED_BY(mutex_) = 0;
+  std::unordered_map<RunId, std::vector<Lanes::iterator>> by_run_ GUARDED_BY(mutex_);
 };
 
 // The writer of the server that `context` belongs to (compat/door.cpp makes it).

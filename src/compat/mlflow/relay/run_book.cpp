@@ -114,14 +114,14 @@ codec::SessionBody RunBook::session_of(RunId run, const std::string& name,
 }
 
 RunBook::Shared RunBook::find(RunId id) const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto known = runs_.find(id);
   return known != runs_.end() ? known->second : nullptr;
 }
 
 RunBook::Shared RunBook::adopt(RunId id, const Json& run) {
   RunView view = view_of(id, run);
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   Shared& known = runs_[id];
   if (known != nullptr) {
     known->learn(std::move(view));
@@ -134,7 +134,7 @@ RunBook::Shared RunBook::adopt(RunId id, const Json& run) {
 
 RunBook::Shared RunBook::create(const NewRun& run) {
   const std::string parent = value_of(run.tags, kParentTag);
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (const auto again = recalled_.extract(request_key(run))) {
     if (again.mapped() == own_) return start_own(run);
     announce(run, again.mapped());
@@ -146,12 +146,12 @@ RunBook::Shared RunBook::create(const NewRun& run) {
 void RunBook::update(const Shared& run, const RunUpdate& update) {
   run->update(update);
   if (!update.status) return;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (children_.contains(run->id())) note_status(run->id(), *update.status);
 }
 
 void RunBook::name_experiment(const std::string& id, const std::string& name) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!experiments_.emplace(id, name).second) return;
   Json line;
   line.set("experiment", id);
@@ -160,7 +160,7 @@ void RunBook::name_experiment(const std::string& id, const std::string& name) {
 }
 
 std::string RunBook::experiment_called(const std::string& id) const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto known = experiments_.find(id);
   return known != experiments_.end() ? known->second : std::string();
 }
@@ -348,20 +348,20 @@ void RunBook::announce(const NewRun& run, const Shared& child) {
 }
 
 void RunBook::abandon_children() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (const auto& [id, child] : children_) {
     if (child->abandon()) note_status(id, ClientStatus::kKilled);
   }
 }
 
 std::string RunBook::believed_experiment(RunId id) const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto known = believed_.find(id);
   return known != believed_.end() ? known->second : std::string();
 }
 
 std::string RunBook::loss() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (const auto& [id, run] : runs_) {
     if (run->dropped() > 0) return run->drop_reason();
   }

@@ -10,7 +10,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include "compat/mlflow/relay/client_rank.h"
 #include "compat/mlflow/relay/tracked_run.h"
 #include "core/json.h"
+#include "core/mutex.h"
 #include "spool/run_directory.h"
 
 namespace corral::run {
@@ -67,37 +67,39 @@ class RunBook {
   [[nodiscard]] std::string loss() const;
 
  private:
-  [[nodiscard]] bool is_own(const NewRun& run, std::string_view parent);
-  Shared start_own(const NewRun& run);
-  Shared make_child(const NewRun& run);
+  [[nodiscard]] bool is_own(const NewRun& run, std::string_view parent) REQUIRES(mutex_);
+  Shared start_own(const NewRun& run) REQUIRES(mutex_);
+  Shared make_child(const NewRun& run) REQUIRES(mutex_);
   // With the run itself, as far as experiments go.
-  [[nodiscard]] bool is_with_own(const NewRun& run) const;
-  [[nodiscard]] std::string experiment_of(const NewRun& run) const;  // name of a child's
-  void announce(const NewRun& run, const Shared& child);
-  void note_own(const NewRun& run);
-  void note_child(const NewRun& run, const RunView& view, const std::string& experiment);
-  void note_status(RunId child, ClientStatus status);
-  void recall(const Json& line);
-  void recall_own(const Json& own);
-  void recall_child(const Json& child);
+  [[nodiscard]] bool is_with_own(const NewRun& run) const REQUIRES(mutex_);
+  [[nodiscard]] std::string experiment_of(const NewRun& run) const
+      REQUIRES(mutex_);  // name of a child's
+  void announce(const NewRun& run, const Shared& child) REQUIRES(mutex_);
+  void note_own(const NewRun& run) REQUIRES(mutex_);
+  void note_child(const NewRun& run, const RunView& view, const std::string& experiment)
+      REQUIRES(mutex_);
+  void note_status(RunId child, ClientStatus status) REQUIRES(mutex_);
+  void recall(const Json& line) REQUIRES(mutex_);
+  void recall_own(const Json& own) REQUIRES(mutex_);
+  void recall_child(const Json& child) REQUIRES(mutex_);
   [[nodiscard]] codec::SessionBody session_of(RunId run, const std::string& name,
-                                              std::int64_t start_ms) const;
+                                              std::int64_t start_ms) const REQUIRES(mutex_);
 
   BookOptions options_;
   Shared own_;
-  mutable std::mutex mutex_;
-  std::map<RunId, Shared> runs_;  // the own one is among them
-  bool own_started_ = false;
-  std::map<std::int64_t, pid_t> ranks_;  // that started the own run
-  std::string experiment_name_;          // of the own run
-  std::string own_wish_;                 // id that the first program to start it named
-  std::map<RunId, std::string> believed_;
-  std::map<RunId, Shared> children_;
-  std::map<std::string, std::string> experiments_;  // id -> name
-  BookLog log_;
+  mutable Mutex mutex_;
+  std::map<RunId, Shared> runs_ GUARDED_BY(mutex_);  // the own one is among them
+  bool own_started_ GUARDED_BY(mutex_) = false;
+  std::map<std::int64_t, pid_t> ranks_ GUARDED_BY(mutex_);  // that started the own run
+  std::string experiment_name_ GUARDED_BY(mutex_);          // of the own run
+  std::string own_wish_ GUARDED_BY(mutex_);  // id that the first program to start it named
+  std::map<RunId, std::string> believed_ GUARDED_BY(mutex_);
+  std::map<RunId, Shared> children_ GUARDED_BY(mutex_);
+  std::map<std::string, std::string> experiments_ GUARDED_BY(mutex_);  // id -> name
+  BookLog log_ GUARDED_BY(mutex_);
   // What was asked of the supervisor before: its answer may not have arrived, and a client that
   // did not get it asks again.
-  std::map<std::string, Shared> recalled_;
+  std::map<std::string, Shared> recalled_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::run

@@ -151,7 +151,7 @@ std::uint32_t TrackedRun::series_of(const std::string& key, const std::string& s
 }
 
 mlflow::Answer<> TrackedRun::log(const mlflow::LogBatch& batch, const std::string& source) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (auto checked = check(batch); !checked) return checked;
   codec::SchemaBody schema;
   codec::SamplesBody samples;
@@ -222,7 +222,7 @@ bool TrackedRun::write(const codec::Bundle& bundle) {
 void TrackedRun::write_facts(std::span<const Fact> facts) {
   codec::FactsBody body;
   std::size_t bytes = 0;
-  const auto send = [&] {
+  const auto send = [&]() REQUIRES(mutex_) {
     codec::Bundle bundle;
     bundle.add(body);
     if (!bundle.empty()) write(bundle);
@@ -238,7 +238,7 @@ void TrackedRun::write_facts(std::span<const Fact> facts) {
 }
 
 void TrackedRun::update(const RunUpdate& update) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (update.status) view_.status = *update.status;
   if (update.end_ms) view_.end_ms = update.end_ms;
   if (!update.name.empty()) view_.name = view_.tags["mlflow.runName"] = update.name;
@@ -248,7 +248,7 @@ void TrackedRun::update(const RunUpdate& update) {
 }
 
 void TrackedRun::rest() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!log_) return;
   lost_ += log_->dropped();
   log_->close();
@@ -258,7 +258,7 @@ void TrackedRun::rest() {
 }
 
 bool TrackedRun::abandon() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (view_.status >= ClientStatus::kFinished || !open_log()) return false;
   view_.status = ClientStatus::kKilled;
   const auto now =
@@ -271,12 +271,12 @@ bool TrackedRun::abandon() {
 }
 
 void TrackedRun::forget_tag(const std::string& key) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   view_.tags.erase(key);
 }
 
 void TrackedRun::delete_tag(const std::string& key) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (key.size() > limits::kNameBytes) return;  // there is none: no frame can hold it
   view_.tags.erase(key);
   const Fact fact{.kind = FactKind::kInfo, .key = "mlflow.delete-tag", .value = key};
@@ -284,29 +284,29 @@ void TrackedRun::delete_tag(const std::string& key) {
 }
 
 void TrackedRun::set_experiment_id(std::string id) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   view_.experiment = std::move(id);
 }
 
 void TrackedRun::set_artifact_uri(std::string uri) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   view_.artifact_uri = std::move(uri);
 }
 
 void TrackedRun::recall(ClientStatus status, const std::string& name) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!name.empty()) view_.name = name;
   view_.status = status;
   recalled_ = true;
 }
 
 bool TrackedRun::is_recalled() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return recalled_;
 }
 
 void TrackedRun::learn(RunView view) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (!std::exchange(recalled_, false)) return;
   view.status = view_.status;
   view.end_ms = view_.end_ms;
@@ -315,21 +315,21 @@ void TrackedRun::learn(RunView view) {
 }
 
 std::vector<std::pair<std::string, mlflow::MetricPoint>> TrackedRun::newest_metrics() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return {view_.metrics.begin(), view_.metrics.end()};
 }
 
 RunView TrackedRun::view() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return view_;
 }
 
 std::uint64_t TrackedRun::dropped() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return lost_ + (log_ ? log_->dropped() : 0);
 }
 std::string TrackedRun::drop_reason() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return log_ && log_->dropped() > 0 ? log_->drop_reason() : lost_reason_;
 }
 

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include "compat/mlflow/wire/error.h"
 #include "compat/mlflow/wire/log_batch.h"
 #include "core/ids.h"
+#include "core/mutex.h"
 #include "spool/client_log.h"
 
 namespace corral::run {
@@ -96,24 +96,25 @@ class TrackedRun {
   [[nodiscard]] std::string drop_reason() const;
 
  private:
-  [[nodiscard]] mlflow::Answer<> check(const mlflow::LogBatch& batch) const;
+  [[nodiscard]] mlflow::Answer<> check(const mlflow::LogBatch& batch) const REQUIRES(mutex_);
   std::uint32_t series_of(const std::string& key, const std::string& source,
-                          codec::SchemaBody& fresh);
-  void remember(const mlflow::LogBatch& batch, bool whole_run);
-  bool open_log();
-  bool write(const codec::Bundle& bundle);  // false: the spool could not take it
-  void write_facts(std::span<const codec::Fact> facts);
+                          codec::SchemaBody& fresh) REQUIRES(mutex_);
+  void remember(const mlflow::LogBatch& batch, bool whole_run) REQUIRES(mutex_);
+  bool open_log() REQUIRES(mutex_);
+  bool write(const codec::Bundle& bundle) REQUIRES(mutex_);  // false: the spool could not take it
+  void write_facts(std::span<const codec::Fact> facts) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  RunView view_;
-  bool recalled_ = false;
-  codec::SessionBody session_;
-  LogRoom room_;
-  std::optional<spool::ClientLog> log_;
-  std::map<std::pair<std::string, std::string>, std::uint32_t> series_;  // by source and key
-  std::uint32_t last_series_ = 0;
-  std::uint64_t lost_ = 0;  // with logs that could not be opened, or that rest
-  std::string lost_reason_;
+  mutable Mutex mutex_;
+  RunView view_ GUARDED_BY(mutex_);
+  bool recalled_ GUARDED_BY(mutex_) = false;
+  const codec::SessionBody session_;
+  LogRoom room_ GUARDED_BY(mutex_);
+  std::optional<spool::ClientLog> log_ GUARDED_BY(mutex_);
+  std::map<std::pair<std::string, std::string>, std::uint32_t> series_
+      GUARDED_BY(mutex_);  // by source and key
+  std::uint32_t last_series_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t lost_ GUARDED_BY(mutex_) = 0;  // with logs that could not be opened, or that rest
+  std::string lost_reason_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::run

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "core/ids.h"
+
 namespace corral::run {
 namespace {
 
@@ -94,7 +96,7 @@ struct Upstream::Sent {
 };
 
 std::unique_ptr<sys::HttpClient> Upstream::take() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (idle_.empty()) return std::make_unique<sys::HttpClient>(options_.target);
   auto client = std::move(idle_.back());
   idle_.pop_back();
@@ -102,7 +104,7 @@ std::unique_ptr<sys::HttpClient> Upstream::take() {
 }
 
 void Upstream::give_back(std::unique_ptr<sys::HttpClient> client) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   idle_.push_back(std::move(client));
 }
 

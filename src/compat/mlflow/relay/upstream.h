@@ -7,14 +7,15 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "core/mutex.h"
 #include "http/request.h"
 #include "http/response.h"
 #include "run/delivery.h"
 #include "sys/file.h"
 #include "sys/http_client.h"
+#include "sys/private_directory.h"
 
 namespace corral::run {
 
@@ -54,8 +55,8 @@ class Upstream {
   Delivery& delivery_;
   UpstreamOptions options_;
   std::atomic<bool> cancelled_{false};
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<sys::HttpClient>> idle_;
+  Mutex mutex_;
+  std::vector<std::unique_ptr<sys::HttpClient>> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::run

@@ -1,15 +1,7 @@
 #include "run/supervise/adoption.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <poll.h>
-#include <signal.h>
-#include <unistd.h>
 
-#include "collocate/undo.h"
-#include "run/container_end.h"
-#include "run/supervise/lifeline.h"
-#include "run/supervise/supervision.h"
 #include "sys/clock.h"
 
 namespace corral::run {
@@ -18,11 +10,6 @@ namespace {
 // A finisher makes a round each second, and one that uploads may be long.
 constexpr Nanos kPatience{std::chrono::seconds(30)};
 constexpr Nanos kPause{std::chrono::milliseconds(20)};
-// A scheduler that has reaped the command says so when it has written down what others did; one
-// that could not says nothing.
-constexpr Nanos kStatusPatience{std::chrono::seconds(5)};
-constexpr int kStatusLookMs = 50;
-constexpr int kFailed = 1;
 
 }  // namespace
 
@@ -80,68 +67,6 @@ Result<spool::RunDirectory> take_over(const spool::fs::path& path,
     }
     sys::system_clock().sleep_until(sys::boot_now() + kPause);
   }
-}
-
-// The scheduler that started this process has become the command's parent.
-void Supervision::await_status() {
-  const BootTime deadline = sys::boot_now() + kStatusPatience;
-  while (!told_status_ && gate_.reports_descriptor() >= 0 && sys::boot_now() < deadline) {
-    pollfd told{.fd = gate_.reports_descriptor(), .events = POLLIN, .revents = 0};
-    ::poll(&told, 1, kStatusLookMs);
-    look_at_gate();
-  }
-}
-
-int Supervision::adopt() {
-  const auto refused = [&](const Error& error) {
-    notices_.warn(error.message);
-    return kFailed;
-  };
-  const auto path = find_spooled(options_);
-  if (!path) return refused(path.error());
-  auto directory = take_over(*path, [&] {
-    const int signal = signals_.next(sys::boot_now());
-    return signal == SIGINT || signal == SIGTERM;
-  });
-  if (!directory) return refused(directory.error());
-  const auto child = directory->manifest().child;
-  // Its server says so, and until when it ran: no process of this boot can.
-  if (child && child->boot_id != sys::boot_id())
-    return refused(
-        {.code = Code::kNotFound, .message = "its command ended with the machine's boot"});
-  if (!child || (!directory->manifest().begun && !sys::is_alive(*child)))
-    return refused({.code = Code::kNotFound, .message = "its command never started"});
-  auto recording = Recording::adopt(options_, notices_, std::move(*directory));
-  if (!recording) return refused(recording.error());
-  recording_ = std::move(*recording);
-  recording_->on_spooler(lifeline::passes_on);
-  child_ = child->pid;
-  adopted_ = sys::open_process(child_).value_or(sys::Fd());
-  // Asked when the descriptor is there: the pid may have been used again before. One that is always
-  // readable stands for a command that has ended.
-  const bool alive = adopted_ && sys::is_alive(*child);
-  if (!alive) adopted_ = sys::open_file("/dev/null", O_RDONLY).value_or(sys::Fd());
-  if (alive) observe(child_);
-  gate_.ready();
-  const auto& manifest = recording_->directory().manifest();
-  if (!manifest.begun) recording_->note_begin(sys::boot_now());
-  const BootTime started = *manifest.begun;
-  begun_ = started;
-  gate_.started(started, child_);
-  if (options_.max_time) limit_ = started + *options_.max_time;
-  recording_->resume();
-  watch();
-  if (const auto status = container_end(recording_->directory().manifest())) {
-    told_status_ = *status << 8;
-  } else {
-    await_status();
-  }
-  const int status = end();
-  // Whatever group the supervisor before had made is now nobody's.
-  collocate::UndoOptions options;
-  options.state = collocate::default_state();
-  [[maybe_unused]] const auto report = collocate::undo_all(options);
-  return status;
 }
 
 }  // namespace corral::run

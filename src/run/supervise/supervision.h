@@ -1,8 +1,8 @@
 // Supervision: what one supervisor does for one run, from its options to its exit status.
 //
-// Launching prepares everything and starts the command (launching.cpp) or takes over one that runs
-// (adoption.cpp); then it is watched (watching.cpp) until its end is recorded (ending.cpp). One
-// thread, and those of Recording.
+// Launching prepares everything and starts the command, or adopts one whose supervisor is gone.
+// Then the supervisor watches the command until its end is recorded. One thread, and those of
+// Recording.
 #pragma once
 
 #include <sys/types.h>
@@ -43,7 +43,7 @@ class Supervision {
   }
 
  private:
-  // Launching.
+  // Until the command runs.
   Result<Command> prepare();
   void record(Command& command);
   int refuse(const Error& error);
@@ -65,10 +65,10 @@ class Supervision {
   void note_launch();
   void begin(BootTime at);
 
-  // Adoption.
+  // A run whose supervisor is gone.
   void await_status();
 
-  // Watching.
+  // While the command runs.
   int attend();
   void watch();
   void look_inside();
@@ -84,7 +84,7 @@ class Supervision {
   [[nodiscard]] std::vector<pid_t> left_over() const;
   void leftovers();
 
-  // Ending.
+  // Once the command has ended.
   int end();
   void await_holder() const;
   [[nodiscard]] codec::RunEndBody end_body() const;
@@ -93,40 +93,51 @@ class Supervision {
   void finish_output();
   void wait_uploaded();
 
+  // Constant after construction.
   const Options& options_;
   const InPlace& in_place_;
-  const std::string lacking_;
+  const std::string lacking_;  // why the run cannot be recorded; empty: it can
+  const BootTime made_;        // preparation begins
+
+  // Everything below belongs to the main thread. Parts of the supervisor, in the order in which
+  // they are made.
   Notices notices_;
   Signals signals_;
   Stopper stopper_;
   Gate gate_;
   Setting setting_;
   Accounting accounting_;
-  std::unique_ptr<Terminal> terminal_;  // the command's own; nullptr: none
-  std::vector<int> typed_;              // signals that keys stand for
-  std::unique_ptr<Recording> recording_;
+  std::unique_ptr<Terminal> terminal_;    // the command's own; nullptr: none
+  std::unique_ptr<Recording> recording_;  // nullptr: the run is not recorded
   std::optional<Profiling> profiling_;
+
+  // The command's processes.
   std::optional<sys::GatedChild> gated_;
   pid_t child_ = 0;
   std::optional<pid_t> first_;          // the run's first process, where it is not the child
   bool located_ = false;                // first_ ran already when it was found
-  std::optional<FirstProcess> inside_;  // the same, of a container
-  BootTime made_;                       // this object; preparation begins
-  BootTime ready_;                      // the command waits before its exec
+  std::optional<FirstProcess> inside_;  // the same, inside a container
+  sys::Fd adopted_;                     // pidfd of a command that another supervisor has started
+  std::vector<sys::fs::path> groups_;   // control groups of the run, if any were made for it
+  std::uint64_t group_oom_kills_ = 0;   // before the start
+  std::uint64_t host_oom_kills_ = 0;    // likewise
+
+  // When things happened.
+  BootTime ready_;  // the command waits before its exec
   BootTime released_;
   std::optional<BootTime> begun_;     // the command's first instruction
   std::optional<BootTime> finished_;  // the command's end
-  sys::Fd adopted_;                   // pidfd of a command that another supervisor has started
-  int status_ = 0;                    // of wait(2)
-  std::optional<int> told_status_;    // of wait(2): an adopted command's, as its parent says
-  bool ended_ = false;                // the command itself
-  Progress told_;                     // to the scheduler
-  BootTime tell_at_;
-  std::optional<BootTime> limit_;
-  std::optional<std::string> end_rule_;  // why the scheduler stopped it
-  std::vector<sys::fs::path> groups_;    // that the run is in, as far as they were made for it
-  std::uint64_t group_oom_kills_ = 0;    // before the start
-  std::uint64_t host_oom_kills_ = 0;
+  std::optional<BootTime> limit_;     // when --max-time ends the run
+
+  // How the command ended.
+  bool ended_ = false;                   // the command itself, not what it left behind
+  int status_ = 0;                       // as wait(2) returns it
+  std::optional<int> told_status_;       // the same of an adopted command, as its parent told
+  std::optional<std::string> end_rule_;  // why the scheduler stopped the run
+
+  std::vector<int> typed_;  // signals that keys at the terminal stand for
+  Progress told_;           // the last progress that the scheduler was told
+  BootTime tell_at_;        // when it is told next
 };
 
 // The earlier of two deadlines that may be missing.

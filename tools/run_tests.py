@@ -189,6 +189,9 @@ RELEASE = [
     "corral_cgroup_ground_truth_test",
     "corral_codec_test",
     "corral_collocate_test",
+    "corral_run_record_test",
+    "corral_run_set_up_test",
+    "corral_run_supervise_test",
     "corral_run_test",
     "corral_sampler_quiet_test",
     "corral_spool_test",
@@ -308,7 +311,8 @@ def asan(options: Options) -> Outcome:
 
 def tsan(options: Options) -> Outcome:
     """The folders whose threads share most: no third build of all."""
-    return unit_of("tsan", options, "corral_http_test", "corral_run_test", "corral_spool_test", "corral_upload_test")
+    targets = ("http", "run", "run_record", "run_supervise", "spool", "upload")
+    return unit_of("tsan", options, *(f"corral_{name}_test" for name in targets))
 
 
 PYTEST = re.compile(r"(\d+) (passed|failed|error|errors|skipped)")

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "collect/listener.h"
 #include "core/json.h"
 #include "run/record/collecting_cost.h"
 #include "run/record/recording.h"
@@ -24,46 +23,6 @@ namespace foreign = collect::foreign;
 foreign::Stream stream_of(codec::LogStream stream) {
   if (stream == codec::LogStream::kTty) return foreign::Stream::kBoth;
   return stream == codec::LogStream::kStderr ? foreign::Stream::kErr : foreign::Stream::kOut;
-}
-
-// Of a listener, or of a device or pattern of one: those are the host's.
-bool is_of_host(const codec::Health& health) {
-  const std::string_view name = std::string_view(health.part).substr(health.part.find('.') + 1);
-  const collect::ListenerEntry* entry = collect::find_listener(name);
-  return entry == nullptr || entry->owner == metric::Owner::kHost;
-}
-
-bool lacks_values(const codec::Health& health) {
-  return health.state == codec::HealthState::kPartial ||
-         health.state == codec::HealthState::kGivenUp;
-}
-
-std::string line_of(const std::map<std::string, codec::Health>& parts) {
-  Json::Array lacking;
-  for (const auto& [part, health] : parts) {
-    if (!lacks_values(health)) continue;
-    const bool partial = health.state == codec::HealthState::kPartial;
-    lacking.push_back(Json::Object{
-        {"part", Json(part)}, {"partial", Json(partial)}, {"reason", Json(health.reason)}});
-  }
-  return Json(std::move(lacking)).dump();
-}
-
-// Nothing: it is no such line.
-std::optional<std::map<std::string, codec::Health>> parts_of(std::string_view line) {
-  const auto json = Json::parse(line);
-  const Json::Array* all = json ? json->as_array() : nullptr;
-  if (all == nullptr) return std::nullopt;
-  std::map<std::string, codec::Health> parts;
-  for (const Json& one : *all) {
-    const Json* partial = one.find("partial");
-    const bool some = partial != nullptr && partial->as_bool() != nullptr && *partial->as_bool();
-    parts[one.get_string("part")] = {
-        .part = one.get_string("part"),
-        .state = some ? codec::HealthState::kPartial : codec::HealthState::kGivenUp,
-        .reason = one.get_string("reason")};
-  }
-  return parts;
 }
 
 }  // namespace
@@ -149,45 +108,9 @@ void Recording::report_stalls() {
 // Measures the host as well, when no other run's supervisor does.
 void Recording::take_turn() {
   if (lanes_ == nullptr) return;
-  const bool before = std::exchange(measures_host_, host_lock_.hold());
-  lanes_->set_host_sampling(measures_host_);
-  if (!measures_host_ || before) return;
-  host_lock_.say(line_of(host_health_));
-  // What another's listeners lacked was of their time.
-  std::vector<codec::Health> own;
-  for (const auto& [part, lacked] : std::exchange(holder_health_, {})) {
-    const auto known = host_health_.find(part);
-    own.push_back(known != host_health_.end() ? known->second : codec::Health{.part = part});
-  }
-  note_health(own);
-}
-
-void Recording::share_host_health(std::span<const codec::Health> news) {
-  bool changed = false;
-  for (const codec::Health& health : news) {
-    if (!is_of_host(health)) continue;
-    host_health_[health.part] = health;
-    changed = true;
-  }
-  if (changed && measures_host_) host_lock_.say(line_of(host_health_));
-}
-
-// The supervisor that measures the host tells what of it is missing for this run, too.
-void Recording::follow_host_health() {
-  if (measures_host_ || !host_lock_.waits()) return;
-  const auto line = host_lock_.said();
-  auto parts = line ? parts_of(*line) : std::nullopt;
-  if (!parts || *parts == holder_health_) return;
-  std::vector<codec::Health> news;
-  for (const auto& [part, health] : *parts) {
-    const auto known = holder_health_.find(part);
-    if (known == holder_health_.end() || known->second != health) news.push_back(health);
-  }
-  for (const auto& [part, health] : holder_health_) {
-    if (!parts->contains(part)) news.push_back({.part = part});
-  }
-  note_health(news);
-  holder_health_ = *std::move(parts);
+  const bool began = host_.take_turn();
+  lanes_->set_host_sampling(host_.measures());
+  if (began) note_health(host_.begin());
 }
 
 // A lane's absences, once it is open; later troubles as they come.
@@ -198,7 +121,7 @@ void Recording::report_lanes() {
     if (told_unavailable_[i] || !lanes[i]->opened()) continue;
     told_unavailable_[i] = true;
     note_health(lanes[i]->health());
-    share_host_health(lanes[i]->health());
+    host_.share(lanes[i]->health());
     for (const auto& [source, reason] : lanes[i]->unavailable())
       facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = reason});
     for (const auto& [key, value] : lanes[i]->descriptions()) {
@@ -220,8 +143,8 @@ void Recording::report_lanes() {
       facts.push_back({.kind = codec::FactKind::kUnavailable, .key = source, .value = text});
   }
   note_health(health);
-  share_host_health(health);
-  follow_host_health();
+  host_.share(health);
+  note_health(host_.follow());
   if (!facts.empty()) journal_.facts(std::move(facts));
 }
 
@@ -302,7 +225,7 @@ void Recording::end_collecting() {
       note_health({&lost, 1});
     }
   }
-  host_lock_.release();
+  host_.release();
   if (stalls_ != nullptr) stalls_->stop();
   if (otlp_ != nullptr) otlp_->stop();
   if (sources_ != nullptr) sources_->stop(sys::boot_now() + kEndPatience);

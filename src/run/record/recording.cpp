@@ -81,8 +81,8 @@ Recording::Recording(const Options& options, Notices& notices, spool::RunDirecto
       relay_(std::move(relay)),
       workload_lock_(directory_.path().parent_path(),
                      workload_lock_name(directory_.manifest().workload)),
-      host_lock_(directory_.path().parent_path(),
-                 host_lock_name(directory_.manifest(), options.listeners)),
+      host_(directory_.path().parent_path(),
+            host_lock_name(directory_.manifest(), options.listeners)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 // Threads that were never let go end without having begun.

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <functional>
 #include <latch>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,6 +29,7 @@
 #include "run/otlp/otlp_sources.h"
 #include "run/outcome.h"
 #include "run/progress_watch.h"
+#include "run/record/host_measuring.h"
 #include "run/record/metrics_feed.h"
 #include "run/record/point_feed.h"
 #include "run/record/relay.h"
@@ -146,13 +146,10 @@ class Recording {
   bool follow_output(BootTime& next_store);
   void spool_loop(const std::stop_token& stop);
   void sample_duties();
-  [[nodiscard]] bool waits_for_turn() const { return lanes_ != nullptr && host_lock_.waits(); }
+  [[nodiscard]] bool waits_for_turn() const { return lanes_ != nullptr && host_.waits(); }
   void take_turn();
   void source_duties();
   void report_lanes();
-  // Of the host's listeners those count that measure it, wherever they run.
-  void share_host_health(std::span<const codec::Health> news);
-  void follow_host_health();
   Result<> open_lanes(pid_t child, collect::PerfCounters perf);
   void open_sources();
   void open_stall_watch(pid_t child);
@@ -182,14 +179,12 @@ class Recording {
   spool::Journal journal_;
   Relay relay_;
   void (*on_spooler_)(Relay&) noexcept = nullptr;
-  SamplingLock workload_lock_, host_lock_;
+  SamplingLock workload_lock_;
+  HostMeasuring host_;
   SeriesIds series_ids_;
   ProgressWatch progress_;
   std::unique_ptr<collect::Lanes> lanes_;
-  std::vector<bool> told_unavailable_;                  // by lane
-  std::map<std::string, codec::Health> host_health_;    // own listeners of the host, by part
-  std::map<std::string, codec::Health> holder_health_;  // what another's lack, as it was told
-  bool measures_host_ = false;
+  std::vector<bool> told_unavailable_;  // by lane
   std::optional<MetricsFeed> feed_;
   collect::foreign::PointQueue points_;
   PointFeed point_feed_{points_, series_ids_};

@@ -8,7 +8,6 @@
 // None of them ever touches the command; whatever fails here is said once and the run goes on.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <latch>
 #include <memory>
@@ -21,7 +20,6 @@
 #include "collect/foreign/foreign_sources.h"
 #include "collect/lanes.h"
 #include "collect/pressure/stall_watch.h"
-#include "core/guarded.h"
 #include "run/command.h"
 #include "run/delivery.h"
 #include "run/notices.h"
@@ -33,13 +31,13 @@
 #include "run/record/metrics_feed.h"
 #include "run/record/point_feed.h"
 #include "run/record/relay.h"
+#include "run/record/uploading.h"
 #include "run/set_up/kept_code.h"
 #include "run/tracking.h"
 #include "run/workload_lock.h"
 #include "spool/journal.h"
 #include "spool/run_directory.h"
 #include "sys/fd.h"
-#include "upload/uploader.h"
 
 namespace corral::run {
 
@@ -125,9 +123,7 @@ class Recording {
   // How the run goes; for its scheduler.
   [[nodiscard]] Progress progress();
   // Where the run can be seen, once known.
-  [[nodiscard]] std::string page() const {
-    return page_.with([](const std::string& url) { return url; });
-  }
+  [[nodiscard]] std::string page() const { return uploading_.page(); }
 
  private:
   Recording(const Options& options, Notices& notices, spool::RunDirectory directory,
@@ -166,17 +162,16 @@ class Recording {
   void describe(const Command& command, const std::stop_token& stop);
   void describe_end(const Command& command, const std::stop_token& stop,
                     const std::vector<codec::Fact>& facts, set_up::KeptCode& code);
-  void upload_loop(const std::stop_token& stop);
-  void announce(const std::string& server);
-  void report_problems(upload::Uploader& uploader);
-  void artifact_loop(const std::stop_token& stop);
   void open_tracking();
   void report_losses();
 
+  // Constant after construction; Notices, Journal, Delivery and Uploading are thread-safe.
   const Options& options_;
   Notices& notices_;
   spool::RunDirectory directory_;
   spool::Journal journal_;
+
+  // Only the spooler, and the main thread before start() and after stop_spooler().
   Relay relay_;
   void (*on_spooler_)(Relay&) noexcept = nullptr;
   SamplingLock workload_lock_;
@@ -192,24 +187,32 @@ class Recording {
   std::unique_ptr<OtlpSources> otlp_;
   std::unique_ptr<collect::StallWatch> stalls_;
   std::string summary_;
+
+  // Any thread.
   sys::Fd wake_;  // eventfd: ends the spooler's sleep
-  std::atomic<bool> journal_open_{true};
-  std::atomic<bool> described_{false};
-  std::atomic<bool> uploaded_{false};
-  std::atomic<bool> cancel_artifacts_{false};
-  std::atomic<bool> server_reachable_{true};
-  Guarded<std::string> page_;
   Delivery delivery_;
+  Uploading uploading_{{.options = options_,
+                        .notices = notices_,
+                        .directory = directory_,
+                        .journal = journal_,
+                        .progress = progress_,
+                        .delivery = delivery_}};
   std::optional<Tracking> tracking_;
+
+  // Written by the main thread before begun_ is counted down, read by the others after it.
   std::optional<Command> command_;
   std::int64_t started_ns_ = 0;  // the command, since 1970
   std::latch begun_{1};
   bool has_begun_ = false;
   bool abandoned_ = false;  // set before begun_ is
-  int failed_waits_ = 0;
+
+  int failed_waits_ = 0;  // only the main thread
+  // Losses that the user was told of; only the spooler, and the main thread after it.
   std::uint64_t told_drops_ = 0;
   std::uint64_t told_ticks_ = 0;
   std::uint64_t told_points_ = 0;
+
+  // Last: they use everything above.
   std::jthread spooler_;
   std::jthread uploader_;
   std::jthread describer_;

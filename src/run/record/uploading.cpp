@@ -1,14 +1,10 @@
-// The upload thread of Recording.
+#include "run/record/uploading.h"
+
 #include <fmt/core.h>
 #include <pthread.h>
 
-#include <condition_variable>
-#include <mutex>
-
 #include "run/container_end.h"
-#include "run/record/facts.h"
 #include "run/record/profile_wishes.h"
-#include "run/record/recording.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 #include "upload/artifacts.h"
@@ -27,8 +23,6 @@ constexpr Nanos kLastBackoff{std::chrono::seconds(10)};
 constexpr Nanos kServerPatience{std::chrono::seconds(10)};
 constexpr Nanos kFinishPause{std::chrono::seconds(5)};
 constexpr Nanos kArtifactPause{std::chrono::milliseconds(250)};  // between two tries
-constexpr int kFailedWaits =
-    400;  // of 5 ms: how long an unreachable server is waited for at the end
 
 upload::LinkOptions link_options(const Options& options, const spool::RunDirectory& directory) {
   upload::LinkOptions link{.destination = options.destination,
@@ -42,90 +36,56 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
 
 }  // namespace
 
-// git and interpreters may take seconds on a busy machine: neither uploads nor calls of the command
-// that need the server wait for them.
-void Recording::describe(const Command& command, const std::stop_token& stop) {
-  ::pthread_setname_np(::pthread_self(), "corral-facts");
-  sys::guard_call("describing the run", [&] {
-    set_up::KeptCode code = code_of(options_, command, directory_, started_ns_);
-    code.keep();
-    const std::vector<codec::Fact> facts = slow_facts(options_, command, code);
-    code.list();
-    journal_.facts(facts);
-    delivery_.wake();
-    if (options_.hash_data) {
-      auto hashes = data_facts(options_, command, [&] { return stop.stop_requested(); });
-      if (!hashes.empty()) journal_.facts(std::move(hashes));
-    }
-    describe_end(command, stop, facts, code);
-  });
-  described_ = true;
-  delivery_.wake();
-}
-
-// What only the end of the command tells: the modules that it has imported.
-void Recording::describe_end(const Command& command, const std::stop_token& stop,
-                             const std::vector<codec::Fact>& facts, set_up::KeptCode& code) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any ended;
-  ended.wait(lock, stop, [] { return false; });
-  if (code.add(noted_modules(directory_))) {
-    code.list();
-    journal_.facts(facts_of_code(facts, command, code));
-  }
-  if (const std::string line = code.notice(); !line.empty()) notices_.warn(line);
-}
-
 // Where the run can be seen, once, as soon as a server is known.
-void Recording::announce(const std::string& server) {
+void Uploading::announce(const std::string& server) {
   if (server.empty() || !page().empty()) return;
-  page_.with([&](std::string& url) { url = server + "/runs/" + run().hex(); });
-  notices_.say(fmt::format("run {} · {}", directory_.manifest().run_name, page()));
+  page_.with(
+      [&](std::string& url) { url = server + "/runs/" + run_.directory.manifest().run.hex(); });
+  run_.notices.say(fmt::format("run {} · {}", run_.directory.manifest().run_name, page()));
 }
 
-void Recording::report_problems(upload::Uploader& uploader) {
+void Uploading::report_problems(upload::Uploader& uploader) {
   for (std::string& problem : uploader.take_problems()) {
-    notices_.warn(problem);
-    journal_.event("spool: " + problem, {});
+    run_.notices.warn(problem);
+    run_.journal.event("spool: " + problem, {});
   }
   if (uploader.refused() > 0)
-    notices_.warn("the server refused data for good, it is kept in " + directory_.path().string() +
-                  "/refused: " + uploader.last_refusal());
+    run_.notices.warn("the server refused data for good, it is kept in " +
+                      run_.directory.path().string() + "/refused: " + uploader.last_refusal());
 }
 
-void Recording::upload_loop(const std::stop_token& stop) {
+void Uploading::send_points(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-uploader");
-  upload::ServerLink link(link_options(options_, directory_));
+  upload::ServerLink link(link_options(run_.options, run_.directory));
   const auto may_grow = [this] { return journal_open_.load() || !described_.load(); };
-  upload::Uploader uploader(directory_, may_grow);
-  if (options_.gate.reports >= 0) {
+  upload::Uploader uploader(run_.directory, may_grow);
+  if (run_.options.gate.reports >= 0) {
     uploader.show([this](const SessionId& session, std::span<const spool::Record> records) {
-      progress_.records(session, records);
+      run_.progress.records(session, records);
     });
   }
-  ProfileWishes wishes(directory_);
+  ProfileWishes wishes(run_.directory);
   // Runs that other supervisors left behind for a remote server; an embedded store's server sees to
   // its own.
   std::optional<upload::Finisher> finisher;
-  if (const std::string& url = options_.destination.server; !url.empty()) {
-    finisher.emplace(spool::spool_roots(options_.spool), options_.destination,
-                     options_.tracking.successors(
-                         {.target = upload::target_of(options_.destination, options_.token),
+  if (const std::string& url = run_.options.destination.server; !url.empty()) {
+    finisher.emplace(spool::spool_roots(run_.options.spool), run_.options.destination,
+                     run_.options.tracking.successors(
+                         {.target = upload::target_of(run_.options.destination, run_.options.token),
                           .page = [url] { return url; },
-                          .delivery = delivery_}),
+                          .delivery = run_.delivery}),
                      container_end);
   }
   // Before the finisher goes: what waits for a round of it does not hold it up.
   struct Closing {
     Delivery& delivery;
     ~Closing() { delivery.close(); }
-  } const closing{delivery_};
+  } const closing{run_.delivery};
   BootTime next_finish = sys::boot_now();
   Nanos backoff = kFirstBackoff;
   while (!stop.stop_requested()) {
-    if (delivery_.begin()) link.drop();
-    if (spool::anything_waits(directory_.files())) delivery_.note_files();
+    if (run_.delivery.begin()) link.drop();
+    if (spool::anything_waits(run_.directory.files())) run_.delivery.note_files();
     const bool ended = !journal_open_.load();
     Result<bool> round = fail(Code::kInternal, "sending the run's data failed");
     const auto send = [&]() -> Result<bool> {
@@ -143,15 +103,15 @@ void Recording::upload_loop(const std::stop_token& stop) {
     };
     sys::guard_call("the uploader", [&] { round = send(); });
     server_reachable_ = round.has_value();
-    delivery_.end(round);
+    run_.delivery.end(round);
     report_problems(uploader);
     if (!round) {
       // Of a place that is withheld the user was told before the run began.
-      if (options_.destination.withheld.empty())
-        notices_.warn(round.error().message + "; the run goes on and its data waits in " +
-                      directory_.path().string());
+      if (run_.options.destination.withheld.empty())
+        run_.notices.warn(round.error().message + "; the run goes on and its data waits in " +
+                          run_.directory.path().string());
       link.drop();
-      delivery_.back_off(stop, backoff);
+      run_.delivery.back_off(stop, backoff);
       backoff = std::min(2 * backoff, kLastBackoff);
       continue;
     }
@@ -162,49 +122,33 @@ void Recording::upload_loop(const std::stop_token& stop) {
       uploaded_ = true;
       return;
     }
-    delivery_.pause(stop, journal_open_.load() ? kRound : Nanos(std::chrono::milliseconds(10)));
+    run_.delivery.pause(stop, journal_open_.load() ? kRound : Nanos(std::chrono::milliseconds(10)));
   }
 }
 
 // Files are sent beside the points, which never wait for them.
-void Recording::artifact_loop(const std::stop_token& stop) {
+void Uploading::send_files(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-files");
-  sys::HttpClient client(upload::target_of(options_.destination, options_.token));
-  while (delivery_.wait_for_files(stop)) {
+  sys::HttpClient client(upload::target_of(run_.options.destination, run_.options.token));
+  while (run_.delivery.wait_for_files(stop)) {
     bool flushed = false;
     const auto sent = [&]() -> Result<upload::ArtifactReport> {
       // What was logged before them makes the run known to the server.
-      delivery_.note_written();
-      TRY(delivery_.flush(kServerPatience, cancel_artifacts_));
+      run_.delivery.note_written();
+      TRY(run_.delivery.flush(kServerPatience, cancel_files_));
       flushed = true;
-      return upload::send_artifacts(directory_.files(), client, cancel_artifacts_);
+      return upload::send_artifacts(run_.directory.files(), client, cancel_files_);
     }();
     for (const std::string& refusal : sent ? sent->refused : std::vector<std::string>()) {
-      notices_.warn(refusal + "; it is kept in " + directory_.path().string() + "/refused");
-      journal_.event("spool: " + refusal, {});
+      run_.notices.warn(refusal + "; it is kept in " + run_.directory.path().string() + "/refused");
+      run_.journal.event("spool: " + refusal, {});
     }
-    if (sent && sent->stored > 0) delivery_.wake();
+    if (sent && sent->stored > 0) run_.delivery.wake();
     // What held up the points before them is the uploader's to say.
-    if (!sent && flushed && !cancel_artifacts_ && options_.destination.withheld.empty())
-      notices_.warn(sent.error().message);
-    if (!delivery_.sleep(stop, kArtifactPause)) return;
+    if (!sent && flushed && !cancel_files_ && run_.options.destination.withheld.empty())
+      run_.notices.warn(sent.error().message);
+    if (!run_.delivery.sleep(stop, kArtifactPause)) return;
   }
-}
-
-bool Recording::wait_uploaded(const std::function<bool()>& give_up) {
-  while (options_.destination.withheld.empty() && uploader_.joinable() && !uploaded_.load() &&
-         !give_up()) {
-    sys::system_clock().sleep_until(sys::boot_now() + Nanos(std::chrono::milliseconds(5)));
-    // A last round has failed after the end: the spool keeps everything for the next server.
-    if (!server_reachable_.load() && !journal_open_.load() && ++failed_waits_ > kFailedWaits) break;
-  }
-  cancel_artifacts_ = true;
-  delivery_.wake();
-  artifact_sender_.request_stop();
-  if (artifact_sender_.joinable()) artifact_sender_.join();
-  uploader_.request_stop();
-  if (uploader_.joinable()) uploader_.join();
-  return uploaded_.load();
 }
 
 }  // namespace corral::run

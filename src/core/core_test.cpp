@@ -3,12 +3,14 @@
 #include <rapidcheck/gtest.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <set>
 #include <thread>
 #include <unordered_set>
 
 #include "core/guarded.h"
 #include "core/ids.h"
+#include "core/mutex.h"
 #include "core/result.h"
 #include "core/sha256.h"
 #include "core/text.h"
@@ -135,6 +137,46 @@ TEST(Guarded, CountsEveryThreadsIncrement) {
     }
   }
   EXPECT_EQ(count.with([](const int& n) { return n; }), 40'000);
+}
+
+// Two threads take turns: each waits with one kind of condition variable.
+class Turns {
+ public:
+  void ping() {
+    Lock lock(mutex_);
+    even_.wait(lock.native(), [this]() REQUIRES(mutex_) { return turn_ % 2 == 0; });
+    ++turn_;
+    odd_.notify_one();
+  }
+  void pong() {
+    Lock lock(mutex_);
+    odd_.wait(lock, [this]() REQUIRES(mutex_) { return turn_ % 2 == 1; });
+    lock.unlock();
+    lock.lock();
+    ++turn_;
+    even_.notify_one();
+  }
+  int count() {
+    const Lock lock(mutex_);
+    return turn_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable even_;
+  std::condition_variable_any odd_;
+  int turn_ GUARDED_BY(mutex_) = 0;
+};
+
+TEST(Mutex, WorksWithBothKindsOfConditionVariables) {
+  Turns turns;
+  {
+    const std::jthread other([&] {
+      for (int i = 0; i < 100; ++i) turns.pong();
+    });
+    for (int i = 0; i < 100; ++i) turns.ping();
+  }
+  EXPECT_EQ(turns.count(), 200);
 }
 
 // ---- times

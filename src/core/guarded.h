@@ -1,4 +1,4 @@
-// Guarded<T>: a value that can be reached only under its mutex.
+// Guarded<T>: a value that is accessible only while its mutex is held.
 #pragma once
 
 #include <utility>
@@ -13,7 +13,7 @@ class Guarded {
   Guarded() = default;
   explicit Guarded(T value) : value_(std::move(value)) {}
 
-  // Calls fn(T&) under the lock and returns its result; keep fn short, no I/O in it.
+  // Calls fn(T&) with the mutex held and returns its result. `fn` must be short and do no I/O.
   template <class Fn>
   decltype(auto) with(Fn&& fn) {
     const Lock lock(mutex_);

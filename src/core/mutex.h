@@ -14,32 +14,27 @@ class CAPABILITY("mutex") Mutex {
   bool try_lock() TRY_ACQUIRE(true) { return mutex_.try_lock(); }
 
  private:
+  friend class Lock;
   std::mutex mutex_;
 };
 
-// Holds a mutex until its end. std::condition_variable_any takes it; lock() and unlock() may also
-// be called in between.
+// Holds a mutex until the end of the scope, except between unlock() and lock().
+//
+// A std::condition_variable_any waits on the lock itself, a std::condition_variable on native().
+// Both return with the mutex held, as the analysis assumes.
 class SCOPED_CAPABILITY Lock {
  public:
-  explicit Lock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  explicit Lock(Mutex& mutex) ACQUIRE(mutex) : lock_(mutex.mutex_) {}
   Lock(const Lock&) = delete;
   Lock& operator=(const Lock&) = delete;
-  ~Lock() RELEASE() {
-    if (held_) mutex_.unlock();
-  }
+  ~Lock() RELEASE() {}  // written out because a default has no attribute
 
-  void lock() ACQUIRE() {
-    mutex_.lock();
-    held_ = true;
-  }
-  void unlock() RELEASE() {
-    held_ = false;
-    mutex_.unlock();
-  }
+  void lock() ACQUIRE() { lock_.lock(); }
+  void unlock() RELEASE() { lock_.unlock(); }
+  std::unique_lock<std::mutex>& native() { return lock_; }
 
  private:
-  Mutex& mutex_;
-  bool held_ = true;
+  std::unique_lock<std::mutex> lock_;
 };
 
 }  // namespace corral

@@ -61,7 +61,7 @@ bool BodyBudget::grant(BodyRoom& room, std::size_t bytes) {
 void BodyBudget::set(BodyRoom& room, std::size_t bytes) {
   const std::size_t before = std::exchange(room.held_, bytes);
   used_ += bytes - before;
-  // Sum over this and other budgets.
+  // `traffic_` sums this and other budgets.
   const std::uint64_t all = traffic_->body_bytes += bytes - before;
   std::uint64_t most = traffic_->most_body_bytes;
   while (most < all && !traffic_->most_body_bytes.compare_exchange_weak(most, all)) {

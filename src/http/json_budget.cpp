@@ -17,8 +17,9 @@ Result<JsonBudget::Room> JsonBudget::take(std::string_view body, Nanos patience)
   }
   Lock lock(mutex_);
   const auto own = waiting_.insert(waiting_.end(), bytes);
-  const bool granted = changed_.wait_for(
-      lock, patience, [&]() REQUIRES(mutex_) { return own == waiting_.begin() && bytes <= total_ - used_; });
+  const bool granted = changed_.wait_for(lock.native(), patience, [&]() REQUIRES(mutex_) {
+    return own == waiting_.begin() && bytes <= total_ - used_;
+  });
   waiting_.erase(own);
   if (granted) used_ += bytes;
   changed_.notify_all();

@@ -1,9 +1,9 @@
-// JsonBudget: the memory that bodies take once they are read as JSON, of all connections together.
+// JsonBudget: limits the memory that all connections together use for parsed JSON bodies.
 //
-// Read, a document takes up to fifty times its length, so a request is handled only while it holds
-// room for the most that its body may take (json_memory). It waits for that on the handler's
-// thread: room is held by other handlers alone, never by a client that is slow. Documents get it in
-// the order in which they asked; short ones take none. Any thread.
+// A parsed document takes up to fifty times its length, so a request is handled only while it holds
+// room for the most that its body may take (json_memory). It waits for that room on the handler's
+// thread: only other handlers hold room, never a slow client. Documents get room in the order in
+// which they asked for it; short ones need none. Any thread.
 #pragma once
 
 #include <condition_variable>
@@ -20,10 +20,10 @@ namespace corral::http {
 
 class JsonBudget {
  public:
-  // Bodies up to this length are not counted.
+  // Bodies up to this length need no room.
   static constexpr std::size_t kFreeBytes = 16u << 10;
 
-  // Given back when it goes. Must not outlive its budget.
+  // Destroying a Room returns its bytes to the budget, which must outlive it.
   struct GiveBack {
     std::size_t bytes = 0;
     void operator()(JsonBudget* budget) const { budget->give_back(bytes); }
@@ -32,18 +32,21 @@ class JsonBudget {
 
   explicit JsonBudget(std::size_t total) : total_(total) {}
 
-  // kTooLarge: the body can never be read. kUnavailable: there was no room within `patience`.
+  // kTooLarge: the body can never be parsed. kUnavailable: there was no room within `patience`.
   Result<Room> take(std::string_view body, Nanos patience);
 
  private:
   void give_back(std::size_t bytes);
 
+  // Constant after construction.
   const std::size_t total_;
+
   Mutex mutex_;
-  std::condition_variable_any changed_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
   std::size_t used_ GUARDED_BY(mutex_) = 0;
-  std::list<std::size_t> waiting_
-      GUARDED_BY(mutex_);  // the bytes that each needs; the first is served first
+  // Each element is the number of bytes that a waiting document needs; the first is served first.
+  std::list<std::size_t> waiting_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::http

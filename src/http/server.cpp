@@ -143,7 +143,8 @@ std::vector<std::shared_ptr<Session>> Engine::live() {
 
 bool Engine::wait_until_empty(Nanos limit) {
   Lock lock(mutex_);
-  return empty_.wait_for(lock, limit, [this]() REQUIRES(mutex_) { return sessions_.empty(); });
+  return empty_.wait_for(lock.native(), limit,
+                         [this]() REQUIRES(mutex_) { return sessions_.empty(); });
 }
 
 // ---- accepting

@@ -90,8 +90,8 @@ bool is_clean_id(std::string_view id) {
 }  // namespace
 
 Session::Session(Stream::socket_type socket, Engine& engine, bool is_unix)
-    : engine_(engine),
-      stream_(std::move(socket)),
+    : stream_(std::move(socket)),
+      engine_(engine),
       over_unix_(is_unix),
       peer_(is_unix ? std::string() : address_of(stream_.socket())),
       peer_port_(is_unix ? std::uint16_t{0} : port_of(stream_.socket())),

@@ -1,12 +1,12 @@
 // Session: one connection. Internal to this folder; includes Boost.
 //
-// All members run on the connection's strand, except where said. A session keeps itself alive
-// through its pending operations.
+// All functions run on the connection's strand unless a comment names another thread. A session
+// keeps itself alive through its pending operations.
 //   header -> gate -> body -> handler pool -> answer (bytes | chunked stream | push stream) ->
 //   header ...
-// No body is kept before the gate has passed its head. A rejected request whose body is not too
-// long is drained, so that the connection lives on; else the answer is sent, further bytes from the
-// client are read and dropped for a moment (so that a reset does not destroy the answer), and it
+// No body is kept before the gate has accepted its head. If a refused request has a short body, the
+// body is drained and the connection stays open. Otherwise the answer is sent, further input is
+// read and dropped for a moment (so that a reset does not destroy the answer), and the connection
 // closes.
 #pragma once
 
@@ -44,51 +44,57 @@ using Protocol = asio::generic::stream_protocol;
 using Stream = beast::basic_stream<Protocol, asio::any_io_executor>;
 using BoostError = boost::system::error_code;
 
-// The buffer of a connection. It must hold a whole head, or the chunk extensions or trailers of a
-// body, which the parser wants in one piece. Beast throws at a field of 64 KiB and more, so
-// none can be that long.
+// The size of a connection's buffer. It must hold a complete head, or the chunk extensions or
+// trailers of a body, which the parser needs in one piece. Beast throws at a field of 64 KiB or
+// more, so no field can be longer.
 inline constexpr std::size_t kBufferBytes = 64u << 10;
 static_assert(kBufferBytes > kHeadBytes + (4u << 10));
 
 class Session;
 
-// State shared by all sessions; outlives them.
+// State that all sessions share; outlives them.
 struct Engine {
   Engine(HttpOptions o, HttpHandlers h);
 
-  // On a pool thread; never throws.
+  // Runs on a pool thread; never throws.
   Response call(Request request);
   static Response end(BodyTaker& taker, const Result<>& taken);
   [[nodiscard]] Response error(const Request& request, const Error& error) const;
-  // Unlike any other of this server, and unlike those of the one before with all likelihood.
+  // Returns an id that is unique in this server and very likely differs from those of earlier ones.
   std::string next_id();
-  // False when the server or the peer's share is full, or it is stopping.
+  // Returns false when the server or the peer's share is full, or the server is stopping.
   bool add(const std::shared_ptr<Session>& session);
   void remove(const Session* session);
   std::vector<std::shared_ptr<Session>> live();
-  // True when the last session has ended within `limit`.
+  // Returns true when the last session has ended within `limit`.
   bool wait_until_empty(Nanos limit);
 
+  // Constant after construction.
   HttpOptions options;
   HttpHandlers handlers;
   std::shared_ptr<Traffic> traffic;
-  BodyBudget bodies;       // for clients over TCP
-  BodyBudget unix_bodies;  // for this user's own clients, which TCP clients cannot hold up
+
+  // Safe from any thread.
+  BodyBudget bodies;       // bodies of clients over TCP
+  BodyBudget unix_bodies;  // bodies of this user's own clients, which TCP clients cannot hold up
   JsonBudget documents;
   std::atomic<bool> stopping{false};
 
  private:
-  // Unpacks the body; the room that reading it takes.
+  // Unpacks the body and returns the room that parsing it needs.
   Result<JsonBudget::Room> prepare(Request& request);
   Response handle(Request request);
 
-  // A pool that was joined keeps later work, sessions in it, and destroys it with itself: the
-  // members that their destructors use are declared above io and pools.
+  // A joined pool keeps work that is posted to it later, with the sessions in it, and destroys it
+  // with itself. Members that the sessions' destructors use are therefore declared above the pools.
   Mutex mutex_;
-  std::condition_variable_any empty_;
+  std::condition_variable empty_;
+  // Guarded by mutex_.
   std::map<const Session*, std::weak_ptr<Session>> sessions_ GUARDED_BY(mutex_);
-  std::map<std::string, std::size_t, std::less<>> peers_ GUARDED_BY(mutex_);  // connections of each
+  // The number of connections of each peer over TCP, by IP address.
+  std::map<std::string, std::size_t, std::less<>> peers_ GUARDED_BY(mutex_);
   std::size_t tcp_ GUARDED_BY(mutex_) = 0;
+
   std::atomic<std::uint64_t> next_id_;
 
  public:
@@ -107,10 +113,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   [[nodiscard]] bool over_unix() const { return over_unix_; }
   [[nodiscard]] const std::string& peer() const { return peer_; }  // an IP address, else empty
-  void start();                                                    // any thread
-  void
-  finish_soon();   // any thread: idle connections and push streams end, others after their answer
-  void cut_off();  // any thread
+
+  // Any thread.
+  void start();
+  // Ends idle connections and push streams at once, others after their answer.
+  void finish_soon();
+  void cut_off();
 
  private:
   using Parser = beast::http::request_parser<beast::http::empty_body>;
@@ -126,8 +134,8 @@ class Session : public std::enable_shared_from_this<Session> {
       return std::forward<T>(value);
     }
   }
-  // A handler for the strand: keeps the session alive; an exception of `work` ends the connection
-  // and nothing else.
+  // Makes a handler for the strand that keeps the session alive. An exception of `work` ends this
+  // connection only.
   template <class Work>
   auto guarded(Work work) {
     return [self = shared_from_this(), work = std::move(work)](auto&&... args) mutable {
@@ -157,7 +165,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void refuse_for_memory();
   void dispatch();
   void start_upload();
-  // Called on the strand: no error, and the number of bytes; 0 at the end of the body.
+  // Called on the strand with an error, or with the number of received bytes; 0 ends the body.
   using Received = std::function<void(Session&, BoostError, std::size_t)>;
   void receive(std::span<char> buffer, Received received);
   void receive_piece();
@@ -180,7 +188,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start_stream();
   void next_part();
-  // Stream pool, while nothing of the session runs on the strand but its end.
+  // Runs on the stream pool while the strand can only end the session.
   void make_part();
   Result<> produce();
   Result<> spill();
@@ -193,53 +201,57 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void set_deadline(std::size_t bytes);
 
-  Engine& engine_;
+  // Only the connection's strand. Declared first because the constants below are read from it.
   Stream stream_;
+
+  // Constant after construction.
+  Engine& engine_;
   const bool over_unix_;
   const std::string peer_;
   const std::uint16_t peer_port_;
-  const std::uint64_t number_;  // number of this connection, in this process
+  const std::uint64_t number_;  // numbers the connections of this process
+
+  // Only the connection's strand, or a pool's thread while the strand waits for it.
   State state_ = State::kIdle;
   beast::flat_buffer buffer_{kBufferBytes};
   std::optional<Parser> parser_;
   std::optional<BodyParser> body_parser_;
   bool streamed_body_ = false;
-  bool dropped_body_ = false;    // the request is handled without it
-  std::uint64_t received_ = 0;   // bytes of a body
-  Nanos waited_{};               // for them
-  std::size_t piece_bytes_ = 0;  // bytes of a body in memory, that are read next
-  std::size_t capacity_ = 0;     // that it needs for them
+  bool dropped_body_ = false;    // the request is handled without its body
+  std::uint64_t received_ = 0;   // bytes of the body
+  Nanos waited_{};               // time spent waiting for the body
+  std::size_t piece_bytes_ = 0;  // size of the next read of a body in memory
+  std::size_t capacity_ = 0;     // capacity that the body needs for it
   bool waits_for_room_ = false;
   asio::steady_timer room_timer_;
-  std::size_t head_seen_ = 0;  // bytes of the head that have come
+  std::size_t head_seen_ = 0;  // received bytes of the head
   std::array<char, 4096> scratch_{};
   Request request_;
   Response response_;
-  // Facts of the request whose answer is on its way, kept because a handler takes the request
-  // itself.
+  // Facts about the request that is being answered, because a handler takes the request itself.
   struct Told {
     std::string id;
     std::string path;
     Method method = Method::kOther;
     std::chrono::steady_clock::time_point began{};
-    std::uint64_t bytes = 0;  // bytes of the answer's body that were sent
-    bool open = false;        // not reported yet
+    std::uint64_t bytes = 0;  // sent bytes of the answer's body
+    bool open = false;        // not yet reported to the observer
   } told_;
   std::string head_;
-  std::string piece_;           // piece of a streamed body
-  std::string part_;            // part of a streamed answer
-  std::uint64_t streamed_ = 0;  // bytes of those so far
+  std::string piece_;           // a piece of a streamed body
+  std::string part_;            // a part of a streamed answer
+  std::uint64_t streamed_ = 0;  // bytes of all parts so far
   bool all_made_ = false;       // the producer has nothing more
-  sys::Fd spill_;               // the rest of a long part
+  sys::Fd spill_;               // a file with the rest of a long part
   off_t spill_at_ = 0;
-  std::uint64_t spilled_ = 0;  // bytes left of it
+  std::uint64_t spilled_ = 0;  // bytes left in the file
   std::string pushed_;
   bool head_only_ = false;
   bool http_1_0_ = false;
-  bool chunked_ = false;  // the streamed answer
+  bool chunked_ = false;  // the streamed answer is chunked
   bool keep_alive_ = false;
-  bool unread_ = false;   // the client may still be sending: linger before closing
-  bool writing_ = false;  // a push is on its way
+  bool unread_ = false;   // the client may still be sending, so linger before closing
+  bool writing_ = false;  // a push is being written
 };
 
 }  // namespace corral::http

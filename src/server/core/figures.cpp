@@ -44,11 +44,6 @@ void write_figure(std::string& out, const Figure& figure, double value) {
   out += fmt::format("{} {}\n", figure.name, value);
 }
 
-Figures::Figures() {
-  routes_.push_back(std::make_unique<Route>());
-  no_route_ = routes_.front().get();
-}
-
 void Figures::note(const http::Exchange& exchange) {
   static_assert(kBounds.size() == kBuckets);
   Route& route = route_of(exchange.route, exchange.method);
@@ -61,7 +56,7 @@ void Figures::note(const http::Exchange& exchange) {
 }
 
 Figures::Route& Figures::route_of(std::string_view pattern, Method method) {
-  if (pattern.empty()) return *no_route_;
+  if (pattern.empty()) return unrouted_;
   const auto is_it = [&](const Route& route) {
     return route.method == method && route.pattern == pattern;
   };
@@ -77,7 +72,7 @@ Figures::Route& Figures::route_of(std::string_view pattern, Method method) {
        at = (at + 1) % kSlots) {
     if (is_it(*found)) return *found;  // another thread was first
   }
-  if (routes_.size() >= kMostRoutes) return *no_route_;
+  if (routes_.size() + 1 >= kMostRoutes) return unrouted_;
   Route& made = *routes_.emplace_back(std::make_unique<Route>());
   made.pattern = pattern;
   made.method = method;
@@ -87,7 +82,7 @@ Figures::Route& Figures::route_of(std::string_view pattern, Method method) {
 
 std::vector<const Figures::Route*> Figures::routes() const {
   const Lock lock(mutex_);
-  std::vector<const Route*> all;
+  std::vector<const Route*> all{&unrouted_};
   for (const auto& route : routes_) all.push_back(route.get());
   return all;
 }

@@ -1,8 +1,9 @@
-// Figures: what the server counts about its answers, and GET /metrics, which tells Prometheus.
+// Figures: the server's counters of its answers, and GET /metrics, which reports them to
+// Prometheus.
 //
-// note() is called once per answer from the I/O threads: atomics alone, but for the first answer of
-// a route, which makes its counters. Latencies are from the whole head of a request to the last
-// byte of its answer. Text format 0.0.4:
+// note() is called once per answer from the I/O threads. It uses atomics only, except for the first
+// answer of a route, which creates the counters of that route under a lock. Latencies are from the
+// complete head of a request to the last byte of its answer. Text format 0.0.4:
 // https://prometheus.io/docs/instrumenting/exposition_formats/.
 #pragma once
 
@@ -21,15 +22,15 @@ namespace corral::server {
 
 class Figures {
  public:
-  Figures();
+  Figures() = default;
   Figures(const Figures&) = delete;
   Figures& operator=(const Figures&) = delete;
 
   void note(const http::Exchange& exchange);
-  // The transport counts into this.
+  // The transport counts in this object.
   [[nodiscard]] const std::shared_ptr<http::Traffic>& traffic() const { return traffic_; }
 
-  // Everything as text, appended.
+  // Appends all figures as text.
   void write(std::string& out) const;
 
  private:
@@ -43,7 +44,8 @@ class Figures {
     std::string_view pattern;
     Method method = Method::kOther;
     std::array<std::atomic<std::uint64_t>, kClasses> answers{};
-    std::array<std::atomic<std::uint64_t>, kBuckets + 1> buckets{};  // each alone, not yet summed
+    // Counts per bucket, not cumulative.
+    std::array<std::atomic<std::uint64_t>, kBuckets + 1> buckets{};
     std::atomic<std::uint64_t> took_ns{0};
   };
   Route& route_of(std::string_view pattern, Method method);
@@ -51,13 +53,18 @@ class Figures {
   static void write_latencies(std::string& out, const Route& route);
   void write_traffic(std::string& out) const;
 
+  // Constant after construction.
+  const std::shared_ptr<http::Traffic> traffic_ = std::make_shared<http::Traffic>();
+
+  // Counts requests without a route, and those of routes beyond kMostRoutes.
+  Route unrouted_;
   // Open addressing; a slot is filled once and stays.
   std::array<std::atomic<Route*>, kSlots> slots_{};
-  Route* no_route_ = nullptr;  // counts requests without a route; set by the constructor
-  mutable Mutex mutex_;
-  std::vector<std::unique_ptr<Route>> routes_ GUARDED_BY(mutex_);  // the first is no_route_
-  std::shared_ptr<http::Traffic> traffic_ = std::make_shared<http::Traffic>();
   std::atomic<std::uint64_t> broken_{0};
+
+  mutable Mutex mutex_;
+  // Guarded by mutex_.
+  std::vector<std::unique_ptr<Route>> routes_ GUARDED_BY(mutex_);
 };
 
 // One figure with HELP and TYPE. `type`: "counter" or "gauge".

@@ -102,6 +102,22 @@ TEST(Figures, NothingIsLostWhenThreadsMeetNewRoutes) {
   }
 }
 
+TEST(Figures, RequestsWithoutARouteAreCountedWhileRoutesAreAdded) {
+  constexpr int kRounds = 2000;
+  std::vector<std::string> routes;
+  for (int i = 0; i < 400; ++i) routes.push_back("/" + std::to_string(i));
+  Figures figures;
+  {
+    const std::jthread adding([&] {
+      for (const std::string& route : routes) figures.note(exchange_of(route, 200, Nanos(0)));
+    });
+    for (int i = 0; i < kRounds; ++i) figures.note(exchange_of("", 200, Nanos(0)));
+  }
+  EXPECT_TRUE(
+      has(text_of(figures), R"(corral_http_requests_total{route="",method="OTHER",status="2xx"} )" +
+                                std::to_string(kRounds) + "\n"));
+}
+
 TEST(Figures, MoreRoutesThanThereIsRoomForAreCountedTogether) {
   Figures figures;
   std::vector<std::string> routes;

@@ -1,13 +1,13 @@
-// The life of a server: it takes a store's lock, listens, says where it is, and leaves when asked
-// or when nobody needs it.
+// The life of a server: it takes the store's lock, listens, publishes its address, and exits on
+// request or when it is idle.
 //
-//   auto lock = lock_store(dir);             // before the store is opened: one server owns one
-//   store auto store = open_sqlite_store(...); auto server = start_server(options,
-//   std::move(*lock), std::move(*store));
-//   (*server)->wait(stop_token);             // then destroy it, or stop()
+//   auto lock = lock_store(dir);  // first, because one server owns one store
+//   auto store = open_sqlite_store(...);
+//   auto server = start_server(options, std::move(*lock), std::move(*store));
+//   (*server)->wait(stop_token);  // then destroy it, or call stop()
 //
 // Threads: 2 for I/O, 4 for handlers, 8 for parts of streams, 8 for uploads, 1 for events, 1 that
-// removes artifacts, 1 per background job; wait() uses the caller's.
+// removes artifacts, 1 per background job. wait() uses the caller's thread.
 #pragma once
 
 #include <atomic>
@@ -38,36 +38,36 @@ namespace corral::server {
 
 namespace fs = std::filesystem;
 
-// Runs on a thread of its own from start to stop; returns soon after the token says so. One that
+// Runs on a thread of its own from start to stop and returns soon after a stop request. A job that
 // throws is called again (sys/thread_guard.h).
 using BackgroundJob = std::function<void(const std::stop_token&)>;
 
 struct ServeOptions {
   fs::path store_dir{};
-  // Not set: the store's remembered port on 127.0.0.1, else the first free one of
+  // Default: the store's remembered port on 127.0.0.1, else the first free one of
   // limits::kFirstPort..kLastPort.
   std::optional<sys::ListenAddress> listen{};
-  bool idle_exit = false;  // leave after `idle_after` without request or open event stream (a live
-                           // run's frames are requests)
+  // Exit after `idle_after` without a request or an open event stream. Frames of a live run are
+  // requests.
+  bool idle_exit = false;
   Nanos idle_after = std::chrono::minutes(15);
-  // A server without its store refuses for so long before it leaves: every client that is alive
-  // asks meanwhile and hears why.
+  // A server that has lost its store refuses requests for this long before it exits, so that every
+  // live client learns the reason.
   Nanos farewell = std::chrono::seconds(15);
   std::optional<fs::path> token_file{};
-  // Where artifacts lie: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
+  // The place of artifacts: a directory or "s3://bucket/prefix"; empty: store_dir/artifacts.
   std::string artifacts{};
-  bool insecure = false;                             // beyond loopback without a token: on purpose
-  std::vector<std::string> allow_hosts{};            // further names that the server is reached by
+  bool insecure = false;                             // allows other hosts without a token
+  std::vector<std::string> allow_hosts{};            // further host names of the server
   std::optional<fs::path> access_log{};              // "-": standard output
-  std::function<void(std::string_view)> complain{};  // told of every 5xx; any thread, never blocks
+  std::function<void(std::string_view)> complain{};  // gets every 5xx; any thread, never blocks
   std::vector<BackgroundJob> jobs{};
   HttpOptions http{};
   EventHub::Options events{};
 };
 
-// Whether the options let others in on purpose only: kInvalidArgument for an address beyond
-// loopback without a token and without `insecure`. start_server() asks, too; whoever opens a store
-// first asks before.
+// Returns kInvalidArgument for an address beyond loopback without a token and without `insecure`.
+// start_server() checks this, too; a caller that opens a store first checks it before.
 Result<> check_exposure(const ServeOptions& options);
 
 // The flock of <store>/server.lock; held as long as this lives.
@@ -78,11 +78,11 @@ class StoreLock {
  private:
   sys::Fd fd_;
 };
-// Makes the directory (0700) when it is missing. kAlreadyExists names pid and URL of the server
-// that has the store; kUnsupported for network filesystems, where flock and WAL are not safe.
+// Creates the directory (0700) if it is missing. kAlreadyExists names pid and URL of the server
+// that owns the store; kUnsupported means a network filesystem, where flock and WAL are not safe.
 Result<StoreLock> lock_store(const fs::path& store_dir);
 
-// kLost: the store has lost its files; whoever asked in the last seconds was told so.
+// kLost: the store's files are gone; clients of the last seconds were told so.
 enum class LeaveReason { kAsked, kIdle, kLost };
 
 class RunningServer {
@@ -93,14 +93,14 @@ class RunningServer {
 
   [[nodiscard]] const std::string& url() const { return record_.url; }
   [[nodiscard]] const std::string& socket() const { return record_.socket; }
-  // Listens beyond loopback without a token, as `insecure` allowed: worth a warning.
+  // Returns true when the server listens beyond loopback without a token, which deserves a warning.
   [[nodiscard]] bool is_open_to_others() const { return open_to_others_; }
 
-  // Blocks until `stop`, a request of POST /stop, idleness when options.idle_exit is set, or the
-  // loss of the store's files, which it looks at every second. Does not stop by itself.
+  // Blocks until `stop`, a POST /stop, the idle timeout if options.idle_exit is set, or the loss of
+  // the store's files, which it checks every second. The caller then stops the server.
   LeaveReason wait(const std::stop_token& stop);
-  // Ends gracefully: requests in flight finish within 5 s, event streams end, server.json and the
-  // socket go. Once; the destructor does it else.
+  // Stops gracefully: requests in flight finish within 5 s, event streams end, server.json and the
+  // socket are removed. A second call does nothing; the destructor calls it.
   void stop();
 
  private:
@@ -115,6 +115,7 @@ class RunningServer {
   [[nodiscard]] Nanos idle_for() const;
   void look_at_files();
 
+  // Constant once start_server() has returned; the objects are safe from any thread.
   ServeOptions options_;
   StoreLock lock_;
   sys::NamedFiles lock_name_;
@@ -122,7 +123,7 @@ class RunningServer {
   const store::Reader reader_;
   EventHub events_;
   Figures figures_;
-  std::unique_ptr<AccessLog> access_log_;  // null: none was asked for
+  std::unique_ptr<AccessLog> access_log_;  // null without --access-log
   std::unique_ptr<door::State> door_;
   ProfileAsks profiles_;
   std::unique_ptr<store::artifacts::ArtifactStore> artifacts_;
@@ -130,17 +131,21 @@ class RunningServer {
   Context context_;
   sys::ServerRecord record_;
   bool open_to_others_ = false;
+
+  // Only the owner's thread, which calls wait() and stop().
   bool stopped_ = false;
-  // Of wait()'s thread.
   std::optional<std::int64_t> lost_since_ns_;  // steady clock
   bool told_of_lock_ = false;
 
   std::atomic<std::int64_t> last_request_ns_;  // steady clock
   std::atomic<int> in_flight_{0};
+
   Mutex mutex_;
   std::condition_variable_any wake_;
+  // Guarded by mutex_.
   bool asked_to_stop_ GUARDED_BY(mutex_) = false;
 
+  // Only the owner's thread. Declared last because their threads use the members above.
   std::unique_ptr<HttpServer> http_;
   std::vector<std::jthread> jobs_;
 };
@@ -149,7 +154,7 @@ class RunningServer {
 Result<std::unique_ptr<RunningServer>> start_server(ServeOptions options, StoreLock lock,
                                                     std::unique_ptr<store::Store> store);
 
-// `corral serve --stop`: asks the store's server to leave and waits until it let go of the store.
+// `corral serve --stop`: asks the store's server to exit and waits until it has released the store.
 // kNotFound when none runs.
 Result<> stop_server(const fs::path& store_dir, Nanos limit = std::chrono::seconds(15));
 

@@ -1,10 +1,10 @@
-// ArtifactRemoval: removes the artifacts of what was removed from the store (removed_artifacts), on
-// a thread of its own: when it starts, when it is woken and every minute, because retention,
-// `corral store tidy` and other servers remove runs, too.
+// ArtifactRemoval: removes the artifacts of removed runs (removed_artifacts) on a thread of its
+// own: at the start, when it is woken, and every minute, because retention, `corral store tidy` and
+// other servers also remove runs.
 //
-// Files go after the rows that named them, a place at a time, and the note of a place after its
-// files: whatever ends the server in between, the next one goes on. Places outside of this server's
-// artifact store keep their files. What cannot be removed is told once, and tried again.
+// Files are removed after the rows that named them, one place at a time, and the note of a place is
+// removed after its files. If the server ends in between, the next one continues. Places outside of
+// this server's artifact store keep their files. A failed removal is reported once and retried.
 #pragma once
 
 #include <condition_variable>
@@ -25,33 +25,39 @@ namespace corral::server {
 
 class ArtifactRemoval {
  public:
-  // Both outlive it. `complain` may be empty; it is called on the thread.
+  // `store` and `artifacts` must outlive this. `complain` may be empty; it runs on the thread.
   using Complain = std::function<void(std::string_view)>;
   ArtifactRemoval(store::Store& store, const store::Reader& reader,
                   store::artifacts::ArtifactStore& artifacts, Complain complain);
-  // Finishes the place that it is at.
+  // Finishes the current place.
   ~ArtifactRemoval() = default;
   ArtifactRemoval(const ArtifactRemoval&) = delete;
   ArtifactRemoval& operator=(const ArtifactRemoval&) = delete;
 
-  // Something was removed. Any thread; does not wait.
+  // Call after a removal. Any thread; does not wait.
   void wake();
 
  private:
   void loop(const std::stop_token& stop);
   Result<> remove_all(const std::stop_token& stop);
-  // True if its note may go.
+  // Returns true when the note of the place can be removed.
   bool remove_one(const store::tracking::RemovedArtifacts& place);
 
+  // Constant after construction.
   store::Store& store_;
   const store::Reader reader_;
   store::artifacts::ArtifactStore& artifacts_;
   const Complain complain_;
-  std::set<std::int64_t> told_;  // of which it was said that they stay; the thread's
+
+  // Only the removal's thread.
+  std::set<std::int64_t> told_;  // places whose failed removal was reported
+
   Mutex mutex_;
   std::condition_variable_any wake_;
+  // Guarded by mutex_.
   bool woken_ GUARDED_BY(mutex_) = false;
-  std::jthread thread_;  // last: it uses everything above
+
+  std::jthread thread_;  // declared last because it uses the members above
 };
 
 }  // namespace corral::server

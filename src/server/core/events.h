@@ -1,9 +1,9 @@
-// EventHub: tells open pages that something changed (server-sent events), never what.
+// EventHub: tells open pages which runs and plans changed (server-sent events), without the data.
 //
-// Ingest notes runs, schedulers' words plans; one thread sends `runs`, `data` and `plans` events at
-// most every `interval`, the first one at once, and a comment line every `heartbeat`, which also
-// finds clients that have gone. note(), note_plan() and subscribe() may be called from any thread
-// and do not block.
+// Ingest notes runs, and schedulers' reports note plans. One thread sends `runs`, `data` and
+// `plans` events at most once per `interval`, the first one at once, and a comment line every
+// `heartbeat`, which also detects clients that have disconnected. note(), note_plan() and
+// subscribe() may be called from any thread and do not block.
 #pragma once
 
 #include <condition_variable>
@@ -45,14 +45,18 @@ class EventHub {
   void run(const std::stop_token& stop);
   void send(const std::string& text);
 
+  // Constant after construction.
   const Options options_;
+
   mutable Mutex mutex_;
   std::condition_variable_any wake_;
+  // Guarded by mutex_.
   Ids changed_ GUARDED_BY(mutex_);
   Ids data_ GUARDED_BY(mutex_);
   std::set<std::string> plans_ GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<PushStream>> streams_ GUARDED_BY(mutex_);
-  std::jthread thread_;
+
+  std::jthread thread_;  // declared last because it uses the members above
 };
 
 }  // namespace corral::server

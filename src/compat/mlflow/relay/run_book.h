@@ -1,11 +1,10 @@
-// RunBook: the runs that a program of this run speaks of, and which of them is which.
+// RunBook: maps the runs that the programs of a Corral run name to the runs of Corral.
 //
-// The first run that the program starts is the Corral run itself, and so is the first of each rank
-// of a distributed training. Every further one is made here, without asking anyone: a run of its
-// own in the same workload, so that it has the same hardware series, and below the Corral run
-// unless the program says below which. Runs of other days are known once the server has shown them.
-// A book that is opened for a run whose supervisor was killed goes on where that one's ended
-// (book_log.h). Thread-safe.
+// The first run that a program starts is the Corral run itself, and so is the first run of each
+// rank of a distributed training. Each further run is made here, without a server: a run of its own
+// in the same workload, so that it has the same hardware series, and below the Corral run unless
+// the program names another parent. Runs of other days are known once the server has shown them. A
+// book of a run whose supervisor was killed continues from its log (book_log.h). Thread-safe.
 #pragma once
 
 #include <map>
@@ -25,15 +24,15 @@ namespace corral::run {
 
 struct BookOptions {
   const spool::Manifest& manifest;  // of the Corral run
-  bool experiment_chosen = false;   // --experiment: no program moves the run
-  bool name_chosen = false;         // --name: no program renames it
+  bool experiment_chosen = false;   // --experiment was given: programs cannot move the run
+  bool name_chosen = false;         // --name was given: programs cannot rename it
   LogRoom room;
 };
 
-// What runs/create said.
+// The contents of a runs/create request.
 struct NewRun {
   std::string experiment;       // id
-  std::string experiment_name;  // when it is known
+  std::string experiment_name;  // empty: not known
   std::string name, user;
   std::int64_t start_ms = 0;
   std::vector<mlflow::Pair> tags;
@@ -46,34 +45,34 @@ class RunBook {
   explicit RunBook(BookOptions options);
 
   [[nodiscard]] const Shared& own() const { return own_; }
-  // nullptr: not spoken of yet.
+  // Returns nullptr for a run that no program has named yet.
   [[nodiscard]] Shared find(RunId id) const;
-  // One that the server knows, in its words ({"info": ..., "data": ...}).
+  // Adds a run that the server knows; `run` is its answer ({"info": ..., "data": ...}).
   Shared adopt(RunId id, const Json& run);
   Shared create(const NewRun& run);
   void update(const Shared& run, const RunUpdate& update);
-  // The program is gone: the runs that were made here end, the Corral run is its supervisor's.
+  // Call when the program is gone: ends the runs that were made here. The supervisor ends its own.
   void abandon_children();
 
-  // Experiments that programs were told of while there was no server to give them an id.
+  // Records an experiment whose id was made up here because there was no server.
   void name_experiment(const std::string& id, const std::string& name);
-  // Empty: none of those.
+  // Returns its name; empty: no such experiment.
   [[nodiscard]] std::string experiment_called(const std::string& id) const;
 
-  // The id of an experiment as programs know the run's, when it differs from the server's: with
-  // --experiment they may believe to be elsewhere. Empty: it does not.
+  // Returns the id that programs know as the run's experiment if it differs from the server's, as
+  // it may with --experiment; else empty.
   [[nodiscard]] std::string believed_experiment(RunId id) const;
-  // A log that lost something: why; empty when none did.
+  // Returns why a log dropped records; empty when none did.
   [[nodiscard]] std::string loss() const;
 
  private:
   [[nodiscard]] bool is_own(const NewRun& run, std::string_view parent) REQUIRES(mutex_);
   Shared start_own(const NewRun& run) REQUIRES(mutex_);
   Shared make_child(const NewRun& run) REQUIRES(mutex_);
-  // With the run itself, as far as experiments go.
+  // Returns true when the child belongs to the experiment of the own run.
   [[nodiscard]] bool is_with_own(const NewRun& run) const REQUIRES(mutex_);
-  [[nodiscard]] std::string experiment_of(const NewRun& run) const
-      REQUIRES(mutex_);  // name of a child's
+  // Returns the name of a child's experiment.
+  [[nodiscard]] std::string experiment_of(const NewRun& run) const REQUIRES(mutex_);
   void announce(const NewRun& run, const Shared& child) REQUIRES(mutex_);
   void note_own(const NewRun& run) REQUIRES(mutex_);
   void note_child(const NewRun& run, const RunView& view, const std::string& experiment)
@@ -85,20 +84,25 @@ class RunBook {
   [[nodiscard]] codec::SessionBody session_of(RunId run, const std::string& name,
                                               std::int64_t start_ms) const REQUIRES(mutex_);
 
-  BookOptions options_;
+  // Constant after construction.
+  const BookOptions options_;
   Shared own_;
+
+  // A run's own mutex may be locked while this one is held, never the other way round.
   mutable Mutex mutex_;
-  std::map<RunId, Shared> runs_ GUARDED_BY(mutex_);  // the own one is among them
+  // Guarded by mutex_.
+  std::map<RunId, Shared> runs_ GUARDED_BY(mutex_);  // includes the own run
   bool own_started_ GUARDED_BY(mutex_) = false;
-  std::map<std::int64_t, pid_t> ranks_ GUARDED_BY(mutex_);  // that started the own run
-  std::string experiment_name_ GUARDED_BY(mutex_);          // of the own run
-  std::string own_wish_ GUARDED_BY(mutex_);  // id that the first program to start it named
+  std::map<std::int64_t, pid_t> ranks_ GUARDED_BY(mutex_);  // ranks that started the own run
+  std::string experiment_name_ GUARDED_BY(mutex_);          // the own run's experiment
+  // The experiment id that the first program named when it started the own run.
+  std::string own_wish_ GUARDED_BY(mutex_);
   std::map<RunId, std::string> believed_ GUARDED_BY(mutex_);
   std::map<RunId, Shared> children_ GUARDED_BY(mutex_);
-  std::map<std::string, std::string> experiments_ GUARDED_BY(mutex_);  // id -> name
+  std::map<std::string, std::string> experiments_ GUARDED_BY(mutex_);  // names by id
   BookLog log_ GUARDED_BY(mutex_);
-  // What was asked of the supervisor before: its answer may not have arrived, and a client that
-  // did not get it asks again.
+  // Runs by the request that created them at an earlier supervisor. A client that did not get its
+  // answer sends the request again.
   std::map<std::string, Shared> recalled_ GUARDED_BY(mutex_);
 };
 

@@ -1,9 +1,9 @@
-// TrackedRun: one run that a program logs to through the relay: what is known of it here, and its
-// log in the spool.
+// TrackedRun: one run that a program logs to through the relay: its known state, and its log in the
+// spool.
 //
-// What a program says is checked, written to the spool (kept whatever dies next), remembered, and
-// answered. What is remembered serves only as long as no server can be asked: names, params, tags
-// and the newest value of each metric. Thread-safe.
+// Each request is checked, written to the spool (so that it survives the death of any process),
+// remembered, and answered. The remembered state, names, params, tags and the newest value of each
+// metric, is used only while no server answers. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -65,33 +65,33 @@ class TrackedRun {
  public:
   // `session` describes what is written to the spool in this run's name.
   TrackedRun(RunView view, codec::SessionBody session, LogRoom room)
-      : view_(std::move(view)), session_(std::move(session)), room_(std::move(room)) {}
+      : session_(std::move(session)), room_(std::move(room)), view_(std::move(view)) {}
 
-  // `source`: which of several processes that share the run logs; empty: the run as a whole.
+  // `source` names the logging process if several share the run; empty: the run as a whole.
   mlflow::Answer<> log(const mlflow::LogBatch& batch, const std::string& source);
   void update(const RunUpdate& update);
-  // Its programs will say nothing more for now: what is logged later opens another session.
+  // Closes the log for now; a later call to log() opens another session.
   void rest();
-  // Its programs are gone: one that did not say how the run ended will not any more. False: it
-  // has ended.
+  // Call when the run's programs are gone: marks a run without an end as killed. Returns false when
+  // the run had already ended.
   bool abandon();
   void forget_tag(const std::string& key);
-  // The same, and the server is to.
+  // The same, and asks the server to delete the tag.
   void delete_tag(const std::string& key);
   void set_experiment_id(std::string id);
   void set_artifact_uri(std::string uri);
 
-  // It was made by a supervisor that is gone, and `status` is what its programs said last: what
-  // else they said is on the server, until learn().
+  // Restores a run of an earlier supervisor with the last status that its programs reported. Its
+  // other state is unknown here until learn() gets it from the server.
   void recall(ClientStatus status, const std::string& name = {});
   [[nodiscard]] bool is_recalled() const;
-  // How the server knows the run; its status and experiment stay as programs know them.
+  // Takes the server's view of the run, except for status and experiment.
   void learn(RunView view);
 
   [[nodiscard]] RunView view() const;
   [[nodiscard]] std::vector<std::pair<std::string, mlflow::MetricPoint>> newest_metrics() const;
   [[nodiscard]] RunId id() const { return session_.run; }
-  // Records of this run that the spool could not take, and why the latest.
+  // Returns the number of records that the spool could not take, and the reason of the latest.
   [[nodiscard]] std::uint64_t dropped() const;
   [[nodiscard]] std::string drop_reason() const;
 
@@ -101,19 +101,24 @@ class TrackedRun {
                           codec::SchemaBody& fresh) REQUIRES(mutex_);
   void remember(const mlflow::LogBatch& batch, bool whole_run) REQUIRES(mutex_);
   bool open_log() REQUIRES(mutex_);
-  bool write(const codec::Bundle& bundle) REQUIRES(mutex_);  // false: the spool could not take it
+  // Returns false when the spool could not take the bundle.
+  bool write(const codec::Bundle& bundle) REQUIRES(mutex_);
   void write_facts(std::span<const codec::Fact> facts) REQUIRES(mutex_);
 
+  // Constant after construction.
+  const codec::SessionBody session_;
+  const LogRoom room_;
+
   mutable Mutex mutex_;
+  // Guarded by mutex_.
   RunView view_ GUARDED_BY(mutex_);
   bool recalled_ GUARDED_BY(mutex_) = false;
-  const codec::SessionBody session_;
-  LogRoom room_ GUARDED_BY(mutex_);
   std::optional<spool::ClientLog> log_ GUARDED_BY(mutex_);
-  std::map<std::pair<std::string, std::string>, std::uint32_t> series_
-      GUARDED_BY(mutex_);  // by source and key
+  // The ids of series by source and key.
+  std::map<std::pair<std::string, std::string>, std::uint32_t> series_ GUARDED_BY(mutex_);
   std::uint32_t last_series_ GUARDED_BY(mutex_) = 0;
-  std::uint64_t lost_ GUARDED_BY(mutex_) = 0;  // with logs that could not be opened, or that rest
+  // Records dropped by logs that are closed or could not be opened.
+  std::uint64_t lost_ GUARDED_BY(mutex_) = 0;
   std::string lost_reason_ GUARDED_BY(mutex_);
 };
 

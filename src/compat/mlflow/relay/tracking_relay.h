@@ -96,6 +96,7 @@ class TrackingRelay {
   http::Response get_experiment(const http::Request& request);
   http::Response get_experiment_by_name(const http::Request& request);
 
+  // Constant after construction; the objects are safe from any thread.
   RelayOptions options_;
   Delivery& delivery_;
   RunBook book_;
@@ -104,12 +105,16 @@ class TrackingRelay {
   std::string prefix_;  // "/<run>/<secret>"
   std::string url_;
   std::uint16_t port_;
-  sys::Fd socket_;
+
   std::atomic<pid_t> command_{0};
   std::atomic<int> forwarding_{0};
   std::atomic<bool> told_datasets_{false};
-  Guarded<std::map<std::uint64_t, std::optional<RankedClient>>> clients_;  // by connection
-  std::unique_ptr<http::HttpServer> server_;  // last: its threads use the rest
+  // The clients by the number of their connection.
+  Guarded<std::map<std::uint64_t, std::optional<RankedClient>>> clients_;
+
+  // Only the owner's thread.
+  sys::Fd socket_;
+  std::unique_ptr<http::HttpServer> server_;  // declared last: its threads use the members above
 };
 
 }  // namespace corral::run

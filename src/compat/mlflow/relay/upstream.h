@@ -1,8 +1,9 @@
-// Upstream: requests of a program that go on to the server, after what was spooled before them.
+// Upstream: forwards requests of a program to the server, after everything that was spooled
+// earlier.
 //
-// Bodies of answers that are long wait in an unlinked file beside the spool, so that a download of
-// any size costs no memory. Without a server the error says so within the patience; a request is
-// sent twice only when that cannot do it twice. Any thread; calls block.
+// Long bodies of answers are kept in an unlinked file beside the spool, so that a download of any
+// size costs no memory. Without a server, a call fails within the patience. A request is sent again
+// only when the server cannot carry it out twice. Any thread; calls block.
 #pragma once
 
 #include <atomic>
@@ -21,8 +22,8 @@ namespace corral::run {
 
 struct UpstreamOptions {
   sys::HttpTarget target;
-  Nanos patience{};                 // for a server to come
-  sys::PrivateDirectory directory;  // where long bodies wait
+  Nanos patience{};                 // the wait for a server
+  sys::PrivateDirectory directory;  // holds long bodies
 };
 
 class Upstream {
@@ -30,18 +31,18 @@ class Upstream {
   Upstream(Delivery& delivery, UpstreamOptions options)
       : delivery_(delivery), options_(std::move(options)) {}
 
-  // `request.path` as the server knows it. kUnavailable: there is no server.
+  // `request.path` is a path of the server. kUnavailable: there is no server.
   Result<http::Response> forward(const http::Request& request);
-  // An unlinked file, where the body of a request that is streamed waits until it is whole.
+  // Returns an unlinked file for the body of a streamed request until it is complete.
   Result<sys::Fd> body_file();
-  // `forward` of a request whose body is in that file.
+  // The same for a request whose body is in the file `body`.
   Result<http::Response> forward(const http::Request& request, const sys::Fd& body);
-  // Ends what is under way within seconds, and refuses what comes.
+  // Ends running calls within seconds and refuses later ones.
   void cancel() {
     cancelled_ = true;
     delivery_.wake();
   }
-  // A GET of a path with its query, after the flush; the answer's body whole.
+  // Sends a GET for a path with its query, after the flush, and returns the complete answer.
   Result<sys::HttpReply> get(const std::string& path);
 
  private:
@@ -52,10 +53,14 @@ class Upstream {
   std::unique_ptr<sys::HttpClient> take();
   void give_back(std::unique_ptr<sys::HttpClient> client);
 
+  // Constant after construction.
   Delivery& delivery_;
-  UpstreamOptions options_;
+  const UpstreamOptions options_;
+
   std::atomic<bool> cancelled_{false};
+
   Mutex mutex_;
+  // Guarded by mutex_.
   std::vector<std::unique_ptr<sys::HttpClient>> idle_ GUARDED_BY(mutex_);
 };
 

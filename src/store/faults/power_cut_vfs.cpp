@@ -4,8 +4,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace corral::store::faults {
 
@@ -15,22 +16,24 @@ struct PowerCutVfs::State {
   sqlite3_vfs vfs{};
   sqlite3_vfs* real = nullptr;
 
-  mutable std::mutex mutex;
-  std::optional<fs::path> directory;
-  std::vector<DiskEvent> events;
-  std::optional<DiskFault> fault;
-  std::uint64_t calls = 0;  // that the fault or the stop counts
-  std::optional<std::uint64_t> stop;
-  bool met = false;
+  mutable Mutex mutex;
+  // Guarded by mutex.
+  std::optional<fs::path> directory GUARDED_BY(mutex);
+  std::vector<DiskEvent> events GUARDED_BY(mutex);
+  std::optional<DiskFault> fault GUARDED_BY(mutex);
+  std::uint64_t calls GUARDED_BY(mutex) = 0;  // calls that the fault or the stop counts
+  std::optional<std::uint64_t> stop GUARDED_BY(mutex);
+  bool met GUARDED_BY(mutex) = false;
 
-  // The file's name when it is to be recorded.
+  // Returns the name of a file that is recorded, else nullopt.
   std::optional<std::string> name_of(const char* path) const {
+    const Lock lock(mutex);
     if (path == nullptr || !directory || fs::path(path).parent_path() != *directory)
       return std::nullopt;
     return fs::path(path).filename().string();
   }
   void add(DiskEvent event) {
-    const std::scoped_lock lock(mutex);
+    const Lock lock(mutex);
     events.push_back(std::move(event));
   }
   // SQLITE_OK, or what the call must answer.
@@ -265,7 +268,7 @@ int vfs_last_error(sqlite3_vfs*, int, char*) { return errno; }
 }  // namespace
 
 int PowerCutVfs::State::verdict(DiskCall call, bool changes) {
-  const std::scoped_lock lock(mutex);
+  const Lock lock(mutex);
   if (stop) {
     if (!changes || calls++ < *stop) return SQLITE_OK;
     met = true;
@@ -307,34 +310,34 @@ PowerCutVfs::~PowerCutVfs() {
 }
 
 void PowerCutVfs::record(const fs::path& directory) {
-  const std::scoped_lock lock(state_->mutex);
+  const Lock lock(state_->mutex);
   state_->directory = directory;
   state_->events.clear();
 }
 std::size_t PowerCutVfs::event_count() const {
-  const std::scoped_lock lock(state_->mutex);
+  const Lock lock(state_->mutex);
   return state_->events.size();
 }
 std::vector<DiskEvent> PowerCutVfs::events() const {
-  const std::scoped_lock lock(state_->mutex);
+  const Lock lock(state_->mutex);
   return state_->events;
 }
 void PowerCutVfs::inject(const DiskFault& fault) {
-  const std::scoped_lock lock(state_->mutex);
+  const Lock lock(state_->mutex);
   state_->fault = fault;
   state_->stop.reset();
   state_->calls = 0;
   state_->met = false;
 }
 void PowerCutVfs::stop_after(std::uint64_t calls) {
-  const std::scoped_lock lock(state_->mutex);
+  const Lock lock(state_->mutex);
   state_->stop = calls;
   state_->fault.reset();
   state_->calls = 0;
   state_->met = false;
 }
 bool PowerCutVfs::clear() {
-  const std::scoped_lock lock(state_->mutex);
+  const Lock lock(state_->mutex);
   state_->fault.reset();
   state_->stop.reset();
   return std::exchange(state_->met, false);

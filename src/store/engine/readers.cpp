@@ -22,8 +22,8 @@ Result<> Readers::begin(Connection& connection) {
 
 Result<std::unique_ptr<Connection>> Readers::borrow() {
   {
-    std::unique_lock lock(mutex_);
-    free_.wait(lock, [&] { return !idle_.empty() || open_ < most_; });
+    Lock lock(mutex_);
+    free_.wait(lock.native(), [&]() REQUIRES(mutex_) { return !idle_.empty() || open_ < most_; });
     if (!idle_.empty()) {
       auto connection = std::move(idle_.back());
       idle_.pop_back();
@@ -41,8 +41,9 @@ Result<std::unique_ptr<Connection>> Readers::borrow() {
 // If the database lends no more connections, the open ones serve all. One that is away
 // ends them all.
 Result<std::unique_ptr<Connection>> Readers::wait_for_another(const Error& refusal) {
-  std::unique_lock lock(mutex_);
-  free_.wait_for(lock, kPatience, [&] { return !idle_.empty() || open_ == 0; });
+  Lock lock(mutex_);
+  free_.wait_for(lock.native(), kPatience,
+                 [&]() REQUIRES(mutex_) { return !idle_.empty() || open_ == 0; });
   if (idle_.empty()) return tl::unexpected(refusal);
   auto connection = std::move(idle_.back());
   idle_.pop_back();
@@ -53,7 +54,7 @@ Result<std::unique_ptr<Connection>> Readers::wait_for_another(const Error& refus
 void Readers::give_back(std::unique_ptr<Connection> connection) {
   if (connection && (connection->in_transaction() || !connection->alive())) connection.reset();
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     connection ? idle_.push_back(std::move(connection)) : static_cast<void>(--open_);
   }
   free_.notify_all();  // they wait for different things

@@ -4,10 +4,10 @@
 #include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "store/engine/database.h"
 
 namespace corral::store::sql {
@@ -56,12 +56,15 @@ class Readers {
   Result<std::unique_ptr<Connection>> wait_for_another(const Error& refusal);
   void give_back(std::unique_ptr<Connection> connection);
 
+  // Constant after construction.
   const OpenConnection open_one_;
   const std::size_t most_;
-  std::mutex mutex_;
+
+  Mutex mutex_;
   std::condition_variable free_;
-  std::vector<std::unique_ptr<Connection>> idle_;
-  std::size_t open_ = 0;
+  // Guarded by mutex_.
+  std::vector<std::unique_ptr<Connection>> idle_ GUARDED_BY(mutex_);
+  std::size_t open_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace corral::store::sql

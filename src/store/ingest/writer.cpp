@@ -38,7 +38,7 @@ Writer::Writer(std::unique_ptr<Connection> database, Intact intact, Stored store
 
 Writer::~Writer() {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
   }
   work_.notify_all();
@@ -69,12 +69,12 @@ Result<> Writer::transact(const Write& write, Sessions sessions) {
 }
 
 Result<AppendResult> Writer::wait_for(Job& job) {
-  std::unique_lock lock(mutex_);
-  room_.wait(lock, [&] { return stopping_ || queue_.size() < kQueue; });
+  Lock lock(mutex_);
+  room_.wait(lock.native(), [&]() REQUIRES(mutex_) { return stopping_ || queue_.size() < kQueue; });
   if (stopping_) return fail(Code::kUnavailable, "the store is closing");
   queue_.push_back(&job);
   work_.notify_one();
-  done_.wait(lock, [&] { return job.result.has_value(); });
+  done_.wait(lock.native(), [&] { return job.result.has_value(); });
   return *std::move(job.result);
 }
 
@@ -95,7 +95,7 @@ void Writer::loop() {
 void Writer::give_up(const std::vector<Job*>& group) {
   ingest_.forget();
   if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (Job* job : group) {
     if (!job->result) job->result = fail(Code::kUnavailable, "writing to the store failed");
   }
@@ -114,8 +114,8 @@ void Writer::put_in_order(std::vector<Job*>& group) {
 }
 
 std::vector<Writer::Job*> Writer::next_group() {
-  std::unique_lock lock(mutex_);
-  work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  Lock lock(mutex_);
+  work_.wait(lock.native(), [&]() REQUIRES(mutex_) { return stopping_ || !queue_.empty(); });
   std::vector<Job*> group;
   if (stopping_) {
     for (Job* job : queue_) job->result = fail(Code::kUnavailable, "the store is closing");
@@ -160,7 +160,7 @@ void Writer::write(const std::vector<Job*>& group) {
   for (const StoredBatch& batch : ingest_.take_batches()) stored_(batch);
   if (done && group.size() > 1) try_alone(group, answers);
   if (done) done = still_there();
-  const std::scoped_lock guard(mutex_);
+  const Lock guard(mutex_);
   for (std::size_t i = 0; i < group.size(); ++i) {
     group[i]->result =
         done ? std::move(answers[i]) : Result<AppendResult>(tl::unexpected(done.error()));
@@ -205,7 +205,7 @@ void Writer::write_alone(Job& job) {
   if (done) done = still_there();
   if (!done && database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
   if (job.sessions == Sessions::kForget) ingest_.forget();
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   job.result = done ? Result<AppendResult>(AppendResult{})
                     : Result<AppendResult>(tl::unexpected(done.error()));
 }

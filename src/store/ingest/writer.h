@@ -16,12 +16,12 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "core/mutex.h"
 #include "store/engine/database.h"
 #include "store/ingest/ingest.h"
 #include "store/model/records.h"
@@ -59,7 +59,7 @@ class Writer {
     const Change* before = nullptr;        // may be null
     const Write* write = nullptr;          // instead of both
     Sessions sessions = Sessions::kKeep;
-    std::optional<Result<AppendResult>> result;
+    std::optional<Result<AppendResult>> result;  // guarded by mutex_
   };
   Result<AppendResult> wait_for(Job& job);
 
@@ -77,17 +77,21 @@ class Writer {
   [[nodiscard]] Result<> still_there() const { return intact_ ? intact_() : Result<>(); }
   void met_a_lock();
 
-  std::unique_ptr<Connection> database_;
+  // Only the writer's thread after construction.
+  const std::unique_ptr<Connection> database_;
   Ingest ingest_;
-  Intact intact_;
-  Stored stored_;
-  std::optional<BootTime> hurry_until_;  // the writer's thread only
-  std::vector<std::size_t> held_back_;   // the same; jobs of the group that met a lock
-  std::mutex mutex_;
+  const Intact intact_;
+  const Stored stored_;
+  std::optional<BootTime> hurry_until_;
+  std::vector<std::size_t> held_back_;  // jobs of the group that met a lock
+
+  Mutex mutex_;
   std::condition_variable work_, done_, room_;
-  std::deque<Job*> queue_;
-  bool stopping_ = false;
-  std::jthread thread_;  // last: it uses everything above
+  // Guarded by mutex_.
+  std::deque<Job*> queue_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
+
+  std::jthread thread_;  // declared last because it uses the members above
 };
 
 }  // namespace corral::store::sql

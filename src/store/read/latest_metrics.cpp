@@ -103,7 +103,7 @@ Result<LatestMetrics::Read> LatestMetrics::read(Connection& db,
 }
 
 void LatestMetrics::remember(std::int64_t run, const Known& known) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (bytes_ > kMostBytes) {
     known_.clear();
     bytes_ = 0;
@@ -120,7 +120,7 @@ Result<std::vector<RunMetrics>> LatestMetrics::of(Connection& db,
   if (runs.empty()) return all;
   Stamps stamps = TRY(stamps_of(db, runs));
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       const auto known = known_.find(runs[i]);
       if (known != known_.end() && known->second.stamp == stamps[runs[i]])

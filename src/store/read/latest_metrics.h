@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "store/engine/database.h"
 #include "store/read/view.h"
 
@@ -57,10 +57,13 @@ class LatestMetrics {
   Result<Read> read(Connection& db, std::span<const std::int64_t> runs);
   void remember(std::int64_t run, const Known& known);
 
+  // Constant after construction.
   Caches& caches_;
-  std::mutex mutex_;
-  std::unordered_map<std::int64_t, Known> known_;
-  std::size_t bytes_ = 0;
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::unordered_map<std::int64_t, Known> known_ GUARDED_BY(mutex_);
+  std::size_t bytes_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace corral::store::sql

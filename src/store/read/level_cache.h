@@ -6,8 +6,9 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace corral::store::sql {
 
@@ -17,7 +18,7 @@ class LevelCache {
   explicit LevelCache(std::size_t bytes) : room_(bytes) {}
 
   std::shared_ptr<const Value> find(const Key& key) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     const auto known = places_.find(key);
     if (known == places_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, known->second);
@@ -25,7 +26,7 @@ class LevelCache {
   }
   // `bytes`: what the value takes.
   void add(const Key& key, std::shared_ptr<const Value> value, std::size_t bytes) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (bytes > room_ || places_.contains(key)) return;
     used_ += bytes;
     entries_.push_front({.key = key, .value = std::move(value), .bytes = bytes});
@@ -43,11 +44,14 @@ class LevelCache {
     std::shared_ptr<const Value> value;
     std::size_t bytes = 0;
   };
+  // Constant after construction.
   const std::size_t room_;
-  std::mutex mutex_;
-  std::size_t used_ = 0;
-  std::list<Entry> entries_;  // newest first
-  std::map<Key, typename std::list<Entry>::iterator> places_;
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::size_t used_ GUARDED_BY(mutex_) = 0;
+  std::list<Entry> entries_ GUARDED_BY(mutex_);  // newest first
+  std::map<Key, typename std::list<Entry>::iterator> places_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::store::sql

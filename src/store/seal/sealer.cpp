@@ -51,7 +51,7 @@ Sealer::Sealer(Readers& readers, Writer& writer, Repair repair)
 
 Sealer::~Sealer() {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     stopping_ = true;
   }
   work_.notify_all();
@@ -61,7 +61,7 @@ Sealer::~Sealer() {
 
 void Sealer::note(std::int64_t session, std::size_t bytes) {
   const BootTime now = sys::boot_now();
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   add(session);
   change(session, [&](Waiting& waiting) {
     if (waiting.rows == 0) waiting.first = now;
@@ -89,13 +89,12 @@ Sealer::Place Sealer::place_of(std::int64_t session, const Waiting& waiting) {
   return place;
 }
 
-// With mutex_ held.
 void Sealer::add(std::int64_t session) {
   const auto [entry, fresh] = waiting_.try_emplace(session);
   if (fresh) turns_.insert(place_of(session, entry->second));
 }
 
-// Nothing when it does not wait. With mutex_ held.
+// Does nothing when the session does not wait.
 template <class Edit>
 void Sealer::change(std::int64_t session, Edit&& edit) {
   const auto known = waiting_.find(session);
@@ -109,12 +108,13 @@ void Sealer::change(std::int64_t session, Edit&& edit) {
 }
 
 void Sealer::pace() {
-  std::unique_lock lock(mutex_);
-  room_.wait_for(lock, kMostPace, [&] { return stopping_ || backlog_ < kMostBacklog; });
+  Lock lock(mutex_);
+  room_.wait_for(lock.native(), kMostPace,
+                 [&]() REQUIRES(mutex_) { return stopping_ || backlog_ < kMostBacklog; });
 }
 
 StoreActivity Sealer::waiting() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   StoreActivity activity;
   for (const auto& [session, waiting] : waiting_) {
     activity.waiting_rows += waiting.rows;
@@ -124,11 +124,11 @@ StoreActivity Sealer::waiting() const {
 }
 
 std::string Sealer::problem() const {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return problems_.empty() ? std::string() : problems_.begin()->second;
 }
 
-// Empty: none. With mutex_ held.
+// Empty: none.
 void Sealer::set_problem(std::int64_t session, std::string problem) {
   if (problem.empty())
     problems_.erase(session);
@@ -141,10 +141,10 @@ void Sealer::loop() {
   for (;;) {
     std::optional<Task> task;
     {
-      std::unique_lock lock(mutex_);
+      Lock lock(mutex_);
       if (stopping_) return;
       task = next_task();
-      if (!task && !spare_room_ && !time_to_clean()) work_.wait_for(lock, kTick);
+      if (!task && !spare_room_ && !time_to_clean()) work_.wait_for(lock.native(), kTick);
     }
     try {
       if (sys::boot_now() >= look_at_) find_left_over();
@@ -152,7 +152,7 @@ void Sealer::loop() {
       task ? run(*task) : static_cast<void>(reclaim());
     } catch (const std::exception& e) {
       sys::note_thread_failure("the sealer", e.what());
-      const std::scoped_lock lock(mutex_);
+      const Lock lock(mutex_);
       set_problem(kNoSession, std::string("sealing: ") + e.what());
     }
   }
@@ -162,7 +162,7 @@ void Sealer::loop() {
 bool Sealer::reclaim() {
   std::int64_t keep = 0;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (!std::exchange(spare_room_, false)) return false;
     if (!waiting_.empty()) keep = kSpareRoom;
   }
@@ -172,7 +172,7 @@ bool Sealer::reclaim() {
     return {};
   });
   if (!done || !more) return false;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   return spare_room_ = true;
 }
 
@@ -185,7 +185,7 @@ void Sealer::find_left_over() {
   seen_ = found->newest;
   const BootTime now = sys::boot_now();
   look_at_ = found->shared ? now + kLookEvery : BootTime::max();
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   for (const std::int64_t session : found->sessions) {
     if (waiting_.contains(session)) continue;
     add(session);
@@ -196,7 +196,7 @@ void Sealer::find_left_over() {
   }
 }
 
-// Chooses the longest waiting session of the foremost rank that is due. With mutex_ held.
+// Returns the longest waiting session of the first rank that is due.
 std::optional<Sealer::Task> Sealer::next_task() {
   const BootTime now = sys::boot_now();
   for (const Rank rank : {Rank::kFull, Rank::kWaits, Rank::kSilent}) {
@@ -217,7 +217,7 @@ void Sealer::run(const Task& task) {
       return fail(Code::kInternal, e.what());
     }
   }();
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const bool passing = !done && (done.error().code == Code::kConflict || stopping_);
   set_problem(task.session, done || passing ? "" : "sealing: " + done.error().message);
   if (done) return;
@@ -265,12 +265,11 @@ Result<> Sealer::seal_slice(const SliceKey& key, RowGroupState state) {
   return {};
 }
 
-// With sealing_ held.
 Result<> Sealer::seal(const Task& task) {
   Nanos silent = kVerySilent;
   {
-    const std::scoped_lock lock(mutex_);
-    change(task.session, [&](Waiting& waiting) {
+    const Lock lock(mutex_);
+    change(task.session, [&](Waiting& waiting) REQUIRES(mutex_) {
       backlog_ -= std::min(backlog_, waiting.bytes);
       silent = sys::boot_now() - waiting.newest;
       waiting.rows = 0;
@@ -290,7 +289,7 @@ Result<> Sealer::seal(const Task& task) {
     if (!sealed && done) done = sealed;
   }
   if (!done) return done;
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   change(task.session, [](Waiting& waiting) { waiting.look_again = sys::boot_now() + kSilent; });
   if (const auto known = waiting_.find(task.session);
       settle && known != waiting_.end() && known->second.rows == 0) {
@@ -302,23 +301,22 @@ Result<> Sealer::seal(const Task& task) {
 }
 
 void Sealer::note_removal() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   clean_at_ = sys::boot_now();
   work_.notify_one();
 }
 
-// With mutex_ held.
 bool Sealer::time_to_clean() { return sys::boot_now() >= clean_at_; }
 
 // One small transaction, if there is something to delete.
 void Sealer::clean() {
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (stopping_ || !time_to_clean()) return;
     clean_at_ = sys::boot_now() + kCleanEvery;
   }
   const Result<bool> more = clean_slice();
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const BootTime now = sys::boot_now();
   if (!more) {
     set_problem(kNoSession, "removing runs: " + more.error().message);
@@ -338,7 +336,7 @@ Result<bool> Sealer::clean_slice() {
     return {};
   });
   if (!done) return tl::unexpected(done.error());
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   spare_room_ = true;
   return more;
 }
@@ -354,7 +352,7 @@ Result<bool> Sealer::apply(Result<std::optional<SealPlan>> plan) {
   if (!plan) return tl::unexpected(plan.error());
   if (!*plan) return false;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     if (stopping_) return fail(Code::kUnavailable, "the store is closing");
   }
   TRY(writer_.transact([&](Connection& db) { return write_plan(db, **plan); }));
@@ -362,18 +360,18 @@ Result<bool> Sealer::apply(Result<std::optional<SealPlan>> plan) {
 }
 
 Result<> Sealer::seal_or_repair(const Task& task) {
-  const std::scoped_lock one(sealing_);
+  const Lock one(sealing_);
   Result<> done = seal(task);
   if (done || done.error().code != Code::kCorruption || !repair_) return done;
   {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     BootTime& again = repair_again_[task.session];
     if (sys::boot_now() < again) return done;
     again = sys::boot_now() + kRepairPause;
   }
   auto repaired = writer_.transact([&](Connection& db) { return repair_(db, task.session); });
   if (!repaired) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     repair_again_[task.session] = sys::boot_now() + kPause;
     return repaired;
   }

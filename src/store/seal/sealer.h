@@ -18,12 +18,12 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
 
+#include "core/mutex.h"
 #include "core/time.h"
 #include "store/engine/readers.h"
 #include "store/ingest/writer.h"
@@ -82,42 +82,54 @@ class Sealer {
 
   void loop();
   void find_left_over();
-  std::optional<Task> next_task();
+  std::optional<Task> next_task() REQUIRES(mutex_);
   static Place place_of(std::int64_t session, const Waiting& waiting);
-  void add(std::int64_t session);
+  void add(std::int64_t session) REQUIRES(mutex_);
   template <class Edit>
-  void change(std::int64_t session, Edit&& edit);
+  void change(std::int64_t session, Edit&& edit) REQUIRES(mutex_);
   void run(const Task& task);
-  bool time_to_clean();
+  bool time_to_clean() REQUIRES(mutex_);
   void clean();
   Result<bool> clean_slice();
   Result<> seal_patiently(const Task& task);
   Result<> seal_or_repair(const Task& task);
-  Result<> seal(const Task& task);
-  Result<> seal_batches(std::int64_t session);
-  Result<> seal_slice(const SliceKey& key, RowGroupState state);
-  void set_problem(std::int64_t session, std::string problem);
-  Result<bool> apply(Result<std::optional<SealPlan>> plan);
+  Result<> seal(const Task& task) REQUIRES(sealing_);
+  Result<> seal_batches(std::int64_t session) REQUIRES(sealing_);
+  Result<> seal_slice(const SliceKey& key, RowGroupState state) REQUIRES(sealing_);
+  void set_problem(std::int64_t session, std::string problem) REQUIRES(mutex_);
+  Result<bool> apply(Result<std::optional<SealPlan>> plan) REQUIRES(sealing_);
   bool reclaim();
   Result<bool> may_settle(std::int64_t session, Nanos silent);
 
+  // Constant after construction.
   Readers& readers_;
   Writer& writer_;
   const Repair repair_;
-  mutable std::mutex mutex_;
+
+  // Only the sealer's thread.
+  BootTime look_at_{};  // the next search for left-over rows
+  SeenRows seen_;       // the newest rows at the last search
+
+  // Held while a plan is made and carried out; taken before mutex_.
+  Mutex sealing_;
+
+  mutable Mutex mutex_;
   std::condition_variable work_, room_;
-  std::map<std::int64_t, Waiting> waiting_;
-  std::set<Place> turns_;  // one of each that waits
-  std::size_t backlog_ = 0;
-  std::map<std::int64_t, BootTime> repair_again_;  // sessions that were damaged
-  std::map<std::int64_t, std::string> problems_;   // by session, 0: of none
-  bool stopping_ = false;
-  BootTime clean_at_{};     // what was removed, also by an earlier process or another server
-  bool spare_room_ = true;  // perhaps: rows were deleted since reclaim() found none
-  BootTime look_at_{};      // for what is left over; the sealer's thread
-  SeenRows seen_;           // then; likewise
-  std::mutex sealing_;      // one plan is made and carried out at a time
-  std::jthread thread_;     // last: it uses everything above
+  // Guarded by mutex_.
+  std::map<std::int64_t, Waiting> waiting_ GUARDED_BY(mutex_);
+  std::set<Place> turns_ GUARDED_BY(mutex_);  // one element for each waiting session
+  std::size_t backlog_ GUARDED_BY(mutex_) = 0;
+  // The next repair of each damaged session.
+  std::map<std::int64_t, BootTime> repair_again_ GUARDED_BY(mutex_);
+  // By session; 0 stands for problems of no session.
+  std::map<std::int64_t, std::string> problems_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  // The next removal of rows; they may stem from an earlier process or another server.
+  BootTime clean_at_ GUARDED_BY(mutex_){};
+  // True when rows may have been deleted since reclaim() last found no spare room.
+  bool spare_room_ GUARDED_BY(mutex_) = true;
+
+  std::jthread thread_;  // declared last because it uses the members above
 };
 
 }  // namespace corral::store::sql

@@ -60,7 +60,7 @@ Result<sys::Fd> KeptOnce::folder_of(const std::string& hash) const {
 }
 
 void KeptOnce::share(int directory, const std::string& name, const std::string& hash) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto folder = make_directories_below(root_, path_of(hash));
   if (!folder) return;
   const std::string same = name + ".same";
@@ -82,7 +82,7 @@ void KeptOnce::share(int directory, const std::string& name, const std::string& 
 }
 
 int KeptOnce::rename(int from, const std::string& name, int to, const std::string& target) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const std::string old = last_user_of(to, target);
   if (::renameat(from, name.c_str(), to, target.c_str()) != 0) return -1;
   // Renaming one name of a file to another one of the same file does nothing.
@@ -92,7 +92,7 @@ int KeptOnce::rename(int from, const std::string& name, int to, const std::strin
 }
 
 int KeptOnce::unlink(int directory, const std::string& name) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const std::string hash = last_user_of(directory, name);
   if (::unlinkat(directory, name.c_str(), 0) != 0) return -1;
   release(hash);
@@ -115,7 +115,7 @@ void KeptOnce::release(const std::string& hash) {
 }
 
 void KeptOnce::sweep() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   const auto contents = open_directory(root_, kContents);
   const auto folders = contents ? entries_of(contents->get()) : Result<std::vector<Entry>>();
   if (!contents || !folders) return;

@@ -9,10 +9,10 @@
 // cost a second copy of a content, never a byte of it.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "core/mutex.h"
 #include "core/result.h"
 #include "sys/fd.h"
 
@@ -45,10 +45,13 @@ class KeptOnce {
   // The hash of a file when only its content has another name; else empty.
   static std::string last_user_of(int directory, const std::string& name);
   [[nodiscard]] Result<sys::Fd> folder_of(const std::string& hash) const;
-  void release(const std::string& hash);
+  void release(const std::string& hash) REQUIRES(mutex_);
 
+  // Constant after construction.
   const int root_;
-  std::mutex mutex_;  // over looking at a link count and acting on it
+
+  // Held from reading a link count until the action that depends on it; guards no member.
+  Mutex mutex_;
 };
 
 }  // namespace corral::store::artifacts

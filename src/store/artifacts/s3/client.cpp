@@ -162,7 +162,7 @@ S3Client::S3Client(S3Settings settings) : settings_(std::move(settings)) {
 S3Client::~S3Client() = default;
 
 std::unique_ptr<S3Client::Connection> S3Client::take_connection() {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (idle_.empty()) return std::make_unique<Connection>();
   std::unique_ptr<Connection> connection = std::move(idle_.back());
   idle_.pop_back();
@@ -170,7 +170,7 @@ std::unique_ptr<S3Client::Connection> S3Client::take_connection() {
 }
 
 void S3Client::give_back(std::unique_ptr<Connection> connection) {
-  const std::scoped_lock lock(mutex_);
+  const Lock lock(mutex_);
   if (idle_.size() < kIdleConnections) idle_.push_back(std::move(connection));
 }
 

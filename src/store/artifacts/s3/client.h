@@ -6,12 +6,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "store/artifacts/artifact_store.h"
 #include "store/artifacts/s3/settings.h"
 
@@ -53,9 +53,12 @@ class S3Client {
   std::unique_ptr<Connection> take_connection();
   void give_back(std::unique_ptr<Connection> connection);
 
+  // Constant after construction.
   const S3Settings settings_;
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Connection>> idle_;
+
+  Mutex mutex_;
+  // Guarded by mutex_.
+  std::vector<std::unique_ptr<Connection>> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace corral::store::artifacts

@@ -5,9 +5,9 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <mutex>
 #include <set>
 
+#include "core/mutex.h"
 #include "sys/clock.h"
 
 namespace corral::collect {
@@ -21,32 +21,34 @@ class Door {
   void shut() { set(false); }
   void open() { set(true); }
   void pass() {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     ++waiting_;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return open_; });
+    changed_.wait(lock.native(), [this]() REQUIRES(mutex_) { return open_; });
     --waiting_;
     changed_.notify_all();
   }
   void wait_for_visitor() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_ > 0; });
+    Lock lock(mutex_);
+    changed_.wait(lock.native(), [this]() REQUIRES(mutex_) { return waiting_ > 0; });
   }
   void wait_until_empty() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return waiting_ == 0; });
+    Lock lock(mutex_);
+    changed_.wait(lock.native(), [this]() REQUIRES(mutex_) { return waiting_ == 0; });
   }
 
  private:
   void set(bool open) {
-    const std::scoped_lock lock(mutex_);
+    const Lock lock(mutex_);
     open_ = open;
     changed_.notify_all();
   }
-  std::mutex mutex_;
+
+  Mutex mutex_;
   std::condition_variable changed_;
-  bool open_ = true;
-  int waiting_ = 0;
+  // Guarded by mutex_.
+  bool open_ GUARDED_BY(mutex_) = true;
+  int waiting_ GUARDED_BY(mutex_) = 0;
 };
 
 struct Library {

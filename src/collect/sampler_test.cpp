@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <mutex>
 #include <vector>
 
 #include "collect/fixture_root.h"
+#include "core/mutex.h"
 #include "sys/clock.h"
 #include "sys/thread_guard.h"
 
@@ -20,10 +20,11 @@ namespace {
 class ScriptedTicker final : public Ticker {
  public:
   struct Done {
-    std::mutex mutex;
+    Mutex mutex;
     std::condition_variable changed;
-    bool reached = false;
-    bool stopped = false;
+    // Guarded by mutex.
+    bool reached GUARDED_BY(mutex) = false;
+    bool stopped GUARDED_BY(mutex) = false;
   };
   ScriptedTicker(std::vector<std::uint64_t> script, Done& done)
       : script_(std::move(script)), done_(done) {}
@@ -33,15 +34,15 @@ class ScriptedTicker final : public Ticker {
       due_ = sys::boot_now();
       return script_[next_++];
     }
-    std::unique_lock lock(done_.mutex);
+    Lock lock(done_.mutex);
     done_.reached = true;
     done_.changed.notify_all();
-    done_.changed.wait(lock, [this] { return done_.stopped; });
+    done_.changed.wait(lock.native(), [this]() REQUIRES(done_.mutex) { return done_.stopped; });
     return 0;
   }
   [[nodiscard]] BootTime due() const override { return due_; }
   void stop() override {
-    const std::scoped_lock lock(done_.mutex);
+    const Lock lock(done_.mutex);
     done_.stopped = true;
     done_.changed.notify_all();
   }
@@ -97,8 +98,8 @@ struct Played {
   }
   void play() {
     ASSERT_TRUE(sampler->start());
-    std::unique_lock lock(done.mutex);
-    done.changed.wait(lock, [this] { return done.reached; });
+    Lock lock(done.mutex);
+    done.changed.wait(lock.native(), [this]() REQUIRES(done.mutex) { return done.reached; });
   }
   // The groups of the rows so far, as "0" and "1".
   std::string groups() {
@@ -254,8 +255,8 @@ std::vector<double> counted_reads(std::vector<std::uint64_t> script, Nanos inter
   const auto sampler = Sampler::open(std::move(options)).value();
   EXPECT_TRUE(sampler->start());
   {
-    std::unique_lock lock(done.mutex);
-    done.changed.wait(lock, [&] { return done.reached; });
+    Lock lock(done.mutex);
+    done.changed.wait(lock.native(), [&]() REQUIRES(done.mutex) { return done.reached; });
   }
   sampler->stop();
   const std::size_t column = column_of(*sampler, kFastGroup, "host.load.1m");
@@ -291,8 +292,8 @@ TEST(Sampler, AListenerThatThrowsLosesItsOwnValuesAndNothingElse) {
   const auto sampler = Sampler::open(std::move(options)).value();
   ASSERT_TRUE(sampler->start());
   {
-    std::unique_lock lock(done.mutex);
-    done.changed.wait(lock, [&] { return done.reached; });
+    Lock lock(done.mutex);
+    done.changed.wait(lock.native(), [&]() REQUIRES(done.mutex) { return done.reached; });
   }
   sampler->stop();
   EXPECT_GE(reads, 4);

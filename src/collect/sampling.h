@@ -1,8 +1,8 @@
 // Sampling: the state of a sampler's thread: its listeners, their columns, the ring and the clock.
 //
-// The thread and the Sampler share it, so that a thread which a vendor library never gives back can
-// be left behind with all it may still touch. open() and run() are called by one thread (open() may
-// be called by the starter, before run()); the others name their threads.
+// The thread and the Sampler share it, so that a thread that hangs in a vendor library can be left
+// behind with everything that it may still use. One thread calls open() and run(), or the starter
+// calls open() before it; comments name the threads of the other functions.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ namespace corral::collect {
 struct Problem {
   std::string source;  // a listener, "gpu0", or a pattern of metrics
   std::string text;
-  bool missing;  // its values have ended
+  bool missing;  // its values are no longer available
   metric::HealthState state;
 };
 
@@ -47,10 +47,10 @@ class Sampling {
   // Samples at once, at every tick and once more when the ticker stops.
   void run(Ticker& ticker);
 
-  // Any thread. Their results are complete and fixed once opened() returns true.
+  // Any thread. The results are complete and constant once opened() returns true.
   [[nodiscard]] bool opened() const { return opened_.load(std::memory_order_acquire); }
   [[nodiscard]] const SeriesTable& table() const { return table_; }
-  // Health of each listener, in the order of sampling.
+  // Returns the health of each listener, in the order of sampling.
   [[nodiscard]] std::span<const metric::Health> health() const { return health_; }
   [[nodiscard]] const Lateness& lateness() const { return lateness_; }
   [[nodiscard]] const std::string& lane() const { return options_.lane; }
@@ -60,59 +60,66 @@ class Sampling {
   std::atomic<std::uint64_t> missed{0};
   std::atomic<std::uint64_t> dropped{0};
 
-  // The one consumer's.
+  // Only the consumer's thread.
   void drain(const std::function<void(const RowView&)>& take);
   void drain_timed(const std::function<void(const TimedPoint&)>& take);
   std::vector<Problem> take_problems();
-  // Listeners that are being opened or read right now.
+  // Returns the listeners that are being opened or read now.
   [[nodiscard]] std::string busy_listener() const;
 
  private:
-  // One part of a listener, and how often it is read: a part that keeps taking longer than the
-  // interval is read every kSlowPace-th time only.
+  // The pace of one part of a listener. A part that keeps taking longer than the interval is read
+  // only every kSlowPace-th time.
   struct Pace {
     bool there = false;
     int over = 0;                       // reads in succession that took longer than the interval
     std::uint64_t turn = 0;             // reads asked for since it became slow
     std::atomic<std::int64_t> slow{0};  // ns of the read that made it slow; 0: it is not
-    bool told = false;                  // the consumer's
+    bool told = false;                  // only the consumer's thread
   };
   struct Source {
     const ListenerEntry* entry = nullptr;
     std::unique_ptr<Listener> listener;  // null when it has nothing to measure here
     Pace pace[kGroupCount];
-    bool told_hung = false;  // the consumer's
+    bool told_hung = false;  // only the consumer's thread
   };
 
   void open(Source& source);
   [[nodiscard]] std::size_t declared() const;  // series, of all groups
-  // `second`: slow parts have their turn, too.
+  // `second` includes the slow parts.
   void sample(Group group, bool second);
   void sample_last();
   void note_lateness(Nanos late);
-  // Reads all that is not slow, and once more after an interruption. The row's time: when that was
-  // done, of the host's fast group when it began, as the CPUs are read first.
+  // Reads all parts that are not slow, a second time if the reads were interrupted. Returns the
+  // row's time: the end of the reads, but their begin for the host's fast group, which reads the
+  // CPUs first.
   BootTime read_at_once(Group group, Row& row);
-  // Reads the parts that are slow, or those that are not; when that was done.
+  // Reads the slow parts, or the others, and returns the end of the reads.
   BootTime read_all(Group group, bool slow, Row& row);
   void judge(Pace& pace, Nanos took) const;
   void hold(std::size_t index, BootTime since);
   void take_slow(Source& source, std::vector<Problem>& problems) const;
   void take_hung(std::vector<Problem>& problems);
 
+  // Constant once opened() returns true; open() fills them on the sampling thread.
   SamplerOptions options_;
   SeriesTable table_;
   std::vector<metric::Health> health_;
-  std::deque<Source> sources_;
   std::optional<SelfSeries> self_;
-  std::unique_ptr<RowRing> ring_;
-  std::unique_ptr<TimedPoints> timed_;  // null: no series has times of its own
+  std::unique_ptr<RowRing> ring_;       // safe for one producer and one consumer
+  std::unique_ptr<TimedPoints> timed_;  // null if no series has times of its own
   std::shared_ptr<News> news_ = std::make_shared<News>();
-  Lateness lateness_;
+
+  // Only the sampling thread, except for `entry`, which is constant, and the members that Pace and
+  // Source mark.
+  std::deque<Source> sources_;
   Nanos latest_lateness_{0};  // the greatest since the last slow row
-  Nanos quickest_{0};         // the least that the host's fast reads took; 0: none was made yet
-  BootTime host_row_;         // the newest with the host's values, before the last sample
-  bool last_ = false;         // this is the last sample: everything has its turn
+  Nanos quickest_{0};         // the shortest fast read of the host; 0: none yet
+  BootTime host_row_;         // the newest row with the host's values, before the last sample
+  bool last_ = false;         // true during the last sample, in which every part has its turn
+
+  // Any thread.
+  Lateness lateness_;
   std::atomic<bool> opened_{false};
   // The source that the thread is in, and since when (boot time in ns; 0: in none).
   std::atomic<std::size_t> busy_{0};

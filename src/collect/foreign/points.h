@@ -1,8 +1,8 @@
 // PointQueue: points of foreign sources on their way to the journal.
 //
 // Series are declared once and then named by their number, so that a point is small and a flood of
-// them cheap. Bounded: a full queue refuses the point and counts it; producers never wait. Any
-// number of threads push, one drains.
+// points is cheap. The queue is bounded: a full queue drops the point and counts it, and no thread
+// ever waits. Any number of threads push, one drains.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace corral::collect::foreign {
 
-// Sums and means are not known to make sense, so that it aggregates as a mean.
+// Aggregates as a mean, because it is unknown whether a sum makes sense.
 struct ForeignSeries {
   std::string name;    // at most limits::kNameBytes, valid UTF-8, never empty
   std::string source;  // "gpu=0"; empty: the metric as a whole
@@ -53,7 +53,7 @@ class PointQueue {
   // kind stay. Two givers never share one: the second's source says whose it is ("gpu=0,from=
   // prometheus.gpu").
   Declared declare(ForeignSeries series, std::string_view giver);
-  // False and counted when the queue is full or the series is kNoSeries.
+  // Returns false, and counts the point, when the queue is full or the series is kNoSeries.
   bool push(const ForeignPoint& point);
 
   struct Drained {
@@ -62,9 +62,9 @@ class PointQueue {
     std::vector<ForeignPoint> points;  // in the order of push
   };
   Drained drain();
-  // Points that a source itself did not let through (its limits).
+  // Counts points that a source itself dropped because of its limits.
   void count_dropped(std::uint64_t points);
-  // Points refused so far, here and there.
+  // Returns the number of all dropped points so far.
   [[nodiscard]] std::uint64_t dropped() const;
 
  private:
@@ -78,8 +78,10 @@ class PointQueue {
     std::vector<ForeignPoint> points;
     std::uint64_t dropped = 0;
   };
-  std::size_t max_points_;
-  std::size_t max_series_;
+  // Constant after construction.
+  const std::size_t max_points_;
+  const std::size_t max_series_;
+
   Guarded<State> state_;
 };
 

@@ -1,9 +1,10 @@
-// StallWatch: what happens to a run that no sample shows well: stalls for want of CPU, memory or
-// I/O, and limits of its control group that were met, as events.
+// StallWatch: records incidents that samples show badly as events: stalls for lack of CPU, memory
+// or I/O, and limits of the run's control group that were reached.
 //
 // Flow: the kernel's PSI triggers and counters -> take(), which the supervisor drains into the
-// journal. A thread of its own, "corral-pressure", sleeps in poll(): it wakes when the kernel says
-// so, and once a second where there are limits to look at. take() and stop() from any one thread.
+// journal. A thread of its own, "corral-pressure", sleeps in poll(). It wakes when a trigger fires,
+// and once a second if there are limits to read. One owner's thread calls start(), take() and
+// stop().
 #pragma once
 
 #include <sys/types.h>
@@ -38,23 +39,23 @@ class StallWatch {
     std::filesystem::path root = "/";
     pid_t run_pid = 0;
     bool host = true;
-    bool group = true;  // the run's control group, its limits as well
+    bool group = true;  // the run's control group, including its limits
   };
   StallWatch(const StallOptions& options, const Place& place);
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  // Returns the resources that are not watched, and why.
+  // Returns the events that are unavailable, with the reasons.
   [[nodiscard]] std::span<const Unavailable> unavailable() const { return missing_; }
-  // "cpu pressure: some 150 ms in 1 s", one for each trigger; and the limits, if there are any.
+  // Returns one text per trigger, e.g. "cpu pressure: some 150 ms in 1 s", and one for the limits.
   [[nodiscard]] std::vector<std::string> watched() const;
 
-  // Nothing to watch: no thread.
+  // Starts no thread if there is nothing to watch.
   Result<> start();
-  // Reports events that were only counted. Harmless when not started or again.
+  // Reports the remaining counts. Does nothing if not started or already stopped.
   void stop();
-  // New since the last call, in the order of time.
+  // Returns the events since the last call, in the order of time.
   std::vector<StallEvent> take();
 
  private:
@@ -73,13 +74,20 @@ class StallWatch {
   void tell_limit(std::size_t index, BootTime time, std::uint64_t count);
   void put(StallEvent event);
 
+  // Constant after construction.
+  std::vector<Unavailable> missing_;
+
+  // Only the watch's thread between start() and stop(). Names and thresholds do not change, so
+  // watched() may read them meanwhile.
   std::vector<Stall> stalls_;
   std::unique_ptr<GroupLimits> limits_;
   std::vector<EventLimit> limit_pace_;  // by index of the limits
   std::vector<std::string_view> limit_name_;
-  std::vector<Unavailable> missing_;
+
   Guarded<std::vector<StallEvent>> events_;
-  sys::Fd wake_;  // eventfd
+
+  // Only the owner's thread.
+  sys::Fd wake_;  // an eventfd
   std::jthread thread_;
 };
 

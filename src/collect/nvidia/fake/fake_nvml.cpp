@@ -19,13 +19,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "collect/nvidia/fake/control.h"
 #include "collect/nvidia/fake/ring.h"
 #include "collect/nvidia/fake/timeline.h"
 #include "collect/nvidia/nvml_types.h"
+#include "core/mutex.h"
 
 namespace corral::collect::nvidia {
 
@@ -60,16 +60,18 @@ struct Driver {
   std::atomic<bool> steered = false;
   std::atomic<double> steered_time = 0;
   void (*pass)(double) = nullptr;
-  std::mutex mutex;  // guards the members below, and the beginning
-  std::map<std::string, DeviceObject, std::less<>> devices;
+  // Also held by nvmlInit_v2() while it loads the timeline.
+  Mutex mutex;
+  // Guarded by mutex.
+  std::map<std::string, DeviceObject, std::less<>> devices GUARDED_BY(mutex);
   struct Count {
     const char* function = nullptr;
     unsigned long calls = 0;
   };
-  std::array<Count, 64> counts;
+  std::array<Count, 64> counts GUARDED_BY(mutex);
 
-  // Allocates nothing. Under the mutex.
-  Count& count_of(const char* function) {
+  // Allocates nothing.
+  Count& count_of(const char* function) REQUIRES(mutex) {
     std::size_t at = 0;
     while (at + 1 < counts.size() && counts[at].function != nullptr &&
            std::strcmp(counts[at].function, function) != 0)
@@ -124,7 +126,7 @@ void pass_time(double seconds) {
 Status enter(const char* function) {
   Driver& d = driver();
   {
-    const std::scoped_lock lock(d.mutex);
+    const Lock lock(d.mutex);
     ++d.count_of(function).calls;
   }
   if (d.users == 0) return Status::kUninitialized;
@@ -292,12 +294,12 @@ Status take_sample(const std::string& prefix, GpmSample sample) {
 
 DeviceObject* object(unsigned gpu, int instance) {
   const Key prefix = instance < 0 ? Key("gpu%u.", gpu) : Key("gpu%u.mig%d.", gpu, instance);
-  const std::scoped_lock lock(driver().mutex);
-  auto& devices = driver().devices;
-  if (const auto at = devices.find(std::string_view(prefix)); at != devices.end())
+  Driver& d = driver();
+  const Lock lock(d.mutex);
+  if (const auto at = d.devices.find(std::string_view(prefix)); at != d.devices.end())
     return &at->second;
   const std::string name{std::string_view(prefix)};
-  return &devices.emplace(name, DeviceObject{gpu, instance, name}).first->second;
+  return &d.devices.emplace(name, DeviceObject{gpu, instance, name}).first->second;
 }
 
 }  // namespace
@@ -321,8 +323,9 @@ void corral_fake_set_time(double seconds) {
 void corral_fake_on_latency(void (*pass)(double)) { driver().pass = pass; }
 double corral_fake_utc() { return driver().ring("").utc(driver().now()); }
 unsigned long corral_fake_calls(const char* function) {
-  const std::scoped_lock lock(driver().mutex);
-  for (const auto& count : driver().counts) {
+  Driver& d = driver();
+  const corral::Lock lock(d.mutex);
+  for (const auto& count : d.counts) {
     if (count.function != nullptr && std::strcmp(count.function, function) == 0) return count.calls;
   }
   return 0;
@@ -330,7 +333,7 @@ unsigned long corral_fake_calls(const char* function) {
 
 Status nvmlInit_v2() {
   Driver& d = driver();
-  const std::scoped_lock lock(d.mutex);
+  const corral::Lock lock(d.mutex);
   if (d.users == 0) {
     const char* path = std::getenv("CORRAL_FAKE_NVML");
     d.timeline = {};

@@ -37,7 +37,6 @@ NOT_CLEAN: tuple[str, ...] = (
     "SECURITY.md",
     "docs/life-of-a-run.md",
     "docs/listeners.md",
-    "examples/README.md",
     "help/",
     "src/analyze/",
     "src/cli/",
@@ -87,7 +86,7 @@ PHRASES = {
     r"what (is|was) said of": "name the thing",
     r"\bwho adopts\b": "the adopting supervisor",
     r"what was put aside": "rejected frames",
-    r"\bwho(so)?ever (takes|finds|opens|reads)": "the process that",
+    r"whoever(?! reaches)": "the process, or the user, that",
     r"\bgoes without a word\b": "silently",
 }
 PHRASE = re.compile(r"\b(?:" + "|".join(PHRASES) + ")")

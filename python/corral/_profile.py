@@ -6,8 +6,8 @@ are. With PyTorch's profiler (_profile_torch.py) the trace and a summary become 
 
     <run's spool>/profile/          made by `corral run` where steps can be seen
                   request           {"id", "tool", "steps"}: taken by a rename, so by one process
-                  ID.answer         a JSON object a line: how far it is, for who asked
-                  ID                empty: a planned window, taken by whoever made this file
+                  ID.answer         a JSON object a line: its progress, for the asking process
+                  ID                empty: a planned window, taken by the process that made this file
                   window            of nsys and ncu: when it was, for `corral run`'s summary
 
 All that the window disturbs is a phase `profiled` in a lane of its own: warming up, recording and saving.

@@ -57,7 +57,7 @@ TEST(PushStream, WhatWasQueuedBeforeCloseIsStillTaken) {
   EXPECT_FALSE(stream.overflowed());
 }
 
-TEST(PushStream, WhoeverDetachesWaitsForTheCallThatIsUnderWayAndGetsNoOther) {
+TEST(PushStream, DetachWaitsForTheCallUnderWayAndAllowsNoOther) {
   PushStream stream;
   std::latch called(1);
   std::atomic<bool> pushing = false;

@@ -151,7 +151,7 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
     first, block = 0, ""
     for number, line in [*prose_lines(text), (0, "")]:
         if block and (not line.strip() or ITEM.match(line)):
-            yield first, CODE.sub("code", LINK.sub("]", block))
+            yield first, CODE.sub("`code`", LINK.sub("]", block))
             block = ""
         if line.strip():
             first = first if block else number

@@ -41,6 +41,7 @@ def test_documents_have_short_lines_paragraphs_and_sentences() -> None:
     assert rules_of("docs/a.md", "A " + "b\n" * 31 + ".\n") == ["sentence"]
     assert rules_of("docs/a.md", "One. Two. Three. Four. Five.\n") == ["paragraph"]
     assert rules_of("docs/a.md", "One. Two. Three. Four.\n- Five. Six.\n") == []
+    assert rules_of("docs/a.md", f"{'a ' * 16}.\n`b` {'a ' * 16}.\n") == []
 
 
 def test_tables_code_and_links_may_be_long() -> None:

@@ -239,7 +239,7 @@ TEST(NvidiaListener, ListsMigInstancesAsSourcesOfTheirOwn) {
   EXPECT_EQ(gpu.described("gpu0.mig2.uuid"), "MIG-bbbbbbbb-0000-0000-0000-000000000002");
   EXPECT_TRUE(holds(gpu.missing("host.gpu.busy of gpu0"), "MIG mode"));
   EXPECT_TRUE(holds(gpu.missing("power, energy, clocks, temperature and utilization of gpu0.mig0"),
-                    "those of gpu0"));
+                    "see gpu0"));
   EXPECT_TRUE(v.contains("host.gpu.power/gpu0")) << "the device's own power is there, once";
 }
 

@@ -340,7 +340,7 @@ function FigureRow({ run, sharing }: { run: SharingRun; sharing: Sharing }) {
       <td>{ratio === null ? "–" : `${formatValue(ratio, "", 3)} ×`}</td>
       <td className="left">
         {others.length === 0
-          ? "nobody"
+          ? "none"
           : others.map((other, i) => (
               <span key={other.id}>
                 {i > 0 && ", "}

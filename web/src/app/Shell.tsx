@@ -123,8 +123,8 @@ function OfflineBanner() {
   const at = new Date(since).toLocaleTimeString("en-GB");
   return (
     <p className="banner" role="alert">
-      The server at {location.host} has not answered since {at}. What is shown is from before; the
-      page tries again every 3 s.
+      The server at {location.host} has not answered since {at}. Shown data may be out of date; the
+      page retries every 3 s.
     </p>
   );
 }

@@ -121,8 +121,8 @@ function hatchWords(lanes: readonly LaneRow[]): string {
 function NoPhases() {
   return (
     <p className="quiet">
-      No phases were named. <code>with corral.phase("epoch"):</code> around a part of the script
-      draws it here.
+      No phases. Wrap a part of the script in <code>with corral.phase("epoch"):</code> to see it
+      here.
     </p>
   );
 }

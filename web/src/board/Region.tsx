@@ -118,8 +118,8 @@ function Opened({ view, region }: { view: BoardView; region: Range }) {
       {answer.error && <p className="quiet">{answer.error.message}</p>}
       {rows.length < drawn.length && (
         <p className="quiet" data-testid="region-limit">
-          {partWords(rows.length, drawn.length, "lines")} Hide lines or take charts or runs out to
-          see the others.
+          {partWords(rows.length, drawn.length, "lines")} Hide lines or remove charts or runs to see
+          the others.
         </p>
       )}
       {counted && !answer.error && <Statistics rows={rows} windows={answer.data?.windows} />}

@@ -40,7 +40,9 @@ export function MatrixTable({ matrix, by, metric, unit }: MatrixTableProps) {
               <tr key={row.key} data-testid="matrix-row">
                 <th scope="row" className="cut name" title={row.name ?? undefined}>
                   {row.name ?? (
-                    <span className="quiet">{by === "model" ? "no model" : "on their own"}</span>
+                    <span className="quiet">
+                      {by === "model" ? "no model" : "without a workload"}
+                    </span>
                   )}
                 </th>
                 {row.cells.map((cell, i) => (

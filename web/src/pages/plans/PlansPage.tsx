@@ -43,9 +43,9 @@ export function PlansPage() {
         <Notice>
           <p>No plans yet.</p>
           <p>
-            A plan is a file of many runs, alone and together: <code>corral run plan.csv</code>{" "}
-            executes one, and it appears here by itself. <code>corral plan check plan.csv</code>{" "}
-            says beforehand whether it can run.
+            A plan is a file of many runs, alone and together: <code>corral run plan.csv</code> runs
+            one, and it appears here. <code>corral plan check plan.csv</code> checks it without
+            running it.
           </p>
         </Notice>
       ) : (

@@ -90,7 +90,7 @@ function Menu({ columns, isDefault, change, facets, runs }: ColumnMenuProps) {
             <button
               type="button"
               className="icon-button small"
-              aria-label={`Take ${wordsOf(key)} away`}
+              aria-label={`Remove ${wordsOf(key)}`}
               disabled={columns.length === 1}
               onClick={() => change(toggledColumn(columns, key))}
             >

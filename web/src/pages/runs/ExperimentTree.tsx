@@ -203,7 +203,7 @@ function OwnNode({ experiment, ids, search }: OwnNodeProps) {
         className="cut quiet"
         title="Started without --workload"
       >
-        on their own
+        without a workload
       </Link>
     </TreeNode>
   );

@@ -1,4 +1,4 @@
-// What a mutex guards, in a form that clang proves (-Wthread-safety); nothing for other compilers.
+// Annotations of mutexes, which clang proves (-Wthread-safety); empty for other compilers.
 //
 //   Mutex mutex_;
 //   int count_ GUARDED_BY(mutex_) = 0;     // read and written only while mutex_ is held

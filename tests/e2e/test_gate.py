@@ -268,7 +268,7 @@ def test_an_order_counts_as_options_do(corral: Corral) -> None:
             "command": ["sh", "-c", "pwd; echo $CORRAL_MAX_STEPS; exit 3"],
         }
     )
-    # What the command line shows is for ps(1) alone.
+    # The options on the command line are for ps(1) alone.
     done = corral.start(
         "run", "--order-fd", str(order), "--name", "shown", "--", "false", pass_fds=(order, theirs.fileno())
     )

@@ -1,4 +1,4 @@
-// MLflow's and radT's interfaces on the server's address.
+// Serves the interfaces of MLflow and radT at the server's address.
 #include "server/core/door.h"
 
 #include <algorithm>
@@ -17,17 +17,17 @@ namespace {
 
 constexpr std::array kRoutes = {
     Route{Method::kGet, "/version", mlflow::mlflow_version,
-          "the MLflow release whose interface this is"},
-    Route{Method::kPost, "/v1/traces", mlflow::post_spans, "stores spans sent by OTLP"},
+          "MLflow release of the emulated interface"},
+    Route{Method::kPost, "/v1/traces", mlflow::post_spans, "store OTLP spans (protobuf or JSON)"},
     Route{Method::kGet, "/get-artifact", mlflow::get_artifact,
-          "a file that a run logged (?run_uuid=&path=)"},
+          "download an artifact (?run_uuid=&path=)"},
     Route{Method::kGet, "/model-versions/get-artifact", mlflow::get_model_version_artifact,
-          "a file of a model version (?name=&version=&path=)"},
+          "download a file of a model version (?name=&version=&path=)"},
     Route{Method::kGet, "/fe_experiments", radt::fe_experiments,
-          "radT's view of experiments, as PostgREST serves it"},
-    Route{Method::kGet, "/fe_runs", radt::fe_runs, "radT's view of runs (likewise)"},
+          "radT's experiments view, as PostgREST serves it"},
+    Route{Method::kGet, "/fe_runs", radt::fe_runs, "radT's runs view, as PostgREST serves it"},
     Route{Method::kGet, "/fe_metrics_available", radt::fe_metrics_available,
-          "radT's view of metrics' names (?run_uuid=)"},
+          "radT's view of metric names (?run_uuid=)"},
     Route{Method::kGet, "/fe_metrics", radt::fe_metrics,
           "radT's view of points, streamed (?run_uuid=in.(...)&key=eq.)"},
 };

@@ -5,7 +5,7 @@
 // is read, and must not block; `handle` runs on a fixed pool, producers of streamed answers and
 // takers of streamed bodies on two others, a part at a time, so that slow clients never delay
 // others. Exceptions of both end as a 500, any other (sys/thread_guard.h) ends its connection. This
-// folder is the only one that includes Boost, in pool.cpp, session*.cpp and server.cpp.
+// folder is the only one that includes Boost, in pool.cpp, session.cpp and server.cpp.
 //
 // Limits: those of head.h, body `body_limit` (also after it was unpacked, gzip.h), all bodies
 // together `body_memory` (body_budget.h), their values as JSON `json_memory` (json_budget.h), one

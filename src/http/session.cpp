@@ -1,8 +1,10 @@
 #include "http/session.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
@@ -14,7 +16,7 @@
 #include <future>
 
 #include "core/text.h"
-#include "http/session_rules.h"
+#include "sys/file.h"
 
 namespace corral::http {
 namespace {
@@ -24,6 +26,36 @@ namespace beast_http = beast::http;
 constexpr std::size_t kReadBytes = 4096;  // at once, of a head
 constexpr std::size_t kIdBytes = 64;      // limit of a client's own X-Request-Id
 constexpr auto kLinger = std::chrono::seconds(2);
+
+// A slower client than this holds a connection for no use.
+constexpr std::size_t kBytesPerSecond = 64u << 10;
+// A refused body up to this size is read and dropped; a longer one costs its sender the connection.
+constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyBytes};
+
+// The same limit for a body that is forbidden or unused.
+constexpr std::uint64_t kTinyDrainBytes = 64u << 10;
+
+constexpr std::size_t kFirstPieceBytes = BodyBudget::kFreeBytes;
+constexpr std::size_t kPieceBytes = 256u << 10;  // of a body, that are read at once
+
+// Hang-up, time-out or a broken connection: no client to answer.
+bool is_end(BoostError error) {
+  return error == beast_http::error::end_of_stream || error == beast_http::error::partial_message ||
+         error.category() != make_error_code(beast_http::error::bad_method).category();
+}
+
+Error broken_body(BoostError error) {
+  if (error == beast_http::error::buffer_overflow) {
+    return {Code::kInvalidArgument,
+            fmt::format("the chunk extensions or trailers of a body are at most {} bytes",
+                        kBufferBytes)};
+  }
+  return {Code::kInvalidArgument, "malformed HTTP: " + error.message()};
+}
+
+Error too_large(std::size_t limit) {
+  return {Code::kTooLarge, fmt::format("a request body is at most {} bytes", limit)};
+}
 
 Method method_of(beast_http::verb verb) {
   switch (verb) {
@@ -86,6 +118,12 @@ bool is_clean_id(std::string_view id) {
            std::string_view("-_.:").find(c) != std::string_view::npos;
   });
 }
+
+// The most of a part that waits in memory for a slow reader; the rest waits in a file.
+constexpr std::size_t kMostPartBytes = 512u << 10;
+
+// Each connection that uploads holds one.
+constexpr std::size_t kUploadPieceBytes = 64u << 10;
 
 }  // namespace
 
@@ -510,6 +548,186 @@ void Session::pump() {
                       s.response_.events->close();
                       s.close();
                     }));
+}
+
+void Session::start_stream() {
+  chunked_ = !http_1_0_ && !response_.stream_length;
+  if (http_1_0_ && !response_.stream_length) keep_alive_ = false;
+  const Framing framing = response_.stream_length ? Framing::kLength
+                          : chunked_              ? Framing::kChunked
+                                                  : Framing::kUntilClose;
+  head_ = response_head(response_, framing, keep_alive_);
+  if (head_only_) return write_bytes();
+  streamed_ = 0;
+  all_made_ = false;
+  next_part();
+}
+
+void Session::next_part() {
+  run_on(engine_.stream_pool, [](Session& s) { s.make_part(); });
+}
+
+void Session::make_part() {
+  part_.clear();
+  Result<> done;
+  const bool made = sys::guard_call("a streamed answer",
+                                    [&] { done = spilled_ > 0 ? read_spilled() : produce(); });
+  streamed_ += part_.size();
+  const bool last = all_made_ && spilled_ == 0;
+  const std::uint64_t length = response_.stream_length.value_or(streamed_);
+  const bool broken = !made || !done || streamed_ > length || (last && streamed_ != length);
+  asio::post(stream_.get_executor(), guarded([last, broken](Session& s) {
+               if (!broken) return s.send_part(last);
+               s.tell(false);
+               s.close();
+             }));
+}
+
+Result<> Session::produce() {
+  while (part_.empty() && !all_made_) all_made_ = !TRY(response_.stream(part_));
+  // Without a file it waits in memory.
+  if (part_.size() > kMostPartBytes) static_cast<void>(spill());
+  return {};
+}
+
+// The file has no name and goes with its descriptor.
+Result<> Session::spill() {
+  if (!spill_) {
+    const std::string& directory = engine_.options.spill_directory;
+    spill_ = sys::Fd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    if (!spill_) return fail_errno(directory, errno);
+  }
+  if (::lseek(spill_.get(), 0, SEEK_SET) < 0) return fail_errno("a streamed answer", errno);
+  TRY(sys::write_all(spill_.get(), std::span(part_).subspan(kPieceBytes)));
+  spill_at_ = 0;
+  spilled_ = part_.size() - kPieceBytes;
+  part_ = part_.substr(0, kPieceBytes);
+  return {};
+}
+
+Result<> Session::read_spilled() {
+  part_.resize(std::min<std::uint64_t>(spilled_, kPieceBytes));
+  const ssize_t n = ::pread(spill_.get(), part_.data(), part_.size(), spill_at_);
+  if (n <= 0) return fail(Code::kIo, "the rest of an answer cannot be read");
+  part_.resize(static_cast<std::size_t>(n));
+  spill_at_ += n;
+  spilled_ -= static_cast<std::size_t>(n);
+  // Room on the disk is given back when nothing is left.
+  if (spilled_ == 0) spill_.reset();
+  return {};
+}
+
+void Session::send_part(bool last) {
+  if (chunked_ && !part_.empty()) head_ += fmt::format("{:x}\r\n", part_.size());
+  const std::string_view end = !chunked_       ? ""
+                               : part_.empty() ? "0\r\n\r\n"
+                               : last          ? "\r\n0\r\n\r\n"
+                                               : "\r\n";
+  set_deadline(part_.size());
+  const std::array<asio::const_buffer, 3> buffers{asio::buffer(head_), asio::buffer(part_),
+                                                  asio::buffer(end)};
+  asio::async_write(stream_, buffers, guarded([last](Session& s, BoostError error, std::size_t n) {
+                      s.count_out(n);
+                      s.head_.clear();
+                      if (!error && !last) return s.next_part();
+                      s.part_ = {};
+                      s.on_written(error);
+                    }));
+}
+
+void Session::start_upload() {
+  if (const auto length = parser_->content_length()) request_.stream_length = *length;
+  request_.streamed = true;
+  body_parser_.emplace(std::move(*parser_));
+  body_parser_->body_limit(engine_.options.upload_limit);
+  received_ = 0;
+  waited_ = Nanos(0);
+  stream_.expires_never();  // a deadline runs while the client is waited for, not the handler
+  run_on(engine_.upload_pool, [](Session& s) {
+    asio::post(s.stream_.get_executor(),
+               s.guarded([response = s.engine_.call(std::move(s.request_))](Session& t) mutable {
+                 if (!response.taker) return t.end_upload(std::move(response));
+                 t.response_ = std::move(response);
+                 t.piece_.resize(kUploadPieceBytes);
+                 t.receive_piece();
+               }));
+  });
+}
+
+void Session::receive_piece() {
+  receive(piece_, [](Session& s, BoostError error, std::size_t n) {
+    if (!error) return n > 0 ? s.take_piece(n) : s.finish_upload({});
+    s.keep_alive_ = false;
+    if (error == beast_http::error::body_limit)
+      return s.finish_upload(tl::unexpected(too_large(s.engine_.options.upload_limit)));
+    if (!is_end(error)) return s.finish_upload(tl::unexpected(broken_body(error)));
+    s.finish_upload(fail(Code::kUnavailable, "the body is incomplete: " + error.message()));
+  });
+}
+
+void Session::take_piece(std::size_t bytes) {
+  run_on(engine_.upload_pool, [bytes](Session& s) {
+    Result<> taken = fail(Code::kInternal, "the request failed");
+    sys::guard_call("a request", [&] {
+      taken = s.response_.taker->take(std::string_view(s.piece_).substr(0, bytes));
+    });
+    asio::post(s.stream_.get_executor(), s.guarded([taken = std::move(taken)](Session& t) mutable {
+      if (taken) return t.receive_piece();
+      t.finish_upload(std::move(taken));
+    }));
+  });
+}
+
+void Session::finish_upload(Result<> taken) {
+  run_on(engine_.upload_pool, [taken = std::move(taken)](Session& s) {
+    Response response = s.engine_.end(*s.response_.taker, taken);
+    response.route = s.response_.route;
+    s.response_.taker.reset();  // closes files
+    asio::post(s.stream_.get_executor(),
+               s.guarded([response = std::move(response)](Session& t) mutable {
+                 t.end_upload(std::move(response));
+               }));
+  });
+}
+
+void Session::receive(std::span<char> buffer, Received received) {
+  if (body_parser_->is_done()) return received(*this, {}, 0);
+  auto& body = body_parser_->get().body();
+  body.data = buffer.data();
+  body.size = buffer.size();
+  // The pace holds for the whole body and for each piece: bytes that came fast earn no long pause,
+  // in which the body would keep its memory.
+  const auto seconds_for = [](std::size_t bytes) {
+    return Nanos(std::chrono::seconds(bytes / kBytesPerSecond));
+  };
+  const Nanos whole = seconds_for(received_ + buffer.size()) - waited_;
+  stream_.expires_after(engine_.options.write_timeout +
+                        std::min(whole, seconds_for(buffer.size())));
+  const auto began = std::chrono::steady_clock::now();
+  beast_http::async_read(stream_, buffer_, *body_parser_,
+                         guarded([size = buffer.size(), received = std::move(received), began](
+                                     Session& s, BoostError error, std::size_t) {
+                           s.waited_ += std::chrono::steady_clock::now() - began;
+                           s.stream_.expires_never();
+                           if (error == beast_http::error::need_buffer) error = {};
+                           const std::size_t n = size - s.body_parser_->get().body().size;
+                           s.received_ += n;
+                           s.engine_.traffic->bytes_in += n;
+                           received(s, error, n);
+                         }));
+}
+
+void Session::end_upload(Response response) {
+  piece_ = {};
+  unread_ = !body_parser_->is_done();
+  const auto left = body_parser_->content_length_remaining();
+  if (!unread_ || !keep_alive_ || !left || *left > kDrainBytes) {
+    if (unread_) keep_alive_ = false;
+    return answer(std::move(response));
+  }
+  response_ = std::move(response);
+  set_deadline(static_cast<std::size_t>(*left));
+  drain();
 }
 
 }  // namespace corral::http

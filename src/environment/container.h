@@ -32,11 +32,6 @@ struct ImageFacts {
 };
 Result<ImageFacts> parse_image(std::string_view json);
 
-// The tool with its global flags, then these.
-std::vector<std::string> tool_words(const Container& container,
-                                    const std::vector<std::string>& more);
-bool is_apptainer(const Container& container);
-
 // The user that runs corral, for the choice of the user inside.
 struct Person {
   unsigned uid = 0;

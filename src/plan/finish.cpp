@@ -38,6 +38,26 @@ std::string letters(std::size_t number) {
 
 std::string name_of_workload(const Row& row) { return row.experiment + '\0' + row.workload; }
 
+// radT's: "0", "0_A" and "0_B" where rows share a device, "0_A_mps". Recorded as a param, too.
+void give_letters(std::vector<Row>& rows, const std::vector<RawRow>& raws) {
+  for (const auto& group : groups_of(rows)) {
+    std::unordered_map<std::string_view, std::size_t> sharing;
+    std::unordered_map<std::string_view, std::size_t> given;
+    for (const std::size_t i : group) ++sharing[raws[i][Field::kDevices]];
+    for (const std::size_t i : group) {
+      const std::string_view devices = raws[i][Field::kDevices];
+      Row& row = rows[i];
+      row.letter = row.share.devices.empty() ? "cpu" : std::string(devices);
+      if (sharing[devices] > 1) row.letter += "_" + letters(given[devices]++);
+      const std::string_view way = row.collocation;
+      if (way != "-" && !way.empty())
+        row.letter += fmt::format("_{}", way.substr(0, way.find_first_of("=:;")));
+      if (std::ranges::find(row.params, "letter", &Pairs::value_type::first) == row.params.end())
+        row.params.emplace_back("letter", row.letter);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> keys_of(const std::vector<RawRow>& raws, bool with_workload) {
@@ -62,25 +82,6 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<Row>& rows) {
     groups[entry->second].push_back(i);
   }
   return groups;
-}
-
-void give_letters(std::vector<Row>& rows, const std::vector<RawRow>& raws) {
-  for (const auto& group : groups_of(rows)) {
-    std::unordered_map<std::string_view, std::size_t> sharing;
-    std::unordered_map<std::string_view, std::size_t> given;
-    for (const std::size_t i : group) ++sharing[raws[i][Field::kDevices]];
-    for (const std::size_t i : group) {
-      const std::string_view devices = raws[i][Field::kDevices];
-      Row& row = rows[i];
-      row.letter = row.share.devices.empty() ? "cpu" : std::string(devices);
-      if (sharing[devices] > 1) row.letter += "_" + letters(given[devices]++);
-      const std::string_view way = row.collocation;
-      if (way != "-" && !way.empty())
-        row.letter += fmt::format("_{}", way.substr(0, way.find_first_of("=:;")));
-      if (std::ranges::find(row.params, "letter", &Pairs::value_type::first) == row.params.end())
-        row.params.emplace_back("letter", row.letter);
-    }
-  }
 }
 
 Plan finish_plan(const std::vector<RawRow>& raws, bool sweep, RowReader& reader, const Known& known,

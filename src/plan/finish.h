@@ -11,9 +11,6 @@ namespace corral::plan {
 // 16 hex digits for each row: its content and, of equal ones, which it is.
 std::vector<std::string> keys_of(const std::vector<RawRow>& raws, bool with_workload);
 
-// radT's: "0", "0_A" and "0_B" where rows share a device, "0_A_mps". Recorded as a param, too.
-void give_letters(std::vector<Row>& rows, const std::vector<RawRow>& raws);
-
 // Index of the rows of each workload, in order of first appearance.
 std::vector<std::vector<std::size_t>> groups_of(const std::vector<Row>& rows);
 

@@ -14,12 +14,13 @@ namespace {
 
 constexpr std::size_t kMostBytes = 32u << 20;
 
-}  // namespace
-
+// ".yaml", ".yml": a sweep. Everything else is CSV.
 bool is_sweep(const fs::path& file) {
   const std::string extension = lower_ascii(file.extension().string());
   return extension == ".yaml" || extension == ".yml";
 }
+
+}  // namespace
 
 Result<Plan> read_plan(const fs::path& file, const Known& known) {
   std::error_code error;

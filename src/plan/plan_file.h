@@ -16,9 +16,6 @@
 
 namespace corral::plan {
 
-// ".yaml", ".yml": a sweep. Everything else is CSV.
-bool is_sweep(const fs::path& file);
-
 // Fails only if there is no text to read (missing, too large, a directory); faults in the text are
 // problems of the plan.
 Result<Plan> read_plan(const fs::path& file, const Known& known);

@@ -19,8 +19,6 @@ namespace {
 // More than anyone reads; the rest is counted.
 constexpr std::size_t kMostProblems = 500;
 constexpr std::size_t kMostEqual = 3;  // that are said one by one
-constexpr auto kContainerTools =
-    std::to_array<std::string_view>({"docker", "podman", "apptainer", "singularity"});
 // Variables that a container takes from its image, even if they are set outside.
 constexpr auto kOfImage = std::to_array<std::string_view>(
     {"PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "HOME", "PYTHONHOME"});
@@ -35,11 +33,6 @@ void add_param(Pairs& params, std::string_view key, std::string_view value) {
 }
 
 }  // namespace
-
-bool in_container(std::string_view environment) {
-  const std::string kind = lower_ascii(trim(environment.substr(0, environment.find('='))));
-  return std::ranges::find(kContainerTools, kind) != kContainerTools.end();
-}
 
 std::string content_hash(const RawRow& row, bool with_workload) {
   std::string content;

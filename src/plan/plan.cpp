@@ -1,10 +1,18 @@
-#include <algorithm>
-
-#include "plan/finish.h"
 #include "plan/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/text.h"
+#include "plan/finish.h"
 
 namespace corral::plan {
 namespace {
+
+constexpr auto kContainerTools =
+    std::to_array<std::string_view>({"docker", "podman", "apptainer", "singularity"});
 
 Workload workload_of(const std::vector<Row>& rows, const std::vector<std::size_t>& group) {
   Workload workload;
@@ -39,6 +47,26 @@ std::vector<Workload> workloads_of(const std::vector<Row>& rows) {
     }
   }
   return all;
+}
+
+std::string to_line(const Problem& problem, const std::string& file) {
+  std::string where = file;
+  if (problem.line > 0) where += fmt::format(":{}", problem.line);
+  if (problem.line > 0 && problem.column > 0) where += fmt::format(":{}", problem.column);
+  std::string what = problem.field;
+  if (!problem.value.empty()) what += fmt::format("{}'{}'", what.empty() ? "" : " ", problem.value);
+  if (!what.empty()) what += ": ";
+  const std::string advice = problem.advice.empty() ? "" : "; " + problem.advice;
+  return where + ": " + what + problem.reason + advice;
+}
+
+std::string to_message(const Problem& problem, const std::string& file) {
+  return (problem.severity == Severity::kWarning ? "warning: " : "") + to_line(problem, file);
+}
+
+bool in_container(std::string_view environment) {
+  const std::string kind = lower_ascii(trim(environment.substr(0, environment.find('='))));
+  return std::ranges::find(kContainerTools, kind) != kContainerTools.end();
 }
 
 }  // namespace corral::plan

@@ -20,7 +20,7 @@ class PushStream {
   // not read.
   static constexpr std::size_t kQueueBytes = 256u << 10;
 
-  // False when the stream has ended: forget it.
+  // Returns false if the stream has ended; drop it then.
   bool push(std::string_view bytes);
   // Queued bytes are still sent.
   void close();

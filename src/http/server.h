@@ -77,7 +77,7 @@ struct Exchange {
 };
 
 struct HttpHandlers {
-  // An answer refuses the request before its body is read.
+  // Returns an answer to refuse the request before its body is read.
   std::function<std::optional<Response>(const Request&)> gate;
   std::function<Response(Request)> handle;
   // Builds the answer if the transport rejects a request for its path (a body that is too long);
@@ -90,11 +90,11 @@ struct HttpHandlers {
   // its consumer (take_body). Called on an I/O thread. Short bodies and compressed ones come whole
   // nevertheless.
   std::function<bool(const Request&)> streams_body = {};
-  // False: the handler does not look at a body. A short one is dropped, a long one refused. Not
+  // Returns false if the handler ignores a body: a short one is dropped, a long one refused. Not
   // set: every body is read. Called on an I/O thread.
   std::function<bool(const Request&)> takes_body = {};
-  // False: the handler does not read the body as JSON, so that none of `json_memory` is taken for
-  // it. Not set: every body counts as JSON. Called on the handler's thread.
+  // Returns false if the handler does not read the body as JSON, so that it takes none of
+  // `json_memory`. Not set: every body counts as JSON. Called on the handler's thread.
   std::function<bool(const Request&)> reads_json = {};
 };
 

@@ -27,7 +27,7 @@ constexpr std::size_t kReadBytes = 4096;  // at once, of a head
 constexpr std::size_t kIdBytes = 64;      // limit of a client's own X-Request-Id
 constexpr auto kLinger = std::chrono::seconds(2);
 
-// A slower client than this holds a connection for no use.
+// The lowest rate that is accepted from clients.
 constexpr std::size_t kBytesPerSecond = 64u << 10;
 // A refused body up to this size is read and dropped; a longer one costs its sender the connection.
 constexpr std::uint64_t kDrainBytes = 4 * std::uint64_t{limits::kBodyBytes};
@@ -122,7 +122,7 @@ bool is_clean_id(std::string_view id) {
 // The most of a part that waits in memory for a slow reader; the rest waits in a file.
 constexpr std::size_t kMostPartBytes = 512u << 10;
 
-// Each connection that uploads holds one.
+// The buffer of each connection that uploads.
 constexpr std::size_t kUploadPieceBytes = 64u << 10;
 
 }  // namespace

@@ -311,7 +311,7 @@ void RunningServer::look_at_files() {
   } else if (!lost_since_ns_) {
     lost_since_ns_ = steady_ns();
   }
-  // Of a store in a database: nothing is lost.
+  // A store in a database loses nothing: only the directory with the socket is gone.
   if (!intact || told_of_lock_ || lock_name_.check()) return;
   told_of_lock_ = true;
   complain(
@@ -343,7 +343,7 @@ void RunningServer::stop() {
   // At the names of lost files another server's may be.
   const bool named = store_->intact() && lock_name_.check();
   if (named && record_.pid != 0) ::unlink(sys::server_record_path(options_.store_dir).c_str());
-  // What was in its way and kept this server from starting stays.
+  // A foreign file at the socket's path kept this server from starting; it stays.
   std::error_code error;
   if (named && !record_.socket.empty() && fs::is_socket(record_.socket, error))
     ::unlink(record_.socket.c_str());

@@ -19,8 +19,8 @@ struct Build {
   std::function<Result<>(const fs::path& place)> make;  // `place` does not exist yet
 };
 
-// The finished environment's directory: built now, by someone else meanwhile, or before. A build
-// that fails or is cancelled leaves nothing.
+// Returns the finished environment's directory. Builds it unless it exists, and waits for another
+// process that is building it. A build that fails or is cancelled leaves nothing behind.
 Result<fs::path> build_once(const Build& build, const PrepareOptions& options);
 
 }  // namespace corral::environment

@@ -41,7 +41,7 @@ struct Spec {
 // "docker=image;mount=/a:/b", "podman=…", "apptainer=…"; "mlproject=DIR". Options follow, separated
 // by ";" (docs/environments.md). The error names the likely intention.
 Result<Spec> parse(std::string_view text);
-// The same as parse() reads it: parse(text_of(spec)) is spec.
+// Formats a spec so that parse(text_of(spec)) == spec.
 std::string text_of(const Spec& spec);
 
 struct Project;    // mlproject.h
@@ -107,7 +107,8 @@ struct Inside {
   std::string name{};     // the container's; empty: container_name(spool)
   bool terminal = false;  // the command's output is a terminal
 };
-// Without a container: the command after the prefix. In one, a .py file gets its interpreter.
+// Returns the words to execute: without a container the prefix and the command; in a container a
+// .py file gets its interpreter.
 std::vector<std::string> wrap(const Prepared& prepared, const std::vector<std::string>& command,
                               const Inside& inside);
 
@@ -141,7 +142,7 @@ Result<Staged> stage(const Prepared& prepared, const std::vector<std::string>& c
                      const Inside& inside);
 // A container that another process has made with these words of the tool, for the functions here.
 Prepared of_container(std::vector<std::string> program);
-// These words.
+// Returns the tool's words that of_container() was given.
 std::vector<std::string> program_of(const Prepared& prepared);
 // The exit status of a container's command, as its tool reports it; waits a moment for one that is
 // about to end.

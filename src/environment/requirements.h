@@ -14,8 +14,8 @@ namespace corral::environment {
 // the files it includes (-r, -c), size and time of the local archives and projects that it names.
 Result<std::string> requirements_content(const fs::path& file);
 
-// The package that a tool's output blames, as the tool writes it ("numpy==9.9"); empty when it
-// names none. For pip, uv, conda, mamba and micromamba.
+// Returns the package that a tool's error output names ("numpy==9.9"), or "". For pip, uv, conda,
+// mamba and micromamba.
 std::string blamed_package(std::string_view output);
 
 // "PACKAGE cannot be installed: …" or, when none is named, the tool's last lines.

@@ -24,8 +24,8 @@ struct ToolOutput {
   int code = 0;     // exit status, 128 + signal
 };
 
-// The error is of the start, or kUnavailable of the limit or a cancellation: the tool and all that
-// it started are then gone.
+// Errors: the tool cannot be started, or kUnavailable after the time limit or a cancellation; then
+// the tool and its children have been killed.
 Result<ToolOutput> run_tool(const Tool& tool, const PrepareOptions& options);
 // As run_tool(); a status other than 0 is an error that ends with the tool's own last lines.
 Result<ToolOutput> run_checked(const Tool& tool, const PrepareOptions& options);
@@ -39,7 +39,7 @@ std::string last_lines(std::string_view text, std::size_t lines);
 // shown may hold a password.
 std::string without_credentials(std::string_view text);
 
-// `variable` of this process, else the fallback.
+// Returns an environment variable of this process, else the fallback.
 std::string own_variable(const char* variable, std::string_view fallback = "");
 void tell(const PrepareOptions& options, std::string_view line);
 bool is_cancelled(const PrepareOptions& options);

@@ -88,7 +88,7 @@ inline constexpr std::array<Column, kFields> kColumns = {{
 
 std::string_view name_of(Field field);
 std::optional<Field> field_of(std::string_view name);
-// The spelling that was probably meant; empty when none is near.
+// Returns the column that was probably meant, or "" if none is similar.
 std::string nearest_column(std::string_view name);
 
 // The field of each cell of a record.

@@ -17,7 +17,7 @@ struct CsvPlan {
   std::vector<std::size_t> record_of;  // index of each row's record
 };
 
-// Everything that is wrong with the form is added to `problems`.
+// Appends every fault of the form to `problems`.
 CsvPlan read_csv_plan(std::string_view text, ProblemList& problems);
 
 // Reports problems that make a text unreadable as a whole, in CSV and sweeps alike; returns false

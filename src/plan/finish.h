@@ -8,7 +8,7 @@
 
 namespace corral::plan {
 
-// 16 hex digits for each row: its content and, of equal ones, which it is.
+// Returns 16 hex digits per row: a hash of its content and of its position among equal rows.
 std::vector<std::string> keys_of(const std::vector<RawRow>& raws, bool with_workload);
 
 // Index of the rows of each workload, in order of first appearance.
@@ -17,7 +17,7 @@ std::vector<std::vector<std::size_t>> groups_of(const std::vector<Row>& rows);
 // Everything that concerns several rows or the machine. `raws` are the same rows.
 void check_rows(const std::vector<Row>& rows, const std::vector<RawRow>& raws, const Known& known,
                 ProblemList& problems);
-// Its parts, a file each: devices and MIG; order and ends of workloads.
+// Parts of check_rows(), a file each: devices and MIG; order and end of workloads.
 void check_devices(const std::vector<Row>& rows, const std::vector<RawRow>& raws,
                    const Known& known, ProblemList& problems);
 void check_workloads(const std::vector<Row>& rows, const std::vector<RawRow>& raws,

@@ -32,7 +32,7 @@ const MigProfile* find_profile(const MigTable& table, std::string_view name);
 // "3g.20gb", "1g.5gb+me", "1c.3g.20gb": looks like a profile, whether there is one or not.
 bool looks_like_profile(std::string_view word);
 
-// Nothing: they fit together, in some order. Otherwise why not, for people.
+// Returns nullopt if they fit together in some order, else the reason for people.
 std::optional<std::string> cannot_fit(const MigTable& table, std::span<const std::string> profiles);
 
 }  // namespace corral::plan

@@ -1,4 +1,4 @@
-// Plan files on disk: read as a whole, and marked with what became of their rows.
+// Plan files on disk: reading them, and marking their rows with a status.
 //
 // Reading never changes a file. Marking changes the cells Status and Run (of a sweep: the map
 // `status`) and nothing else, byte for byte, and replaces the file at once: a reader sees

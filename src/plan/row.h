@@ -54,7 +54,7 @@ class ProblemList {
                 Severity severity = Severity::kError);
   [[nodiscard]] std::string_view text() const { return text_; }
   std::vector<Problem>& all() { return problems_; }
-  // By line and column; beyond some hundreds their number.
+  // Returns problems by line and column; beyond some hundreds only their number.
   std::vector<Problem> take();
 
  private:
@@ -80,7 +80,7 @@ class RowReader {
  public:
   RowReader(fs::path directory, const Known& known, ProblemList& problems)
       : directory_(std::move(directory)), known_(known), problems_(problems) {}
-  // Nothing is said of these in each row.
+  // Do not report these again for each row.
   void without(MissingColumns missing) { missing_ = missing; }
   // Returns true if the grouping of rows is known.
   [[nodiscard]] bool has_groups() const { return !missing_.experiment && !missing_.workload; }

@@ -36,7 +36,7 @@ struct Sweep {
   std::vector<std::unique_ptr<std::string>> texts;
 };
 
-// Everything that is wrong with it is added to `problems`.
+// Appends every fault to `problems`.
 Sweep read_sweep(std::string_view text, ProblemList& problems);
 
 }  // namespace corral::plan

@@ -10,7 +10,8 @@
 
 #include "compat/mlflow/api/artifact_spans.h"
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/models_json.h"
+#include "compat/mlflow/api/logged_models.h"
+#include "compat/mlflow/api/registry.h"
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/text.h"
 #include "server/core/artifact_files.h"
@@ -36,8 +37,8 @@ std::string joined(std::string_view parent, std::string_view name) {
   return parent.empty() ? std::string(name) : fmt::format("{}/{}", parent, name);
 }
 
-// What Corral itself keeps of a run is no artifact that its script logged. The native interface
-// lists it.
+// Hides the files that Corral itself keeps of a run: the script did not log them. The native
+// interface lists them.
 void hide_own(std::vector<Entry>& entries) {
   std::erase_if(entries, [](const Entry& entry) { return entry.is_dir && entry.name == "corral"; });
 }

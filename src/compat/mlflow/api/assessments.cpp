@@ -6,7 +6,7 @@
 #include <array>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/trace_rows.h"
+#include "compat/mlflow/api/traces.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/ids.h"
 #include "core/text.h"

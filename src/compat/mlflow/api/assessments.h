@@ -1,7 +1,7 @@
 // Assessments of traces: feedback, expectations and references to issues.
 //
-// Each is kept with its trace as the JSON that MLflow's clients read, checked and without fields
-// that are unknown.
+// Each is stored with its trace, as checked JSON in the form that MLflow's clients read; unknown
+// fields are dropped.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace corral::server::mlflow {
 
-// An assessment of `trace` as it is kept; a new id unless it has one.
+// Reads an assessment of `trace`; gives it a new id if it has none.
 Answer<Json> read_assessment(Message& in, const std::string& trace);
-// The list of a trace's record: JSON by id.
+// Reads the list of assessments in a trace's record, as JSON by id.
 Answer<tracking::Tags> read_assessments(Message& trace_info, const std::string& trace);
 
 }  // namespace corral::server::mlflow

@@ -1,8 +1,10 @@
-// Experiments: create, read, rename, delete, restore, tags.
+// Experiments: create, read, rename, delete, restore, tags, search.
 #include <fmt/core.h>
 
 #include "compat/mlflow/api/entities.h"
 #include "compat/mlflow/api/handlers.h"
+#include "compat/mlflow/api/search.h"
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
 #include "sys/clock.h"
 
@@ -28,7 +30,7 @@ std::string as_answer(const tracking::ExperimentRow& experiment) {
   return object_with("experiment", [&](JsonWriter& json) { write_experiment(json, experiment); });
 }
 
-// What Result<> of a change means to a client.
+// Returns the error of a change; kAlreadyExists becomes MLflow's message about a taken name.
 Answer<> taken_or(Result<> done, std::string_view name) {
   if (done) return {};
   if (done.error().code == Code::kAlreadyExists)
@@ -36,6 +38,22 @@ Answer<> taken_or(Result<> done, std::string_view name) {
   return tl::unexpected(corral::mlflow::api_error(done.error()));
 }
 
+constexpr std::int64_t kMostFound = 50000;
+
+// From one state to the other; 404 when it is in that already, as if it were not there.
+Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
+  const std::string id = in.need_text("experiment_id");
+  TRY_API(all_read(in));
+  return change(context, [&](Connection& db) -> Body {
+    const auto experiment = TRY_API(find_experiment(db, id));
+    if (experiment.lifecycle == lifecycle) {
+      return refuse(ErrorCode::kResourceDoesNotExist,
+                    fmt::format("No Experiment with id={} exists", experiment.id.value));
+    }
+    TRY_API(tracking::set_lifecycle(db, experiment.id, lifecycle, sys::utc_now()));
+    return empty_answer();
+  });
+}
 }  // namespace
 
 Body create_experiment(Message& in, Context& context) {
@@ -92,25 +110,6 @@ Body update_experiment(Message& in, Context& context) {
   });
 }
 
-namespace {
-
-// From one state to the other; 404 when it is in that already, as if it were not there.
-Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
-  const std::string id = in.need_text("experiment_id");
-  TRY_API(all_read(in));
-  return change(context, [&](Connection& db) -> Body {
-    const auto experiment = TRY_API(find_experiment(db, id));
-    if (experiment.lifecycle == lifecycle) {
-      return refuse(ErrorCode::kResourceDoesNotExist,
-                    fmt::format("No Experiment with id={} exists", experiment.id.value));
-    }
-    TRY_API(tracking::set_lifecycle(db, experiment.id, lifecycle, sys::utc_now()));
-    return empty_answer();
-  });
-}
-
-}  // namespace
-
 Body delete_experiment(Message& in, Context& context) {
   return move_to(in, context, Lifecycle::kDeleted);
 }
@@ -142,6 +141,28 @@ Body delete_experiment_tag(Message& in, Context& context) {
     if (TRY_API(tracking::delete_experiment_tag(db, experiment.id, key))) return empty_answer();
     return refuse(ErrorCode::kResourceDoesNotExist,
                   fmt::format("No tag with name: {} in experiment with id {}", key, id));
+  });
+}
+
+Body search_experiments(Message& in, Context& context) {
+  tracking::ExperimentSearch search;
+  // Clients always send max_results; a missing one counts as 0 and is refused.
+  search.search = TRY_API(read_search(
+      in, {.kind = corral::mlflow::SearchKind::kExperiments, .fallback = 0, .most = kMostFound}));
+  search.view = TRY_API(read_view(in, "view_type"));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    const auto found = TRY_API(tracking::search_experiments(reading.db, search));
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object();
+    if (!found.rows.empty()) {
+      json.key("experiments").begin_array();
+      for (const auto& experiment : found.rows) write_experiment(json, experiment);
+      json.end_array();
+    }
+    write_next_page(json, search.search.paging, found.more, found.rows.size());
+    json.end_object();
+    return out;
   });
 }
 

@@ -1,4 +1,4 @@
-// The handlers of MLflow's interface, by the file that holds them; routes.cpp says where each is.
+// The handlers of MLflow's interface, grouped by source file; routes.cpp has their paths.
 #pragma once
 
 #include "compat/mlflow/api/call.h"
@@ -63,7 +63,6 @@ Body delete_registered_model_tag(Message& in, Context& context);
 Body set_registered_model_alias(Message& in, Context& context);
 Body delete_registered_model_alias(Message& in, Context& context);
 Body get_version_by_alias(Message& in, Context& context);
-// model_versions.cpp
 Body create_model_version(Message& in, Context& context);
 Body get_model_version(Message& in, Context& context);
 Body update_model_version(Message& in, Context& context);
@@ -72,7 +71,6 @@ Body delete_model_version(Message& in, Context& context);
 Body get_download_uri(Message& in, Context& context);
 Body set_model_version_tag(Message& in, Context& context);
 Body delete_model_version_tag(Message& in, Context& context);
-// search_models.cpp
 Body search_registered_models(Message& in, Context& context);
 Body search_model_versions(Message& in, Context& context);
 // logged_models.cpp
@@ -113,7 +111,6 @@ Body find_no_evaluation_datasets(Message& in, Context& context);
 Body drop_from_evaluation_dataset(Message& in, Context& context);
 Body count_evaluation_records(Message& in, Context& context);
 Body refuse_evaluation_records(Message& in, Context& context);
-// traces_v2.cpp
 Body start_trace_v2(Message& in, Context& context);
 Body end_trace_v2(Message& in, Context& context);
 Body get_trace_info_v2(Message& in, Context& context);

@@ -1,4 +1,5 @@
-// Logged models (MLflow 3): create, read, finalize, delete, params, tags, search.
+#include "compat/mlflow/api/logged_models.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,8 +8,7 @@
 #include <set>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/models_json.h"
-#include "compat/mlflow/api/searching.h"
+#include "compat/mlflow/api/search.h"
 #include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
 #include "compat/mlflow/wire/page_token.h"
@@ -130,7 +130,60 @@ Answer<tracking::LoggedModelSearch> read_model_search(Message& in) {
   return search;
 }
 
+constexpr std::array<std::string_view, 4> kModelStatuses = {
+    "LOGGED_MODEL_STATUS_UNSPECIFIED", "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
+    "LOGGED_MODEL_UPLOAD_FAILED"};
+
+void write_unless_empty(JsonWriter& json, std::string_view name, const std::string& text) {
+  if (!text.empty()) json.member(name, text);
+}
+
+void write_metric(JsonWriter& json, const tracking::ModelMetric& metric) {
+  json.begin_object().member("key", metric.key).member("value", metric.value);
+  write_ms(json, "timestamp", metric.time);
+  json.member("step", metric.step);
+  write_unless_empty(json, "dataset_name", metric.dataset_name);
+  write_unless_empty(json, "dataset_digest", metric.dataset_digest);
+  json.member("model_id", metric.model_id).member("run_id", metric.run_id).end_object();
+}
+
+void write_logged_model(JsonWriter& json, const tracking::LoggedModelRow& model) {
+  json.begin_object().key("info").begin_object();
+  json.member("model_id", model.id);
+  json.member("experiment_id", std::to_string(model.experiment.value));
+  json.member("name", model.name);
+  write_ms(json, "creation_timestamp_ms", model.created);
+  write_ms(json, "last_updated_timestamp_ms", model.updated);
+  json.member("artifact_uri", model.artifact_uri);
+  json.member("status", kModelStatuses.at(static_cast<std::size_t>(model.status)));
+  write_unless_empty(json, "status_message", model.status_message);
+  json.member("model_type", model.model_type).member("source_run_id", model.run_id);
+  write_tags(json, "tags", model.tags);
+  json.end_object().key("data").begin_object();
+  write_tags(json, "params", model.params);
+  if (!model.metrics.empty()) {
+    json.key("metrics").begin_array();
+    for (const auto& metric : model.metrics) write_metric(json, metric);
+    json.end_array();
+  }
+  json.end_object().end_object();
+}
+
+std::string logged_model_answer(const tracking::LoggedModelRow& model) {
+  return object_with("model", [&](JsonWriter& json) { write_logged_model(json, model); });
+}
+
 }  // namespace
+
+Answer<tracking::LoggedModelRow> find_logged_model(Connection& db, const std::string& id,
+                                                   Deleted deleted) {
+  auto model = TRY_API(tracking::logged_model(db, id));
+  const bool found =
+      model && (deleted == Deleted::kFound || model->lifecycle == tracking::Lifecycle::kActive);
+  if (found) return *std::move(model);
+  return refuse(ErrorCode::kResourceDoesNotExist,
+                fmt::format("Logged model with ID '{}' not found.", to_utf8(id)));
+}
 
 Body create_logged_model(Message& in, Context& context) {
   const std::string experiment_id = in.need_text("experiment_id");

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "compat/mlflow/api/logged_models.h"
+#include "compat/mlflow/api/registry.h"
 #include "compat/mlflow/wire/artifact_path.h"
 #include "core/text.h"
 #include "http/request.h"
@@ -189,7 +191,7 @@ Answer<ModelSource> of_run(Connection& db, ModelSource asked) {
   return asked;
 }
 
-// Of the run or the logged model that the request names; empty for none.
+// Returns the artifact URI of the run or logged model in the request, or "" if it names neither.
 Answer<std::string> artifacts_of(Connection& db, const ModelSource& asked) {
   if (!asked.model_id.empty()) return TRY_API(find_logged_model(db, asked.model_id)).artifact_uri;
   const auto id = RunId::parse(asked.run_id);

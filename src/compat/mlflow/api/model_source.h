@@ -1,4 +1,4 @@
-// Where a model version comes from: `source` of model-versions/create, checked and resolved.
+// The origin of a model version: `source` of model-versions/create, checked and resolved.
 //
 // `models:/<id of a logged model>`, `models:/<name>/<version, stage or "latest">`,
 // `models:/<name>@<alias>` and `runs:/<run>/<path>` are resolved into the place where the files
@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "compat/mlflow/api/models_json.h"
+#include "compat/mlflow/api/entities.h"
 
 namespace corral::server::mlflow {
 

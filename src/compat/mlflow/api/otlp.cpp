@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/trace_rows.h"
+#include "compat/mlflow/api/traces.h"
 #include "compat/mlflow/wire/trace_of_spans.h"
 #include "core/text.h"
 

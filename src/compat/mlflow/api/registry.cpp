@@ -1,10 +1,15 @@
-// Registered models: create, read, rename, describe, delete, tags, aliases, latest versions.
+#include "compat/mlflow/api/registry.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/models_json.h"
+#include "compat/mlflow/api/model_source.h"
+#include "compat/mlflow/api/search.h"
+#include "compat/mlflow/tables/logged_models.h"
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
 #include "core/text.h"
 #include "sys/clock.h"
@@ -12,7 +17,136 @@
 namespace corral::server::mlflow {
 namespace {
 
+using corral::mlflow::SearchKind;
 using store::sql::Connection;
+using tracking::VersionKey;
+
+constexpr std::size_t kRegistryTagLength = 100'000;
+constexpr std::array<std::string_view, 4> kStages = {"None", "Staging", "Production", "Archived"};
+// By the numbers of the enums.
+constexpr std::array<std::string_view, 4> kVersionStatuses = {
+    "PENDING_REGISTRATION", "PENDING_REGISTRATION", "FAILED_REGISTRATION", "READY"};
+
+void write_unless_empty(JsonWriter& json, std::string_view name, const std::string& text) {
+  if (!text.empty()) json.member(name, text);
+}
+
+tl::unexpected<ApiError> no_registered_model(std::string_view name) {
+  return refuse(ErrorCode::kResourceDoesNotExist,
+                fmt::format("Registered Model with name={} not found", name));
+}
+tl::unexpected<ApiError> no_model_version(const VersionKey& key) {
+  return refuse(
+      ErrorCode::kResourceDoesNotExist,
+      fmt::format("Model Version (name={}, version={}) not found", key.model, key.version));
+}
+
+void write_model_version(JsonWriter& json, const tracking::ModelVersionRow& version) {
+  json.begin_object().member("name", version.key.model);
+  json.member("version", std::to_string(version.key.version));
+  write_ms(json, "creation_timestamp", version.created);
+  write_ms(json, "last_updated_timestamp", version.updated);
+  write_unless_empty(json, "user_id", version.user_id);
+  json.member("current_stage", version.stage);
+  if (version.description) json.member("description", *version.description);
+  json.member("source", version.source).member("run_id", version.run_id);
+  json.member("status", kVersionStatuses.at(static_cast<std::size_t>(version.status)));
+  write_unless_empty(json, "status_message", version.status_message);
+  write_tags(json, "tags", version.tags);
+  json.member("run_link", version.run_link);
+  if (!version.aliases.empty()) {
+    json.key("aliases").begin_array();
+    for (const std::string& alias : version.aliases) json.value(alias);
+    json.end_array();
+  }
+  json.end_object();
+}
+
+void write_registered_model(JsonWriter& json, const tracking::RegisteredModelRow& model) {
+  json.begin_object().member("name", model.name);
+  write_ms(json, "creation_timestamp", model.created);
+  write_ms(json, "last_updated_timestamp", model.updated);
+  write_unless_empty(json, "description", model.description);
+  if (!model.latest.empty()) {
+    json.key("latest_versions").begin_array();
+    for (const auto& version : model.latest) write_model_version(json, version);
+    json.end_array();
+  }
+  write_tags(json, "tags", model.tags);
+  if (!model.aliases.empty()) {
+    json.key("aliases").begin_array();
+    for (const auto& alias : model.aliases) {
+      json.begin_object().member("alias", alias.name);
+      json.member("version", std::to_string(alias.version)).end_object();
+    }
+    json.end_array();
+  }
+  json.end_object();
+}
+
+std::string registered_model_answer(const tracking::RegisteredModelRow& model) {
+  return object_with("registered_model",
+                     [&](JsonWriter& json) { write_registered_model(json, model); });
+}
+
+std::string model_version_answer(const tracking::ModelVersionRow& version) {
+  return object_with("model_version",
+                     [&](JsonWriter& json) { write_model_version(json, version); });
+}
+
+Answer<VersionKey> read_version_key(Message& in) {
+  VersionKey key;
+  key.model = in.need_text("name");
+  const Json* value = in.find("version");
+  if (value != nullptr && value->as_int() != nullptr) {
+    key.version = *value->as_int();
+    TRY_API(all_read(in));
+    return key;
+  }
+  const std::string text = in.need_text("version");
+  TRY_API(all_read(in));
+  const auto number = parse_int(text);
+  if (!number) {
+    return invalid(fmt::format("Parameter 'version' must be an integer, got '{}'.", to_utf8(text)));
+  }
+  key.version = *number;
+  return key;
+}
+
+Answer<> check_registry_tag(std::string_view key, std::string_view value) {
+  TRY_API(corral::mlflow::check_key(key, "key"));
+  if (corral::mlflow::code_points(value) <= kRegistryTagLength) return {};
+  return invalid(
+      fmt::format("'value' exceeds the maximum length of {} characters", kRegistryTagLength));
+}
+
+Answer<tracking::Tags> read_registry_tags(Message& in) {
+  tracking::Tags tags;
+  for (Message& item : in.messages("tags")) tags.emplace_back(item.text("key"), item.text("value"));
+  TRY_API(all_read(in));
+  for (const auto& [key, value] : tags) TRY_API(check_registry_tag(key, value));
+  return tags;
+}
+
+bool is_prompt(const tracking::Tags& tags) {
+  bool prompt = false;
+  for (const auto& [key, value] : tags) {
+    if (key == tracking::kPromptTag) prompt = equal_ignoring_case(value, "true");
+  }
+  return prompt;
+}
+
+Answer<tracking::RegisteredModelRow> find_registered_model(Connection& db,
+                                                           const std::string& name) {
+  auto model = TRY_API(tracking::registered_model(db, name));
+  if (!model) return no_registered_model(name);
+  return *std::move(model);
+}
+
+Answer<> check_model_version(Connection& db, const VersionKey& key) {
+  if (TRY_API(tracking::has_model_version(db, key))) return {};
+  return no_model_version(key);
+}
 
 constexpr std::size_t kModelNameLength = 256;
 constexpr std::size_t kAliasLength = 255;
@@ -80,7 +214,77 @@ Answer<> check_name_free(Connection& db, const tracking::NewRegisteredModel& wan
                             by_prompt ? "prompt" : "registered model"));
 }
 
+// A prompt has no files: its source is a word.
+Answer<ModelSource> source_of(Connection& db, const ModelSource& asked,
+                              const tracking::Tags& tags) {
+  return is_prompt(tags) ? Answer<ModelSource>(asked) : resolve_source(db, asked);
+}
+
+// The logged model's tag mlflow.modelVersions lists the versions that were made of it.
+Answer<> tell_logged_model(Connection& db, const std::string& model, const VersionKey& key) {
+  constexpr std::string_view kTag = "mlflow.modelVersions";
+  const auto logged = TRY_API(tracking::logged_model(db, model));
+  if (!logged) return {};
+  const auto tag =
+      std::ranges::find(logged->tags, kTag, [](const auto& pair) { return pair.first; });
+  const auto known = tag != logged->tags.end() ? Json::parse(tag->second) : Json(Json::Array{});
+  Json::Array versions;
+  if (known && known->as_array() != nullptr) versions = *known->as_array();
+  versions.emplace_back(Json::Object{{"name", key.model}, {"version", key.version}});
+  TRY_API(
+      tracking::set_model_tags(db, model, {{std::string(kTag), Json(std::move(versions)).dump()}}));
+  return {};
+}
+
+// Runs `work(db)` on a version that is there and answers what became of it.
+template <class Work>
+Body change_version(Context& context, const VersionKey& key, Work&& work) {
+  return change(context, [&](Connection& db) -> Body {
+    TRY_API(check_model_version(db, key));
+    TRY_API(work(db));
+    return model_version_answer(TRY_API(find_model_version(db, key)));
+  });
+}
+
+// `rows` under `name`, none left out, and the token of the next page.
+template <class Rows, class Write>
+std::string page_answer(std::string_view name, const Rows& rows, Write&& write,
+                        const std::pair<tracking::Paging, bool>& page) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object();
+  if (!rows.empty()) {
+    json.key(name).begin_array();
+    for (const auto& row : rows) write(json, row);
+    json.end_array();
+  }
+  write_next_page(json, page.first, page.second, rows.size());
+  json.end_object();
+  return out;
+}
+
 }  // namespace
+
+Answer<> check_registered_model(Connection& db, std::string_view name) {
+  if (TRY_API(tracking::has_registered_model(db, name))) return {};
+  return no_registered_model(name);
+}
+
+Answer<tracking::ModelVersionRow> find_model_version(Connection& db, const VersionKey& key) {
+  auto version = TRY_API(tracking::model_version(db, key));
+  if (!version) return no_model_version(key);
+  return *std::move(version);
+}
+
+Answer<std::string> canonical_stage(std::string_view stage) {
+  for (const std::string_view known : kStages) {
+    if (equal_ignoring_case(stage, known)) return std::string(known);
+  }
+  return invalid(
+      fmt::format("Invalid Model Version stage: {}. Value must be one of None, Staging, "
+                  "Production, Archived.",
+                  to_utf8(stage)));
+}
 
 Body create_registered_model(Message& in, Context& context) {
   tracking::NewRegisteredModel model;
@@ -215,6 +419,141 @@ Body get_version_by_alias(Message& in, Context& context) {
     if (!version)
       return invalid(fmt::format("Registered model alias {} not found.", to_utf8(alias)));
     return model_version_answer(TRY_API(find_model_version(reading.db, {name, *version})));
+  });
+}
+
+Body create_model_version(Message& in, Context& context) {
+  tracking::NewModelVersion version;
+  version.model = in.need_text("name");
+  const ModelSource asked{.source = in.need_text("source"),
+                          .storage_location = {},
+                          .run_id = in.text("run_id"),
+                          .model_id = in.text("model_id")};
+  version.description = in.text("description");
+  version.run_link = in.text("run_link");
+  version.user_id = in.text("user_id");
+  TRY_API(all_read(in));
+  version.tags = TRY_API(read_registry_tags(in));
+  if (!asked.run_id.empty()) TRY_API(corral::mlflow::check_run_id(asked.run_id));
+  return change(context, [&](Connection& db) -> Body {
+    TRY_API(check_registered_model(db, version.model));
+    ModelSource source = TRY_API(source_of(db, asked, version.tags));
+    version.source = std::move(source.source);
+    version.storage_location = std::move(source.storage_location);
+    version.run_id = std::move(source.run_id);
+    version.model_id = std::move(source.model_id);
+    const VersionKey key = TRY_API(tracking::create_model_version(db, version, sys::utc_now()));
+    if (!version.model_id.empty() && !is_prompt(version.tags))
+      TRY_API(tell_logged_model(db, version.model_id, key));
+    return model_version_answer(TRY_API(find_model_version(db, key)));
+  });
+}
+
+Body get_model_version(Message& in, Context& context) {
+  const VersionKey key = TRY_API(read_version_key(in));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    return model_version_answer(TRY_API(find_model_version(reading.db, key)));
+  });
+}
+
+Body update_model_version(Message& in, Context& context) {
+  const VersionKey key = TRY_API(read_version_key(in));
+  const auto description = in.maybe_text("description");
+  TRY_API(all_read(in));
+  return change_version(context, key, [&](Connection& db) {
+    return tracking::describe_model_version(db, key, description, sys::utc_now());
+  });
+}
+
+Body transition_stage(Message& in, Context& context) {
+  const VersionKey key = TRY_API(read_version_key(in));
+  const std::string asked = in.need_text("stage");
+  const Json* flag = in.find("archive_existing_versions");
+  const bool archive = flag != nullptr && flag->as_bool() != nullptr && *flag->as_bool();
+  if (flag != nullptr && flag->as_bool() == nullptr)
+    in.wrong_value("archive_existing_versions", "It must be true or false.");
+  TRY_API(all_read(in));
+  const std::string stage = TRY_API(canonical_stage(asked));
+  if (archive && (stage == tracking::kNoStage || stage == tracking::kArchived)) {
+    return invalid(
+        fmt::format("Model version transition cannot archive existing model versions because '{}' "
+                    "is not an Active stage. Valid stages are ['Staging', 'Production']",
+                    asked));
+  }
+  const auto others = archive ? tracking::Others::kArchive : tracking::Others::kStay;
+  return change_version(context, key, [&](Connection& db) {
+    return tracking::move_to_stage(db, key, stage, others, sys::utc_now());
+  });
+}
+
+Body delete_model_version(Message& in, Context& context) {
+  const VersionKey key = TRY_API(read_version_key(in));
+  return change(context, [&](Connection& db) -> Body {
+    TRY_API(check_model_version(db, key));
+    TRY_API(tracking::delete_model_version(db, key, sys::utc_now()));
+    return empty_answer();
+  });
+}
+
+Body get_download_uri(Message& in, Context& context) {
+  const VersionKey key = TRY_API(read_version_key(in));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    const auto version = TRY_API(find_model_version(reading.db, key));
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object();
+    json.member("artifact_uri",
+                version.storage_location.empty() ? version.source : version.storage_location);
+    json.end_object();
+    return out;
+  });
+}
+
+Body set_model_version_tag(Message& in, Context& context) {
+  const VersionKey key = TRY_API(read_version_key(in));
+  const std::string tag = in.need_text("key");
+  const std::string value = in.text("value");
+  TRY_API(all_read(in));
+  TRY_API(check_registry_tag(tag, value));
+  return change(context, [&](Connection& db) -> Body {
+    TRY_API(check_model_version(db, key));
+    TRY_API(tracking::set_model_version_tag(db, key, tag, value));
+    return empty_answer();
+  });
+}
+
+Body delete_model_version_tag(Message& in, Context& context) {
+  const VersionKey key = TRY_API(read_version_key(in));
+  const std::string tag = in.need_text("key");
+  TRY_API(all_read(in));
+  return change(context, [&](Connection& db) -> Body {
+    TRY_API(check_model_version(db, key));
+    TRY_API(tracking::delete_model_version_tag(db, key, tag));
+    return empty_answer();
+  });
+}
+
+Body search_registered_models(Message& in, Context& context) {
+  const tracking::Search search = TRY_API(
+      read_search(in, {.kind = SearchKind::kRegisteredModels, .fallback = 100, .most = 1000}));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    const auto found = TRY_API(tracking::search_registered_models(reading.db, search));
+    const auto models = TRY_API(tracking::registered_models(reading.db, found.rows));
+    return page_answer("registered_models", models, write_registered_model,
+                       {search.paging, found.more});
+  });
+}
+
+Body search_model_versions(Message& in, Context& context) {
+  const tracking::Search search = TRY_API(
+      read_search(in, {.kind = SearchKind::kModelVersions, .fallback = 10000, .most = 200'000}));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    const auto found = TRY_API(tracking::search_model_versions(reading.db, search));
+    std::vector<tracking::VersionKey> keys;
+    for (const auto& [model, version] : found.rows) keys.push_back({model, version});
+    const auto versions = TRY_API(tracking::model_versions(reading.db, keys));
+    return page_answer("model_versions", versions, write_model_version,
+                       {search.paging, found.more});
   });
 }
 

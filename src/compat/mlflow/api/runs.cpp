@@ -1,13 +1,20 @@
-// Runs: create, read, update, delete, restore.
+// Runs: create, read, update, delete, restore, search.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 
 #include "compat/mlflow/api/entities.h"
 #include "compat/mlflow/api/handlers.h"
+#include "compat/mlflow/api/search.h"
+#include "compat/mlflow/tables/search.h"
 #include "compat/mlflow/wire/names.h"
+#include "compat/mlflow/wire/page_token.h"
 #include "compat/mlflow/wire/run_name.h"
 #include "compat/mlflow/wire/times.h"
+#include "core/text.h"
 #include "sys/clock.h"
 
 namespace corral::server::mlflow {
@@ -65,6 +72,105 @@ Result<tracking::RunDetails> details_of(Connection& db, std::int64_t key) {
   return std::move(all.front());
 }
 
+constexpr std::int64_t kMostFoundRuns = 50000;
+constexpr std::int64_t kRunsAtOnce = 1000;
+// In one part of a streamed list, which waits in memory for a slow reader.
+constexpr std::size_t kRunsOfPart = 250;
+
+// The answer to a search for runs, some of them at a time. Runs that are gone by then are left out.
+class RunList {
+ public:
+  Result<> add(store::sql::Reading& reading, std::span<const std::int64_t> keys, std::string& out) {
+    const auto runs = TRY(tracking::runs(reading.db, keys));
+    std::vector<std::int64_t> there;
+    there.reserve(runs.size());
+    for (const auto& run : runs) there.push_back(run.key);
+    const auto details = TRY(tracking::details(reading.db, there));
+    const auto metrics = TRY(reading.latest.of(reading.db, there));
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      out += std::exchange(begun_, true) ? "," : R"({"runs":[)";
+      JsonWriter json(out);
+      write_run(json, runs[i], details[i], metrics[i]);
+    }
+    return {};
+  }
+  void finish(const std::string& next_page, std::string& out) const {
+    if (begun_) out += ']';
+    if (!begun_) out += '{';
+    if (!next_page.empty()) {
+      out += begun_ ? R"(,"next_page_token":)" : R"("next_page_token":)";
+      append_json_string(out, next_page);
+    }
+    out += '}';
+  }
+
+ private:
+  bool begun_ = false;
+};
+
+struct FoundRuns {
+  std::vector<std::int64_t> keys;
+  std::string next_page;
+  std::string whole;  // the answer, when it is short
+};
+
+// kRunsOfPart in one snapshot and in memory.
+http::StreamProducer stream_runs(const store::Reader& reader, FoundRuns found) {
+  return [reader, found = std::move(found), list = RunList(),
+          at = std::size_t{0}](std::string& part) mutable -> Result<bool> {
+    const auto left = std::span<const std::int64_t>(found.keys).subspan(at);
+    const auto some = left.first(std::min(kRunsOfPart, left.size()));
+    std::string out;
+    const auto read = [&](store::sql::Reading& reading) { return list.add(reading, some, out); };
+    TRY(reader.inspect(read));
+    part += out;
+    at += some.size();
+    if (at == found.keys.size()) list.finish(found.next_page, part);
+    return at < found.keys.size();
+  };
+}
+
+Answer<FoundRuns> find_runs(const tracking::RunSearch& search, Context& context) {
+  return inspect(context, [&](store::sql::Reading& reading) -> Answer<FoundRuns> {
+    auto rows = TRY_API(tracking::search_runs(reading, search));
+    FoundRuns found{.keys = std::move(rows.rows), .next_page = {}, .whole = {}};
+    if (rows.more) {
+      found.next_page = corral::mlflow::page_token(search.search.paging.offset +
+                                                   static_cast<std::int64_t>(found.keys.size()));
+    }
+    if (found.keys.size() > kRunsAtOnce) return found;
+    RunList list;
+    TRY_API(list.add(reading, found.keys, found.whole));
+    list.finish(found.next_page, found.whole);
+    return found;
+  });
+}
+
+Answer<tracking::RunSearch> read_run_search(Message& in) {
+  tracking::RunSearch search;
+  search.search = TRY_API(read_search(in, {.kind = corral::mlflow::SearchKind::kRuns,
+                                           .fallback = kRunsAtOnce,
+                                           .most = kMostFoundRuns}));
+  search.view = TRY_API(read_view(in, "run_view_type"));
+  for (const std::string& id : in.texts("experiment_ids"))
+    search.experiments.push_back(TRY_API(parse_experiment_id(id)));
+  TRY_API(all_read(in));
+  return search;
+}
+
+Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
+  const std::string id = run_id_of(in);
+  TRY_API(all_read(in));
+  const auto run = change(context, [&](Connection& db) -> Answer<RunId> {
+    const auto found = TRY_API(find_run(db, id));
+    TRY_API(tracking::set_run_lifecycle(db, found.key, lifecycle));
+    return found.id;
+  });
+  if (!run) return tl::unexpected(run.error());
+  const std::array changed{*run};
+  context.events.note(changed, {});
+  return empty_answer();
+}
 }  // namespace
 
 Body create_run(Message& in, Context& context) {
@@ -125,25 +231,18 @@ Body update_run(Message& in, Context& context) {
   return object_with("run_info", [&](JsonWriter& json) { write_run_info(json, *run); });
 }
 
-namespace {
-
-Body move_to(Message& in, Context& context, Lifecycle lifecycle) {
-  const std::string id = run_id_of(in);
-  TRY_API(all_read(in));
-  const auto run = change(context, [&](Connection& db) -> Answer<RunId> {
-    const auto found = TRY_API(find_run(db, id));
-    TRY_API(tracking::set_run_lifecycle(db, found.key, lifecycle));
-    return found.id;
-  });
-  if (!run) return tl::unexpected(run.error());
-  const std::array changed{*run};
-  context.events.note(changed, {});
-  return empty_answer();
-}
-
-}  // namespace
-
 Body delete_run(Message& in, Context& context) { return move_to(in, context, Lifecycle::kDeleted); }
 Body restore_run(Message& in, Context& context) { return move_to(in, context, Lifecycle::kActive); }
+
+Response search_runs(Message& in, Context& context) {
+  const auto search = read_run_search(in);
+  if (!search) return answer(search.error());
+  auto found = find_runs(*search, context);
+  if (!found) return answer(found.error());
+  Response response = json_response(std::move(found->whole));
+  if (!response.body.empty()) return response;
+  response.stream = stream_runs(context.reader, *std::move(found));
+  return response;
+}
 
 }  // namespace corral::server::mlflow

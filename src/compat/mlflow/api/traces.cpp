@@ -1,19 +1,197 @@
-// Traces, version 3 of the interface: records, reading with spans, search, tags, removal, runs.
-#include "compat/mlflow/api/trace_rows.h"
+#include "compat/mlflow/api/traces.h"
 
+#include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <chrono>
 
 #include "compat/mlflow/api/assessments.h"
 #include "compat/mlflow/api/handlers.h"
-#include "compat/mlflow/api/searching.h"
+#include "compat/mlflow/api/search.h"
 #include "compat/mlflow/tables/search.h"
+#include "compat/mlflow/tables/span_phases.h"
 #include "compat/mlflow/wire/names.h"
+#include "compat/mlflow/wire/span.h"
 #include "core/text.h"
 
 namespace corral::server::mlflow {
 namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kTraceIdLength = 250;
+constexpr std::string_view kArtifactLocationTag = "mlflow.artifactLocation";
+constexpr std::array<std::string_view, 4> kStates = {"STATE_UNSPECIFIED", "OK", "ERROR",
+                                                     "IN_PROGRESS"};
+constexpr std::array<std::string_view, 4> kStatuses = {"TRACE_STATUS_UNSPECIFIED", "OK", "ERROR",
+                                                       "IN_PROGRESS"};
+
+std::int64_t ms_of(UtcTime time) {
+  return std::chrono::floor<milliseconds>(time).time_since_epoch().count();
+}
+
+// ".5", ".606", nothing: the digits of proto3's times, as milliseconds.
+std::string fraction(std::int64_t ms) { return ms == 0 ? "" : fmt::format(".{:03}", ms); }
+
+std::string span_of_time(Nanos duration) {
+  const std::int64_t ms = std::chrono::duration_cast<milliseconds>(duration).count();
+  const std::int64_t rest = ms < 0 ? -ms : ms;
+  return fmt::format("{}{}{}s", ms < 0 ? "-" : "", rest / 1000, fraction(rest % 1000));
+}
+
+// Takes a decimal number of at most `digits` digits from the front.
+bool take_number(std::string_view& text, std::size_t digits, std::int64_t& number) {
+  const char* end = text.data() + std::min(digits, text.size());
+  const auto read = std::from_chars(text.data(), end, number);
+  if (read.ec != std::errc() || number < 0 || text.front() == '-') return false;
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  return true;
+}
+bool take(std::string_view& text, char c) {
+  if (!text.starts_with(c)) return false;
+  text.remove_prefix(1);
+  return true;
+}
+// Digits behind a point, as milliseconds; none are 0.
+bool take_fraction(std::string_view& text, std::int64_t& ms) {
+  ms = 0;
+  if (!take(text, '.')) return true;
+  std::int64_t unit = 100;
+  const std::size_t before = text.size();
+  while (!text.empty() && text.front() >= '0' && text.front() <= '9') {
+    ms += unit * (text.front() - '0');
+    unit /= 10;
+    text.remove_prefix(1);
+  }
+  return text.size() < before;
+}
+// "Z", "+02:00": minutes east of UTC.
+bool take_zone(std::string_view& text, std::int64_t& minutes) {
+  minutes = 0;
+  if (take(text, 'Z')) return true;
+  const bool west = text.starts_with('-');
+  if (!west && !text.starts_with('+')) return false;
+  text.remove_prefix(1);
+  std::int64_t hours = 0;
+  if (!take_number(text, 2, hours) || !take(text, ':') || !take_number(text, 2, minutes))
+    return false;
+  minutes = (hours * 60 + minutes) * (west ? -1 : 1);
+  return true;
+}
+
+tl::unexpected<ApiError> bad_time(std::string_view text, std::string_view path,
+                                  std::string_view like) {
+  return invalid(fmt::format("Invalid value \"{}\" for parameter '{}' supplied: it is not like {}",
+                             to_utf8(text), path, like));
+}
+
+void write_map(JsonWriter& json, std::string_view name, const tracking::Tags& pairs) {
+  if (pairs.empty()) return;
+  json.key(name).begin_object();
+  for (const auto& [key, value] : pairs) json.member(key, value);
+  json.end_object();
+}
+
+void write_assessments(JsonWriter& json, const tracking::Tags& assessments) {
+  if (assessments.empty()) return;
+  json.key("assessments").begin_array();
+  for (const auto& [id, text] : assessments) {
+    if (const auto assessment = Json::parse(text)) json.value(*assessment);
+  }
+  json.end_array();
+}
+
+tracking::TellAppend note_in(Context& context) {
+  return [&events = context.events](const store::AppendResult& stored) {
+    events.note(stored.changed_runs, stored.data_runs);
+  };
+}
+
+Answer<> check_trace_id(std::string_view id) {
+  const auto good = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
+  };
+  if (!id.empty() && id.size() <= kTraceIdLength && std::ranges::all_of(id, good)) return {};
+  return invalid(
+      fmt::format("Invalid trace ID '{}'. It must be 1 to {} letters, digits, '-' and '_'.",
+                  to_utf8(id), kTraceIdLength));
+}
+
+Answer<> check_source_run(const tracking::Tags& metadata) {
+  for (const auto& [key, value] : metadata) {
+    if (key == tracking::kSourceRun)
+      TRY_API(corral::mlflow::check_length(key, value, corral::mlflow::kKeyLength));
+  }
+  return {};
+}
+
+Answer<Nanos> parse_span_of_time(std::string_view text, std::string_view path) {
+  std::string_view rest = text;
+  const bool negative = take(rest, '-');
+  std::int64_t seconds = 0, ms = 0;
+  constexpr std::size_t kDigits = 9;  // 31 years
+  if (!take_number(rest, kDigits, seconds) || !take_fraction(rest, ms) || rest != "s")
+    return bad_time(text, path, "\"0.106s\"");
+  const Nanos duration = std::chrono::seconds(seconds) + milliseconds(ms);
+  return negative ? -duration : duration;
+}
+
+void write_trace_info(JsonWriter& json, const tracking::TraceRow& trace) {
+  json.begin_object().member("trace_id", trace.id);
+  if (!trace.client_request_id.empty()) json.member("client_request_id", trace.client_request_id);
+  json.key("trace_location").begin_object().member("type", "MLFLOW_EXPERIMENT");
+  json.key("mlflow_experiment").begin_object();
+  json.member("experiment_id", std::to_string(trace.experiment.value)).end_object().end_object();
+  json.member("request_time", timestamp(trace.start));
+  if (trace.duration) json.member("execution_duration", span_of_time(*trace.duration));
+  json.member("state", kStates.at(static_cast<std::size_t>(trace.state)));
+  write_map(json, "trace_metadata", trace.metadata);
+  write_map(json, "tags", trace.tags);
+  write_assessments(json, trace.assessments);
+  if (!trace.request_preview.empty()) json.member("request_preview", trace.request_preview);
+  if (!trace.response_preview.empty()) json.member("response_preview", trace.response_preview);
+  json.end_object();
+}
+
+void write_trace_info_v2(JsonWriter& json, const tracking::TraceRow& trace) {
+  json.begin_object().member("request_id", trace.id);
+  json.member("experiment_id", std::to_string(trace.experiment.value));
+  json.member("timestamp_ms", ms_of(trace.start));
+  json.member(
+      "execution_time_ms",
+      std::int64_t{
+          std::chrono::duration_cast<milliseconds>(trace.duration.value_or(Nanos(0))).count()});
+  json.member("status", kStatuses.at(static_cast<std::size_t>(trace.state)));
+  write_tags(json, "request_metadata", trace.metadata);
+  write_tags(json, "tags", trace.tags);
+  json.end_object();
+}
+
+void write_trace(JsonWriter& json, const tracking::TraceRow& trace,
+                 std::span<const std::string> spans) {
+  std::vector<corral::mlflow::Span> decoded;
+  for (const std::string& content : spans) {
+    if (auto span = corral::mlflow::decode_span(content)) decoded.push_back(*std::move(span));
+  }
+  std::ranges::stable_sort(decoded, {}, [](const corral::mlflow::Span& span) {
+    return std::pair(span.parent != 0, span.start_ns);
+  });
+  json.begin_object().key("trace_info");
+  write_trace_info(json, trace);
+  json.key("spans").begin_array();
+  for (const auto& span : decoded) corral::mlflow::write_span(json, span);
+  json.end_array().end_object();
+}
+
+Answer<> show_stored_spans(Context& context, std::span<const std::string> traces) {
+  TRY_API(tracking::show_stored_spans(context.store, context.reader, context.reader, traces,
+                                      note_in(context)));
+  return {};
+}
 
 using store::sql::Connection;
 using tracking::TraceFact;
@@ -26,8 +204,6 @@ constexpr std::size_t kMostLinks = 100;
 constexpr std::size_t kMostTraces = 1000;  // of one answer
 constexpr std::int64_t kMostFound = 500;
 constexpr std::int64_t kUsuallyFound = 100;
-constexpr std::array<std::string_view, 4> kStates = {"STATE_UNSPECIFIED", "OK", "ERROR",
-                                                     "IN_PROGRESS"};
 
 // {"key": "value", ...}, cut to the length of a tag.
 tracking::Tags read_map(Message& in, std::string_view name) {
@@ -98,7 +274,7 @@ std::string info_answer(const TraceRow& trace) {
   });
 }
 
-// What the client said its spans are; 0 when it did not.
+// Returns the number of spans that the client announced, or 0.
 std::size_t spans_said(const TraceRow& trace) {
   for (const auto& [key, value] : trace.metadata) {
     if (key != "mlflow.trace.sizeStats") continue;
@@ -127,7 +303,119 @@ std::string trace_id_of(Message& in) {
   return id ? *id : in.need_text("request_id");
 }
 
+Answer<std::vector<std::string>> read_trace_ids(Message& in) {
+  auto ids = in.texts("trace_ids");
+  if (ids.empty()) in.missing("trace_ids");
+  TRY_API(all_read(in));
+  if (ids.size() > kMostTraces)
+    return invalid(fmt::format("at most {} trace_ids in one request", kMostTraces));
+  return ids;
+}
+
+using WriteTrace = void (*)(JsonWriter&, const TraceRow&);
+
+Body found_traces(const tracking::TraceSearch& search, Context& context, WriteTrace write) {
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    const auto found = TRY_API(tracking::search_traces(reading.db, search));
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object();
+    if (!found.rows.empty()) {
+      json.key("traces").begin_array();
+      for (const TraceRow& trace : TRY_API(tracking::traces(reading.db, found.rows)))
+        write(json, trace);
+      json.end_array();
+    }
+    write_next_page(json, search.search.paging, found.more, found.rows.size());
+    json.end_object();
+    return out;
+  });
+}
+
+constexpr SearchForm kTraceForm{
+    .kind = corral::mlflow::SearchKind::kTraces, .fallback = kUsuallyFound, .most = kMostFound};
+
+Answer<> check_removal(const tracking::TraceRemoval& removal, std::optional<std::int64_t> most) {
+  if (!removal.no_later && removal.ids.empty())
+    return invalid("Either `max_timestamp_millis` or `trace_ids` must be specified.");
+  if (removal.no_later && !removal.ids.empty())
+    return invalid("Only one of `max_timestamp_millis` and `trace_ids` can be specified.");
+  if (!removal.ids.empty() && most)
+    return invalid("`max_traces` can't be specified if `trace_ids` is specified.");
+  if (most && *most <= 0)
+    return invalid(fmt::format("`max_traces` must be a positive integer, received {}.", *most));
+  return {};
+}
+
+constexpr std::array<std::string_view, 4> kStatusesV2 = {"", "OK", "ERROR", "IN_PROGRESS"};
+// Clamps times to years that nanoseconds can represent.
+constexpr std::int64_t kGreatestMs = 9'000'000'000'000;
+
+Answer<UtcTime> time_of(Message& in, std::string_view name) {
+  const std::int64_t ms = in.need_integer(name);
+  TRY_API(all_read(in));
+  if (ms < -kGreatestMs || ms > kGreatestMs) {
+    in.wrong_value(name);
+    TRY_API(all_read(in));
+  }
+  return utc_time(ms * 1'000'000);
+}
+
+std::string answer_of(const TraceRow& trace) {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().key("trace_info");
+  write_trace_info_v2(json, trace);
+  json.end_object();
+  return out;
+}
 }  // namespace
+
+tracking::Tags first_tags(const tracking::ExperimentRow& experiment, std::string_view trace) {
+  return {{std::string(kArtifactLocationTag),
+           fmt::format("{}/traces/{}/artifacts", experiment.artifact_location, trace)}};
+}
+
+Answer<tracking::TraceRow> find_trace(store::sql::Connection& db, const std::string& id) {
+  auto found = TRY_API(tracking::trace(db, id));
+  if (found) return *std::move(found);
+  return refuse(ErrorCode::kResourceDoesNotExist,
+                fmt::format("Trace with ID '{}' not found.", to_utf8(id)));
+}
+
+std::string timestamp(UtcTime time) {
+  const std::int64_t ms = ms_of(time);
+  const std::int64_t second = ms / 1000 - (ms % 1000 < 0 ? 1 : 0);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}{}Z", fmt::gmtime(static_cast<std::time_t>(second)),
+                     fraction(ms - second * 1000));
+}
+
+Answer<UtcTime> parse_timestamp(std::string_view text, std::string_view path) {
+  std::string_view rest = text;
+  std::int64_t year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, ms = 0, east = 0;
+  const bool read = take_number(rest, 4, year) && take(rest, '-') && take_number(rest, 2, month) &&
+                    take(rest, '-') && take_number(rest, 2, day) && take(rest, 'T') &&
+                    take_number(rest, 2, hour) && take(rest, ':') && take_number(rest, 2, minute) &&
+                    take(rest, ':') && take_number(rest, 2, second) && take_fraction(rest, ms) &&
+                    take_zone(rest, east) && rest.empty();
+  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(year)),
+                                         std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day))};
+  // Nanoseconds since 1970 end in 2262.
+  constexpr std::int64_t kLastYear = 2261;
+  if (!read || !date.ok() || hour > 23 || minute > 59 || second > 60 || year > kLastYear ||
+      year < 1700)
+    return bad_time(text, path, "\"2026-11-21T19:10:20.606Z\"");
+  return UtcTime(std::chrono::sys_days(date)) + std::chrono::hours(hour) +
+         std::chrono::minutes(minute - east) + std::chrono::seconds(second) + milliseconds(ms);
+}
+
+Answer<> show_spans(Context& context, std::span<const corral::mlflow::TraceOfSpans> traces) {
+  std::vector<tracking::SpansOfTrace> given;
+  for (const auto& trace : traces) given.push_back({.trace = trace.id, .spans = trace.spans});
+  TRY_API(tracking::show_spans(context.store, context.reader, given, note_in(context)));
+  return {};
+}
 
 Body start_trace(Message& in, Context& context) {
   auto trace = in.message("trace");
@@ -175,19 +463,6 @@ Body get_trace(Message& in, Context& context) {
   });
 }
 
-namespace {
-
-Answer<std::vector<std::string>> read_trace_ids(Message& in) {
-  auto ids = in.texts("trace_ids");
-  if (ids.empty()) in.missing("trace_ids");
-  TRY_API(all_read(in));
-  if (ids.size() > kMostTraces)
-    return invalid(fmt::format("at most {} trace_ids in one request", kMostTraces));
-  return ids;
-}
-
-}  // namespace
-
 // Whole ones only: a search that reads its spans so is to find those that are there.
 Body batch_get_traces(Message& in, Context& context) {
   const auto ids = TRY_API(read_trace_ids(in));
@@ -221,33 +496,6 @@ Body batch_get_trace_infos(Message& in, Context& context) {
   });
 }
 
-namespace {
-
-using WriteTrace = void (*)(JsonWriter&, const TraceRow&);
-
-Body found_traces(const tracking::TraceSearch& search, Context& context, WriteTrace write) {
-  return inspect(context, [&](store::sql::Reading& reading) -> Body {
-    const auto found = TRY_API(tracking::search_traces(reading.db, search));
-    std::string out;
-    JsonWriter json(out);
-    json.begin_object();
-    if (!found.rows.empty()) {
-      json.key("traces").begin_array();
-      for (const TraceRow& trace : TRY_API(tracking::traces(reading.db, found.rows)))
-        write(json, trace);
-      json.end_array();
-    }
-    write_next_page(json, search.search.paging, found.more, found.rows.size());
-    json.end_object();
-    return out;
-  });
-}
-
-constexpr SearchForm kTraceForm{
-    .kind = corral::mlflow::SearchKind::kTraces, .fallback = kUsuallyFound, .most = kMostFound};
-
-}  // namespace
-
 Body search_traces(Message& in, Context& context) {
   tracking::TraceSearch search;
   if (!in.has("locations")) in.missing("locations");
@@ -271,22 +519,6 @@ Body search_traces_v2(Message& in, Context& context) {
   return found_traces(search, context, write_trace_info_v2);
 }
 
-namespace {
-
-Answer<> check_removal(const tracking::TraceRemoval& removal, std::optional<std::int64_t> most) {
-  if (!removal.no_later && removal.ids.empty())
-    return invalid("Either `max_timestamp_millis` or `trace_ids` must be specified.");
-  if (removal.no_later && !removal.ids.empty())
-    return invalid("Only one of `max_timestamp_millis` and `trace_ids` can be specified.");
-  if (!removal.ids.empty() && most)
-    return invalid("`max_traces` can't be specified if `trace_ids` is specified.");
-  if (most && *most <= 0)
-    return invalid(fmt::format("`max_traces` must be a positive integer, received {}.", *most));
-  return {};
-}
-
-}  // namespace
-
 Body delete_traces(Message& in, Context& context) {
   tracking::TraceRemoval removal;
   const std::string experiment = in.need_text("experiment_id");
@@ -297,7 +529,7 @@ Body delete_traces(Message& in, Context& context) {
   removal.experiment = TRY_API(parse_experiment_id(experiment));
   removal.limit = most.value_or(0);
   if (until) {
-    // Of any year: nanoseconds end in 2262.
+    // Clamps to years that nanoseconds can represent: they end in 2262.
     constexpr std::int64_t kGreatest = 9'000'000'000'000;
     const std::int64_t ms = std::clamp(*until, -kGreatest, kGreatest);
     removal.no_later = utc_time(ms * 1'000'000 + 999'999);
@@ -358,6 +590,51 @@ Body link_traces_to_run(Message& in, Context& context) {
   TRY_API(change(context, link));
   TRY_API(show_stored_spans(context, ids));
   return empty_answer();
+}
+
+Body start_trace_v2(Message& in, Context& context) {
+  TraceRow trace;
+  const std::string id = in.need_text("experiment_id");
+  trace.start = TRY_API(time_of(in, "timestamp_ms"));
+  trace.metadata = TRY_API(read_tags(in, "request_metadata", corral::mlflow::kTagLength));
+  TRY_API(check_source_run(trace.metadata));
+  trace.tags = TRY_API(read_tags(in, "tags", corral::mlflow::kTagLength));
+  trace.state = tracking::TraceState::kInProgress;
+  trace.id = RunId::random().hex();
+  return change(context, [&](Connection& db) -> Body {
+    const auto experiment = TRY_API(hold_active_experiment(db, id));
+    TraceRow row = trace;
+    row.experiment = experiment.id;
+    for (auto& tag : first_tags(experiment, row.id)) row.tags.push_back(std::move(tag));
+    TRY_API(tracking::put_trace(db, row));
+    return answer_of(TRY_API(find_trace(db, row.id)));
+  });
+}
+
+Body end_trace_v2(Message& in, Context& context) {
+  const std::string id = in.need_text("request_id");
+  const UtcTime end = TRY_API(time_of(in, "timestamp_ms"));
+  const auto status = in.maybe_enum("status", kStatusesV2).value_or(0);
+  const auto metadata = TRY_API(read_tags(in, "request_metadata", corral::mlflow::kTagLength));
+  TRY_API(check_source_run(metadata));
+  const auto tags = TRY_API(read_tags(in, "tags", corral::mlflow::kTagLength));
+  return change(context, [&](Connection& db) -> Body {
+    TraceRow trace = TRY_API(find_trace(db, id));
+    trace.duration = end - trace.start;
+    trace.state = static_cast<tracking::TraceState>(status);
+    trace.metadata = metadata;
+    trace.tags = tags;
+    TRY_API(tracking::put_trace(db, trace));
+    return answer_of(TRY_API(find_trace(db, id)));
+  });
+}
+
+Body get_trace_info_v2(Message& in, Context& context) {
+  const std::string id = in.need_text("request_id");
+  TRY_API(all_read(in));
+  return inspect(context, [&](store::sql::Reading& reading) -> Body {
+    return answer_of(TRY_API(find_trace(reading.db, id)));
+  });
 }
 
 }  // namespace corral::server::mlflow

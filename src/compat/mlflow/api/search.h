@@ -1,4 +1,4 @@
-// What all searches of MLflow's interface read and answer alike.
+// Fields that all searches of MLflow's interface have: filter, order, paging.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace tracking = store::tracking;
 
 struct SearchForm {
   corral::mlflow::SearchKind kind;
-  std::int64_t fallback = 0;  // of max_results
-  std::int64_t most = 0;
+  std::int64_t fallback = 0;  // max_results where the request has none
+  std::int64_t most = 0;      // greatest max_results
 };
-// filter, order_by, page_token, max_results.
+// Reads filter, order_by, page_token and max_results.
 Answer<tracking::Search> read_search(Message& in, const SearchForm& form);
 Answer<tracking::View> read_view(Message& in, std::string_view name);
-// next_page_token, when there are rows behind these.
+// Writes next_page_token if `more` rows follow these.
 void write_next_page(JsonWriter& json, const tracking::Paging& paging, bool more, std::size_t rows);
 
 }  // namespace corral::server::mlflow

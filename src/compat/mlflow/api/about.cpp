@@ -1,10 +1,10 @@
-// What a client asks to learn whom it speaks to.
+// The server's version and features, as clients ask for them.
 #include "compat/mlflow/api/handlers.h"
 
 namespace corral::server::mlflow {
 namespace {
 
-// The release whose interface this is. Clients compare it: from 3.4 on they send spans by OTLP.
+// The MLflow release of the emulated interface. Clients compare it: from 3.4 they send OTLP spans.
 constexpr std::string_view kMlflowVersion = "3.17.2";
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Artifacts that are more than files: radT's span batches, and the spans of traces that clients of
 // MLflow before 3.4 send as a file, become phases as they arrive.
 //
-// To be called when the artifact is stored, and before its PUT is answered: the file stays what it
-// is, and can be downloaded again. Any thread.
+// Call it after the artifact is stored and before its PUT is answered. The file itself stays as it
+// is and can be downloaded. Any thread.
 #pragma once
 
 #include <string_view>
@@ -13,10 +13,10 @@
 
 namespace corral::server::mlflow {
 
-// `path` is the store's: ".../<run>/artifacts/radt-trace/spans-000001.jsonl.gz" and
-// ".../traces/<id>/artifacts/traces.json" are looked into, anything else left alone. An error: the
-// phases could not be stored; whoever sent the file is to send it again. What is damaged in it is
-// left aside, and so is a run that is not there.
+// Reads ".../<run>/artifacts/radt-trace/spans-000001.jsonl.gz" and
+// ".../traces/<id>/artifacts/traces.json"; ignores any other `path` of the store. On an error the
+// phases were not stored, and the client must send the file again. Damaged records and unknown runs
+// are skipped.
 Result<> on_artifact(Context& context, store::artifacts::ArtifactStore& store,
                      std::string_view path);
 

@@ -1,8 +1,8 @@
 // A call of MLflow's interface, from its request to its answer.
 //
-// Most handlers are functions of a Message (the JSON body, or a GET's query, with the parameters of
-// the path as fields) that give the JSON text of the answer or an ApiError; routes.cpp lists them.
-// Plain synchronous functions on the transport's handler pool, as those of api/.
+// Most handlers take a Message (the JSON body or a GET's query, with path parameters as fields) and
+// return the answer's JSON text or an ApiError; routes.cpp lists them. They are synchronous and run
+// on the transport's handler pool.
 #pragma once
 
 #include <optional>
@@ -42,15 +42,15 @@ std::string object_with(std::string_view name, Write&& write) {
 Response answer(Body body);
 Response answer(const ApiError& error);
 
-// Of a request with a body: JSON, or nothing of it is looked at. (A page of another site cannot
-// send that without asking first.)
+// Refuses a request whose body is not declared as JSON. A browser sends JSON to another site only
+// after a CORS preflight, so this keeps other sites' pages from writing.
 Answer<> check_content_type(const Request& request);
 
-// Field access is over: the first thing wrong with them, if any.
+// Call it after the last field was read: returns the first error of `in`, if any.
 Answer<> all_read(const Message& in);
 
-// Runs `work(sql::Connection&)`, which gives an Answer<T>, in a transaction that is durable when
-// this returns; an ApiError takes back what it wrote. It may be run several times.
+// Runs `work(sql::Connection&)`, which returns an Answer<T>, in a transaction that is durable when
+// this returns. An ApiError rolls it back. `work` may run several times.
 template <class Work>
 auto change(Context& context, Work&& work)
     -> decltype(work(std::declval<store::sql::Connection&>())) {
@@ -64,7 +64,7 @@ auto change(Context& context, Work&& work)
   return tl::unexpected(corral::mlflow::api_error(done.error()));
 }
 
-// Runs `work(store::sql::Reading&)`, which gives an Answer<T>, in one snapshot.
+// Runs `work(store::sql::Reading&)`, which returns an Answer<T>, in one snapshot.
 template <class Work>
 auto inspect(Context& context, Work&& work)
     -> decltype(work(std::declval<store::sql::Reading&>())) {

@@ -1,4 +1,4 @@
-// What the answers about experiments and runs share: finding them, refusing, writing them as JSON.
+// Experiments and runs as handlers need them: lookup by id, checks, and their JSON forms.
 #pragma once
 
 #include <string>
@@ -15,29 +15,29 @@ namespace corral::server::mlflow {
 namespace tracking = store::tracking;
 
 Answer<ExperimentId> parse_experiment_id(std::string_view text);
-// 404 unless it is there.
+// RESOURCE_DOES_NOT_EXIST (404) unless the experiment exists.
 Answer<tracking::ExperimentRow> find_experiment(store::sql::Connection& db, std::string_view id);
 Answer<> check_active(const tracking::ExperimentRow& experiment);
-// For what is made in it: nobody deletes it before the transaction ends.
+// For creating something in the experiment: it cannot be deleted before the transaction ends.
 Answer<tracking::ExperimentRow> hold_active_experiment(store::sql::Connection& db,
                                                        std::string_view id);
 
-// The id of run_id or, from old clients, run_uuid.
+// Reads run_id or, from old clients, run_uuid.
 std::string run_id_of(Message& in);
 Answer<tracking::RunRow> find_run(store::sql::Connection& db, std::string_view id);
-// 400 when it is deleted. kRow: its row is locked where others write, too, for facts are compared
-// or written; points need no such lock, their sessions have theirs.
+// INVALID_PARAMETER_VALUE (400) if the run is deleted. kRow locks the run's row (PostgreSQL) for
+// comparing or writing params and tags; points need no lock, since their sessions have one.
 enum class Lock : unsigned char { kRow, kNone };
 Answer<tracking::RunRow> find_active_run(store::sql::Connection& db, std::string_view id,
                                          Lock lock = Lock::kRow);
 
-// [{"key", "value"}] of a message, checked and cut to `length`; `twice`: what a key that comes
-// again is.
+// Reads and checks [{"key", "value"}], values cut to `length`; `twice` is the error code of a
+// duplicate key.
 Answer<tracking::Tags> read_tags(Message& in, std::string_view name, std::size_t length,
                                  ErrorCode twice = ErrorCode::kBadRequest);
 
 void write_ms(JsonWriter& json, std::string_view name, UtcTime time);
-// Nothing when there are none.
+// Writes nothing if there are no tags.
 void write_tags(JsonWriter& json, std::string_view name, const tracking::Tags& tags);
 void write_experiment(JsonWriter& json, const tracking::ExperimentRow& experiment);
 void write_run_info(JsonWriter& json, const tracking::RunRow& run);

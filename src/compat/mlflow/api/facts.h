@@ -1,5 +1,5 @@
-// Params and tags of a run, in the caller's transaction: what log-parameter, set-tag and log-batch
-// share.
+// Params and tags of a run, written in the caller's transaction. Shared by log-parameter, set-tag
+// and log-batch.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace corral::server::mlflow {
 
 using KeyValues = std::span<const std::pair<std::string, std::string>>;
 
-// A param that is there keeps its value: another one is refused, and with it all of them. Those
-// that radT gives its runs say the workload, too.
+// A param never changes its value: one conflict refuses all of `params`. The params that radT gives
+// its runs also set the workload.
 enum class Params : std::uint8_t { kOne, kBatch };  // how the refusal is worded
 Answer<> set_params(store::sql::Connection& db, const tracking::RunRow& run, KeyValues params,
                     Params form);
-// A run's name is the tag mlflow.runName, and the other way round.
+// The tag mlflow.runName and the run's name are kept equal.
 Answer<> set_tags(store::sql::Connection& db, const tracking::RunRow& run, KeyValues tags);
 
 }  // namespace corral::server::mlflow

@@ -13,7 +13,8 @@
 namespace corral::server::mlflow {
 namespace {
 
-// Of idle lanes; and series of one lane: beyond, a new one costs a session's row.
+// Limits of all idle lanes together and of one lane's series. Beyond either, a new lane costs one
+// more session row.
 constexpr std::size_t kIdleBytes = 32u << 20;
 constexpr std::size_t kMostSeries = 100'000;
 // Columns with equal times share them; only so many groups back are compared.
@@ -129,7 +130,7 @@ struct MetricWriter::Lane {
     return kOwn + series.size() * kOfSeries + name_bytes;
   }
 
-  // What is known now, to return to when nothing came of a call.
+  // The lane's state before a call, restored if the call fails.
   struct Mark {
     std::uint64_t next = 1;
     std::size_t series = 0;

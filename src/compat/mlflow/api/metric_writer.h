@@ -32,7 +32,7 @@
 namespace corral::server::mlflow {
 
 using MetricColumns = std::span<const corral::mlflow::MetricColumn>;
-// Metrics whose points the client may have logged before: it sends those of a logged model again.
+// Metrics whose points may be stored already: clients send those of a logged model twice.
 using Repeated = std::set<std::string, std::less<>>;
 
 // Returns the series of a metric that the run's client logs, or nullopt if there is none.

@@ -67,7 +67,7 @@ Body store_batch(const LogBatch& batch, Context& context) {
   };
   const auto done = [&]() -> Result<> {
     const auto run = RunId::parse(batch.run_id);
-    // What is no run's id is refused by `before`, like an unknown run.
+    // `before` refuses a malformed run id, like an unknown run.
     if (batch.metrics.empty() || !run) return context.store.change(before);
     const auto stored = TRY(metric_writer(context).write(*run, batch.metrics, before, repeated));
     context.events.note(stored.changed_runs, stored.data_runs);

@@ -18,13 +18,14 @@ struct Rpc {
 };
 std::span<const Rpc> rpcs();
 
-// The error of a request that no call takes. door::owns() its path.
+// Returns the error for an unknown path or method, if it is one. door::owns() the path.
 std::optional<Response> no_rpc(const Request& request);
 
 // True if the body is a file, of any content. door::owns() the path.
 bool takes_file(const Request& request);
 
-// The answer, or an error of MLflow's form for unknown paths and methods. door::owns() the path.
+// Returns the answer; unknown paths and methods get an error in MLflow's form. door::owns() the
+// path.
 Response dispatch(Request request, Context& context);
 
 }  // namespace corral::server::mlflow

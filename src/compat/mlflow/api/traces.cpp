@@ -188,8 +188,7 @@ void write_trace(JsonWriter& json, const tracking::TraceRow& trace,
 }
 
 Answer<> show_stored_spans(Context& context, std::span<const std::string> traces) {
-  TRY_API(tracking::show_stored_spans(context.store, context.reader, context.reader, traces,
-                                      note_in(context)));
+  TRY_API(tracking::show_stored_spans(context.store, context.reader, traces, note_in(context)));
   return {};
 }
 

@@ -128,7 +128,7 @@ TEST_F(Tracking, ParamsNeverChange) {
   EXPECT_EQ(other.code(), "INVALID_PARAMETER_VALUE");
   EXPECT_TRUE(
       other.message().starts_with("Changing param values is not allowed. Param with key='p'"));
-  // Of a batch with such a param nothing is kept.
+  // A batch with such a param stores nothing.
   const Reply batch =
       post("runs/log-batch",
            fmt::format(R"({{"run_id":"{}","metrics":[{{"key":"m","value":1,"timestamp":1}}],)"

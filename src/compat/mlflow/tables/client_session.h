@@ -1,4 +1,4 @@
-// The session in which the server writes what a client logged in a run's name.
+// The session in which the server stores points and phases that a client logged for a run.
 #pragma once
 
 #include "codec/frame.h"
@@ -7,7 +7,7 @@
 
 namespace corral::store::tracking {
 
-// The run must be there: then its own workload and experiment hold, not those named here.
+// The run must exist: its own workload and experiment take precedence over those named here.
 inline codec::SessionBody client_session(RunId run) {
   codec::SessionBody body;
   body.run = run;

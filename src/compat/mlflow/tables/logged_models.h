@@ -1,11 +1,10 @@
-// Logged models (MLflow 3): a model that a run made, with files of its own, params, tags, and the
-// metrics that were measured of it. Rows of `logged_models`, `logged_model_facts` and
-// `logged_model_metrics`.
+// Logged models (MLflow 3): a model that a run made, with files, params, tags and metrics of its
+// own. Rows of `logged_models`, `logged_model_facts` and `logged_model_metrics`.
 //
 // Free functions over a connection, in the caller's transaction or snapshot. Ids are "m-" and 32
 // hex digits, made here. A deleted model (lifecycle 1) is hidden and keeps its rows. The run that
-// made it may be gone, or never have been here. A metric is told apart by run, key, time, step and
-// dataset; the first value that came stays, so that sending it twice is harmless.
+// made it may be unknown to this store. Run, key, time, step and dataset identify a metric's value;
+// the first one stays, so that sending it twice is harmless.
 #pragma once
 
 #include <cstdint>
@@ -52,12 +51,12 @@ struct NewLoggedModel {
   std::string name, model_type, run_id;
   Tags params, tags;  // each key once
 };
-// Its id.
+// Returns the new model's id.
 Result<std::string> create_logged_model(sql::Connection& db, const NewLoggedModel& model,
                                         UtcTime now);
-// Whatever its lifecycle.
+// Finds active and deleted models alike.
 Result<std::optional<LoggedModelRow>> logged_model(sql::Connection& db, const std::string& id);
-// In the order of the ids; of models that are not there, nothing.
+// Returns models in the order of `ids`; unknown ids are skipped.
 Result<std::vector<LoggedModelRow>> logged_models(sql::Connection& db,
                                                   std::span<const std::string> ids);
 Result<bool> has_logged_model(sql::Connection& db, std::string_view id);
@@ -65,13 +64,13 @@ Result<bool> has_logged_model(sql::Connection& db, std::string_view id);
 Result<> set_model_status(sql::Connection& db, std::string_view id, ModelStatus status,
                           UtcTime now);
 Result<> delete_logged_model(sql::Connection& db, std::string_view id, UtcTime now);
-// kUnprocessable: a key has another value already; the same value again is welcome.
+// kUnprocessable: a key already has another value. Adding the same value again is allowed.
 Result<> add_model_params(sql::Connection& db, std::string_view id, const Tags& params);
 Result<> set_model_tags(sql::Connection& db, std::string_view id, const Tags& tags);
-// False: it is not there.
+// Returns false if there was no such tag.
 Result<bool> delete_model_tag(sql::Connection& db, std::string_view id, std::string_view key);
 
-// kNotFound: a model is not there; nothing of what the transaction wrote may stay then.
+// kNotFound: a model does not exist; the caller must then roll the transaction back.
 Result<> store_model_metrics(sql::Connection& db, std::string_view run_id,
                              std::span<const ModelMetric> metrics);
 

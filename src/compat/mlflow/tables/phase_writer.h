@@ -1,8 +1,8 @@
 // Phases that the server writes in a run's name: spans of its traces, and radT's.
 //
-// All phases of one origin belong to one session of the run, whose id is made of the run's, so that
-// a begin and an end, and the same span sent again, meet in one phase, whichever server takes them
-// and whenever. Two that write at the same time come one after the other. Any thread.
+// All phases of one origin belong to one session of the run, whose id is derived from the run's id.
+// So a begin and its end, or a span that is sent twice, become one phase, whichever server receives
+// them and whenever. Concurrent writers are serialized. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace corral::store::tracking {
 
 enum class PhaseOrigin : std::uint8_t { kTraces, kRadt };
 
-// Durable when this returns. Times are on mlflow/times.h's clock; at most what one frame holds
-// (mlflow/phases_of_spans.h, phase_batches). kNotFound: there is no such run.
+// The phases are durable when this returns. Their times are on the clock of wire/times.h; they must
+// fit in one frame (phase_batches() of wire/phases_of_spans.h). kNotFound: no such run.
 Result<AppendResult> write_phases(Store& store, RunId run, PhaseOrigin origin,
                                   std::span<const codec::PhaseRecord> phases);
 

@@ -1,10 +1,10 @@
-// Registered models, their versions and what hangs on them: rows of `registered_models`,
-// `model_versions`, their tags and aliases.
+// Registered models and their versions: rows of `registered_models`, `model_versions`, and of their
+// tags and aliases.
 //
-// Free functions over a connection, in the caller's transaction or snapshot. A model is its name;
-// a version is a number under it, never given twice, not even after its version was deleted. An
-// alias names one version, and goes with it. Prompts are registered models, too: those that have
-// the tag kPromptTag. Names, limits and stages are checked by the callers.
+// Free functions over a connection, in the caller's transaction or snapshot. A model is identified
+// by its name, a version by a number under it that is never reused, not even after a deletion. An
+// alias names one version and is deleted with it. Prompts are registered models with the tag
+// kPromptTag. Callers check names, limits and stages.
 #pragma once
 
 #include <cstdint>
@@ -65,15 +65,15 @@ Result<> create_registered_model(sql::Connection& db, const NewRegisteredModel& 
 Result<bool> has_registered_model(sql::Connection& db, std::string_view name);
 Result<std::optional<RegisteredModelRow>> registered_model(sql::Connection& db,
                                                            const std::string& name);
-// In the order of the names; of models that are not there, nothing.
+// Returns models in the order of `names`; unknown names are skipped.
 Result<std::vector<RegisteredModelRow>> registered_models(sql::Connection& db,
                                                           std::span<const std::string> names);
-// Its versions, tags and aliases follow. kAlreadyExists: the new name is taken.
+// Versions, tags and aliases move with the model. kAlreadyExists: the new name is taken.
 Result<> rename_registered_model(sql::Connection& db, std::string_view name,
                                  std::string_view new_name, UtcTime now);
 Result<> describe_registered_model(sql::Connection& db, std::string_view name,
                                    std::string_view description, UtcTime now);
-// With its versions.
+// Deletes the model and its versions.
 Result<> delete_registered_model(sql::Connection& db, std::string_view name);
 Result<std::optional<std::string>> registered_model_tag(sql::Connection& db, std::string_view name,
                                                         std::string_view key);
@@ -86,8 +86,8 @@ Result<> set_alias(sql::Connection& db, std::string_view alias, const VersionKey
 Result<> delete_alias(sql::Connection& db, std::string_view name, std::string_view alias);
 Result<std::optional<std::int64_t>> version_of_alias(sql::Connection& db, std::string_view name,
                                                      std::string_view alias);
-// The newest version of each stage, stages in the order in which versions entered them first;
-// only of `stages` unless that is empty.
+// Returns the newest version of each stage, in the order in which the stages were first used. An
+// empty `stages` means all of them.
 Result<std::vector<VersionKey>> latest_versions(sql::Connection& db, const std::string& name,
                                                 std::span<const std::string> stages);
 
@@ -95,12 +95,12 @@ struct NewModelVersion {
   std::string model, description, user_id, source, storage_location, run_id, run_link, model_id;
   Tags tags;  // of a key that comes twice, the last
 };
-// kNotFound: there is no such model.
+// kNotFound: no such model.
 Result<VersionKey> create_model_version(sql::Connection& db, const NewModelVersion& version,
                                         UtcTime now);
 Result<bool> has_model_version(sql::Connection& db, const VersionKey& key);
 Result<std::optional<ModelVersionRow>> model_version(sql::Connection& db, const VersionKey& key);
-// In the order of the keys; of versions that are not there, nothing.
+// Returns versions in the order of `keys`; unknown keys are skipped.
 enum class With : std::uint8_t { kNothing, kAliases };
 Result<std::vector<ModelVersionRow>> model_versions(sql::Connection& db,
                                                     std::span<const VersionKey> keys,
@@ -108,7 +108,7 @@ Result<std::vector<ModelVersionRow>> model_versions(sql::Connection& db,
 Result<> describe_model_version(sql::Connection& db, const VersionKey& key,
                                 const std::optional<std::string>& description, UtcTime now);
 enum class Others : std::uint8_t { kStay, kArchive };
-// `others`: what becomes of other versions that are in that stage.
+// With Others::kArchive the other versions in that stage are archived.
 Result<> move_to_stage(sql::Connection& db, const VersionKey& key, std::string_view stage,
                        Others others, UtcTime now);
 Result<> delete_model_version(sql::Connection& db, const VersionKey& key, UtcTime now);

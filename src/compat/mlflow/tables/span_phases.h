@@ -1,8 +1,8 @@
 // A trace's spans as phases of the runs that it belongs to, so that they show under their charts.
 //
-// What a trace says of its runs and its spans come in any order: whoever stores either calls this
-// when that is durable, and whichever comes last sees the other. A span that is a phase already is
-// put again. Any thread.
+// A trace's record (which names its runs) and its spans arrive in any order. The caller that stores
+// either calls these functions once that is durable; the later call sees both. A span that is a
+// phase already is written again, which changes nothing. Any thread.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct SpansOfTrace {
   std::string_view trace;
   std::span<const mlflow::Span* const> spans;
 };
-// Told of every append.
+// Called after every append.
 using TellAppend = std::function<void(const AppendResult&)>;
 
 // All spans that are stored of these traces, when the traces' records came;

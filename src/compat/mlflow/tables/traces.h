@@ -1,8 +1,8 @@
 // Traces as MLflow's interface keeps them: rows of `traces`, `trace_facts` and `spans`.
 //
 // Free functions over a connection, in the caller's transaction or snapshot. A span's content is
-// what mlflow/span.h encodes. What a trace says of itself may come before its spans or behind them,
-// and more than once: rows are put over what is there.
+// encoded by wire/span.h. A trace's record may arrive before or after its spans, and more than
+// once: later rows overwrite earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -42,26 +42,26 @@ struct TraceRow {
   Tags assessments = {};  // JSON, by id
 };
 
-// New, or over what is there: its columns, facts beside those that are known; an empty preview
-// leaves one alone. Column source_run follows the metadata.
+// Inserts the trace, or overwrites its columns and adds its facts; an empty preview keeps the
+// stored one. Column source_run is derived from the metadata.
 Result<> put_trace(sql::Connection& db, const TraceRow& trace);
-// In the order of the ids; those that are not there are left out.
+// Returns traces in the order of `ids`; unknown ids are skipped.
 Result<std::vector<TraceRow>> traces(sql::Connection& db, std::span<const std::string> ids);
 Result<std::optional<TraceRow>> trace(sql::Connection& db, const std::string& id);
-// The same with its row locked until the transaction ends, where others write, too.
+// Like trace(), and locks the row until the transaction ends (PostgreSQL, where others write, too).
 Result<std::optional<TraceRow>> lock_trace(sql::Connection& db, const std::string& id);
 Result<bool> has_trace(sql::Connection& db, const std::string& id);
 
 Result<> set_trace_fact(sql::Connection& db, const std::string& trace, TraceFact kind,
                         std::string_view key, std::string_view value);
-// False: it is not there.
+// Returns false if there was no such fact.
 Result<bool> delete_trace_fact(sql::Connection& db, const std::string& trace, TraceFact kind,
                                std::string_view key);
 
-// Over the one of that id. The trace must be there.
+// Inserts or replaces a span. The trace must exist.
 Result<> put_span(sql::Connection& db, const std::string& trace, std::string_view id,
                   std::string_view content);
-// Contents, in the order of their ids.
+// Returns the contents of the trace's spans, ordered by span id.
 Result<std::vector<std::string>> spans_of(sql::Connection& db, const std::string& trace);
 
 struct TraceRemoval {
@@ -70,7 +70,7 @@ struct TraceRemoval {
   std::optional<UtcTime> no_later;  // or those that started until then, the oldest first
   std::int64_t limit = 0;           // at most; 0: all
 };
-// How many of the experiment's traces went, with their spans.
+// Deletes traces with their spans; returns the number of traces.
 Result<std::int64_t> delete_traces(sql::Connection& db, const TraceRemoval& removal);
 
 }  // namespace corral::store::tracking

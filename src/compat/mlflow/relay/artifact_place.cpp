@@ -9,7 +9,7 @@ constexpr std::string_view kProxy = "/mlflow-artifacts/";
 constexpr std::string_view kScheme = "mlflow-artifacts:/";
 constexpr std::string_view kFolder = "artifacts";
 
-// Where a text names "<folder>/<run>/artifacts".
+// The range of a text that holds "<folder>/<run>/artifacts".
 struct Span {
   std::string* text = nullptr;
   std::size_t begin = 0;

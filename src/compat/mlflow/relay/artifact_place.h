@@ -1,4 +1,4 @@
-// Which run's artifact a request to the proxy of artifacts names. Pure.
+// Finds the run and the path in a request to the artifact proxy. Pure.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,14 @@
 
 namespace corral::run {
 
-// "<folder>/<run>/artifacts/<inside>", as runs' artifacts are placed unless somebody chose another
-// place.
+// "<folder>/<run>/artifacts/<inside>": the default location of a run's artifacts.
 struct ArtifactPlace {
   RunId run;
   std::string inside;  // decoded; empty: all of them
 };
 std::optional<ArtifactPlace> artifact_place(const http::Request& request);
 
-// The same request for what lies below `uri` instead; nothing changes for a place that is not the
-// proxy's.
+// Redirects the request to the same path below `uri`; does nothing if `uri` is not the proxy's.
 void move_artifact(http::Request& request, std::string_view uri);
 
 }  // namespace corral::run

@@ -1,9 +1,9 @@
-// BookLog: what a RunBook must not forget when its supervisor is killed, kept beside the runs'
-// logs: the process that takes the run over goes on with the same book.
+// BookLog: the part of a RunBook that must survive its supervisor, kept beside the runs' logs. The
+// process that takes the run over continues with the same book.
 //
 //   <run>/mlflow/book   JSON objects, one a line
 //
-// A line that a kill or a full disk cut short is left out by the reader. One thread at a time.
+// The reader skips a line that was cut short by a kill or a full disk. One thread at a time.
 #pragma once
 
 #include <vector>
@@ -18,9 +18,9 @@ class BookLog {
  public:
   explicit BookLog(sys::PrivateDirectory run) : run_(std::move(run)) {}
 
-  // All that was added, also by others before; the oldest first.
+  // Returns all lines, including those of earlier processes, oldest first.
   [[nodiscard]] std::vector<Json> lines() const;
-  // One small write(2). What the disk does not take is forgotten by a successor alone.
+  // One small write(2). If it fails, only a successor misses the line.
   void add(const Json& line);
 
  private:

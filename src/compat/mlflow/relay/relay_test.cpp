@@ -1,5 +1,5 @@
-// What programs log through the relay: which run they mean, what reaches the spool, what they are
-// told without a server.
+// Programs that log through the relay: the run they mean, the records that reach the spool, and the
+// answers without a server.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -329,7 +329,7 @@ TEST_F(Book, WhatTheServerKnowsOfARecalledRunIsLearnedOnce) {
 
 class TakeoverTest : public Book {
  protected:
-  // What the successor of this directory says in the run's journal.
+  // The events that the successor of this directory wrote to the run's journal.
   std::vector<std::string> events_of(spool::RunDirectory& run) {
     std::vector<std::string> names;
     spool::FrameLogReader reader(run.files());

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kNameTag = "mlflow.runName";
 constexpr const char* kParentTag = "mlflow.parentRunId";
 constexpr const char* kRanksTag = "corral.ranks";
-// What clients name that were told no experiment: MLflow's "Default".
+// Clients without an experiment send this id: MLflow's "Default".
 constexpr std::string_view kNoExperiment = "0";
 
 std::string value_of(const std::vector<mlflow::Pair>& tags, std::string_view key) {

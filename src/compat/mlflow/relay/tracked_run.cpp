@@ -43,7 +43,7 @@ void write_info(JsonWriter& json, const RunView& run) {
   json.member("user_id", run.user).member("status", status_name(run.status));
   json.member("start_time", run.start_ms);
   if (run.end_ms) json.member("end_time", *run.end_ms);
-  // Where the server is not known to put them the relay finds the place by the run's id.
+  // If the server's location is unknown, the relay finds it by the run's id.
   json.member("artifact_uri",
               !run.artifact_uri.empty()
                   ? run.artifact_uri

@@ -55,7 +55,7 @@ struct RunUpdate {
   std::string name, user, experiment;  // empty: no news; the experiment by its name
 };
 
-// Where logs of a run's directory go, and how much room they have together.
+// The directory of a run's logs, and their total limit in bytes.
 struct LogRoom {
   sys::PrivateDirectory files;
   std::int64_t limit = 0;

@@ -34,7 +34,7 @@ constexpr int kUploads = 4;  // bodies of artifacts at the same time
 constexpr Nanos kIdleTimeout{std::chrono::hours(24)};
 constexpr Nanos kStopGrace{std::chrono::seconds(2)};
 constexpr std::size_t kRememberedClients = 4096;
-// Of names in a fact of JSON, whose escapes take more: a frame holds it (limits::kFactBytes).
+// Limit of names in a JSON fact: with its escapes the fact still fits (limits::kFactBytes).
 constexpr std::size_t kNameLength = 1000;
 
 constexpr std::array<std::string_view, 6> kStatuses = {"",         "RUNNING", "SCHEDULED",
@@ -232,7 +232,7 @@ Response TrackingRelay::forward(const Request& request) {
   return answer ? *std::move(answer) : no_server(answer.error());
 }
 
-// What nobody waits for the answer of: without a server the request waits in the spool.
+// For requests whose answer the client does not use: without a server they wait in the spool.
 Response TrackingRelay::forward_or_keep(const Request& request) {
   Response answer = forward(request);
   if (answer.status != kNoServer) return answer;
@@ -246,7 +246,7 @@ Response TrackingRelay::forward_or_keep(const Request& request) {
   return kept ? empty_answer() : no_server(kept.error());
 }
 
-// Where the server has the run's artifacts; empty: it does not answer.
+// Returns the location of the run's artifacts, or "" if the server does not answer.
 std::string TrackingRelay::artifact_uri(TrackedRun& run) {
   if (std::string known = run.view().artifact_uri; !known.empty()) return known;
   const auto reply = upstream_.get("/api/2.0/mlflow/runs/get?run_id=" + run.id().hex());
@@ -334,7 +334,7 @@ std::string TrackingRelay::source_of(const Request& request) {
 Response TrackingRelay::log(const Request& request, const LogBatch& batch) {
   const Found run = run_of(batch.run_id);
   if (!run) return run.error();
-  // What belongs to a logged model, too, needs the server; without one the points are kept.
+  // Points of a logged model also need the server; without one they are spooled for the run alone.
   if (!batch.model_metrics.empty()) {
     Response answer = forward(request);
     if (answer.status != kNoServer) return answer;

@@ -1,11 +1,11 @@
 // TrackingRelay: the MLflow server that the command of a run sees.
 //
-// A small HTTP server on loopback at a path that holds the run's id and a secret. What the command
-// logs is checked, spooled and answered at once, whatever the network and the server do; everything
-// else goes on to the server, after what was spooled before it. Without a server, starting, naming
-// and ending runs and experiments still works; what only a server knows is refused with a status
-// that clients do not try again for minutes.
-// Threads are its own; none of them is in the command, and none is needed to sample or upload.
+// A small HTTP server on loopback; its path holds the run's id and a secret. Logging calls are
+// checked, spooled and answered at once, even if the network or the server is down. All other calls
+// are forwarded to the server, after the spooled data before them. Without a server, runs and
+// experiments can still be started, named and ended; other calls fail with a status that clients do
+// not retry for minutes. The relay has its own threads; sampling and uploading do not depend on
+// them.
 #pragma once
 
 #include <atomic>
@@ -27,15 +27,15 @@ struct RelayOptions {
   BookOptions book;
   UpstreamOptions upstream;
   std::function<std::string()> page;  // where the run can be seen; empty: not yet known
-  // Told once of each part of MLflow that is answered and not kept; any thread; may be empty.
+  // Called once for each part of MLflow that is answered but not stored; any thread; may be empty.
   std::function<void(const std::string& part, const std::string& reason)> not_kept{};
-  // Where a supervisor that is gone answered; nothing: any free port.
+  // The address of a previous supervisor; nullopt: any free port.
   std::optional<spool::TrackingAddress> address{};
 };
 
 class TrackingRelay {
  public:
-  // Binds a port: the command may connect from now on. Its requests are answered after start().
+  // Binds a port: the command may connect from now on. Requests are answered after start().
   static Result<std::unique_ptr<TrackingRelay>> open(RelayOptions options, Delivery& delivery);
   ~TrackingRelay();
   TrackingRelay(const TrackingRelay&) = delete;

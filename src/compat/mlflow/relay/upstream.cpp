@@ -21,7 +21,7 @@ constexpr Nanos kTimeout{std::chrono::minutes(2)};  // a client's own
 // A body has this much time beyond it: 64 KiB/s, as the server wants.
 constexpr std::size_t kBytesPerSecond = 64u << 10;
 
-// What is between two neighbours of a connection only, and what this client makes itself.
+// Hop-by-hop headers, and headers that this client sets itself.
 constexpr std::array<std::string_view, 14> kOwn = {
     "host",         "connection", "content-length",  "transfer-encoding",
     "expect",       "keep-alive", "accept-encoding", "authorization",

@@ -1,4 +1,4 @@
-// How radT's runs are known and sorted: experiment > workload > run.
+// Recognizes radT's runs and sorts them: experiment > workload > run.
 //
 // radT gives each run, in one batch, the params of its row of the plan: which workload it belongs
 // to, under which letter, with which listeners. Its name is already "(<workload> <letter>) <name>".

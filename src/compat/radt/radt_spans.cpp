@@ -159,7 +159,7 @@ class Records {
     return true;
   }
 
-  // What left by a flow is linked from what it comes in by.
+  // Links this span to the one that left by the flow that it enters by.
   void link(const Json& attributes, codec::PhaseRecord& phase) {
     const std::string in = attributes.get_string("in_flow_id");
     const std::string out = attributes.get_string("out_flow_id");
@@ -211,7 +211,7 @@ Result<RadtBatch> read_radt_spans(std::string_view gzip, const TakePhases& take)
   }
   if (!source.is_gzip() && !gzip.empty()) return fail(Code::kInvalidArgument, "not a gzip file");
   if (!source.whole()) records.truncated();
-  // What a cut left of a line may look like a whole record and is none: only a whole file's counts.
+  // A truncated last line may look like a complete record, so it counts only in a complete file.
   if (source.whole()) TRY(records.line(line));
   TRY(records.flush());
   return records.batch();

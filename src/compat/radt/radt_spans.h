@@ -29,14 +29,14 @@ struct RadtBatch {
 inline constexpr std::string_view kRadtFolder = "radt-trace/";
 inline constexpr std::string_view kRadtLane = "radt";  // of threads that do not say which
 inline constexpr std::size_t kRadtLineBytes = 1u << 20;
-// Of one file: its client closes it after 200,000 records.
+// Limit of records in one file: the client closes it after 200,000.
 inline constexpr std::int64_t kRadtRecords = 20'000'000;
 // It may unfold to so much, and to so many times its own length: records, with their times and ids,
 // fold far less.
 inline constexpr std::size_t kRadtBytes = 16u << 20;
 inline constexpr std::size_t kRadtRatio = 100;
 
-// Whether this artifact of a run is one.
+// Returns true if this artifact of a run is a batch of spans.
 bool is_radt_batch(std::string_view path);
 
 using TakePhases = std::function<Result<>(std::span<const codec::PhaseRecord>)>;

@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 using artifacts::ArtifactStore;
 using artifacts::Entry;
 
-// Where a location's files are, as open_artifact_store() takes it. kUnsupported: nowhere that this
-// program can read.
+// Returns a location in the form that open_artifact_store() takes. kUnsupported: this program
+// cannot read it.
 Result<std::string> place_of(const std::string& uri, const Source& source,
                              const std::string& root) {
   constexpr std::string_view kProxy = "mlflow-artifacts:";

@@ -1,4 +1,4 @@
-// Count: how many there are of one kind in the source, and how many of those in the store.
+// Count: the number of items of one kind in the source, and of those in the store.
 #pragma once
 
 #include <algorithm>

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kRunsAtOnce = 64;
 
-// What the store has of a run.
+// The number of items that the store has for a run.
 struct Found {
   bool there = false;
   RunCounts counts;

@@ -1,5 +1,5 @@
-// What of an imported database's runs is in the store, counted run by run: the runs, params, tags,
-// datasets, models, points, and that no metric's latest value is older here.
+// Counts, run by run, how much of an imported database is in the store: runs, params, tags,
+// datasets, models and points. Also checks that no metric's latest value is older in the store.
 #pragma once
 
 #include <span>

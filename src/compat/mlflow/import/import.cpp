@@ -82,7 +82,7 @@ class Import {
     return {};
   }
 
-  // What the store answers is counted, not what was sent.
+  // Counts the rows that the store returns, not those that were sent.
   Result<> verify() {
     report_.counts.push_back(TRY(count_experiments(reader_, experiments_)));
     for (Count& count : TRY(count_runs(source_, reader_, there_, wanted_, watch_)))

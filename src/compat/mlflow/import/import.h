@@ -1,9 +1,9 @@
-// import_database: an MLflow or radT database into a store.
+// import_database: copies an MLflow or radT database into a store.
 //
-// Experiments first, then runs a few at a time, each with its points, then the registry, logged
-// models, traces and spans; last everything is counted on both sides. What is stored already stays:
-// an import that was killed goes on where it was, and one that is repeated adds nothing but what is
-// new in the source. One thread (and one that stores). The caller holds the store.
+// The order is experiments, runs in small batches with their points, the registry, logged models,
+// traces, spans; then everything is counted on both sides. Stored rows stay: an import that was
+// killed resumes, and a repeated one adds only what is new in the source. Runs on the caller's
+// thread with one more that stores. The caller holds the store's lock.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ImportOptions {
   Access access;
   // Where artifacts are copied to; nullptr: they stay where they are, and runs say so.
   artifacts::ArtifactStore* artifacts = nullptr;
-  // What the source's server has for `mlflow-artifacts:/` (its --artifacts-destination).
+  // The --artifacts-destination of the source's server, for `mlflow-artifacts:/`.
   std::string artifacts_root{};
 };
 
@@ -38,8 +38,8 @@ struct ImportReport {
   [[nodiscard]] bool complete() const;
 };
 
-// kUnavailable: stopped by `watch`. Other errors as the source or the store says; all that was done
-// until then stays.
+// kUnavailable: stopped by `watch`. Other errors come from the source or the store. Rows that were
+// stored before an error stay.
 Result<ImportReport> import_database(Source& source, Store& store, const ImportOptions& options,
                                      const maintain::Watch& watch);
 

@@ -214,7 +214,7 @@ std::vector<Import::Triple> Import::points_of(std::string_view id, std::string_v
 
 constexpr std::string_view kTrace = "tr-0102030405060708090a0b0c0d0e0f10";
 
-// Of run A.
+// Writes a trace of run A.
 void Import::write_trace() {
   write(fmt::format(
       "INSERT INTO trace_info VALUES ('{0}', 7, 1700000000000, 5, 'OK', NULL, 'in', 'out', 'work', "
@@ -463,7 +463,7 @@ TEST_P(Import, SpansOfTracesBecomePhasesOfTheirRuns) {
     EXPECT_EQ(phases->front().type, "trace/tool");
     EXPECT_EQ(ns_of(phases->front().start.value()), 1'700'000'000'000'000'000);
   }
-  // What came since, and nothing else.
+  // A second import adds only what is new.
   write_span("0102030405060710");
   const std::int64_t batches = number("SELECT sum(durable_seq) FROM sessions");
   const Count count = count_of(must_import(), "spans");

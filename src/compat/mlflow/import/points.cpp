@@ -16,6 +16,13 @@
 namespace corral::store::importing {
 namespace {
 
+SessionId import_session_of(RunId run) {
+  const Sha256 hash = sha256("corral import " + run.hex());
+  SessionId id;
+  std::memcpy(id.bytes.data(), hash.data(), id.bytes.size());
+  return id;
+}
+
 constexpr std::size_t kRowsPerFrame = 16'384;
 constexpr std::size_t kSchemaBytes = 1u << 20;  // of new names in one frame
 constexpr std::size_t kSendBytes = 2u << 20;
@@ -199,13 +206,6 @@ std::string metric_name(const std::string& text) {
   if (name.size() <= limits::kNameBytes) return name.empty() ? "(empty)" : name;
   return name.substr(0, utf8_prefix(std::string_view(name).substr(0, kKept))) + "..." +
          hex(sha256(name), 8);
-}
-
-SessionId import_session_of(RunId run) {
-  const Sha256 hash = sha256("corral import " + run.hex());
-  SessionId id;
-  std::memcpy(id.bytes.data(), hash.data(), id.bytes.size());
-  return id;
 }
 
 Result<> Sink::add(codec::Bytes frame) {

@@ -1,10 +1,9 @@
 // Points of an MLflow database's runs, as frames.
 //
-// Each run's points are one session with an id that follows from the run's. The point that the
-// source tells as number n of the run has sequence number n + 2 of that session (1 describes it):
-// what is stored already is known from the session alone, wherever an import ended, and a second
-// one adds nothing but what came to the source since. Frames are encoded on the caller's thread and
-// stored on another.
+// Each run's points form one session whose id is derived from the run's id. Point n of the run has
+// sequence number n + 2 in that session (1 describes the session). So the session alone tells how
+// far an import came, and a second import adds only new points. Frames are encoded on the caller's
+// thread and stored on another.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +22,16 @@
 
 namespace corral::store::importing {
 
-SessionId import_session_of(RunId run);
-// How the store calls the source's metric: the same, unless it has too many bytes.
+// Returns the store's name for the source's metric: equal unless it is too long.
 std::string metric_name(const std::string& text);
 
-// Frames on their way into the store. finish() before it goes.
+// Stores frames in batches. Call finish() before it is destroyed.
 class Sink {
  public:
   Sink(Store& store, const Reader& reader) : store_(store), reader_(reader) {}
   [[nodiscard]] const Reader& reader() const { return reader_; }
   Result<> add(codec::Bytes frame);
-  // All that was added is stored.
+  // Waits until all added frames are stored.
   Result<> finish();
 
  private:
@@ -50,7 +48,7 @@ struct PointCounts {
   std::int64_t read = 0;   // by this import
   std::int64_t moved = 0;  // times beyond what the store keeps, set to the nearest
 };
-// Those that the store lacks, of a run that is in it. `done` grows with every point.
+// Copies the points that the store lacks. The run must exist. `done` is called with the progress.
 Result<> copy_points(Source& source, Store& store, Sink& sink, const SourceRun& run,
                      PointCounts& counts, const std::function<Result<>(std::int64_t)>& done);
 

@@ -111,7 +111,7 @@ Result<RunData> read_run(Source& source, const SourceRun& run, ExperimentId expe
   return data;
 }
 
-// Where old releases keep it.
+// Old releases keep the name in a tag.
 std::string name_of(const RunData& data) {
   if (!data.run->name.empty()) return data.run->name;
   const auto tag =

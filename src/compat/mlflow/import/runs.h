@@ -28,16 +28,16 @@ struct SourceRun {
   bool deleted = false;
 };
 
-// All of them, the oldest first, with the number of their points.
+// Returns all runs with the number of their points, oldest first.
 Result<std::vector<SourceRun>> read_runs(Source& source);
 
-// What the source has of a run.
+// The number of items that the source has for a run.
 struct RunCounts {
   std::int64_t params = 0, tags = 0;
   std::int64_t datasets = 0;  // that it used
   std::int64_t models = 0;    // that it used or made
 };
-// In the order of the runs; nothing: removed from the store once, and not taken in again.
+// In the order of the runs; nullopt: the run was removed from the store and is not imported again.
 using WrittenRuns = std::vector<std::optional<RunCounts>>;
 // In one transaction. A run that is there already gets what the source says of it. Artifacts stay
 // where they are unless `own_artifacts`: then the run's are the store's own place.

@@ -27,7 +27,7 @@ constexpr std::array kNeeded = {
     Needed{"tags", "key value run_uuid"},
     Needed{"metrics", "key value timestamp run_uuid step is_nan"},
 };
-// What only some releases have.
+// Tables that only some releases have.
 constexpr std::array kOthers = {"experiment_tags",
                                 "datasets",
                                 "inputs",

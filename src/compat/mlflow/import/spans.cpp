@@ -54,7 +54,7 @@ class Page {
   }
 
  private:
-  // What the store lacks, of traces that are there.
+  // Stores spans that the store lacks, if their traces exist.
   Result<> keep_new() {
     std::vector<bool> wanted;
     const Inspect look = [&](sql::Reading& reading) -> Result<> {

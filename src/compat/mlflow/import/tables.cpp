@@ -460,7 +460,7 @@ Result<std::vector<Copied>> copy_tables(Source& source, Store& store,
     all.push_back(TRY(copy_table(source, store, copy, experiments)));
   }
   TRY(count_versions(source, store));
-  // What a trace's metadata says of its run.
+  // Sets source_run from each trace's metadata.
   TRY(store.change([](Connection& db) {
     return db.exec(
         "UPDATE traces SET source_run = (SELECT value FROM trace_facts f WHERE f.trace = traces.id "

@@ -1,8 +1,8 @@
-// What an MLflow database holds beside runs and points, row by row into the store's tables:
-// experiments with their tags, the registry, logged models, what is known of traces.
+// Copies the tables of an MLflow database other than runs and points: experiments with their tags,
+// the registry, logged models, and traces.
 //
-// Rows that the store has already stay as they are, so that a second import adds nothing. Rows go
-// in a few hundred per transaction. Spans are in spans.h, but counted here.
+// Rows that the store already has stay as they are, so a second import adds nothing. A transaction
+// holds a few hundred rows. Spans are copied by spans.h, but counted here.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@
 
 namespace corral::store::importing {
 
-// The source's id -> the store's: the same unless another experiment has it here.
+// Maps the source's ids to the store's: equal unless another experiment has the id here.
 using Experiments = std::map<std::int64_t, ExperimentId>;
 
-// An experiment that has a name of the source's is that experiment. `default_locations`: new ones
-// get the store's own place for artifacts instead of the source's.
+// Experiments are matched by name. With `default_locations` new ones get the store's default
+// artifact location instead of the source's.
 Result<Experiments> copy_experiments(Source& source, Store& store, bool default_locations);
 
 struct Copied {

@@ -47,7 +47,7 @@ bool has_drive(std::string_view path) {
   return letter && path.substr(1).starts_with(":/");
 }
 
-// Whether the text leads out as it is, read by any system's rules.
+// Returns true if the undecoded text leads out of its root by any system's rules.
 bool leads_out(std::string_view text) {
   if (text.starts_with('/') || text.starts_with('\\') || has_drive(text)) return true;
   for (const std::string_view part : split(text, '/')) {

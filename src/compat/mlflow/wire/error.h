@@ -40,7 +40,7 @@ int status_of(ErrorCode code);
 std::string_view name_of(ErrorCode code);
 // The JSON body.
 std::string body_of(const ApiError& error);
-// What the store or another part of Corral says, in MLflow's words.
+// Translates an error of the store or another part of Corral into MLflow's codes.
 ApiError api_error(const Error& error);
 
 tl::unexpected<ApiError> refuse(ErrorCode code, std::string message);

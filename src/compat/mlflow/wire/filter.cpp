@@ -42,7 +42,7 @@ std::string_view without_quotes(std::string_view text) {
   return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
-// What a name means, and what may be compared with it.
+// A resolved name, and the operators and values that it takes.
 struct Subject {
   Entity entity = Entity::kAttribute;
   std::string key;      // canonical
@@ -247,7 +247,7 @@ Answer<Subject> Parser::subject(std::string_view name, bool for_order) const {
   return subject;
 }
 
-// What some messages say a comparator does not suit; empty where they do not say it.
+// Returns the subject that some messages name for a wrong comparator, or "" if they name none.
 std::string blamed(SearchKind kind, const Subject& subject) {
   if (kind == SearchKind::kRuns || kind == SearchKind::kTraces) return {};
   if (subject.entity == Entity::kTag) return "tag";

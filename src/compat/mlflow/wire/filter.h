@@ -1,12 +1,12 @@
 // The search language of MLflow's interface: `metrics.loss < 0.1 AND params."learning rate" = '1'`,
-// and its order_by clauses. From text to comparisons; store/tracking turns these into rows.
+// and its order_by clauses. Parses text into comparisons; store/search runs them.
 //
 // Comparisons are joined by AND alone. Each kind of search has its own entities, attributes and
-// operators (filter_rules.h); what does not fit is refused here, in MLflow's words, so that whoever
-// takes a Comparison need not look again. Attribute names are canonical: `created` is start_time,
-// `Run Name` is run_name, a trace's `name` its tag mlflow.traceName, a trace's `run_id` its
-// metadata mlflow.sourceRun. Text values are taken as they stand between their quotes: there is no
-// escape. What MLflow's own tokenizer refuses only because a name looks like a keyword or a number
+// operators (filter_rules.h). Anything else is refused here, in MLflow's words, so that a
+// Comparison needs no further checks. Attribute names are canonical: `created` is start_time, `Run
+// Name` is run_name, a trace's `name` its tag mlflow.traceName, a trace's `run_id` its metadata
+// mlflow.sourceRun. Text values are taken as they stand between their quotes: there is no escape.
+// What MLflow's own tokenizer refuses only because a name looks like a keyword or a number
 // (`params.case`, `metrics.1`) is a name here. Pure, any thread, linear in the text.
 #pragma once
 
@@ -72,7 +72,7 @@ struct Order {
   bool operator==(const Order&) const = default;
 };
 
-// In the order of the text; none for an empty one.
+// Returns comparisons in the order of the text; none for an empty text.
 Answer<std::vector<Comparison>> parse_filter(SearchKind kind, std::string_view text);
 // One clause a field, `[entity.]key [ASC|DESC]`; the same field twice is refused. Logged models
 // are ordered by {field_name, ascending} instead: their clauses are field names.

@@ -1,5 +1,5 @@
-// What each kind of search may ask: the names of its entities, its attributes, and the operators
-// and values that each of them takes. Tables that filter.cpp reads. Pure, any thread.
+// The grammar of each kind of search, as tables that filter.cpp reads: names of entities and
+// attributes, with the operators and values that each of them takes. Pure, any thread.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace corral::mlflow {
 
-// What stands right of the operator.
+// The kind of value to the right of the operator.
 enum class Form : std::uint8_t {
   kText,
   kList,        // a text, or a list of texts
@@ -37,7 +37,7 @@ struct AttributeRule {
   std::string_view canonical;
   Operand filter;  // no operators: not searched by
   bool ordered = true;
-  // What the canonical name is a key of.
+  // The entity that the canonical name is a key of.
   Entity entity = Entity::kAttribute;
 };
 
@@ -67,7 +67,7 @@ inline constexpr Operand kMetricOperand{
 std::string_view operator_text(Operator op);
 // "{'=', '!='}", in the order of Operator.
 std::string operators_text(OperatorSet operators);
-// What MLflow's messages call it.
+// Returns the entity's name in MLflow's messages.
 std::string_view entity_text(Entity entity);
 
 }  // namespace corral::mlflow

@@ -59,7 +59,7 @@ inline std::string name_text(SearchKind kind, Entity entity, std::string_view ke
   return std::string(key);
 }
 
-// Whether the text of these can be read again wherever it stands: a text that ends with a backslash
+// Returns true if the printed comparisons can be parsed again: a text that ends with a backslash
 // ends at its quote only if no such quote follows.
 inline bool printable(const std::vector<Comparison>& comparisons) {
   const auto ends_badly = [](const std::string& text) { return text.ends_with('\\'); };

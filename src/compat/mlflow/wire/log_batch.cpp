@@ -64,7 +64,7 @@ Answer<std::string_view> text_of(const element& value, std::string_view path) {
   return tl::unexpected(invalid_element(path, value).error());
 }
 
-// Where a field stands in the request; put together only when something is wrong.
+// The position of a field in the request; formatted only for errors.
 struct Place {
   std::string_view list;  // empty: the message itself
   std::size_t index = 0;

@@ -42,7 +42,7 @@ struct LogBatch {
 Answer<LogBatch> parse_log_batch(std::string_view body);
 Answer<LogBatch> parse_log_metric(std::string_view body);
 
-// Of one request each param may be named once.
+// Refuses a request that names a param twice.
 Answer<> check_unique(std::span<const Pair> params);
 
 // Times that a session of a client can carry (times.h).

@@ -21,7 +21,7 @@ bool is_ascii_alnum(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// Whether Unicode calls it a letter or a digit.
+// Returns true for Unicode letters and digits.
 bool is_unicode_alnum(char32_t c) {
   static const locale_t unicode = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   return unicode == nullptr || ::iswalnum_l(static_cast<wint_t>(c), unicode) != 0;

@@ -1,5 +1,5 @@
-// What MLflow's interface takes as names and values: lengths, letters, paths. Texts are those that
-// its clients' users know. Pure, any thread.
+// Limits of names and values in MLflow's interface: lengths, letters, paths. Messages are MLflow's
+// own. Pure, any thread.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ inline constexpr std::size_t kParamLength = 6000;  // longer ones are cut
 inline constexpr std::size_t kTagLength = 8000;    // likewise
 inline constexpr std::size_t kExperimentNameLength = 500;
 inline constexpr std::size_t kArtifactLocationLength = 2048;
-// Of ids and names that the store has in its indexes: a row of PostgreSQL's takes 2,704 bytes.
+// Limits of ids and names in the store's indexes: an index row of PostgreSQL holds 2,704 bytes.
 inline constexpr std::size_t kModelIdLength = 250;
 inline constexpr std::size_t kDatasetNameLength = 500;
 inline constexpr std::size_t kDatasetDigestLength = 36;

@@ -10,7 +10,7 @@ namespace corral::mlflow {
 namespace {
 
 constexpr std::size_t kMostLinks = 64;  // codec's own bound
-// Of all attributes of one phase: a thousand of such phases are a few frames.
+// Limit of all attributes of one phase: a thousand such phases fit in a few frames.
 constexpr std::size_t kAttributeBytes = 16u << 10;
 constexpr std::int64_t kNanosPerMs = 1'000'000;
 

@@ -1,4 +1,4 @@
-// Spans as phases: what a trace that belongs to a run shows under the run's charts.
+// Spans as phases: a run's traces are shown under its charts.
 //
 // A phase has its span's id, so that the same span sent twice is one phase; the span's lane, or
 // "traces"; and its kind by what the span says it did: calls to others are I/O, waiting for a
@@ -25,7 +25,7 @@ std::vector<std::span<const codec::PhaseRecord>> phase_batches(
 
 // At most as many, and as long, as a phase may have; values become JSON text.
 codec::Attributes phase_attributes(const SpanAttributes& attributes);
-// The nearest time that a frame can carry.
+// Returns the nearest time that a frame can carry.
 BootTime phase_time(std::int64_t unix_ns);
 // Valid UTF-8 of at most `bytes`, without NUL, which PostgreSQL does not take.
 std::string phase_text(std::string_view text, std::size_t bytes);

@@ -126,7 +126,7 @@ Span read_span(const Json& json, OtlpChecks& checks, Values values) {
 }
 
 Result<Span> span_of(const Json& json) {
-  // What nests deeper, or is more, than OTLP takes stays text.
+  // Values that nest deeper or are larger than OTLP allows stay text.
   for (const Values values : {Values::kRead, Values::kTexts}) {
     OtlpChecks checks;
     Span span = read_span(json, checks, values);

@@ -1,4 +1,4 @@
-// What spans say of their trace, when its own record has not come yet or never comes (OTLP alone).
+// A trace derived from its spans, for traces whose own record is late or never sent (OTLP alone).
 //
 // Times span all spans; state and previews are the root's; tags are the resource's attributes and
 // what the root carries as mlflow.traceTag.*; session and user are metadata. Pure, any thread.
@@ -27,7 +27,7 @@ struct TraceOfSpans {
 inline constexpr std::size_t kPreviewLength = 1000;
 inline constexpr std::size_t kTraceValueLength = 8000;  // of a tag
 
-// In the order in which their first spans come.
+// Returns traces in the order of their first spans.
 std::vector<TraceOfSpans> traces_of(const SpanExport& spans);
 
 }  // namespace corral::mlflow

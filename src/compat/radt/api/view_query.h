@@ -1,4 +1,4 @@
-// What a client of PostgREST asks of a table: which columns, which rows, in which order, how many.
+// A PostgREST query of a table: columns, rows, order, limit.
 //
 //   ?select=key,value&run_uuid=in.("a","b")&step=gte.10&order=timestamp.desc&limit=100&offset=20
 //

@@ -33,7 +33,7 @@ Result<fs::path> conda_prefix(std::string_view listing, const std::string& name)
   const auto json = Json::parse(listing);
   const Json* all = json ? json->find("envs") : nullptr;
   if (all == nullptr || all->as_array() == nullptr)
-    return fail(Code::kUnprocessable, "its list of environments cannot be read");
+    return fail(Code::kUnprocessable, "cannot parse its list of environments");
   std::string near;
   std::size_t least = 3;
   for (const Json& one : *all->as_array()) {

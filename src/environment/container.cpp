@@ -424,13 +424,13 @@ Result<ImageFacts> parse_image(std::string_view json) {
   const auto answer = Json::parse(json);
   const auto* list = answer ? answer->as_array() : nullptr;
   if (list == nullptr || list->empty())
-    return fail(Code::kUnprocessable, "its description of the image cannot be read");
+    return fail(Code::kUnprocessable, "cannot parse its description of the image");
   const Json& image = list->front();
   ImageFacts facts{.id = image.get_string("Id"),
                    .digest = image.get_string("Digest"),
                    .platform = image.get_string("Os") + "/" + image.get_string("Architecture"),
                    .user = image.get_string("User")};
-  if (facts.id.empty()) return fail(Code::kUnprocessable, "it gives the image no id");
+  if (facts.id.empty()) return fail(Code::kUnprocessable, "its description of the image has no id");
   const Json* digests = image.find("RepoDigests");
   if (facts.digest.empty() && digests != nullptr && digests->as_array() != nullptr &&
       !digests->as_array()->empty() && digests->as_array()->front().as_string() != nullptr) {

@@ -246,7 +246,7 @@ Result<std::string> formatted(const std::string& pattern, const Values& values) 
       out += shell_quoted(*value);
       i = end;
     } else if (c == '}') {
-      return fail(Code::kInvalidArgument, "its command has a } without a {");
+      return fail(Code::kInvalidArgument, "its command has an unmatched '}'");
     } else {
       out += c;
     }

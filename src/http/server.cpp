@@ -28,7 +28,7 @@ Result<> unpack(Request& request, std::size_t limit) {
     return fail(Code::kUnsupported, "Content-Encoding: only gzip is accepted");
   }
   if (request.streamed)
-    return fail(Code::kUnsupported, "a file is sent as it is, without Content-Encoding");
+    return fail(Code::kUnsupported, "a file must be sent without Content-Encoding");
   const std::size_t compressed = request.body.size();
   request.body = TRY(gunzip(request.body, limit, [&](std::size_t bytes) {
     return !request.body_room || request.body_room->resize(compressed + bytes);

@@ -608,7 +608,7 @@ Result<> Session::spill() {
 Result<> Session::read_spilled() {
   part_.resize(std::min<std::uint64_t>(spilled_, kPieceBytes));
   const ssize_t n = ::pread(spill_.get(), part_.data(), part_.size(), spill_at_);
-  if (n <= 0) return fail(Code::kIo, "the rest of an answer cannot be read");
+  if (n <= 0) return fail(Code::kIo, "cannot read the rest of a response");
   part_.resize(static_cast<std::size_t>(n));
   spill_at_ += n;
   spilled_ -= static_cast<std::size_t>(n);

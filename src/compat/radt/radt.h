@@ -1,7 +1,7 @@
 // Recognizes radT's runs and sorts them: experiment > workload > run.
 //
-// radT gives each run, in one batch, the params of its row of the plan: which workload it belongs
-// to, under which letter, with which listeners. Its name is already "(<workload> <letter>) <name>".
+// radT logs the params of a run's row in the plan in one batch: workload, letter, listeners. The
+// run's name already is "(<workload> <letter>) <name>".
 // Pure.
 #pragma once
 
@@ -17,8 +17,8 @@ struct RadtRun {
   std::string letter;    // "0", "1_A", "0_3g.20gb": devices and collocation
 };
 
-// Nothing when these are not the params of a run of radT's: a script may well have a param
-// "workload" of its own.
+// Returns nullopt if these are not the params of a radT run: a script may have its own param
+// "workload".
 std::optional<RadtRun> radt_run(std::span<const std::pair<std::string, std::string>> params);
 
 }  // namespace corral::mlflow

@@ -31,8 +31,8 @@ inline constexpr std::string_view kRadtLane = "radt";  // of threads that do not
 inline constexpr std::size_t kRadtLineBytes = 1u << 20;
 // Limit of records in one file: the client closes it after 200,000.
 inline constexpr std::int64_t kRadtRecords = 20'000'000;
-// It may unfold to so much, and to so many times its own length: records, with their times and ids,
-// fold far less.
+// Limits of a decompressed file, in bytes and as a multiple of its length; real records compress
+// far less.
 inline constexpr std::size_t kRadtBytes = 16u << 20;
 inline constexpr std::size_t kRadtRatio = 100;
 
@@ -40,8 +40,8 @@ inline constexpr std::size_t kRadtRatio = 100;
 bool is_radt_batch(std::string_view path);
 
 using TakePhases = std::function<Result<>(std::span<const codec::PhaseRecord>)>;
-// Calls `take` with as many phases at a time as one frame holds; its error ends the reading and is
-// given back. kInvalidArgument: no gzip at all; kTooLarge.
+// Calls `take` with batches of phases that fit in one frame; its error stops the reading and is
+// returned. kInvalidArgument: not gzip; kTooLarge: a limit was exceeded.
 Result<RadtBatch> read_radt_spans(std::string_view gzip, const TakePhases& take);
 
 }  // namespace corral::mlflow

@@ -1,7 +1,7 @@
-// Artifacts of an imported database, copied into a store's own place for them.
+// Copies the artifacts of an imported database into the store's own location.
 //
-// Runs, logged models, model versions and traces get the locations that their artifacts have from
-// then on. A file that is there already with the same size is not copied again.
+// Runs, logged models, model versions and traces get the new locations. Files that already exist
+// with the same size are not copied again.
 #pragma once
 
 #include <cstdint>

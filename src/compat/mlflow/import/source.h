@@ -1,8 +1,8 @@
 // Source: a database of MLflow's, or of radT's (which is one), opened to be read.
 //
-// Tables and columns differ between MLflow's releases: what a Source must have to be imported is
-// checked when it is opened; for the rest ask. On PostgreSQL everything is read in one snapshot; an
-// SQLite file is not kept locked between two questions, so that its server goes on. One thread.
+// Tables and columns differ between MLflow's releases: open() checks the required ones, has() tells
+// about the others. On PostgreSQL everything is read in one snapshot; an SQLite file is not locked
+// between queries, so that its server can go on. One thread.
 #pragma once
 
 #include <functional>
@@ -43,8 +43,7 @@ class Source {
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> columns_;
 };
 
-// The rows of one SELECT, of which there may be more than fit into memory. One at a time; not
-// longer than its source.
+// The rows of one SELECT, which may not fit in memory. One Rows at a time; the source outlives it.
 class Rows {
  public:
   // ?1 in the SELECT is `value`.

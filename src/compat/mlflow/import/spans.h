@@ -1,9 +1,8 @@
-// Spans that MLflow 3.5 and newer keep in their database, as if they had come by OTLP: kept with
-// their traces, and phases of the runs that those belong to.
+// Copies spans from the database of MLflow 3.5 and newer as if OTLP had sent them: they are stored
+// with their traces and become phases of the traces' runs.
 //
-// A span that is stored already is not looked at again. A page of spans becomes phases first: an
-// import that is killed between the two does both again, and a phase that is there is put over
-// itself. Traces and what they say of runs must be there.
+// Stored spans are skipped. A page of spans is written as phases first: an import that was killed
+// in between repeats both, which changes nothing. Traces and their runs must be imported before.
 #pragma once
 
 #include <cstdint>

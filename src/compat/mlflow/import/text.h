@@ -10,7 +10,7 @@
 
 namespace corral::store::importing {
 
-// UTF-8 without NUL; what is not becomes U+FFFD.
+// Returns UTF-8 without NUL; invalid bytes become U+FFFD.
 inline std::string clean(std::string text) {
   if (!is_utf8(text)) text = to_utf8(text);
   for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;)
@@ -18,7 +18,7 @@ inline std::string clean(std::string text) {
   return text;
 }
 
-// The nearest that the store can keep.
+// Returns the nearest time that the store can keep.
 inline std::int64_t in_range_ms(std::int64_t ms) {
   return std::clamp(ms, mlflow::kFirstClientMs, mlflow::kLastClientMs);
 }

@@ -1,9 +1,9 @@
 // The path of an artifact as a client of MLflow sends it, checked before any store sees it.
 //
-// The name that is used is the text itself: "img%step%1%timestamp%1795" (MLflow 2's log_image) is a
-// file of that name, whatever an escape in it would mean. But who comes from outside may encode a
-// way out more than once, for some program on the way to decode: what the text becomes when it is
-// decoded again and again may not lead out of the root, either. Pure; any thread.
+// The text itself is the name: "img%step%1%timestamp%1795" (MLflow 2's log_image) is a file of that
+// name, even if it looks like an escape. A client could encode ".." several times for another
+// program to decode, so the text must not lead out of the root after any number of decodings. Pure;
+// any thread.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-// ApiError: how MLflow's interface says no. {"error_code": "NAME", "message": "..."} with the HTTP
-// status that its clients expect (https://mlflow.org/docs/latest/rest-api.html; the statuses are
-// those of its server). Clients look at the name and show the text; they try statuses 408, 429 and
-// 5xx again for minutes, so bad input is never one of those. Pure, any thread.
+// ApiError: an error of MLflow's interface, {"error_code": "NAME", "message": "..."}, with the HTTP
+// status of MLflow's own server (https://mlflow.org/docs/latest/rest-api.html). Clients check the
+// name and show the message. They retry 408, 429 and 5xx for minutes, so bad input never gets one
+// of these. Pure, any thread.
 #pragma once
 
 #include <optional>

@@ -6,8 +6,8 @@
 // Comparison needs no further checks. Attribute names are canonical: `created` is start_time, `Run
 // Name` is run_name, a trace's `name` its tag mlflow.traceName, a trace's `run_id` its metadata
 // mlflow.sourceRun. Text values are taken as they stand between their quotes: there is no escape.
-// What MLflow's own tokenizer refuses only because a name looks like a keyword or a number
-// (`params.case`, `metrics.1`) is a name here. Pure, any thread, linear in the text.
+// Names that look like a keyword or a number (`params.case`, `metrics.1`) are names here, although
+// MLflow's own tokenizer refuses them. Pure, any thread, linear in the text.
 #pragma once
 
 #include <cstddef>

@@ -1,8 +1,8 @@
 // The body of runs/log-batch and runs/log-metric: the hot path of MLflow's interface.
 //
-// Points come out by metric, in the order they were sent, so that they become columns of a frame
-// without another look. Everything that is wrong with a batch is found here, before anything of it
-// is stored. Pure; any bytes (fuzz/fuzz_log_batch.cpp); any thread.
+// Points are grouped by metric, in the order in which they were sent, so that they become columns
+// of a frame directly. All checks of a batch happen here, before any of it is stored. Pure; takes
+// any bytes (fuzz/fuzz_log_batch.cpp); any thread.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ Answer<LogBatch> parse_log_metric(std::string_view body);
 // Refuses a request that names a param twice.
 Answer<> check_unique(std::span<const Pair> params);
 
-// Times that a session of a client can carry (times.h).
+// Refuses times that a client's session cannot carry (times.h).
 Answer<> check_time(std::int64_t time_ms, std::string_view path);
 
 }  // namespace corral::mlflow

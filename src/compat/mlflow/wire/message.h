@@ -35,7 +35,7 @@ class Message {
       : object_(&object), error_(std::make_shared<std::optional<ApiError>>()) {}
 
   [[nodiscard]] const std::optional<ApiError>& error() const { return *error_; }
-  // Keeps the first.
+  // Records an error; only the first is kept.
   void wrong(ApiError error);
   // "Invalid value ... for parameter ... supplied: hint".
   void wrong_value(std::string_view name, std::string_view hint = {});
@@ -49,7 +49,7 @@ class Message {
 
   std::optional<std::string> maybe_text(std::string_view name);
   std::string text(std::string_view name) { return maybe_text(name).value_or(""); }
-  // Absent or empty is an error.
+  // It is an error if the field is absent or empty.
   std::string need_text(std::string_view name);
   std::optional<std::int64_t> maybe_integer(std::string_view name);
   std::int64_t need_integer(std::string_view name);
@@ -83,11 +83,11 @@ std::string_view without_mark(std::string_view body);
 // Refuses JSON text with a NUL character in a string: not every database keeps one.
 Answer<> check_no_nul(std::string_view json);
 
-// Texts that clients and their tests know.
+// MLflow's own messages, which clients and their tests know.
 std::string wrong_type_of(std::string_view path, const Json& value);
 std::string invalid_value(std::string_view path, const Json& value, std::string_view hint = {});
 std::string missing_value(std::string_view path);
-// As Python prints a float: 9 is "9.0".
+// Formats a number as Python prints a float: 9 is "9.0".
 std::string shown_number(double value);
 
 }  // namespace corral::mlflow

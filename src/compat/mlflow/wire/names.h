@@ -36,7 +36,7 @@ Answer<> check_run_id(std::string_view id);
 // At most `most` code points; `path`: of the field in the request.
 Answer<> check_length(std::string_view path, std::string_view text, std::size_t most);
 
-// At most `length` code points of UTF-8, cut at a code point.
+// Returns the first `length` code points of UTF-8.
 std::string_view cut(std::string_view text, std::size_t length);
 std::size_t code_points(std::string_view text);
 

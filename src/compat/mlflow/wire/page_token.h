@@ -12,7 +12,7 @@
 namespace corral::mlflow {
 
 std::string page_token(std::int64_t offset);
-// 0 for an empty one.
+// Returns 0 for an empty token.
 Answer<std::int64_t> parse_page_token(std::string_view token);
 
 struct HistoryToken {
@@ -20,7 +20,7 @@ struct HistoryToken {
   std::int64_t offset = 0;
 };
 std::string history_token(const HistoryToken& place);
-// Nothing for an empty one.
+// Returns nullopt for an empty token.
 Answer<std::optional<HistoryToken>> parse_history_token(std::string_view token);
 
 }  // namespace corral::mlflow

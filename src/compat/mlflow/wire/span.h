@@ -1,4 +1,4 @@
-// Span: one span of a trace, as OTLP sends it and MLflow's interface answers it.
+// Span: one span of a trace, as OTLP sends it and MLflow's interface returns it.
 //
 // otlp.h reads requests into spans. The store keeps each as OTLP's own Span message (encode_span),
 // and write_span says it as MLflow's answers do: proto3 JSON with names as they are declared. Pure,
@@ -80,7 +80,7 @@ void write_span(JsonWriter& json, const Span& span);
 
 // Standard base64 with padding.
 std::string base64(std::string_view bytes);
-// Padding may be left out, the URL-safe letters are taken; nothing for anything else.
+// Accepts missing padding and the URL-safe alphabet; fails on anything else.
 Result<std::string> from_base64(std::string_view text);
 
 }  // namespace corral::mlflow

@@ -1,7 +1,8 @@
-// A span as MLflow's databases keep it: the JSON text in `spans.content`, since 3.5; and its files.
+// Spans as MLflow stores them: JSON in its database (`spans.content`, since 3.5) and in trace
+// files.
 //
-// Values of attributes are JSON texts of their own there; here they are what those say, as OTLP
-// would have brought them. Ids in base64, in hex, or as trace ids of MLflow's. Pure, any thread.
+// Attribute values are JSON texts there; they are parsed here, so that spans equal those of OTLP.
+// Ids are base64, hex, or MLflow's trace ids. Pure, any thread.
 #pragma once
 
 #include <string_view>
@@ -12,10 +13,10 @@
 
 namespace corral::mlflow {
 
-// kInvalidArgument, kUnprocessable: it is no such span, and why.
+// kInvalidArgument or kUnprocessable with the reason if the text is no such span.
 Result<Span> parse_span_json(std::string_view content);
-// The spans of a trace that is kept as a file, `traces.json`: as MLflow 2 sends them, and 3 before
-// 3.4. What is no span is left out. kInvalidArgument: it is no such file.
+// Reads the spans of a trace file, `traces.json`, which clients before MLflow 3.4 send. Skips
+// entries that are no spans. kInvalidArgument: not such a file.
 Result<std::vector<Span>> parse_trace_file(std::string_view content);
 
 }  // namespace corral::mlflow

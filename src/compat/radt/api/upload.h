@@ -10,9 +10,8 @@
 
 namespace corral::server::radt {
 
-// Appends what is missing from a run's upload to `problems`: the manifest, or batches that it
-// names. Nothing is wrong with a run that uploaded nothing or keeps its files elsewhere. Blocks;
-// any thread.
+// Appends missing parts of a run's upload to `problems`: the manifest, or batches that it names. A
+// run that uploaded nothing or keeps its files elsewhere has no problem. Blocks; any thread.
 Result<> check_upload(Context& context, RunId run, std::vector<std::string>& problems);
 
 }  // namespace corral::server::radt

@@ -49,7 +49,7 @@ struct ViewQuery {
   void sort(std::vector<Row>& rows) const;
 };
 
-// kInvalidArgument names what is not understood.
+// kInvalidArgument names the unsupported part.
 Result<ViewQuery> parse_view_query(const Pairs& query, Columns columns);
 
 }  // namespace corral::server::radt

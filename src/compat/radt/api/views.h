@@ -1,8 +1,8 @@
 // The four tables that radT's older web page reads, as PostgREST served them from views on MLflow's
 // database: fe_experiments, fe_runs, fe_metrics_available, fe_metrics. Read-only.
 //
-// Answers are JSON arrays of rows, streamed. fe_metrics gives whole histories as they are stored
-// and wants to know of which runs.
+// Answers are streamed JSON arrays of rows. fe_metrics returns whole histories as stored and
+// requires the runs to be named.
 #pragma once
 
 #include "server/core/context.h"

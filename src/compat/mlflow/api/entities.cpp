@@ -119,6 +119,10 @@ void write_ms(JsonWriter& json, std::string_view name, UtcTime time) {
   json.member(name, std::chrono::floor<std::chrono::milliseconds>(time).time_since_epoch().count());
 }
 
+void write_unless_empty(JsonWriter& json, std::string_view name, const std::string& text) {
+  if (!text.empty()) json.member(name, text);
+}
+
 void write_tags(JsonWriter& json, std::string_view name, const tracking::Tags& tags) {
   if (tags.empty()) return;
   json.key(name).begin_array();

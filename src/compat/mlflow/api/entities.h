@@ -37,6 +37,8 @@ Answer<tracking::Tags> read_tags(Message& in, std::string_view name, std::size_t
                                  ErrorCode twice = ErrorCode::kBadRequest);
 
 void write_ms(JsonWriter& json, std::string_view name, UtcTime time);
+// Writes nothing if `text` is empty.
+void write_unless_empty(JsonWriter& json, std::string_view name, const std::string& text);
 // Writes nothing if there are no tags.
 void write_tags(JsonWriter& json, std::string_view name, const tracking::Tags& tags);
 void write_experiment(JsonWriter& json, const tracking::ExperimentRow& experiment);

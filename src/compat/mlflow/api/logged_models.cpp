@@ -134,10 +134,6 @@ constexpr std::array<std::string_view, 4> kModelStatuses = {
     "LOGGED_MODEL_STATUS_UNSPECIFIED", "LOGGED_MODEL_PENDING", "LOGGED_MODEL_READY",
     "LOGGED_MODEL_UPLOAD_FAILED"};
 
-void write_unless_empty(JsonWriter& json, std::string_view name, const std::string& text) {
-  if (!text.empty()) json.member(name, text);
-}
-
 void write_metric(JsonWriter& json, const tracking::ModelMetric& metric) {
   json.begin_object().member("key", metric.key).member("value", metric.value);
   write_ms(json, "timestamp", metric.time);

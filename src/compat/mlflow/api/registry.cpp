@@ -27,10 +27,6 @@ constexpr std::array<std::string_view, 4> kStages = {"None", "Staging", "Product
 constexpr std::array<std::string_view, 4> kVersionStatuses = {
     "PENDING_REGISTRATION", "PENDING_REGISTRATION", "FAILED_REGISTRATION", "READY"};
 
-void write_unless_empty(JsonWriter& json, std::string_view name, const std::string& text) {
-  if (!text.empty()) json.member(name, text);
-}
-
 tl::unexpected<ApiError> no_registered_model(std::string_view name) {
   return refuse(ErrorCode::kResourceDoesNotExist,
                 fmt::format("Registered Model with name={} not found", name));

@@ -29,7 +29,7 @@ struct Pair {
   Side after, before;
 };
 
-// How much of an axis a series' points span, of steps what its first and newest point say.
+// The range of an axis that a series' points span; for steps, by its first and newest point.
 double life_of(const store::Series& info, query::GridAxis axis) {
   if (axis == query::GridAxis::kTime)
     return query::difference(ns_of(info.first), ns_of(info.last_time)) + 1;

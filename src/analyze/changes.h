@@ -1,4 +1,4 @@
-// What changed here: series ranked by how much their values in a window differ from those before
+// Changes in a window: series ranked by how much their values in a window differ from those before
 // it, or from a window of another series (the same phase of a baseline, or its same steps).
 //
 // A window is cut into kChangeColumns equal columns (fewer, at least kLeastChangeColumns, where it
@@ -6,8 +6,8 @@
 // with into columns of the same length (at most four times as many, longer ones where that does not
 // do), and the sample of a window is the means of its columns that have points: single points where
 // there is at most one a column. Equal columns make the deviations of both sides comparable, and
-// bound the work to some buckets of the pyramid per column (query/resample.h, kAligned). Counters
-// are taken as rates. Sources: the store, 256 pairs in a snapshot. Any thread.
+// bound the work to some buckets of the pyramid per column (query/series/resample.h, kAligned).
+// Counters are taken as rates. Sources: the store, 256 pairs in a snapshot. Any thread.
 #pragma once
 
 #include <cstdint>

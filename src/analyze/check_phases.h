@@ -1,4 +1,4 @@
-// Whether a run's phases are whole: what `corral show --check-trace` says.
+// Checks that a run's phases are whole, for `corral show --check-trace`.
 #pragma once
 
 #include <cstdint>

@@ -41,9 +41,9 @@ std::string_view name_of(Equivalence verdict);
 // `margin` is in (0, 1).
 Equivalence judge(const RatioInterval& interval, double margin);
 
-// How many pairs would probably decide it, were mean and deviation to stay as they are; nothing
-// when the mean is so close to the border that a million would not do, or when the deviation is not
-// known. At least as many as there are.
+// The number of pairs that would probably decide it, were mean and deviation to stay as they are;
+// nothing when the mean is so close to the border that a million would not do, or when the
+// deviation is not known. At least as many as there are.
 std::optional<std::size_t> pairs_to_decide(const RatioInterval& interval, double margin,
                                            double confidence);
 

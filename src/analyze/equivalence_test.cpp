@@ -58,7 +58,7 @@ TEST(Equivalence, AVerdictNeedsTheWholeInterval) {
 }
 
 TEST(Equivalence, PairsToDecide) {
-  // Where n pairs are said to do, the interval of n pairs reaches the border, that of fewer does
+  // If n pairs are said to do, the interval of n pairs reaches the border, that of fewer does
   // not.
   const RatioInterval six = ratio_interval(kSix, 0.9);
   const auto wanted = pairs_to_decide(six, 0.01, 0.9);

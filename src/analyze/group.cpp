@@ -39,7 +39,7 @@ std::vector<const GroupMember*> distinct(const GroupRequest& request) {
   return members;
 }
 
-// What gives one value per column: the mean of what its members saw.
+// A unit of a group: gives one value per column, the mean of its members' values.
 using Source = std::vector<const GroupMember*>;
 
 // Owners that saw the same thing at the same time are one unit.

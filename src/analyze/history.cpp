@@ -253,7 +253,8 @@ class Outline {
   }
 
  private:
-  // What begins at the position: where it ends, or the position itself when it does not rise.
+  // Adds the bucket that begins at the position. Returns its end, or the position itself if its
+  // steps do not rise.
   Result<std::int64_t> add_bucket(int level, std::int64_t at) {
     const codec::Bucket* bucket = nullptr;
     for (; bucket == nullptr && level >= 0; --level) {

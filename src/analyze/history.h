@@ -25,7 +25,7 @@ struct HistoryPoint {
 };
 // The order of a history.
 bool history_less(const HistoryPoint& a, const HistoryPoint& b);
-// Of ns, rounded down.
+// Milliseconds of a time in ns, rounded down.
 constexpr std::int64_t history_ms(std::int64_t ns) {
   constexpr std::int64_t kNsPerMs = 1'000'000;
   return ns / kNsPerMs - (ns % kNsPerMs < 0 ? 1 : 0);
@@ -63,9 +63,9 @@ Result<std::vector<HistoryPoint>> known_points(const store::Reader& store, Serie
 // A history thinned out for a chart of MLflow's interface: the first, last, least and greatest
 // point of stretches of steps, so that no spike is lost.
 //
-// Where steps rise from point to point (a run that was not started again at an earlier step), long
-// stretches are cut at buckets of the pyramid: only the chosen points are read, and memory does not
-// grow with the series. Everywhere else the history is read whole. Any thread.
+// As long as steps rise from point to point (a run that was not started again at an earlier step),
+// long stretches are cut at buckets of the pyramid: only the chosen points are read, and memory
+// does not grow with the series. Everywhere else the history is read whole. Any thread.
 
 struct SampleQuery {
   SeriesId series;

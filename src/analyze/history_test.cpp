@@ -14,7 +14,7 @@ namespace {
 using query::testing::TestStore;
 
 constexpr std::int64_t kMs = 1'000'000;
-// What test sessions have between their clock and UTC.
+// The difference that test sessions have between their clock and UTC.
 constexpr std::int64_t kUtcMs = 1'700'000'000'000;
 constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 

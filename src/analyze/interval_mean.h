@@ -1,8 +1,9 @@
 // The time-weighted mean of a series over several spans of time: what a metric was while a run was
 // alone, or while it shared.
 //
-// That of query/integral.h, over all spans together. Of many spans the longest kMostSpans count;
-// `covered` says over how many seconds there were points. Sources: one PointView; its thread.
+// That of query/series/integral.h, over all spans together. Of many spans the longest kMostSpans
+// count; `covered` says over how many seconds there were points. Sources: one PointView; its
+// thread.
 #pragma once
 
 #include <optional>

@@ -147,7 +147,7 @@ class LineMaker {
                                                        : query::Exactness::kAligned;
   }
 
-  // Of at most kLineSeriesAtOnce series.
+  // A line of at most kLineSeriesAtOnce series.
   Result<Line> small(store::PointView& view, const LineQuestion& question) {
     Line line;
     line.kind = question.kind;

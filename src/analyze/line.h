@@ -1,9 +1,9 @@
 // Lines: series reduced to one value per pixel column from full data: means, smoothed values,
 // integrals, the ratio of two series, the aggregate of a group of runs, a group against another.
 //
-// Beside query/chart.h, whose columns draw the points themselves. Up to kLineSeriesAtOnce series
-// are read in one snapshot; a larger group in several, each series in one. Sources: the store.
-// Memory: columns times series of one line. Any thread.
+// Beside query/chart/chart.h, whose columns draw the points themselves. Up to kLineSeriesAtOnce
+// series are read in one snapshot; a larger group in several, each series in one. Sources: the
+// store. Memory: columns times series of one line. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ enum class LineKind : std::uint8_t {
 };
 
 struct GroupOptions {
-  // Whether the series' runs (or workloads) repeat one another; left out: query/repetition.h says.
+  // True if the series' runs (or workloads) repeat one another; default: analyze/repetition.h
+  // tells.
   std::optional<bool> repetitions = {};
   double confidence = 0.95;
   std::uint32_t max_hole = 0;  // columns
@@ -46,7 +47,7 @@ struct LineQuestion {
   // kRatio: two; kGroup: one or more; kCompare: two or more, the last `baseline` of them what the
   // others are compared with; else one.
   std::vector<SeriesId> series;
-  // Of a relative axis, one for each of `series`, UTC in ns; else empty.
+  // For a relative axis, one for each of `series`, UTC in ns; else empty.
   std::vector<std::int64_t> origins = {};
   query::ChartMode mode = query::ChartMode::kAuto;
   query::SmoothOptions smooth =

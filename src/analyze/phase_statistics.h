@@ -1,4 +1,4 @@
-// Where a run's time went, by what its phases say: figures of all phases that have the same lane
+// A run's time by its phases: figures of all phases that have the same lane
 // and the same path of names ("epoch", "step", "data wait").
 //
 // Pure. A path is made of the names of a phase's parents and its own; parents that are not there
@@ -23,7 +23,7 @@ struct PathStatistics {
   std::int64_t count = 0;         // phases of which some time lies in the window
   std::int64_t open = 0;          // of these, without an end
   Nanos total{0};                 // in the window; of an open one, up to its end
-  // Of the whole of each phase that has ended; nothing when none has.
+  // Over each phase that has ended; nothing when none has.
   std::int64_t ended = 0;
   double mean_s = 0, min_s = 0, max_s = 0;
   std::optional<double> deviation_s;  // of the sample; nothing below two

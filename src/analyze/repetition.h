@@ -1,4 +1,4 @@
-// Which series belong to what, for groups: owners, physical things, and whether the owners repeat
+// The belongings of series, for groups: owners, physical things, and whether the owners repeat
 // one another.
 //
 // Runs repeat one another when all that is known of what was started is equal: experiment, host,

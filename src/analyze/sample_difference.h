@@ -1,4 +1,5 @@
-// How two samples of values differ: Kolmogorov and Smirnov's distance, Cohen's d, Cliff's delta.
+// The difference of two samples of values: Kolmogorov and Smirnov's distance, Cohen's d, Cliff's
+// delta.
 //
 // The distance (0 to 1) sees any difference of the distributions, also one of shape alone; d says
 // how far apart the means are in pooled standard deviations, delta (-1 to 1) how much more often a

@@ -1,10 +1,10 @@
-// Who shared what: when which run was on which device, MIG instance, CPUs or host, where runs met,
-// and how long each was alone.
+// Sharing of hardware: when which run was on which device, MIG instance, CPUs or host, where runs
+// met, and how long each was alone.
 //
-// What a run used stands in its tags (docs/api.md, "Sharing"): corral.devices, corral.cpus. A run
-// in an instance is on its device, too: instances keep memory and cores apart, not power or the
-// bus. CPU sets that overlap are cut into lanes that no set cuts any further. A run of a plan
-// (corral.plan) that names neither is on its host. Pure; any thread.
+// The hardware that a run used stands in its tags (docs/api.md, "Sharing"): corral.devices,
+// corral.cpus. A run in an instance is on its device, too: instances keep memory and cores apart,
+// not power or the bus. CPU sets that overlap are cut into lanes that no set cuts any further. A
+// run of a plan (corral.plan) that names neither is on its host. Pure; any thread.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct SharedPlace {
   Nanos shared{0}, idle{0};     // with several; with none
 };
 
-// Of one run, over all its places; both by begin, without overlaps.
+// One run's sharing, over all its places; both by begin, without overlaps.
 struct RunShare {
   std::vector<TimeSpan> alone, shared;
   std::vector<std::size_t> with;  // whom it met, ascending

@@ -71,7 +71,7 @@ Result<RunId> select_run(const store::Reader& store, std::string_view text) {
   for (const RunId id : TRY(store.find_runs(text))) {
     const bool starts = hex && id.hex().starts_with(prefix);
     if (starts) by_prefix.push_back(id);
-    // What begins its id may be its name as well.
+    // A prefix of the run's id may be its name as well.
     const bool named = !starts || (by_name.empty() && TRY(has_name(store, id, text)));
     if (named) by_name.push_back(id);
   }

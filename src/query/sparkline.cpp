@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kSeriesAtOnce = 64;  // in one snapshot
 using Chosen = std::unordered_map<RunId, store::Series>;
 
-// Of several sources the run as a whole, else the one with the newest point.
+// Among several sources the run as a whole, else the one with the newest point.
 const store::Series* named_series(std::span<const store::Series> series, const std::string& name) {
   const store::Series* best = nullptr;
   const auto rank = [](const store::Series& s) { return std::pair(s.source.empty(), s.last_time); };

@@ -2,8 +2,8 @@
 //
 // Each is over its own series' time, from the first point to the last, in equal parts: the mean of
 // each part (of a counter its mean rate). Long series are taken from stored summaries, whose border
-// may lie up to half a part off (query/resample.h, aligned). Sources: the store, up to 64 series in
-// a snapshot. Any thread.
+// may lie up to half a part off (query/series/resample.h, aligned). Sources: the store, up to 64
+// series in a snapshot. Any thread.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // A line through the four points of each column lights the same pixels as a line through all points
 // (Jugel et al., VLDB 2014). All series of a request are read in one snapshot, one after the other;
-// memory grows with the columns, not with the points (query/m4/reduce.h). Any thread.
+// memory grows with the columns, not with the points (query/chart/m4/reduce.h). Any thread.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct ChartRequest {
   std::uint32_t width = 0;  // columns: device pixels of the plot
   ChartMode mode = ChartMode::kAuto;
   ChartAxis axis = ChartAxis::kTime;
-  // Of a relative axis, one for each of `series`: UTC in ns (start of its run, workload or
+  // For a relative axis, one for each of `series`: UTC in ns (start of its run, workload or
   // experiment). Else empty.
   std::vector<std::int64_t> origins = {};
   // As if all points were looked at; else as good as is to be had at once.

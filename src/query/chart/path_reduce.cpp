@@ -64,7 +64,7 @@ std::vector<PathPoint> reduce_stays(const std::vector<PathPoint>& path, Cell cel
   return out;
 }
 
-// What lies inside in x, with the points just before and after.
+// The points inside in x, with those just before and after.
 std::vector<PathPoint> cut(const std::vector<PathPoint>& path, const PixelAxis& x) {
   std::vector<PathPoint> out;
   bool joined = false;  // `out` ends with the point before

@@ -29,7 +29,7 @@ struct PixelAxis {
   bool log = false;  // low > 0
 
   [[nodiscard]] bool contains(double value) const { return value >= low && value <= high; }
-  // Of a value; outside ones lie beyond 0 or cells - 1, far ones at most 2^30 away.
+  // The cell of a value; values outside lie beyond 0 or cells - 1, at most 2^30 away.
   [[nodiscard]] std::int64_t cell(double value) const;
 };
 
@@ -41,8 +41,8 @@ struct PixelPlane {
 // inside in x the path is cut.
 std::vector<PathPoint> reduce_path(const std::vector<PathPoint>& path, const PixelPlane& plane);
 
-// Of points that are not joined: the first in each cell, at most `most`; those outside are left
-// out.
+// For points that are not joined: the first in each cell, at most `most`; points outside are
+// skipped.
 struct PlacedPoints {
   std::vector<PathPoint> points;
   std::size_t left_out = 0;  // occupied cells beyond `most`

@@ -1,7 +1,7 @@
 // A metric over another: lines through pairs of values, reduced to what a picture of given pixels
 // shows, and their binary form.
 //
-// Pairs: pair_up(); each line in a snapshot of its own. Reduction: query/path_reduce.h; a
+// Pairs: pair_up(); each line in a snapshot of its own. Reduction: query/chart/path_reduce.h; a
 // line that would still be longer than kMostXyPoints comes as the cells that it passes, unjoined.
 // Memory: kMostXyPairs points of all lines together. Any thread.
 #pragma once

@@ -33,7 +33,7 @@ std::string number_text(double value) {
   return fmt::format("{}", value);
 }
 
-// What stands in each row of a series, quoted once.
+// The cells that each row of a series has, quoted once.
 struct Label {
   std::string csv;   // metric,source
   std::string json;  // "metric":…,"source":…

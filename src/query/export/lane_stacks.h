@@ -16,7 +16,7 @@ namespace corral::query {
 
 class LaneStacks {
  public:
-  // What has no end never ends.
+  // The end of a phase that has none.
   static constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
 
   // The number of its track, from 0; the last one when kMostTracks overlap.

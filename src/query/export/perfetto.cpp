@@ -169,7 +169,7 @@ void put_slice(std::string& out, std::uint64_t track, const store::Phase& phase,
 // ---- the trace
 
 constexpr std::size_t kPageRows = 4096;
-// Of arrows' ends that are remembered: beyond, slices have no more arrows.
+// The number of arrows' ends that are remembered: beyond it, slices have no arrows.
 constexpr std::size_t kMostLinked = 2'000'000;
 
 std::int64_t end_of(const store::Phase& phase) {

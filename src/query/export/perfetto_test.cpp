@@ -17,7 +17,7 @@ namespace frames = store::testing;
 using codec::ProtoField;
 using codec::ProtoReader;
 
-// What a reader of Perfetto's protobuf sees, by the numbers of the fields.
+// A message as a reader of Perfetto's protobuf sees it, by the numbers of the fields.
 struct Event {
   std::uint64_t time = 0, type = 0, track = 0;
   std::string name;

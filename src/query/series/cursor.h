@@ -86,7 +86,7 @@ struct PointParts {
   bool steps = false;
 };
 
-// How rates of recent points are taken where chunks of a session overlap in time.
+// The order in which rates of recent points are computed if chunks of a session overlap in time.
 enum class LateChunks : std::uint8_t {
   kAsTheyCame,
   kInOrderOfTime,  // such a session's points come as one chunk, in the place of its first one
@@ -214,7 +214,7 @@ class PyramidWalk {
   PyramidWalk(Cursor& cursor, Sink& sink, bool backward)
       : cursor_(cursor), sink_(sink), backward_(backward) {}
 
-  // What no row of a tier covers is looked for in the tier below.
+  // Nodes that no row of a tier covers are looked up in the tier below.
   Result<> tier(int tier, Node node, const codec::Bucket* cover) {
     if (node.first >= node.end) return {};
     if (tier < 0) return sink_.points(node, cover);

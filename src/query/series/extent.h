@@ -1,5 +1,5 @@
-// How many points of a series lie in a range, where all of them lie, and the range that a chart or
-// a line covers when its request leaves ends out.
+// The number of a series' points in a range, the extent of all of them, and the range that a chart
+// or a line covers when its request leaves ends out.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ Result<std::uint64_t> count_points(Cursor& cursor, GridAxis axis, std::int64_t f
 struct Extent {
   std::int64_t first = 0, last = 0;  // UTC in ns, or steps; both belong to it
 };
-// Of all points of a series; nullopt: none (has a step). Damaged parts are skipped.
+// The extent of all points of a series; nullopt: there is none (with a step). Damaged parts are
+// skipped.
 Result<std::optional<Extent>> find_extent(store::PointView& view, SeriesId series, GridAxis axis);
 
 // Half open.

@@ -19,7 +19,7 @@ inline constexpr std::size_t kPartPoints = 8192;
 using Sample = Arrived;
 using Samples = std::vector<Sample>;  // in order of arrival
 
-// How points come to be; everything else follows from the seed.
+// The shape of the points; everything else follows from the seed.
 struct Scenario {
   std::uint64_t seed = 1;
   int blocks = 2;  // parts of 8,192 points

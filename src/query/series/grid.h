@@ -14,7 +14,7 @@ class Grid {
   [[nodiscard]] std::int64_t to() const { return to_; }
   [[nodiscard]] std::uint32_t width() const { return width_; }
   [[nodiscard]] bool contains(std::int64_t x) const { return x >= from_ && x < to_; }
-  // Of an x inside the range.
+  // The column of an x inside the range.
   [[nodiscard]] std::uint32_t column(std::int64_t x) const;
   // The least x of column `i`; `to` for i == width.
   [[nodiscard]] std::int64_t border(std::uint32_t i) const {
@@ -24,7 +24,7 @@ class Grid {
   }
   // Distance from the left edge in columns.
   [[nodiscard]] float pixels(std::int64_t x) const;
-  // Of one column, rounded down.
+  // The length of one column, rounded down.
   [[nodiscard]] std::uint64_t column_length() const { return quotient_; }
 
  private:

@@ -81,7 +81,8 @@ class Integrator {
   }
 
   std::vector<IntegralCell> take() {
-    // Of buckets only their sum is known: more time than there is was measured more than once.
+    // Buckets give only their sums: if more time is covered than the cell has, it was measured more
+    // than once.
     for (std::size_t i = 0; same_thing_ && i < out_.size(); ++i) {
       IntegralCell& cell = out_[i];
       const double width = difference(cells_.begin(i), cells_.end(i)) * kSecond;

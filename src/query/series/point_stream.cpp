@@ -111,7 +111,7 @@ Result<> PointStream::open_due() {
   return {};
 }
 
-// How many of the chosen head's points come before those of all others.
+// The number of the chosen head's points that come before those of all others.
 std::size_t PointStream::due(std::size_t chosen) const {
   const PointSpan& span = open_[chosen]->span;
   std::pair<std::int64_t, std::int64_t> limit{std::numeric_limits<std::int64_t>::max(),

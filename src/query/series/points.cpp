@@ -17,7 +17,7 @@ constexpr std::int64_t kBlockBuckets = kBlockPoints / codec::kBucketPoints;
 
 using Clock = std::chrono::steady_clock;
 
-// Where a walk stands among the series of a lot.
+// The next block to read, among the series of a lot.
 struct Place {
   std::size_t series = 0;
   std::int64_t block = 0;

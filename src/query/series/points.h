@@ -35,7 +35,7 @@ struct PointBatch {
   std::span<const double> values;
 };
 
-// What is damaged and could not be read.
+// Points that are damaged and could not be read.
 struct PointGap {
   static constexpr std::int64_t kEarliest = std::numeric_limits<std::int64_t>::min();
   static constexpr std::int64_t kLatest = std::numeric_limits<std::int64_t>::max();

@@ -16,7 +16,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr std::uint64_t kMostSampled = std::uint64_t{1} << 18;
 constexpr int kVectorLevel = 1;  // its buckets are vectors
 
-// What a bucket that was left out may hold.
+// The values that a skipped bucket may hold.
 struct Band {
   double min = 0, max = 0;
   std::uint64_t count = 0;

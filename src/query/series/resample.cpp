@@ -8,7 +8,7 @@
 namespace corral::query {
 namespace {
 
-// Where a first or last point lies: x in [low, high], number known.
+// The place of a first or last point: x in [low, high], number known.
 struct Place {
   std::int64_t low = 0, high = 0;
   std::int64_t order = 0;

@@ -30,8 +30,8 @@ struct Cell {
   std::uint64_t count = 0;  // finite points
   std::uint64_t not_finite = 0;
   double sum = 0, min = 0, max = 0;
-  // Of the finite points, by x; at equal x by order of arrival. kAligned: of the buckets, whose
-  // order is that of their first points.
+  // The first and last finite point by x; at equal x by order of arrival. kAligned: buckets are
+  // ordered by their first points.
   double first = 0, last = 0;
 
   [[nodiscard]] double mean() const {

@@ -275,7 +275,7 @@ constexpr double kShort = 0.03;
 constexpr double kShortest = 0.25;
 constexpr double kToTell = 1e-6;  // share of a value that came from buckets
 
-// How much the k-th of two points weighs less than the other: exp(-rate * distance).
+// The factor by which the earlier of two points weighs less: exp(-rate * distance).
 struct Decay {
   bool per_point = false;
   double rate = 0;  // per x, or per point
@@ -289,8 +289,8 @@ struct Decay {
 // and on the step axis the last one what lies behind it: steps may go back from there.
 class Average {
  public:
-  // Which points must be taken as such: all; those in the grid, and before it those that still
-  // weigh something; or only where buckets will not do.
+  // The points that must be taken one by one: all; those in the grid, and before it those that
+  // still weigh something; or only where buckets will not do.
   enum class Points { kAll, kInReach, kSome };
 
   Average(const AxisCells& cells, GridAxis axis, Decay decay)
@@ -405,7 +405,7 @@ class Average {
     return distance_factor_;
   }
 
-  // Whether what begins at x comes next; begins anew where steps go back.
+  // True if the points that begin at x come next; begins anew where steps go back.
   bool follows(std::int64_t x, std::int64_t t0, std::int64_t t1) {
     if (seen_ && t0 < newest_) overlaps_ = true;
     newest_ = seen_ ? std::max(newest_, t1) : t1;

@@ -151,7 +151,7 @@ RC_GTEST_PROP(Smooth, PointEmaOverEveryPointIsThatOfTensorBoard, ()) {
 RC_GTEST_PROP(Smooth, EmaFromBucketsIsNear, ()) {
   Scenario scenario = any_scenario();
   scenario.blocks = *rc::gen::element(4, 9, 17);
-  // Of several sessions the rests come after all blocks: so many points are not put in order.
+  // The rests of several sessions come after all blocks: so many points are not put in order.
   scenario.sessions = 1;
   scenario.overlap = false;
   scenario.not_finite = false;

@@ -5,7 +5,7 @@
 // Over finite values; NaN and infinities are counted. min and max stand where they were seen first
 // in order of arrival; first and last are by x. Deviation is the sample's (n - 1), of the points,
 // in two passes; it says nothing about repetitions. The integral and the time-weighted mean are
-// those of query/integral.h: over a window of time. Sources: one PointView; its thread.
+// those of query/series/integral.h: over a window of time. Sources: one PointView; its thread.
 #pragma once
 
 #include <cstdint>

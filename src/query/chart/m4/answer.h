@@ -1,4 +1,4 @@
-// What a chart answers for one series: M4 columns and how they came about.
+// The answer of a chart for one series: M4 columns, gaps, and what they cost.
 //
 // x is what the axis shows: UTC in ns, ns since the series' origin, or a step.
 #pragma once
@@ -35,7 +35,7 @@ struct NotFinite {
   bool operator==(const NotFinite&) const = default;
 };
 
-// Where points could not be read; both ends belong to it.
+// A range in which points could not be read; both ends belong to it.
 struct ChartGap {
   std::int64_t from = 0, to = 0;
   bool operator==(const ChartGap&) const = default;
@@ -61,8 +61,8 @@ struct ChartSeries {
   std::uint64_t nan = 0;  // of them NaN or infinite
   // Ascending by index within a segment; only those with finite points.
   std::vector<ChartColumn> columns;
-  // Where in `columns` each segment begins; a line is not drawn from one to the next. One (0) on
-  // axes of time; on the step axis one more wherever steps went back.
+  // The index in `columns` at which each segment begins; a line is not drawn from one to the next.
+  // One (0) on axes of time; on the step axis one more wherever steps went back.
   std::vector<std::uint32_t> segments;
   bool segments_folded = false;       // there were too many; the last one holds the rest
   std::vector<NotFinite> not_finite;  // ascending by index within a segment

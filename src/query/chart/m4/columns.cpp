@@ -23,7 +23,7 @@ struct Scan {
   bool finite;  // else min and max mean nothing
 };
 
-// Of at least one value.
+// Scans at least one value.
 Scan scan(std::span<const double> values) {
   std::array<Pair, kPairs> low, high, zeros{};
   low.fill(Pair{values[0], values[0]});
@@ -54,7 +54,7 @@ Scan scan(std::span<const double> values) {
   return all;
 }
 
-// Of a value that is there.
+// The first place of a value that is there.
 std::size_t find(std::span<const double> values, double wanted) {
   std::size_t i = 0;
   while (values[i] != wanted) ++i;
@@ -139,7 +139,7 @@ std::uint64_t ColumnSet::add_cell(std::uint32_t column, std::span<const std::int
   const Scan all = scan(values);
   if (!all.finite) return add_slowly(state, xs, values, position);
   const bool first = state.points == 0;
-  // Where it stands is looked for only when it matters.
+  // The place of an extreme is looked for only when it matters.
   if (first || all.min < state.min.value || (all.min == state.min.value && xs[0] < state.min.x))
     take_min(state, first, {.x = xs[find(values, all.min)], .value = all.min});
   if (first || all.max > state.max.value || (all.max == state.max.value && xs[0] < state.max.x))

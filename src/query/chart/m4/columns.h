@@ -30,7 +30,7 @@ struct ColumnState {
   Candidate last{{std::numeric_limits<std::int64_t>::min(), 0}, -1};
 };
 
-// What orders first and last.
+// The order that decides which points are first and last.
 enum class Order : std::uint8_t { kByX, kByArrival };
 
 // Points that are taken as one: their extremes, and how many they are.

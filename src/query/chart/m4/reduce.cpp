@@ -14,7 +14,7 @@ namespace {
 // wanted: they lie in one vector.
 constexpr auto kFewPoints = static_cast<std::int64_t>(codec::kVectorEntries);
 
-// Which end of a bucket's range is asked for.
+// A bucket's range on an axis.
 struct Ends {
   std::int64_t first, last;
 };
@@ -44,7 +44,7 @@ class PointReads {
     return {};
   }
 
-  // Of recent points: rates need all of them, on axes of time if any is in sight at all.
+  // Gives recent points: those in sight, or for rates all of them if any is in sight.
   template <class Take>
   Result<> read_recent(Take take) {
     const auto chunks = cursor_.recent();
@@ -233,8 +233,8 @@ std::uint64_t Reduction::most_points() const {
                         : (std::uint64_t{request_.width} + 256) * request_.limits.points_per_column;
 }
 
-// Of an aligned answer: a part of a column; where the smallest buckets are wider than that and
-// their points too many to be read, what takes these.
+// The tolerance of an aligned answer: a part of a column; where the smallest buckets are wider than
+// that and their points too many to be read, what takes these.
 Result<std::uint64_t> Reduction::first_tolerance() {
   const std::uint64_t column = lines_.grid().column_length();
   const std::uint64_t part = column / request_.limits.buckets_per_column;
@@ -282,13 +282,13 @@ Result<> Reduction::pass() {
   return points_.read_recent([&](const PointSpan& span) { lines_.take(span); });
 }
 
-// Whether the bucket's points may all stand in the column of its first one.
+// True if the bucket's points may all stand in the column of its first one.
 bool Reduction::takes(const codec::Bucket& bucket, Node node) const {
   const bool steps = request_.axis == ChartAxis::kStep;
   const Ends ends = ends_of(bucket, steps);
   if (!lines_.grid().contains(ends.first) || !lines_.grid().contains(ends.last)) return false;
   const bool narrow = !request_.exact && distance(ends.first, ends.last) <= tolerance_;
-  // Where steps went back inside, or some points have none, the bucket says too little; a step back
+  // If steps went back inside, or some points have none, the bucket says too little; a step back
   // that is narrower than what is taken whole anyhow is no matter.
   if (steps && !bucket.steps_ascend) return narrow && node.in_one_block();
   // The step of its first or last point is not known; times are looked for at the end.
@@ -347,7 +347,7 @@ Result<> Reduction::close_edges() {
   return {};
 }
 
-// What the view itself says may be missing.
+// Marks the times of which the view itself says that points may be missing.
 void Reduction::mark_lost_times() {
   for (const store::Damage& damage : view_.damaged(request_.series)) {
     ++lost_;

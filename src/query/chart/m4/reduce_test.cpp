@@ -103,7 +103,7 @@ void expect_same(const ChartSeries& got, const ChartSeries& wanted) {
     RC_ASSERT(g.last == w.last);
     RC_ASSERT(g.min.value == w.min.value);
     RC_ASSERT(g.max.value == w.max.value);
-    // Of buckets an estimate, but never out of the column.
+    // From buckets an estimate, but never out of the column.
     for (const std::int64_t x : {g.min.x, g.max.x}) RC_ASSERT(x >= w.first.x && x <= w.last.x);
   }
 }

@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +8,7 @@
 #include <string_view>
 
 #include "cli/command.h"
+#include "cli/verbs.h"
 #include "cli/version.h"
 #include "core/text.h"
 #include "sys/inherited.h"
@@ -16,75 +16,44 @@
 namespace corral::cli {
 namespace {
 
-struct Subcommand {
-  std::string_view name;
-  std::string_view summary;
-  int (*call)(std::span<char* const>);
+constexpr std::array kCommands = {
+    Verb{"run", "record a training script, any command or an experiment file", run_command},
+    Verb{"serve", "serve the page and the API of a store", serve_command},
+    Verb{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
+    Verb{"show", "show one run: command, host, times, outcome, metrics", show_command},
+    Verb{"export", "write the points of runs as CSV, JSON, Parquet or a trace", export_command},
+    Verb{"import", "import an MLflow or radT database into the store", import_command},
+    Verb{"plan", "check, expand or generate an experiment file", plan_command},
+    Verb{"diff", "show how the set-ups of two runs differ", diff_command},
+    Verb{"rerun", "restore a run's code in a new directory and run it again", rerun_command},
+    Verb{"undo", "revert what a killed `corral run` left changed on this machine", undo_command},
+    Verb{"profile", "profile the next steps of a running run", profile_command},
+    Verb{"rm", "remove runs, or an experiment with all its runs", rm_command},
+    Verb{"store", "maintain a store: check, stats, backup, load, migrate, rebuild, gc, prune",
+         store_command},
+    Verb{"doctor", "report what this machine can measure, and why not", doctor_command},
+    Verb{"trust", "trust a corral.toml that came with a directory", trust_command},
+    Verb{"bench", "measure the overhead of recording on this machine", bench_command},
 };
 
-constexpr std::array kSubcommands = {
-    Subcommand{"run", "run a training script or any command and record it", run_command},
-    Subcommand{"serve", "serve a store: the page and the API", serve_command},
-    Subcommand{"ls", "list experiments, workloads, plans, runs, metrics or phases", ls_command},
-    Subcommand{"show", "show one run: what, where, when, how it ended, its metrics", show_command},
-    Subcommand{"export", "write the points of runs as CSV or JSON", export_command},
-    Subcommand{"import", "take an MLflow or radT database into the store", import_command},
-    Subcommand{"plan", "check, expand or generate an experiment file", plan_command},
-    Subcommand{"diff", "say what differs between the set-ups of two runs", diff_command},
-    Subcommand{"rerun", "restore a run's code into a new directory and run it again",
-               rerun_command},
-    Subcommand{"undo", "put back what a killed `corral run` left changed on this machine",
-               undo_command},
-    Subcommand{"profile", "profile the next steps of a run that is running", profile_command},
-    Subcommand{"rm", "remove runs, or an experiment with all its runs", rm_command},
-    Subcommand{"store",
-               "look after a store: check, stats, backup, load, migrate, rebuild, gc, prune",
-               store_command},
-    Subcommand{"doctor", "say what this machine offers and lacks, and why", doctor_command},
-    Subcommand{"trust", "let all of a corral.toml count that came with a directory", trust_command},
-    Subcommand{"bench", "measure what recording costs a training on this machine", bench_command},
-};
-
-void print_help(std::FILE* out) {
-  fmt::print(out,
-             "Corral {} records training runs with hardware metrics and charts them "
-             "live.\n\nUsage: corral COMMAND [OPTIONS]\n\n",
-             kVersion);
-  for (const Subcommand& s : kSubcommands) fmt::print(out, "  {:<8} {}\n", s.name, s.summary);
-  fmt::print(out,
-             "\nExamples:\n  corral run train.py --epochs 3     record a training, hardware and "
-             "software metrics in one run\n"
-             "  corral serve                       see it at http://127.0.0.1:5000\n  corral ls "
-             "runs                     list what was run\n\n"
-             "corral COMMAND --help says more. Exit status: 0 done, 1 failed, 2 misuse; of `run`: "
-             "its command's.\n");
-}
-
-int unknown(std::string_view word) {
-  const auto* near = std::ranges::min_element(
-      kSubcommands, {}, [&](const Subcommand& s) { return edit_distance(s.name, word); });
-  const bool close = edit_distance(near->name, word) <= 2;
-  fmt::print(stderr, "corral: '{}' is not a command{} corral --help lists them\n", printable(word),
-             close ? fmt::format(", did you mean '{}'?", near->name) : ";");
-  return kMisuse;
-}
+constexpr std::string_view kFoot =
+    "\nExamples:\n"
+    "  corral run train.py --epochs 3     record a training with hardware metrics\n"
+    "  corral serve                       show it at http://127.0.0.1:5000\n"
+    "  corral ls runs                     list recorded runs\n"
+    "\ncorral COMMAND --help shows the options.\n"
+    "Exit status: 0 success, 1 failure, 2 invalid usage; `run`: that of its command.\n";
 
 int dispatch(std::span<char* const> args) {
-  if (args.empty()) {
-    print_help(stderr);
-    return kMisuse;
-  }
-  const std::string_view word = args[0];
-  if (word == "--help" || word == "-h" || word == "help") {
-    print_help(stdout);
-    return kDone;
-  }
-  if (word == "--version") {
+  if (!args.empty() && std::string_view(args[0]) == "--version") {
     fmt::print("corral {}\n", kVersion);
     return kDone;
   }
-  const auto* found = std::ranges::find(kSubcommands, word, &Subcommand::name);
-  return found == kSubcommands.end() ? unknown(word) : found->call(args.subspan(1));
+  const std::string head = fmt::format(
+      "Corral {} records training runs with hardware metrics and charts them live.\n\n"
+      "Usage: corral COMMAND [OPTIONS]\n\n",
+      kVersion);
+  return call_verb({.name = "corral", .head = head, .foot = kFoot, .verbs = kCommands}, args);
 }
 
 // Without memory for the options of a run: the launcher finds its command and executes it. Comes

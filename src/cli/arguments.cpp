@@ -15,6 +15,7 @@
 #include "cli/config_file.h"
 #include "cli/config_keys.h"
 #include "cli/config_syntax.h"
+#include "cli/help.h"
 #include "cli/source_sections.h"
 #include "cli/table.h"
 #include "cli/trust.h"
@@ -28,13 +29,21 @@ namespace {
 namespace fs = std::filesystem;
 namespace foreign = collect::foreign;
 
-std::string variable_of(std::string_view option) {
-  std::string name = "CORRAL_" + std::string(option);
-  std::ranges::transform(name, name.begin(), [](char c) {
-    return c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-  });
+std::string upper(std::string_view text) {
+  std::string name(text);
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return name;
 }
+
+std::string variable_of(std::string_view option) {
+  std::string name = "CORRAL_" + upper(option);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+constexpr const char* kGeneral = "General";
+constexpr std::size_t kShortChoices = 21;  // with the option's name
 
 std::string_view view_of(const char* word) { return word; }
 std::vector<std::string_view> views(const std::vector<std::string>& texts) {
@@ -79,7 +88,11 @@ struct Arguments::Impl {
   std::map<std::string, ConfigOrigin> in_file;  // which gave an option last
   std::set<std::string> flag_only;
   std::vector<std::string>* rest = nullptr;
-  std::string rest_name;
+  std::string usage;  // the words after the options
+  std::string heading = "Options";
+  std::string about;
+  std::string examples;
+  Help help;
   bool (*alone)(std::string_view) = nullptr;
   std::string config;
   foreign::Sources* sources = nullptr;  // nullptr: not read
@@ -90,9 +103,47 @@ struct Arguments::Impl {
   std::string refusal;               // why the command may not go on; empty: it may
   std::pair<std::string, std::string> config_variable;
 
-  CLI::Option* named(const std::string& option, CLI::Option* added) {
+  // `value` is the name of the option's value; empty for a flag.
+  CLI::Option* named(const std::string& option, const std::string& value, CLI::Option* added) {
     names.push_back(option);
+    help.add(heading, "--" + option + (value.empty() ? "" : " " + value), added->get_description());
     return added->envname(variable_of(option));
+  }
+
+  void add_positional(const std::string& word, const std::string& text, bool required) {
+    help.add("Arguments", word, text);
+    usage += required ? " " + word : " [" + word + "]";
+  }
+
+  [[nodiscard]] std::string help_text() {
+    help.add(kGeneral, "--config FILE",
+             "configuration file (default: ~/.config/corral/ and ./corral.toml)");
+    help.add(kGeneral, "-h, --help", "show this help and exit");
+    help.move_to_end(kPlaces);
+    help.move_to_end(kGeneral);
+    return fmt::format("{}\n\nUsage: corral {} [OPTIONS]{}\n{}{}\nExamples:\n{}", wrapped(about),
+                       name, usage, help.text(), elsewhere(), examples);
+  }
+
+  // Where options can be given besides the command line.
+  [[nodiscard]] std::string elsewhere() const {
+    std::vector<std::string> only;
+    std::string example;
+    for (const std::string& option : names) {
+      if (option == "config") continue;
+      if (flag_only.contains(option)) {
+        only.push_back("--" + option);
+      } else if (example.empty() || option == "store") {
+        example = option;
+      }
+    }
+    if (example.empty()) return "";
+    return "\n" +
+           wrapped(fmt::format("Options can also be set in the environment ({} for --{}) and in "
+                               "corral.toml{}{}.",
+                               variable_of(example), example, only.empty() ? "" : ", except ",
+                               join(only, ", "))) +
+           "\n";
   }
 
   [[nodiscard]] bool is_mine(const CLI::ConfigItem& item) const {
@@ -307,21 +358,18 @@ std::pair<std::string, std::string> variable_for(const std::vector<ConfigFile>& 
 Arguments::Arguments(const std::string& name, const std::string& about, const std::string& examples)
     : impl_(std::make_unique<Impl>()) {
   impl_->name = name;
-  impl_->app.name("corral " + name);
-  impl_->app.description(about);
-  impl_->app.footer("\nExamples:\n" + examples);
-  impl_->app.get_formatter()->column_width(34);
-  impl_->app.add_option(
-      "--config", impl_->config,
-      "configuration file (else ~/.config/corral/corral.toml, and ./corral.toml, see "
-      "corral trust)");
+  impl_->about = about;
+  impl_->examples = examples;
+  impl_->app.add_option("--config", impl_->config);
   impl_->names.emplace_back("config");
 }
 Arguments::~Arguments() = default;
 
+void Arguments::group(const std::string& heading) { impl_->heading = heading; }
+
 void Arguments::text(const std::string& name, std::string& value, const std::string& help) {
   impl_->texts[name] = &value;
-  impl_->named(name, impl_->app.add_option("--" + name, value, help));
+  impl_->named(name, "TEXT", impl_->app.add_option("--" + name, value, help));
 }
 void Arguments::never_empty(const std::string& name) {
   impl_->app.get_option("--" + name)
@@ -332,52 +380,55 @@ void Arguments::never_empty(const std::string& name) {
           ""));
 }
 void Arguments::flag(const std::string& name, bool& value, const std::string& help) {
-  impl_->named(name, impl_->app.add_flag("--" + name, value, help));
+  impl_->named(name, "", impl_->app.add_flag("--" + name, value, help));
 }
 void Arguments::choice(const std::string& name, std::string& value,
                        std::vector<std::string> choices, const std::string& help) {
+  const std::string listed = join(choices, "|");
   impl_->named(
-      name,
+      name, name.size() + listed.size() > kShortChoices ? "NAME" : listed,
       impl_->app.add_option("--" + name, value, help)->check(CLI::IsMember(std::move(choices))));
 }
 void Arguments::texts(const std::string& name, std::vector<std::string>& values,
                       const std::string& help) {
-  impl_->named(name, impl_->app.add_option("--" + name, values, help)->expected(1)->take_all());
+  impl_->named(name, "TEXT",
+               impl_->app.add_option("--" + name, values, help)->expected(1)->take_all());
   impl_->lists[name] = &values;
 }
 void Arguments::duration(const std::string& name, Nanos& value, const std::string& help) {
-  const auto take = [&value, option = "--" + name](const std::string& text) {
+  const auto parse = [&value, option = "--" + name](const std::string& text) {
     value = parse_duration(text);
     if (value == kNoDuration)
-      throw CLI::ValidationError(option, "'" + text + "' is no duration: 100ms, 2s, 1.5m, 3h, 1d");
+      throw CLI::ValidationError(
+          option, "'" + text + "': expected a duration, e.g. 100ms, 2s, 1.5m, 3h, 1d");
   };
-  impl_->named(
-      name,
-      impl_->app.add_option_function<std::string>("--" + name, take, help)->type_name("DURATION"));
+  impl_->named(name, "DURATION",
+               impl_->app.add_option_function<std::string>("--" + name, parse, help));
 }
 void Arguments::bytes(const std::string& name, std::int64_t& value, const std::string& help) {
-  const auto take = [&value, option = "--" + name](const std::string& text) {
+  const auto parse = [&value, option = "--" + name](const std::string& text) {
     const auto parsed = parse_bytes(text);
     if (!parsed)
-      throw CLI::ValidationError(option, "'" + text + "' is no size: 512MiB, 2GiB, 1000");
+      throw CLI::ValidationError(option,
+                                 "'" + text + "': expected a size, e.g. 512MiB, 2GiB, 1000");
     value = *parsed;
   };
-  impl_->named(
-      name,
-      impl_->app.add_option_function<std::string>("--" + name, take, help)->type_name("SIZE"));
+  impl_->named(name, "SIZE", impl_->app.add_option_function<std::string>("--" + name, parse, help));
 }
 void Arguments::positional(const std::string& name, std::string& value, const std::string& help,
                            bool required) {
-  impl_->app.add_option(name, value, help)->required(required);
+  impl_->app.add_option(name, value)->required(required);
+  impl_->add_positional(upper(name), help, required);
 }
 void Arguments::positionals(const std::string& name, std::vector<std::string>& values,
                             const std::string& help, bool required) {
-  impl_->app.add_option(name, values, help)->required(required);
+  impl_->app.add_option(name, values)->required(required);
+  impl_->add_positional(upper(name) + "...", help, required);
 }
 void Arguments::rest(const std::string& name, std::vector<std::string>& values,
                      bool (*alone)(std::string_view word)) {
   impl_->rest = &values;
-  impl_->rest_name = name;
+  impl_->usage += " " + name;
   impl_->alone = alone;
 }
 
@@ -397,7 +448,7 @@ void Arguments::as_flag_only(const std::string& name) {
 
 void Arguments::hidden(const std::string& name) {
   as_flag_only(name);
-  impl_->app.get_option("--" + name)->group("");
+  impl_->help.remove("--" + name);
   std::erase(impl_->names, name);
 }
 
@@ -429,11 +480,7 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
   try {
     impl_->app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    std::string help = impl_->app.help();
-    const std::size_t usage = help.find(" [OPTIONS]");
-    if (usage != std::string::npos && !impl_->rest_name.empty())
-      help.insert(usage + 10, " " + impl_->rest_name);
-    fmt::print("{}", help);
+    fmt::print("{}", impl_->help_text());
     return kDone;
   } catch (const CLI::ExtrasError& error) {
     for (const std::string_view word : flags) {

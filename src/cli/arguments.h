@@ -20,12 +20,18 @@
 
 namespace corral::cli {
 
+// Help of a positional that names a run.
+inline constexpr const char* kRunHelp = "run id, unique prefix, name, or @1 for the newest";
+
 class Arguments {
  public:
-  // `name` is the subcommand, `about` one or two sentences, `examples` lines shown at the end of
-  // --help.
+  // `name` is the subcommand, `about` one to three sentences, `examples` lines shown at the end of
+  // --help. Each option's `help` is a phrase of at most 72 characters.
   Arguments(const std::string& name, const std::string& about, const std::string& examples);
   ~Arguments();
+
+  // Heading of --help for the options that are declared next; "Options" at first.
+  void group(const std::string& heading);
 
   // Declarations; the references must live until parse() returns, and hold the defaults.
   void text(const std::string& name, std::string& value, const std::string& help);

@@ -14,6 +14,7 @@
 #include "cli/bench_training.h"
 #include "cli/bench_verbs.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "core/text.h"
 #include "sys/clock.h"
 #include "sys/file.h"
@@ -26,9 +27,10 @@ constexpr const char* kExamples =
     "  corral bench listeners --listeners off,default --margin 1% -- train.py --epochs 3\n"
     "  corral bench listeners --listeners each --peers all --out overhead --format markdown\n"
     "  corral bench listeners --listeners off --planted 5%    can it find what is there?\n"
-    "\nThe exit status is 1 when a setting of Corral's, or a planted burner, is found to be "
+    "\nSettings: default is all of `corral run`, none only the recorder, off nothing at all, each "
+    "one\nsetting per listener. Exit status: 1 if a setting of Corral or a planted burner is "
     "outside "
-    "the margin, 130 after Ctrl-C; undecided is 0.\n";
+    "the\nmargin, 130 after Ctrl-C, else 0.\n";
 constexpr Nanos kShortest{std::chrono::milliseconds(50)};
 constexpr Nanos kLongest{std::chrono::hours(1)};
 constexpr std::size_t kMostPairs = 10'000;
@@ -50,24 +52,22 @@ struct Flags {
 
 void declare(Arguments& a, Flags& f) {
   a.text("listeners", f.listeners,
-         "what is measured, by commas: default (all of corral run), none (only the recorder), "
-         "capture, off (nothing, twice), each, or listeners joined by + (default: default)");
+         "by commas: default, none, capture, off, each, or listeners joined by +");
   a.as_flag_only("listeners");  // the variable and the file say what `corral run` samples
-  a.text("peers", f.peers,
-         "other tools, by commas: " + join(peer_names(), ", ") + "; all; none (default)");
+  a.text("peers", f.peers, "other tools to compare, by commas, or all (default: none); see below");
   a.text("peer-python", f.peer_python,
          "Python that has the peers' packages (default: the training's)");
   a.text("planted", f.planted,
-         "also a burner of this share of the training's processor, as 5%: it must be found");
-  a.text("pairs", f.pairs, "runs off and on, of each setting (default: 30)");
-  a.text("margin", f.margin, "how much slower or faster is still the same (default: 1%)");
-  a.text("seed", f.seed, "of the random order (default: 1)");
+         "add a burner of this share of the training's CPU, e.g. 5%, as a control");
+  a.text("pairs", f.pairs, "pairs of runs, off and on, per setting (default: 30)");
+  a.text("margin", f.margin, "largest slowdown that counts as equal (default: 1%)");
+  a.text("seed", f.seed, "seed of the random order (default: 1)");
   a.choice("training", f.training.kind, {"auto", "torch", "numpy", "loop"},
-           "of its own, without COMMAND: PyTorch, NumPy, or a loop of fixed work (default: the "
-           "first that is there)");
-  a.duration("seconds", f.length, "how long a run of its own training takes (default: 10s)");
-  a.choice("format", f.format, {"table", "markdown", "json"}, "of the result");
-  a.text("out", f.out, "writes OUT.json and OUT.csv, with every run");
+           "built-in training: auto, torch, numpy or loop (default: auto)");
+  a.duration("seconds", f.length, "length of a run of the built-in training (default: 10s)");
+  a.choice("format", f.format, {"table", "markdown", "json"},
+           "table, markdown or json (default: table)");
+  a.text("out", f.out, "write OUT.json and OUT.csv with every run");
   a.rest("[-- COMMAND [ARGS]]", f.training.command, nullptr);
 }
 
@@ -260,10 +260,10 @@ int bench_listeners(std::span<char* const> args) {
   Flags flags;
   Arguments arguments(
       "bench listeners",
-      "Measures what recording costs a training: runs it in pairs, off and on, and says with an "
-      "interval how much slower it became, what collecting took, and whether that is within a "
-      "margin. Without COMMAND a small training of its own is run.",
-      kExamples);
+      "Measures what recording costs a training: runs it in pairs, with and without recording, and "
+      "reports the slowdown with its interval, the cost of collecting, and whether the slowdown is "
+      "within a margin. Without COMMAND it runs a small built-in training.",
+      std::string(kExamples) + wrapped("Peers: " + join(peer_names(), ", ") + ".") + "\n");
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   auto bench = complete(flags);

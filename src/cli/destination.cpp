@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "cli/help.h"
 #include "cli/memory_store.h"
 #include "core/text.h"
 #include "sys/store_paths.h"
@@ -99,16 +100,16 @@ std::string waiting_for(const spool::Destination& destination, const std::string
 }  // namespace
 
 void add_destination(Arguments& arguments, DestinationFlags& flags) {
+  arguments.group(kPlaces);
   arguments.text("store", flags.store,
-                 "directory of the embedded store (default: $XDG_DATA_HOME/corral, else "
-                 "~/.local/share/corral), or postgresql://user@host/database");
-  arguments.text("server", flags.server, "URL of a running server instead of a store of one's own");
+                 "directory or postgresql://USER@HOST/DB (default: ~/.local/share/corral)");
+  arguments.text("server", flags.server, "URL of a running server to use instead of a store");
   arguments.exclusive("store", "server");
   arguments.text("token-file", flags.token_file, "file that holds the server's token");
   arguments.guard_token(flags.token_kept_back);
-  arguments.text(
-      "spool", flags.spool,
-      "local directory where data waits for the server (default: ~/.local/state/corral/spool)");
+  arguments.text("spool", flags.spool,
+                 "directory of waiting data (default: ~/.local/state/corral/spool)");
+  arguments.group("Options");
 }
 
 Result<spool::Destination> destination_of(const DestinationFlags& flags) {

@@ -56,17 +56,16 @@ void print(const std::vector<Difference>& differences, const std::vector<Json>& 
 int diff_command(std::span<char* const> args) {
   Flags flags;
   Arguments arguments("diff",
-                      "Says what differs between the set-ups of two runs: params, tags, code, "
-                      "packages, variables, settings of the host. RUN is an id, a unique prefix "
-                      "of one, a name, or @1 for the newest.",
+                      "Shows how two runs differ in params, tags, code, packages, variables and "
+                      "settings of the host.",
                       kExamples);
-  arguments.positionals("runs", flags.runs, "RUN RUN", false);
+  arguments.positionals("run", flags.runs, std::string("two runs: ") + kRunHelp, false);
   arguments.choice("format", flags.format, {"table", "json", "csv"},
-                   "table, json or csv (default: table)");
+                   "output format (default: table)");
   arguments.choice(
       "part", flags.part,
       {"run", "param", "tag", "code", "package", "variable", "environment", "set-up", "at start"},
-      "of this part alone");
+      "run, param, tag, code, package, variable, environment, set-up, at start");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.runs.size() != 2) {

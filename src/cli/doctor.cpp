@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kExamples =
     "  corral doctor\n"
-    "  corral doctor --listeners                    each metric that can be had here, and why not\n"
+    "  corral doctor --listeners                    each metric, and why it is unavailable\n"
     "  corral doctor --format json\n";
 
 // One row: what was looked at, whether it is there, and why not.
@@ -155,15 +155,14 @@ int doctor_command(std::span<char* const> args) {
   std::string dcgm_address;
   bool listeners = false;
   Arguments arguments("doctor",
-                      "Says what this machine offers and lacks for measuring, each with the "
-                      "reason. Changes nothing.",
+                      "Reports what this machine can measure, and the reason where it cannot. "
+                      "Changes nothing.",
                       kExamples);
-  arguments.choice("format", format, {"table", "json", "csv"},
-                   "table, json or csv (default: table)");
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
   arguments.flag("listeners", listeners,
-                 "what each listener and configured source would record here: value, cost, and why "
-                 "not");
-  arguments.text("dcgm-address", dcgm_address, "where DCGM's host engine is, as in corral run");
+                 "show each listener and source: value, cost, and why it is unavailable");
+  arguments.text("dcgm-address", dcgm_address,
+                 "DCGM host engine, HOST:PORT or socket path (default: localhost:5555)");
   arguments.as_flag_only("listeners");  // `corral run` has an option of this name
   collect::foreign::Sources sources;
   arguments.sources(sources);

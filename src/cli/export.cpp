@@ -195,15 +195,11 @@ int export_command(std::span<char* const> args) {
                       "Writes the points of runs. CSV columns: metric,source,time_ns,step,value "
                       "(with several runs: run first).",
                       kExamples);
-  arguments.positionals("run", flags.runs,
-                        "RUN: an id, a unique prefix of one, a name, or @1 for the newest");
-  arguments.text("metric", flags.metric, "which metrics, as a pattern with * and ? (default: all)");
+  arguments.positionals("run", flags.runs, kRunHelp);
+  arguments.text("metric", flags.metric, "metric name or pattern with * and ? (default: all)");
   arguments.choice("format", flags.format, {"csv", "jsonl", "parquet", "json", "perfetto"},
-                   "csv, jsonl (one object per line), parquet, json (one document per run), or "
-                   "perfetto (a trace of one run: phases, events and metrics); default: csv");
-  arguments.text("output", flags.output,
-                 "file to write, which has its name only when it is whole (default: standard "
-                 "output)");
+                   "csv, jsonl, parquet, json or perfetto (default: csv)");
+  arguments.text("output", flags.output, "file to write (default: standard output)");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto server = connect(flags.destination);

@@ -88,24 +88,21 @@ int import_command(std::span<char* const> args) {
   ImportFlags flags;
   Arguments arguments(
       "import",
-      "Takes an MLflow or radT database into the store: experiments, runs with their ids, params, "
-      "tags, all points, datasets, registered and logged models, traces with spans. Killed, the "
-      "same command "
-      "goes on; repeated, it takes in what is new.",
+      "Imports an MLflow or radT database: experiments, runs with their ids, params, tags and "
+      "points, datasets, models, and traces with spans. Repeat the command to resume an "
+      "interrupted import or to import what is new.",
       "  corral import mlflow.db\n"
       "  corral import postgresql://mlflow@db.lab/mlflow --store ./results\n"
       "  corral import mlflow.db --copy-artifacts --artifacts-from ./mlartifacts\n");
   arguments.positional("from", flags.from,
-                       "FILE of SQLite, or the URL that MLflow's --backend-store-uri takes", true);
-  arguments.text("store", flags.store, "the store to fill (default: as everywhere)");
+                       "SQLite file, or the URL given to MLflow's --backend-store-uri", true);
+  arguments.text("store", flags.store, "store to import into (default: the default store)");
   arguments.flag("copy-artifacts", flags.copy_artifacts,
-                 "copy the artifacts, too; else runs refer to where they are");
+                 "copy artifacts instead of referring to them");
   arguments.text("artifacts", flags.artifacts,
-                 "where the store keeps artifacts: a directory or s3://bucket/prefix (default: "
-                 "STORE/artifacts)");
+                 "DIR or s3://BUCKET/PREFIX of the store (default: STORE/artifacts)");
   arguments.text("artifacts-from", flags.artifacts_from,
-                 "where the old server keeps them (its --artifacts-destination): a directory or "
-                 "s3://bucket/prefix");
+                 "DIR or s3://BUCKET/PREFIX of the old server's artifacts");
   if (const auto status = arguments.parse(args)) return *status;
   const auto place = place_of(flags.store);
   if (!place) return import_failed(place.error());

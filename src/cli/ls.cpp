@@ -230,20 +230,18 @@ int ls_command(std::span<char* const> args) {
   Flags flags;
   Arguments arguments(
       "ls",
-      "Lists experiments, workloads (with who shared what), plans, runs, or the metrics "
-      "and phases of a run. RUN "
-      "is an id, a unique prefix of one, a name, or @1 for the newest.",
+      "Lists experiments, workloads with who shared what, plans, runs, or the metrics and phases "
+      "of a run.",
       kExamples);
-  arguments.positional("what", flags.what,
-                       "experiments | workloads | plans | runs | metrics | phases", false);
-  arguments.positional("run", flags.run, "RUN, for metrics and phases", false);
-  arguments.text("experiment", flags.experiment, "only of this experiment (name or id)");
-  arguments.text("limit", flags.limit, "at most this many runs (default: 100)");
+  arguments.positional("what", flags.what, "experiments, workloads, plans, runs, metrics or phases",
+                       false);
+  arguments.positional("run", flags.run, kRunHelp, false);
+  arguments.text("experiment", flags.experiment, "list only this experiment (name or id)");
+  arguments.text("limit", flags.limit, "maximum number of runs (default: 100)");
   arguments.choice("format", flags.format, {"table", "json", "csv"},
-                   "table, json or csv (default: table)");
+                   "output format (default: table)");
   arguments.flag("summary", flags.summary,
-                 "of phases: for each name, and the phase around, their number, time and share "
-                 "of the run");
+                 "for phases: number, time and share of the run, by name and parent");
   arguments.as_flag_only("summary");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;

@@ -79,16 +79,14 @@ int plan_check(std::span<char* const> args) {
   std::string format = "table";
   bool no_devices = false;
   Arguments arguments(kVerb,
-                      "Names everything that is wrong with an experiment file, with line, column, "
-                      "value and the nearest right spelling (docs/plans.md). Changes nothing. Exit "
-                      "status 0: it can be run; 1: it cannot.",
+                      "Lists all problems of an experiment file with line, column, value and the "
+                      "nearest valid spelling (docs/plans.md). Changes nothing. Exit status: 0 if "
+                      "the file can be run, else 1.",
                       kExamples);
-  arguments.positional("file", file, "FILE, CSV or YAML", true);
-  arguments.choice("format", format, {"table", "json", "csv"},
-                   "table, json or csv (default: table)");
-  arguments.flag(
-      "no-devices", no_devices,
-      "a plan for another machine: do not compare with the GPUs and environments of this one");
+  arguments.positional("file", file, "experiment file, CSV or YAML", true);
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
+  arguments.flag("no-devices", no_devices,
+                 "do not check against the GPUs and environments of this machine");
   if (const auto status = arguments.parse(args)) return *status;
   plan::Known known = known_here(!no_devices);
   known.runs_here = !no_devices;

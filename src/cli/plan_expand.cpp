@@ -66,13 +66,11 @@ int plan_expand(std::span<char* const> args) {
   std::string file;
   std::string format = "table";
   Arguments arguments(kVerb,
-                      "Lists the runs that an experiment file describes, in the order in which "
-                      "they are started: sweeps and repetitions are expanded. Starts nothing. What "
-                      "is wrong with the file goes to standard error.",
+                      "Lists the runs of an experiment file in start order, with sweeps and "
+                      "repetitions expanded. Starts nothing. Problems go to standard error.",
                       kExamples);
-  arguments.positional("file", file, "FILE, CSV or YAML", true);
-  arguments.choice("format", format, {"table", "json", "csv"},
-                   "table, json or csv (default: table)");
+  arguments.positional("file", file, "experiment file, CSV or YAML", true);
+  arguments.choice("format", format, {"table", "json", "csv"}, "output format (default: table)");
   if (const auto status = arguments.parse(args)) return *status;
   const auto plan = plan::read_plan(file, known_here());
   if (!plan) return report(kVerb, plan.error());

@@ -29,14 +29,12 @@ struct Flags {
 
 std::optional<int> parse(std::span<char* const> args, Flags& flags) {
   Arguments arguments(kVerb,
-                      "Makes an experiment file from a specification of a matrix: models, batch "
-                      "sizes, ways of sharing, repeats (docs/plan-generate.md).",
+                      "Generates an experiment file from a matrix of models, batch sizes, ways of "
+                      "sharing and repeats (docs/plan-generate.md).",
                       kExamples);
-  arguments.positional("spec", flags.spec, "SPEC, a YAML file", true);
-  arguments.text("output", flags.output, "a new file, also as -o (default: standard output)");
-  arguments.text("seed", flags.seed,
-                 "random order within each block, by this number; stronger than the "
-                 "specification's `seed`");
+  arguments.positional("spec", flags.spec, "specification, a YAML file", true);
+  arguments.text("output", flags.output, "new file, also -o (default: standard output)");
+  arguments.text("seed", flags.seed, "shuffle each block by this seed; overrides the file's seed");
   arguments.as_flag_only("output");
   arguments.as_flag_only("seed");
   static std::string output = "--output";

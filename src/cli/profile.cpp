@@ -154,17 +154,16 @@ int profile(const Flags& flags, std::int64_t steps) {
 
 int profile_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("profile",
-                      "Profiles the next steps of a run that runs on this host, with PyTorch's "
-                      "profiler; the trace becomes an artifact of the run. RUN is an id, a unique "
-                      "prefix of one, a name, or @1 for the newest.",
-                      kExamples);
-  arguments.positional("run", flags.run, "RUN", true);
-  arguments.text("steps", flags.steps, "how many, 1 to 1000 (default: 3)");
+  Arguments arguments(
+      "profile",
+      "Profiles the next steps of a run on this host with the PyTorch profiler. The "
+      "trace becomes an artifact of the run.",
+      kExamples);
+  arguments.positional("run", flags.run, kRunHelp, true);
+  arguments.text("steps", flags.steps, "number of steps, 1 to 1000 (default: 3)");
   arguments.choice("tool", flags.tool, {"torch"},
-                   "torch; nsys and ncu start with the run: corral run --profile nsys");
-  arguments.duration("wait", flags.wait,
-                     "how long to wait for the end of the step that is under way (default: 1min)");
+                   "torch; for nsys and ncu: corral run --profile nsys");
+  arguments.duration("wait", flags.wait, "time to wait for the current step to end (default: 1m)");
   add_destination(arguments, flags.destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto steps = parse_int(flags.steps);

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExamples =
-    "  corral rerun @1 --dry-run           say what would be done\n"
+    "  corral rerun @1 --dry-run           print what would be done\n"
     "  corral rerun 3f2a --server http://lab:5000 --into again\n"
     "                                      on any machine that reaches the server\n"
     "  corral rerun @1 --environment uv=requirements.txt\n"
@@ -400,18 +400,16 @@ Error Rerun::execute(const std::pair<std::string, std::string>& config) {
 }
 
 void declare(Arguments& a, Flags& f) {
-  a.positional("run", f.run, "RUN", true);
-  a.text("into", f.into, "new directory of the code (default: NAME-rerun here)");
-  a.text("environment", f.environment,
-         "what the command is executed in, as of `corral run` (default: as it was recorded)");
+  a.positional("run", f.run, kRunHelp, true);
+  a.text("into", f.into, "new directory for the code (default: ./NAME-rerun)");
+  a.text("environment", f.environment, "environment of the command (default: as recorded)");
   a.flag("any-environment", f.any_environment,
-         "take this shell's interpreter and packages although they differ");
+         "use the current interpreter and packages even if they differ");
   a.text("repository", f.repository,
-         "path or URL of the git repository that has the run's commit (default: where it was, then "
-         "its remote)");
+         "git repository, path or URL (default: the recorded one or its remote)");
   a.text("name", f.name, "name of the new run (default: the run's)");
-  a.flag("dry-run", f.dry_run, "only say what would be done");
-  a.flag("yes", f.yes, "do not ask");
+  a.flag("dry-run", f.dry_run, "print what would be done, and exit");
+  a.flag("yes", f.yes, "do not ask for confirmation");
   add_destination(a, f.destination);
   // The environment and the configuration file speak of runs, not of this one.
   for (const char* name : {"into", "environment", "any-environment", "repository", "name"})
@@ -451,11 +449,11 @@ int rerun(const Flags& flags, const std::pair<std::string, std::string>& config)
 
 int rerun_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("rerun",
-                      "Restores the code, environment and variables of a run into a new directory "
-                      "and runs its command again. RUN is an id, a unique prefix of one, a name, "
-                      "or @1 for the newest.",
-                      kExamples);
+  Arguments arguments(
+      "rerun",
+      "Restores a run's code, environment and variables in a new directory and runs "
+      "its command again.",
+      kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   return rerun(flags, arguments.config_variable());

@@ -18,7 +18,7 @@ constexpr const char* kExamples =
     "  corral rm @1                         the newest run, after asking\n"
     "  corral rm 3f2a calm-otter-07 --yes   two runs, without asking\n"
     "  corral rm --experiment digits        an experiment with all its runs\n"
-    "  corral rm @1 --dry-run               says what would go\n";
+    "  corral rm @1 --dry-run               print what would be removed\n";
 
 struct Flags {
   DestinationFlags destination;
@@ -144,16 +144,13 @@ int rm(const Flags& flags) {
 
 int rm_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("rm",
-                      "Removes runs, or an experiment with all its runs, for good. RUN is an id, a "
-                      "unique prefix of one, a name, or @1 for the newest.",
+  Arguments arguments("rm", "Removes runs, or an experiment with all its runs, permanently.",
                       kExamples);
-  arguments.positionals("run", flags.runs, "RUN, one or more", false);
+  arguments.positionals("run", flags.runs, kRunHelp, false);
   arguments.text("experiment", flags.experiment, "remove this experiment");
-  arguments.flag("yes", flags.yes, "do not ask");
-  arguments.flag("dry-run", flags.dry_run, "only say what would go");
-  arguments.flag("force", flags.force,
-                 "also runs that are running: what they send from then on is ignored");
+  arguments.flag("yes", flags.yes, "do not ask for confirmation");
+  arguments.flag("dry-run", flags.dry_run, "print what would be removed, and exit");
+  arguments.flag("force", flags.force, "remove running runs too; later data of them is ignored");
   add_destination(arguments, flags.destination);
   // The environment and the configuration file name an experiment to record in, not to remove.
   arguments.as_flag_only("experiment");

@@ -33,67 +33,59 @@ constexpr const char* kExamples =
     "metrics\n"
     "  corral run --interval 1s --max-time 2h train.py\n"
     "  corral run --profile torch:steps=100-103 train.py\n"
-    "  corral run plan.csv                           an experiment file; again: it goes on\n"
-    "  corral run plan.csv --dry-run                 says what that would do\n"
-    "\nThe exit status is the command's own; 128 + signal when it was killed, 126 or 127 when it "
-    "could not be started.\n";
+    "  corral run plan.csv                           an experiment file; repeat to resume\n"
+    "  corral run plan.csv --dry-run                 print what that would do\n"
+    "\nEnvironments: python=PATH, venv=DIR, conda=NAME, uv=FILE, pip=FILE, docker=IMAGE, "
+    "podman=IMAGE,\napptainer=IMAGE, mlproject=DIR. Exit status: that of the command; 128 + signal "
+    "if it was killed,\n126 or 127 if it could not be started.\n";
 
 void declare(Arguments& a, RunFlags& f) {
   add_destination(a, f.destination);
-  a.text("experiment", f.experiment, "experiment that the run belongs to (default: default)");
+  a.group("Names");
+  a.text("experiment", f.experiment, "experiment of the run (default: default)");
   a.text("workload", f.options.workload,
-         "runs that name the same workload of an experiment run together; default: one of its own");
-  a.text("name", f.options.name, "name of the run (default: two words are made up)");
+         "workload of the run; its runs belong together (default: one of its own)");
+  a.text("name", f.options.name, "name of the run (default: two random words)");
   for (const char* name : {"experiment", "workload", "name"}) a.never_empty(name);
-  a.texts("param", f.params, "KEY=VALUE, a parameter of the run; may be repeated");
-  a.texts("tag", f.tags, "KEY=VALUE, a tag of the run; may be repeated");
+  a.texts("param", f.params, "parameter of the run, KEY=VALUE; may be repeated");
+  a.texts("tag", f.tags, "tag of the run, KEY=VALUE; may be repeated");
+  a.group("Measuring");
   a.text("listeners", f.listeners,
-         "what is sampled, joined by + or commas, radT's names too (default: all that can measure "
-         "something here; `corral doctor --listeners` shows what)");
-  a.flag("no-listeners", f.no_listeners, "sample nothing but what Corral itself costs");
-  a.text("dcgm-address", f.dcgm_address,
-         "DCGM's host engine of this machine: HOST:PORT or the path of a socket (default: "
-         "localhost:5555)");
-  a.text("profile", f.profile,
-         "torch, nsys, ncu[:steps=A-B], nsysraw, ncuraw or ncuattach: a profiler of these steps "
-         "(default: 10-12) or of the whole run; its files become artifacts");
+         "listeners to sample, joined by + or commas (default: all that work here)");
+  a.flag("no-listeners", f.no_listeners, "sample only what Corral itself costs");
   a.duration("interval", f.options.interval, "time between samples, 10ms to 1h (default: 100ms)");
-  a.duration("max-time", f.max_time,
-             "end the run after this time: SIGINT, then SIGTERM, then SIGKILL");
+  a.text("profile", f.profile,
+         "torch, nsys, ncu[:steps=A-B] (10-12), nsysraw, ncuraw or ncuattach");
+  a.text("watch", f.watch, "sample this process id and its children, not the command");
+  a.text("dcgm-address", f.dcgm_address,
+         "DCGM host engine, HOST:PORT or socket path (default: localhost:5555)");
+  a.group("MLflow and training loops");
+  a.flag("capture-mlflow", f.capture_mlflow,
+         "record MLflow calls here even if MLFLOW_TRACKING_URI is set");
+  a.flag("no-mlflow", f.no_mlflow, "do not record MLflow calls");
+  a.flag("no-capture", f.no_capture, "do not record epochs, steps and data waits of the script");
+  a.text("max-epochs", f.options.max_epochs, "end corral.epochs() after this many epochs");
+  a.text("max-steps", f.options.max_steps,
+         "end corral.steps() and corral.epochs() after this many steps");
+  a.group("Reproducing");
+  a.text("environment", f.options.environment,
+         "run in python=, venv=, conda=, uv=, pip=, docker=, ... (default: here)");
+  a.text("keep-code", f.keep_code,
+         "size limit of kept code, or off to keep only hashes (default: 10MiB)");
+  a.flag("hash-data", f.options.hash_data, "hash the files behind options named *data*");
+  a.flag("no-mask", f.no_mask, "record secrets in arguments, code changes and variables");
+  a.group("Process");
+  a.duration("max-time", f.max_time, "end the run after this time");
   a.duration("grace", f.options.grace,
              "time between SIGINT and SIGTERM, for a checkpoint (default: 10s)");
   a.choice("leftovers", f.leftovers, {"leave", "wait"},
-           "processes that outlive the command: leave them running, or wait for them");
-  a.flag("capture-mlflow", f.capture_mlflow,
-         "record MLflow calls here although MLFLOW_TRACKING_URI says where they go");
-  a.flag("no-mlflow", f.no_mlflow, "leave MLflow alone: its calls are not recorded here");
-  a.flag("no-capture", f.no_capture,
-         "leave training loops alone: no epochs, steps and data waits of unchanged scripts");
-  a.flag("no-mask", f.no_mask,
-         "record secrets on the command line, in code changes and in variables, too");
-  a.flag("hash-data", f.options.hash_data,
-         "read all files behind options with \"data\" in their name and record their hash; at idle "
-         "priority, as far as the run leaves time for it");
-  a.text("keep-code", f.keep_code,
-         "keep the script, what it imports and changed files with the run, up to this size "
-         "(default: 10MiB); off: only their hashes");
-  a.text("max-epochs", f.options.max_epochs,
-         "corral.epochs() in the script ends after this many epochs");
-  a.text("max-steps", f.options.max_steps,
-         "corral.steps() and corral.epochs() in the script end after this many steps");
-  a.text("environment", f.options.environment,
-         "what the command is executed in: python=PATH, venv=DIR, conda=NAME, uv=FILE, pip=FILE, "
-         "docker=IMAGE, podman=IMAGE, apptainer=IMAGE, mlproject=DIR (default: here)");
-  a.text("adopt", f.options.adopt,
-         "go on supervising this run, whose supervisor was killed; no command");
-  a.as_flag_only("adopt");
-  a.text("watch", f.watch,
-         "sample this process and its children, by its id, and not the command's");
+           "processes that outlive the command (default: leave)");
+  a.flag("no-pty", f.no_pty, "send output to files even at a terminal");
+  a.flag("quiet", f.options.quiet, "print only warnings");
   a.bytes("spool-limit", f.options.spool_limit,
-          "disk space that waiting data of the run may take (default: 2GiB)");
-  a.flag("no-pty", f.no_pty,
-         "at a terminal, too, the command's output goes to files and not to a terminal of its own");
-  a.flag("quiet", f.options.quiet, "say nothing but warnings");
+          "disk space for data of the run that waits (default: 2GiB)");
+  a.text("adopt", f.options.adopt, "supervise this run, whose supervisor was killed; no command");
+  a.as_flag_only("adopt");
   declare_scheduled(a, f);
   declare_plan(a, f.plan);
   // An experiment file has no arguments of its own.
@@ -273,8 +265,8 @@ std::vector<std::pair<std::string, std::string>> variables_of(const RunFlags& f)
 int run_command(std::span<char* const> args) {
   RunFlags flags;
   Arguments arguments("run",
-                      "Runs a training script, any command or an experiment file and records what "
-                      "it does and what the machine does meanwhile.",
+                      "Runs a training script, a command or an experiment file and records it with "
+                      "hardware metrics.",
                       kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;

@@ -207,31 +207,23 @@ bool is_plan_file(std::string_view word) {
 }
 
 void declare_plan(Arguments& a, PlanFlags& f) {
-  a.flag("rerun", f.rerun, "of an experiment file: run again what failed");
-  a.flag("dry-run", f.dry_run,
-         "of an experiment file: say what would be run and changed on this machine, do nothing");
+  a.group("Experiment files");
+  a.flag("rerun", f.rerun, "run failed runs again");
+  a.flag("dry-run", f.dry_run, "print what would be run and changed on this machine, and exit");
   a.texts("only", f.only,
-          "of an experiment file: workloads of this name, with * and ?, or experiment/name; may be "
-          "repeated");
-  a.texts("skip", f.skip, "of an experiment file: all but these; may be repeated");
-  a.text("shuffle", f.shuffle, "of an experiment file: in a random order, by this seed");
-  a.text("until", f.until,
-         "of an experiment file: begin no workload after this time: 18:30, '2026-11-23 08:00' or "
-         "3h");
-  a.flag("fail-fast", f.fail_fast,
-         "of an experiment file: begin no workload after a run has failed");
-  a.flag("take-over", f.take_over,
-         "of an experiment file: also run rows whose Status says that another host runs them");
+          "run only this workload or experiment/workload (* and ?); may be repeated");
+  a.texts("skip", f.skip, "skip this workload or experiment/workload; may be repeated");
+  a.text("shuffle", f.shuffle, "run workloads in a random order, by this seed");
+  a.text("until", f.until, "start no workload after 18:30, '2026-11-23 08:00' or 3h from now");
+  a.flag("fail-fast", f.fail_fast, "start no workload after a run has failed");
+  a.flag("take-over", f.take_over, "also run rows whose Status names another host");
   for (const char* name :
        {"rerun", "dry-run", "only", "skip", "shuffle", "until", "fail-fast", "take-over"})
     a.as_flag_only(name);
-  a.duration("cool-down", f.cool_down, "of an experiment file: pause between two workloads");
+  a.duration("cool-down", f.cool_down, "pause between two workloads");
   a.choice("quiet-check", f.quiet_check, {"off", "wait", "warn", "refuse"},
-           "of an experiment file: what to do before a workload while other processes use CPUs or "
-           "GPUs or a GPU is hot (default: off)");
-  a.text("notify", f.notify,
-         "of an experiment file: command or web address that is told, in JSON, of failures and of "
-         "the end");
+           "if the machine is busy: off, wait, warn or refuse (default: off)");
+  a.text("notify", f.notify, "command or URL that receives failures and the end as JSON");
 }
 
 int run_plan(const PlanCommand& command) {

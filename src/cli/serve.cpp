@@ -29,10 +29,10 @@ namespace {
 constexpr const char* kExamples =
     "  corral serve                              the default store, at http://127.0.0.1:5000\n"
     "  corral serve --store ./results --listen 127.0.0.1:5050\n"
-    "  corral serve --store postgresql://corral@db.lab/corral    any number of servers share it\n"
+    "  corral serve --store postgresql://corral@db.lab/corral    shared by many servers\n"
     "  corral serve --listen 0.0.0.0:5000 --token-file token.txt\n"
-    "  corral serve --store :memory:             forgets everything when it ends\n"
-    "  corral serve --stop                       ends the store's running server\n";
+    "  corral serve --store :memory:             in memory, gone when it ends\n"
+    "  corral serve --stop                       stop the store's running server\n";
 
 struct Flags {
   DestinationFlags destination;
@@ -200,39 +200,40 @@ int serve(const Flags& flags, const spool::Destination& destination) {
 
 void declare(Arguments& arguments, Flags& flags) {
   add_destination(arguments, flags.destination);
+  arguments.group("Network");
   arguments.text("listen", flags.listen,
                  "ADDR:PORT (default: 127.0.0.1:5000); a busy port is an error");
   arguments.flag("insecure", flags.insecure,
-                 "beyond loopback without --token-file: whoever reaches it can read and write");
+                 "listen beyond loopback without --token-file: anyone can read and write");
   arguments.texts("allow-host", flags.allow_hosts,
-                  "a further name that the server is reached by (behind a proxy, in DNS)");
-  arguments.text("access-log", flags.access_log, "FILE, or - for the terminal: a line per request");
+                  "additional host name of the server (proxy, DNS); may be repeated");
+  arguments.text("access-log", flags.access_log,
+                 "log one line per request to FILE, or - for the terminal");
+  arguments.bytes("max-memory", flags.max_memory,
+                  "memory for bodies; each for TCP, socket and JSON (default: 256MiB)");
+  arguments.group("Storage");
   arguments.text("artifacts", flags.artifacts,
-                 "DIR or s3://BUCKET/PREFIX for files that runs log (default: STORE/artifacts)");
+                 "DIR or s3://BUCKET/PREFIX for artifacts (default: STORE/artifacts)");
   arguments.text("read-store", flags.read_store,
-                 "postgresql://... of a replica: charts are read there");
+                 "postgresql://... of a read replica that serves charts");
   arguments.choice("durability", flags.durability, {"full", "relaxed"},
-                   "full: acknowledged is on the disk (default); relaxed: faster, a power cut may "
-                   "take the last moments");
-  arguments.flag("idle-exit", flags.idle_exit,
-                 "leave after 15 minutes without run, request or open page; take any free port");
-  arguments.duration("idle-after", flags.idle_after, "what --idle-exit waits for (default: 15m)");
-  arguments.text("keep-days", flags.keep.days, "remove runs that ended more than so many days ago");
+                   "full, or relaxed: faster, a power cut may lose the last moments");
+  arguments.text("keep-days", flags.keep.days, "remove runs that ended more than DAYS ago");
   arguments.bytes("keep-bytes", flags.keep.bytes,
-                  "remove the oldest runs that ended when the store takes more than this");
-  arguments.bytes(
-      "max-memory", flags.max_memory,
-      "memory for request bodies over TCP; as much again over the Unix socket, and for reading "
-      "JSON (default: 256MiB)");
-  arguments.flag("stop", flags.stop, "end the store's running server");
+                  "remove the oldest ended runs when the store exceeds this size");
+  arguments.group("Process");
+  arguments.flag("idle-exit", flags.idle_exit, "exit when idle; use any free port");
+  arguments.duration("idle-after", flags.idle_after, "idle timeout of --idle-exit (default: 15m)");
+  arguments.flag("stop", flags.stop, "stop the store's running server");
 }
 
 }  // namespace
 
 int serve_command(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("serve", "Serves a store: the page, the API, and the data of left-over runs.",
-                      kExamples);
+  Arguments arguments(
+      "serve", "Serves the page and the API of a store, and sends the data of orphaned runs.",
+      kExamples);
   declare(arguments, flags);
   if (const auto status = arguments.parse(args)) return *status;
   std::optional<MemoryStore> memory;

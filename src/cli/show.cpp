@@ -12,9 +12,9 @@ namespace corral::cli {
 namespace {
 
 constexpr const char* kExamples =
-    "  corral show @1                 the newest run\n"
-    "  corral show 3f2a --format json everything about it, for programs\n"
-    "  corral show @1 --check-trace   whether its phases are whole\n";
+    "  corral show @1                   the newest run\n"
+    "  corral show 3f2a --format json   all facts as JSON\n"
+    "  corral show @1 --check-trace     check that its phases are complete\n";
 
 void print_pairs(const char* title, const Json& object) {
   const auto* pairs = object.as_object();
@@ -137,14 +137,11 @@ int show_command(std::span<char* const> args) {
   std::string format = "table";
   bool check = false;
   Arguments arguments("show",
-                      "Shows one run: what, where, when, how it ended, and a summary of every "
-                      "metric. RUN is an id, a unique prefix of one, a name, or @1 for the newest.",
+                      "Shows one run: command, host, times, outcome and a summary of each metric.",
                       kExamples);
-  arguments.positional("run", run, "RUN", true);
-  arguments.choice("format", format, {"table", "json"}, "table or json (default: table)");
-  arguments.flag("check-trace", check,
-                 "instead: whether its phases are whole (begins without end, unknown parents, "
-                 "overlaps); exit status 1 when they are not");
+  arguments.positional("run", run, kRunHelp, true);
+  arguments.choice("format", format, {"table", "json"}, "output format (default: table)");
+  arguments.flag("check-trace", check, "check that phases are complete; exit status 1 if not");
   add_destination(arguments, destination);
   if (const auto status = arguments.parse(args)) return *status;
   const auto server = connect(destination);

@@ -19,8 +19,7 @@ using store::maintain::CheckReport;
 using store::maintain::StoreStats;
 
 constexpr const char* kStoreHelp =
-    "directory of the embedded store, a backup's file, or postgresql://user@host/database "
-    "(default: $XDG_DATA_HOME/corral, else ~/.local/share/corral)";
+    "directory, backup or postgresql://USER@HOST/DB (~/.local/share/corral)";
 
 std::string size_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
@@ -149,13 +148,14 @@ int show(const char* verb, const Flags& flags,
 
 int store_check(std::span<char* const> args) {
   Flags flags;
-  Arguments arguments("store check",
-                      "Reads the whole store: every checksum, and everything that has to agree. "
-                      "Works beside a running server. Exit status 0: all is well; 1: something is "
-                      "wrong, and what and in which runs is said.",
-                      "  corral store check\n  corral store check --store monday.corral --json\n");
+  Arguments arguments(
+      "store check",
+      "Verifies every checksum and invariant of the store, also while a server "
+      "writes. Lists each problem with the runs it affects. Exit status: 0 if there "
+      "is none, else 1.",
+      "  corral store check\n  corral store check --store monday.corral --json\n");
   arguments.text("store", flags.store, kStoreHelp);
-  arguments.flag("json", flags.json, "one JSON document instead of lines");
+  arguments.flag("json", flags.json, "print one JSON document");
   if (const auto status = arguments.parse(args)) return *status;
   return show<CheckReport>(
       "check", flags,
@@ -169,11 +169,11 @@ int store_stats(std::span<char* const> args) {
   Flags flags;
   std::int64_t runs = 10;
   Arguments arguments("store stats",
-                      "Points and bytes by level, table and run. Works beside a running server.",
+                      "Shows points and bytes by level, table and run, also while a server writes.",
                       "  corral store stats\n  corral store stats --runs 50 --json\n");
   arguments.text("store", flags.store, kStoreHelp);
-  arguments.bytes("runs", runs, "how many of the biggest runs to list (default 10)");
-  arguments.flag("json", flags.json, "one JSON document instead of tables");
+  arguments.bytes("runs", runs, "number of largest runs to list (default: 10)");
+  arguments.flag("json", flags.json, "print one JSON document");
   if (const auto status = arguments.parse(args)) return *status;
   return show<StoreStats>(
       "stats", flags,

@@ -88,12 +88,12 @@ Result<CopyReport> write_backup(const StorePlace& from, const fs::path& path,
 int store_backup(std::span<char* const> args) {
   std::string store, path;
   Arguments arguments("store backup",
-                      "Copies the store, as it is at this moment, into one file, also while a "
-                      "server writes; verifies it; and overwrites nothing. The file is there whole "
-                      "or not at all. corral store load takes it back, check and stats read it.",
+                      "Copies the store into one new file and verifies it, also while a server "
+                      "writes. Never overwrites a file and leaves no partial one. Restore it with "
+                      "corral store load.",
                       "  corral store backup /backup/monday.corral\n");
-  arguments.positional("path", path, "PATH of the file to make", true);
-  arguments.text("store", store, "the store to copy (default: as everywhere)");
+  arguments.positional("path", path, "new backup file", true);
+  arguments.text("store", store, "store to copy (default: the default store)");
   if (const auto status = arguments.parse(args)) return *status;
   const auto place = place_of(store);
   if (!place) return store_failed("backup", place.error());
@@ -138,12 +138,13 @@ int fill(const char* verb, const std::string& from, const std::string& to) {
 
 int store_load(std::span<char* const> args) {
   std::string store, path;
-  Arguments arguments("store load",
-                      "Copies a backup into the store, which must be empty or not there yet, and "
-                      "verifies it. Killed, the same command goes on.",
-                      "  corral store load /backup/monday.corral --store ./results\n");
-  arguments.positional("path", path, "PATH of the backup", true);
-  arguments.text("store", store, "the store to fill (default: as everywhere)");
+  Arguments arguments(
+      "store load",
+      "Copies a backup into a new or empty store and verifies it. Repeat the command "
+      "to resume an interrupted load.",
+      "  corral store load /backup/monday.corral --store ./results\n");
+  arguments.positional("path", path, "backup file", true);
+  arguments.text("store", store, "store to load into (default: the default store)");
   if (const auto status = arguments.parse(args)) return *status;
   std::error_code error;
   if (fs::is_directory(path, error)) {
@@ -161,14 +162,15 @@ int store_load(std::span<char* const> args) {
 
 int store_migrate(std::span<char* const> args) {
   std::string from, to;
-  Arguments arguments("store migrate",
-                      "Copies a store into an empty one of the same or the other engine, table by "
-                      "table, and verifies count and checksum of each. The source stays as it is. "
-                      "Killed, the same command goes on.",
-                      "  corral store migrate ./results postgresql://corral@db.lab/corral\n"
-                      "  corral store migrate postgresql://corral@db.lab/corral ./results\n");
-  arguments.positional("from", from, "FROM: a directory or postgresql://...", true);
-  arguments.positional("to", to, "TO: a directory or postgresql://...", true);
+  Arguments arguments(
+      "store migrate",
+      "Copies a store into an empty one of the same or the other engine and verifies "
+      "count and checksum of each table. The source is not changed. Repeat the "
+      "command to resume an interrupted migration.",
+      "  corral store migrate ./results postgresql://corral@db.lab/corral\n"
+      "  corral store migrate postgresql://corral@db.lab/corral ./results\n");
+  arguments.positional("from", from, "source: directory or postgresql://USER@HOST/DB", true);
+  arguments.positional("to", to, "destination: directory or postgresql://USER@HOST/DB", true);
   if (const auto status = arguments.parse(args)) return *status;
   return fill("migrate", from, to);
 }

@@ -16,8 +16,7 @@ namespace corral::cli {
 namespace {
 
 constexpr const char* kStoreHelp =
-    "directory of the embedded store, or postgresql://user@host/database (default: "
-    "$XDG_DATA_HOME/corral, else ~/.local/share/corral)";
+    "directory or postgresql://USER@HOST/DB (default: ~/.local/share/corral)";
 
 std::string size_text(std::int64_t bytes) { return human_bytes(static_cast<double>(bytes)); }
 
@@ -47,13 +46,14 @@ Result<store::Removal> prune(const StorePlace& place, const store::Retention& re
 int store_rebuild(std::span<char* const> args) {
   std::string store;
   bool anew = false;
-  Arguments arguments("store rebuild",
-                      "Makes the pyramid and the statistics anew from the points. Damaged blocks "
-                      "are named and become gaps. Killed, the same command goes on. No server may "
-                      "have the store meanwhile.",
-                      "  corral serve --stop && corral store rebuild\n");
+  Arguments arguments(
+      "store rebuild",
+      "Rebuilds the pyramid and the statistics from the points. Lists damaged blocks "
+      "and leaves gaps for them. Repeat the command to resume an interrupted "
+      "rebuild. Stop the store's server first.",
+      "  corral serve --stop && corral store rebuild\n");
   arguments.text("store", store, kStoreHelp);
-  arguments.flag("anew", anew, "from the start, also when an earlier one was ended halfway");
+  arguments.flag("anew", anew, "start over instead of resuming");
   if (const auto status = arguments.parse(args)) return *status;
   const auto place = place_of(store);
   if (!place) return store_failed("rebuild", place.error());
@@ -79,8 +79,8 @@ int store_rebuild(std::span<char* const> args) {
 int store_gc(std::span<char* const> args) {
   std::string store;
   Arguments arguments("store gc",
-                      "Finishes removals, deletes rows that nothing refers to and gives free space "
-                      "back to the filesystem. No server may have the store meanwhile.",
+                      "Finishes removals, deletes orphaned rows and returns free space to the "
+                      "filesystem. Stop the store's server first.",
                       "  corral serve --stop && corral store gc\n");
   arguments.text("store", store, kStoreHelp);
   if (const auto status = arguments.parse(args)) return *status;
@@ -106,15 +106,15 @@ int store_prune(std::span<char* const> args) {
   std::int64_t keep = -1;
   bool dry_run = false;
   Arguments arguments("store prune",
-                      "Removes runs that ended longer ago than --older-than, and then the oldest "
-                      "ones until the rest takes no more than --keep-bytes. An embedded store must "
-                      "not be served meanwhile.",
+                      "Removes runs that ended longer ago than --older-than, then the oldest runs "
+                      "until the rest fits in --keep-bytes. Stop the server of an embedded store "
+                      "first.",
                       "  corral store prune --older-than 90d --dry-run\n"
                       "  corral store prune --keep-bytes 200GiB\n");
   arguments.text("store", store, kStoreHelp);
-  arguments.duration("older-than", age, "remove runs that ended longer ago");
-  arguments.bytes("keep-bytes", keep, "remove the oldest runs until the rest takes no more");
-  arguments.flag("dry-run", dry_run, "only say what would go");
+  arguments.duration("older-than", age, "remove runs that ended longer ago than this");
+  arguments.bytes("keep-bytes", keep, "remove the oldest runs until the rest fits in this size");
+  arguments.flag("dry-run", dry_run, "print what would be removed, and exit");
   if (const auto status = arguments.parse(args)) return *status;
   if (age != kNoDuration && age <= Nanos(0))
     return store_failed("prune", {.code = Code::kInvalidArgument,

@@ -27,8 +27,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExamples =
-    "  corral trust                show what ./corral.toml says, and trust it\n"
-    "  corral trust --revoke       no longer\n"
+    "  corral trust                show and trust ./corral.toml\n"
+    "  corral trust --revoke       stop trusting it\n"
     "  corral trust --list\n";
 
 constexpr int kRounds = 10;
@@ -162,12 +162,12 @@ bool ask_to_trust(ConfigFile& file, const std::vector<std::string>& held) {
 int trust_command(std::span<char* const> args) {
   Flags flags;
   Arguments arguments("trust",
-                      "Shows a corral.toml and trusts it: until it changes all of it counts where "
-                      "it lies. Data that waits for the server or store that it names is sent.",
+                      "Shows a corral.toml and trusts it until it changes. Data that waits for its "
+                      "server or store is sent.",
                       kExamples);
-  arguments.positional("file", flags.file, "FILE (default: ./corral.toml)", false);
-  arguments.flag("list", flags.list, "the files that are trusted");
-  arguments.flag("revoke", flags.revoke, "trust FILE no longer");
+  arguments.positional("file", flags.file, "file to trust (default: ./corral.toml)", false);
+  arguments.flag("list", flags.list, "list trusted files");
+  arguments.flag("revoke", flags.revoke, "stop trusting FILE");
   for (const char* name : {"list", "revoke"}) arguments.as_flag_only(name);
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.list) return list();

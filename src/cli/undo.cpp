@@ -15,9 +15,9 @@ namespace corral::cli {
 namespace {
 
 constexpr const char* kExamples =
-    "  corral undo             puts back what a killed `corral run` left changed\n"
-    "  corral undo --dry-run   says what that would be\n"
-    "  corral undo --end-runs  ends, first, the runs that a killed scheduler left behind\n";
+    "  corral undo             revert what a killed `corral run` left changed\n"
+    "  corral undo --dry-run   print what would be reverted\n"
+    "  corral undo --end-runs  first end the runs of a killed scheduler\n";
 
 struct Flags {
   std::string state;
@@ -90,14 +90,13 @@ int undo_command(std::span<char* const> args) {
   Flags flags;
   Arguments arguments(
       "undo",
-      "Puts back what a killed `corral run` left changed on this machine: control "
-      "groups, MIG, MPS, clocks, power caps. `corral run` of a plan does so itself.",
+      "Reverts what a killed `corral run` left changed on this machine: control groups, MIG, MPS, "
+      "clocks, power caps. The next `corral run` of a plan does this automatically.",
       kExamples);
-  arguments.text("state", flags.state,
-                 "directory of its journals (default: this user's, ~/.local/state/corral)");
-  arguments.choice("format", flags.format, {"table", "json", "csv"}, "how to print");
-  arguments.flag("dry-run", flags.dry_run, "only say what would be put back");
-  arguments.flag("end-runs", flags.end_runs, "end runs that still run on what is to be put back");
+  arguments.text("state", flags.state, "directory of journals (default: ~/.local/state/corral)");
+  arguments.choice("format", flags.format, {"table", "json", "csv"}, "output format");
+  arguments.flag("dry-run", flags.dry_run, "print what would be reverted, and exit");
+  arguments.flag("end-runs", flags.end_runs, "end runs that block the revert");
   arguments.as_flag_only("state");
   arguments.as_flag_only("end-runs");
   if (const auto status = arguments.parse(args)) return *status;

@@ -151,7 +151,7 @@ def test_missing_script_names_the_nearest(corral: Corral) -> None:
         (["run", "--nme", "x", "true"], "unknown option --nme; did you mean --name?"),
         (["run", "--listeners", "proc+tre", "true"], "tre"),
         (["run", "--interval", "1ms", "true"], "--interval 0.001s: must be 10ms to 1h"),
-        (["run", "--max-time", "5x", "true"], "--max-time: '5x' is no duration"),
+        (["run", "--max-time", "5x", "true"], "--max-time: '5x': expected a duration"),
         (["run", "--param", "lr", "true"], "--param lr: expected KEY=VALUE, e.g. lr=0.1"),
         (["run", "--experiment", "", "true"], "--experiment: an empty name (an unset variable?)"),
         (["ls"], "corral ls experiments|workloads|plans|runs|metrics RUN|phases RUN: one of them is wanted"),

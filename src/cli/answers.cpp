@@ -66,7 +66,7 @@ std::string ending_text(const Json& run) {
 }
 
 std::string noise_text(const Json& run) {
-  // Of the CPUs, as --quiet-check has it for other processes.
+  // Shares of the CPUs, the same as --quiet-check applies to other processes.
   constexpr double kBusyShare = 0.05;
   constexpr double kBusyCpus = 0.5;
   const Json& info = member(run, "info");

@@ -20,8 +20,8 @@ std::string duration_text(const Json& seconds);
 // The same with three significant digits, as the page has it: "63 ms", "1.2 s", "2:05".
 std::string precise_duration_text(const Json& seconds);
 std::string ending_text(const Json& run);
-// What may have disturbed a run's measurements, as it was recorded: "load 20.1 at the start on 2
-// CPUs, governor powersave". Empty: nothing that is known.
+// Recorded conditions that may have disturbed a run's measurements: "load 20.1 at the start on 2
+// CPUs, governor powersave". Empty: none is known.
 std::string noise_text(const Json& run);
 // A statistic of a metric with its unit; a dash when nothing was measured.
 Cell statistic(const Json& metric, const char* name);

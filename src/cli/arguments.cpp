@@ -55,7 +55,7 @@ bool asks_for_help(std::span<char* const> flags) {
       flags, [](std::string_view word) { return word == "--help" || word == "-h"; });
 }
 
-// Where the file has it: "corral.toml:3: ".
+// Returns the item's place in the file: "corral.toml:3: ".
 std::string place_of(const ConfigFile& file, const std::vector<ConfigLine>& lines,
                      const CLI::ConfigItem& item) {
   for (const ConfigLine& line : lines) {
@@ -125,7 +125,7 @@ struct Arguments::Impl {
                        name, usage, help.text(), elsewhere(), examples);
   }
 
-  // Where options can be given besides the command line.
+  // Returns the sentence that names the other places where options can be given.
   [[nodiscard]] std::string elsewhere() const {
     std::vector<std::string> only;
     std::string example;

@@ -33,7 +33,7 @@ Result<sys::Fd> output_to(const fs::path& file) {
   return sys::open_file(file, O_WRONLY | O_CREAT | O_APPEND, 0600);
 }
 
-// Of the process itself, exactly; 0 when it is gone.
+// Returns the exact CPU time of the process itself; 0 when it is gone.
 double own_cpu_s(pid_t pid) {
   clockid_t clock{};
   timespec used{};
@@ -41,7 +41,7 @@ double own_cpu_s(pid_t pid) {
   return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
 }
 
-// Of the children that it waited for, to the clock tick.
+// Returns the CPU time of the children that it waited for, to the clock tick.
 double children_cpu_s(pid_t pid) {
   constexpr std::size_t kChildrenTime = 13;  // after the command's closing parenthesis
   const auto text = sys::read_file(fmt::format("/proc/{}/stat", pid));

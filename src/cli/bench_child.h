@@ -41,7 +41,7 @@ struct ChildOptions {
   int processor = -1;                          // the only one it may run on; -1: any
 };
 
-// How a process ended, and what it and the children that it waited for took.
+// The end of a process, and the resources that it and the children that it waited for took.
 struct ChildEnd {
   int status = 0;  // as of wait()
   double cpu_s = 0;

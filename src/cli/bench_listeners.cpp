@@ -77,26 +77,25 @@ Result<double> share_of(const std::string& option, const std::string& text, doub
   const double share = number.value_or(NAN) / (percent ? 100 : 1);
   if (share > 0 && share <= most) return share;
   return fail(Code::kInvalidArgument,
-              fmt::format("--{} {}: a share above 0 and up to {:g} % is wanted, "
-                          "as 1%",
-                          option, text, most * 100));
+              fmt::format("--{} {}: must be greater than 0 and at most {:g} %, e.g. 1%", option,
+                          text, most * 100));
 }
 
 Result<std::int64_t> count_of(const std::string& option, const std::string& text,
                               std::int64_t least, std::int64_t most) {
   const auto number = parse_int(text);
   if (number && *number >= least && *number <= most) return *number;
-  return fail(Code::kInvalidArgument, fmt::format("--{} {}: a whole number from {} to {} is wanted",
+  return fail(Code::kInvalidArgument, fmt::format("--{} {}: must be a whole number from {} to {}",
                                                   option, text, least, most));
 }
 
 Result<> complete_training(Flags& f) {
   if (!f.training.command.empty() && (f.length != kNoDuration || f.training.kind != "auto"))
     return fail(Code::kInvalidArgument,
-                "--seconds and --training are for its own training, not for a command");
+                "--seconds and --training apply to the built-in training only");
   if (f.length == kNoDuration) f.length = std::chrono::seconds(10);
   if (f.length < kShortest || f.length > kLongest)
-    return fail(Code::kInvalidArgument, "--seconds: 50ms to 1h");
+    return fail(Code::kInvalidArgument, "--seconds: must be 50ms to 1h");
   f.training.length = f.length;
   return {};
 }
@@ -236,7 +235,7 @@ Result<int> measure(Bench& bench, Flags& flags) {
   Stage stage = TRY(Stage::open());
   flags.training.directory = stage.directory();
   flags.training.environment = stage.environment();
-  fmt::print(stderr, "corral bench: one run that does not count, to see how long it takes\n");
+  fmt::print(stderr, "corral bench: warm-up run, to measure how long a run takes\n");
   const Training training = TRY(prepare_training(flags.training, interrupts));
   bench.training = training.about;
   bench.command = training.command;

@@ -114,7 +114,7 @@ Result<Measurement> read_measurement(const fs::path& file) {
 
 int bench_measure(std::span<char* const> args) {
   if (args.size() < 2) {
-    fmt::print(stderr, "corral bench measure: FILE COMMAND [ARGS] are wanted\n");
+    fmt::print(stderr, "corral bench measure: expected FILE COMMAND [ARGS]\n");
     return kMisuse;
   }
   const auto status = measure(args[0], args.subspan(1));

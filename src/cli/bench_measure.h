@@ -1,4 +1,4 @@
-// What one run of a training took.
+// Measures one run of a training.
 //
 // `corral bench measure FILE COMMAND` stands between whoever starts the training (the benchmark, or
 // `corral run`) and the training itself, on both sides of a pair, so that the same is timed on
@@ -28,7 +28,7 @@ struct Measurement {
   std::vector<double> steps_s = {};  // empty: not known
 };
 
-// Of a command that is over.
+// Reads the measurement of a command that has ended.
 Result<Measurement> read_measurement(const std::filesystem::path& file);
 
 // The p-quantile by the nearest rank; nothing of no values.

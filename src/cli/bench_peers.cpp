@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kPsLoop =
     "while :; do ps -eo pid,ppid,pcpu,pmem,rss,nlwp,comm; sleep 0.1; done";
 
-// What a script of one's own usually asks for.
+// Reads what a user's own script usually reads.
 constexpr std::string_view kPsutil = R"python(
 import time
 import psutil

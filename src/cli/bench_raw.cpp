@@ -69,7 +69,7 @@ Json::Object fields_of(const Bench& bench, const Pair& pair, bool on) {
           {"collecting_written_bytes", run.collecting_written_bytes}};
 }
 
-// Of all runs, in the order in which they were made.
+// Returns all runs in the order in which they were made.
 std::vector<Json::Object> all_runs(const Bench& bench) {
   std::vector<Json::Object> runs;
   for (const Pair& pair : bench.pairs) {

@@ -20,7 +20,7 @@ constexpr std::size_t kFewPairs = 30;
 
 double p99_of(const OneRun& run) { return quantile_of(run.training.steps_s, 0.99).value_or(0); }
 
-// Of the setting's pairs in which both values are known.
+// Covers the setting's pairs in which both values are known.
 std::vector<double> log_ratios(const Bench& bench, std::size_t setting, const PairOf& value) {
   std::vector<double> logs;
   for (const Pair& pair : bench.pairs) {
@@ -176,7 +176,7 @@ std::size_t planned_pairs(const Bench& bench) {
   return bench.wanted_pairs * static_cast<std::size_t>(present);
 }
 
-// What the numbers hold for.
+// Describes the conditions that the numbers hold for.
 std::string preface(const Bench& bench) {
   std::string out = fmt::format(
       "Training: {}\nOff and on in turns of random order (seed {}), {} pairs each, fixed "

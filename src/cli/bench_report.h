@@ -1,4 +1,4 @@
-// What `corral bench listeners` found: the raw pairs, their statistics, and both as text.
+// Results of `corral bench listeners`: the raw pairs, their statistics, and both as text.
 //
 // Ratios are on by off, paired, as geometric means with the 90 % interval of query/equivalence.h.
 // Pure functions of the data; nothing is left out, whatever its value.

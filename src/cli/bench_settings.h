@@ -24,7 +24,7 @@ struct Setting {
   double planted = 0;
   std::string missing = {};  // why it cannot be measured here; empty: it can
 
-  // Whether the verdict is one about Corral, and not about somebody else's tool.
+  // True if the verdict is about another tool, not about Corral.
   [[nodiscard]] bool is_peer() const { return kind == Kind::kBeside || kind == Kind::kAround; }
 };
 

@@ -36,7 +36,7 @@ class Stage {
   ~Stage();
 
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
-  // Of everything that is started: this one's, less what would tell Corral where to record.
+  // For everything that is started: this process's, without variables that name a store or server.
   [[nodiscard]] const std::vector<std::string>& environment() const { return environment_; }
 
   // Before the first run of a setting of kind kCorral.

@@ -28,18 +28,18 @@ struct TrainingOptions {
 
 // $CORRAL_PYTHON, else python3.
 std::string python_program();
-// Whether that Python can import all the modules (comma-separated); else why not.
+// Fails with the reason unless that Python can import all the modules (comma-separated).
 Result<> can_import(const std::string& python, const std::string& modules);
 
 // Chooses it and runs it once, which warms the machine's caches, says how long it takes and lets
 // ours be made as long as asked for. kInvalidArgument when the command cannot be run.
 Result<Training> prepare_training(const TrainingOptions& options, Interrupts& interrupts);
 
-// How a command is measured: the words before it.
+// Returns the command with the words before it that measure it.
 std::vector<std::string> measured(const std::filesystem::path& file,
                                   const std::vector<std::string>& command);
 
-// What went wrong: the status, and the last line that the command wrote to `errors`.
+// The error has the status, and the last line that the command wrote to `errors`.
 Error ended_badly(int wait_status, const std::filesystem::path& errors);
 
 }  // namespace corral::cli

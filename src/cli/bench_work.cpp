@@ -43,7 +43,7 @@ int misuse(const char* what) {
 
 int bench_loop(std::span<char* const> args) {
   const auto steps = args.size() == 1 ? parse_int(args[0]) : std::nullopt;
-  if (!steps || *steps < 1) return misuse("loop: a number of steps is wanted");
+  if (!steps || *steps < 1) return misuse("loop: expected a number of steps");
   std::vector<std::uint64_t> words(kWords, 1);
   std::uint64_t state = 0x9E3779B97F4A7C15u;
   std::string times;
@@ -61,7 +61,8 @@ int bench_loop(std::span<char* const> args) {
 
 int bench_burn(std::span<char* const> args) {
   const auto share = args.size() == 1 ? parse_double(args[0]) : std::nullopt;
-  if (!share || !(*share > 0 && *share <= 1)) return misuse("burn: a share up to 1 is wanted");
+  if (!share || !(*share > 0 && *share <= 1))
+    return misuse("burn: expected a share greater than 0 and at most 1");
   const BootTime began = sys::boot_now();
   for (;;) {
     const Nanos burnt = sys::thread_cpu_time();

@@ -38,7 +38,7 @@ class ArgumentsTest : public ::testing::Test {
     fs::remove_all(dir_);
   }
 
-  // What `corral run WORDS` gives; misuse is told on standard error, kept in error_.
+  // Returns the result of `corral run WORDS`; standard error is kept in error_.
   std::optional<int> parse(std::vector<std::string> words, bool with_rest = false) {
     Arguments arguments("run", "About.", "  corral run\n");
     arguments.text("store", store_, "help");
@@ -353,9 +353,9 @@ TEST(Destination, AFileIsNoStore) {
     const auto place = possible_destination_of(flags);
     return place ? std::string() : place.error().message;
   };
-  EXPECT_EQ(refusal(file), "--store " + file + ": is a file, a directory is wanted");
+  EXPECT_EQ(refusal(file), "--store " + file + ": is a file, expected a directory");
   EXPECT_EQ(refusal(file + "/store"),
-            "--store " + file + "/store: " + file + " is a file, a directory is wanted");
+            "--store " + file + "/store: " + file + " is a file, expected a directory");
   EXPECT_EQ(refusal(home.string()), "");
   EXPECT_EQ(refusal((home / "not" / "yet").string()), "");
   EXPECT_EQ(refusal("postgresql://host/afile"), "");

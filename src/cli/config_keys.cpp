@@ -19,7 +19,7 @@ constexpr Counts kAlways = Counts::kAlways;
 constexpr Counts kTrusted = Counts::kWhenTrusted;
 
 constexpr auto kOptions = std::to_array<Name>({
-    // Where data goes, and with which token.
+    // Destination of data, and its token.
     {"store", kTrusted},
     {"server", kTrusted},
     {"token-file", kTrusted},
@@ -91,7 +91,7 @@ constexpr auto kOptions = std::to_array<Name>({
     {"seed", kAlways},
     {"training", kAlways},
     {"seconds", kAlways},
-    // What is printed.
+    // Output.
     {"format", kAlways},
     {"json", kAlways},
     {"limit", kAlways},

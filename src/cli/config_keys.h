@@ -18,9 +18,9 @@ enum class Counts : std::uint8_t { kAlways, kWhenTrusted };
 
 // nullopt: no option has this name.
 std::optional<Counts> option_counts(std::string_view option);
-// Of [KIND] and [KIND.NAME]: a section that says what is recorded. nullopt: no such kind.
+// For [KIND] and [KIND.NAME], sections that name sources to record. nullopt: no such kind.
 std::optional<Counts> source_counts(std::string_view kind);
-// Whether `section` is named as a command.
+// True if `section` is the name of a command.
 bool is_command_section(std::string_view section);
 
 std::vector<std::string_view> option_names();

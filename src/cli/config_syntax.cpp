@@ -62,7 +62,7 @@ bool is_key(std::string_view key) {
   });
 }
 
-// What is wrong with it; empty: nothing.
+// Returns the problem of the value; empty: none.
 std::string_view wrong_with(const Value& value) {
   if (value.open) return "has a quote or bracket that is not closed";
   if (value.text.empty()) return "has no value";
@@ -84,7 +84,7 @@ std::string_view wrong_with_line(std::string_view line, std::istream& in, int& n
     // The reader wants it alone on its line.
     const bool good =
         section == line && line.back() == ']' && is_key(line.substr(1, line.size() - 2));
-    return good ? "" : "is no section: [name], alone on its line";
+    return good ? "" : "is not a section: expected [name], alone on its line";
   }
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos || !is_key(trim(line.substr(0, equals))))

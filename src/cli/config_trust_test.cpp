@@ -1,4 +1,4 @@
-// What counts from a corral.toml that came with a directory, before and after it is trusted.
+// Tests what counts from a corral.toml that came with a directory, before and after it is trusted.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -21,7 +21,7 @@ namespace fs = spool::fs;
 
 namespace {
 
-// What stands where a directory is to be; empty: nothing does.
+// Returns the file that stands where a directory is to be; empty: none does.
 fs::path obstacle(const fs::path& directory) {
   std::error_code error;
   fs::path part = directory;
@@ -47,7 +47,7 @@ Result<spool::Destination> named_destination(const DestinationFlags& flags) {
   if (!flags.server.empty()) {
     if (!flags.server.starts_with("http://") && !flags.server.starts_with("https://")) {
       return fail(Code::kInvalidArgument,
-                  fmt::format("--server {}: a URL is wanted, as http://host:5000", flags.server));
+                  fmt::format("--server {}: expected a URL, e.g. http://host:5000", flags.server));
     }
     std::string url = flags.server;
     while (url.ends_with('/')) url.pop_back();
@@ -64,7 +64,7 @@ Result<spool::Destination> named_destination(const DestinationFlags& flags) {
   }
   if (flags.store.find("://") != std::string::npos) {
     return fail(Code::kInvalidArgument,
-                fmt::format("--store {}: a directory or postgresql://user@host/database is wanted",
+                fmt::format("--store {}: expected a directory or postgresql://user@host/database",
                             sys::without_passwords(flags.store)));
   }
   if (!flags.store.empty())
@@ -126,7 +126,7 @@ Result<spool::Destination> possible_destination_of(const DestinationFlags& flags
   if (file.empty()) return destination;
   return fail(
       Code::kInvalidArgument,
-      fmt::format("--store {}: {}is a file, a directory is wanted", destination.store.string(),
+      fmt::format("--store {}: {}is a file, expected a directory", destination.store.string(),
                   file == destination.store ? "" : file.string() + " "));
 }
 
@@ -140,8 +140,8 @@ Result<> find_database(const fs::path& store) {
   if (::faccessat(AT_FDCWD, file.c_str(), R_OK, AT_EACCESS) == 0) return {};
   if (errno != EACCES)
     return fail(Code::kNotFound,
-                fmt::format("there is no store at {} yet; `corral run` makes it, --store DIR names "
-                            "another one",
+                fmt::format("there is no store at {} yet; create it with `corral run`, or give "
+                            "--store DIR",
                             store.string()));
   // The file, or the directory that lets nobody else look inside.
   fs::path closed = file;

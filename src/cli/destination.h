@@ -1,4 +1,4 @@
-// Which store or server a subcommand speaks to, and a client for it.
+// The store or server that a subcommand speaks to, and a client for it.
 #pragma once
 
 #include <string>

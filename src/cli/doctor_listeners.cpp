@@ -27,7 +27,7 @@ namespace foreign = collect::foreign;
 
 // Twelve ticks, two of them with the slow values.
 constexpr Nanos kWatch{std::chrono::milliseconds(1200)};
-// How long a library may take to open, and a driver to answer at the end.
+// Longest time for a library to open, and for a driver to answer at the end.
 constexpr Nanos kOpening{std::chrono::seconds(5)};
 constexpr Nanos kEnding{std::chrono::seconds(2)};
 constexpr Nanos kPoll{std::chrono::milliseconds(20)};
@@ -39,7 +39,7 @@ void sleep_for(Nanos time) {
   }
 }
 
-// What one series was seen to do.
+// Observations of one series.
 struct Seen {
   std::size_t count = 0;
   double first = 0, last = 0, sum = 0;
@@ -165,7 +165,7 @@ class Probe {
   }
 
   void report_group(int group, const std::vector<std::vector<Seen>>& seen, Report& report) const {
-    // What has times of its own is read with what is slow.
+    // Samples with timestamps of their own are read with the slow ones.
     const auto took = cost(group == collect::kTimedGroup ? collect::kSlowGroup : group, seen);
     const auto series = sampler_->series(group);
     for (std::size_t c = 0; c < series.size(); ++c) {
@@ -276,7 +276,7 @@ std::vector<SourceProbe> probe_sources(const foreign::Sources& sources) {
   return probes;
 }
 
-// Whether they can be had; they are given back at once.
+// Reports whether the ports can be bound; each is released at once.
 void report_otlp(const foreign::Sources& sources, Report& report) {
   for (const foreign::OtlpSource& source : sources.otlp) {
     foreign::PointQueue queue;

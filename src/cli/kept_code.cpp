@@ -81,12 +81,12 @@ Result<> read_git(const Json& git, KeptCode& code) {
   code.commit = git.get_string("commit");
   if (code.commit.empty()) return {};  // nothing was committed yet
   if ((code.commit.size() != 40 && code.commit.size() != 64) || !is_hex(code.commit))
-    return refused(code.commit, "is no commit");
+    return refused(code.commit, "is not a commit");
   code.remote = git.get_string("remote");
   const auto* deleted = member(git, "deleted").as_array();
   if (deleted == nullptr) return {};
   for (const Json& one : *deleted) {
-    if (one.as_string() == nullptr) return refused(one.dump(), "is no path");
+    if (one.as_string() == nullptr) return refused(one.dump(), "is not a path");
     TRY(check_restored_path(*one.as_string()));
     code.deleted.push_back(*one.as_string());
   }
@@ -96,7 +96,7 @@ Result<> read_git(const Json& git, KeptCode& code) {
 }  // namespace
 
 Result<> check_restored_path(std::string_view path) {
-  if (path.empty() || path.size() > kPathBytes) return refused(path, "is no path of a file");
+  if (path.empty() || path.size() > kPathBytes) return refused(path, "is not the path of a file");
   if (!is_utf8(path) || std::ranges::any_of(path, is_control))
     return refused(path, "holds characters that no path is restored with");
   if (path.starts_with('/')) return refused(path, "is absolute: nothing is restored there");
@@ -154,7 +154,7 @@ Result<KeptCode> read_kept_code(const Json& list) {
                             kFormat));
   KeptCode code{.root = list.get_string("root"), .directory = list.get_string("directory")};
   if (!code.root.starts_with('/') || std::ranges::any_of(code.root, is_control))
-    return refused(code.root, "is no root of code");
+    return refused(code.root, "is not a root of code");
   while (code.root.size() > 1 && code.root.ends_with('/')) code.root.pop_back();
   if (!code.directory.empty() && !code.directory.starts_with('/'))
     TRY(check_restored_path(code.directory));

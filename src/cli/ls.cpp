@@ -247,8 +247,8 @@ int ls_command(std::span<char* const> args) {
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.what.empty()) {
     fmt::print(stderr,
-               "corral ls experiments|workloads|plans|runs|metrics RUN|phases RUN: one of them is "
-               "wanted\n");
+               "corral ls: expected experiments, workloads, plans, runs, metrics RUN or phases "
+               "RUN\n");
     return kMisuse;
   }
   const auto list = find_list(flags);

@@ -25,7 +25,7 @@ void add_once(std::vector<std::string>& all, std::string text) {
 
 std::string or_dash(std::string text) { return text.empty() ? "–" : std::move(text); }
 
-// What people call a run within its workload.
+// Returns the name of a run within its workload.
 std::string short_name(const Json& run) {
   const std::string letter = run.get_string("letter");
   return letter.empty() ? run.get_string("name") : letter;
@@ -56,7 +56,7 @@ std::string devices(const Json& workload) {
   return join(all, ", ");
 }
 
-// Of another workload: "8/0_A".
+// Returns the name of a run of another workload: "8/0_A".
 std::string other_name(const Json& run) {
   const std::string workload = run.get_string("workload");
   return workload.empty() ? run.get_string("name") : workload + "/" + short_name(run);

@@ -1,5 +1,5 @@
-// What `corral ls` says of plans, of workloads with who shared what in them, and of a run's phases
-// in sum: answers of the server as tables. Pure.
+// Tables of `corral ls` for plans, for workloads with the devices that their runs shared, and for
+// the sums of a run's phases, made from answers of the server. Pure.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace corral::cli {
 
-// Of GET /workloads?members=true and GET /plans.
+// From the answers to GET /workloads?members=true and GET /plans.
 Table workloads_table(const Json& answer);
 Table plans_table(const Json& answer);
-// Of POST /phases/statistics for one run: a line for each name, whatever its lanes and parents, the
-// longest total first.
+// From the answer to POST /phases/statistics for one run: a line for each name, over all lanes and
+// parents, the longest total first.
 Table phase_summary(const Json& answer);
-// How a run ended, where something says more than its status; while it runs, its status.
+// Returns how a run ended, if something says more than its status; else its status.
 std::string outcome_of(const Json& run);
 
 }  // namespace corral::cli

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a test suite or an afternoon needs; less would be full before it is of use.
+// Enough for a test suite or an afternoon; less would be full too soon to be useful.
 constexpr std::uintmax_t kRoomBytes = 1u << 30;
 constexpr std::string_view kPrefix = "corral-memory-";
 
@@ -27,7 +27,7 @@ fs::path place() {
   return fs::temp_directory_path(error);
 }
 
-// Of servers of this user that are gone: nobody holds their lock.
+// Removes directories of this user's dead servers: nobody holds their lock.
 void remove_left_over(const fs::path& where) {
   const std::string mine = fmt::format("{}{}-", kPrefix, ::getuid());
   std::error_code error;

@@ -68,7 +68,7 @@ int plan_generate(std::span<char* const> args) {
   }
   const auto bytes = detail::random_id_bytes();
   options.drawn = (std::uint64_t{bytes[0]} << 16U) | (std::uint64_t{bytes[1]} << 8U) | bytes[2];
-  // What is there may hold the state of a plan.
+  // An existing file may hold the state of a plan.
   std::error_code error;
   if (!flags.output.empty() && std::filesystem::is_regular_file(flags.output, error))
     return report(kVerb, Error{.code = Code::kAlreadyExists,

@@ -1,4 +1,4 @@
-// What this machine and this program know, for checking plans (plan/known.h).
+// Facts about this machine and this program for checking plans (plan/known.h).
 #pragma once
 
 #include "plan/known.h"

@@ -36,7 +36,7 @@ struct Flags {
 volatile sig_atomic_t interrupted = 0;
 void note_interrupt(int /*signal*/) { interrupted = 1; }
 
-// What was asked for, and the supervisor of the run.
+// The request, and the supervisor of the run.
 struct Asked {
   spool::ProfileRequest request;
   sys::ProcessIdentity supervisor;

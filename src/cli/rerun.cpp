@@ -279,7 +279,7 @@ Result<> Rerun::fetch(const KeptFile& file, CodeTree& tree) {
   });
 }
 
-// Where all of the code was kept, the commit only makes the directory the repository that it was.
+// If all code was kept, the commit only turns the directory into the repository that it was.
 Result<> Rerun::check_out_commit() {
   const KeptCode& code = plan_.code;
   if (code.commit.empty() || (code.whole && plan_.sources.empty())) return {};

@@ -1,4 +1,4 @@
-// What `corral rerun` makes of a recorded command, its variables and packages.
+// Tests what `corral rerun` makes of a recorded command, its variables and packages.
 #include <gtest/gtest.h>
 
 #include <map>

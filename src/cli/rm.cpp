@@ -156,8 +156,9 @@ int rm_command(std::span<char* const> args) {
   arguments.as_flag_only("experiment");
   if (const auto status = arguments.parse(args)) return *status;
   if (flags.runs.empty() == flags.experiment.empty()) {
-    fmt::print(stderr, "corral rm: {}: corral rm RUN..., or corral rm --experiment NAME\n",
-               flags.runs.empty() ? "what is to go?" : "runs or an experiment, not both");
+    fmt::print(
+        stderr, "corral rm: {}; try: corral rm RUN..., or corral rm --experiment NAME\n",
+        flags.runs.empty() ? "missing run or --experiment" : "give runs or --experiment, not both");
     return kMisuse;
   }
   return rm(flags);

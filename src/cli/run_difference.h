@@ -1,4 +1,4 @@
-// What differs between the set-ups of two runs, from the server's answers about them. Pure.
+// Differences between the set-ups of two runs, from the server's answers about them. Pure.
 #pragma once
 
 #include <optional>

@@ -112,7 +112,7 @@ void print_run(const Json& run) {
   }
 }
 
-// What the server found; the exit status tells, too.
+// Prints the server's findings; the exit status is kFailed if there are any.
 int check_trace(const sys::HttpTarget& server, const std::string& path, const std::string& format) {
   const auto report = get_json(server, path + "/check-trace", std::chrono::hours(1));
   if (!report) return cli::report("show", report.error());

@@ -26,9 +26,9 @@ tl::unexpected<Error> wrong(std::string what) {
   return fail(Code::kInvalidArgument, std::move(what));
 }
 
-// What an option of a source is set from.
+// Sets an option of a source; the overloads parse its type.
 Result<> set(std::string& to, const TomlValue& value) {
-  if (value.array) return wrong("one text is wanted");
+  if (value.array) return wrong("expected one text");
   to = value.items[0];
   return {};
 }
@@ -38,13 +38,13 @@ Result<> set(std::vector<std::string>& to, const TomlValue& value) {
 }
 Result<> set(Nanos& to, const TomlValue& value) {
   to = value.array ? kNoDuration : parse_duration(value.items[0]);
-  if (to == kNoDuration) return wrong("a duration is wanted: 100ms, 2s, 1.5m");
+  if (to == kNoDuration) return wrong("expected a duration, e.g. 100ms, 2s, 1.5m");
   return {};
 }
 Result<> set(std::uint32_t& to, const TomlValue& value) {
   const auto number = value.array ? std::nullopt : parse_int(value.items[0]);
   if (!number || *number < 0 || *number > std::numeric_limits<std::uint32_t>::max())
-    return wrong("a whole number is wanted");
+    return wrong("expected a whole number");
   to = static_cast<std::uint32_t>(*number);
   return {};
 }
@@ -70,7 +70,7 @@ Result<> set(metric::Owner& to, const TomlValue& value) {
 Result<> set(std::vector<std::pair<std::string, std::string>>& to, const TomlValue& value) {
   for (const std::string& item : value.items) {
     const std::size_t equals = item.find('=');
-    if (equals == std::string::npos) return wrong("texts like \"old_name = new.name\" are wanted");
+    if (equals == std::string::npos) return wrong("expected texts such as \"old_name = new.name\"");
     to.emplace_back(trim(std::string_view(item).substr(0, equals)),
                     trim(std::string_view(item).substr(equals + 1)));
   }
@@ -178,7 +178,7 @@ std::string_view kind_of(std::string_view section) { return section.substr(0, se
 
 bool is_source(std::string_view section) { return source_counts(kind_of(section)).has_value(); }
 
-// Of each kind its name and where Sources has it.
+// Calls `visit` with the name of each kind and its member of Sources.
 template <class Visit>
 void for_each_kind(const Visit& visit) {
   visit("exec", &foreign::Sources::exec);
@@ -267,7 +267,7 @@ class SectionReader {
     if (!is_source(title)) {
       const std::string near = did_you_mean(kind_of(title), source_kinds());
       if (title.find('.') != std::string_view::npos && !near.empty())
-        return wrong(fmt::format("[{}] is no source{}", title, near));
+        return wrong(fmt::format("unknown source [{}]{}", title, near));
       return {};
     }
     title_ = title;

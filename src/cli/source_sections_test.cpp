@@ -141,7 +141,7 @@ TEST(SourceSections, AMistakeIsNamedWithItsLineAndTheNearestWord) {
   EXPECT_EQ(error_of(head + "[exec.power]\ncomand = \"x\"\n"),
             "corral.toml:4: [exec.power] has no option 'comand'; did you mean 'command'?");
   EXPECT_EQ(error_of(head + "[exce.power]\ncommand = \"x\"\n"),
-            "corral.toml:3: [exce.power] is no source; did you mean 'exec'?");
+            "corral.toml:3: unknown source [exce.power]; did you mean 'exec'?");
   EXPECT_EQ(error_of("[exec]\ncommand = \"x\"\n"),
             "corral.toml:1: [exec] needs a name: [exec.NAME]");
   EXPECT_EQ(error_of("[statsd.x]\n").find("corral.toml:1: [statsd.x] is [statsd], once"), 0u);
@@ -163,7 +163,7 @@ TEST(SourceSections, AMistakeIsNamedWithItsLineAndTheNearestWord) {
   EXPECT_EQ(error_of(loss + "stream = 'sideways'\n").find("corral.toml:3: [regex.loss] stream: "),
             0u);
   EXPECT_EQ(error_of(loss + "max-series = 'many'\n"),
-            "corral.toml:3: [regex.loss] max-series: a whole number is wanted");
+            "corral.toml:3: [regex.loss] max-series: expected a whole number");
   EXPECT_EQ(error_of("[prometheus.x]\ninterval = 'soon'\n")
                 .find("corral.toml:2: [prometheus.x] interval: "),
             0u);

@@ -62,7 +62,7 @@ Result<CopyReport> write_backup(const StorePlace& from, const fs::path& path,
   if (fs::exists(path, error))
     return fail(
         Code::kAlreadyExists,
-        path.string() + " is there already: a backup overwrites nothing, name another file");
+        path.string() + " exists already; choose another file, a backup never overwrites one");
   if (path.has_parent_path() && !fs::is_directory(path.parent_path(), error)) {
     return fail(Code::kNotFound, fmt::format("there is no directory {}: make it first",
                                              path.parent_path().string()));

@@ -1,4 +1,4 @@
-// What the verbs of `corral store` share: finding and opening a store beside its server or alone,
+// Shared by the verbs of `corral store`: finding and opening a store beside its server or alone,
 // a line of progress, Ctrl-C.
 #pragma once
 

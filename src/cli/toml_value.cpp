@@ -78,7 +78,7 @@ class ValueReader {
     if (first == '\'') return literal();
     const std::size_t end = std::min(rest_.find_first_of(" \t\r\n,]#"), rest_.size());
     if (end == 0 || rest_.substr(0, end).find_first_of("[{\"'=") != std::string_view::npos)
-      return wrong("has a value that is no text, number or array of texts");
+      return wrong("has a value that is not a text, a number or an array of texts");
     return std::string(take(end));
   }
 

@@ -15,7 +15,7 @@ struct TomlValue {
   bool array = false;
 };
 
-// Whether an array is opened and not closed, so that the next line belongs to it.
+// True if an array is opened and not closed, so that the next line belongs to it.
 bool goes_on(std::string_view value);
 
 // kInvalidArgument says what is wrong with it.

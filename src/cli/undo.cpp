@@ -71,7 +71,7 @@ void print(const collocate::UndoReport& report, const Flags& flags) {
   if (report.lines.empty() && report.notes.empty()) fmt::print("nothing to put back\n");
 }
 
-// What stands in for a part of the driver.
+// Returns the stand-in for a part of the driver, for tests; empty: none.
 std::string of_test(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? "" : value;

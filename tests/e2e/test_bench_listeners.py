@@ -117,12 +117,12 @@ def test_ctrl_c_reports_the_pairs_so_far(corral: Corral) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--pairs", "1"], "--pairs 1: a whole number from 2 to 10000 is wanted"),
-        (["--margin", "0"], "--margin 0: a share above 0 and up to 50 % is wanted, as 1%"),
-        (["--planted", "much"], "--planted much: a share above 0 and up to 90 % is wanted, as 1%"),
+        (["--pairs", "1"], "--pairs 1: must be a whole number from 2 to 10000"),
+        (["--margin", "0"], "--margin 0: must be greater than 0 and at most 50 %, e.g. 1%"),
+        (["--planted", "much"], "--planted much: must be greater than 0 and at most 90 %, e.g. 1%"),
         (["--listeners", "defualt"], "listener 'defualt'"),
         (["--peers", "htop"], "--peers: 'htop' is none of all, none, nvidia-smi, top, ps, "),
-        (["--seconds", "5", "--", "true"], "--seconds and --training are for its own training, not for a command"),
+        (["--seconds", "5", "--", "true"], "--seconds and --training apply to the built-in training only"),
         (["--seconds", "1ms"], "--seconds: 50ms to 1h"),
         (["--listeners", "", "--peers", "none"], "--listeners and --peers name nothing to measure"),
         (["--training", "tensorflow"], "--training"),

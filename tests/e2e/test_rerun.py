@@ -248,7 +248,7 @@ HOSTILE: dict[str, tuple[Json, bytes]] = {
         {"git": {"commit": "a" * 40, "remote": None, "deleted": ["/etc/passwd"]}},
         b"nothing is restored there",
     ),
-    "commit": ({"whole": False, "git": {"commit": "--upload-pack=x", "remote": None}}, b"is no commit"),
+    "commit": ({"whole": False, "git": {"commit": "--upload-pack=x", "remote": None}}, b"is not a commit"),
     "remote": (
         {"whole": False, "git": {"commit": "a" * 40, "remote": "ext::sh -c touch% /tmp/escaped", "deleted": []}},
         b"would run a program",

@@ -96,7 +96,7 @@ def test_a_backup_is_whole_overwrites_nothing_and_comes_back(stored: Corral) -> 
     stored("store", "backup", backup)  # the server of points() writes
     assert checked(stored, "--store", backup)["ok"]
     refused = stored("store", "backup", backup, status=1).stderr.decode()
-    assert "overwrites nothing" in refused, refused
+    assert "never overwrites" in refused, refused
     assert [p.name for p in stored.home.glob("monday*")] == ["monday.corral"]
     other = stored.home / "other"
     stored("store", "load", backup, "--store", other)

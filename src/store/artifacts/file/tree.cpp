@@ -123,7 +123,7 @@ Result<sys::Fd> open_regular(int root, std::string_view path) {
   if (!file) return why_not(parent.get(), name, errno);
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return fail_errno(name, errno);
-  if (!S_ISREG(info.st_mode)) return fail(Code::kNotFound, fmt::format("'{}' is no file", name));
+  if (!S_ISREG(info.st_mode)) return fail(Code::kNotFound, fmt::format("'{}' is not a file", name));
   return file;
 }
 

@@ -107,7 +107,7 @@ std::string base_url_of(const S3Settings& settings, std::string endpoint) {
 
 Result<S3Settings> s3_settings(std::string_view location, const Environment& environment) {
   if (!location.starts_with(kScheme))
-    return fail(Code::kInvalidArgument, fmt::format("'{}' is no s3:// location", location));
+    return fail(Code::kInvalidArgument, fmt::format("'{}' is not an s3:// location", location));
   const std::string_view rest = location.substr(kScheme.size());
   const std::size_t slash = std::min(rest.find('/'), rest.size());
   S3Settings settings;
@@ -118,7 +118,7 @@ Result<S3Settings> s3_settings(std::string_view location, const Environment& env
   settings.prefix = prefix;
   if (!is_bucket_name(settings.bucket))
     return fail(Code::kInvalidArgument,
-                fmt::format("'{}' is no name of a bucket", settings.bucket));
+                fmt::format("'{}' is not a valid bucket name", settings.bucket));
   const Profile profile = read_profile(environment);
   settings.keys = TRY(keys_of(environment, profile));
   settings.region = first_set(environment, {"AWS_REGION", "AWS_DEFAULT_REGION"});

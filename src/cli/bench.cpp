@@ -1,8 +1,6 @@
 #include <array>
 
-#include "cli/bench_measure.h"
 #include "cli/bench_verbs.h"
-#include "cli/bench_work.h"
 #include "cli/command.h"
 #include "cli/verbs.h"
 

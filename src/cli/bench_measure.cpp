@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cli/bench_verbs.h"
 #include "cli/command.h"
 #include "core/json.h"
 #include "core/text.h"

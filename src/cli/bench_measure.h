@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "core/result.h"
@@ -36,8 +35,5 @@ std::optional<double> quantile_of(std::vector<double> values, double p);
 
 // Bytes that the process and its children that are over handed to write calls.
 std::int64_t bytes_written_by(const std::filesystem::path& proc_directory);
-
-// The verb; `args` without it. Its exit status is the command's.
-int bench_measure(std::span<char* const> args);
 
 }  // namespace corral::cli

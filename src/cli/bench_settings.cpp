@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <string_view>
 
-#include "cli/bench_peers.h"
 #include "cli/bench_training.h"
 #include "cli/destination.h"
 #include "collect/listener.h"
@@ -18,6 +18,104 @@ namespace corral::cli {
 namespace {
 
 using Kind = Setting::Kind;
+
+// A program that is found in $PATH, or a script: Python's where `modules` are named, else the
+// shell's. It prints something as soon as it is at work, and ends at SIGTERM.
+struct Peer {
+  std::string_view name;
+  std::string_view about;         // what it does, at which rate
+  std::string_view program = {};  // that must be there
+  std::string_view modules = {};
+  std::string_view words = {};  // how it is started, by blanks
+  std::string_view script = {};
+  bool around = false;  // it starts the training itself
+};
+
+constexpr std::string_view kPsLoop =
+    "while :; do ps -eo pid,ppid,pcpu,pmem,rss,nlwp,comm; sleep 0.1; done";
+
+// Reads what a user's own script usually reads.
+constexpr std::string_view kPsutil = R"python(
+import time
+import psutil
+due = time.monotonic()
+while True:
+    print(psutil.cpu_percent(percpu=True), psutil.virtual_memory(), psutil.swap_memory(),
+          psutil.disk_io_counters(), psutil.net_io_counters(), psutil.getloadavg(), flush=True)
+    due += 0.1
+    time.sleep(max(0.0, due - time.monotonic()))
+)python";
+
+constexpr std::string_view kMlflow = R"python(
+import os, signal, sys
+import mlflow
+from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+mlflow.set_tracking_uri("sqlite:///" + os.environ["CORRAL_BENCH_DIRECTORY"] + "/mlflow.db")
+run = mlflow.start_run()
+monitor = SystemMetricsMonitor(run.info.run_id, sampling_interval=1)
+monitor.start()
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+print("ready", flush=True)
+while True:
+    signal.pause()
+)python";
+
+// radT's own listeners and its own logger, as its benchmark starts them.
+constexpr std::string_view kRadt = R"python(
+import multiprocessing, os, shutil, signal
+address = "sqlite:///" + os.environ["CORRAL_BENCH_DIRECTORY"] + "/radt.db"
+os.environ["MLFLOW_TRACKING_URI"] = address
+import mlflow
+from radt.run.benchmark import _MLFlowLogger
+from radt.run.listeners import listeners
+programs = {"SMI": "nvidia-smi", "TOP": "top", "PS": "ps", "Free": "free", "IOstat": "iostat"}
+mlflow.set_tracking_uri(address)
+run = mlflow.start_run().info.run_id
+queue = multiprocessing.Queue()
+workers = [_MLFlowLogger(run, queue)]
+workers += [listeners[name](run, queue) for name, program in programs.items()
+            if name in listeners and shutil.which(program)]
+for worker in workers:
+    worker.start()
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+print("ready", flush=True)
+while True:
+    signal.pause()
+)python";
+
+// Other tools that watch a machine, as `corral bench listeners` runs them beside a training.
+constexpr std::array kPeers = {
+    Peer{.name = "nvidia-smi",
+         .about = "nvidia-smi --query-gpu, 10 Hz",
+         .program = "nvidia-smi",
+         .words = "nvidia-smi --query-gpu=timestamp,power.draw,utilization.gpu,utilization.memory,"
+                  "memory.used,temperature.gpu,clocks.sm,pstate --format=csv -lms 100"},
+    Peer{.name = "top", .about = "top -b, 10 Hz", .program = "top", .words = "top -b -d 0.1"},
+    Peer{.name = "ps", .about = "ps -e in a shell loop, 10 Hz", .program = "ps", .script = kPsLoop},
+    Peer{.name = "iostat",
+         .about = "iostat -x, 1 Hz (its fastest)",
+         .program = "iostat",
+         .words = "iostat -x -m 1"},
+    Peer{.name = "free", .about = "free, 10 Hz", .program = "free", .words = "free -w -s 0.1"},
+    Peer{.name = "psutil",
+         .about = "CPUs, memory, disks, network by psutil, 10 Hz",
+         .modules = "psutil",
+         .script = kPsutil},
+    Peer{.name = "mlflow",
+         .about = "MLflow's system metrics, 1 Hz (its default: 0.1 Hz), into SQLite, in a process "
+                  "beside the training",
+         .modules = "mlflow,psutil",
+         .script = kMlflow},
+    Peer{.name = "radt",
+         .about = "radT's listeners at their 1 Hz, its logger into SQLite",
+         .modules = "radt",
+         .script = kRadt},
+    Peer{.name = "nsys",
+         .about = "nsys profile, as it is by default",
+         .program = "nsys",
+         .words = "nsys profile --force-overwrite=true --output=nsys-report",
+         .around = true},
+};
 
 Setting corral(std::string name, std::string about, std::vector<std::string> words) {
   return {.kind = Kind::kCorral,
@@ -111,7 +209,7 @@ Result<std::vector<Setting>> peers_of(std::string_view words, const std::string&
     const std::string_view word = trim(part);
     if (word.empty() || word == "none") continue;
     bool found = false;
-    for (const Peer& peer : peers()) {
+    for (const Peer& peer : kPeers) {
       if (word != "all" && word != peer.name) continue;
       found = true;
       add_once(settings, setting_of(peer, python));
@@ -125,7 +223,7 @@ Result<std::vector<Setting>> peers_of(std::string_view words, const std::string&
 
 std::vector<std::string> peer_names() {
   std::vector<std::string> names;
-  for (const Peer& peer : peers()) names.emplace_back(peer.name);
+  for (const Peer& peer : kPeers) names.emplace_back(peer.name);
   return names;
 }
 

@@ -1,5 +1,4 @@
-// The verbs of `corral bench` for people, one function each, one table (bench.cpp). `args` without
-// the verb.
+// The verbs of `corral bench`, one function each, one table (bench.cpp). `args` without the verb.
 #pragma once
 
 #include <span>
@@ -7,5 +6,19 @@
 namespace corral::cli {
 
 int bench_listeners(std::span<char* const> args);
+
+// Processes that bench_listeners() starts.
+
+// `corral bench measure FILE COMMAND` runs the command, writes a Measurement to FILE and returns
+// the command's exit status.
+int bench_measure(std::span<char* const> args);
+
+// `corral bench loop STEPS`, a stand-in for a training: so many steps of the same work, about a
+// millisecond each, in one thread; their times go where $CORRAL_BENCH_STEPS says.
+int bench_loop(std::span<char* const> args);
+
+// `corral bench burn SHARE`: burns that share of one processor until a signal ends it. The
+// benchmark must detect it.
+int bench_burn(std::span<char* const> args);
 
 }  // namespace corral::cli

@@ -1,5 +1,3 @@
-#include "cli/bench_work.h"
-
 #include <fmt/core.h>
 
 #include <cstdint>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "cli/bench_measure.h"
+#include "cli/bench_verbs.h"
 #include "cli/command.h"
 #include "core/text.h"
 #include "sys/clock.h"

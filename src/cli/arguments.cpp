@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "cli/answers.h"
 #include "cli/command.h"
 #include "cli/config_file.h"
 #include "cli/config_keys.h"
@@ -153,7 +154,7 @@ struct Arguments::Impl {
     return std::ranges::find(names, option) != names.end() && !flag_only.contains(option);
   }
 
-  // The error is what is wrong with the file.
+  // The error is the problem of the file.
   Result<std::vector<CLI::ConfigItem>> items_of(const ConfigFile& file) {
     std::istringstream in(without_sources(file.text));
     const auto read = config_lines(in);
@@ -241,8 +242,8 @@ struct Arguments::Impl {
     for (std::string& section : take_untrusted(recorded)) held.push_back(std::move(section));
   }
 
-  // The error is what is wrong with the file.
-  Result<> take(ConfigFile& file, std::span<char* const> flags) {
+  // Applies the lines of the file that count. The error is the problem of the file.
+  Result<> apply_file(ConfigFile& file, std::span<char* const> flags) {
     std::vector<CLI::ConfigItem> items = TRY(items_of(file));
     foreign::Sources recorded;
     if (sources != nullptr) recorded = TRY(read_sources(file.text, file.path.string()));
@@ -472,7 +473,8 @@ std::optional<int> Arguments::parse(std::span<char* const> given) {
   auto files = find_config_files(flags);
   if (!files) return misuse(files.error().message);
   for (ConfigFile& file : *files) {
-    if (const auto taken = impl_->take(file, flags); !taken) return misuse(taken.error().message);
+    if (const auto taken = impl_->apply_file(file, flags); !taken)
+      return misuse(taken.error().message);
   }
   impl_->config_variable = variable_for(*files);
   std::vector<std::string> reversed(flags.begin(), flags.end());

@@ -37,7 +37,7 @@ struct Flags {
 class Gaps {
  public:
   explicit Gaps(bool csv) : csv_(csv) {}
-  void take(std::string_view piece) {
+  void count_in(std::string_view piece) {
     while (!piece.empty()) {
       const std::string_view line = piece.substr(0, piece.find('\n'));
       end_.append(line.substr(line.size() - std::min(line.size(), kLongest)));
@@ -75,7 +75,7 @@ class Sink {
   }
   // False when it could not be written: error().
   bool put(std::string_view piece) {
-    if (lines_) gaps_.take(piece);
+    if (lines_) gaps_.count_in(piece);
     written_ = out_.write(csv_ && many_ ? with_run(piece) : piece);
     return written_.has_value();
   }

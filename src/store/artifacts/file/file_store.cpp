@@ -73,14 +73,14 @@ Result<Temporary> make_temporary(int uploads) {
 
 class FileWriter final : public Writer {
  public:
-  struct Place {
+  struct Target {
     int root;
     int uploads;
     std::string path;
     KeptOnce* once;  // of a file whose content is kept once; else null
   };
-  FileWriter(Place place, Temporary temporary)
-      : place_(std::move(place)), temporary_(std::move(temporary)) {}
+  FileWriter(Target target, Temporary temporary)
+      : target_(std::move(target)), temporary_(std::move(temporary)) {}
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
   ~FileWriter() override { drop(); }
@@ -88,7 +88,7 @@ class FileWriter final : public Writer {
   Result<> append(std::string_view bytes) override {
     CORRAL_ASSERT(!temporary_.name.empty());
     Result<> done = sys::write_all(temporary_.file.get(), bytes);
-    if (place_.once != nullptr) hash_.add(bytes);
+    if (target_.once != nullptr) hash_.add(bytes);
     if (!done) drop();
     return done;
   }
@@ -102,41 +102,41 @@ class FileWriter final : public Writer {
 
  private:
   Result<> move_into_place() {
-    if (::fsync(temporary_.file.get()) != 0) return fail_errno(place_.path, errno);
-    const SplitPath parts = split_path(place_.path);
+    if (::fsync(temporary_.file.get()) != 0) return fail_errno(target_.path, errno);
+    const SplitPath parts = split_path(target_.path);
     const sys::Fd parent = TRY(make_parent(parts.parent));
     const std::string name(parts.name);
     if (rename_to(parent.get(), name) != 0) {
       if (errno == EISDIR || errno == ENOTEMPTY)
-        return fail(Code::kInvalidArgument, fmt::format("'{}' is a directory", place_.path));
-      return fail_errno(place_.path, errno);
+        return fail(Code::kInvalidArgument, fmt::format("'{}' is a directory", target_.path));
+      return fail_errno(target_.path, errno);
     }
     temporary_.name.clear();
-    if (::fsync(parent.get()) != 0) return fail_errno(place_.path, errno);
+    if (::fsync(parent.get()) != 0) return fail_errno(target_.path, errno);
     return {};
   }
 
   int rename_to(int parent, const std::string& name) {
-    if (place_.once == nullptr)
-      return ::renameat(place_.uploads, temporary_.name.c_str(), parent, name.c_str());
-    place_.once->share(place_.uploads, temporary_.name, hex(hash_.finish()));
-    return place_.once->rename(place_.uploads, temporary_.name, parent, name);
+    if (target_.once == nullptr)
+      return ::renameat(target_.uploads, temporary_.name.c_str(), parent, name.c_str());
+    target_.once->share(target_.uploads, temporary_.name, hex(hash_.finish()));
+    return target_.once->rename(target_.uploads, temporary_.name, parent, name);
   }
 
   Result<sys::Fd> make_parent(std::string_view parent) const {
-    Result<sys::Fd> made = make_directories_below(place_.root, parent);
+    Result<sys::Fd> made = make_directories_below(target_.root, parent);
     if (!made && made.error().code == Code::kNotFound)
       return fail(Code::kInvalidArgument,
-                  fmt::format("'{}' lies below a file: {}", place_.path, made.error().message));
+                  fmt::format("'{}' lies below a file: {}", target_.path, made.error().message));
     return made;
   }
 
   void drop() {
-    if (!temporary_.name.empty()) ::unlinkat(place_.uploads, temporary_.name.c_str(), 0);
+    if (!temporary_.name.empty()) ::unlinkat(target_.uploads, temporary_.name.c_str(), 0);
     temporary_ = {};
   }
 
-  Place place_;
+  Target target_;
   Temporary temporary_;  // without a name: committed or dropped
   Sha256Stream hash_;    // of files that are kept once
 };
@@ -178,10 +178,10 @@ class FileStore final : public ArtifactStore {
     if (size) TRY(check_room(*size));
     Temporary temporary = TRY(make_temporary(uploads_.get()));
     return std::make_unique<FileWriter>(
-        FileWriter::Place{.root = root_.get(),
-                          .uploads = uploads_.get(),
-                          .path = std::string(path),
-                          .once = KeptOnce::covers(path) ? &once_ : nullptr},
+        FileWriter::Target{.root = root_.get(),
+                           .uploads = uploads_.get(),
+                           .path = std::string(path),
+                           .once = KeptOnce::covers(path) ? &once_ : nullptr},
         std::move(temporary));
   }
 

@@ -77,10 +77,10 @@ TEST(Help, HasOneLineForEachOptionUnderItsHeading) {
   help.add("Options", "--quiet", "print only warnings");
   EXPECT_EQ(help.text(),
             "\nOptions:\n"
-            "  --name TEXT             name of the run\n"
-            "  --quiet                 print only warnings\n"
+            "  --name TEXT               name of the run\n"
+            "  --quiet                   print only warnings\n"
             "\nStorage:\n"
-            "  --store DIR             directory\n");
+            "  --store DIR               directory\n");
 }
 
 TEST(Help, LeavesOutWhatWasRemovedAndHeadingsWithoutLines) {
@@ -90,7 +90,7 @@ TEST(Help, LeavesOutWhatWasRemovedAndHeadingsWithoutLines) {
   help.add("Options", "--quiet-check NAME", "check");
   help.remove("--gate");
   help.remove("--quiet");
-  EXPECT_EQ(help.text(), "\nOptions:\n  --quiet-check NAME      check\n");
+  EXPECT_EQ(help.text(), "\nOptions:\n  --quiet-check NAME        check\n");
 }
 
 TEST(Help, MovesAHeadingToTheEndAndKeepsTheOrderOfTheOthers) {

@@ -217,7 +217,7 @@ TEST_F(Tracking, PointsThatALoggedModelRepeatsAreTheRunsOnce) {
       R"({"key":"k","value":2,"timestamp":6,"step":2})";
   log(batch);
   log(batch);
-  mlflow::MetricWriter restarted(*store_);
+  mlflow::MetricWriter restarted(*store_, reader_of(*store_));
   context_->door = &restarted;
   log(batch);
   EXPECT_EQ(points("k"), 2);

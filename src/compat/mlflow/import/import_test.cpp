@@ -19,6 +19,7 @@
 #include "store/open/postgres_fixture.h"
 #include "store/open/postgres_store.h"
 #include "store/open/sqlite_store.h"
+#include "store/test_reader.h"
 
 namespace corral::store::importing {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "store/artifacts/open/open_artifacts.h"
 #include "store/open/sqlite_store.h"
+#include "store/test_reader.h"
 
 namespace corral::server {
 namespace {
@@ -25,7 +26,7 @@ class ArtifactPlace : public ::testing::Test {
   // Empty: this is the place.
   std::string other_than(const std::string& name) {
     const auto artifacts = place(name);
-    const auto other = other_artifact_place(*store_, *artifacts);
+    const auto other = other_artifact_place(*store_, reader_of(*store_), *artifacts);
     EXPECT_TRUE(other) << other.error().message;
     return other ? other->value_or("") : "";
   }
@@ -51,7 +52,7 @@ TEST_F(ArtifactPlace, APlaceThatIsMarkedIsTakenAsItIs) {
   const auto second = store::open_sqlite_store({.directory = directory_ / "second"});
   ASSERT_TRUE(second);
   const auto artifacts = place("a");
-  const auto other = other_artifact_place(**second, *artifacts);
+  const auto other = other_artifact_place(**second, reader_of(**second), *artifacts);
   ASSERT_TRUE(other);
   EXPECT_FALSE(*other);
   EXPECT_EQ(other_than("a"), "");
@@ -60,7 +61,7 @@ TEST_F(ArtifactPlace, APlaceThatIsMarkedIsTakenAsItIs) {
 TEST_F(ArtifactPlace, AStoreOfOneServerIsNotAsked) {
   EXPECT_EQ(other_than("a"), "");
   const auto artifacts = place("b");
-  EXPECT_EQ(check_artifact_place(*store_, *artifacts), "");
+  EXPECT_EQ(check_artifact_place(*store_, reader_of(*store_), *artifacts), "");
 }
 
 }  // namespace

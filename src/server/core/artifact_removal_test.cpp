@@ -21,8 +21,9 @@ class Removal : public HandlerTest {
  protected:
   Removal() { context_->artifacts = artifacts_.get(); }
   void start() {
-    removal_ = std::make_unique<ArtifactRemoval>(
-        *store_, *artifacts_, [this](std::string_view /*text*/) { complaints_ += 1; });
+    removal_ =
+        std::make_unique<ArtifactRemoval>(*store_, reader_of(*store_), *artifacts_,
+                                          [this](std::string_view /*text*/) { complaints_ += 1; });
     context_->artifact_removal = removal_.get();
   }
 

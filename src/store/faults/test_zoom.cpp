@@ -5,6 +5,7 @@
 
 #include "query/chart/chart.h"
 #include "store/faults/zoom.h"
+#include "store/test_reader.h"
 
 namespace corral::store::faults {
 namespace {
@@ -68,7 +69,7 @@ std::string zoom_problem(Store& store, const Series& series, const std::vector<S
     request.from = from;
     request.to = from + 1 + static_cast<std::int64_t>(random() % length);
   }
-  const auto chart = query::make_chart(store, request);
+  const auto chart = query::make_chart(reader_of(store), request);
   if (!chart) return chart.error().message;
   const query::ChartSeries& answer = chart->series.at(0);
   return answer.exact ? chart_problem(*chart, answer, points) : "the answer is not exact";

@@ -9,9 +9,9 @@
 
 #include "store/engine/readers.h"
 #include "store/ingest/writer.h"
+#include "store/model/records.h"
 #include "store/remove/remove.h"
 #include "store/seal/sealer.h"
-#include "store/model/records.h"
 
 namespace corral::store::sql {
 

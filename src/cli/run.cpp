@@ -212,7 +212,7 @@ Result<> complete(RunFlags& f) {
   if (!f.watch.empty()) o.watched = TRY(process_of(f.watch));
   o.params = TRY(pairs_of(f.params, "--param", "lr=0.1"));
   o.tags = TRY(pairs_of(f.tags, "--tag", "team=vision"));
-  // Of the place that a scheduler names to its supervisors.
+  // Set by a scheduler for the destination that it names to its supervisors.
   if (const char* place = std::getenv(kWithheldPlace);
       place != nullptr && *place != '\0' &&
       (f.destination.server == place || f.destination.store == place))

@@ -55,7 +55,7 @@ Result<schedule::Selection> selection_of(const PlanFlags& flags) {
   return selection;
 }
 
-// What all its runs have in common.
+// Facts and options that all runs of the plan share.
 schedule::PlanFacts facts_of(const PlanCommand& command, const fs::path& file) {
   const run::Options& o = command.options;
   schedule::PlanFacts facts{.id = plan::plan_id(sys::host_name(), file),

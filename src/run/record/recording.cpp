@@ -29,7 +29,7 @@ namespace {
 constexpr Nanos kStorePause{
     std::chrono::milliseconds(100)};  // output is stored with this resolution in time
 constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};  // rows per frame: this much
-// How often it asks for its turn to measure the host: the timeline's gap when a holder ends.
+// Interval of asking for the turn to measure the host: the gap in its timeline when a holder ends.
 constexpr Nanos kTurnPause{std::chrono::milliseconds(100)};
 constexpr int kIdlePollMs = 100;  // while output waits for its reader or to be stored
 // Of a session's series ids: what one supervisor may use, and how many of them have ids of their
@@ -49,7 +49,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-// How long a request of the command waits for a server: the store's own is started when it is not
+// Time that a request of the command waits for a server: the store's own is started when it is not
 // there; one elsewhere answers or does not.
 constexpr Nanos kEmbeddedPatience{std::chrono::seconds(15)};
 constexpr Nanos kServerPatience{std::chrono::seconds(5)};
@@ -78,7 +78,7 @@ spool::Manifest make_manifest(const Options& options) {
 // Waits of 5 ms for a server that cannot be reached, once the run has ended.
 constexpr int kFailedWaits = 400;
 
-// How long a device's driver and the commands of sources are waited for at the end.
+// Time that a device's driver and the commands of sources get at the end.
 constexpr Nanos kEndPatience{std::chrono::seconds(2)};
 // A shorter run tells what starting costs, not what collecting does.
 constexpr Nanos kCostSaidFrom{std::chrono::seconds(5)};
@@ -189,7 +189,7 @@ void Recording::open_tracking() {
   if (const auto started = opened->start(child ? child->pid : 0); !started)
     return lacks("MLflow calls", started.error());
   tracking_ = std::move(*opened);
-  // Where this cannot be written, a killed supervisor has no successor.
+  // If this cannot be written, a killed supervisor has no successor.
   [[maybe_unused]] const auto noted = directory_.set_tracking(tracking_->address());
 }
 
@@ -315,7 +315,7 @@ void Recording::note_begin(BootTime at) {
   bundle.add(codec::EventsBody{
       {{.time = at, .name = std::string(codec::kRunBegan), .origin = "corral", .attributes = {}}}});
   journal_.bundle(bundle);
-  // Where this cannot be written, a successor takes the run for one that never began.
+  // If this cannot be written, a successor takes the run for one that never began.
   [[maybe_unused]] const auto noted = directory_.set_begun(at);
 }
 
@@ -364,7 +364,7 @@ void Recording::report_losses() {
   }
 }
 
-// What the command has printed is passed on and shown, and stored when that is due. True: nothing
+// Passes on and shows the output of the command, and stores it when that is due. True: nothing
 // is left to do, and the kernel tells when it prints more.
 bool Recording::follow_output(BootTime& next_store) {
   bool done = relay_.pass_on();
@@ -477,7 +477,7 @@ void Recording::describe(const Command& command, const std::stop_token& stop) {
   delivery_.wake();
 }
 
-// What only the end of the command tells: the modules that it has imported.
+// Adds the modules that the command has imported, which are known at its end.
 void Recording::describe_end(const Command& command, const std::stop_token& stop,
                              const std::vector<codec::Fact>& facts, set_up::KeptCode& code) {
   std::mutex mutex;

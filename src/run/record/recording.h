@@ -70,7 +70,7 @@ class Recording {
     return tracking_ ? tracking_->url : std::string();
   }
 
-  // Where the command can send metrics; empty: nowhere.
+  // Addresses to which the command can send metrics; empty: none.
   [[nodiscard]] std::string statsd_address() const {
     return sources_ != nullptr ? sources_->statsd_address().value_or("") : std::string();
   }
@@ -88,7 +88,7 @@ class Recording {
   void resume();
   // The command may execute since `at`: the run's start. The last one counts.
   void note_begin(BootTime at);
-  // What the supervisor did or waited for, outside of the run.
+  // Records a phase of the supervisor itself, outside of the run.
   void note_phase(const OwnPhase& phase);
   // Lets the threads begin, also where start() has failed half-way.
   void begin();
@@ -105,7 +105,8 @@ class Recording {
   // between rounds.
   bool wait_uploaded(const std::function<bool()>& give_up);
 
-  // What collecting cost; empty before finish(), where nothing was sampled, and of a short run.
+  // The cost of collecting, as a line for the user. Empty before finish(), without samples, and for
+  // a short run.
   [[nodiscard]] const std::string& summary() const { return summary_; }
   // A driver did not come back: the process should end without running anybody's destructors.
   [[nodiscard]] bool left_thread_behind() const {
@@ -114,15 +115,15 @@ class Recording {
 
   // Processes that outlived the command and were left running.
   void note_leftovers(std::size_t count);
-  // Who takes the run over finds its container by it.
+  // Lets a supervisor that adopts the run find its container.
   void note_container(spool::ContainerAddress container);
   // Before finish(). What is not there, and why; nothing is noted without a reason.
   void note_unavailable(const std::string& source, const std::string& reason);
   void note_tags(const std::vector<std::pair<std::string, std::string>>& tags);
   void note_outcome(const Outcome& outcome);
-  // How the run goes; for its scheduler.
+  // The state of the run, for its scheduler.
   [[nodiscard]] Progress progress();
-  // Where the run can be seen, once known.
+  // The URL of the run's page; empty: not known yet.
   [[nodiscard]] std::string page() const { return uploading_.page(); }
 
  private:
@@ -154,7 +155,7 @@ class Recording {
   void report_stalls();
   void report_strays();
   void report_problem(const collect::foreign::Problem& problem);
-  // Of the run's output to who looks for values in it; true when all was shown.
+  // Passes output on to the sources that look for values in it. True when nothing is left.
   bool show_output();
   void end_collecting();
   void end_sources();

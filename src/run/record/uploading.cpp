@@ -36,7 +36,7 @@ upload::LinkOptions link_options(const Options& options, const spool::RunDirecto
 
 }  // namespace
 
-// Where the run can be seen, once, as soon as a server is known.
+// Tells the user the run's URL, once, as soon as a server is known.
 void Uploading::announce(const std::string& server) {
   if (server.empty() || !page().empty()) return;
   page_.with(
@@ -106,7 +106,7 @@ void Uploading::send_points(const std::stop_token& stop) {
     run_.delivery.end(round);
     report_problems(uploader);
     if (!round) {
-      // Of a place that is withheld the user was told before the run began.
+      // The user was told of a withheld destination before the run began.
       if (run_.options.destination.withheld.empty())
         run_.notices.warn(round.error().message + "; the run goes on and its data waits in " +
                           run_.directory.path().string());
@@ -133,7 +133,7 @@ void Uploading::send_files(const std::stop_token& stop) {
   while (run_.delivery.wait_for_files(stop)) {
     bool flushed = false;
     const auto sent = [&]() -> Result<upload::ArtifactReport> {
-      // What was logged before them makes the run known to the server.
+      // The points that were logged before the files make the run known to the server.
       run_.delivery.note_written();
       TRY(run_.delivery.flush(kServerPatience, cancel_files_));
       flushed = true;
@@ -144,7 +144,7 @@ void Uploading::send_files(const std::stop_token& stop) {
       run_.journal.event("spool: " + refusal, {});
     }
     if (sent && sent->stored > 0) run_.delivery.wake();
-    // What held up the points before them is the uploader's to say.
+    // The uploader reports an error that held up the points before the files.
     if (!sent && flushed && !cancel_files_ && run_.options.destination.withheld.empty())
       run_.notices.warn(sent.error().message);
     if (!run_.delivery.sleep(stop, kArtifactPause)) return;

@@ -14,7 +14,7 @@ namespace corral::run {
 // there any more.
 Result<spool::fs::path> find_spooled(const Options& options);
 
-// What the run was started with, in place of what `options` says.
+// `options` with everything that the run was started with.
 Options options_of(const spool::Manifest& manifest, Options options);
 
 // Its directory, locked. A server that finishes the run's data lets go within seconds.

@@ -26,7 +26,7 @@ class Setting {
 
   // The command as it is recorded.
   [[nodiscard]] Result<Command> resolve(const Options& options) const;
-  // What the command inherits.
+  // The environment that the command inherits.
   [[nodiscard]] std::vector<std::string> inherited() const;
 
   struct Start {
@@ -35,7 +35,7 @@ class Setting {
     // known before the start.
     std::optional<pid_t> first{};
   };
-  // What is executed. A container is made here.
+  // The words to execute. A container is made here.
   Result<Start> start(const Command& command, environment::Inside inside);
   // The container's first process, once it runs; nothing: the one that was started.
   [[nodiscard]] std::optional<pid_t> locate() const;

@@ -45,10 +45,10 @@ std::string group_words(const Placement& placement) {
   return words;
 }
 
-// How often a supervisor in the background of its terminal asks whether it is in the foreground.
+// Interval at which a supervisor in the background of its terminal looks for the foreground.
 constexpr Nanos kForegroundPause{std::chrono::milliseconds(250)};
 constexpr Nanos kProgressPause{std::chrono::seconds(1)};
-// How often a container that starts is looked at: how well its start is known.
+// Interval at which a starting container is looked at: the precision of its start.
 constexpr Nanos kLookPause{std::chrono::milliseconds(1)};
 
 // As wait(2) has it.
@@ -64,11 +64,11 @@ bool has_ended(pid_t orphan) {
          ended.si_pid == orphan;
 }
 
-// Of a holder that processes keep whom the command left behind.
+// Time that a holder gets which leftover processes keep alive.
 constexpr Nanos kHolderPatience{std::chrono::seconds(5)};
 constexpr Nanos kHolderPause{std::chrono::milliseconds(10)};
 constexpr Nanos kUploadPatience{std::chrono::seconds(15)};
-// Of the end of the output, where a reason for a failure is looked for.
+// The end of the output, in which a reason for a failure is looked for.
 constexpr std::size_t kTailBytes = 8u << 10;
 constexpr std::size_t kTailLines = 5;
 // By the Python package's helpers, when they end a training early; one line, what ended it.
@@ -120,7 +120,7 @@ int Supervision::run() {
   return attend();
 }
 
-// What takes time and what may be missing, before anything of the run is there.
+// Prepares everything that takes time or may be missing, before anything of the run exists.
 Result<Command> Supervision::prepare() {
   int interrupt = 0;
   const auto cancelled = [&] {
@@ -134,7 +134,7 @@ Result<Command> Supervision::prepare() {
   return command;
 }
 
-// Of one's own, where no scheduler has decided and no container brings one.
+// Makes a control group for the run, unless a scheduler has decided or a container brings one.
 void Supervision::begin_accounting() {
   groups_ = options_.placement.groups;
   if (groups_.empty() && options_.watched == 0 && !setting_.is_apart())
@@ -377,7 +377,7 @@ BootTime Supervision::began_at(pid_t process) const {
   return identity ? std::max(released_, sys::start_of(*identity)) : released_;
 }
 
-// What came before the run; it is taken to begin now until more is known.
+// Records the time before the run, which is taken to begin now until more is known.
 void Supervision::note_launch() {
   if (recording_ == nullptr) return;
   recording_->note_begin(released_);
@@ -558,7 +558,7 @@ void Supervision::look_inside() {
   if (!finished_ && inside_->ended()) finished_ = sys::boot_now();
 }
 
-// What a terminal's signal means to the supervisor; true: it has been done.
+// Does what a terminal's signal means to the supervisor; true: it has been done.
 bool Supervision::heed_terminal(int signal) {
   if (terminal_ == nullptr) return false;
   if (signal == SIGTSTP) terminal_->suspend(!ended_);
@@ -766,8 +766,7 @@ void Supervision::profile(BootTime ended) {
   });
 }
 
-// What the command printed last must come out, however slowly its reader reads; Ctrl-C ends the
-// wait.
+// Passes on the last output of the command, however slowly its reader reads; Ctrl-C ends the wait.
 void Supervision::finish_output() {
   while (!recording_->relay().pass_on()) {
     const int signal = next_signal(sys::boot_now() + Nanos(std::chrono::milliseconds(10)));

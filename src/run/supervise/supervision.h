@@ -129,7 +129,7 @@ class Supervision {
   std::optional<BootTime> finished_;  // the command's end
   std::optional<BootTime> limit_;     // when --max-time ends the run
 
-  // How the command ended.
+  // The end of the command.
   bool ended_ = false;                   // the command itself, not what it left behind
   int status_ = 0;                       // as wait(2) returns it
   std::optional<int> told_status_;       // the same of an adopted command, as its parent told

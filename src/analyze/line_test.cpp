@@ -441,7 +441,7 @@ TEST(Line, WindowStatisticsOfAStoreAreThoseOfEveryPoint) {
     if (p.time >= from && p.time < to && std::isfinite(p.value)) values.push_back(p.value);
   std::ranges::sort(values);
   const SeriesId ids[] = {two.watts_id};
-  const auto read = two.(*store).view(ids, [&](store::PointView& view) -> Result<> {
+  const auto read = (*two.store).view(ids, [&](store::PointView& view) -> Result<> {
     const auto all = TRY(query::window_statistics(
         view,
         {.series = {{.series = two.watts_id}}, .from = from, .to = to, .probabilities = {0.5, 1}}));

@@ -68,7 +68,7 @@ TEST(AmdSmi, SaysWhyThereIsNoEnergy) {
     EXPECT_FALSE(machine.fast().contains("host.gpu.energy/amd0"));
     return machine.why();
   };
-  EXPECT_TRUE(holds(why("", "0000:99:00.0"), "format without it; amdsmi does not know"));
+  EXPECT_TRUE(holds(why("", "0000:99:00.0"), "format without it; amdsmi does not list this GPU"));
   EXPECT_TRUE(holds(why("gpu1.energy 0\n"), "not supported")) << "a counter that never counts";
   EXPECT_TRUE(holds(why("gpu1.energy.status 10\n"), "Permission Denied"));
   EXPECT_TRUE(holds(why("call.amdsmi_init.status 34\n"), "amdsmi: status 34"));

@@ -68,7 +68,7 @@ TEST_F(SettingsTest, ValuesThatTheGpuDoesNotHaveAreRefused) {
   EXPECT_NE(text.find("no SM clock of 1203 MHz; the nearest is 1200 MHz"), std::string::npos)
       << text;
   EXPECT_NE(text.find("no memory clock of 9000 MHz; the nearest is 1215 MHz"), std::string::npos);
-  EXPECT_NE(text.find("a power limit of 1000 W is not possible: 100 W to 400 W is"),
+  EXPECT_NE(text.find("a power limit of 1000 W is not possible: expected 100 W to 400 W"),
             std::string::npos)
       << text;
   plan::Share nothing = on({"0"});

@@ -47,7 +47,7 @@ def read(*path: str) -> Command:
         placeholder = re.sub(r"\(Env:[^)]*\)|\(.*|\bREQUIRED\b|\.\.\.", "", value).strip()
         for name in names.replace(" ", "").split(","):
             command.options[name] = bool(placeholder)
-            command.options |= {short: bool(placeholder) for short in re.findall(r"also as (-\w)", description)}
+            command.options |= {short: bool(placeholder) for short in re.findall(r"also (-\w)", description)}
     usage = text[text.find("Usage:") :].partition("\n")[0]
     if not path:
         command.options["--version"] = False

@@ -123,7 +123,7 @@ def test_ctrl_c_reports_the_pairs_so_far(corral: Corral) -> None:
         (["--listeners", "defualt"], "listener 'defualt'"),
         (["--peers", "htop"], "--peers: 'htop' is none of all, none, nvidia-smi, top, ps, "),
         (["--seconds", "5", "--", "true"], "--seconds and --training apply to the built-in training only"),
-        (["--seconds", "1ms"], "--seconds: 50ms to 1h"),
+        (["--seconds", "1ms"], "--seconds: must be 50ms to 1h"),
         (["--listeners", "", "--peers", "none"], "--listeners and --peers name nothing to measure"),
         (["--training", "tensorflow"], "--training"),
         (["--", "no-such-program"], "no-such-program: command not found"),

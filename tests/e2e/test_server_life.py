@@ -225,7 +225,7 @@ def test_without_a_server_training_runs_and_its_data_waits(corral: Corral, break
 
 
 def test_data_that_waits_for_a_store_is_named(corral: Corral) -> None:
-    assert b"`corral run` makes it" in corral("ls", "runs", status=1).stderr
+    assert b"create it with `corral run`" in corral("ls", "runs", status=1).stderr
     no_store_a_file(corral)
     corral(*QUICK, "true")
     corral.store.unlink()

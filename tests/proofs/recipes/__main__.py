@@ -79,8 +79,8 @@ RECIPES = (
             Line("src/cli/command.h", r"// `args` without.*\n", "int greet_command(std::span<char* const> args);\n"),
             Line(
                 "src/cli/main.cpp",
-                r"constexpr std::array kSubcommands = \{\n",
-                '    Subcommand{"greet", "print the server\'s greeting", greet_command},\n',
+                r"constexpr std::array kCommands = \{\n",
+                '    Verb{"greet", "print the server\'s greeting", greet_command},\n',
             ),
             Line("docs/api.md", r"\|---\|---\|\n", "| `GET /api/corral/v1/greeting` | a greeting |\n"),
             Line("docs/cli.md", r"(?=## corral trust)", "## corral greet\nPrints the server's greeting.\n\n"),

@@ -10,7 +10,7 @@
 namespace corral::run {
 namespace {
 
-constexpr std::uint64_t kFewLate = 100;  // one tick in so many
+constexpr std::uint64_t kFewLate = 100;  // late ticks are few up to one in this many
 
 // The highest resident memory so far; getrusage would count what the parent had before exec.
 std::uint64_t peak_memory() {
@@ -34,7 +34,7 @@ double cores_of(const CollectingCost& cost) {
   return cost.wall > Nanos(0) ? seconds(cost.cpu) / seconds(cost.wall) : 0;
 }
 
-// What late ticks mean for the numbers; empty where they are few.
+// Returns a note that late ticks add noise to the numbers; empty if they are few.
 std::string noise_of(const CollectingCost& cost) {
   if (cost.ticks.late * kFewLate <= cost.ticks.due) return "";
   return fmt::format(

@@ -1,5 +1,5 @@
-// What collecting cost this run, measured: one line for the end of `corral run`, and facts for the
-// run's page.
+// CollectingCost: the measured overhead of the collectors, as one line at the end of `corral run`
+// and as facts for the run's page.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace corral::run {
 
 struct CollectingCost {
-  Nanos cpu{0};  // of this process, its threads included
+  Nanos cpu{0};  // CPU time of this process with all its threads
   Nanos wall{0};
   std::uint64_t peak_memory = 0;  // bytes; 0: not known
   std::uint64_t written = 0;      // bytes of frames
@@ -23,7 +23,7 @@ struct CollectingCost {
   Nanos lateness_greatest{0};
 };
 
-// Now, of this process; `wall` is how long the run took.
+// Measures this process now; `wall` is the duration of the run.
 CollectingCost measure_cost(const collect::Lanes& lanes, Nanos wall, std::uint64_t written);
 
 // "collecting cost 0.21 % of a core, 9.1 MiB of memory and 1.3 MiB of data; 3 of 36,000 ticks late"

@@ -1,5 +1,5 @@
-// What a run collects on its way into the journal: rows of the samplers, points of foreign sources,
-// and what it cost.
+// Tests of the way into the journal: rows of the samplers, points of foreign sources, and the
+// overhead of collecting.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,14 +28,14 @@ using std::chrono::seconds;
 constexpr BootTime at(int s) { return BootTime(seconds(s)); }
 
 // ---- metrics feed
-// Lets a sampler tick as often as the test says.
+// A ticker whose ticks the test triggers.
 class ManualTicker final : public collect::Ticker {
  public:
   struct State {
     std::mutex mutex;
     std::condition_variable changed;
     std::uint64_t wanted = 0;
-    std::uint64_t waiting = 0;  // how often wait() was entered
+    std::uint64_t waiting = 0;  // number of calls of wait()
     bool stopped = false;
   };
   explicit ManualTicker(State& state) : state_(state) {}
@@ -82,7 +82,7 @@ struct Fed {
     ticks.changed.notify_all();
     ticks.changed.wait(lock, [&] { return ticks.waiting > before; });
   }
-  // Decoded frames that the journal got.
+  // Returns the decoded frames of the journal.
   std::vector<codec::Frame> frames() {
     std::vector<codec::Frame> all;
     const auto written = spool::FrameLogReader(directory.files()).read(0, 1u << 30).value();
@@ -126,7 +126,7 @@ TEST(MetricsFeed, DeclaresWhatHasValuesBeforeTheFirstAndOnce) {
   fed.feed->flush(fed.journal);
   const std::size_t before = fed.frames().size();
   fed.feed->flush(fed.journal);
-  EXPECT_EQ(fed.frames().size(), before);  // nothing new is no frame
+  EXPECT_EQ(fed.frames().size(), before);  // without new rows there is no frame
 
   const auto frames = fed.frames();
   const auto series = declared(frames);
@@ -281,7 +281,7 @@ TEST(MetricsFeed, PointsWithTimesOfTheirOwnKeepThem) {
 
 std::atomic<double> shown_by_a{21};
 
-// Sensor a shows what it is told, b lies, and a third does not.
+// Sensor a has the values that the test sets, b has impossible ones, and the GPU's share is valid.
 std::unique_ptr<collect::Listener> open_liar(const collect::ListenerContext&,
                                              collect::SeriesTable& table) {
   class Liar final : public collect::Listener {
@@ -471,7 +471,7 @@ TEST(PointFeed, AFloodIsCutIntoFrames) {
   EXPECT_EQ(Points::of(fed.frames()).at("flood/").size(), 150'000u);
 }
 
-// ---- what collecting cost
+// ---- the overhead of collecting
 TEST(CollectingCost, SaysItInOneLineAndInFacts) {
   CollectingCost cost{.cpu = std::chrono::milliseconds(7560),
                       .wall = seconds(3600),

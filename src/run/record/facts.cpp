@@ -25,14 +25,14 @@ namespace {
 using codec::Fact;
 using codec::FactKind;
 
-// Of an environment's list: every line end takes two bytes of JSON.
+// Limit of an environment's list: every line end takes two bytes of JSON.
 constexpr std::size_t kRecordBytes = limits::kFactBytes * 3 / 4;
 
 Fact info(std::string key, const Json& value) {
   return {.kind = FactKind::kInfo, .key = std::move(key), .value = value.dump()};
 }
 
-// Value of the first line "key : value" in a /proc file.
+// Returns the value of the first line "key : value" in a /proc file.
 std::string proc_value(const char* file, std::string_view key) {
   const auto text = sys::read_file(file);
   if (!text) return "";
@@ -58,8 +58,8 @@ Json memory_bytes() {
   return kib ? Json(*kib * 1024) : Json();
 }
 
-// The words of a command line as a fact may hold them (limits::kValueBytes of JSON); what is left
-// out is counted.
+// Returns the words of a command line, cut to the size of a fact (limits::kValueBytes of JSON) with
+// the number of omitted words.
 Json command_words(const std::vector<std::string>& words) {
   constexpr std::size_t kWordBytes = 2000;
   constexpr std::size_t kRoom = limits::kValueBytes - 100;  // brackets, and how much is missing
@@ -80,7 +80,7 @@ Json command_words(const std::vector<std::string>& words) {
   return kept;
 }
 
-// What a process was started with; empty when it is gone.
+// Returns the command line of a process; empty if it is gone.
 std::vector<std::string> words_of(std::int64_t pid) {
   std::vector<std::string> words;
   const auto text = sys::read_file(fmt::format("/proc/{}/cmdline", pid), 1u << 20);
@@ -91,7 +91,8 @@ std::vector<std::string> words_of(std::int64_t pid) {
   return words;
 }
 
-// Which of them the command line named, one a line: the others are the script's own.
+// Adds the names of `pairs`, which the command line gave, one in each line; all others come from
+// the script.
 void add_given(std::string key, const std::vector<std::pair<std::string, std::string>>& pairs,
                std::vector<Fact>& facts) {
   std::string names;

@@ -1,4 +1,4 @@
-// What is recorded of a run beside its metrics: command, machine, code version.
+// Facts: the recorded properties of a run: command, machine, code version.
 #pragma once
 
 #include <sys/types.h>
@@ -14,31 +14,31 @@
 
 namespace corral::run {
 
-// Params and tags of the command line, and what is known without asking anyone: a few file reads.
+// Returns params and tags of the command line, and facts that need only a few file reads.
 std::vector<codec::Fact> quick_facts(const Options& options, const Command& command);
 
-// The set-up (set_up/set_up.h): code, interpreter, packages, variables, what of the host makes
-// measurements differ. Other programs are asked at idle priority, each for a minute at most:
-// called on a thread of its own after the command has started. What cannot be had is an
-// "unavailable" fact with the reason.
-// `code` was kept, and takes the diff.
+// Returns the set-up (set_up/set_up.h): code, interpreter, packages, variables, and properties of
+// the host that affect measurements. It runs other programs at idle priority, each for a minute at
+// most, so it is called on a thread of its own after the command has started. A missing fact is an
+// "unavailable" fact with the reason. `code` was kept, and takes the diff.
 std::vector<codec::Fact> slow_facts(const Options& options, const Command& command,
                                     set_up::KeptCode& code);
 
-// The code of a command that started at `started_ns` since 1970, to be kept in `directory` of the
-// spool.
+// Collects the code of a command that started at `started_ns` since 1970, to be kept in `directory`
+// of the spool.
 set_up::KeptCode code_of(const Options& options, const Command& command,
                          const spool::RunDirectory& directory, std::int64_t started_ns);
 
-// The files of Python's modules that processes of the command have noted at their end.
+// Returns the files of the Python modules that processes of the command have noted at their end.
 std::vector<spool::fs::path> noted_modules(const spool::RunDirectory& directory);
 
-// Of `facts` from slow_facts(), after more of the code became known: those that differ now.
+// Returns those of `facts` (from slow_facts()) that differ now, after more of the code became
+// known.
 std::vector<codec::Fact> facts_of_code(std::vector<codec::Fact> facts, const Command& command,
                                        const set_up::KeptCode& code);
 
-// Hashes of the data that the command was given by path (set_up/data_hash.h), as far as `stop`
-// leaves time for them.
+// Returns hashes of the data that the command was given by path (set_up/data_hash.h), as far as
+// `stop` leaves time for them.
 std::vector<codec::Fact> data_facts(const Options& options, const Command& command,
                                     const std::function<bool()>& stop);
 

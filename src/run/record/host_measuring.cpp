@@ -8,7 +8,7 @@
 namespace corral::run {
 namespace {
 
-// True for a listener of the host, and for a device or a pattern, which are the host's, too.
+// True for a listener of the host, and for a device or a pattern, which belong to the host.
 bool is_of_host(const codec::Health& health) {
   const std::string_view name = std::string_view(health.part).substr(health.part.find('.') + 1);
   const collect::ListenerEntry* entry = collect::find_listener(name);
@@ -57,7 +57,7 @@ bool HostMeasuring::take_turn() {
 
 std::vector<codec::Health> HostMeasuring::begin() {
   lock_.say(line_of(own_));
-  // The former holder's listeners lacked values in its time.
+  // Parts that lacked values under the former holder.
   std::vector<codec::Health> news;
   for (const auto& [part, lacked] : std::exchange(told_, {})) {
     const auto known = own_.find(part);

@@ -1,8 +1,9 @@
-// HostMeasuring: which supervisor of a host measures the host itself, and what it tells the others.
+// HostMeasuring: lets one supervisor of a host measure the host and tell the others about its
+// health.
 //
 // The supervisor that holds a lock samples the host; the others wait for their turn. The holder
-// writes what its listeners of the host lack into the lock's file, so that every run says so. The
-// spooler's thread, and before and after it the main thread.
+// writes into the lock's file which of its host listeners lack values, so that every run reports
+// that. Used by the spooler's thread, and before and after it by the main thread.
 #pragma once
 
 #include <map>
@@ -25,8 +26,8 @@ class HostMeasuring {
   // Tries to get the lock. True: this supervisor measures from now on; call begin() once the
   // samplers know it.
   bool take_turn();
-  // Tells the others what this supervisor's listeners lack. Returns this run's own health in place
-  // of what it was told by the former holder.
+  // Tells the others which values this supervisor's listeners lack. Returns this run's own health,
+  // which replaces that of the former holder.
   std::vector<codec::Health> begin();
   [[nodiscard]] bool measures() const { return measures_; }
   [[nodiscard]] bool waits() const { return lock_.waits(); }

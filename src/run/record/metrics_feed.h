@@ -2,7 +2,8 @@
 //
 // A series is declared when its first value comes, so that a supervisor that never holds the
 // workload's lock never claims the host's series, and a device's lane may be opened late. Values
-// that the catalogue says cannot be are stored like all others, and counted. One thread.
+// that are impossible according to the catalogue are stored like all others, and counted. One
+// thread.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@
 
 namespace corral::run {
 
-// The session's series ids that are free; everybody who declares series takes his from here.
+// The free series ids of the session; every declaration of a series takes its id from here.
 struct SeriesIds {
   std::uint32_t next = 1;
 };
@@ -27,10 +28,10 @@ class MetricsFeed {
  public:
   // `samplers` and `ids` outlive it.
   MetricsFeed(std::span<const std::unique_ptr<collect::Sampler>> samplers, SeriesIds& ids);
-  // Writes all since the last call as one frame; nothing when there is none.
+  // Writes all rows since the last call as one frame; without rows it writes nothing.
   void flush(spool::Journal& journal);
 
-  // Is shown what is written; outlives this.
+  // Sets the watch that is shown all written values; it outlives this.
   void show(ProgressWatch& watch) { watch_ = &watch; }
 
   [[nodiscard]] Strays& strays() { return strays_; }
@@ -41,7 +42,7 @@ class MetricsFeed {
     bool declared = false;
     metric::Range range;
   };
-  // One sampler's; its columns are known when its listeners are open.
+  // State of one sampler; its columns are known when its listeners are open.
   struct Part {
     collect::Sampler* sampler;
     std::vector<std::vector<Column>> columns;  // by group

@@ -16,10 +16,10 @@ using collect::foreign::ForeignSeries;
 using collect::foreign::PointQueue;
 using collect::foreign::SeriesNumber;
 
-// A frame's limit in mind: a point takes less than 32 bytes before compression.
+// Keeps a frame below its limit: a point takes less than 32 bytes before compression.
 constexpr std::size_t kPointsPerFrame = 65536;
 
-// Points from `first` on that are one row: of one time and step, no series twice.
+// Returns the number of first points that form one row: one time, one step, no series twice.
 std::size_t row_length(std::span<const ForeignPoint> points) {
   std::size_t n = 1;
   const auto same_row = [&](const ForeignPoint& point) {
@@ -38,7 +38,7 @@ void add_rows(std::span<const std::size_t> rows, std::span<const ForeignPoint> p
   }
 }
 
-// What Corral measures itself keeps its name for itself.
+// Corral's own metrics have names without a source; a foreign series of that name gets one.
 std::string source_of(const ForeignSeries& series) {
   const bool taken = series.source.empty() && metric::find_metric(series.name) != nullptr;
   return taken ? "reported" : series.source;
@@ -67,10 +67,10 @@ codec::SchemaBody PointFeed::declare(const PointQueue::Drained& drained, bool wo
 
 codec::SamplesBody PointFeed::samples(const std::vector<ForeignPoint>& points) const {
   struct Track {
-    std::vector<std::size_t> rows;  // by their first point
+    std::vector<std::size_t> rows;  // rows by the index of their first point
     std::vector<double> values;
   };
-  // A group has steps or none.
+  // In a group, all rows have steps or none has.
   std::map<std::pair<bool, SeriesNumber>, Track> tracks;
   for (std::size_t first = 0; first < points.size();) {
     const auto row = std::span(points).subspan(first);
@@ -82,8 +82,8 @@ codec::SamplesBody PointFeed::samples(const std::vector<ForeignPoint>& points) c
     }
     first += length;
   }
-  // Series of the same rows, as those of an endpoint are, share a group, whose times are kept once;
-  // none is in two, which would cost the order of its points.
+  // Series of the same rows, like those of one endpoint, share a group, which stores the times
+  // once. No series is in two groups, which would lose the order of its points.
   std::map<std::pair<bool, std::vector<std::size_t>>, codec::SampleGroup> groups;
   for (auto& [key, track] : tracks) {
     const auto [at, fresh] = groups.try_emplace({key.first, std::move(track.rows)});

@@ -16,10 +16,10 @@ class PointFeed {
  public:
   // Both outlive it.
   PointFeed(collect::foreign::PointQueue& queue, SeriesIds& ids) : queue_(queue), ids_(ids) {}
-  // Is shown what is written; outlives this.
+  // Sets the watch that is shown all written values; it outlives this.
   void show(ProgressWatch& watch) { watch_ = &watch; }
-  // Writes all points since the last call; nothing when there are none. Those of the workload's
-  // series are left out unless this run is the one of its workload and host that records them.
+  // Writes all points since the last call, if there are any. `workload`: this run records the
+  // series of the workload on this host; otherwise their points are skipped.
   void flush(spool::Journal& journal, bool workload = true);
 
  private:
@@ -30,9 +30,10 @@ class PointFeed {
   collect::foreign::PointQueue& queue_;
   SeriesIds& ids_;
   ProgressWatch* watch_ = nullptr;
-  std::vector<std::uint32_t> id_of_;          // by the queue's number
-  std::vector<metric::Owner> owner_of_;       // likewise
-  std::vector<codec::SeriesDef> undeclared_;  // the workload's, until they are recorded here
+  std::vector<std::uint32_t> id_of_;     // by the queue's series number
+  std::vector<metric::Owner> owner_of_;  // likewise
+  // Series of the workload, until they are recorded here.
+  std::vector<codec::SeriesDef> undeclared_;
 };
 
 }  // namespace corral::run

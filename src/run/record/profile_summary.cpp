@@ -19,7 +19,7 @@ constexpr double kMostAmount = 1e18;
 constexpr auto kKinds =
     std::to_array<std::string_view>({"kernel", "communication", "memory copy", "memory set"});
 
-// A line's fields; a quote within a quoted field is doubled.
+// Returns the fields of a line; a quote within a quoted field is doubled.
 Row fields_of(std::string_view line) {
   Row fields(1);
   bool quoted = false;
@@ -38,7 +38,7 @@ Row fields_of(std::string_view line) {
   return fields;
 }
 
-// Place of the first column whose name begins with one of `names`.
+// Returns the index of the first column whose name begins with one of `names`.
 std::optional<std::size_t> column(const Row& header, std::span<const std::string_view> names) {
   for (std::size_t i = 0; i < header.size(); ++i) {
     const std::string_view field = trim(header[i]);
@@ -51,7 +51,7 @@ std::optional<std::size_t> column(const Row& header, std::string_view name) {
   return column(header, std::span(&name, 1));
 }
 
-// An amount: of time in any unit, or of calls.
+// Parses a time in any unit, or a number of calls.
 std::optional<double> number(std::string_view text) {
   std::string digits;
   std::ranges::copy_if(trim(text), std::back_inserter(digits), [](char c) { return c != ','; });
@@ -59,7 +59,7 @@ std::optional<double> number(std::string_view text) {
   return value && *value >= 0 && *value <= kMostAmount ? value : std::nullopt;
 }
 
-// ms of one; nothing for a word that is no unit of time.
+// Returns the milliseconds of one unit; nullopt if the word is no unit of time.
 std::optional<double> unit_ms(std::string_view unit) {
   struct Unit {
     std::string_view name;
@@ -86,7 +86,7 @@ std::string kind_of(std::string_view name) {
   return collective ? "communication" : "kernel";
 }
 
-// Lines of a text, of which the tools put some of their own before the table.
+// Returns the rows of a table; the tools print messages of their own before it.
 std::vector<Row> rows_from(std::string_view csv, std::string_view first_column) {
   std::vector<Row> rows;
   for (const std::string_view line : split(csv, '\n')) {
@@ -98,7 +98,7 @@ std::vector<Row> rows_from(std::string_view csv, std::string_view first_column) 
   return rows;
 }
 
-// A kernel's run, as one or several rows say it.
+// Sums the runs of kernels, each of which has one or several rows.
 class Kernels {
  public:
   void add(const std::string& name, double ms) {

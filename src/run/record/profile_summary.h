@@ -1,4 +1,4 @@
-// What nsys and ncu say in their tables, as the summary.json of a profile. Pure.
+// Profile summary: turns the tables of nsys and ncu into the summary.json of a profile. Pure.
 //
 // Columns are found by name: they have been renamed and moved between versions. Numbers may have
 // commas between thousands, times any unit that the tool names.
@@ -21,10 +21,10 @@ struct DeviceTime {
   std::int64_t calls = 0;
   double ms = 0;
 };
-// The rows of a table of `nsys stats --format csv`: kernels, or operations on memory. Nothing to
-// record is an empty table; kUnsupported when it is none of these.
+// Parses a table of `nsys stats --format csv`: kernels, or operations on memory. The result is
+// empty if the report has none; kUnsupported for any other table.
 Result<std::vector<DeviceTime>> parse_nsys_table(std::string_view csv);
-// Kernels of `ncu --import FILE --csv`, of the pages details and raw, summed by name.
+// Parses the kernels of `ncu --import FILE --csv` (pages details and raw), summed by name.
 Result<std::vector<DeviceTime>> parse_ncu_table(std::string_view csv);
 
 struct ProfileWindow {

@@ -1,4 +1,4 @@
-// Profilers: what `--profile` may say, what is started, and what their tables say.
+// Tests of profilers: the values of `--profile`, the commands that are started, and the tables.
 #include <gtest/gtest.h>
 
 #include <algorithm>

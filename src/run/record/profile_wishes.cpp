@@ -12,14 +12,15 @@ namespace corral::run {
 namespace {
 
 constexpr Nanos kTakenWithin{std::chrono::minutes(1)};
-constexpr Nanos kSignOfLife{std::chrono::seconds(15)};  // of life, while a wish is on its way
+// Pause between two reports to the server while a request is pending.
+constexpr Nanos kSignOfLife{std::chrono::seconds(15)};
 constexpr Nanos kTellAgain{std::chrono::seconds(2)};
 constexpr Nanos kAskPause{std::chrono::seconds(2)};
 constexpr Nanos kNoAnswerPause{std::chrono::seconds(10)};
 constexpr Nanos kAnswerTime{std::chrono::seconds(2)};
-// Of a process that took a request: by then it has ended.
+// A process that accepted a request and is silent for so long has ended.
 constexpr Nanos kSilence{std::chrono::hours(1)};
-constexpr std::size_t kMostReason = 1000;  // bytes, as the server takes them
+constexpr std::size_t kMostReason = 1000;  // the server's limit, in bytes
 constexpr std::size_t kMostRequest = 1u << 16;
 
 std::string shortened(const std::string& reason) {
@@ -46,7 +47,7 @@ void ProfileWishes::step(const upload::StepReport& round, sys::HttpClient* serve
   if (sys::boot_now() >= current_->next_tell) tell(*server);
 }
 
-// A request that nobody looks after would be in the way of every other one.
+// Adopts a request of a former supervisor: without an owner it would block every other one.
 void ProfileWishes::take_up(bool ended) {
   const auto text = directory_.files().read_file("profile/request", kMostRequest);
   auto request = text ? Json::parse(*text) : tl::unexpected(text.error());
@@ -56,7 +57,7 @@ void ProfileWishes::take_up(bool ended) {
   if (wish && spool::ProfileRequest(directory_.files(), wish->id).take_back()) hear(*wish, ended);
 }
 
-// Why it cannot be, as far as that shows at once.
+// Returns the reason why a request cannot be fulfilled, as far as it is known at once.
 std::optional<std::string> ProfileWishes::obstacle(const upload::ProfileWish& wish,
                                                    bool ended) const {
   if (ended) return "the run has ended";
@@ -128,12 +129,12 @@ void ProfileWishes::look(bool ended) {
         "step of a Python process",
         seconds(kTakenWithin)));
   } else {
-    current_->taken = true;  // just now
+    current_->taken = true;  // the process took it just now
     current_->give_up = sys::boot_now() + kSilence;
   }
 }
 
-// Again when nobody answered; what the server does not take it never will.
+// Repeats a report that got no answer; a rejected report is not repeated.
 void ProfileWishes::tell(sys::HttpClient& server) {
   const News& news = current_->news;
   Json body = Json::Object{{"state", news.state}};

@@ -1,10 +1,10 @@
-// ProfileWishes: profiles that people asked the server for. Each is passed on to the run's Python
-// package, as `corral profile` does, and the server is told what becomes of it.
+// ProfileWishes: profiles that were requested through the server. Each request is passed on to the
+// run's Python package, as `corral profile` does, and its progress is reported to the server.
 //
-// The upload thread's, once a round; the server's answers to frames bring the wishes. Only where
-// the run has nothing to send the server is asked, every two seconds. Nothing here makes a round
-// fail: what could not be told is told in a later one. What a supervisor that was killed has asked
-// for goes on with the one that adopts the run, unless a process has taken it.
+// Used by the upload thread, once a round. The server's answers to frames carry the requests; a run
+// that has nothing to send asks every two seconds. Nothing here makes a round fail: a report that
+// could not be sent is sent in a later round. The supervisor that adopts a run continues the
+// requests of the killed one, unless a process has taken them.
 #pragma once
 
 #include <optional>
@@ -22,14 +22,14 @@ class ProfileWishes {
   // `directory` outlives this.
   explicit ProfileWishes(const spool::RunDirectory& directory) : directory_(directory) {}
 
-  // After a round that went well. `ended`: the command has, before the round. `server`: null where
-  // there is no HTTP.
+  // Call after a successful round. `ended`: the command had ended before the round. `server`: null
+  // without HTTP.
   void step(const upload::StepReport& round, sys::HttpClient* server, bool ended);
-  // No wish is on its way, or the round was the last that could have told of it.
+  // True if no request is pending, or if the round was the last that could have reported it.
   [[nodiscard]] bool all_told(bool ended) const { return ended || !current_; }
 
  private:
-  // What the server is told.
+  // A report for the server.
   struct News {
     std::string state;
     std::optional<std::int64_t> first, last;  // steps
@@ -39,10 +39,10 @@ class ProfileWishes {
   struct Current {
     spool::ProfileRequest request;
     News news;
-    bool taken = false;  // by a process
+    bool taken = false;  // a process has accepted it
     bool over = false;
-    BootTime give_up;    // when no process takes it, or who did says nothing any more
-    BootTime next_tell;  // at once when something is new
+    BootTime give_up;    // time to give up: no process took it, or that process is silent
+    BootTime next_tell;  // time of the next report; at once if something is new
   };
   void take_up(bool ended);
   void hear(const upload::ProfileWish& wish, bool ended);
@@ -57,8 +57,8 @@ class ProfileWishes {
 
   const spool::RunDirectory& directory_;
   std::optional<Current> current_;
-  std::string heard_;  // id of the latest wish: the server says it until it is told
-  BootTime next_ask_;  // of a run that sends nothing
+  std::string heard_;  // id of the latest request: the server repeats it until its report arrives
+  BootTime next_ask_;  // time of the next question, in a run that sends nothing
   bool took_up_ = false;
 };
 

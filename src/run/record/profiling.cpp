@@ -20,16 +20,17 @@ namespace {
 
 namespace fs = spool::fs;
 
-constexpr Nanos kReading{std::chrono::minutes(5)};  // of a report
+constexpr Nanos kReading{std::chrono::minutes(5)};  // longest time for reading a report
 constexpr std::size_t kTableBytes = 256u << 20;
-constexpr std::uint64_t kPhase = 1;  // of the supervisor's session; the others are Supervision's
+// The phase's ID in the supervisor's session; the other IDs are Supervision's.
+constexpr std::uint64_t kPhase = 1;
 
 std::string path_variable() {
   const char* path = std::getenv("PATH");
   return path != nullptr ? path : "/usr/bin:/bin";
 }
 
-// Runs a program with its output in a file; ended when it takes too long or `give_up` says so.
+// Runs a program with its output in a file; ends it when it takes too long or `give_up` is true.
 Result<int> run_into(const std::vector<std::string>& argv, const sys::Fd& out,
                      const std::function<bool()>& give_up) {
   const sys::Fd null = TRY(sys::open_file("/dev/null", O_RDWR));
@@ -53,7 +54,7 @@ Result<int> run_into(const std::vector<std::string>& argv, const sys::Fd& out,
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// What a program said last, for a message.
+// Returns the last line of a program's output, for a message.
 std::string last_line(const std::string& text) {
   const std::string_view all = trim(text);
   const std::size_t line = all.rfind('\n');
@@ -87,7 +88,7 @@ void Profiling::join(const spool::RunDirectory& directory, Command& command) {
   anchor_ = directory.manifest().anchor;
   const char* wish = std::getenv("CORRAL_CAPTURE");
   const bool seen = options_.capture && (wish == nullptr || std::string_view(wish) != "0");
-  // That it is there says that steps are seen: `corral profile` may ask for some.
+  // The existence of the folder shows that steps are seen: `corral profile` may ask for some.
   if (seen || options_.watched > 0 || options_.profile) {
     auto made = run_files_->make_directory("profile");
     if (made) folder_ = *std::move(made);
@@ -101,7 +102,7 @@ void Profiling::begin(spool::Journal& journal, pid_t child) {
   if (!options_.profile || !folder_) return;
   const std::string id = id_of(*options_.profile);
   journal.facts({{.kind = codec::FactKind::kTag, .key = "corral.profiler", .value = id}});
-  if (has_window(options_.profile->tool)) return;  // the package says when it was
+  if (has_window(options_.profile->tool)) return;  // the package reports the time of its window
   codec::Bundle bundle;
   bundle.add(
       codec::PhasesBody{{{.id = kPhase,
@@ -130,7 +131,7 @@ void Profiling::close_phase(spool::Journal& journal, BootTime ended) {
   journal.bundle(bundle);
 }
 
-// Why a window that was planned never came.
+// Returns the reason why a planned window never came.
 std::optional<std::string> Profiling::missing() const {
   const ProfilePlan& plan = *options_.profile;
   if (!has_window(plan.tool) || folder_->exists(id_of(plan))) return std::nullopt;
@@ -140,7 +141,7 @@ std::optional<std::string> Profiling::missing() const {
       plan.first);
 }
 
-// When the steps were that the package saw, or the whole run.
+// Returns the window of the steps that the package saw, or the whole run.
 Result<ProfileWindow> Profiling::window() const {
   ProfileWindow window{.tool = std::string(name_of(options_.profile->tool)),
                        .steps = {},
@@ -164,7 +165,7 @@ Result<> Profiling::keep(const std::string& file, const std::string& name) const
       *run_files_, run_, fmt::format("profile/{}/{}", id_of(*options_.profile), name), data.get());
 }
 
-// Reports have had other names before. The second table says nothing new where it is missing.
+// Reports had other names in older versions. The second table is optional.
 Result<std::vector<DeviceTime>> Profiling::read_nsys(const std::string& report,
                                                      const std::function<bool()>& give_up) const {
   constexpr std::array<std::array<const char*, 2>, 2> kTables = {
@@ -213,7 +214,7 @@ std::string Profiling::text_of(const std::string& file) const {
   return folder_->read_file(file, kTableBytes).value_or("");
 }
 
-// The artifact is a copy.
+// Removes the reports and tables; the artifacts are copies.
 void Profiling::tidy() const {
   for (const std::string& name : folder_->list()) {
     if (name.starts_with("report.") || name.starts_with("stats")) folder_->remove_all(name);

@@ -1,8 +1,8 @@
-// Profiling: what a supervisor does for `corral run --profile`, from before the command's start to
+// Profiling: the supervisor's part of `corral run --profile`, from before the command's start to
 // the artifacts after its end.
 //
-// The main thread's. Nothing here holds the command up, and no failure after the start is more than
-// a warning.
+// Main thread only. Nothing here delays the command, and a failure after the start is only a
+// warning.
 #pragma once
 
 #include <functional>
@@ -21,18 +21,19 @@ namespace corral::run {
 
 class Profiling {
  public:
-  // Before anything is started: the error says what is missing.
+  // Call before anything is started; the error names the missing program or permission.
   static Result<Profiling> prepare(const Options& options);
 
-  // The run has a directory: puts the profiler in front of the command, and lets steps be profiled
-  // on demand where they are seen.
+  // Call when the run has a directory. Puts the profiler in front of the command, and lets steps be
+  // profiled on demand if they are seen.
   void join(const spool::RunDirectory& directory, Command& command);
   // CORRAL_PROFILE_STEPS of the command; empty: none.
   [[nodiscard]] std::string steps() const;
-  // The command runs, as process `child`. A profiler of the whole run is a phase of it.
+  // Call when the command runs, as process `child`. A profiler of the whole run becomes a phase.
   void begin(spool::Journal& journal, pid_t child);
   // The command has ended. Keeps the profiler's report as an artifact, with a summary of it where
-  // its tool makes one. `give_up` waits a moment, and is true when nobody wants to wait any more.
+  // its tool makes one. `give_up` waits a moment, and returns true when the user does not want to
+  // wait any longer.
   void end(spool::Journal& journal, BootTime ended, Notices& notices,
            const std::function<bool()>& give_up);
 
@@ -44,7 +45,7 @@ class Profiling {
   [[nodiscard]] spool::fs::path report() const;
   void tidy() const;
   [[nodiscard]] std::string text_of(const std::string& file) const;
-  // A file of the folder, as an artifact with that name.
+  // Keeps a file of the folder as an artifact with that name.
   Result<> keep(const std::string& file, const std::string& name) const;
   [[nodiscard]] Result<std::vector<DeviceTime>> read_report(
       const std::string& report, const std::function<bool()>& give_up) const;
@@ -52,9 +53,10 @@ class Profiling {
       const std::string& report, const std::function<bool()>& give_up) const;
 
   const Options& options_;
-  spool::fs::path program_;                         // of the profiler; empty: none
-  std::optional<sys::PrivateDirectory> run_files_;  // of the run; nothing: it is not recorded
-  std::optional<sys::PrivateDirectory> folder_;     // its "profile"
+  spool::fs::path program_;  // path of the profiler; empty: none
+  // Files of the run; nullopt: the run is not recorded.
+  std::optional<sys::PrivateDirectory> run_files_;
+  std::optional<sys::PrivateDirectory> folder_;  // its folder "profile"
   RunId run_;
   std::string host_;
   ClockAnchor anchor_;

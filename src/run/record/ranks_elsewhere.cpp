@@ -19,7 +19,7 @@ constexpr std::size_t kHostFileBytes = 1u << 20;
 constexpr std::array<std::string_view, 5> kMpi = {"mpirun", "mpiexec", "mpiexec.hydra", "orterun",
                                                   "prterun"};
 
-// The value of "-N 2", "-N2", "--nodes 2" or "--nodes=2" before the command that is launched.
+// Returns the value of "-N 2", "-N2", "--nodes 2" or "--nodes=2" before the launched command.
 std::optional<std::string> option(const std::vector<std::string>& words,
                                   const std::vector<std::string_view>& names) {
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -63,7 +63,7 @@ std::optional<std::size_t> least_nodes(const std::optional<std::string>& text) {
   return nodes && *nodes > 0 ? std::optional(static_cast<std::size_t>(*nodes)) : std::nullopt;
 }
 
-// 0: nobody says.
+// Returns the number of nodes; 0: unknown.
 std::size_t nodes_of(std::string_view launcher, const std::vector<std::string>& words,
                      const Variable& variable) {
   if (launcher == "srun") {
@@ -87,7 +87,7 @@ std::string ranks_elsewhere(const std::vector<std::string>& command, const std::
   const bool mpi = std::ranges::find(kMpi, launcher) != kMpi.end();
   if (launcher != "srun" && !mpi) return {};
   const std::size_t nodes = nodes_of(launcher, command, variable);
-  // Outside of a job srun asks for one, somewhere.
+  // Outside of a job srun requests nodes, which may be any.
   const bool asks = launcher == "srun" && variable("SLURM_JOB_ID").empty();
   if (nodes < 2 && !asks) return {};
   const std::string where = nodes < 2 ? "other hosts" : fmt::format("{} hosts", nodes);

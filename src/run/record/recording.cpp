@@ -28,12 +28,14 @@ namespace {
 
 constexpr Nanos kStorePause{
     std::chrono::milliseconds(100)};  // output is stored with this resolution in time
-constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};  // rows per frame: this much
+// Pause between two frames of rows.
+constexpr Nanos kSamplePause{std::chrono::milliseconds(500)};
 // Interval of asking for the turn to measure the host: the gap in its timeline when a holder ends.
 constexpr Nanos kTurnPause{std::chrono::milliseconds(100)};
 constexpr int kIdlePollMs = 100;  // while output waits for its reader or to be stored
-// Of a session's series ids: what one supervisor may use, and how many of them have ids of their
-// own; one that comes later finds the same metrics at the same ids, or is refused.
+// Number of series ids that one supervisor may use, and number of supervisors with ids of their own
+// in a session. A supervisor after those reuses ids: its metrics must be the same, or they are
+// refused.
 constexpr std::uint32_t kSeriesOfSupervisor = 1u << 15;
 constexpr std::uint32_t kSupervisors = limits::kSeriesPerSession / kSeriesOfSupervisor;
 constexpr std::uint64_t kDeliveryPhase = 5;
@@ -80,7 +82,7 @@ constexpr int kFailedWaits = 400;
 
 // Time that a device's driver and the commands of sources get at the end.
 constexpr Nanos kEndPatience{std::chrono::seconds(2)};
-// A shorter run tells what starting costs, not what collecting does.
+// In a shorter run the overhead is that of the start, not of collecting.
 constexpr Nanos kCostSaidFrom{std::chrono::seconds(5)};
 
 namespace foreign = collect::foreign;
@@ -105,7 +107,7 @@ Recording::Recording(const Options& options, Notices& notices, spool::RunDirecto
             host_lock_name(directory_.manifest(), options.listeners)),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-// Threads that were never let go end without having begun.
+// Threads that never got begin() end without doing anything.
 Recording::~Recording() {
   abandoned_ = !has_begun_;
   for (std::jthread* thread : {&spooler_, &uploader_, &describer_, &artifact_sender_})
@@ -153,7 +155,7 @@ Result<std::unique_ptr<Recording>> Recording::adopt(const Options& options, Noti
   TRY(directory.set_supervisor(self));
   spool::repair_client_logs(directory.files());
   auto recording = TRY(join(options, notices, directory, Relay::resume(directory)));
-  // The session's ids go on where no former supervisor of the run has come to.
+  // This supervisor's series ids begin after those of all former supervisors of the run.
   recording->series_ids_.next =
       1 + recording->directory_.manifest().adoptions % kSupervisors * kSeriesOfSupervisor;
   TRY(recording->start_threads(false));
@@ -184,7 +186,7 @@ void Recording::open_tracking() {
        .former = former},
       delivery_);
   if (!opened) return lacks("MLflow calls", opened.error());
-  // Before the command is told the address: a client waits long for one that does not answer.
+  // The address answers before the command knows it: a client waits long for one that does not.
   const auto& child = directory_.manifest().child;
   if (const auto started = opened->start(child ? child->pid : 0); !started)
     return lacks("MLflow calls", started.error());
@@ -194,8 +196,8 @@ void Recording::open_tracking() {
 }
 
 Result<> Recording::watch(pid_t child, collect::PerfCounters perf) {
-  // Before its exec: whoever finds the spool of a killed supervisor must see that the training
-  // lives.
+  // Noted before the command's exec: a process that finds the spool of a killed supervisor must see
+  // that the training lives.
   const sys::ProcessIdentity identity = TRY(sys::identity_of(child));
   TRY(directory_.set_child(identity));
   if (tracking_) tracking_->set_command(child);
@@ -236,7 +238,7 @@ Result<> Recording::start_threads(bool describes) {
   start_aside(uploader_, "uploads", [this](const std::stop_token& stop) {
     sys::guard_loop("the uploader", stop, [&] { uploading_.send_points(stop); });
   });
-  // Nobody is to wait for rounds that do not come.
+  // Ends all waits for rounds, which will not come.
   if (!uploader_.joinable()) delivery_.close();
   if (describes) {
     start_aside(describer_, "facts of git and the interpreter",
@@ -571,7 +573,7 @@ void Recording::report_stalls() {
   journal_.bundle(bundle);
 }
 
-// Measures the host as well, when no other run's supervisor does.
+// Starts to measure the host if no other run's supervisor does.
 void Recording::take_turn() {
   if (lanes_ == nullptr) return;
   const bool began = host_.take_turn();
@@ -579,7 +581,7 @@ void Recording::take_turn() {
   if (began) note_health(host_.begin());
 }
 
-// A lane's absences, once it is open; later troubles as they come.
+// Reports the missing sources of a lane once it is open, and later problems as they come.
 void Recording::report_lanes() {
   std::vector<codec::Fact> facts;
   const auto lanes = lanes_->all();
@@ -614,7 +616,7 @@ void Recording::report_lanes() {
   if (!facts.empty()) journal_.facts(std::move(facts));
 }
 
-// An event of each series; a person is told of each metric.
+// Writes an event for each series, and a notice for each metric.
 void Recording::report_strays() {
   for (const auto& [text, new_metric] : feed_->strays().take_new()) {
     if (new_metric) notices_.warn(text);
@@ -624,7 +626,7 @@ void Recording::report_strays() {
 
 Progress Recording::progress() {
   if (tracking_) {
-    // The newest last: its step is the run's.
+    // The newest point comes last: its step is the run's.
     std::vector<LoggedPoint> points = tracking_->newest_points();
     std::ranges::sort(points, {}, &LoggedPoint::time_ms);
     for (const LoggedPoint& point : points) progress_.point(point.metric, point.step, point.value);
@@ -697,7 +699,7 @@ void Recording::end_collecting() {
   if (sources_ != nullptr) sources_->stop(sys::boot_now() + kEndPatience);
 }
 
-// After the spooler has ended: this thread shows the last of the output.
+// Call after the spooler has ended: this thread shows the last output.
 void Recording::end_sources() {
   if (sources_ == nullptr) return;
   while (!show_output()) {

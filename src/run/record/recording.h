@@ -3,9 +3,9 @@
 // Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the
 // uploader brings the spool to the server. A third asks git and the interpreter at the start, keeps
 // the code, and looks at the end for what else was imported. (The samplers, foreign sources and the
-// relay for MLflow have their own.) They are started before the command, and wait for start():
-// without a spooler there is no recording, and without another of them the run lacks what it does.
-// None of them ever touches the command; whatever fails here is said once and the run goes on.
+// relay for MLflow have their own.) They are started before the command, and wait for start().
+// Without a spooler there is no recording; without another of them the run lacks its data. None of
+// them ever touches the command; a failure is reported once and the run goes on.
 #pragma once
 
 #include <functional>
@@ -78,23 +78,23 @@ class Recording {
     return otlp_ != nullptr ? otlp_->url() : std::string();
   }
 
-  // After the command was forked: `perf` counts it. Opens the listeners.
+  // Opens the listeners. Call it after the command was forked: `perf` counts it.
   Result<> watch(pid_t child, collect::PerfCounters perf);
-  // Called first by the thread that passes output on; before start() or resume().
+  // Sets a function that the spooler calls first; call this before start() or resume().
   void on_spooler(void (*call)(Relay&) noexcept) { on_spooler_ = call; }
-  // After its exec: lets the threads begin.
+  // Lets the threads begin; call it after the command's exec.
   void start(const Command& command);
-  // The same after adopt(): what describes the run is recorded already.
+  // The same after adopt(): the description of the run is recorded already.
   void resume();
-  // The command may execute since `at`: the run's start. The last one counts.
+  // Notes the run's start: the command may execute since `at`. The last call counts.
   void note_begin(BootTime at);
   // Records a phase of the supervisor itself, outside of the run.
   void note_phase(const OwnPhase& phase);
   // Lets the threads begin, also where start() has failed half-way.
   void begin();
-  // Ends the thread that passes output on; the caller does that from now on.
+  // Ends the spooler; the caller passes output on from now on.
   void stop_spooler();
-  // The command never came to be.
+  // Removes the run: its command was never started.
   void discard();
   // Takes the host's last sample.
   void stop_sampling();
@@ -108,16 +108,16 @@ class Recording {
   // The cost of collecting, as a line for the user. Empty before finish(), without samples, and for
   // a short run.
   [[nodiscard]] const std::string& summary() const { return summary_; }
-  // A driver did not come back: the process should end without running anybody's destructors.
+  // True if a thread is stuck in a driver: the process should end without running destructors.
   [[nodiscard]] bool left_thread_behind() const {
     return lanes_ != nullptr && lanes_->left_behind();
   }
 
-  // Processes that outlived the command and were left running.
+  // Notes the number of processes that outlived the command and were left running.
   void note_leftovers(std::size_t count);
   // Lets a supervisor that adopts the run find its container.
   void note_container(spool::ContainerAddress container);
-  // Before finish(). What is not there, and why; nothing is noted without a reason.
+  // Notes that a source is unavailable, before finish(); without a reason it does nothing.
   void note_unavailable(const std::string& source, const std::string& reason);
   void note_tags(const std::vector<std::pair<std::string, std::string>>& tags);
   void note_outcome(const Outcome& outcome);
@@ -133,12 +133,12 @@ class Recording {
                                                  spool::RunDirectory& directory,
                                                  Result<Relay> relay);
   Result<> start_threads(bool describes);
-  // Starts one that waits for begin(). Where there is none the run lacks `what`.
+  // Starts a thread that waits for begin(). If it cannot be started, the run lacks `what`.
   void start_aside(std::jthread& thread, std::string_view what,
                    std::function<void(const std::stop_token&)> work);
   void lacks(const std::string& what, const Error& error);
   void note_health(std::span<const codec::Health> health);
-  // `part` works, but the run keeps nothing of it.
+  // Notes that `part` works, but is not recorded.
   void not_captured(const std::string& part, const std::string& reason);
   bool follow_output(BootTime& next_store);
   void spool_loop(const std::stop_token& stop);
@@ -172,7 +172,7 @@ class Recording {
   spool::RunDirectory directory_;
   spool::Journal journal_;
 
-  // Only the spooler, and the main thread before start() and after stop_spooler().
+  // Used only by the spooler, and by the main thread before start() and after stop_spooler().
   Relay relay_;
   void (*on_spooler_)(Relay&) noexcept = nullptr;
   SamplingLock workload_lock_;
@@ -190,7 +190,7 @@ class Recording {
   std::string summary_;
 
   // Any thread.
-  sys::Fd wake_;  // eventfd: ends the spooler's sleep
+  sys::Fd wake_;  // eventfd: eventfd: wakes the spooler
   Delivery delivery_;
   Uploading uploading_{{.options = options_,
                         .notices = notices_,
@@ -202,18 +202,18 @@ class Recording {
 
   // Written by the main thread before begun_ is counted down, read by the others after it.
   std::optional<Command> command_;
-  std::int64_t started_ns_ = 0;  // the command, since 1970
+  std::int64_t started_ns_ = 0;  // start of the command, ns since 1970
   std::latch begun_{1};
   bool has_begun_ = false;
   bool abandoned_ = false;  // set before begun_ is
 
   int failed_waits_ = 0;  // only the main thread
-  // Losses that the user was told of; only the spooler, and the main thread after it.
+  // Losses that were reported to the user; only the spooler, and the main thread after it.
   std::uint64_t told_drops_ = 0;
   std::uint64_t told_ticks_ = 0;
   std::uint64_t told_points_ = 0;
 
-  // Last: they use everything above.
+  // The threads come last: they use everything above.
   std::jthread spooler_;
   std::jthread uploader_;
   std::jthread describer_;

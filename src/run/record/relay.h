@@ -27,22 +27,22 @@ class Relay {
   [[nodiscard]] Result<sys::Fd> standard_output() const { return streams_.front().file.writer(); }
   [[nodiscard]] Result<sys::Fd> standard_error() const { return streams_.back().file.writer(); }
 
-  // Passes on what is there as far as the readers take it without waiting; true when everything is
-  // passed on or has no reader.
+  // Passes output on as far as the readers take it without waiting; true when everything is passed
+  // on or has no reader.
   bool pass_on();
   // True when nothing is left for pass_on().
   [[nodiscard]] bool all_passed_on() const;
-  // Shows what has not been shown yet, before it is stored; bounded work per call. True when all
-  // was shown.
+  // Calls `show` with new output, before it is stored; bounded work per call. True when all was
+  // shown.
   using Show = std::function<void(codec::LogStream, std::string_view)>;
   bool show(const Show& show);
-  // Stores what is there; bounded work per call. True when everything is stored.
+  // Stores new output; bounded work per call. True when everything is stored.
   bool store(spool::Journal& journal);
-  // The last bytes of each stream, at most so many, one after the other.
+  // Returns the last `bytes` bytes of each stream, one stream after the other.
   [[nodiscard]] std::string tail(std::size_t bytes) const;
   // Reserves and gives back disk space.
   void tidy();
-  // Becomes readable when the command has written (inotify); -1 when the kernel has none to give.
+  // Becomes readable when the command has written (inotify); -1 if the kernel has no inotify left.
   [[nodiscard]] int wake_descriptor() const { return notify_.get(); }
   void consume_wakes() const;
 
@@ -61,7 +61,7 @@ class Relay {
                               const std::vector<std::pair<codec::LogStream, int>>& targets);
   static bool pass_on(Stream& stream);
   std::vector<Stream> streams_;
-  bool showing_ = false;  // what was not shown yet is kept
+  bool showing_ = false;  // output is kept until it was shown
   sys::Fd notify_;
 };
 

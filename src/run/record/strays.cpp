@@ -32,7 +32,7 @@ void Strays::add(const collect::SeriesInfo& series, double value) {
     at = strays_.end() - 1;
   }
   ++at->count;
-  // Not a number is neither less nor greater.
+  // NaN is neither less nor greater.
   at->least = std::fmin(at->least, value);
   at->greatest = std::fmax(at->greatest, value);
 }

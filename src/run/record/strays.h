@@ -1,6 +1,6 @@
-// Strays: values outside of what the catalogue says is possible, by series: a broken sensor, or a
-// driver's word for "unknown". They are stored as they were read; this counts them, so that the run
-// can say it: once when it begins, and at its end how many there were. One thread.
+// Strays: counts values outside of the catalogue's range, by series: a broken sensor, or a driver's
+// code for "unknown". Such values are stored as they were read. The run reports each series once
+// when it begins to stray, and the counts at its end. One thread.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,18 @@ namespace corral::run {
 
 class Strays {
  public:
-  static constexpr std::size_t kMost = 256;  // series; what more there are is not counted
+  static constexpr std::size_t kMost = 256;  // most series that are counted
 
-  // What began since it was last asked.
+  // A series that strayed for the first time.
   struct First {
-    std::string text;  // a line for a person
+    std::string text;  // a line for the user
     bool new_metric;   // the first of its metric, whatever the source
   };
 
   // `series` outlives this.
   void add(const collect::SeriesInfo& series, double value);
   std::vector<First> take_new();
-  // "outside.METRIC of SOURCE": how many there were, from which to which.
+  // Returns facts "outside.METRIC of SOURCE": the count, the least and the greatest value.
   [[nodiscard]] std::vector<codec::Fact> facts() const;
 
  private:

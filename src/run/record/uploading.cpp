@@ -15,8 +15,8 @@
 namespace corral::run {
 namespace {
 
-// The spooler asks for a round when it has spooled rows, twice a second; a pause that is longer
-// only follows when it stands still.
+// The spooler asks for a round when it has spooled rows, twice a second; this longer pause applies
+// only while it is idle.
 constexpr Nanos kRound{std::chrono::seconds(1)};
 constexpr Nanos kFirstBackoff{std::chrono::milliseconds(250)};
 constexpr Nanos kLastBackoff{std::chrono::seconds(10)};
@@ -65,8 +65,8 @@ void Uploading::send_points(const std::stop_token& stop) {
     });
   }
   ProfileWishes wishes(run_.directory);
-  // Runs that other supervisors left behind for a remote server; an embedded store's server sees to
-  // its own.
+  // Uploads runs that other supervisors left behind for a remote server; the server of an embedded
+  // store finishes its own.
   std::optional<upload::Finisher> finisher;
   if (const std::string& url = run_.options.destination.server; !url.empty()) {
     finisher.emplace(spool::spool_roots(run_.options.spool), run_.options.destination,
@@ -76,7 +76,7 @@ void Uploading::send_points(const std::stop_token& stop) {
                           .delivery = run_.delivery}),
                      container_end);
   }
-  // Before the finisher goes: what waits for a round of it does not hold it up.
+  // Closed before the finisher is destroyed: waits for its rounds must not hold it up.
   struct Closing {
     Delivery& delivery;
     ~Closing() { delivery.close(); }
@@ -94,8 +94,7 @@ void Uploading::send_points(const std::stop_token& stop) {
       const upload::StepReport report = TRY(uploader.step(*server));
       wishes.step(report, server->http(), ended);
       if (finisher && (finisher->serving() || sys::boot_now() >= next_finish)) {
-        // Before the step: another run's data that does not go through fails no more than this
-        // round.
+        // Set before the step: data of another run that cannot be sent fails only this round.
         next_finish = sys::boot_now() + kFinishPause;
         TRY(finisher->step(*server));
       }
@@ -106,7 +105,7 @@ void Uploading::send_points(const std::stop_token& stop) {
     run_.delivery.end(round);
     report_problems(uploader);
     if (!round) {
-      // The user was told of a withheld destination before the run began.
+      // The user knows of a withheld destination since the run began.
       if (run_.options.destination.withheld.empty())
         run_.notices.warn(round.error().message + "; the run goes on and its data waits in " +
                           run_.directory.path().string());

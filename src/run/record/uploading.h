@@ -1,4 +1,4 @@
-// Uploading: brings the spool of a run to the server, as long as the run goes on and a while after.
+// Uploading: sends the spool of a run to the server, during the run and for a while after its end.
 //
 // One thread sends points and everything else that the journal holds; another sends files beside
 // it, so that points never wait for files. Without a server the data stays in the spool, and the

@@ -63,7 +63,7 @@ Result<Command> python_command(const Options& options, const std::string& path) 
     return fail(python.error().code, python.error().message + "; it is to run " + script.string() +
                                          ": install Python 3 or name one with CORRAL_PYTHON");
   }
-  // Executed from there.
+  // The command is executed in that folder.
   const fs::path program = options.directory.empty() ? *python : fs::absolute(*python, error);
   Command command{.argv = {program.string()}, .interpreter = program.string()};
   command.argv.insert(command.argv.end(), options.command.begin(), options.command.end());
@@ -79,8 +79,8 @@ std::string_view inherited_value(char* const* inherited, std::string_view name) 
   return {};
 }
 
-// Exporters of metrics send to `url` unless the user has said where to; what an outer run said is
-// not the user's. They know no Unix sockets.
+// Exporters of metrics send to `url` unless the user chose an endpoint; the endpoint of an outer
+// run is not the user's choice. Exporters know no Unix sockets.
 void add_otlp(const std::string& url, char* const* inherited, std::vector<std::string>& own) {
   if (url.empty()) return;
   const std::string_view outer = inherited_value(inherited, "CORRAL_OTLP");
@@ -90,7 +90,7 @@ void add_otlp(const std::string& url, char* const* inherited, std::vector<std::s
                      (!chosen.empty() && chosen != outer);
   if (users || !url.starts_with("http")) return;
   own.push_back(std::string(kOtlpEndpoint) + "=" + url);
-  // Many exporters speak gRPC unless told.
+  // Many exporters speak gRPC by default.
   if (inherited_value(inherited, kOtlpProtocol).empty())
     own.push_back(std::string(kOtlpProtocol) + "=http/protobuf");
 }
@@ -103,7 +103,7 @@ Result<Command> resolve_command(const Options& options, const std::string& path)
   if (options.command[0].ends_with(".py")) return python_command(options, searched);
   auto found = sys::find_in_path(options.command[0], searched);
   if (!found) {
-    // A script without its ending.
+    // The script may have been named without its ending.
     std::error_code error;
     if (fs::is_regular_file(options.directory / (options.command[0] + ".py"), error))
       found.error().message += fmt::format("; did you mean {}.py?", options.command[0]);

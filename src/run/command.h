@@ -1,4 +1,4 @@
-// What a person typed after `corral run` -> what is executed.
+// Command: turns the words after `corral run` into the command that is executed.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace corral::run {
 struct Command {
   std::vector<std::string> argv;  // argv[0] is a path
   std::string interpreter;        // Python's path for a .py file, else empty
-  // Of the environment that it is executed in (environment::Prepared).
+  // Facts of the environment that it is executed in (environment::Prepared).
   std::vector<std::pair<std::string, std::string>> record{};
 };
 
@@ -22,13 +22,12 @@ struct Command {
 inline constexpr int kNotExecutable = 126;
 inline constexpr int kNotFound = 127;
 
-// kNotFound: exit 127, kPermission: exit 126, with a message as a good shell's and the nearest
-// right spelling where there is one.
-// `path` is searched; empty: this process's PATH.
+// kNotFound: exit 127, kPermission: exit 126; the message names the nearest right spelling, if
+// there is one. `path` is searched; empty: this process's PATH.
 Result<Command> resolve_command(const Options& options, const std::string& path = "");
 
-// What a person is told when a script's output ended so: that the interpreter was chosen for them.
-// Empty: nothing.
+// Returns advice for the user when a script's output ends with `tail`: Corral chose the
+// interpreter. Empty: no advice.
 std::string interpreter_advice(const Options& options, std::string_view tail);
 
 // The child's environment: this one's, with the variables of the run.
@@ -38,15 +37,15 @@ struct ChildEnvironment {
   std::int64_t spool_limit = 0;
   std::string python_path;
   std::string tracking_uri{};  // empty: MLflow is left alone
-  std::string statsd{};        // where datagrams are taken; empty: nowhere
-  std::string otlp{};          // where OpenTelemetry's metrics are taken; empty: nowhere
-  bool capture = true;         // Python sees what watches training loops when it starts
+  std::string statsd{};        // address that takes datagrams; empty: none
+  std::string otlp{};          // address that takes OpenTelemetry's metrics; empty: none
+  bool capture = true;         // Python starts with the package that watches training loops
   std::string max_epochs{};    // empty: as inherited
   std::string max_steps{};
   std::string profile_steps{};  // "torch:10-12"; never as inherited
 };
-// Where this environment sends MLflow's calls: a server that the user chose, not the relay of a
-// run that this one runs in. Empty: nowhere.
+// Returns the address to which this environment sends MLflow's calls: a server that the user chose,
+// not the relay of an enclosing run. Empty: none.
 std::string chosen_tracking_uri(char* const* inherited);
 std::vector<std::string> child_environment(const ChildEnvironment& run, char* const* inherited);
 std::vector<std::string> child_environment(const ChildEnvironment& run,

@@ -1,5 +1,4 @@
-// Container end: how the command of a run ended whose supervisor is gone, as its container's tool
-// says.
+// Container end: the end of a command whose supervisor is gone, as its container's tool reports it.
 #pragma once
 
 #include <optional>
@@ -8,7 +7,8 @@
 
 namespace corral::run {
 
-// The exit status; the container is then taken away. Nothing: no container, or nobody knows.
+// Returns the exit status and removes the container. Nullopt: no container, or the status is
+// unknown.
 std::optional<int> container_end(const spool::Manifest& run);
 
 }  // namespace corral::run

@@ -1,8 +1,8 @@
-// Delivery: how the relay waits until the server has what was spooled.
+// Delivery: lets the relay wait until the server has everything that was spooled.
 //
 // The relay asks, the upload thread answers: a round of uploading that began after the question and
-// left nothing unsent, or that failed. So the thread that finds and starts servers stays the only
-// one, and a relay without a server knows at once why. Any thread.
+// left nothing unsent, or that failed. Only one thread finds and starts servers, and a relay
+// without a server knows the reason at once. Any thread.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ class Delivery {
   // Relay: the server did not answer though the last round went well. The next flush() asks again.
   void doubt();
 
-  // Upload thread, before and after a round. True: the connection that there is was found dead.
+  // Upload thread, before and after a round. True: the present connection was found dead.
   [[nodiscard]] bool begin();
   void end(const Result<bool>& idle);
   // Upload thread: a pause that ends early when somebody waits, on wake(), on note_rows() and on a
@@ -36,9 +36,9 @@ class Delivery {
   // The same after a failure: new rows do not end it.
   void back_off(const std::stop_token& stop, Nanos length);
   void wake();
-  // Spooler: rows were spooled. A round now is worth more than one at another time.
+  // Spooler: rows were spooled. A round now carries more than one at another time.
   void note_rows();
-  // Upload thread: files wait in the spool, which wakes who waits for them.
+  // Upload thread: files wait in the spool; wakes wait_for_files().
   void note_files();
   // The thread that sends files. False: a stop, or close() was called.
   bool wait_for_files(const std::stop_token& stop);
@@ -49,18 +49,18 @@ class Delivery {
 
  private:
   std::atomic<std::uint64_t> written_{1};
-  std::atomic<std::uint64_t> stored_{0};  // what written_ was when the last good round began
+  std::atomic<std::uint64_t> stored_{0};  // value of written_ when the last good round began
   Mutex mutex_;
   std::condition_variable_any changed_;
   std::condition_variable_any files_changed_;
   std::uint64_t asked_ GUARDED_BY(mutex_) = 0;
   std::uint64_t answered_ GUARDED_BY(mutex_) =
       0;                                        // questions that a finished round took into account
-  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;  // of the round that is under way
+  std::uint64_t taken_ GUARDED_BY(mutex_) = 0;  // the same of the current round
   std::uint64_t round_written_ GUARDED_BY(mutex_) = 0;
   bool woken_ GUARDED_BY(mutex_) = false;
-  bool rows_ GUARDED_BY(mutex_) = false;   // new ones since the last pause
-  bool files_ GUARDED_BY(mutex_) = false;  // nobody has gone to see yet
+  bool rows_ GUARDED_BY(mutex_) = false;   // rows since the last pause
+  bool files_ GUARDED_BY(mutex_) = false;  // not fetched by wait_for_files() yet
   bool doubted_ GUARDED_BY(mutex_) = false;
   bool closed_ GUARDED_BY(mutex_) = false;
   Result<> last_ GUARDED_BY(mutex_);

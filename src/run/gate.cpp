@@ -17,10 +17,11 @@
 namespace corral::run {
 namespace {
 
-// The descriptors of a process that ends are closed one after the other; this is enough for it.
+// The descriptors of a process that ends are closed one after the other; this time is enough for
+// that.
 constexpr Nanos kConfirm{std::chrono::milliseconds(20)};
 
-// Of a line that has not ended.
+// The longest line, in bytes.
 constexpr std::size_t kMostUnread = 1u << 20;
 
 Wish wish_of(const Json& line) {
@@ -47,8 +48,8 @@ Gate::Gate(const GateOptions& options)
     : release_(own(options.release)),
       reports_(own(options.reports)),
       last_word_(options.last_word) {
-  // Of the pipe's reading end, which supervisors share: each of them polls before it reads, and who
-  // comes too late for a byte must not wait for it.
+  // Supervisors share the pipe's reading end. Each polls before it reads; one that comes too late
+  // for a byte must not wait for it.
   if (release_) ::fcntl(release_.get(), F_SETFL, O_NONBLOCK);
 }
 
@@ -81,14 +82,14 @@ std::vector<Wish> Gate::wishes() {
       wishes.push_back(wish_of(*line));
     unread_.erase(0, end + 1);
   }
-  if (unread_.size() > kMostUnread) reports_.reset();  // it speaks another language
+  if (unread_.size() > kMostUnread) reports_.reset();  // the peer is no scheduler
   return wishes;
 }
 
 void Gate::report(const std::string& line) {
   if (!reports_) return;
   const std::string text = line + "\n";
-  // A scheduler that does not read loses the line; its socket takes far more than a run has to say.
+  // A scheduler that does not read loses the line; its socket holds far more than a run reports.
   // One that is gone is seen by look() and wishes(), which need the descriptor for that.
   std::ignore = ::send(reports_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
@@ -134,7 +135,7 @@ void Gate::ended(const Outcome& outcome, const std::vector<std::string>& tail,
   if (at) line.set("ended_ns", ns_of(*at));
   line.set("tail", Json::Array(tail.begin(), tail.end()));
   const std::string text = line.dump();
-  // Before it is reported: a scheduler that no longer hears this process looks there.
+  // The file is written before the report: a scheduler that no longer hears this process reads it.
   const auto words = last_word_.empty() ? tl::unexpected(Error())
                                         : sys::PrivateDirectory::open(last_word_.parent_path());
   if (words) [[maybe_unused]]

@@ -1,5 +1,5 @@
-// Gate: how a scheduler starts the commands of several supervisors at one instant, and hears of
-// them.
+// Gate: lets a scheduler start the commands of several supervisors at one instant and receive their
+// reports.
 //
 // Two descriptors, inherited from the scheduler:
 //   release   read end of a pipe that all supervisors of a workload share. The scheduler writes one
@@ -7,22 +7,22 @@
 //             Its end alone means go, too, but only after a moment in which `reports` stays open:
 //             a scheduler that is killed closes both.
 //   reports   this supervisor's own stream socket. JSON lines:
-//               {"ready": true}         all is prepared, the command waits before its exec
-//               {"started_ns": N, "pid": P}   boot time of the command's first instruction, its
-//               process
+//               {"ready": true}   all is prepared, the command waits before its exec
+//               {"started_ns": N, "pid": P}   boot time of the command's first instruction, and
+//                   its process
 //               {"outcome": "finished", "reason": "…", "exit_code": 0, "tail": ["…"],
-//                "ended_ns": N}   or "exit_signal"; the boot time of the command's end; the last
-//                line, written once the command has ended and before data is
-//             uploaded; it may be the first ("not-started", "interrupted"). `tail`: the last lines
-//             of its output. In between, once a second at most:
+//                "ended_ns": N}   or "exit_signal"; the boot time of the command's end, and the
+//                   last lines of its output. This is the last line, written when the command has
+//                   ended and before data is uploaded; it may be the first ("not-started",
+//                   "interrupted").
+//             In between, once a second at most:
 //               {"progress": {"phase": "epoch 3", "step": 1200, "loss": 0.31, "cores": 1.9,
-//                             "gpus": {"0": 0.97}}}   what is known; a loss of null is not finite
-//             And back, after the release:
+//                             "gpus": {"0": 0.97}}}   known values; a loss of null is not finite
+//             Back from the scheduler, after the release:
 //               {"stop": "why"}         as SIGINT, with the outcome `stopped`
 //               {"tags": {"K": "V"}}    facts of the run that are known only now
-//               {"status": W}           of wait(2): a command that its supervisor's death left to
-//               the
-//                                       scheduler has ended
+//               {"status": W}           status as wait(2) gives it: the command, which the
+//                   scheduler inherited when its supervisor died, has ended
 // The last report is written to a file, too, for a scheduler that comes later.
 // A scheduler that is gone before the release ends the supervisor without a start; afterwards the
 // supervisor goes on alone. One thread.
@@ -44,7 +44,7 @@
 
 namespace corral::run {
 
-// The reason of a run whose scheduler was gone before the start: nobody's failure.
+// The reason of a run whose scheduler was gone before the start; it is not a failure.
 inline constexpr std::string_view kSchedulerGone = "the scheduler is gone";
 
 struct GateOptions {
@@ -53,7 +53,7 @@ struct GateOptions {
   sys::fs::path last_word;  // file of the last report; empty: none
 };
 
-// What a scheduler wants of a run.
+// A request of the scheduler.
 struct Wish {
   std::optional<std::string> stop;
   std::vector<std::pair<std::string, std::string>> tags;
@@ -69,16 +69,16 @@ class Gate {
   // Never waits. kWait: ask again when one of the descriptors is readable, or at wake_at().
   Word look(BootTime now);
   [[nodiscard]] std::optional<BootTime> wake_at() const { return confirm_at_; }
-  // What to poll for reading; -1: nothing.
+  // Descriptors to poll for reading; -1: none.
   [[nodiscard]] int release_descriptor() const { return confirm_at_ ? -1 : release_.get(); }
   [[nodiscard]] int reports_descriptor() const { return reports_.get(); }
 
-  // After the release, when `reports` is readable.
+  // Reads requests; call it after the release, when `reports` is readable.
   std::vector<Wish> wishes();
 
   void ready();
   void started(BootTime at, pid_t command);
-  // False: it was left out, because the scheduler has not read what was said before.
+  // False: the report was dropped, because the scheduler has not read the earlier ones.
   bool progress(const Progress& progress);
   // `at`: the command's end; nothing: it never began.
   void ended(const Outcome& outcome, const std::vector<std::string>& tail = {},

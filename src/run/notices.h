@@ -1,5 +1,5 @@
-// Notices: what the supervisor tells a person, on standard error, one line each, never in the way
-// of the run's own output.
+// Notices: the supervisor's messages to the user, on standard error, one line each, never inside a
+// line of the run's own output.
 #pragma once
 
 #include <string>
@@ -14,11 +14,12 @@ namespace corral::run {
 class Notices {
  public:
   explicit Notices(bool quiet) : quiet_(quiet) {}
-  // Progress and where to look; not with --quiet.
+  // Prints progress and addresses; not with --quiet.
   void say(std::string_view line);
-  // Something is wrong or was lost: always, but the same line only once.
+  // Prints a warning about a fault or a loss, also with --quiet; the same line only once.
   void warn(const std::string& line);
-  // The terminal does not return the carriage by itself now; of the whole process.
+  // Lines end with a carriage return while the terminal is raw. The flag holds for the whole
+  // process.
   static void set_raw(bool raw);
 
  private:

@@ -1,5 +1,5 @@
-// What `corral run` was asked to do, after flags, environment and configuration file were put
-// together (cli/).
+// Options: everything `corral run` was asked to do. cli/ makes them from flags, environment and
+// configuration file.
 #pragma once
 
 #include <optional>
@@ -20,21 +20,21 @@
 
 namespace corral::run {
 
-// What happens to processes that the command left behind when it ended.
+// The treatment of processes that outlive the command.
 enum class Leftovers { kLeave, kWait };
 
-// Where the command's MLflow calls go.
+// The destination of the command's MLflow calls.
 enum class Mlflow {
-  kUnlessSet,  // to Corral, unless MLFLOW_TRACKING_URI says where
+  kUnlessSet,  // to Corral, unless MLFLOW_TRACKING_URI is set
   kCapture,    // to Corral in any case
   kOff,
 };
 
 struct Options {
   std::vector<std::string> command;  // as typed: train.py with arguments, or any command
-  // Where the command starts, from where its words are seen; empty: here.
+  // The folder in which the command starts, relative to this one; empty: this one.
   spool::fs::path directory;
-  std::string lacking;  // why the command can only run unrecorded; empty: see room.h
+  std::string lacking;  // reason why the command can only run unrecorded; empty: see room.h
   std::string python;   // interpreter for a .py file; empty: $CORRAL_PYTHON, else python3
   spool::Destination destination;
   std::string token;
@@ -45,7 +45,7 @@ struct Options {
   std::vector<std::pair<std::string, std::string>> params;
   std::vector<std::pair<std::string, std::string>> tags;
   std::vector<std::string> listeners;
-  std::string device_library;  // NVIDIA's library, in place of the system's; for tests
+  std::string device_library;  // replaces the system's NVIDIA library; for tests
   collect::foreign::Sources sources;
   Nanos interval{std::chrono::milliseconds(100)};
   std::optional<Nanos> max_time;
@@ -53,24 +53,24 @@ struct Options {
   Leftovers leftovers = Leftovers::kLeave;
   Mlflow mlflow = Mlflow::kUnlessSet;
   TrackingDoor tracking{};  // empty: the command gets no tracking address
-  bool mask = true;         // secrets in what is recorded of the command, the code and variables
-  // Of copies of the code that the command executes; 0: none are made, only hashes.
+  bool mask = true;         // masks secrets in the recorded command, code and variables
+  // Most bytes of code that are copied; 0: only hashes are kept.
   std::int64_t keep_code = 10ll << 20;
   bool hash_data = false;  // the files behind options with "data" in their name
-  bool capture = true;     // of training loops, by the Python package
-  std::string max_epochs;  // of the Python package's helpers; a whole number; empty: no limit
+  bool capture = true;     // the Python package captures training loops
+  std::string max_epochs;  // for the Python package's helpers; a whole number; empty: no limit
   std::string max_steps;
   std::optional<ProfilePlan> profile;
   // A process that is sampled instead of the command, which waits for its end (corral.init()); 0:
   // none.
   std::int64_t watched = 0;
-  std::string environment;  // what the command is executed in (environment::parse); empty: here
+  std::string environment;  // environment of the command (environment::parse); empty: this one
   std::string adopt;        // id of a run whose supervisor is gone; empty: the command is started
-  // Of a scheduler (run/schedule).
+  // Set by a scheduler (run/schedule).
   std::optional<RunId> run_id;  // nothing: one is made
   GateOptions gate;
   Placement placement;
-  std::vector<std::string> passed;  // names of variables that a container's command gets, too
+  std::vector<std::string> passed;  // names of variables that are passed into a container
   bool pty = true;                  // at a terminal the command gets one of its own
   bool quiet = false;
   std::int64_t spool_limit = limits::kSpoolBytes;
@@ -79,7 +79,7 @@ struct Options {
   spool::fs::path python_path;  // directory that holds the Python package; empty: none was found
 };
 
-// Absolute.
+// Returns the absolute path of the command's folder.
 inline spool::fs::path start_folder(const Options& options) {
   std::error_code error;
   const spool::fs::path here = spool::fs::current_path(error);

@@ -18,7 +18,7 @@ struct Pattern {
   std::string_view text;
   OutcomeKind kind;
 };
-// What frameworks and drivers print when they give up; a word stands alone.
+// Messages of frameworks and drivers that give up; each is matched as a whole word.
 constexpr std::array kPatterns = {
     Pattern{"CUDA out of memory", OutcomeKind::kOutOfMemory},
     Pattern{"HIP out of memory", OutcomeKind::kOutOfMemory},
@@ -36,8 +36,8 @@ constexpr std::array kPatterns = {
     Pattern{"_ArrayMemoryError", OutcomeKind::kOutOfMemory},
     Pattern{"MemoryError", OutcomeKind::kOutOfMemory},
     Pattern{"std::bad_alloc", OutcomeKind::kOutOfMemory},
-    // The server ends all clients of a device when one of them faults; what keeps a client from
-    // connecting is its own failure.
+    // The server ends all clients of a device when one of them faults; a client that cannot connect
+    // has failed by itself.
     Pattern{"CUDA_ERROR_MPS_CLIENT_TERMINATED", OutcomeKind::kNeighbour},
     Pattern{"cudaErrorMpsClientTerminated", OutcomeKind::kNeighbour},
     Pattern{"MPS client has been terminated by the server", OutcomeKind::kNeighbour},
@@ -48,7 +48,7 @@ constexpr std::array kPatterns = {
 
 bool word_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// The last place where it stands alone.
+// Returns the last position of `pattern` as a whole word.
 std::size_t find_alone(std::string_view text, std::string_view pattern) {
   std::size_t at = text.rfind(pattern);
   while (at != std::string_view::npos) {
@@ -86,7 +86,7 @@ std::string signal_name(int number) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", number);
 }
 
-// The latest of all patterns: what was printed last is why it ended.
+// Returns the pattern that was printed last: it is the reason of the end.
 std::optional<Outcome> by_tail(std::string_view tail) {
   std::optional<Outcome> found;
   std::size_t latest = 0;

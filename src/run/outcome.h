@@ -1,7 +1,7 @@
-// Outcome: how a run ended, in one word of a closed set, with the reason in a line.
+// Outcome: the end of a run in one word of a closed set, with the reason in a line.
 //
-// Pure: what was seen -> what it means. The word is the run's tag `corral.outcome`, the line its
-// tag `corral.outcome.reason`.
+// Pure: Ending -> Outcome. The word is the run's tag `corral.outcome`, the line its tag
+// `corral.outcome.reason`.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ enum class OutcomeKind {
   kFinished,
   kFailed,       // an exit status other than 0
   kKilled,       // by a signal that was not Corral's
-  kOutOfMemory,  // of the host, its group or a device
+  kOutOfMemory,  // memory of the host, its group or a device
   kNeighbour,    // by another client of the same MPS daemon
   kLimit,        // --max-time, --max-epochs, --max-steps
   kStopped,      // by the end rule of its workload
   kInterrupted,  // Ctrl-C, SIGTERM
   kNotStarted,
-  kUnknown,  // nobody saw the end
+  kUnknown,  // no supervisor saw the end
 };
 inline constexpr std::array<std::string_view, 10> kOutcomeNames = {
     "finished", "failed",  "killed",      "out-of-memory", "neighbour",
@@ -44,21 +44,21 @@ struct Outcome {
 // Why Corral itself asked the run to end, if it did.
 enum class Asked { kNo, kLimit, kStop, kInterrupt };
 
-// What was seen of an end.
+// The facts that are known about an end.
 struct Ending {
-  bool seen = true;  // false: nobody could reap it
+  bool seen = true;  // false: no supervisor could reap it
   std::optional<std::int32_t> exit_code{};
   std::optional<std::int32_t> exit_signal{};
   Asked asked = Asked::kNo;
-  std::string stop_reason{};          // of kStop
-  std::string limit{};                // option that the script ended by, as it says; empty: none
-  std::uint64_t group_oom_kills = 0;  // of the run's cgroup, during the run
-  std::uint64_t host_oom_kills = 0;   // of the whole machine, during the run
+  std::string stop_reason{};  // the reason of kStop
+  std::string limit{};        // option by which the script ended, as the script says; empty: none
+  std::uint64_t group_oom_kills = 0;  // in the run's cgroup, during the run
+  std::uint64_t host_oom_kills = 0;   // on the whole machine, during the run
   std::string tail{};                 // the end of the command's output
 };
 Outcome outcome_of(const Ending& ending);
 
-// The last lines of output that say something, at most so many, as a person may read them.
+// Returns the last non-empty lines of `output`, at most `most`, without control characters.
 std::vector<std::string> last_lines(std::string_view output, std::size_t most);
 
 }  // namespace corral::run

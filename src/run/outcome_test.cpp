@@ -1,4 +1,4 @@
-// What an end means, where a run is placed, what passes the gate: without any process.
+// Tests of Outcome, Placement and Gate, without any process.
 #include "run/outcome.h"
 
 #include <fcntl.h>
@@ -57,7 +57,7 @@ TEST(Outcome, AScriptThatEndsByALimitOfItsOwnAccord) {
   EXPECT_EQ(limited.kind, OutcomeKind::kLimit);
   EXPECT_EQ(limited.reason, "--max-epochs 3 was reached");
   EXPECT_EQ(limited.exit_code, 0);
-  // What came after it, or was asked for, counts more.
+  // A later failure, or a requested end, counts more.
   EXPECT_EQ(kind_of({.exit_code = 1, .limit = "--max-epochs 3"}), OutcomeKind::kFailed);
   EXPECT_EQ(kind_of({.exit_code = 0, .asked = Asked::kStop, .limit = "--max-steps 1"}),
             OutcomeKind::kStopped);
@@ -70,7 +70,7 @@ TEST(Outcome, MemoryThatTheKernelTookBack) {
   EXPECT_EQ(kind_of({.exit_code = 1, .group_oom_kills = 2}), OutcomeKind::kOutOfMemory);
   EXPECT_EQ(kind_of({.exit_signal = SIGKILL, .host_oom_kills = 1}), OutcomeKind::kOutOfMemory);
   EXPECT_EQ(kind_of({.exit_code = 137, .host_oom_kills = 1}), OutcomeKind::kOutOfMemory);
-  // Somebody else's.
+  // A process of another run was killed.
   EXPECT_EQ(kind_of({.exit_code = 1, .host_oom_kills = 1}), OutcomeKind::kFailed);
   EXPECT_EQ(kind_of({.exit_signal = SIGKILL}), OutcomeKind::kKilled);
   // It survived.
@@ -99,7 +99,7 @@ TEST(Outcome, ANeighboursFaultUnderMps) {
       {.exit_code = 1,
        .tail = "RuntimeError: CUDA error: the MPS client has been terminated by the server\n"});
   EXPECT_EQ(outcome.kind, OutcomeKind::kNeighbour);
-  // What was said last counts.
+  // The last message counts.
   EXPECT_EQ(kind_of({.exit_code = 1,
                      .tail = "CUDA out of memory, trying a smaller batch\n"
                              "CUDA_ERROR_MPS_CLIENT_TERMINATED\n"}),

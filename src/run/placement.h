@@ -1,4 +1,4 @@
-// Placement: where the command runs on this host, settled while it waits before its exec.
+// Placement: the cgroups and CPUs of the command, set while it waits before its exec.
 #pragma once
 
 #include <sys/types.h>
@@ -16,7 +16,7 @@ struct Placement {
   std::vector<int> cpus;              // ascending; empty: as inherited
 };
 
-// "0-3,8"; the error names what is wrong.
+// "0-3,8"; the error names the invalid part.
 Result<std::vector<int>> parse_cpus(std::string_view text);
 // "/sys/fs/cgroup/a", or several separated by ":".
 Result<std::vector<sys::fs::path>> parse_groups(std::string_view text);
@@ -24,7 +24,8 @@ Result<std::vector<sys::fs::path>> parse_groups(std::string_view text);
 // Groups first: a cpuset would widen an affinity that was set before.
 Result<> place(pid_t pid, const Placement& placement);
 
-// Processes that the kernel has killed in these groups for lack of memory; 0 where it does not say.
+// Returns how many processes the kernel has killed in these groups for lack of memory; 0 if
+// unknown.
 std::uint64_t oom_kills_of(const std::vector<sys::fs::path>& groups);
 // The same for the whole machine.
 std::uint64_t host_oom_kills();

@@ -33,7 +33,7 @@ constexpr auto kTools = std::to_array<ToolEntry>({
 });
 constexpr std::int64_t kMostSteps = 1000;
 constexpr std::int64_t kLastStep = 1'000'000'000'000;
-// Where CUDA's packages put their programs.
+// The folder of programs that CUDA's packages install.
 constexpr std::string_view kCudaPrograms = ":/usr/local/cuda/bin";
 constexpr int kCapSysAdmin = 21;
 
@@ -100,7 +100,7 @@ Result<> check_counters(const fs::path& proc) {
 }
 
 std::vector<std::string> nsys_options(const ProfilePlan& plan, const fs::path& report) {
-  // Without samples of the CPU: those need perf_event_paranoid 2 and cost the most.
+  // CPU sampling is off: it needs perf_event_paranoid 2 and costs the most.
   std::vector<std::string> options = {"profile",
                                       "--trace=cuda,nvtx",
                                       "--sample=none",
@@ -110,7 +110,8 @@ std::vector<std::string> nsys_options(const ProfilePlan& plan, const fs::path& r
                                       "--output=" + report.string()};
   if (plan.tool == ProfileTool::kNsys) {
     options.emplace_back("--capture-range=cudaProfilerApi");
-    options.emplace_back("--capture-range-end=stop");  // the default ends the command
+    // The default, stop-shutdown, ends the command.
+    options.emplace_back("--capture-range-end=stop");
   }
   return options;
 }
@@ -122,7 +123,7 @@ std::vector<std::string> ncu_options(const ProfilePlan& plan, const fs::path& re
   if (plan.tool == ProfileTool::kNcu) {
     options.insert(options.end(), {"--profile-from-start", "off"});
   } else {
-    options.insert(options.end(), {"--launch-count", "100"});  // as radT
+    options.insert(options.end(), {"--launch-count", "100"});  // the same as radT
   }
   return options;
 }

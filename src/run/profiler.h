@@ -1,9 +1,9 @@
-// Profilers of a workload that `corral run --profile` starts: which, for which steps, how.
+// Profilers that `corral run --profile` starts: their choice, their steps and their command lines.
 //
 // nsys and ncu are put in front of the command; their window is opened and closed by the Python
 // package at the borders of steps (CORRAL_PROFILE_STEPS), but for the raw ones, which record the
-// whole run. PyTorch's own profiler is the package's business alone. Reading no more than PATH and
-// /proc; everything is decided before anything is started.
+// whole run. PyTorch's own profiler is the package's business alone. Everything is decided before
+// anything is started, from PATH and /proc alone.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct ProfilePlan {
   std::int64_t last = 12;
 };
 
-// "torch", "nsys:steps=100-103", "ncuraw": kInvalidArgument with what is wanted.
+// "torch", "nsys:steps=100-103", "ncuraw": kInvalidArgument names the expected form.
 Result<ProfilePlan> parse_profile(std::string_view text);
 // The words of --listeners without profilers, and those, both joined by +: radT has them in one
 // list.
@@ -33,18 +33,20 @@ std::pair<std::string, std::string> split_profilers(std::string_view listeners);
 
 std::string_view name_of(ProfileTool tool);
 bool has_window(ProfileTool tool);
-// Started in front of the command.
+// True if the tool is a program that is started in front of the command.
 bool is_program(ProfileTool tool);
 // "torch:10-12", as CORRAL_PROFILE_STEPS has it; empty without a window.
 std::string window_of(const ProfilePlan& plan);
-// Of its artifacts: "nsys-10-12", "ncuraw"; "corral.profiler" of the run has it too.
+// Returns the name of its artifacts: "nsys-10-12", "ncuraw". It is also the run's tag
+// `corral.profiler`.
 std::string id_of(const ProfilePlan& plan);
 
-// Where the tool's program is; empty for one that is none. kNotFound and kPermission say what is
-// missing and how to have it. `proc` is /proc.
+// Returns the path of the tool's program; empty for a tool without a program. kNotFound and
+// kPermission say what is missing and how to get it. `proc` is /proc.
 Result<std::filesystem::path> find_profiler(const ProfilePlan& plan, const std::string& path,
                                             const std::filesystem::path& proc);
-// The command with the profiler in front; its report will be `report` with an ending of its own.
+// Returns the command with the profiler in front; the report will be `report` plus the tool's file
+// ending.
 std::vector<std::string> profiled_command(const ProfilePlan& plan,
                                           const std::filesystem::path& program,
                                           const std::filesystem::path& report,

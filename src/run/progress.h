@@ -14,7 +14,7 @@ struct Progress {
   std::optional<std::int64_t> step{};
   std::optional<double> loss{};
   std::optional<double> cores{};  // CPUs' worth of time over the last second or more
-  // Share of time that a GPU was busy, by index and by UUID; only of the run that samples its
+  // Share of time that a GPU was busy, by index and by UUID; only in the run that samples its
   // workload's devices.
   std::vector<std::pair<std::string, double>> gpus{};
   bool operator==(const Progress&) const = default;

@@ -9,7 +9,7 @@
 namespace corral::run {
 namespace {
 
-constexpr std::size_t kMostSeries = 64;  // one a process
+constexpr std::size_t kMostSeries = 64;  // one for each process
 constexpr std::size_t kMostOpen = 64;
 constexpr std::size_t kLabelBytes = 60;
 constexpr Nanos kRateOver{std::chrono::seconds(1)};
@@ -19,7 +19,7 @@ constexpr std::string_view kGpu = "gpu";
 
 bool is_epoch(std::string_view name) { return lower_ascii(name.substr(0, 5)) == "epoch"; }
 
-// What passes within a step is gone before anybody has read it.
+// Phases within a step are too short to be read by a person.
 bool lasts(const codec::PhaseRecord& phase) {
   constexpr std::array kShort = std::to_array<std::string_view>(
       {"step", "batch", "data wait", "forward", "backward", "optimizer"});
@@ -46,7 +46,7 @@ void ProgressWatch::note(bool loss, std::optional<std::int64_t> step, double val
   progress_.step = step;
 }
 
-// A better name takes the place of the one before.
+// True if the series is the loss. A better name replaces the one before.
 bool ProgressWatch::takes_loss(std::string_view name) {
   if (name == loss_name_) return true;
   if (!metric::is_loss(name)) return false;
@@ -70,7 +70,7 @@ bool ProgressWatch::is_loss(const SessionId& session, std::uint32_t series) cons
 
 void ProgressWatch::note_phase(const SessionId& session, const codec::PhaseRecord& phase) {
   if (phase.begin && phase.end) return;
-  // Also before its begin: what was not acknowledged is read again.
+  // A begin may repeat an open phase: unacknowledged records are read again.
   std::erase_if(open_, [&](const Open& o) { return o.id == phase.id && o.session == session; });
   if (phase.begin && lasts(phase)) {
     if (open_.size() >= kMostOpen) open_.erase(open_.begin());
@@ -99,7 +99,7 @@ void ProgressWatch::point(std::string_view name, std::optional<std::int64_t> ste
 
 void ProgressWatch::declare(const codec::SeriesDef& series) {
   if (series.name == kCpu) cpu_series_ = series.id;
-  // What is only a part of a device has a longer source.
+  // A part of a device has a longer source; it is ignored.
   if (series.name == kGpuBusy && series.source.starts_with(kGpu) &&
       parse_int(std::string_view(series.source).substr(kGpu.size())))
     gpu_series_[series.id] = series.source;
@@ -109,7 +109,7 @@ void ProgressWatch::declare(const codec::SeriesDef& series) {
 void ProgressWatch::note_column(const codec::SampleGroup& group, const codec::Column& column) {
   if (column.values.empty() || group.times.empty()) return;
   const double value = column.values.back();
-  // Of a value that the last row lacks the time is a little off.
+  // If the last row lacks the value, the time is slightly wrong.
   if (column.series == cpu_series_) {
     note_cpu(group.times.back(), value);
   } else if (const auto gpu = gpu_series_.find(column.series); gpu != gpu_series_.end()) {

@@ -1,9 +1,9 @@
-// ProgressWatch: the newest of what is recorded of a run anyway, kept as its Progress.
+// ProgressWatch: keeps the newest recorded values of a run as its Progress.
 //
 // The loss is the series that the lists show (metric/loss_name.h). The step is that of the loss,
-// else of the newest point that has one. The phase is the innermost open one of those that last:
-// the script's outermost, epochs, evaluations and checkpoints. Of several processes that log the
-// newest counts. Thread-safe; a call holds nobody up for longer than it takes to look.
+// else of the newest point that has one. The phase is the innermost open one of the long phases:
+// the script's outermost, epochs, evaluations and checkpoints. If several processes log, the newest
+// value counts. Thread-safe; a call blocks others only for a look-up.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ namespace corral::run {
 
 class ProgressWatch {
  public:
-  // What a training process logged, in order.
+  // Takes records of a training process, in order.
   void records(const SessionId& session, std::span<const spool::Record> records);
-  // What the supervisor writes in its own session: each series is declared before its points.
+  // Takes samples of the supervisor's own session; each series is declared before its points.
   void samples(const codec::SchemaBody& schema, const codec::SamplesBody& samples);
-  // One point of the run's own, by another way.
+  // Takes one point of the run that came by another way.
   void point(std::string_view name, std::optional<std::int64_t> step, double value);
   // `source`: "gpu0".
   void name_gpu(std::string_view source, std::string_view uuid);
@@ -59,9 +59,9 @@ class ProgressWatch {
   std::string loss_name_ GUARDED_BY(mutex_);
   bool step_of_loss_ GUARDED_BY(mutex_) = false;
   std::deque<std::pair<SessionId, std::uint32_t>> losses_
-      GUARDED_BY(mutex_);  // series that are called so
+      GUARDED_BY(mutex_);  // the series of the loss
   std::vector<Open> open_ GUARDED_BY(mutex_);
-  // Of the supervisor's own series.
+  // The supervisor's own series.
   std::optional<std::uint32_t> cpu_series_ GUARDED_BY(mutex_);
   std::map<std::uint32_t, std::string> gpu_series_ GUARDED_BY(mutex_);  // sources
   std::optional<std::pair<BootTime, double>> cpu_ GUARDED_BY(mutex_);

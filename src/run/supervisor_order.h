@@ -1,4 +1,4 @@
-// SupervisorOrder: everything that a scheduler tells the supervisor of one run, as one JSON
+// SupervisorOrder: all instructions of a scheduler for the supervisor of one run, as one JSON
 // document on an inherited descriptor (`corral run --order-fd N`).
 //
 // The scheduler writes the document into an unnamed file before it starts the supervisor, so
@@ -22,7 +22,7 @@
 
 namespace corral::run {
 
-// How the run is recorded. An absent setting is taken from the supervisor's own environment and
+// Settings of the recording. An absent setting is taken from the supervisor's own environment and
 // configuration file, which are the scheduler's, plus the row's variables.
 struct RunSettings {
   std::optional<Nanos> interval{};
@@ -71,15 +71,15 @@ void for_each_setting(Settings& settings, Visit visit) {
 struct SupervisorOrder {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-  std::string run;     // its id
+  std::string run;     // id of the run
   bool adopt = false;  // take over this run, whose supervisor is gone; nothing is started
   GateOptions gate{};
   std::string experiment{};
   std::string workload{};
   std::string name{};
-  std::string directory{};            // where the command starts; empty: where the supervisor does
+  std::string directory{};            // the command's folder; empty: the supervisor's
   std::string environment{};          // environment::parse; empty: as configured
-  std::vector<std::string> passed{};  // names of variables that a container's command gets, too
+  std::vector<std::string> passed{};  // names of variables that are passed into a container
   Pairs params{};
   Pairs tags{};
   Placement placement{};

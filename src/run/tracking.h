@@ -1,8 +1,9 @@
-// Tracking: the seam between a supervisor and the address that its command's MLflow calls go to.
+// Tracking: the interface between a supervisor and the address that answers its command's MLflow
+// calls.
 //
-// compat/mlflow/relay serves that address; run/ only knows these functions. cli/ puts them into the
-// options of a run (tracking_door()), so that a build without compat has supervisors without a
-// tracking address.
+// compat/mlflow/relay serves that address; run/ knows only these functions. cli/ puts them into the
+// options of a run (tracking_door()); in a build without compat, supervisors have no tracking
+// address.
 #pragma once
 
 #include <sys/types.h>
@@ -37,32 +38,32 @@ struct Tracking {
   // Answers requests from now on; `command` is the root of the run's processes, 0 if not known yet.
   std::function<Result<>(pid_t command)> start;
   std::function<void(pid_t command)> set_command;
-  // Stops answering. The command is gone: the runs that it left open end.
+  // Stops answering. Call it when the command is gone: the runs that it left open end.
   std::function<void()> end;
   // The newest value of each metric of the run.
   std::function<std::vector<LoggedPoint>()> newest_points;
-  // Why something that was logged is lost; empty: nothing is.
+  // The reason why logged data was lost; empty: nothing was.
   std::function<std::string()> loss;
 };
 
 struct TrackingOptions {
   const spool::RunDirectory& directory;  // outlives the address
-  bool experiment_chosen = false;        // not by default
+  bool experiment_chosen = false;        // true: chosen by the user
   bool name_chosen = false;
   std::int64_t room = 0;   // bytes of the spool that logged data may take
   sys::HttpTarget target;  // the server
-  Nanos patience{0};       // how long a request of the command waits for it
-  // URL of the run's page; empty: not yet known.
+  Nanos patience{0};       // longest time that a request of the command waits for the server
+  // Returns the URL of the run's page; empty: not known yet.
   std::function<std::string()> page;
-  // Called once for each part of MLflow that is answered and not kept.
+  // Called once for each part of MLflow that is answered but not recorded.
   std::function<void(const std::string& part, const std::string& reason)> not_kept;
-  std::optional<spool::TrackingAddress> former;  // where a supervisor that is gone answered
+  std::optional<spool::TrackingAddress> former;  // address of the former supervisor of the run
 };
 
 struct TakeoverOptions {
-  sys::HttpTarget target;             // where the finisher stores what it finds
-  std::function<std::string()> page;  // base URL for people; empty: not known
-  Delivery& delivery;                 // its rounds are the finisher's; outlives what is made
+  sys::HttpTarget target;             // the server in which the finisher stores data
+  std::function<std::string()> page;  // returns the base URL of the pages; empty: not known
+  Delivery& delivery;                 // its rounds are the finisher's; it outlives the successors
 };
 
 struct TrackingDoor {

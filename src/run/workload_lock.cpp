@@ -33,7 +33,8 @@ std::string host_lock_name(const spool::Manifest& manifest,
 void SamplingLock::release() {
   const std::string name = std::exchange(name_, {});
   if (!lock_) return;
-  // While it is held: another process that opened the old file sees in hold() that it is gone.
+  // The file is removed while the lock is held: another process that opened it sees in hold() that
+  // it is gone.
   if (const auto root = sys::PrivateDirectory::open(root_)) root->remove(name);
   lock_.reset();
 }
@@ -53,7 +54,8 @@ bool SamplingLock::hold() {
   return same;
 }
 
-// Never shorter than a whole line while others read: what is left of an older one comes after it.
+// The file is never shorter than a whole line while others read: the rest of an older line follows
+// the new one.
 void SamplingLock::say(const std::string& line) const {
   if (!lock_) return;
   const std::string text = line + '\n';

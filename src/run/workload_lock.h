@@ -1,4 +1,4 @@
-// SamplingLock: of all supervisors that could measure the same thing, one does.
+// SamplingLock: lets one of several supervisors measure a thing that all of them could measure.
 //
 // The lock is a file beside the run directories. The supervisor that gets it keeps it until its run
 // has ended; the others ask again and the next one takes over. A host and its devices are measured
@@ -16,8 +16,8 @@ namespace corral::run {
 
 std::string workload_lock_name(WorkloadId workload);
 // Supervisors with other listeners have a lock of their own, because the holder would not measure
-// for them. Empty when nothing of the host may be recorded: none of the listeners measures it, or
-// the run's session names no machine.
+// for them. Returns an empty name if no listener measures the host, or if the run's session names
+// no machine.
 std::string host_lock_name(const spool::Manifest& manifest, std::span<const std::string> listeners);
 
 class SamplingLock {
@@ -30,13 +30,13 @@ class SamplingLock {
   SamplingLock& operator=(const SamplingLock&) = delete;
   // Tries to get it; true when it is held.
   bool hold();
-  // For good.
+  // Gives the lock up for good.
   void release();
-  // A line for those who wait; of the holder.
+  // Writes a line for the supervisors that wait; called by the holder.
   void say(const std::string& line) const;
-  // The holder's line; nothing when there is none.
+  // Returns the holder's line; nullopt if there is none.
   [[nodiscard]] std::optional<std::string> said() const;
-  // Whether hold() may bring a change.
+  // True if hold() may bring a change.
   [[nodiscard]] bool waits() const { return !name_.empty() && !lock_; }
 
  private:

@@ -30,9 +30,9 @@ constexpr std::string_view kJson = "application/json";
 constexpr Nanos kIdleTimeout{std::chrono::minutes(5)};
 constexpr Nanos kStopGrace{std::chrono::seconds(1)};
 constexpr std::size_t kConnections = 256;
-// A point whose time is farther from now gets the time at which it came.
+// A point whose timestamp differs more from the clock gets its time of arrival.
 constexpr Nanos kClockTrust{std::chrono::minutes(5)};
-// Of a series' name and labels, which are kept as long as the run lasts.
+// Most bytes of a series' name and labels, which are kept as long as the run lasts.
 constexpr std::size_t kSeriesBytes = 16u << 10;
 // Numbers of google.rpc.Code.
 constexpr int kInvalidArgument = 3, kResourceExhausted = 8;
@@ -119,7 +119,7 @@ std::string key_of(std::string_view name,
   return key;
 }
 
-// Valid as long as its parts.
+// The result is valid as long as its parts.
 foreign::ExpositionSample sample_of(
     std::string_view name, const std::vector<std::pair<std::string, std::string>>& labels) {
   foreign::ExpositionSample sample;
@@ -183,7 +183,7 @@ Result<> OtlpReceiver::bind(const std::string& listen) {
 Result<> OtlpReceiver::start() {
   http::HttpOptions options;
   options.io_threads = 1;
-  options.handler_threads = 1;  // what record() touches is that thread's
+  options.handler_threads = 1;  // only one thread calls record()
   options.stream_threads = 1;
   options.upload_threads = 1;
   options.max_connections = kConnections;
@@ -220,13 +220,13 @@ Response OtlpReceiver::handle(const Request& request) {
   return taken(type, record(*numbers));
 }
 
-// Which labels tell all series apart that were ever sent, by any client.
+// Learns which labels distinguish the series of all clients.
 void OtlpReceiver::learn(const std::vector<OtlpNumbers>& groups) {
   const std::size_t before = sent_.size();
   for (const OtlpNumbers& group : groups) {
     const std::size_t resource = mlflow::memory_of(group.resource);
     for (const OtlpNumber& number : group.numbers) {
-      // Twice the limit, so that what is over it is told of and memory stays bounded.
+      // Twice the limit: series over it are reported, and memory stays bounded.
       if (sent_.size() >= 2 * max_series_) break;
       if (!is_short(number, resource) || relabel_.name(number.name).empty()) continue;
       Sent sent{.name = number.name, .labels = {}};
@@ -243,7 +243,7 @@ void OtlpReceiver::learn(const std::vector<OtlpNumbers>& groups) {
   relabel_.choose(samples);
 }
 
-// How many points were not recorded though they should have been.
+// Returns the number of points that should have been recorded and were not.
 std::uint64_t OtlpReceiver::record(const std::vector<OtlpNumbers>& groups) {
   learn(groups);
   utc_minus_boot_ = sys::read_anchor().utc_minus_boot;
@@ -258,7 +258,7 @@ std::uint64_t OtlpReceiver::record(const std::vector<OtlpNumbers>& groups) {
 
 bool OtlpReceiver::record(const OtlpNumber& number, const mlflow::SpanAttributes& resource) {
   const std::string name(relabel_.name(number.name));
-  // An empty name is one that the configuration leaves out, but for one that was sent empty.
+  // The configuration drops a metric by an empty name; a name that was sent empty is an error.
   if (name.empty() && !number.name.empty()) return true;
   Labels labels;
   add_labels(resource, labels);
@@ -273,7 +273,7 @@ bool OtlpReceiver::record(const OtlpNumber& number, const mlflow::SpanAttributes
     }
     kept = kept_.emplace(key, Kept{}).first;
   }
-  // Sent again, because the answer was lost.
+  // A repeated time: the client sent the point again, because the answer was lost.
   if (number.time_ns != 0 && std::exchange(kept->second.time_ns, number.time_ns) == number.time_ns)
     return true;
   kept->second.total += number.value;

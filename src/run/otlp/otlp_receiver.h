@@ -2,11 +2,11 @@
 // to, on the loopback or a Unix socket.
 //
 // Flow: POST /v1/metrics (protobuf or JSON, gzip or not) -> mlflow/otlp_metrics -> names and labels
-// as a Prometheus endpoint's -> PointQueue. Deltas are added up, so that all that counts is a
-// counter. A request is taken whole, but for what is over the source's limits, which is told to the
-// client as OTLP's partial success; one that cannot be read is answered with 400 and changes
-// nothing. Browsers are turned away: no page may write into a run. Threads are its own, few and
-// idle until a client calls.
+// as a Prometheus endpoint's -> PointQueue. Deltas are added up, so that every counter is
+// cumulative. Points over the source's limits are rejected and reported to the client as OTLP's
+// partial success; an invalid request is answered with 400 and changes nothing. Requests of
+// browsers are rejected: no page may write into a run. The receiver has its own few threads, idle
+// until a client calls.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ namespace corral::run {
 
 class OtlpReceiver {
  public:
-  static constexpr std::size_t kBodyBytes = 8u << 20;  // also after it was unpacked
+  static constexpr std::size_t kBodyBytes = 8u << 20;  // limit of a body, packed and unpacked
 
-  // Binds; clients may connect from now on. kUnavailable when somebody else listens there.
+  // Binds; clients may connect from now on. kUnavailable when another process listens there.
   static Result<std::unique_ptr<OtlpReceiver>> open(const collect::foreign::OtlpSource& source,
                                                     collect::foreign::PointQueue& queue,
                                                     collect::foreign::ProblemBox& problems);
@@ -36,13 +36,13 @@ class OtlpReceiver {
   OtlpReceiver(const OtlpReceiver&) = delete;
   OtlpReceiver& operator=(const OtlpReceiver&) = delete;
 
-  // For OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://127.0.0.1:4318/v1/metrics"; of a Unix socket
-  // "unix:/path".
+  // Returns the value of OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, "http://127.0.0.1:4318/v1/metrics";
+  // for a Unix socket "unix:/path".
   [[nodiscard]] const std::string& url() const { return url_; }
 
-  // Answers from now on.
+  // Answers requests from now on.
   Result<> start();
-  // Answers what is under way and nothing more. Harmless when not started or again.
+  // Answers the requests under way, then ends. Does nothing if not started or already stopped.
   void stop();
 
  private:
@@ -54,7 +54,7 @@ class OtlpReceiver {
   };
   // A series as it is recorded.
   struct Kept {
-    double total = 0;  // of deltas
+    double total = 0;  // sum of the deltas
     std::int64_t time_ns = 0;
   };
 
@@ -69,12 +69,12 @@ class OtlpReceiver {
   collect::foreign::Relabel relabel_;
   collect::foreign::Emitter emitter_;
   std::size_t max_series_;
-  std::deque<Sent> sent_;                        // all there were, up to a limit
+  std::deque<Sent> sent_;                        // all series sent so far, up to a limit
   std::unordered_map<std::string, bool> known_;  // their keys
   std::unordered_map<std::string, Kept> kept_;   // by name, NUL, source
   Nanos utc_minus_boot_{};
   http::Listener listener_;
-  std::string path_;  // of a Unix socket
+  std::string path_;  // path of the Unix socket; empty: TCP
   std::string url_;
   std::unique_ptr<http::HttpServer> server_;  // last: its threads use the rest
 };

@@ -1,4 +1,4 @@
-// What exporters of metrics send to a run, over real sockets.
+// Tests of the OTLP receiver over real sockets.
 #include "run/otlp/otlp_receiver.h"
 
 #include <fmt/core.h>
@@ -73,7 +73,7 @@ TEST_F(OtlpReceiverTest, RecordsGaugesCountersAndDeltas) {
   open();
   EXPECT_EQ(post(json("loss", "gauge", R"({"asDouble": 0.5})")).body, "{}");
   const char* delta = R"("isMonotonic": true, "aggregationTemporality": 1,)";
-  // The second comes twice: an answer was lost.
+  // The second point comes twice, as when an answer was lost.
   for (const char* point :
        {R"({"asInt": "2", "timeUnixNano": "1"})", R"({"asInt": "3", "timeUnixNano": "2"})",
         R"({"asInt": "3", "timeUnixNano": "2"})"})
@@ -97,7 +97,7 @@ TEST_F(OtlpReceiverTest, AsFewLabelsAsTellSeriesApart) {
                         label("rank", "1"))));
   EXPECT_EQ(got_.values("loss/rank=0"), std::vector<double>{1});
   EXPECT_EQ(got_.values("loss/rank=1"), std::vector<double>{2});
-  // Another process says the same of itself.
+  // Another process sends the same metric with the same labels.
   post(json("loss", "gauge", fmt::format(R"({{"asInt": 3, {}}})", label("rank", "1")), "", "2"));
   bool apart = false;
   for (const std::string& name : got_.names()) {
@@ -124,7 +124,7 @@ TEST_F(OtlpReceiverTest, LongNamesAndLabelsAreNotKept) {
             std::string::npos);
   EXPECT_NE(post(json(text, "gauge", R"({"asInt": 1})")).body.find(R"("rejectedDataPoints":"1")"),
             std::string::npos);
-  // Another's labels tell nothing apart.
+  // Labels of a metric with another name distinguish nothing here.
   EXPECT_EQ(post(json("a", "gauge", R"({"asInt": 2})")).body, "{}");
   EXPECT_EQ(got_.values("a"), std::vector<double>{2});
 }

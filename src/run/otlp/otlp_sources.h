@@ -1,4 +1,4 @@
-// OtlpSources: all [otlp.NAME] of a run, and where its command is told to send metrics to.
+// OtlpSources: all [otlp.NAME] of a run, and the endpoint that its command is given.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,19 @@ namespace corral::run {
 
 class OtlpSources {
  public:
-  // Binds them; one that cannot be had is a problem. The queue outlives it.
+  // Binds all receivers; one that cannot be bound becomes a problem. The queue outlives this.
   OtlpSources(std::span<const collect::foreign::OtlpSource> sources,
               collect::foreign::PointQueue& queue);
 
-  // The first one's; empty: none is there.
+  // Returns the URL of the first receiver; empty: there is none.
   [[nodiscard]] std::string url() const {
     return receivers_.empty() ? std::string() : receivers_.front()->url();
   }
-  // One that cannot start is a problem, and its address is not told. From then on requests are
-  // answered.
+  // Starts to answer requests. A receiver that cannot start becomes a problem, and its address is
+  // not given to the command.
   void start();
   void stop();
-  // New since the last call.
+  // Returns the problems since the last call.
   std::vector<collect::foreign::Problem> problems() { return problems_.take(); }
   std::vector<metric::Health> health() { return problems_.take_health(); }
 

@@ -1,5 +1,5 @@
-// Affinity: the calling thread, and the processes that it starts, on some CPUs as long as this
-// lives.
+// Affinity: binds the calling thread, and the processes that it starts, to some CPUs as long as
+// this lives.
 #pragma once
 
 #include <sched.h>
@@ -10,7 +10,7 @@ namespace corral::run::schedule {
 
 class Affinity {
  public:
-  // Empty: nothing changes. CPUs that may not be had change nothing either.
+  // Without CPUs, or with CPUs that this process may not use, nothing changes.
   explicit Affinity(const std::vector<int>& cpus) {
     if (cpus.empty() || ::sched_getaffinity(0, sizeof before_, &before_) != 0) return;
     cpu_set_t set;

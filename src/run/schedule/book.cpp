@@ -118,11 +118,11 @@ bool Book::overruled(const plan::Row& row) const {
   const auto projection = projections_.find(row.key);
   if (projection == projections_.end()) return false;
   if (row.status == projection->second.status) return false;
-  // An older state of the file, saved again by an editor that had it open.
+  // The row may have an older state of the file, saved again by an editor that had it open.
   const bool before = (row.status.empty() && row.run.empty()) ||
                       (row.status == "RUNNING" && find(row.run) != nullptr);
   if (before && projection->second.recent) return false;
-  // Not yet in the file when the scheduler died: the cell is what it was before.
+  // If the text was not yet in the file when the scheduler died, the cell has its former text.
   return projection->second.written;
 }
 
@@ -160,7 +160,8 @@ std::optional<Book::Cells> Book::cells(const plan::Row& row, int repetitions) co
       ++finished;
     }
   }
-  // "FINISHED" only when all are: radT, and whoever has lost the journal, skips such a row.
+  // "FINISHED" only when all repetitions are: radT, and a scheduler without the journal, skip such
+  // a row.
   if (running != nullptr) {
     cells.status = "RUNNING";
   } else if (interrupted != nullptr) {

@@ -1,8 +1,8 @@
-// Book: what is known of a plan's runs, and what a row's Status says of them.
+// Book: the known state of a plan's runs, and the Status of each row.
 //
 // The plan's journal holds the truth and is read into this; Status and Run in the file are its
-// projection. A Status that nobody here wrote is a person's word and counts for more: FINISHED and
-// FAILED as radT reads them, and one that was cleared makes the row open again. Pure; no thread.
+// projection. A Status that no scheduler wrote is the user's and counts for more: FINISHED and
+// FAILED have radT's meaning, and a cleared Status makes the row open again. Pure; no thread.
 #pragma once
 
 #include <map>
@@ -16,47 +16,48 @@
 
 namespace corral::run::schedule {
 
-// How one run of a plan ended; `outcome` is one of the closed set (run/outcome.h).
+// The end of one run of a plan; `outcome` is one of the closed set (run/outcome.h).
 struct End {
   std::string outcome{};
-  std::string reason{};             // one line; empty where the outcome says it all
-  std::vector<std::string> tail{};  // last lines of output, of a run that failed
+  std::string reason{};             // one line; empty if the outcome needs none
+  std::vector<std::string> tail{};  // last lines of output, if the run failed
   bool operator==(const End&) const = default;
 };
 
-// What an end means for the plan. Stopped by the workload's rule and ended by a limit is finished,
-// as planned; an interrupted run is as good as not run.
+// The meaning of an end for the plan. A run that was stopped by the workload's rule or ended by a
+// limit is finished, as planned; an interrupted run counts as not run.
 enum class Standing { kOpen, kFinished, kFailed };
 Standing standing_of(std::string_view outcome);
 
 // One start of one run of the plan.
 struct Attempt {
-  std::string key;  // of the row
+  std::string key;  // key of the row
   int repetition = 1;
   std::string run;   // its id
-  std::string name;  // of the run
+  std::string name;  // name of the run
   bool started = false;
   std::optional<End> end;
 };
 
 class Book {
  public:
-  // A line of the journal (journal.h). What cannot be understood changes nothing.
+  // Applies a line of the journal (plan_journal.h). Unknown lines change nothing.
   void apply(const Json& line);
-  // What is applied from now on happens now; before, it was read from the journal.
+  // Lines that are applied from now on happen now; earlier ones were read from the journal.
   void go_live() { live_ = true; }
 
-  // The newest attempt; nullptr: none.
+  // Returns the newest attempt; nullptr: none.
   [[nodiscard]] const Attempt* latest(const std::string& key, int repetition) const;
   [[nodiscard]] const Attempt* find(const std::string& run) const;
-  // Begun and not known to have ended, oldest first.
+  // Returns the attempts that have begun and are not known to have ended, oldest first.
   [[nodiscard]] std::vector<const Attempt*> open() const;
 
-  // Of one repetition of a row as the file has it. An attempt that is under way is open.
+  // Returns the standing of one repetition of a row as the file has it. An attempt that is under
+  // way is open.
   [[nodiscard]] Standing standing(const plan::Row& row, int repetition) const;
-  // The row's Status was cleared or changed by a person after it had been written: what is known
-  // of it no longer counts. Both cells as they were before, of a row that was
-  // written since go_live(), are no word of a person: an editor that had the file open saved it.
+  // True if the user cleared or changed the row's Status after it had been written: the known
+  // attempts no longer count. If a row that was written since go_live() has both its former cells,
+  // an editor that had the file open saved them; that is no change by the user.
   [[nodiscard]] bool overruled(const plan::Row& row) const;
 
   struct Cells {
@@ -64,23 +65,23 @@ class Book {
     std::string run;
     bool operator==(const Cells&) const = default;
   };
-  // Its Status says that a run is under way which this plan's journal does not know: a scheduler on
-  // another host, or one whose journal is lost, has written it.
+  // True if the row's Status names a run under way that this plan's journal does not know: a
+  // scheduler on another host, or one whose journal is lost, has written it.
   [[nodiscard]] bool runs_elsewhere(const plan::Row& row) const;
 
-  // What the row's cells are to say; nothing: they are left as they are.
+  // Returns the texts of the row's cells; nullopt: they stay as they are.
   [[nodiscard]] std::optional<Cells> cells(const plan::Row& row, int repetitions) const;
 
  private:
   struct Projection {
-    std::string status;    // what was to be written last
-    bool written = false;  // and surely was
-    bool recent = false;   // since go_live()
+    std::string status;    // the last text that was to be written
+    bool written = false;  // the text is surely in the file
+    bool recent = false;   // written since go_live()
   };
   void begin(const Json& line);
   void note_end(const Json& line);
   Attempt* attempt_of(const std::string& run);
-  // By row: attempts in the order in which they began.
+  // Attempts by row, in the order in which they began.
   std::map<std::string, std::vector<Attempt>> rows_;
   std::map<std::string, std::string> row_of_run_;
   std::map<std::string, Projection> projections_;

@@ -25,7 +25,7 @@ bool selected(const plan::Workload& workload, const Selection& selection) {
          !matches(selection.skip, workload);
 }
 
-// Of the workload alone, whatever it waits for.
+// Returns the verdict on the workload alone, without those that it waits for.
 Verdict own_verdict(const plan::Workload& workload, const Book& book, const Selection& selection,
                     const Begun& begun) {
   bool finished = true;
@@ -43,7 +43,7 @@ Verdict own_verdict(const plan::Workload& workload, const Book& book, const Sele
   return ended && !selection.rerun ? Verdict::kFailed : Verdict::kRun;
 }
 
-// The same for everybody who has the seed, and for a workload whatever else the file holds.
+// The place depends only on the seed and the workload, not on the other workloads of the file.
 std::uint64_t place_of(const plan::Workload& workload, std::uint64_t seed) {
   const Sha256 hash = sha256(fmt::format("{}\n{}", seed, workload_label(workload)));
   return std::accumulate(hash.begin(), hash.begin() + 8, std::uint64_t{0},
@@ -87,7 +87,7 @@ class Judge {
         return "has not finished";
     }
   }
-  // The same repetition of it, or its last.
+  // Returns the index of the same repetition of a workload, or of its last repetition.
   [[nodiscard]] std::optional<std::size_t> dependency(std::size_t of,
                                                       const std::string& name) const {
     const plan::Workload& workload = workloads_[of];
@@ -97,8 +97,8 @@ class Judge {
     }
     return std::nullopt;
   }
-  // Through chains, which may be as long as the file: one after the other, those that others wait
-  // for first. A workload that waits for itself is blocked.
+  // Follows chains of dependencies, which may be as long as the file, without recursion:
+  // dependencies are settled first. A workload that waits for itself is blocked.
   Verdict settled(std::size_t index) {
     std::vector<std::size_t> path;
     if (!settled_.contains(index)) path.push_back(index);
@@ -126,7 +126,7 @@ class Judge {
   std::vector<Verdict> verdicts_;
   std::map<std::tuple<std::string, std::string, int>, std::size_t> by_name_;
   std::map<std::size_t, Verdict> settled_;
-  std::set<std::size_t> open_;  // of these: being looked at
+  std::set<std::size_t> open_;  // verdicts that are being settled
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which workload of a plan comes next: radT's rules for what is skipped, the options of the command
-// line, and what a workload waits for. Pure.
+// Choice of a plan's next workload: radT's rules for skipping, the options of the command line, and
+// dependencies between workloads. Pure.
 //
 // A workload is done when every run of it has finished, or failed without --rerun; otherwise the
 // whole of it runs. Nothing is begun twice by one scheduler.
@@ -18,13 +18,13 @@
 namespace corral::run::schedule {
 
 struct Selection {
-  bool rerun = false;             // what failed before runs again
+  bool rerun = false;             // runs that failed before run again
   std::vector<std::string> only;  // patterns of a workload's name or "experiment/name"; empty: all
   std::vector<std::string> skip;
   std::optional<std::uint64_t> shuffle;  // seed of the order
 };
 
-// Names a workload of a plan over re-reads of the file, one repetition of it.
+// Names one repetition of a workload, the same after each re-read of the file.
 std::string workload_label(const plan::Workload& workload);  // "E/7", "E/7#2"
 
 enum class Verdict {
@@ -32,18 +32,18 @@ enum class Verdict {
   kFinished,     // nothing is left to do
   kFailed,       // failed before, or in this session
   kNotSelected,  // by --only or --skip
-  kWaits,        // for another workload that is still to be run
+  kWaits,        // for another workload that has not run yet
   kBlocked,      // by another workload that will not finish
 };
 
 struct Choice {
-  std::size_t workload = 0;  // of the list that was given
+  std::size_t workload = 0;  // index in the given list
   Verdict verdict = Verdict::kRun;
-  std::string reason;  // of kBlocked and kWaits: "after 3, which failed"
+  std::string reason;  // for kBlocked and kWaits: "after 3, which failed"
 };
 
-// One for each workload, in the order in which they are to be run (the file's, or the seed's).
-// `begun` holds the runs (row key and repetition) that this scheduler has begun already.
+// Returns a choice for each workload, in the order of the runs (the file's, or the seed's). `begun`
+// holds the runs (row key and repetition) that this scheduler has begun already.
 using Begun = std::set<std::pair<std::string, int>>;
 std::vector<Choice> judge(const std::vector<plan::Workload>& workloads, const Book& book,
                           const Selection& selection, const Begun& begun);

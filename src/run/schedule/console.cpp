@@ -19,7 +19,7 @@ bool is_live_terminal() {
   return ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
 }
 
-// A terminal that stands still, or a reader that does, holds nothing up.
+// True if standard error takes text: a blocked terminal or reader must not hold the scheduler up.
 bool takes_text() {
   pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return ::poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;

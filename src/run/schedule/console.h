@@ -1,5 +1,5 @@
-// Console: what the scheduler tells a person, on standard error: on a terminal lines that stay and
-// below them lines that are drawn anew, elsewhere lines that stay alone. Thread-safe.
+// Console: the scheduler's messages on standard error. A terminal shows permanent lines and, below
+// them, lines that are redrawn; other outputs get only permanent lines. Thread-safe.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace corral::run::schedule {
 class Console {
  public:
   explicit Console(bool quiet);
-  ~Console();  // takes the drawn lines away
+  ~Console();  // removes the drawn lines
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   void say(const std::string& line);   // not with --quiet
   void warn(const std::string& line);  // always
-  // Whether draw() shows anything, and how wide a line may be.
+  // True if draw() shows anything; width() is the greatest length of its lines.
   [[nodiscard]] bool live() const { return live_; }
   [[nodiscard]] static std::size_t width();
   void draw(std::vector<std::string> lines);

@@ -90,7 +90,7 @@ Result<> FakeWorld::launch(const Order& order) {
   return {};
 }
 
-// Of a run that nobody takes over its command can be followed.
+// A run that no supervisor adopts can still be followed by its command.
 Result<> FakeWorld::follow(const std::string& run, const sys::ProcessIdentity&) {
   const FakeRun* known = find(run);
   if (known == nullptr || known->command[0] != "forsake")

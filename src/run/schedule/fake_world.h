@@ -1,10 +1,10 @@
 // FakeWorld: a machine on which a scheduler runs its plan without processes and without waiting.
 //
-// A run's command says what it does: "finish 5", "fail 3", "oom 3", "limit 3" (one of its row ends
-// it), "refuse" (cannot start), "late" (never ready), "vanish 3 10" (its supervisor is killed after
-// 3 s, the command ends after 10), "tell 5" (says how far it is, and finishes),
-// "forsake 3 10" (as "vanish", but nobody can take it over).
-// Runs outlive a scheduler that crashes, as supervisors do.
+// A run's command is a script for the fake: "finish 5", "fail 3", "oom 3", "limit 3" (one of its
+// row ends it), "refuse" (cannot start), "late" (never ready), "vanish 3 10" (its supervisor is
+// killed after 3 s, the command ends after 10), "tell 5" (says how far it is, and finishes),
+// "forsake 3 10" (as "vanish", but nobody can take it over). Runs outlive a scheduler that crashes,
+// as supervisors do.
 #pragma once
 
 #include <functional>
@@ -45,11 +45,11 @@ class FakeWorld : public Launcher {
   std::vector<Event> wait(std::optional<BootTime> deadline) override;
   BootTime now() override { return now_; }
 
-  // Something that a person or another program does at that time.
+  // Schedules an act of the user or of another program.
   void at(Nanos when, std::function<void(std::vector<Event>&)> act);
   void press_ctrl_c(Nanos when);
-  // The scheduler is killed once so many events were handed over; runs that have started go on to
-  // their end and leave their last words, the others give up.
+  // Kills the scheduler after this number of events. Runs that have started go on to their end and
+  // leave their last words; the others give up.
   void crash_after(int events) { crash_after_ = events; }
   void outlive();
 
@@ -86,7 +86,7 @@ class FakeMachine : public Machine {
   }
   std::string refused;
   std::string reason = "GPU 0 is too small";
-  int taken = 0;  // so often another scheduler has a device
+  int taken = 0;  // number of attempts for which another scheduler has a device
   int sets = 0;
   int clears = 0;
 };

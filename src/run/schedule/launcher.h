@@ -1,10 +1,10 @@
-// Launcher: starts the supervisors of a workload's runs, lets them go together, tells what becomes
-// of them.
+// Launcher: starts the supervisors of a workload's runs, releases them together, and reports their
+// events.
 //
-// A supervisor is `corral run` of one run in a session of its own. It prepares everything, says
-// that it is ready and waits behind the workload's gate; it survives this process once the gate was
-// opened, and gives up without having started anything when this process ends before. The interface
-// stands here so that a fake with a clock of its own can take the place of processes.
+// A supervisor is `corral run` of one run in a session of its own. It prepares everything, reports
+// that it is ready and waits behind the workload's gate. It survives this process once the gate was
+// opened; if this process ends before, it gives up without having started anything. The interface
+// allows a fake with a clock of its own instead of processes.
 #pragma once
 
 #include <filesystem>
@@ -25,24 +25,24 @@ struct Order {
   SupervisorOrder document;              // the launcher adds the gate
   std::vector<std::string> environment;  // "NAME=value" on top of this process's
   std::filesystem::path directory;       // working directory of the supervisor
-  bool gated = true;                     // adoption is not: there is nothing to hold back
+  bool gated = true;                     // false for an adoption: its command runs already
 };
 
 enum class News {
   kReady,     // waits behind the gate
   kStarted,   // the command was executed, at `started`
-  kProgress,  // how far it is: `progress`
+  kProgress,  // the state of the run: `progress`
   kEnded,     // the command's end is known: `end`
-  kGone,      // the supervisor has left; `words` are its last, of one that was not ready
-  kSignal,    // this process was told to stop: `signal`
+  kGone,      // the supervisor has ended; `words` are its last output if it was not ready
+  kSignal,    // this process got a signal to stop: `signal`
 };
 
 struct Event {
   News news = News::kGone;
   std::string run;
   BootTime started;
-  std::optional<BootTime> ended{};  // kEnded: the command's end, where it began
-  std::optional<int> exit_status;   // kGone, of a supervisor that was started here
+  std::optional<BootTime> ended{};  // kEnded: the command's end, if it began
+  std::optional<int> exit_status;   // kGone, if the supervisor was started here
   End end;
   Progress progress{};
   std::string words;
@@ -53,17 +53,17 @@ class Launcher {
  public:
   virtual ~Launcher() = default;
   virtual Result<> launch(const Order& order) = 0;
-  // Opens the gate of all that were launched since the last time.
+  // Opens the gate of all supervisors that were launched since the last call.
   virtual void release() = 0;
-  // Those behind the gate give up; their kGone follows.
+  // Makes the supervisors behind the gate give up; their kGone follows.
   virtual void abandon() = 0;
-  // Tells of a supervisor that another scheduler started: of its kGone alone.
+  // Follows a supervisor that another scheduler started: only its kGone is reported.
   virtual Result<> follow(const std::string& run, const sys::ProcessIdentity& supervisor) = 0;
-  // SIGINT or SIGTERM: the run is interrupted; again: it hurries.
+  // Sends SIGINT or SIGTERM: the run is interrupted; a second signal ends it faster.
   virtual void signal(const std::string& run, int signal) = 0;
   // Ends the run because its workload has ended: the outcome is `stopped`.
   virtual void stop(const std::string& run, const std::string& reason) = 0;
-  // Facts that are known only now; stored with the run.
+  // Sends tags that are known only now; they are stored with the run.
   virtual void tell(const std::string& run, const plan::Pairs& tags) = 0;
   // Sleeps until something happens or the deadline has passed.
   virtual std::vector<Event> wait(std::optional<BootTime> deadline) = 0;

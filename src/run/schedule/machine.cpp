@@ -29,7 +29,7 @@ class StagedMachine : public Machine {
   std::optional<collocate::Stage> stage_;
 };
 
-// The data of rows that say where it is.
+// Returns the data paths of the rows that name one.
 std::vector<std::filesystem::path> data_of(const plan::Workload& workload,
                                            const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> paths;
@@ -74,7 +74,7 @@ Result<std::vector<collocate::Seat>> StagedMachine::set(const plan::Workload& wo
   TRY(stage.set(*journal_));
   stage_ = std::move(stage);
   std::vector<collocate::Seat> seats = stage_->seats();
-  // Said once, by the first of them.
+  // Only the first seat has the notes.
   if (!seats.empty())
     seats[0].notes.insert(seats[0].notes.end(), stage_->notes().begin(), stage_->notes().end());
   return seats;
@@ -84,7 +84,7 @@ Result<> StagedMachine::clear() {
   if (!stage_) return {};
   auto cleared = stage_->clear(*journal_);
   stage_.reset();
-  // What could not be put back keeps the file, for `corral undo`.
+  // If something could not be restored, the file stays for `corral undo`.
   if (journal_->close()) journal_.reset();
   return cleared;
 }

@@ -16,25 +16,25 @@ namespace corral::run::schedule {
 class Machine {
  public:
   virtual ~Machine() = default;
-  // What set() would change, in words. The error says all that does not fit.
+  // Describes the changes that set() would make. The error lists all conflicts.
   virtual Result<std::vector<std::string>> changes(const plan::Workload& workload) = 0;
-  // A seat for each row. kUnavailable: another scheduler has what is needed, for now; its name is
-  // in the error.
+  // Returns a seat for each row. kUnavailable: another scheduler holds the devices at present; the
+  // error names it.
   virtual Result<std::vector<collocate::Seat>> set(const plan::Workload& workload) = 0;
-  // CPUs for this process and the supervisors meanwhile; empty: wherever they are.
+  // Returns the CPUs for this process and the supervisors meanwhile; empty: no change.
   [[nodiscard]] virtual std::vector<int> housekeeping() const { return {}; }
-  // Puts all back; idempotent. The error says what could not be put back.
+  // Restores everything; idempotent. The error lists the changes that could not be undone.
   virtual Result<> clear() = 0;
 };
 
 struct MachineOptions {
   std::filesystem::path state;               // $XDG_STATE_HOME/corral: the undo journal
-  std::filesystem::path directory;           // where relative names of data start
-  std::filesystem::path plan;                // directory of the plan's state, for who undoes
-  std::vector<std::filesystem::path> spool;  // where the runs' directories are, for the same
-  std::string nvml;                          // in place of the system's; for tests
+  std::filesystem::path directory;           // folder of relative data names
+  std::filesystem::path plan;                // directory of the plan's state, for an undo
+  std::vector<std::filesystem::path> spool;  // folders of the runs' directories, for an undo
+  std::string nvml;                          // replaces the system's library; for tests
   std::string mps_control;
-  std::string holder;  // what others read who want the same devices: "plan.csv"
+  std::string holder;  // name shown to schedulers that need the same devices: "plan.csv"
   std::function<bool()> cancelled;
 };
 std::unique_ptr<Machine> this_machine(const MachineOptions& options);

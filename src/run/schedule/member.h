@@ -1,4 +1,4 @@
-// Member: one run of the workload that is being run, and what is to be seen of it.
+// Member: one run of the current workload, with its visible state.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct Member {
     kPreparing,  // its supervisor prepares
     kReady,      // waits behind the gate
     kRunning,
-    kEnding,  // the end is known, its supervisor still brings data away
+    kEnding,  // the end is known, its supervisor still uploads data
     kGone,
   };
   plan::Row row;
@@ -24,15 +24,15 @@ struct Member {
   std::string name;
   Stage stage = Stage::kPreparing;
   bool may_adopt = true;      // a supervisor that is killed is replaced
-  std::string stop_reason{};  // why it was asked to stop; empty: it was not
-  bool interrupted = false;   // asked to by a person
+  std::string stop_reason{};  // reason of a requested stop; empty: none was requested
+  bool interrupted = false;   // by the user
   std::optional<BootTime> started{};
   std::optional<BootTime> ended{};
   std::optional<End> end{};
-  Progress progress{};  // as its supervisor says, while it runs
+  Progress progress{};  // reported by its supervisor, while it runs
 
   [[nodiscard]] bool over() const { return end.has_value(); }
-  // "preparing", "running" or an outcome.
+  // Returns "preparing", "running" or an outcome.
   [[nodiscard]] std::string state() const {
     if (end) return end->outcome;
     return stage == Stage::kRunning ? "running" : "preparing";

@@ -1,4 +1,4 @@
-// What --notify is told: JSON with a line for people in `text`. Pure.
+// Notice text: the JSON for --notify, with a readable line in `text`. Pure.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace corral::run::schedule {
 
 struct NoticeOf {
   const PlanFacts& plan;
-  std::string url;  // of the server; empty: none is known
+  std::string url;  // URL of the server; empty: not known
   const PlanDocument& document;
 };
 // {"event": "failed", "plan", "file", "workload", "runs": [{"name", "run", "outcome", "reason",

@@ -34,7 +34,7 @@ Result<> post(const std::string& url, const std::string& text, Nanos limit) {
   return {};
 }
 
-// The text as standard input: a file, so that a command that does not read it blocks nobody.
+// Returns the text as a file for standard input: a command that does not read it blocks nothing.
 Result<sys::Fd> input_of(const std::string& text) {
   sys::Fd file(::memfd_create("corral-notice", MFD_CLOEXEC));
   if (!file) return fail_errno("the text of the notification", errno);
@@ -103,7 +103,7 @@ void Notifier::send(std::string text) {
 void Notifier::loop(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "corral-notify");
   Lock lock(mutex_);
-  // What is waiting at the end is sent, too.
+  // Notices that wait at the end are sent, too.
   while (wake_.wait(lock, stop, [this]() REQUIRES(mutex_) { return !waiting_.empty(); }) ||
          !waiting_.empty()) {
     const std::string text = std::move(waiting_.front());

@@ -1,5 +1,5 @@
-// Notifier: tells a command or a web address of failures and of a plan's end. A thread of its own;
-// nothing it meets fails or holds up the plan.
+// Notifier: sends failures and a plan's end to a command or a web address. It has a thread of its
+// own; its errors never fail or delay the plan.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ class Notifier {
  public:
   // `say` is called from the notifier's thread.
   Notifier(std::string target, std::function<void(const std::string&)> say);
-  // Waits for what is on its way, a limit each.
+  // Waits for pending notices, each up to its time limit.
   ~Notifier();
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;

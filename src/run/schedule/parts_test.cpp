@@ -1,4 +1,4 @@
-// The scheduler's pure parts, and its small ones.
+// Tests of the scheduler's pure and small parts.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -116,7 +116,7 @@ TEST(Choose, RunsEveryWorkloadOnceAndInOrder) {
     std::vector<plan::Workload> workloads;
     for (int i = 0; i < 15; ++i) {
       workloads.push_back(workload_of(std::to_string(i), {row_of("k" + std::to_string(i))}));
-      // Earlier and later ones, never in a circle: by a rank of its own.
+      // Dependencies on earlier and later workloads, without a circle, because each has a rank.
       for (int j = 0; j < 15; ++j)
         if ((j * 7) % 15 < (i * 7) % 15 && random() % 8 == 0)
           workloads.back().after.push_back(std::to_string(j));
@@ -453,13 +453,13 @@ TEST(Notify, ACommandGetsTheTextAndIsEndedInTime) {
   std::filesystem::remove_all(home);
 }
 
-// Who undoes asks for them: of a plan whose scheduler is gone.
+// An undo asks for the commands of a plan whose scheduler is gone.
 TEST(Recovery, FindsTheCommandsOfAPlanThatStillRun) {
   std::string pattern = testing::TempDir() + "corral-recovery-XXXXXX";
   const std::filesystem::path home = ::mkdtemp(pattern.data());
   const sys::ProcessIdentity self = sys::identity_of(::getpid()).value();
   sys::ProcessIdentity gone = self;
-  gone.start_ticks += 1;  // the number is another's by now
+  gone.start_ticks += 1;  // the PID belongs to another process by now
   auto journal = PlanJournal::open(home / "plan").value();
   std::vector<Attempt> attempts;
   const auto add = [&](const std::string& key, const sys::ProcessIdentity& child) {

@@ -20,7 +20,7 @@ RunEntry entry_of(const plan::Workload& workload, const plan::Row& row) {
           .model = row.command.empty() ? std::string() : row.command[0]};
 }
 
-// What is known of a run that is not under way.
+// Fills in the known facts of a run that is not under way.
 void describe(RunEntry& entry, const plan::Row& row, const Book& book) {
   const Attempt* attempt = book.latest(row.key, entry.repetition);
   if (attempt != nullptr && !book.overruled(row)) {

@@ -1,4 +1,4 @@
-// PlanDocument: a plan and what has become of it, for the server and the page (docs/api.md). Pure.
+// PlanDocument: a plan and the state of its runs, for the server and the page (docs/api.md). Pure.
 #pragma once
 
 #include <map>
@@ -34,7 +34,7 @@ class PlanDocument {
   PlanDocument(std::string file, std::string host)
       : file_(std::move(file)), host_(std::move(host)) {}
 
-  // All runs anew, after the file was read; `choices` say why some will not run.
+  // Replaces all runs after the file was read; `choices` give the reasons why some will not run.
   void fill(const std::vector<plan::Workload>& workloads, const Book& book,
             const std::vector<Choice>& choices);
   void update(const Member& member);
@@ -45,7 +45,7 @@ class PlanDocument {
   [[nodiscard]] std::string json(UtcTime now) const;
 
   struct Counts {
-    int waiting = 0;  // and interrupted: such a run starts again by itself
+    int waiting = 0;  // includes interrupted runs, which start again by themselves
     int running = 0;
     int finished = 0;
     int failed = 0;

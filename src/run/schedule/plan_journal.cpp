@@ -46,7 +46,7 @@ Result<PlanJournal> PlanJournal::open(const fs::path& directory) {
   const std::string text = TRY(files.read_file(kJournalName, kJournalBytes));
   journal.book_ = book_of(text);
   journal.book_.go_live();
-  // After a torn line the next one starts on a line of its own.
+  // The line after a torn one starts on a line of its own.
   if (!text.empty() && text.back() != '\n') TRY(sys::write_all(journal.file_.get(), {"\n", 1}));
   return journal;
 }
@@ -56,7 +56,7 @@ Result<> PlanJournal::append(std::span<const Json> lines, bool sync) {
   for (const Json& line : lines) text += line.dump() + "\n";
   const off_t end = ::lseek(file_.get(), 0, SEEK_END);
   if (const auto written = sys::write_all(file_.get(), text); !written) {
-    // Half a line would take the next one with it.
+    // Half a line would make the next one unreadable.
     [[maybe_unused]] const int cut = end >= 0 ? ::ftruncate(file_.get(), end) : 0;
     return tl::unexpected(written.error().with_context("the plan's journal"));
   }

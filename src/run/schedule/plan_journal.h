@@ -1,4 +1,4 @@
-// PlanJournal: what happened to a plan's runs, durable before anybody relies on it.
+// PlanJournal: the events of a plan's runs, durable before anything relies on them.
 //
 //   <state>/plans/<plan id>/journal   a JSON line each, appended and synced:
 //     {"begin": [{"key", "repetition", "run", "name"}]}   the runs of a workload, before they start
@@ -24,7 +24,8 @@ namespace fs = std::filesystem;
 
 class PlanJournal {
  public:
-  // Reads what is there; makes the directory when missing. The lock is the caller's (plan_lock.h).
+  // Reads the journal; makes the directory if it is missing. The caller holds the lock
+  // (plan_lock.h).
   static Result<PlanJournal> open(const fs::path& directory);
 
   // The same without making or locking anything.
@@ -32,12 +33,12 @@ class PlanJournal {
 
   [[nodiscard]] const Book& book() const { return book_; }
 
-  // Durable before they return.
+  // These events are durable when the call returns.
   Result<> begin(const std::vector<Attempt>& attempts);
   Result<> ended(const std::string& run, const End& end);
   Result<> forget(const std::string& key);
   Result<> writing(const std::vector<std::pair<std::string, std::string>>& key_and_status);
-  // Not synced: what is lost of these is found out again.
+  // These events are not synced: a lost one is found out again.
   Result<> started(const std::string& run);
   Result<> written(const std::vector<std::string>& keys);
 

@@ -24,7 +24,7 @@ std::string holder_of(const sys::PrivateDirectory& files) {
                      json->get_string("since"));
 }
 
-// The process that wrote the file was of this host and has ended.
+// True if the process that wrote the file was on this host and has ended.
 bool holder_is_gone(const sys::PrivateDirectory& files) {
   const auto text = files.read_file(kLockName, 4096);
   const auto json = text ? Json::parse(*text) : Result<Json>(Json());
@@ -67,7 +67,7 @@ std::vector<std::string> PlanLock::others(const std::filesystem::path& directory
   for (const std::string& name : plans ? plans->list() : std::vector<std::string>()) {
     if (name == directory.filename()) continue;
     std::string words = holder(directory.parent_path() / name);
-    // Of a home that hosts share: another's runs are not beside these.
+    // Hosts may share a home; schedulers of other hosts are not listed.
     if (words.find(fmt::format(" on {},", sys::host_name())) != std::string::npos)
       found.push_back(std::move(words));
   }

@@ -1,5 +1,5 @@
-// PlanLock: one scheduler per plan. The kernel lets go of it when its holder is gone, however that
-// came; the file says who holds it.
+// PlanLock: allows one scheduler for each plan. The kernel releases it when its holder is gone for
+// any reason; the file names the holder.
 #pragma once
 
 #include <string>
@@ -13,11 +13,12 @@ namespace corral::run::schedule {
 
 class PlanLock {
  public:
-  // kUnavailable names the scheduler that runs the plan: process, host, since when.
+  // kUnavailable names the scheduler that runs the plan: process, host, start time.
   static Result<PlanLock> take(const std::filesystem::path& directory, UtcTime now);
-  // Schedulers of this host that run other plans than this one, whose directories lie beside it.
+  // Returns the schedulers of this host that run other plans, whose directories lie beside this
+  // one.
   static std::vector<std::string> others(const std::filesystem::path& directory);
-  // The scheduler that runs the plan, in the same words; empty: nobody does.
+  // Returns the scheduler that runs the plan, in the same words; empty: none does.
   static std::string holder(const std::filesystem::path& directory);
 
  private:

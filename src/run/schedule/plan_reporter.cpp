@@ -9,11 +9,11 @@
 namespace corral::run::schedule {
 namespace {
 
-constexpr Nanos kStart{std::chrono::seconds(2)};  // of a server that has to be started
+constexpr Nanos kStart{std::chrono::seconds(2)};  // longest time for starting a server
 constexpr Nanos kAnswer{std::chrono::seconds(10)};
 constexpr auto kPause = std::chrono::milliseconds(500);  // between two documents
 constexpr auto kRetry = std::chrono::seconds(5);
-constexpr auto kLast = std::chrono::seconds(15);  // for the last one, at the end
+constexpr auto kLast = std::chrono::seconds(15);  // for the last document, at the end
 
 }  // namespace
 
@@ -63,7 +63,7 @@ bool PlanReporter::send(const std::string& document) {
   const auto reply = (*server)->http()->send(
       {.method = "PUT", .path = path_, .body = document, .timeout = kAnswer});
   if (!reply) link_.drop();
-  // What a server refuses it will refuse again.
+  // True also for a rejected document, which is not sent again.
   return reply && reply->status < 500;
 }
 
@@ -85,7 +85,7 @@ void PlanReporter::loop(const std::stop_token& stop) {
     if (sent) {
       wake_.wait_for(lock, stop, kPause, closing);
     } else if (closing_) {
-      // Not at once again: one that refuses answers in no time.
+      // A pause before the next try: a server that rejects answers at once.
       wake_.wait_for(lock, stop, kPause, [] { return false; });
     } else {
       wake_.wait_for(lock, stop, kRetry, closing);

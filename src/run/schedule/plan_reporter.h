@@ -1,5 +1,5 @@
-// PlanReporter: brings the plan's document to the server. A thread of its own, so that a server
-// that is slow or away never holds the plan up; the newest document counts, older ones are skipped.
+// PlanReporter: sends the plan's document to the server. It has a thread of its own, so that a slow
+// or unreachable server never holds the plan up. Only the newest document is sent.
 #pragma once
 
 #include <condition_variable>

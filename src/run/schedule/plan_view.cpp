@@ -11,7 +11,8 @@ namespace corral::run::schedule {
 namespace {
 
 constexpr Nanos kRedraw{std::chrono::seconds(1)};
-constexpr Nanos kLines{std::chrono::minutes(10)};  // a log of weeks stays readable
+// Pause between lines of progress; a log of weeks stays readable.
+constexpr Nanos kLines{std::chrono::minutes(10)};
 constexpr Nanos kReport{std::chrono::milliseconds(500)};
 
 }  // namespace
@@ -74,17 +75,18 @@ void PlanView::changed(const Member& member) {
   announce(keep(member));
 }
 
-// Not the server's business: it has the run's data.
+// The server does not get progress: it has the run's data.
 void PlanView::progressed(const Member& member) { keep(member); }
 
-// "[3/10] "; nothing while a former scheduler's runs are waited for: none are known yet.
+// Returns "[3/10] "; empty while the runs of a former scheduler are waited for: no workload is
+// known yet.
 std::string PlanView::place() const {
   const auto counts = document_.counts();
   const auto all = counts.waiting + counts.running + counts.finished + counts.failed;
   return all > 0 ? fmt::format("[{}/{}] ", counts.finished + counts.failed, all) : std::string();
 }
 
-// Where nothing is drawn, a line for each run now and then.
+// Prints a line for each run now and then, if nothing is drawn.
 void PlanView::say_progress(BootTime now) {
   if (console_.live() || !workload_began_ || now < next_lines_) return;
   next_lines_ = now + kLines;
@@ -95,7 +97,7 @@ void PlanView::say_progress(BootTime now) {
   }
 }
 
-// A line that stays: starts where nothing is drawn, and what went wrong everywhere.
+// Prints a permanent line: failures always, starts only if nothing is drawn.
 void PlanView::announce(const Member& member) {
   if (member.over()) {
     const bool failed = standing_of(member.end->outcome) == Standing::kFailed;

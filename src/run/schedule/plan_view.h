@@ -1,5 +1,5 @@
-// PlanView: everybody who is told how a plan goes: the terminal, the file's Status and Run, the
-// server. The scheduler's thread.
+// PlanView: shows the state of a plan on the terminal, in the file's Status and Run, and on the
+// server. Used by the scheduler's thread.
 #pragma once
 
 #include <memory>
@@ -22,9 +22,9 @@ class PlanView : public Audience {
   PlanView(const ScheduleOptions& options, Launcher& launcher, PlanJournal& journal);
 
   void fill(const std::vector<plan::Workload>& workloads, const std::vector<Choice>& choices);
-  // What the plan is doing, when it is not running a workload: "waiting: GPU 0 is 84 C".
+  // Sets the plan's activity while no workload runs: "waiting: GPU 0 is 84 C".
   void set_message(const std::string& message);
-  // The plan's end.
+  // Sets the plan's end.
   void set_end(const std::string& state, const std::string& words);
   void begin_workload(const plan::Workload& workload);
   void end_workload();
@@ -36,7 +36,7 @@ class PlanView : public Audience {
   void warn(const std::string& line) { console_.warn(line); }
   void tick(BootTime now) override;
   std::optional<BootTime> wake_at() override;
-  // Everything that waits is written and sent.
+  // Writes and sends everything that is pending.
   void flush();
 
   [[nodiscard]] const PlanDocument& document() const { return document_; }
@@ -59,7 +59,7 @@ class PlanView : public Audience {
   std::string running_;
   std::vector<Member> members_;
   std::optional<BootTime> workload_began_;
-  BootTime next_lines_;  // of progress, where nothing is drawn
+  BootTime next_lines_;  // time of the next lines of progress, if nothing is drawn
   std::optional<Remaining> remaining_;
   bool unreported_ = false;
   bool announced_ = false;

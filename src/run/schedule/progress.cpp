@@ -10,12 +10,12 @@
 namespace corral::run::schedule {
 namespace {
 
-constexpr std::size_t kShownRuns = 12;   // more would not fit a terminal
-constexpr std::size_t kLeastName = 12;   // of a name that is cut for the sake of values
-constexpr std::size_t kPhaseWidth = 20;  // a script may call them anything
+constexpr std::size_t kShownRuns = 12;  // more would not fit a terminal
+constexpr std::size_t kLeastName = 12;  // least width of a name that is cut to make room for values
+constexpr std::size_t kPhaseWidth = 20;  // most characters of a phase, which a script names
 constexpr std::string_view kGap = "  ";
 
-// Phase, step, loss, use, time; empty where nothing is known.
+// Phase, step, loss, use, time; empty if unknown.
 using Cells = std::array<std::string, 5>;
 
 bool begins_character(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
@@ -41,7 +41,7 @@ std::string padded(std::string text, std::size_t width) {
   return has < width ? std::move(text) + std::string(width - has, ' ') : text;
 }
 
-// Of GPUs where there are any.
+// Returns the use of the GPUs, or of CPUs if there are no GPUs.
 std::string use_of(const ProgressRun& run) {
   if (run.gpu) return fmt::format("GPU {:.0f} %", *run.gpu * 100);
   return run.cores ? fmt::format("{:.1f} cores", *run.cores) : std::string();
@@ -54,7 +54,7 @@ Cells cells_of(const ProgressRun& run) {
           run.elapsed ? human_duration(*run.elapsed) : ""};
 }
 
-// The runs' lines, as wide as their content asks for.
+// Returns the runs' lines, each column as wide as its content.
 std::vector<std::string> run_lines(std::span<const ProgressRun> runs, std::size_t width) {
   std::vector<Cells> all;
   std::array<std::size_t, std::tuple_size_v<Cells>> widths{};
@@ -87,7 +87,7 @@ std::vector<std::string> run_lines(std::span<const ProgressRun> runs, std::size_
   return lines;
 }
 
-// Of the devices that the run was given, the mean; what it samples itself counts first.
+// Returns the mean use of the run's devices; the run's own samples take precedence.
 std::optional<double> gpu_of(const Member& member, std::span<const Member> beside) {
   double sum = 0;
   std::size_t found = 0;
@@ -127,7 +127,7 @@ ProgressRun progress_run(const Member& member, std::span<const Member> beside, B
   run.phase = member.progress.phase;
   run.step = member.progress.step;
   run.loss = member.progress.loss;
-  // What it used before it ended says nothing of now.
+  // The use before its end no longer applies.
   if (member.over()) return run;
   run.cores = member.progress.cores;
   run.gpu = gpu_of(member, beside);

@@ -13,7 +13,7 @@
 
 namespace corral::run::schedule {
 
-// What is not known is left empty.
+// The progress of one run; unknown values are empty.
 struct ProgressRun {
   std::string name;
   std::string state;
@@ -24,35 +24,35 @@ struct ProgressRun {
   std::optional<double> cores{};
   std::optional<Nanos> elapsed{};
 };
-// `beside`: the runs of its workload, of which one samples the devices of all.
+// `beside`: the runs of its workload, one of which samples the devices of all.
 ProgressRun progress_run(const Member& member, std::span<const Member> beside, BootTime now);
 
 struct ProgressView {
   PlanDocument::Counts counts;
   std::string now;                 // "7: running", "waiting: GPU 0 is 84 C"
   std::optional<Nanos> remaining;  // estimate for the plan
-  std::vector<ProgressRun> runs;   // of the workload that is running
+  std::vector<ProgressRun> runs;   // runs of the workload that is running
 };
-// One line for the plan and one for each run, none longer than `width` characters. Values stand
-// below each other; where there is no room for all, the name gives way first, then the right ones.
+// One line for the plan and one for each run, none longer than `width` characters. Values stand in
+// columns; if there is no room for all, the names are cut first, then the last columns.
 std::vector<std::string> progress_lines(const ProgressView& view, std::size_t width);
 
-// "epoch 3, step 1200, loss 0.3142, GPU 97 %, 12:04"; of what is known.
+// Returns the known values: "epoch 3, step 1200, loss 0.3142, GPU 97 %, 12:04".
 std::string progress_words(const ProgressRun& run);
 
-// Workloads that have ended, and what they took together.
+// Workloads that have ended, and their total time.
 struct Pace {
   Nanos spent{0};
   std::size_t done = 0;
 };
 struct Remaining {
-  Nanos all{0};    // with the workload that is to run next, or runs
+  Nanos all{0};    // with the present or next workload
   Nanos later{0};  // without it
 };
-// Each of `left` workloads as long as another, with `pause` between two of them; nothing before one
-// has ended.
+// Estimates the time of `left` workloads of mean length, with `pause` between two of them; nullopt
+// before one has ended.
 std::optional<Remaining> estimate(const Pace& pace, std::size_t left, Nanos pause);
-// Once the first of them has run so long.
+// Returns the remaining time when the first of them has run for `ran`.
 Nanos remaining_after(const Remaining& remaining, Nanos ran);
 
 }  // namespace corral::run::schedule

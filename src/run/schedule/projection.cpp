@@ -36,7 +36,7 @@ void Projection::flush() {
     const auto known = rows_.find(key);
     if (known == rows_.end()) continue;
     const plan::Row& row = known->second.row;
-    // A person's word stands until it was heard.
+    // A Status of the user stays until the scheduler has read it.
     if (journal_.book().overruled(row)) continue;
     const auto cells = journal_.book().cells(row, known->second.repetitions);
     if (!cells || (cells->status == row.status && cells->run == row.run)) continue;
@@ -54,7 +54,7 @@ void Projection::flush() {
   for (const plan::Mark& mark : marks) keys.push_back(mark.key);
   if (written) written = journal_.written(keys);
   if (!written) {
-    // They stay touched.
+    // The rows stay touched.
     if (told_ != written.error().message)
       warn_("Status and Run cannot be written, the plan goes on: " + written.error().message);
     told_ = written.error().message;

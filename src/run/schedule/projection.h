@@ -1,5 +1,5 @@
-// Projection: Status and Run of a plan's file, kept as the journal has it. A file that cannot be
-// written is told of once and tried again with the next change; the journal has everything.
+// Projection: keeps Status and Run of a plan's file equal to the journal. A file that cannot be
+// written is reported once and tried again with the next change; the journal has everything.
 #pragma once
 
 #include <filesystem>
@@ -20,16 +20,16 @@ class Projection {
              std::function<void(const std::string&)> warn)
       : file_(std::move(file)), journal_(journal), warn_(std::move(warn)) {}
 
-  // The rows as they were just read.
+  // Sets the rows as they were just read.
   void set_rows(const std::vector<plan::Workload>& workloads);
   // Gives rows that were read before the cells that were written since.
   void refresh(std::vector<plan::Workload>& workloads) const;
-  // The row's cells may have changed.
+  // Notes that the row's cells may have changed.
   void touch(const std::string& key) { touched_.insert(key); }
   void touch_all();
   [[nodiscard]] const PlanJournal& journal() const { return journal_; }
   [[nodiscard]] bool pending() const { return !touched_.empty(); }
-  // Writes what differs.
+  // Writes the cells that differ.
   void flush();
 
  private:

@@ -27,7 +27,7 @@ std::string read_line(const fs::path& path) {
   return text ? std::string(trim(*text)) : std::string();
 }
 
-// GPUs whose kernel driver tells their temperature.
+// Adds GPUs whose kernel driver reports their temperature.
 void add_chips(const fs::path& root, std::vector<QuietReading::Device>& devices) {
   const fs::path chips = root / "sys/class/hwmon";
   for (const std::string& chip : sys::list_directory(chips)) {
@@ -64,7 +64,7 @@ struct QuietProbe::Devices {
 
 std::vector<std::string> disturbances(const QuietReading& reading) {
   std::vector<std::string> found;
-  // Half a CPU, or of a big machine one in twenty.
+  // The limit is half a CPU, or one CPU in twenty on a big machine.
   if (reading.busy_cpus > std::max(0.5, 0.05 * reading.cpus))
     found.push_back(
         fmt::format("other processes use {:.1f} of {} CPUs", reading.busy_cpus, reading.cpus));

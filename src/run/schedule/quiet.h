@@ -1,5 +1,5 @@
-// What disturbs a measurement before it begins: other work on the CPUs, hot devices, other
-// processes on them. Reading changes nothing.
+// QuietProbe: looks for disturbances before a measurement begins: other work on the CPUs, hot
+// devices, other processes on them. Reading changes nothing.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace corral::run::schedule {
 enum class QuietCheck { kOff, kWait, kWarn, kRefuse };
 
 struct QuietReading {
-  double busy_cpus = 0;  // of processes of normal priority
+  double busy_cpus = 0;  // CPUs that run processes of normal priority
   int cpus = 1;
   struct Device {
     std::string name;    // "GPU 0"
@@ -26,10 +26,11 @@ struct QuietReading {
 
 inline constexpr double kQuietCelsius = 65;
 
-// In words, one for each; empty: quiet.
+// Returns a text for each disturbance; empty: quiet.
 std::vector<std::string> disturbances(const QuietReading& reading);
 
-// Busy time of /proc/stat's first line, in ticks: user, system, interrupts; not idle, not nice.
+// Returns the busy time of /proc/stat's first line, in ticks: user, system, interrupts; not idle,
+// not nice.
 std::int64_t busy_ticks(std::string_view stat);
 
 class QuietProbe {
@@ -37,9 +38,9 @@ class QuietProbe {
   // `root` stands in for "/", `nvml` for the system's library, in tests.
   QuietProbe(std::filesystem::path root, std::string nvml);
   ~QuietProbe();
-  // Starts a look: what the CPUs do from here on counts.
+  // Starts a look: the work of the CPUs from here on counts.
   void begin(BootTime now);
-  // How long a look takes.
+  // The duration of a look.
   static constexpr Nanos kLook{std::chrono::milliseconds(300)};
   QuietReading end(BootTime now);
 

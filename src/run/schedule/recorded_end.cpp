@@ -9,7 +9,7 @@
 namespace corral::run::schedule {
 namespace {
 
-constexpr Nanos kServerStart{std::chrono::seconds(2)};  // of a server that has to be started
+constexpr Nanos kServerStart{std::chrono::seconds(2)};  // longest time for starting a server
 constexpr Nanos kServerAnswer{std::chrono::seconds(5)};
 constexpr Nanos kAskAgain{std::chrono::milliseconds(100)};
 

@@ -1,4 +1,4 @@
-// RecordedEnds: what the server knows of the end of a run of which nothing is left on this machine.
+// RecordedEnds: asks the server for the end of a run of which nothing is left on this machine.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,9 @@ namespace corral::run::schedule {
 class RecordedEnds {
  public:
   explicit RecordedEnds(upload::LinkOptions link) : link_(std::move(link)) {}
-  // Asks again for a moment while the server says that the run goes on: it takes in what the run
-  // has left. Nothing: it cannot be asked, or does not know.
+  // Returns the end of a run. While the server reports that the run goes on, it may still read the
+  // run's spool; the question is repeated for a moment. Nullopt: the server is unreachable, or does
+  // not know the end.
   std::optional<End> of(const std::string& run);
 
  private:
@@ -22,7 +23,7 @@ class RecordedEnds {
   Nanos patience_{std::chrono::seconds(5)};  // for all runs together
 };
 
-// Of GET /runs/{id}; nothing: the run goes on, or nobody saw its end.
+// Returns the end in an answer to GET /runs/{id}; nullopt: the run goes on, or its end is unknown.
 std::optional<End> end_of_run(const Json& run);
 
 }  // namespace corral::run::schedule

@@ -47,7 +47,7 @@ std::string scheduler_of(const collocate::JournalOwner& owner) {
 }
 
 Remains remains_of(const Attempt& attempt, const RecoveryPlaces& places) {
-  // Looked for first and last: a supervisor leaves its word before it goes.
+  // The word is looked for first and last: a supervisor writes it before it ends.
   const auto word = [&]() -> std::optional<Remains> {
     const auto end = last_word_of(places.last_words, attempt.run);
     if (!end) return std::nullopt;

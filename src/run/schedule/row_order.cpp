@@ -48,7 +48,7 @@ RunSettings settings_of(const PlanFacts& plan, const plan::Row& row) {
   return settings;
 }
 
-// A program in the plan's folder is found there, though a shell would want "./" before it.
+// A program in the plan's folder is found there, although a shell would need "./" before it.
 std::vector<std::string> command_of(const PlanFacts& plan, const plan::Row& row) {
   std::vector<std::string> command = row.command;
   if (command.empty()) return command;
@@ -66,7 +66,8 @@ std::vector<sys::fs::path> groups_of(const std::string& text) {
   return groups;
 }
 
-// The variables of the command: those of all runs, of its seat and of its row, which come last.
+// Returns the variables of the command: those of all runs, of its seat and of its row, which come
+// last.
 std::vector<std::string> environment_of(const PlanFacts& plan, const RunPlace& place) {
   std::vector<std::string> variables = plan.environment;
   const auto& seat = place.seat.environment;

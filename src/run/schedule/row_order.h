@@ -10,11 +10,11 @@
 
 namespace corral::run::schedule {
 
-// What all runs of a plan have in common.
+// Facts and options that all runs of a plan share.
 struct PlanFacts {
   std::string id;                   // plan::plan_id
   std::string file;                 // its name
-  std::filesystem::path directory;  // where its runs work: the file's folder
+  std::filesystem::path directory;  // folder of the file, in which the runs work
   // The scheduler's own options, for all its runs. A row's parameters and tags come after these; a
   // row's settings override these.
   plan::Pairs params{};
@@ -22,7 +22,8 @@ struct PlanFacts {
   RunSettings settings{};
   // "NAME=value": the store, server and configuration file, which commands use, too.
   std::vector<std::string> environment{};
-  std::filesystem::path ready{};  // below it runs of a workload wait for each other; empty: nowhere
+  // Folder below which runs of a workload wait for each other; empty: none.
+  std::filesystem::path ready{};
 };
 
 struct RunPlace {
@@ -30,24 +31,25 @@ struct RunPlace {
   const plan::Row& row;
   const collocate::Seat& seat;
   std::string run;       // its id
-  std::string parent;    // run that the workload was begun with first; empty for that one itself
-  bool restart = false;  // of a loop: starts at once
+  std::string parent;    // first run of the workload; empty for that run itself
+  bool restart = false;  // a loop's next run, which starts at once
 };
 
-// The row's own name, else one of workload, letter and script: "(7 0_A) train".
+// Returns the row's own name, else one made of workload, letter and script: "(7 0_A) train".
 std::string run_name_of(const plan::Workload& workload, const plan::Row& row);
-// As the run is recorded: "(7 0_A) train", of a row with a name "(7 0_A) name".
+// Returns the recorded name: "(7 0_A) train", for a row with a name "(7 0_A) name".
 std::string recorded_name_of(const plan::Workload& workload, const plan::Row& row);
-// Where the runs of the workload whose first is `first` say that they are ready (corral.ready()).
+// Returns the folder in which the runs of the workload that begins with run `first` note that they
+// are ready (corral.ready()).
 std::filesystem::path ready_place(const PlanFacts& plan, const std::string& first);
-// Where a script starts that is not in the plan's folder: as with radT, in its own. Programs, and
-// what an MLproject or a container runs, start in the plan's: that is what is mounted. Empty:
-// there.
+// Returns the folder in which a script outside of the plan's folder starts: its own, as with radT.
+// Programs, MLprojects and containers start in the plan's folder, which is mounted; the result is
+// empty for them.
 std::filesystem::path own_directory(const std::filesystem::path& of_plan, const plan::Row& row);
-// Everything that the store is to know of the run's place in its plan.
+// Returns the tags that describe the run's place in its plan.
 plan::Pairs tags_of(const PlanFacts& plan, const RunPlace& place);
 Order order_of(const PlanFacts& plan, const RunPlace& place);
-// A supervisor that takes over a run whose own was killed.
+// Returns the order for a supervisor that adopts a run whose supervisor was killed.
 Order adoption_of(const PlanFacts& plan, const std::string& run, const plan::Limits& limits);
 
 }  // namespace corral::run::schedule

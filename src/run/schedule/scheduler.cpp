@@ -28,9 +28,10 @@ constexpr int kFailed = 1;
 constexpr int kMisuse = 2;
 constexpr int kRowsLeft = 3;
 constexpr int kInterrupted = 130;
-constexpr Nanos kLookAgain{std::chrono::seconds(10)};  // while something disturbs
+// Pause between two looks while something disturbs.
+constexpr Nanos kLookAgain{std::chrono::seconds(10)};
 
-// This process and the supervisors leave the CPUs of runs that all have sets of their own.
+// If all runs have CPU sets of their own, this process and the supervisors avoid those CPUs.
 std::vector<int> affinity_for(const Machine& machine, const std::vector<collocate::Seat>& seats) {
   const bool all =
       std::ranges::none_of(seats, [](const collocate::Seat& seat) { return seat.cpus.empty(); });
@@ -80,11 +81,11 @@ class Scheduler {
   std::vector<Choice> choices_;
   Begun begun_;
   bool interrupted_ = false;
-  bool failed_ = false;          // a run, in this session
-  bool ran_ = false;             // a workload, in this session
-  bool idle_ = true;             // nothing was begun or waited for, in this session
-  std::set<std::string> noted_;  // each note is said once
-  std::string ended_by_;         // why not all was begun; empty: all was
+  bool failed_ = false;          // a run has failed in this session
+  bool ran_ = false;             // a workload has run in this session
+  bool idle_ = true;             // nothing was begun or waited for in this session
+  std::set<std::string> noted_;  // each note is printed once
+  std::string ended_by_;         // reason why some workloads were not begun; empty: all were
   Nanos spent_{0};
   std::size_t done_ = 0;
 };
@@ -94,7 +95,7 @@ void Scheduler::take(const plan::Plan& plan) {
   view_.projection().set_rows(workloads_);
 }
 
-// Before each workload: a person may have edited what has not started.
+// Reads the file before each workload: the user may have edited rows that have not started.
 void Scheduler::reload() {
   auto plan = plan::read_plan(options_.file, options_.known);
   if (!plan) {
@@ -119,7 +120,7 @@ WorkloadRunner::Parts Scheduler::runner_parts() {
           parts_.recorded_end};
 }
 
-// What a person says in Status counts for more than what is known.
+// A Status of the user overrides the known attempts.
 void Scheduler::yield_to_person() {
   for (const plan::Workload& workload : workloads_) {
     for (const plan::Row& row : workload.rows) {
@@ -149,15 +150,16 @@ bool Scheduler::settle(const Attempt& attempt, const Remains& remains) {
   if (remains.kind == Remains::Kind::kSupervised || remains.kind == Remains::Kind::kOrphaned)
     return false;
   End end = remains.end;
-  // Its supervisor's own word, when it found its scheduler gone, means the same.
+  // A supervisor that found its scheduler gone reports the same.
   const bool gave_up = end.outcome == "not-started" && !attempt.started && !remains.own_fault;
   const bool no_trace = remains.kind == Remains::Kind::kNotStarted;
   if (no_trace || gave_up)
     end = {.outcome = "interrupted", .reason = "its scheduler ended before it started"};
-  // Also where nothing is left here: all of it may have been brought away.
+  // The server is asked also if nothing is left here: all data may have been uploaded.
   if ((no_trace || end.outcome == "unknown") && parts_.recorded_end)
     end = parts_.recorded_end(attempt.run).value_or(end);
-  // Nobody was left to see it: what ended supervisor and scheduler may have ended the run, too.
+  // No process saw the end: the cause that ended supervisor and scheduler may have ended the run,
+  // too.
   if (end.outcome == "unknown")
     end = {.outcome = "interrupted", .reason = "its scheduler and its supervisor were killed"};
   if (const auto noted = journal_.ended(attempt.run, end); !noted)
@@ -165,14 +167,14 @@ bool Scheduler::settle(const Attempt& attempt, const Remains& remains) {
   return true;
 }
 
-// A run's last word has done its work once its end is in the journal.
+// Removes a run's last word, which is not needed once its end is in the journal.
 void Scheduler::forget_word(const std::string& run) {
   const Attempt* attempt = journal_.book().find(run);
   const auto words = sys::PrivateDirectory::open(options_.places.last_words);
   if (words && attempt != nullptr && attempt->end) words->remove(run + ".json");
 }
 
-// Runs of this workload that the last scheduler began and that still live are waited for.
+// Waits for runs of this workload that the last scheduler began and that still live.
 void Scheduler::recover_workload(const plan::Workload& workload) {
   std::vector<Resumed> runs;
   bool live = false;
@@ -212,7 +214,8 @@ void Scheduler::recover() {
     });
     if (began && !interrupted_) recover_workload(workload);
   }
-  // Rows that a person has removed from the file since: what their runs do is theirs.
+  // Rows that the user has removed from the file since: their ended runs are settled, live ones are
+  // left alone.
   for (const Attempt* attempt : journal_.book().open()) {
     if (interrupted_) break;
     settle(Attempt(*attempt), remains_of(*attempt, options_.places));
@@ -220,7 +223,7 @@ void Scheduler::recover() {
   const auto words = sys::PrivateDirectory::open(options_.places.last_words);
   for (const std::string& name : words ? words->list() : std::vector<std::string>())
     forget_word(fs::path(name).stem().string());
-  // Of workloads whose scheduler was killed; none runs by now.
+  // Removes the folders of workloads whose scheduler was killed; none runs by now.
   const fs::path& ready = options_.plan.ready;
   const auto state = sys::PrivateDirectory::open(ready.parent_path());
   if (!interrupted_ && !ready.empty() && state) state->remove_all(ready.filename());
@@ -228,7 +231,7 @@ void Scheduler::recover() {
   view_.flush();
 }
 
-// Sleeps; false when a person wants the plan to end.
+// Sleeps; false when the user wants the plan to end.
 bool Scheduler::pause(Nanos time) {
   const BootTime until = parts_.launcher.now() + time;
   while (!interrupted_ && parts_.launcher.now() < until) {
@@ -297,8 +300,8 @@ bool Scheduler::prepare(const plan::Workload& workload, std::string& reason) {
   return prepared.has_value();
 }
 
-// Of lines "run 2: why", which number the workload's runs from 0, those of this one and those of
-// all.
+// Selects from the lines "run 2: why" (runs numbered from 0) those of this run and those of all
+// runs.
 std::string reason_of_row(const std::string& reason, std::size_t row) {
   std::string own;
   for (const std::string_view line : split(reason, '\n')) {
@@ -312,7 +315,7 @@ std::string reason_of_row(const std::string& reason, std::size_t row) {
   return own.empty() ? "a run beside it could not start" : own;
 }
 
-// It cannot start; the plan goes on.
+// Records that a workload cannot start; the plan goes on.
 void Scheduler::fail_workload(const plan::Workload& workload, const std::string& reason) {
   std::vector<Attempt> attempts;
   for (const plan::Row& row : workload.rows) {
@@ -359,7 +362,7 @@ void Scheduler::conclude(const plan::Workload& workload, const std::vector<Membe
         failure_notice({options_.plan, view_.url(), view_.document()}, workload, members));
 }
 
-// Waits for devices that another scheduler works with.
+// Waits for devices that another scheduler uses.
 Result<std::vector<collocate::Seat>> Scheduler::take_seats(const plan::Workload& workload) {
   for (;;) {
     auto seats = parts_.machine.set(workload);
@@ -393,7 +396,7 @@ void Scheduler::run_workload(const plan::Workload& workload) {
   if (const auto cleared = parts_.machine.clear(); !cleared) view_.warn(cleared.error().message);
   view_.end_workload();
   ran_ = true;
-  // Without a journal nothing may be started: what ran would be run again.
+  // Without a journal nothing may be started: runs would be run again.
   if (!done) {
     ended_by_ = done.error().message;
     failed_ = true;
@@ -413,7 +416,7 @@ std::string end_words(const PlanDocument& document) {
   return words;
 }
 
-// Of a plan in which nothing was left to do.
+// Returns the message for a plan in which nothing was left to do.
 std::string idle_words(const PlanDocument& document) {
   const auto runs = static_cast<std::int64_t>(document.runs().size());
   if (document.counts().finished < runs) return "nothing to run: " + end_words(document);
@@ -449,10 +452,10 @@ int Scheduler::run(const plan::Plan& plan) {
   take(plan);
   recover();
   reload();
-  // Also for who was interrupted while it waited for runs: they have ended.
+  // This follows an interrupt, too: the runs that were waited for have ended.
   if (parts_.undo) parts_.undo([this](const std::string& line) { view_.warn(line); });
   for (auto workload = next(); workload && may_begin(); workload = next()) {
-    // It may be edited while others were waited for.
+    // A copy: the list may change while other runs are waited for.
     run_workload(plan::Workload(workloads_[*workload]));
     if (interrupted_ || !ended_by_.empty()) break;
     reload();
@@ -466,7 +469,7 @@ void print_problems(const plan::Plan& plan, const std::string& file) {
     fmt::print(stderr, "{}\n", printable(plan::to_message(problem, file)));
 }
 
-// Devices and CPUs of a row are locked; rows without them meet whatever else runs.
+// Devices and CPUs of a row are locked; rows without them may run beside other plans.
 void warn_of_others(const ScheduleOptions& options, const plan::Plan& plan) {
   const auto unbound = std::ranges::find_if(plan.rows, [](const plan::Row& row) {
     return row.share.devices.empty() && row.share.cpus.empty() && !row.share.cpu_count;
@@ -479,7 +482,7 @@ void warn_of_others(const ScheduleOptions& options, const plan::Plan& plan) {
                printable(other), unbound->line);
 }
 
-// A file that several hosts see has one scheduler among them.
+// A file that several hosts share may have only one scheduler.
 Result<> check_elsewhere(const plan::Plan& plan, const Book& book, const std::string& file) {
   const auto found = std::ranges::find_if(
       plan.rows, [&](const plan::Row& row) { return book.runs_elsewhere(row); });

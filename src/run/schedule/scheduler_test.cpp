@@ -1,4 +1,4 @@
-// The scheduler on a fake machine: real plan files and journals, no processes, no waiting.
+// Tests of the scheduler on a fake machine: real plan files and journals, no processes, no waiting.
 #include "run/schedule/scheduler.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ bool has_parent(const FakeRun& run, const std::string& parent) {
 class SchedulerTest : public testing::Test {
  protected:
   void SetUp() override {
-    // In memory where there is such a place: every step is synced.
+    // The files lie in memory if possible: every step is synced.
     const bool memory = std::filesystem::is_directory("/dev/shm");
     std::string pattern = (memory ? "/dev/shm/" : testing::TempDir()) + "corral-schedule-XXXXXX";
     home_ = ::mkdtemp(pattern.data());
@@ -77,7 +77,7 @@ class SchedulerTest : public testing::Test {
                                    .recorded_end = recorded_end_,
                                    .undo = undo_});
   }
-  // Until it is killed; true when it was.
+  // Runs the scheduler until it is killed; true if it was.
   bool crashes() {
     try {
       run();
@@ -96,7 +96,7 @@ class SchedulerTest : public testing::Test {
   void expect_status(const std::string& name, const std::string& begin) {
     EXPECT_EQ(status_of(name).substr(0, begin.size()), begin) << text();
   }
-  // The command of the first run lives, but nobody supervises it.
+  // Leaves the command of the first run alive without a supervisor.
   void leave_command_of_first() {
     spool::Manifest manifest = spool::test_manifest();
     manifest.run = *RunId::parse(world_.runs()[0].id);
@@ -134,7 +134,7 @@ TEST_F(SchedulerTest, WhereNothingIsDrawnALineSaysNowAndThenHowFarARunIs) {
 }
 
 TEST_F(SchedulerTest, AnEndThatNobodyHereSawIsTheServersToTell) {
-  // Killed once it had heard of the start, and before.
+  // Kills the scheduler after it knew of the start, and before.
   for (const int events : {2, 1}) {
     std::filesystem::remove_all(options_.state);
     std::filesystem::create_directories(options_.places.last_words);
@@ -308,7 +308,7 @@ TEST_F(SchedulerTest, WhatIsInterruptedCountsAsToBeRun) {
   EXPECT_NE(said.find("corral: 0 of 2 runs finished, 1 interrupted; "), std::string::npos) << said;
 }
 
-// While it waits for the runs of a scheduler that was killed; what that has changed is put back.
+// The interrupted scheduler waits for the runs of a killed one, and undoes its changes.
 TEST_F(SchedulerTest, CtrlCWhileRunsAreWaitedForLeavesNothingChanged) {
   write({"1,a,,forsake,3 1000"});
   world_.crash_after(2);
@@ -336,7 +336,7 @@ TEST_F(SchedulerTest, KilledSupervisorIsReplaced) {
   EXPECT_EQ(world_.starts_of("a"), 1);
 }
 
-// What is put back after a workload would be taken from under it.
+// An undo before the run's end would take its devices away.
 TEST_F(SchedulerTest, RunThatNobodyTakesOverIsWaitedFor) {
   write({"1,a,,forsake,3 10", "2,b,,finish,1"});
   world_.at(seconds(2), [&](std::vector<Event>&) { leave_command_of_first(); });

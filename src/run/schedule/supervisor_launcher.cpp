@@ -37,15 +37,15 @@ struct Descriptors {
   sys::Fd theirs;
 };
 
-// One supervisor that lives, or whose last event was not told yet.
+// One supervisor that lives, or whose last event was not reported yet.
 struct Child {
   pid_t pid = 0;
-  bool own = false;  // started here: it is reaped
+  bool own = false;  // started here, and reaped here
   bool ready = false;
   bool waiting = false;  // behind the gate
   sys::Fd process;       // pidfd
   sys::Fd reports;
-  sys::Fd words;  // what it prints, an unnamed file
+  sys::Fd words;  // its output, an unnamed file
   std::string unread;
 };
 
@@ -53,7 +53,7 @@ struct Child {
 struct Orphan {
   pid_t pid = 0;
   sys::Fd process;              // pidfd, while it lives
-  std::optional<int> status{};  // of wait(2)
+  std::optional<int> status{};  // as wait(2) returns it
 };
 
 Result<Descriptors> socket_pair() {
@@ -69,7 +69,7 @@ Result<Descriptors> gate_pipe() {
   return Descriptors{.ours = sys::Fd(fds[1]), .theirs = sys::Fd(fds[0])};
 }
 
-// An unnamed file with the document, at its beginning.
+// Returns an unnamed file with the document, positioned at its beginning.
 Result<sys::Fd> file_of(const SupervisorOrder& order) {
   sys::Fd file(::memfd_create("corral-order", MFD_CLOEXEC));
   if (!file) return fail_errno("the order to a supervisor", errno);
@@ -86,7 +86,7 @@ std::vector<std::string> shown_arguments(const SupervisorOrder& order) {
   return words;
 }
 
-// posix_spawn's two lists, freed.
+// Owns posix_spawn's two lists.
 class SpawnPlan {
  public:
   SpawnPlan() {
@@ -107,7 +107,7 @@ class SpawnPlan {
     ::posix_spawn_file_actions_destroy(&actions);
     ::posix_spawnattr_destroy(&attributes);
   }
-  // Stays open over exec, as the same number.
+  // Keeps `fd` open over exec, with the same number.
   void pass(int fd) { ::posix_spawn_file_actions_adddup2(&actions, fd, fd); }
   posix_spawn_file_actions_t actions{};
   posix_spawnattr_t attributes{};
@@ -183,9 +183,9 @@ class Supervisors : public Launcher {
   sys::Fd signals_;
   Descriptors gate_;
   std::map<std::string, Child> children_;
-  std::map<std::string, pid_t> commands_;  // of runs that were begun here
+  std::map<std::string, pid_t> commands_;  // commands of runs that were begun here
   std::map<std::string, Orphan> orphans_;
-  std::set<pid_t> zombies_;  // at the last look
+  std::set<pid_t> zombies_;  // zombies of the last look
   BootTime next_strays_;
 };
 
@@ -235,7 +235,7 @@ Result<> Supervisors::launch(const Order& order) {
   return {};
 }
 
-// One write of a byte for each: none of them waits for another's.
+// Writes a byte for each supervisor in one write: none waits for another one's byte.
 void Supervisors::release() {
   std::string bytes;
   for (auto& [run, child] : children_) {
@@ -256,7 +256,7 @@ Result<> Supervisors::follow(const std::string& run, const sys::ProcessIdentity&
   Child child;
   child.pid = supervisor.pid;
   child.process = sys::open_process(supervisor.pid).value_or(sys::Fd());
-  // After the descriptor is there: the pid may have been used again before.
+  // The check follows the opening: the PID may have been reused before.
   if (!child.process || !sys::is_alive(supervisor))
     return fail(Code::kNotFound, "its supervisor is gone");
   child.ready = true;
@@ -278,7 +278,7 @@ bool Supervisors::say(const std::string& run, const Json& line) {
 }
 
 void Supervisors::stop(const std::string& run, const std::string& reason) {
-  // One that another scheduler started has no socket of ours.
+  // A supervisor that another scheduler started has no socket to this process.
   if (!say(run, Json::Object{{"stop", reason}})) signal(run, SIGINT);
 }
 
@@ -356,7 +356,8 @@ void Supervisors::keep_orphan(const std::string& run) {
   if (pid > 0) orphans_[run] = {.pid = pid, .process = sys::open_process(pid).value_or(sys::Fd())};
 }
 
-// One that was reaped by its supervisor, or is another's child, says nothing.
+// Reports the end of orphaned commands. There is no report for a command that was reaped by its
+// supervisor, or that is the child of another process.
 void Supervisors::reap_orphans() {
   for (auto& [run, orphan] : orphans_) {
     int status = 0;
@@ -369,8 +370,8 @@ void Supervisors::reap_orphans() {
   }
 }
 
-// Whatever else supervisors left to this process. Others of its threads wait for children of their
-// own, at once: only what was a zombie at the last look, too, is nobody's.
+// Reaps all other processes that supervisors left to this process. Its other threads reap their own
+// children at once: only a process that was a zombie at the last look, too, is a stray.
 void Supervisors::reap_strays() {
   if (now() < next_strays_) return;
   next_strays_ = now() + kStrayPause;
@@ -410,7 +411,7 @@ std::vector<Event> Supervisors::wait(std::optional<BootTime> deadline) {
   take_signals(events);
   std::size_t at = 1;
   for (auto child = children_.begin(); child != children_.end(); at += 2) {
-    // What it said before it left comes first.
+    // Its last reports come before its end.
     const bool gone = (polled[at].revents & POLLIN) != 0;
     take_reports(child->first, child->second, events);
     if (gone) {

@@ -10,7 +10,7 @@ namespace corral::run::schedule {
 
 struct SupervisorOptions {
   std::filesystem::path program;  // this binary
-  // Where a supervisor leaves its last word, "<run>.json": for a scheduler that comes later.
+  // The folder in which a supervisor leaves its last word, "<run>.json", for a later scheduler.
   std::filesystem::path last_words;
 };
 
@@ -18,13 +18,13 @@ struct SupervisorOptions {
 // they arrive as events. One object in a process.
 std::unique_ptr<Launcher> supervisor_launcher(const SupervisorOptions& options);
 
-// What a supervisor that is gone has left; nothing: it left none.
+// Returns the last word of a supervisor that is gone; nullopt: it left none.
 std::optional<End> last_word_of(const std::filesystem::path& directory, const std::string& run);
 
-// {"phase": …, "step": …, …}, likewise; what cannot be read is left out.
+// Parses {"phase": …, "step": …, …} of a supervisor; invalid values are skipped.
 Progress progress_of_report(const Json& report);
 
-// {"outcome": …, "reason": …, "tail": […]}, as a supervisor says it.
+// Parses {"outcome": …, "reason": …, "tail": […]} of a supervisor.
 End end_of_report(const Json& report);
 
 }  // namespace corral::run::schedule

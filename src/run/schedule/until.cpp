@@ -12,7 +12,7 @@ UtcTime from_local(std::tm local) {
   return UtcTime(std::chrono::seconds(std::mktime(&local)));
 }
 
-// The whole text by one of strptime's formats.
+// True if the whole text has the format, as strptime(3) reads it.
 bool reads_as(const std::string& text, const char* format, std::tm& fields) {
   const char* end = ::strptime(text.c_str(), format, &fields);
   return end != nullptr && *end == '\0';

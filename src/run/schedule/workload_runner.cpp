@@ -16,7 +16,8 @@
 namespace corral::run::schedule {
 namespace {
 
-// A supervisor that is not ready by then never will be: what takes long, environments, is done.
+// A supervisor that is not ready by then never will be: environments, the slow part, are ready
+// before.
 constexpr Nanos kReadyLimit{std::chrono::minutes(10)};
 constexpr std::string_view kBesideFailed = "a run beside it could not start";
 
@@ -77,7 +78,7 @@ Result<> WorkloadRunner::resume(const plan::Workload& workload, const std::vecto
                   .run = resumed.attempt.run,
                   .name = resumed.attempt.name,
                   .stage = resumed.started ? Member::Stage::kRunning : Member::Stage::kPreparing};
-    // It gives up because its scheduler ended.
+    // The supervisor gives up because its scheduler ended.
     member.interrupted = !resumed.started;
     member.may_adopt = resumed.started;
     member.end = resumed.attempt.end;
@@ -105,15 +106,16 @@ bool WorkloadRunner::adopt(Member& member) {
       .has_value();
 }
 
-// Nobody takes it over: its end is waited for all the same, so that nothing is put back or started
-// under it.
+// Follows a command that no supervisor adopts: devices are restored and new runs started only after
+// its end.
 bool WorkloadRunner::follow_command(const Member& member) {
   if (!parts_.command_of) return false;
   const auto command = parts_.command_of(member.run);
   return command && parts_.launcher.follow(member.run, *command).has_value();
 }
 
-// Nobody here saw it; its data may have told the server.
+// Returns the end of a run that this process did not see; the server may know it from the run's
+// data.
 End WorkloadRunner::unseen_end(const Member& member) const {
   const End unseen{.outcome = "unknown", .reason = "nobody saw its end"};
   return parts_.recorded_end ? parts_.recorded_end(member.run).value_or(unseen) : unseen;
@@ -121,12 +123,12 @@ End WorkloadRunner::unseen_end(const Member& member) const {
 
 void WorkloadRunner::open_ready_place() const {
   const auto place = ready_place(parts_.plan, first_);
-  // Where it cannot be made nobody waits.
+  // If the folder cannot be made, no run waits for others.
   if (!place.empty() && members_.size() > 1) [[maybe_unused]]
     const auto made = sys::PrivateDirectory::make(place);
 }
 
-// Nobody waits for one that has ended.
+// Notes a run as ready, also when it has ended: the others must not wait for it.
 void WorkloadRunner::note_ready(const Member& member) const {
   const auto place = ready_place(parts_.plan, first_);
   if (place.empty()) return;
@@ -212,7 +214,7 @@ void WorkloadRunner::take_gone(Member& member, const Event& event) {
 }
 
 void WorkloadRunner::end(Member& member, End last) {
-  // Who has no socket of ours takes SIGINT for a person's.
+  // A supervisor without a socket to this process takes the SIGINT for the user's.
   if (!member.stop_reason.empty() && !member.interrupted && last.outcome == "interrupted")
     last = {.outcome = "stopped", .reason = member.stop_reason};
   const bool left_alone = member.interrupted || last.reason == kSchedulerGone;
@@ -238,7 +240,7 @@ void WorkloadRunner::interrupt(int signal) {
   }
   for (Member& member : members_) {
     if (member.over()) {
-      // It waits for its data to be taken in: that may be cut short.
+      // The supervisor waits for its upload, which may be cut short.
       if (member.stage == Member::Stage::kEnding && interrupts_ > 1)
         parts_.launcher.signal(member.run, SIGTERM);
       continue;
@@ -248,7 +250,7 @@ void WorkloadRunner::interrupt(int signal) {
   }
 }
 
-// Opens the gate when all are ready; gives up when one never will be.
+// Opens the gate when all runs are ready; gives up when one never will be.
 void WorkloadRunner::settle_gate() {
   if (!gate_shut_) return;
   const auto failed = std::ranges::find_if(members_, &Member::over);
@@ -294,7 +296,7 @@ bool WorkloadRunner::workload_over() const {
   const auto over = [](const Member& m) { return m.over(); };
   const bool others =
       std::ranges::all_of(members_, [&](const Member& m) { return !counts(m) || m.over(); });
-  // Neighbours alone have nobody to wait for.
+  // A workload of neighbours alone is over when all of them are.
   if (std::ranges::none_of(members_, counts)) return std::ranges::all_of(members_, over);
   if (others) return true;
   if (workload_->end == plan::WorkloadEnd::kFirst)
@@ -327,7 +329,7 @@ void WorkloadRunner::restart_loops() {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     Member& member = members_[i];
     if (!member.row.loop || member.stage != Member::Stage::kGone || !member.over()) continue;
-    // By its own end or by a limit of its row.
+    // Only a run that ended by itself or by a limit of its row starts again.
     if (standing_of(member.end->outcome) != Standing::kFinished) continue;
     Member next{.row = member.row,
                 .repetition = member.repetition,

@@ -1,7 +1,7 @@
 // WorkloadRunner: one workload from the start of its supervisors to the end of the last one.
 //
-// All runs start together or none does. What happens is in the journal before anybody is told.
-// Ctrl-C and SIGTERM interrupt the runs, a second one hurries them. One thread, asleep between
+// All runs start together or none does. Every event is in the journal before it is shown. Ctrl-C
+// and SIGTERM interrupt the runs, a second signal ends them faster. One thread, asleep between
 // events.
 #pragma once
 
@@ -18,14 +18,14 @@
 
 namespace corral::run::schedule {
 
-// Who is told; the runner's thread.
+// The receiver of a workload's events; called by the runner's thread.
 class Audience {
  public:
   virtual ~Audience() = default;
   virtual void changed(const Member& member) = 0;
   virtual void progressed(const Member& member) = 0;
   virtual void say(const std::string& line) = 0;
-  // After every wait, and at wake_at() at the latest.
+  // Called after every wait, and at wake_at() at the latest.
   virtual void tick(BootTime now) = 0;
   virtual std::optional<BootTime> wake_at() = 0;
 };
@@ -34,8 +34,8 @@ class Audience {
 struct Resumed {
   plan::Row row;
   Attempt attempt;
-  bool started = true;  // its command; else its supervisor is about to give up
-  // Its supervisor, when it lives; else its command does, and is adopted.
+  bool started = true;  // the command has started; false: its supervisor is about to give up
+  // The supervisor, if it lives; otherwise the command lives, and is adopted.
   std::optional<sys::ProcessIdentity> supervisor{};
 };
 
@@ -46,20 +46,21 @@ class WorkloadRunner {
     PlanJournal& journal;
     Audience& audience;
     const PlanFacts& plan;
-    // The live command of a run that nobody supervises; empty: none is looked for.
+    // Returns the live command of a run without a supervisor; empty: none is looked for.
     std::function<std::optional<sys::ProcessIdentity>(const std::string& run)> command_of{};
-    // How a run ended of which nobody here knows; empty: nobody is asked.
+    // Returns the end of a run of which nothing is left on this machine; empty: not asked.
     std::function<std::optional<End>(const std::string& run)> recorded_end{};
   };
   explicit WorkloadRunner(Parts parts) : parts_(std::move(parts)) {}
 
-  // Starts all and waits for the end. The error is one of the journal: then nothing was started.
+  // Starts all runs and waits for their end. An error comes from the journal; nothing was started
+  // then.
   Result<> run(const plan::Workload& workload, const std::vector<collocate::Seat>& seats);
-  // Goes on with what lives.
+  // Goes on with the live runs of another scheduler.
   Result<> resume(const plan::Workload& workload, const std::vector<Resumed>& runs);
 
   [[nodiscard]] const std::vector<Member>& members() const { return members_; }
-  // A person wants the plan to end.
+  // True if the user wants the plan to end.
   [[nodiscard]] bool interrupted() const { return interrupts_ > 0; }
 
  private:
@@ -86,12 +87,12 @@ class WorkloadRunner {
 
   Parts parts_;
   const plan::Workload* workload_ = nullptr;
-  std::string first_;  // run that the workload was begun with; a loop may have another by now
+  std::string first_;  // ID of the workload's first run; a loop may have another run by now
   std::vector<collocate::Seat> seats_;
   std::vector<Member> members_;
   bool gate_shut_ = false;
   bool skew_told_ = true;
-  bool resumed_ = false;   // seats are not known
+  bool resumed_ = false;   // true: the seats are not known
   bool stopping_ = false;  // the end rule has decided
   int interrupts_ = 0;
   std::optional<BootTime> ready_by_;

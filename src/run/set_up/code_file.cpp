@@ -65,7 +65,7 @@ Result<std::string> CodeFile::target() const {
 Result<> CodeFile::read(std::int64_t most,
                         const std::function<bool(std::string_view)>& take) const {
   if (look_.kind != FileLook::Kind::kFile) return fail(Code::kUnsupported, "not a regular file");
-  // What O_PATH found, whatever has its name by now.
+  // Opens the file that O_PATH found, even if another file has its name by now.
   const sys::Fd file = TRY(sys::open_file(fmt::format("/proc/self/fd/{}", place_.get()),
                                           O_RDONLY | O_NONBLOCK | O_NOCTTY));
   std::vector<char> piece(kPiece);

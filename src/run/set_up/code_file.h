@@ -1,7 +1,8 @@
-// One file of a run's code, read as what it is: a regular file that is opened without following a
-// link, without waiting for a pipe or touching a device, and within a size.
+// CodeFile: one file of a run's code. It is opened without following a link, without waiting for a
+// pipe or touching a device; only regular files are read, up to a size.
 //
-// The path may be anybody's (a repository, a shared folder) and may change while it is read.
+// The path may belong to another user (a repository, a shared folder) and may change while it is
+// read.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,14 @@
 
 namespace corral::run::set_up {
 
-// How it looked at one moment.
+// The file's attributes at one moment.
 struct FileLook {
   enum class Kind { kFile, kLink, kOther };
   Kind kind = Kind::kOther;
   std::int64_t bytes = 0;
   bool executable = false;
   std::int64_t changed_ns = 0;  // the later of mtime and ctime, since 1970
-  std::int64_t made_ns = 0;     // 0: the filesystem does not say
+  std::int64_t made_ns = 0;     // 0: unknown to the filesystem
   std::uint64_t device = 0, inode = 0;
   bool operator==(const FileLook&) const = default;
 };
@@ -32,9 +33,10 @@ class CodeFile {
   // `path` is absolute; no part of it may be a link but the last, which is not followed.
   static Result<CodeFile> open(const std::filesystem::path& path);
   [[nodiscard]] const FileLook& look() const { return look_; }
-  // Where a link points to.
+  // Returns the target of a link.
   [[nodiscard]] Result<std::string> target() const;
-  // Gives the file to `take` piece by piece, until that says false. kTooLarge beyond `most` bytes.
+  // Passes the file to `take` piece by piece, until that returns false. kTooLarge beyond `most`
+  // bytes.
   Result<> read(std::int64_t most, const std::function<bool(std::string_view)>& take) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPiece = 1u << 20;  // between two looks at `stop`
+constexpr std::size_t kPiece = 1u << 20;  // bytes between two polls of `stop`
 constexpr std::size_t kMostFiles = 1'000'000;
 constexpr const char* kNotFinished = "not finished";
 
@@ -48,7 +48,7 @@ class Hasher {
   }
 
  private:
-  // Relative, sorted by byte.
+  // Returns relative paths, sorted by byte.
   Result<std::vector<std::string>> files_below(const fs::path& path) {
     std::vector<std::string> names;
     std::error_code error;
@@ -86,7 +86,7 @@ std::vector<codec::Fact> data_hashes(
     for (const auto& [name, value] : options) {
       std::error_code error;
       const fs::path path = directory / value;
-      // A pipe's bytes are the training's.
+      // A pipe is not read: its bytes are for the training.
       const fs::file_status status = fs::status(path, error);
       if (value.empty() || !(fs::is_regular_file(status) || fs::is_directory(status))) continue;
       const std::string key = "data." + to_utf8(name) + ".hash";

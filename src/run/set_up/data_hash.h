@@ -1,9 +1,10 @@
-// Hash of the data that a run was given by path, where one is asked for: all of it is read.
+// Data hash: the hash of data that a run was given by path, if the user asks for it. All data is
+// read.
 //
-// A file's is its SHA-256. A folder's is that of the lines "<SHA-256>  <path below it>" of its
-// files, by path: what `sha256sum` says of them in the order of `LC_ALL=C sort`, hashed again. It
-// does not depend on where the folder is nor on the order in which its entries are listed. Links to
-// files are followed, links to folders are not. Any thread.
+// The hash of a file is its SHA-256. The hash of a folder is that of the lines
+// "<SHA-256>  <path below it>" of its files, by path: the output of `sha256sum` in the order of
+// `LC_ALL=C sort`, hashed again. It does not depend on the folder's place nor on the order in which
+// its entries are listed. Links to files are followed, links to folders are not. Any thread.
 #pragma once
 
 #include <filesystem>
@@ -17,12 +18,12 @@
 
 namespace corral::run::set_up {
 
-// 64 hex digits. `stop` is polled; kUnavailable once it says so.
+// Returns 64 hex digits. `stop` is polled; kUnavailable once it returns true.
 Result<std::string> data_hash(const std::filesystem::path& path, const std::function<bool()>& stop);
 
-// Facts "data.data-dir.hash" of the options (data_sets.h) whose value is a file or folder, seen
-// from `directory`, or why there is none. Reads on a thread of its own at idle priority, of CPU and
-// of disk.
+// Returns a fact "data.data-dir.hash", or the reason why there is none, for each option
+// (data_sets.h) whose value is a file or folder, relative to `directory`. Reads on a thread of its
+// own at idle priority for CPU and disk.
 std::vector<codec::Fact> data_hashes(
     const std::vector<std::pair<std::string, std::string>>& options,
     const std::filesystem::path& directory, const std::function<bool()>& stop);

@@ -27,7 +27,7 @@ void add(const fs::directory_entry& entry, Size& size) {
   size.bytes += static_cast<std::int64_t>(bytes);
 }
 
-// The error says why it is not known.
+// The error gives the reason why the size is unknown.
 Result<Size> size_of(const fs::path& path, const DataLimits& limits) {
   Size size;
   std::error_code error;

@@ -1,5 +1,5 @@
-// Identity of the data that a run was given by path: how many files of how many bytes. Names and
-// sizes are looked at, nothing is read. Any thread.
+// Data sets: the identity of data that a run was given by path: numbers of files and bytes. Names
+// and sizes are looked at, no file is read. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,20 @@
 
 namespace corral::run::set_up {
 
-// Beyond this a data set is "more than": looking would take from the run's own start.
+// Limits of a look, which must not delay the run's start; a larger data set is recorded as "more
+// than".
 struct DataLimits {
   std::size_t files = 50'000;
   Nanos time{std::chrono::seconds(2)};
 };
 
-// ("data-dir", "/data/cifar10") for each option of a command whose name has "data" in it.
+// Returns ("data-dir", "/data/cifar10") for each option of a command whose name has "data" in it.
 std::vector<std::pair<std::string, std::string>> data_options(
     const std::vector<std::string>& command);
 
-// Facts "data.data-dir.files", "….bytes" of those whose value is a file or folder, seen from
-// `directory`; not available with the reason where it is larger than the limits or not readable.
+// Returns facts "data.data-dir.files", "….bytes" of the options whose value is a file or folder,
+// relative to `directory`; "unavailable" with the reason if it is larger than the limits or not
+// readable.
 std::vector<codec::Fact> data_sets(const std::vector<std::pair<std::string, std::string>>& options,
                                    const std::filesystem::path& directory,
                                    const DataLimits& limits);

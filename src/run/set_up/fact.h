@@ -1,4 +1,4 @@
-// Facts of a set-up: one value, or why there is none.
+// Facts of a set-up: one value, or the reason why there is none.
 #pragma once
 
 #include <string>

@@ -16,13 +16,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kListBytes = 32u << 20;
-// At idle priority on a busy machine.
+// Long enough at idle priority on a busy machine.
 constexpr Nanos kPatience{std::chrono::minutes(1)};
-// Git would look into a submodule by a process that follows that one's configuration.
+// Without this option, git would start a process in a submodule that follows the submodule's
+// configuration.
 constexpr const char* kOutside = "--ignore-submodules=dirty";
 
-// A command of git that runs nothing because a repository's own configuration says so: no monitor
-// of files, no hooks, no fetch of what a partial clone lacks.
+// Returns a command of git that runs no program of a repository's own configuration: no file
+// monitor, no hooks, no fetch of objects that a partial clone lacks.
 std::vector<std::string> git(std::vector<std::string> words) {
   static const std::vector<std::string> safe = {"env",
                                                 "GIT_NO_LAZY_FETCH=1",
@@ -41,7 +42,7 @@ std::vector<std::string> git(std::vector<std::string> words) {
   return words;
 }
 
-// Git's exit status, 0 or 1.
+// Returns git's exit status, 0 or 1.
 Result<int> stream(std::vector<std::string> words, const fs::path& directory,
                    const std::function<bool(std::string_view)>& take) {
   const char* path = std::getenv("PATH");
@@ -79,7 +80,7 @@ bool is_known_to_its_repository(const fs::path& top) {
   return named && fs::equivalent(folder / std::string(trim(*named)), top, error);
 }
 
-// Of a list whose entries end with NUL.
+// Splits a list whose entries end with NUL.
 std::vector<std::string> entries(std::string_view list) {
   std::vector<std::string> found;
   for (const std::string_view entry : split(list, '\0'))
@@ -141,14 +142,14 @@ std::string GitTree::remote() const {
   return without_login(line_of(said({"config", "--get", "remote.origin.url"}, root_)));
 }
 
-// "H 100644 <object> 0\tpath"; of files that git is told not to look at the first letter is small
-// or an S.
+// Parses "H 100644 <object> 0\tpath"; the first letter is small or an S for files that git is told
+// not to look at.
 Result<std::vector<GitTree::Tracked>> GitTree::tracked() const {
   std::vector<Tracked> files;
   for (const std::string& entry : entries(TRY(said({"ls-files", "-v", "--stage", "-z"}, root_)))) {
     const std::size_t tab = entry.find('\t');
     if (tab == std::string::npos || tab < 2) continue;
-    // A file in conflict is there once for each side.
+    // A file in conflict is listed once for each side.
     std::string path = entry.substr(tab + 1);
     if (!files.empty() && files.back().path == path) continue;
     files.push_back({.path = std::move(path),
@@ -162,7 +163,7 @@ Result<std::vector<std::string>> GitTree::untracked() const {
   return entries(TRY(said({"ls-files", "--others", "--exclude-standard", "-z"}, root_)));
 }
 
-// "M", NUL, path, NUL; nothing is asked inside of a submodule.
+// Parses "M", NUL, path, NUL; git does not look inside of a submodule.
 Result<GitTree::Changes> GitTree::changes() const {
   const auto list = entries(TRY(said({"diff", "--name-status", "-z", "--no-renames",
                                       "--no-ext-diff", "--no-textconv", kOutside, "HEAD"},
@@ -201,7 +202,7 @@ Result<std::set<std::string>> GitTree::ignored(const fs::path& folder,
       if (is_plain(names[j]))
         words.push_back("./" + names[j]);
       else
-        found.insert(names[j]);  // git would quote it
+        found.insert(names[j]);  // git would quote the name
     }
     if (words.size() == 2) continue;
     const std::string list = TRY(said(std::move(words), folder, 1));

@@ -14,7 +14,7 @@ namespace {
 constexpr int kIoOfThread = 1;
 constexpr int kIoIdle = 3 << 13;
 
-// Of this thread, which keeps it: nobody may raise it again.
+// Gives this thread idle priority for good: it may not be raised again.
 void become_idle(const char* name) {
   ::pthread_setname_np(::pthread_self(), name);
   const sched_param idle{};

@@ -1,7 +1,7 @@
-// Work that a run must not feel: a thread of its own that the kernel runs, and gives the disk, when
-// nobody else wants them.
+// Idle: work that must not disturb a run, on a thread of its own that gets CPU and disk only when
+// no other thread needs them.
 //
-// It must take no lock that other threads of the supervisor wait for.
+// The work must take no lock that other threads of the supervisor wait for.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,9 @@
 
 namespace corral::run::set_up {
 
-// Calls `work` there and waits for it. `thread` names the thread (15 characters at most), `who`
-// tells its failures. The error: there is no thread to be had, and `work` was not called.
+// Calls `work` on such a thread and waits for it. `thread` names the thread (15 characters at
+// most), `who` names the work in messages of failures. On an error no thread could be started, and
+// `work` was not called.
 Result<> do_idly(const char* thread, std::string_view who, const std::function<void()>& work);
 
 }  // namespace corral::run::set_up

@@ -23,14 +23,14 @@ using codec::Fact;
 
 constexpr std::size_t kMostBytes = 1u << 20;
 
-// The trimmed content of a file; nothing where it cannot be read.
+// Returns the trimmed content of a file; nullopt if it cannot be read.
 std::optional<std::string> word(const fs::path& file) {
   const auto text = sys::read_file(file, kMostBytes);
   if (!text) return std::nullopt;
   return std::string(trim(*text));
 }
 
-// "DIR/NAME*" that are there, in order; NAME is followed by a number.
+// Returns the existing "DIR/NAME*", in order; NAME is followed by a number.
 std::vector<fs::path> numbered(const fs::path& directory, std::string_view name) {
   std::vector<fs::path> found;
   for (const std::string& entry : sys::list_directory(directory)) {
@@ -40,7 +40,7 @@ std::vector<fs::path> numbered(const fs::path& directory, std::string_view name)
   return found;
 }
 
-// The value behind "key:" in a /proc file, without a unit.
+// Returns the value behind "key:" in a /proc file, without a unit.
 std::optional<std::string> value_of(const fs::path& file, std::string_view key) {
   const auto text = sys::read_file(file, kMostBytes);
   if (!text) return std::nullopt;
@@ -134,9 +134,9 @@ Value clock_source(const fs::path& root) {
   return as_json(word(root / "sys/devices/system/clocksource/clocksource0/current_clocksource"));
 }
 
-// ---- how things stand
+// ---- states
 
-// The n-th word of /proc/loadavg.
+// Returns the n-th word of /proc/loadavg.
 std::optional<std::string> load_word(const fs::path& root, std::size_t n) {
   const auto text = word(root / "proc/loadavg");
   if (!text) return std::nullopt;
@@ -164,7 +164,7 @@ Value swap_used(const fs::path& root) {
   return total && free ? Value(Json(*total - *free)) : std::nullopt;
 }
 
-// The mean of numbers in files; nothing without one.
+// The mean of numbers in files; nullopt without a number.
 class Mean {
  public:
   void add(const std::optional<std::string>& text, double scale) {
@@ -211,7 +211,7 @@ Value temperature(const fs::path& root) {
 struct Check {
   const char* key;
   Value (*read)(const fs::path& root);
-  const char* why;  // it is not there
+  const char* why;  // reason why there is no value
 };
 constexpr std::array kChecks = {
     Check{"set_up.governor", governor, "the kernel does not set CPU clocks here"},
@@ -239,7 +239,7 @@ constexpr std::array kChecks = {
 
 Outside look_outside(const fs::path& directory) {
   Outside outside;
-  timex clock{};  // modes 0: asks
+  timex clock{};  // modes 0: only reads
   if (const int state = ::adjtimex(&clock); state >= 0)
     outside.clock_synchronised = state != TIME_ERROR && (clock.status & STA_UNSYNC) == 0;
   std::error_code error;

@@ -1,8 +1,8 @@
-// Noise: what of a host makes measurements differ, as it stands when a run starts.
+// Noise: the properties of a host that make measurements differ, at the start of a run.
 //
-// `set_up.*` are settings (two runs with the same should compare), `at_start.*` how things stood
-// (they differ by themselves). What cannot be had is "not available" with the reason. Some thirty
-// small files are read under `root`; nothing is written or asked of other programs. Any thread.
+// `set_up.*` are settings (two runs with equal ones should be comparable), `at_start.*` are states,
+// which differ by themselves. A missing value is "unavailable" with the reason. Some thirty small
+// files are read under `root`; nothing is written and no program is run. Any thread.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace corral::run::set_up {
 
-// What no file says.
+// Values that come from no file.
 struct Outside {
   std::optional<bool> clock_synchronised;
-  std::optional<std::int64_t> disk_free_bytes;  // where the run works
+  std::optional<std::int64_t> disk_free_bytes;  // on the filesystem in which the run works
 };
 Outside look_outside(const std::filesystem::path& directory);
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 using Versions = std::map<std::string, std::string>;
 
-// As package indexes compare them: lower case, one hyphen.
+// Returns a name as package indexes compare it: lower case, one hyphen.
 std::string plain_name(std::string_view name) {
   std::string plain = lower_ascii(name);
   std::ranges::replace_if(

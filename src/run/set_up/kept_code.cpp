@@ -23,20 +23,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 5'000;  // that are hashed
-constexpr std::size_t kMostCopies = 100;   // that are sent each by itself; more go together
-constexpr std::size_t kMostAsked = 300;    // files of other repositories
-// Unchanged files that git has anyhow: a large repository is not sent with each run.
+constexpr std::size_t kMostFiles = 5'000;  // most files that are hashed
+// Most copies that are artifacts of their own; more go together.
+constexpr std::size_t kMostCopies = 100;
+constexpr std::size_t kMostAsked = 300;  // most files of other repositories that git is asked about
+// Most unchanged files, which git has anyway: a large repository is not sent with each run.
 constexpr std::size_t kMostTracked = 2'000;
-constexpr std::size_t kMostLeftOut = 1'000;          // that are listed
-constexpr std::int64_t kMostOfOne = 64ll << 20;      // read of a file
-constexpr std::int64_t kMostOfAll = 256ll << 20;     // and of all
-constexpr Nanos kPatience{std::chrono::minutes(1)};  // for reading
+constexpr std::size_t kMostLeftOut = 1'000;          // most omitted files that are listed
+constexpr std::int64_t kMostOfOne = 64ll << 20;      // most bytes read of one file
+constexpr std::int64_t kMostOfAll = 256ll << 20;     // most bytes read of all files
+constexpr Nanos kPatience{std::chrono::minutes(1)};  // longest time for reading
 constexpr const char* kScratch = "code-scratch";
 constexpr const char* kTogether = "corral/together";
 constexpr const char* kIgnored = "git ignores it";
 
-// Of tools, made anew by them, and often thousands of files.
+// Folders of tools, which make them anew; they often have thousands of files.
 constexpr auto kFolders = std::to_array<std::string_view>(
     {"site-packages", "dist-packages", "node_modules", "__pycache__", ".git", ".hg", ".tox", ".nox",
      ".mypy_cache", ".pytest_cache", ".ruff_cache", ".ipynb_checkpoints"});
@@ -79,7 +80,7 @@ std::string KeptCode::listed(const fs::path& full) const {
   return is_below(full, root_) ? full.lexically_relative(root_).string() : full.string();
 }
 
-// nullptr: it is there already.
+// Adds an entry; nullptr: it exists already.
 KeptCode::Entry* KeptCode::note(const fs::path& full, Why why) {
   if (!known_.emplace(full, entries_.size()).second) return nullptr;
   Entry& entry = entries_.emplace_back();
@@ -93,7 +94,7 @@ void KeptCode::leave_out(const fs::path& full, std::string reason) {
   if (Entry* entry = note(full, Why::kUntracked)) entry->left_out = std::move(reason);
 }
 
-// Of a file that the command executes: why it is hashed, but not kept.
+// Returns the reason why a file that the command executes is hashed, but not kept.
 std::string KeptCode::reason_against(const fs::path& full) {
   if (tree_ && is_below(full, root_)) {
     const std::string path = listed(full);
@@ -106,7 +107,8 @@ std::string KeptCode::reason_against(const fs::path& full) {
   return reason_outside(full);
 }
 
-// Another repository may ignore it; where that does not answer it is not kept.
+// Returns the reason against a file of another repository, which may ignore it; if git does not
+// answer, the file is not kept.
 std::string KeptCode::reason_outside(const fs::path& full) {
   constexpr const char* kSilent = "git does not say whether it is ignored";
   std::error_code error;
@@ -122,7 +124,7 @@ std::string KeptCode::reason_outside(const fs::path& full) {
   return ignored->contains(name) ? kIgnored : "";
 }
 
-// A link is an entry of its own; what was executed is the file that it leads to.
+// A link is an entry of its own; the executed file is the one that it leads to.
 void KeptCode::find_program(const fs::path& path, Why why) {
   std::error_code error;
   const fs::path named = fs::canonical(path.parent_path(), error) / path.filename();
@@ -138,7 +140,8 @@ void KeptCode::find_program(const fs::path& path, Why why) {
   Entry* entry = note(full, why);
   if (entry == nullptr) return;
   entry->left_out = reason_against(full);
-  // Source is read, not executed: a line that never runs must not name a file of somebody's.
+  // Imports are found by reading the source: a line that never runs must not add a file from
+  // outside.
   entry->leads_out = why == Why::kImport && is_below(path.lexically_normal(), root_) &&
                      !is_below(full, root_) && deadline_ == BootTime{};
   if (entry->leads_out && entry->left_out.empty())
@@ -162,7 +165,7 @@ void KeptCode::find_imports(const Script& script) {
   for (const fs::path& file : *imports) find_program(file, Why::kImport);
 }
 
-// The folder of `path` that is left out as a whole; empty: none.
+// Returns the folder of `path` that is omitted as a whole; empty: none.
 std::string KeptCode::folder_against(const std::string& path) {
   if (path.ends_with('/')) {
     leave_out(root_ / path.substr(0, path.size() - 1), "another git repository");
@@ -193,7 +196,7 @@ void KeptCode::find_in_tree() {
   }
   std::error_code error;
   for (const std::string& path : tracked_) {
-    // Without an answer of git's every file counts as changed.
+    // Without an answer from git every file counts as changed.
     const bool gone = !asks && !fs::exists(fs::symlink_status(root_ / path, error));
     if (gone) deleted_.insert(path);
     const bool unseen =
@@ -209,7 +212,7 @@ void KeptCode::find_in_tree() {
   }
 }
 
-// As a whole or not at all.
+// Adds all tracked files, or none if there are too many.
 void KeptCode::find_tracked() {
   std::vector<fs::path> files;
   std::int64_t bytes = 0;
@@ -228,7 +231,7 @@ void KeptCode::find_tracked() {
   for (const fs::path& full : files) note(full, Why::kTracked);
 }
 
-// What git does not tell makes the hash unknown; the script and its imports are kept still.
+// If git does not answer, the hash is unknown; the script and its imports are still kept.
 void KeptCode::open_tree() {
   auto tree = GitTree::open(subject_.directory);
   if (!tree) return;
@@ -274,8 +277,8 @@ Result<sys::Fd> KeptCode::scratch() {
   return file;
 }
 
-// Unchanged files and those beyond the first have one copy together: an artifact costs more than
-// its bytes.
+// True for unchanged files and those beyond the first ones: they share one copy, because each
+// artifact has a cost of its own.
 bool KeptCode::goes_together(const Entry& entry) const {
   return !together_sent_ && (entry.why == Why::kTracked || copies_ >= kMostCopies);
 }
@@ -284,7 +287,7 @@ Result<int> KeptCode::copy_of(const Entry& entry, sys::Fd& own) {
   const bool together = goes_together(entry);
   sys::Fd& file = together ? together_ : own;
   if (!file) file = TRY(scratch());
-  // Behind the last one that is whole.
+  // Writes behind the last complete copy.
   if (together && (::ftruncate(file.get(), together_bytes_) != 0 ||
                    ::lseek(file.get(), together_bytes_, SEEK_SET) < 0))
     return fail_errno(kTogether, errno);
@@ -310,7 +313,8 @@ Result<> KeptCode::store_together() {
   return spool::keep_artifact(directory_, run_, kTogether, file.get());
 }
 
-// Once: hashed, searched for secrets and copied. What is copied is what was hashed.
+// Reads the file once to hash it, search it for secrets and copy it. The copy has exactly the
+// hashed bytes.
 void KeptCode::read_content(Entry& entry, const CodeFile& file) {
   const bool room = subject_.limit > 0 && kept_bytes_ + entry.look.bytes <= subject_.limit;
   entry.over_limit = entry.left_out.empty() && !room;
@@ -360,7 +364,7 @@ void KeptCode::read_content(Entry& entry, const CodeFile& file) {
 }
 
 void KeptCode::read(Entry& entry) {
-  const bool executed = entry.why <= Why::kChanged;  // or tracked, and another than the commit's
+  const bool executed = entry.why <= Why::kChanged;  // or tracked, and different from the commit
   const auto refuse = [&](std::string reason, bool counts) {
     entry.left_out = std::move(reason);
     entry.unread = counts;
@@ -368,7 +372,7 @@ void KeptCode::read(Entry& entry) {
   const std::string_view named = refused_name(entry.path);
   if (!named.empty()) entry.left_out = named;
   if (!named.empty() && !executed) return;
-  // No artifact has such a name.
+  // Artifacts cannot have such a name.
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (!is_utf8(entry.path) || std::ranges::any_of(entry.path, is_control))
     entry.left_out = "its name holds characters that nothing is kept under";
@@ -405,7 +409,7 @@ void KeptCode::read_new() {
   const auto work = [&] {
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       Entry& entry = entries_[i];
-      // One that is left out as a whole is not looked at.
+      // Files in a folder that is omitted as a whole are not read.
       if (std::exchange(entry.looked_at, true) ||
           (entry.why == Why::kUntracked && !entry.left_out.empty()))
         continue;
@@ -435,16 +439,16 @@ void KeptCode::keep() {
   read_new();
 }
 
-// True: what is known of it has changed.
+// True if the entry of the module has changed.
 bool KeptCode::add_module(const fs::path& module) {
-  if (module == "/") {  // as python/corral/_code.py says it
+  if (module == "/") {  // python/corral/_code.py writes this for "too many"
     problems_.emplace_back("not all modules that the command imported are known");
     return true;
   }
   std::error_code error;
   fs::path full = fs::canonical(module, error);
   if (error && module.is_absolute()) {
-    // Of a module in an archive: the archive.
+    // A module in an archive stands for the archive.
     fs::path above = module;
     while (above.has_relative_path() && !fs::exists(above, error)) above = above.parent_path();
     if (fs::is_regular_file(above, error)) return add_module(above);
@@ -474,7 +478,7 @@ bool KeptCode::add(const std::vector<fs::path>& modules) {
   return news;
 }
 
-// ---- what is told
+// ---- facts, diff and list
 
 std::string KeptCode::hash() const {
   std::vector<std::string> lines;
@@ -505,7 +509,7 @@ std::vector<codec::Fact> KeptCode::facts() const {
 
 std::vector<std::string> KeptCode::refused() const {
   std::vector<std::string> paths, gone(deleted_.begin(), deleted_.end());
-  // No entry stands for what is gone from the index, and the diff would show it whole.
+  // Files that are gone from the index have no entry, but the diff would show their content.
   const auto ignored =
       tree_ && !gone.empty() ? GitTree::ignored(root_, gone) : Result<std::set<std::string>>();
   for (const std::string& path : gone)

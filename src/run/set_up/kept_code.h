@@ -1,4 +1,4 @@
-// The code that a run executed: which files those are, their hash, and copies of them as artifacts:
+// KeptCode: the files that a run executed, their hash, and copies of them as artifacts:
 // `corral/code/…`, `corral/together` for most of many, and a list, `corral/code.json`
 // (docs/format-code.md).
 //
@@ -8,8 +8,9 @@
 //   code.list();                  // code.json; nothing comes after it until …
 //   code.add(modules); code.list();   // … the end of the run, for what was imported beside that
 //
-// Everything is read at most twice and copied at most once, beside the run. What git ignores and
-// what looks like a secret is never kept (refusal.h); links are recorded as links. One thread.
+// Everything is read at most twice and copied at most once, while the run goes on. Files that git
+// ignores or that look like secrets are never kept (refusal.h); links are recorded as links. One
+// thread.
 #pragma once
 
 #include <filesystem>
@@ -32,55 +33,57 @@
 
 namespace corral::run::set_up {
 
-// Why there is no `code.hash` of a command that has no code of the user's.
+// The reason why a command without code of the user has no `code.hash`.
 inline constexpr std::string_view kNoCode = "neither a script nor a git repository";
 
 struct CodeSubject {
-  std::vector<std::string> words = {};          // of the command, as typed
-  std::string interpreter = {};                 // of a .py file; empty: looked for
-  std::filesystem::path directory = {};         // absolute: where the command works
+  std::vector<std::string> words = {};          // words of the command, as typed
+  std::string interpreter = {};                 // interpreter of a .py file; empty: looked for
+  std::filesystem::path directory = {};         // absolute; the command's folder
   std::string python_path = {};                 // its PYTHONPATH
   std::vector<std::filesystem::path> own = {};  // Corral's stores and spools
-  std::int64_t limit = 0;                       // of all copies; 0: only hashes are made
-  bool mask = true;                             // files with passwords in them are left out
+  std::int64_t limit = 0;                       // most bytes of all copies; 0: only hashes are made
+  bool mask = true;                             // files with passwords in them are omitted
   std::int64_t started_ns = 0;                  // when the command started, since 1970
 };
 
 class KeptCode {
  public:
-  // Artifacts of `run` are put into its `directory` of the spool.
+  // Artifacts of `run` are written to its `directory` in the spool.
   KeptCode(CodeSubject subject, sys::PrivateDirectory directory, RunId run)
       : subject_(std::move(subject)), directory_(std::move(directory)), run_(run) {}
 
   void keep();
-  // Files that the command says it has imported, absolute. True: one of them was not known.
+  // Adds files that the command reported as imported (absolute paths). True if one of them was not
+  // known.
   bool add(const std::vector<std::filesystem::path>& modules);
-  // Facts "code.…".
+  // Returns the facts "code.…".
   [[nodiscard]] std::vector<codec::Fact> facts() const;
-  // Changed files that must not be seen in the diff, from the tree's root.
+  // Returns the changed files that must not be shown in the diff, relative to the tree's root.
   [[nodiscard]] std::vector<std::string> refused() const;  // asks git
-  // The diff, masked, piece by piece; becomes `corral/changes.diff` with list().
+  // Takes the masked diff piece by piece; list() writes it as `corral/changes.diff`.
   void take_diff(std::string_view piece);
-  // It is not whole, and not kept.
+  // Notes that the diff is incomplete, and discards it.
   void refuse_diff(const std::string& reason);
   // Writes `corral/code.json`. Without a limit nothing is written.
   void list();
-  // One line for a person: what was not kept for its size, or changed meanwhile. Empty: nothing.
+  // Returns one line for the user about files that were too large to keep, or that changed
+  // meanwhile. Empty: there are none.
   [[nodiscard]] std::string notice() const;
 
  private:
   enum class Why { kScript, kImport, kChanged, kUntracked, kTracked };
   struct Entry {
-    std::string path;            // as it is listed
+    std::string path;            // path in the list
     std::filesystem::path full;  // absolute, without links on the way
     Why why = Why::kTracked;
     std::string left_out = {};  // the reason; empty: kept
     std::string sha256 = {}, link = {};
     FileLook look = {};
-    std::int64_t at = -1;  // where it begins in the copy of many; < 0: it has its own
+    std::int64_t at = -1;  // offset in the shared copy; < 0: it has a copy of its own
     bool changed_meanwhile = false, over_limit = false;
-    bool unread = false;     // its hash is missing although it belongs to the code
-    bool leads_out = false;  // by a link, and only the source names it
+    bool unread = false;     // it belongs to the code, but its hash is missing
+    bool leads_out = false;  // a link leads to it, and only the source names it
     bool looked_at = false;  // by read_new()
   };
   static std::string_view name_of(Why why);
@@ -118,19 +121,19 @@ class KeptCode {
   std::filesystem::path root_;
   std::set<std::string> tracked_, untracked_;  // below the tree's root
   std::set<std::string> deleted_, unseen_;
-  std::vector<std::string> problems_;  // why there is no hash
-  bool tracked_kept_ = true;           // every unchanged file that git tracks
+  std::vector<std::string> problems_;  // reasons why there is no hash
+  bool tracked_kept_ = true;           // every unchanged tracked file is kept
   std::vector<Entry> entries_;
   std::map<std::filesystem::path, std::size_t> known_;
-  std::set<std::string> folders_;  // that were left out as a whole
+  std::set<std::string> folders_;  // folders that were omitted as a whole
   BootTime deadline_{};
   std::int64_t kept_bytes_ = 0, read_bytes_ = 0;
-  std::size_t copies_ = 0;  // of their own
-  sys::Fd together_;        // the other ones, one behind the other, until list()
+  std::size_t copies_ = 0;  // copies that are artifacts of their own
+  sys::Fd together_;        // the other copies, one after the other, until list()
   std::int64_t together_bytes_ = 0;
   bool together_sent_ = false;
-  std::set<std::filesystem::path> silent_;  // repositories that git does not answer for
-  std::size_t asked_ = 0;                   // whether git ignores a file
+  std::set<std::filesystem::path> silent_;  // repositories for which git does not answer
+  std::size_t asked_ = 0;                   // number of files that git was asked about
   sys::Fd diff_;
   std::string diff_refused_, list_failed_;
 };

@@ -83,7 +83,7 @@ class Project {
   sys::PrivateDirectory spool_;
 };
 
-// Path -> what `key` says of it.
+// Returns for each path the value of `key`.
 std::map<std::string, std::string> said(const Json& list, std::string_view part,
                                         std::string_view key) {
   std::map<std::string, std::string> found;
@@ -173,7 +173,7 @@ TEST(KeptCode, OfARepositoryWhatDiffersFirstAndTheRestIfItFits) {
   EXPECT_EQ(list.find("git")->get_string("remote"), "https://example.org/a.git");
   EXPECT_EQ(list.find("git")->get_string("branch"), "main");
   EXPECT_EQ(*list.find("git")->find("deleted")->as_array()->front().as_string(), "gone.py");
-  EXPECT_FALSE(*list.find("whole")->as_bool());  // without ignored.py it does not run
+  EXPECT_FALSE(*list.find("whole")->as_bool());  // the script does not run without ignored.py
   project.put("ignored.py", "x = 2\n");
   EXPECT_NE(hash_of(project.keep(project.subject({"train.py"}))), first);
 }
@@ -224,7 +224,7 @@ TEST(KeptCode, LinksPipesAndOtherRepositoriesAreNotRead) {
   EXPECT_FALSE(project.kept().contains("corral/code/shadow.py"));
   const Said left = said(list, "left_out", "reason");
   EXPECT_EQ(left.at("inner"), "another git repository");
-  EXPECT_EQ(left.count("helper.py"), 0u);  // git does not speak of pipes
+  EXPECT_EQ(left.count("helper.py"), 0u);  // git does not list pipes
   EXPECT_EQ(said(list, "files", "why").count("helper.py"), 0u);
 }
 
@@ -440,7 +440,7 @@ TEST(KeptCode, AnotherRepositoryIsAskedWhatItIgnores) {
   project.git({"init", "-q", "lib"});
   project.keep(subject);
   EXPECT_EQ(said(project.list(), "left_out", "reason"), (Said{{"lib/keys.py", "git ignores it"}}));
-  // A repository that git does not answer for: nothing of it is kept.
+  // Nothing is kept of a repository for which git does not answer.
   std::ofstream(project.path() / "lib/.git/HEAD") << "damaged";
   project.keep(subject);
   const Said left_out = said(project.list(), "left_out", "reason");

@@ -43,7 +43,7 @@ constexpr auto kNames = std::to_array<std::string_view>({".env*",
 constexpr auto kFolders =
     std::to_array<std::string_view>({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"});
 
-constexpr std::size_t kLongestLine = 64u << 10;  // longer ones are looked at in parts
+constexpr std::size_t kLongestLine = 64u << 10;  // longer lines are searched in parts
 constexpr std::size_t kLeastDigitsOfAws = 16;
 
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
@@ -53,9 +53,9 @@ bool is_word(char c) { return is_upper(c) || is_lower(c) || is_digit(c) || c == 
 
 struct TokenForm {
   std::string_view prefix;
-  std::size_t least;   // characters behind it
-  bool dashes;         // are among them
-  bool mixed = false;  // a capital, a small letter and a digit, or it is something else
+  std::size_t least;   // least number of characters behind the prefix
+  bool dashes;         // dashes may be among them
+  bool mixed = false;  // it must have a capital, a small letter and a digit
 };
 constexpr auto kTokens = std::to_array<TokenForm>({{"AKIA", kLeastDigitsOfAws, false},
                                                    {"ASIA", kLeastDigitsOfAws, false},
@@ -79,7 +79,7 @@ bool has_form(std::string_view rest, const TokenForm& form) {
   while (end < rest.size() && (is_word(rest[end]) || (form.dashes && rest[end] == '-'))) ++end;
   const std::string_view body = rest.substr(0, end);
   if (body.size() < form.least) return false;
-  // Amazon's are capitals and digits alone, and no longer.
+  // Amazon's tokens have only capitals and digits, and exactly this length.
   if (form.least == kLeastDigitsOfAws)
     return body.size() == form.least &&
            std::ranges::all_of(body, [](char c) { return is_upper(c) || is_digit(c); });

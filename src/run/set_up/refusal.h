@@ -1,5 +1,5 @@
-// Files that are never kept with a run's code, because they hold what nobody else may read: by
-// their names, and by what is in them (docs/security.md). Pure, any thread.
+// Refusal: finds files that are never kept with a run's code because they hold secrets, by their
+// names and by their contents (docs/security.md). Pure, any thread.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace corral::run::set_up {
 
-// Why a file of this path is not even read; empty: nothing against it.
+// Returns the reason why a file of this path is not even read; empty: none.
 std::string_view refused_name(std::string_view path);
 
-// Reads a file that comes in pieces. Private keys and well-known tokens are found always, values of
-// secrets that are written out (`password = "…"`) with `literals`.
+// Searches a file that comes in pieces. It always finds private keys and well-known tokens; with
+// `literals` also literal values of secrets (`password = "…"`).
 class SecretScan {
  public:
   explicit SecretScan(bool literals) : literals_(literals) {}
   void add(std::string_view piece);
-  // Once, at the end. Why the file is not kept; empty: nothing was found.
+  // Call once, at the end. Returns the reason why the file is not kept; empty: nothing was found.
   std::string_view finish();
 
  private:
@@ -31,7 +31,7 @@ class SecretScan {
 // key are replaced, but for their first character.
 class DiffScan {
  public:
-  // A line without its end.
+  // Takes and returns a line without its end.
   std::string line(std::string_view line);
 
  private:

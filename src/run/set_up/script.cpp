@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 constexpr auto kSystem = std::to_array<std::string_view>(
     {"usr", "bin", "sbin", "lib", "lib32", "lib64", "etc", "proc", "sys", "dev", "boot"});
-// Programs that execute a file which is named behind them.
+// Programs that execute a file that their arguments name.
 constexpr auto kStarters = std::to_array<std::string_view>(
     {"bash",      "sh",     "dash",    "zsh",     "ksh",    "fish",       "torchrun", "accelerate",
      "deepspeed", "mpirun", "mpiexec", "srun",    "uv",     "uvx",        "poetry",   "pdm",
@@ -37,8 +37,8 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, error);
 }
 
-// Not settings, hosts or logs, as they may stand before the script:
-// `accelerate launch --config_file gpus.yaml train.py`.
+// False for settings, hosts or logs, which may stand before the script: `accelerate launch
+// --config_file gpus.yaml train.py`.
 bool is_source(const fs::path& path) {
   constexpr auto kEndings =
       std::to_array<std::string_view>({".py", ".pyw", ".pyz", ".sh", ".bash", ".zsh", ".ipynb",
@@ -46,7 +46,7 @@ bool is_source(const fs::path& path) {
   return std::ranges::find(kEndings, path.extension().string()) != kEndings.end();
 }
 
-// Nothing: not one of this folder's.
+// Returns the file of a module; nullopt: it does not belong to this folder.
 std::optional<fs::path> file_of_module(const std::string& module, const fs::path& directory) {
   fs::path stem = directory;
   for (const std::string_view part : split(module, '.')) stem /= part;
@@ -55,8 +55,8 @@ std::optional<fs::path> file_of_module(const std::string& module, const fs::path
   return std::nullopt;
 }
 
-// Prints the files, each with NUL behind it. argv: the script, its module or "", and the folders
-// where imports are looked for. Runs isolated: nothing of the user's is imported.
+// Prints the files, each followed by NUL. argv: the script, its module or "", and the folders where
+// imports are looked for. Runs isolated: no module of the user is imported.
 constexpr const char* kWalk = R"(import ast, importlib.machinery, os, sys
 script, module, roots = sys.argv[1], sys.argv[2], sys.argv[3:]
 endings = [".py", *importlib.machinery.EXTENSION_SUFFIXES]

@@ -10,8 +10,8 @@
 namespace corral::run::set_up {
 namespace {
 
-// Words of names, joined by dashes. A name is a secret's when it is one of these, ends with one of
-// kEndings behind a dash, or with one of kWords whatever stands before it ("PGPASSWORD").
+// Words of names, joined by dashes. A name is a secret's if it is one of these, ends with one of
+// kEndings behind a dash, or ends with one of kWords after any letters ("PGPASSWORD").
 constexpr auto kNames = std::to_array<std::string_view>(
     {"authorization", "cookie", "hf-token", "hub-token", "huggingface-token", "jwt",
      "neptune-token", "proxy-authorization", "sshpass", "token", "wandb-key", "x-amz-signature",
@@ -23,7 +23,7 @@ constexpr auto kEndings = std::to_array<std::string_view>(
      "sas-token",    "secret-key",   "security-token", "session-token", "signing-key"});
 constexpr auto kWords =
     std::to_array<std::string_view>({"apikey", "passphrase", "passwd", "password", "secret"});
-// Of variables alone, which are written in capitals: A_TOKEN, but not PAD_TOKEN.
+// Endings of variables only, which are written in capitals: A_TOKEN, but not PAD_TOKEN.
 constexpr auto kCapitals = std::to_array<std::string_view>({"-pass", "-pwd", "-token"});
 constexpr auto kNoSecrets = std::to_array<std::string_view>(
     {"audio", "begin", "bos", "cls", "end", "eos",     "first", "image", "last", "mask",
@@ -31,7 +31,7 @@ constexpr auto kNoSecrets = std::to_array<std::string_view>(
 // Headers, whose value has several words.
 constexpr auto kHeaders =
     std::to_array<std::string_view>({"authorization", "cookie", "proxy-authorization"});
-// In the query of an address.
+// Names in the query of an address.
 constexpr auto kInQuery = std::to_array<std::string_view>({"key", "sig", "signature"});
 
 constexpr auto kHints = std::to_array<std::string_view>(
@@ -51,7 +51,7 @@ bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool ends_line(char c) { return c == '\n' || c == '\r'; }
 bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
 
-// "apiKey", "API_KEY" and "api.key" as "api-key".
+// Returns "api-key" for "apiKey", "API_KEY" and "api.key".
 std::string spelled(std::string_view name) {
   std::string out;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -63,7 +63,7 @@ std::string spelled(std::string_view name) {
   return out;
 }
 
-// A value behind a name: where it begins and ends.
+// The begin and end of a value behind a name.
 struct Value {
   std::size_t begin = 0, end = 0;
 };
@@ -73,7 +73,7 @@ std::size_t skip_blanks(std::string_view line, std::size_t at) {
   return at;
 }
 
-// Of `token: str = "x"`: behind the '='. Where no type follows the colon, `at`.
+// Returns the position behind the '=' in `token: str = "x"`; `at` if no type follows the colon.
 std::size_t behind_type(std::string_view line, std::size_t at) {
   std::size_t end = at;
   while (end < line.size() && (in_name(line[end]) ||
@@ -84,7 +84,7 @@ std::size_t behind_type(std::string_view line, std::size_t at) {
   return assigns ? skip_blanks(line, end + 1) : at;
 }
 
-// Where the value behind a name begins; nothing where none follows.
+// Returns the begin of the value behind a name; nullopt if there is none.
 std::optional<std::size_t> behind_separator(std::string_view line, std::size_t at, bool option) {
   const auto is = [&](std::size_t i, char c) { return i < line.size() && line[i] == c; };
   if (is(at, '\\')) ++at;  // {\"token\": \"…\"}
@@ -101,14 +101,14 @@ std::optional<std::size_t> behind_separator(std::string_view line, std::size_t a
   return option && behind > at ? std::optional(behind) : std::nullopt;
 }
 
-// How a name's value is found.
+// The form of a name's value.
 struct Shape {
-  bool option = false;  // behind an option
-  bool header = false;  // all of the line
-  bool query = false;   // up to '&'
+  bool option = false;  // the value follows an option
+  bool header = false;  // the value is the rest of the line
+  bool query = false;   // the value ends at '&'
 };
 
-// Of a text in quotes that begins at `at`, three of them perhaps, which may go over lines.
+// Finds a text in quotes that begins at `at`; in triple quotes it may have several lines.
 std::optional<Value> quoted_value(std::string_view text, std::size_t at, bool escaped) {
   const std::string three(3, text[at]);
   if (text.substr(at, 3) == three) {
@@ -122,7 +122,7 @@ std::optional<Value> quoted_value(std::string_view text, std::size_t at, bool es
   return end > at + 1 ? std::optional(Value{at + 1, std::min(end, text.size())}) : std::nullopt;
 }
 
-// A text in quotes, or all up to a blank. What calls or indexes something is code, not a value.
+// Finds a text in quotes, or everything up to a blank. A call or an index is code, not a value.
 std::optional<Value> value_at(std::string_view text, std::size_t at, Shape shape) {
   std::size_t quote = at;  // behind the letters of r"…", rb"…", f"…"
   while (quote < text.size() && quote < at + 2 &&
@@ -148,7 +148,7 @@ std::optional<Value> value_at(std::string_view text, std::size_t at, Shape shape
   return Value{at, end};
 }
 
-// The first value behind a secret's name from `at` on.
+// Finds the first value behind a secret's name from `at` on.
 std::optional<Value> next_value(std::string_view line, std::size_t at) {
   while (at < line.size()) {
     if (!in_name(line[at])) {
@@ -172,7 +172,7 @@ std::optional<Value> next_value(std::string_view line, std::size_t at) {
   return std::nullopt;
 }
 
-// Written out, not a name or a place for one: "HF_TOKEN", "${TOKEN}", "<token>".
+// True for a literal value, false for a name or a placeholder: "HF_TOKEN", "${TOKEN}", "<token>".
 bool is_literal(std::string_view line, const Value& value) {
   constexpr std::size_t kLeast = 8;
   const std::string_view text = line.substr(value.begin, value.end - value.begin);
@@ -226,7 +226,7 @@ std::string Mask::addresses(std::string_view text) {
     out.append(text.substr(at, user - at));
     at = user;
     const bool password = host != std::string_view::npos && colon < host;
-    // A long name alone is a token: https://ghp_…@github.com
+    // A long user name without a password is a token: https://ghp_…@github.com
     if (host == std::string_view::npos || (!password && host < kTokenBytes)) continue;
     if (password) out.append(text.substr(user, colon + 1));
     out.append(kMask);
@@ -272,8 +272,8 @@ std::string Mask::text(std::string_view text) {
 }
 
 std::vector<std::string> Mask::words(std::vector<std::string> words) {
-  bool value = false;  // of the option before
-  bool line = false;   // of a shell: behind -c, -lc
+  bool value = false;  // the word is the value of the option before it
+  bool line = false;   // the word is a shell's script, behind -c or -lc
   for (std::string& word : words) {
     const bool is_value = std::exchange(value, false) && !word.starts_with('-');
     if (on_ && is_value) {
@@ -285,7 +285,7 @@ std::vector<std::string> Mask::words(std::vector<std::string> words) {
         std::string_view(word).substr(std::min(word.find_first_not_of('-'), word.size()));
     value = word.starts_with('-') && names_secret(name);
     const std::size_t equals = name.find('=');
-    // It may begin with a variable; the rest of it is no secret.
+    // A script may begin with a variable; the rest of it is no secret.
     const bool shell = std::exchange(
         line, word.size() > 1 && word[0] == '-' && word[1] != '-' && word.ends_with('c'));
     if (on_ && !shell && equals != std::string_view::npos && names_secret(name.substr(0, equals)) &&

@@ -1,4 +1,4 @@
-// Secrets in what is recorded of a run: command lines, code that was changed, variables.
+// Secrets: finds secrets in the recorded command lines, code changes and variables.
 //
 // A secret is found by the name in front of it (`--api-key=…`, `password: …`) or by its place in an
 // address (`https://user:…@host`). Names count as a whole: `--hf-token` is one, `--tokenizer` and
@@ -16,26 +16,27 @@ namespace corral::run::set_up {
 
 inline constexpr std::string_view kMask = "***";
 
-// `name` without leading dashes, in any spelling: "api-key", "API_KEY", "apiKey".
+// True if `name`, without leading dashes and in any spelling, is a secret's: "api-key", "API_KEY",
+// "apiKey".
 bool names_secret(std::string_view name);
 
-// True when a variable's name hints at a secret anywhere: "WANDB_APIKEY", "TOKENIZERS_PARALLELISM".
+// True if a part of a variable's name hints at a secret: "WANDB_APIKEY", "TOKENIZERS_PARALLELISM".
 // Such variables are not recorded at all.
 bool hints_at_secret(std::string_view variable);
 
-// True when a secret's value is written out on this line: in quotes, at least eight characters
-// without a blank. `token = tokenizer`, `password = args.password` and names of variables in its
-// place are none.
+// True if this line has a secret's literal value: in quotes, at least eight characters without a
+// blank. `token = tokenizer`, `password = args.password` and names of variables are none.
 bool holds_secret(std::string_view line);
 
-// Counts what was masked.
+// Masks secrets and counts them.
 class Mask {
  public:
   // Without `on` everything passes unchanged.
   explicit Mask(bool on) : on_(on) {}
-  // Values of options: `--password x`, `--password=x`, `password=x`; and what text() masks.
+  // Masks values of options: `--password x`, `--password=x`, `password=x`; and all that text()
+  // masks.
   std::vector<std::string> words(std::vector<std::string> words);
-  // Values that follow a name of a secret on their line, passwords in addresses, private keys.
+  // Masks values that follow a secret's name on their line, passwords in addresses, private keys.
   std::string text(std::string_view text);
   [[nodiscard]] std::size_t masked() const { return masked_; }
 
@@ -48,7 +49,7 @@ class Mask {
   std::size_t masked_ = 0;
 };
 
-// Fact "masked.PART" with their number, when something of the part was masked.
+// Adds the fact "masked.PART" with the number of masked secrets, if there were any.
 void add_masked(std::string_view part, const Mask& mask, std::vector<codec::Fact>& facts);
 
 }  // namespace corral::run::set_up

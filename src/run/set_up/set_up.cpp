@@ -30,7 +30,7 @@ using codec::FactKind;
 // JSON escapes take some more.
 constexpr std::size_t kTextBytes = limits::kFactBytes * 3 / 4;
 
-// Of a program that ended well; the error says what it was otherwise.
+// Returns the output of a program that succeeded; otherwise the error describes its end.
 Result<std::string> output_of(std::vector<std::string> argv, const fs::path& directory) {
   const std::string name = argv[0];
   int code = 0;
@@ -40,7 +40,7 @@ Result<std::string> output_of(std::vector<std::string> argv, const fs::path& dir
   return text;
 }
 
-// As a fact may hold it.
+// Returns a text cut to the size of a fact.
 std::string cut_text(const std::string& text) {
   const std::string whole = to_utf8(text);
   std::string cut = whole.substr(0, utf8_prefix(std::string_view(whole).substr(0, kTextBytes)));
@@ -51,7 +51,7 @@ std::string cut_text(const std::string& text) {
 
 constexpr std::size_t kHashBytes = 8;
 
-// The diff as it is recorded: hashed as it is, and masked line by line.
+// The recorded diff: the hash is of the original, the text is masked line by line.
 class RecordedDiff {
  public:
   RecordedDiff(const Subject& subject, Mask& mask) : subject_(subject), mask_(mask) {}
@@ -166,9 +166,9 @@ bool describes(const Fact& fact) {
          std::ranges::any_of(kPrefixes, starts);
 }
 
-// Of facts without one.
+// Returns the hash of facts that have no hash yet.
 Fact hash_fact(std::vector<Fact> facts, const Subject& subject) {
-  // Equal hashes mean equal code: there is none where that is not known.
+  // Equal hashes mean equal code: if a part is unknown, there is no hash.
   const auto unknown = std::ranges::find_if(facts, [](const Fact& fact) {
     return fact.key == "code.hash" && fact.kind == FactKind::kUnavailable && fact.value != kNoCode;
   });

@@ -43,7 +43,7 @@ class Folder {
   fs::path path_;
 };
 
-// Key -> JSON text, or "!" and why it is not there.
+// Returns for each key the JSON text, or "!" and the reason why it is missing.
 std::map<std::string, std::string> by_key(const std::vector<Fact>& facts) {
   std::map<std::string, std::string> found;
   for (const Fact& fact : facts)
@@ -252,7 +252,7 @@ TEST(DataHash, EndsWithTheRunAndSaysWhatItLacks) {
             "!not finished");
 }
 
-// ---- all of it
+// ---- the whole set-up
 
 std::vector<Fact> of_folder(const Folder& folder) {
   return facts({.interpreter = "/usr/bin/python3",

@@ -34,7 +34,7 @@ constexpr std::size_t kValueBytes = 1000;
 }  // namespace
 
 bool is_recorded(std::string_view variable) {
-  if (hints_at_secret(variable)) return false;  // stronger than the lists above
+  if (hints_at_secret(variable)) return false;  // overrides the lists above
   const auto starts = [&](std::string_view prefix) { return variable.starts_with(prefix); };
   return std::ranges::any_of(kPrefixes, starts) ||
          std::ranges::find(kNames, variable) != kNames.end();

@@ -1,6 +1,6 @@
-// Which environment variables are recorded with a run: those of the frameworks and of launchers
-// that change what a training does. Never one whose name hints at a secret; secrets within a value
-// are masked.
+// Variables: selects the environment variables that are recorded with a run: those of frameworks
+// and launchers that affect a training. A variable whose name hints at a secret is never recorded;
+// secrets within a value are masked.
 #pragma once
 
 #include <string>
@@ -13,7 +13,8 @@ namespace corral::run::set_up {
 
 bool is_recorded(std::string_view variable);
 
-// Those of the entries "NAME=value", one a line, in order of their names; long values are cut.
+// Returns the recorded ones of the entries "NAME=value", one in each line, in order of their names;
+// long values are cut.
 std::string recorded_variables(const std::vector<std::string>& environment, Mask& mask);
 
 }  // namespace corral::run::set_up

@@ -30,15 +30,15 @@
 namespace corral::run {
 namespace {
 
-// A scheduler that is gone before the start.
+// The exit status if the scheduler was gone before the start.
 constexpr int kGaveUp = 125;
 
-// Phases of the supervisor's session; 5 is the delivery's.
+// IDs of phases in the supervisor's session; 5 is the delivery's.
 constexpr std::uint64_t kPreparationPhase = 2;
 constexpr std::uint64_t kGatePhase = 3;
 constexpr std::uint64_t kContainerPhase = 4;
 
-// As environment::Inside takes the groups.
+// Returns the groups as environment::Inside takes them.
 std::string group_words(const Placement& placement) {
   std::string words;
   for (const auto& group : placement.groups) words += (words.empty() ? "" : ":") + group.string();
@@ -51,13 +51,14 @@ constexpr Nanos kProgressPause{std::chrono::seconds(1)};
 // Interval at which a starting container is looked at: the precision of its start.
 constexpr Nanos kLookPause{std::chrono::milliseconds(1)};
 
-// As wait(2) has it.
+// Returns the status as wait(2) returns it.
 int status_of(const siginfo_t& ended) {
   if (ended.si_code == CLD_EXITED) return W_EXITCODE(ended.si_status, 0);
   return W_EXITCODE(0, ended.si_status) | (ended.si_code == CLD_DUMPED ? WCOREFLAG : 0);
 }
 
-// It is reaped by the sampler, which counts what it used, or when this process ends.
+// True if the orphan has ended. It is reaped by the sampler, which counts its usage, or when this
+// process ends.
 bool has_ended(pid_t orphan) {
   siginfo_t ended{};
   return ::waitid(P_PID, static_cast<id_t>(orphan), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 ||
@@ -71,14 +72,14 @@ constexpr Nanos kUploadPatience{std::chrono::seconds(15)};
 // The end of the output, in which a reason for a failure is looked for.
 constexpr std::size_t kTailBytes = 8u << 10;
 constexpr std::size_t kTailLines = 5;
-// By the Python package's helpers, when they end a training early; one line, what ended it.
+// A file of the Python package's helpers when they end a training early: one line with the limit.
 constexpr const char* kLimitFile = "limit";
 constexpr std::size_t kLimitBytes = 4u << 10;
-// A shell's status for what it cannot know.
+// A shell's exit status for an unknown end.
 constexpr int kNobodyKnows = 125;
 
-// A scheduler that has reaped the command says so when it has written down what others did; one
-// that could not says nothing.
+// A scheduler that has reaped the command sends the status after its other work; one that could not
+// reap it sends nothing.
 constexpr Nanos kStatusPatience{std::chrono::seconds(5)};
 constexpr int kStatusLookMs = 50;
 constexpr int kFailed = 1;
@@ -100,7 +101,7 @@ int Supervision::run() {
   try {
     auto command = prepare();
     if (!command) return refuse(command.error());
-    // A process that only waits would take one from a command that has few.
+    // A process that only waits would use up one of the command's processes if the limit is low.
     const bool ends_it = options_.max_time || options_.leftovers == Leftovers::kWait;
     if (!lacking_.empty() && in_place_.possible() && !ends_it) return in_place_.execute(lacking_);
     if (lacking_.empty()) begin_accounting();
@@ -163,7 +164,7 @@ void Supervision::record(Command& command) {
   say_not_recorded(printable(opened.error().message));
 }
 
-// Nothing was started: the exit status is a shell's.
+// Reports that nothing was started; the exit status is a shell's.
 int Supervision::refuse(const Error& error) {
   notices_.warn(error.message);
   const int status = error.code == Code::kNotFound ? kNotFound : kNotExecutable;
@@ -171,11 +172,11 @@ int Supervision::refuse(const Error& error) {
                  status);
 }
 
-// The command takes this process's place, for want of what starting it as a child needs.
+// Executes the command in place of this process, because it cannot be started as a child.
 int Supervision::replace(const std::string& reason) {
   if (!in_place_.possible()) return refuse({.code = Code::kUnavailable, .message = reason});
   sys::guard_call("the supervisor", [&] {
-    gated_.reset();  // which ends the child
+    gated_.reset();  // this ends the child
     if (child_ > 0) ::waitpid(child_, nullptr, 0);
     accounting_.discard();
     if (recording_ != nullptr) recording_->discard();
@@ -251,21 +252,21 @@ Result<> Supervision::spawn(Setting::Start scene, std::vector<std::string> envir
   return {};
 }
 
-// From here on somebody reads what the command prints at its terminal.
+// Starts the holder, which reads the output of the command's terminal.
 Result<> Supervision::hold_terminal() {
   if (terminal_ == nullptr) return {};
   signals_.add_terminal();
   return terminal_->hold(child_, TRY(recording_->relay().standard_output()));
 }
 
-// Everything that looks at the run is opened; before its exec, where that can be.
+// Opens everything that observes the run; before the command's exec, if possible.
 void Supervision::observe(pid_t process) {
   host_oom_kills_ = host_oom_kills();
   const pid_t pid = options_.watched > 0 ? static_cast<pid_t>(options_.watched) : process;
-  // Perf counts from an exec on: that of a process that runs already is over.
+  // Perf counts from an exec on: a process that runs already has had it.
   const bool runs = recording_ == nullptr || options_.watched > 0 || adopted_ || located_;
   collect::PerfCounters perf = runs ? collect::PerfCounters() : collect::PerfCounters::open(pid);
-  // Listeners look for its group.
+  // The group must exist before listeners look for it.
   accounting_.settle();
   if (groups_.empty()) groups_ = accounting_.groups();
   group_oom_kills_ = oom_kills_of(groups_);
@@ -274,7 +275,7 @@ void Supervision::observe(pid_t process) {
   if (!watched) notices_.warn("no metrics are sampled: " + watched.error().message);
 }
 
-// 0: go on.
+// Waits for the scheduler's release. 0: go on.
 int Supervision::wait_for_release() {
   ready_ = sys::boot_now();
   gate_.ready();
@@ -307,7 +308,7 @@ int Supervision::start(const Command& command) {
     return replace(spawned.error().message);
   accounting_.enter(child_);
   Placement placement = options_.placement;
-  // A container is made in its group; the tool that starts it stays outside.
+  // A container is made in its group; the tool that starts it stays outside of the group.
   if (setting_.is_apart()) placement.groups.clear();
   if (const auto placed = place(child_, placement); !placed)
     return refuse({.code = Code::kUnavailable, .message = placed.error().message});
@@ -319,7 +320,7 @@ int Supervision::start(const Command& command) {
   return release(command);
 }
 
-// 0: it runs.
+// Starts the command. 0: it runs.
 int Supervision::release(const Command& command) {
   lifeline::guard(nullptr);
   const auto released = gated_->release();
@@ -337,7 +338,7 @@ void Supervision::started(const Command& command) {
   released_ = sys::boot_now();
   if (terminal_ != nullptr) terminal_->enter();
   if (options_.max_time) limit_ = released_ + *options_.max_time;
-  // First of all: its scheduler takes a run that it has not heard of for one that never began.
+  // The start is reported first: the scheduler assumes that a run without a report never began.
   if (!setting_.is_apart()) begin(released_);
   if (setting_.is_apart() && !first_) locate();
   note_launch();
@@ -363,7 +364,7 @@ void Supervision::warn_of_ranks() {
   recording_->note_unavailable("ranks on other hosts", warning);
 }
 
-// A container that is known only once it runs.
+// Finds a container that is known only once it runs.
 void Supervision::locate() {
   first_ = setting_.locate();
   located_ = first_.has_value();
@@ -371,7 +372,8 @@ void Supervision::locate() {
   observe(first_.value_or(child_));
 }
 
-// No earlier than its tool was executed, however coarse the kernel's clock of processes is.
+// Returns the start of a process, but not before its tool was executed: the kernel's clock of
+// processes is coarse.
 BootTime Supervision::began_at(pid_t process) const {
   const auto identity = sys::identity_of(process);
   return identity ? std::max(released_, sys::start_of(*identity)) : released_;
@@ -388,7 +390,7 @@ void Supervision::note_launch() {
         {kGatePhase, "waiting at the gate", codec::PhaseKind::kWait, ready_, released_});
 }
 
-// The command's first instruction.
+// Notes the time of the command's first instruction.
 void Supervision::begin(BootTime at) {
   begun_ = at;
   gate_.started(at, child_);
@@ -401,7 +403,7 @@ void Supervision::begin(BootTime at) {
 
 // ---- A run whose supervisor is gone
 
-// The scheduler that started this process has become the command's parent.
+// Waits for the status from the scheduler, which has become the command's parent.
 void Supervision::await_status() {
   const BootTime deadline = sys::boot_now() + kStatusPatience;
   while (!told_status_ && gate_.reports_descriptor() >= 0 && sys::boot_now() < deadline) {
@@ -424,7 +426,7 @@ int Supervision::adopt() {
   });
   if (!directory) return refused(directory.error());
   const auto child = directory->manifest().child;
-  // Its server says so, and until when it ran: no process of this boot can.
+  // After a reboot only the server knows the run's end: no process of this boot does.
   if (child && child->boot_id != sys::boot_id())
     return refused(
         {.code = Code::kNotFound, .message = "its command ended with the machine's boot"});
@@ -436,8 +438,8 @@ int Supervision::adopt() {
   recording_->on_spooler(lifeline::passes_on);
   child_ = child->pid;
   adopted_ = sys::open_process(child_).value_or(sys::Fd());
-  // Asked when the descriptor is there: the pid may have been used again before. One that is always
-  // readable stands for a command that has ended.
+  // The check follows the opening of the descriptor: the PID may have been reused before. A
+  // descriptor that is always readable stands for a command that has ended.
   const bool alive = adopted_ && sys::is_alive(*child);
   if (!alive) adopted_ = sys::open_file("/dev/null", O_RDONLY).value_or(sys::Fd());
   if (alive) observe(child_);
@@ -456,7 +458,7 @@ int Supervision::adopt() {
     await_status();
   }
   const int status = end();
-  // Whatever group the supervisor before had made is now nobody's.
+  // The group of the former supervisor has no owner any more.
   collocate::UndoOptions options;
   options.state = collocate::default_state();
   [[maybe_unused]] const auto report = collocate::undo_all(options);
@@ -471,15 +473,16 @@ std::optional<BootTime> earliest(std::optional<BootTime> a, std::optional<BootTi
 }
 
 void Supervision::send(int signal) {
-  // SIGINT as a terminal sends it: to the command's process group. The others, and all once the
-  // command has ended, reach whoever left that group, too; nobody gets one twice.
+  // SIGINT goes to the command's process group, as from a terminal. The other signals, and all
+  // signals once the command has ended, go to processes that left that group, too; no process gets
+  // one twice.
   const std::vector<pid_t> others = ended_ || signal != SIGINT ? left_over() : std::vector<pid_t>();
   for (const pid_t pid : others) {
     if (::getpgid(pid) != child_) ::kill(pid, signal);
   }
-  // The group of a command that is another's child may be somebody else's once it is gone.
+  // The process group of an adopted command may belong to another process once the command is gone.
   if (!adopted_ || !ended_) ::kill(-child_, signal);
-  // The tool passes the others on.
+  // The tool forwards the other signals.
   if (signal == SIGKILL) setting_.end();
 }
 
@@ -492,7 +495,7 @@ void Supervision::handle(int signal) {
   } else if (signal == SIGTERM) {
     stopper_.ask(SIGTERM, codec::EndReason::kInterrupt, now);
   }
-  // SIGHUP: the terminal is gone; the training is not.
+  // SIGHUP is ignored: the terminal is gone, but the training goes on.
   if (limit_ && now >= *limit_) {
     limit_.reset();
     notices_.say("--max-time is reached: stopping the run");
@@ -506,12 +509,12 @@ bool Supervision::reap() {
   siginfo_t ended{};
   const int asked = ::waitid(P_PID, static_cast<id_t>(child_), &ended, WEXITED | WNOHANG | WNOWAIT);
   if (ended.si_pid != child_) return asked != 0 && errno == ECHILD;
-  // Until it is reaped the kernel still tells what the command used: the last sample is exact.
+  // Until the command is reaped the kernel knows its usage: the last sample is exact.
   if (recording_ != nullptr && options_.leftovers == Leftovers::kLeave) recording_->stop_sampling();
   status_ = status_of(ended);
   lifeline::ended(status_);
-  // Else once its end is told: who inherits it from a supervisor that is killed before can ask,
-  // too.
+  // Otherwise it is reaped after its end was reported: if this supervisor is killed before, the
+  // process that inherits the command can still read its status.
   if (options_.leftovers == Leftovers::kWait) ::waitpid(child_, nullptr, WNOHANG);
   return true;
 }
@@ -521,7 +524,8 @@ bool Supervision::reap_adopted() {
   return ::poll(&process, 1, 0) == 1;
 }
 
-// Whatever fails here, the command is waited for and its status given.
+// Watches the command until its end. After any failure the command is still waited for, and its
+// status is returned.
 int Supervision::attend() {
   int status = 0;
   const auto all = [&] {
@@ -546,19 +550,20 @@ void Supervision::watch() {
     look_inside();
   }
   if (!finished_) finished_ = sys::boot_now();
-  // Shorter than a look.
+  // The command was shorter than the interval of looks.
   if (!begun_) begin(*finished_);
   ended_ = true;
 }
 
-// A container's command begins after its tool does, and ends before it.
+// Notes the begin and the end of a container's command: it begins after its tool and ends before
+// it.
 void Supervision::look_inside() {
   if (!inside_) return;
   if (!begun_ && inside_->executes()) begin(sys::boot_now());
   if (!finished_ && inside_->ended()) finished_ = sys::boot_now();
 }
 
-// Does what a terminal's signal means to the supervisor; true: it has been done.
+// Handles a terminal's signal; true: the signal needs nothing more.
 bool Supervision::heed_terminal(int signal) {
   if (terminal_ == nullptr) return false;
   if (signal == SIGTSTP) terminal_->suspend(!ended_);
@@ -568,8 +573,8 @@ bool Supervision::heed_terminal(int signal) {
   return signal == SIGTSTP || signal == SIGWINCH || signal == SIGCONT;
 }
 
-// The next signal, from the kernel or from a key; 0: none until the deadline, or something else was
-// to be done.
+// Returns the next signal, from the kernel or from a key; 0: none came until the deadline, or
+// another event came.
 int Supervision::next_signal(std::optional<BootTime> deadline) {
   std::array<pollfd, 5> waiting{
       pollfd{.fd = ended_ ? -1 : gate_.reports_descriptor(), .events = POLLIN, .revents = 0},
@@ -588,7 +593,8 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
   if (terminal_ != nullptr) {
     const std::vector<int> keys = terminal_->take_keys({waiting[2], waiting[3]});
     for (const int key : keys) {
-      // As the terminal would: a script around this command hears Ctrl-C, too.
+      // The signal goes to the whole job, as from the terminal: a script around this command gets
+      // Ctrl-C, too.
       if (key == SIGTSTP) typed_.push_back(key);
       if (key != SIGTSTP) ::kill(0, key);
     }
@@ -600,7 +606,7 @@ int Supervision::next_signal(std::optional<BootTime> deadline) {
   return heed_terminal(signal) ? 0 : signal;
 }
 
-// Nothing: nobody wants to hear.
+// Returns the time of the next report of progress; nullopt: no scheduler reads them.
 std::optional<BootTime> Supervision::next_progress() const {
   const bool heard = !ended_ && recording_ != nullptr && gate_.reports_descriptor() >= 0;
   return heard ? std::optional(tell_at_) : std::nullopt;
@@ -627,10 +633,11 @@ void Supervision::look_at_gate() {
   }
 }
 
-// Live processes of the run but for the command itself. Orphans come to this process (a subreaper);
-// its own helpers (git, the store's server) and what they leave in its session do not count.
+// Returns the live processes of the run without the command itself. Orphans become children of this
+// process (a subreaper); its own helpers (git, the store's server) and their leftovers in its
+// session do not count.
 std::vector<pid_t> Supervision::left_over() const {
-  // An adopted command's orphans are nobody's to be known by.
+  // Orphans of an adopted command cannot be recognised.
   if (adopted_) return ended_ ? std::vector<pid_t>() : sys::descendants_of(child_);
   std::vector<pid_t> pids;
   for (const pid_t child : sys::children_of(::getpid())) {
@@ -683,8 +690,8 @@ codec::RunEndBody Supervision::end_body() const {
   return end;
 }
 
-// Waits until the former supervisor's holder, which has the file locked, has written what the
-// command's terminal still holds.
+// Waits until the former supervisor's holder, which has the file locked, has written the rest of
+// the terminal's output.
 void Supervision::await_holder() const {
   const auto file = recording_->directory().files().open_file(
       spool::output_name(codec::LogStream::kTty), O_RDONLY);

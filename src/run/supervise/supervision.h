@@ -1,4 +1,4 @@
-// Supervision: what one supervisor does for one run, from its options to its exit status.
+// Supervision: the work of one supervisor for one run, from its options to its exit status.
 //
 // Launching prepares everything and starts the command, or adopts one whose supervisor is gone.
 // Then the supervisor watches the command until its end is recorded. One thread, and those of
@@ -33,11 +33,11 @@ class Supervision {
  public:
   // `options` and `in_place` outlive it. `lacking`: why the run cannot be recorded; empty: it can.
   Supervision(const Options& options, const InPlace& in_place, std::string lacking);
-  // The exit status for the shell.
+  // Runs the command and returns the exit status for the shell.
   int run();
   // The same for a run whose supervisor is gone (options.adopt).
   int adopt();
-  // A driver did not come back: nobody's destructors may be run.
+  // True if a thread is stuck in a driver: no destructors may be run.
   [[nodiscard]] bool left_thread_behind() const {
     return recording_ != nullptr && recording_->left_thread_behind();
   }
@@ -114,7 +114,7 @@ class Supervision {
   // The command's processes.
   std::optional<sys::GatedChild> gated_;
   pid_t child_ = 0;
-  std::optional<pid_t> first_;          // the run's first process, where it is not the child
+  std::optional<pid_t> first_;          // the run's first process, if it is not the child
   bool located_ = false;                // first_ ran already when it was found
   std::optional<FirstProcess> inside_;  // the same, inside a container
   sys::Fd adopted_;                     // pidfd of a command that another supervisor has started
@@ -127,17 +127,17 @@ class Supervision {
   BootTime released_;
   std::optional<BootTime> begun_;     // the command's first instruction
   std::optional<BootTime> finished_;  // the command's end
-  std::optional<BootTime> limit_;     // when --max-time ends the run
+  std::optional<BootTime> limit_;     // time at which --max-time ends the run
 
   // The end of the command.
-  bool ended_ = false;                   // the command itself, not what it left behind
+  bool ended_ = false;                   // the command itself, not its leftover processes
   int status_ = 0;                       // as wait(2) returns it
-  std::optional<int> told_status_;       // the same of an adopted command, as its parent told
-  std::optional<std::string> end_rule_;  // why the scheduler stopped the run
+  std::optional<int> told_status_;       // the same of an adopted command, as its parent reported
+  std::optional<std::string> end_rule_;  // reason why the scheduler stopped the run
 
   std::vector<int> typed_;  // signals that keys at the terminal stand for
-  Progress told_;           // the last progress that the scheduler was told
-  BootTime tell_at_;        // when it is told next
+  Progress told_;           // the last progress that the scheduler got
+  BootTime tell_at_;        // time of the next report
 };
 
 // The earlier of two deadlines that may be missing.

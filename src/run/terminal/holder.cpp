@@ -22,11 +22,11 @@ namespace corral::run {
 namespace {
 
 constexpr int kNapMs = 5;     // a chatty command costs at most 200 wakes a second
-constexpr int kIdleMs = 200;  // nobody has the terminal open: how often that is looked at
+constexpr int kIdleMs = 200;  // interval of looks while no process has the terminal open
 constexpr int kDrainMs = 2000;
 constexpr char kDrainWord = 'd';
 
-// A run's directory that is deleted takes the file with it: what is printed then is nobody's.
+// True if the file was deleted with the run's directory: later output is discarded.
 bool is_deleted(int file) {
   struct stat info {};
   return ::fstat(file, &info) == 0 && info.st_nlink == 0;
@@ -44,7 +44,7 @@ void close_all_but(std::array<int, 5> kept) {
   ::close_range(from, ~0U, 0);
 }
 
-// What the supervisor set and nobody has changed.
+// Restores the former modes, if the terminal still has those that the supervisor set.
 void restore(const HolderJob& job) {
   termios now{};
   if (job.terminal < 0 || ::tcgetattr(job.terminal, &now) != 0) return;
@@ -53,7 +53,7 @@ void restore(const HolderJob& job) {
   if (ours) ::tcsetattr(job.terminal, TCSANOW, &job.former);
 }
 
-// In the holder: only async-signal-safe calls.
+// Runs in the holder: only async-signal-safe calls.
 class Loop {
  public:
   Loop(const HolderJob& job, int control) : job_(job), control_(control) {}
@@ -96,7 +96,7 @@ class Loop {
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
       restore(job_);
       ::close(control_);
-      // A session at the other end ends only when nobody has it open.
+      // The session at the other end ends only when no process has the terminal open.
       ::close(job_.terminal);
       control_ = -1;
       job_.terminal = -1;
@@ -154,7 +154,8 @@ bool Holder::drain() {
 
 void Holder::let_go() {
   control_.reset();
-  // Usually it leaves at once; one that still holds a terminal for somebody is left alone.
+  // Usually the holder ends at once; one that still holds a terminal open for a process is left
+  // alone.
   for (int i = 0; i < 40 && lives(); ++i)
     sys::system_clock().sleep_until(sys::boot_now() + Nanos(std::chrono::milliseconds(5)));
 }

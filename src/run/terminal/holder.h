@@ -1,11 +1,11 @@
-// Holder: a tiny process that keeps the master of a run's pty open and appends what the command
-// prints there to the run's file.
+// Holder: a tiny process that keeps the master of a run's pty open and appends the command's output
+// there to the run's file.
 //
 // The supervisor follows that file like any other output, and holds the master, too: each of the
 // two may be killed and the command never notices. A holder that is gone is replaced. It ignores
-// signals and leaves once the command has ended and nobody has its terminal open. When the
-// supervisor is gone it gives the person's terminal its former modes back, unless somebody else has
-// changed them since.
+// signals and ends once the command has ended and no process has its terminal open. When the
+// supervisor is gone, it restores the former modes of the user's terminal, unless another process
+// has changed them since.
 #pragma once
 
 #include <sys/types.h>
@@ -21,8 +21,8 @@ struct HolderJob {
   int master = -1;    // non-blocking
   int file = -1;      // opened for appending
   int command = -1;   // pidfd
-  int terminal = -1;  // the person's
-  termios raw{};      // what the supervisor sets there
+  int terminal = -1;  // the user's terminal
+  termios raw{};      // modes that the supervisor sets there
   termios former{};
 };
 
@@ -30,12 +30,12 @@ class Holder {
  public:
   Holder() = default;
   static Result<Holder> start(const HolderJob& job);
-  // False once it is gone; it is then reaped.
+  // False once the holder is gone; it is then reaped.
   bool lives();
-  // Everything that was printed before this call is in the file when it returns true; waits for
-  // two seconds at most.
+  // Waits, for two seconds at most. When it returns true, all output from before this call is in
+  // the file.
   bool drain();
-  // It goes on by itself.
+  // Leaves the holder on its own.
   void let_go();
   [[nodiscard]] pid_t pid() const { return pid_; }
 
@@ -45,8 +45,8 @@ class Holder {
   sys::Fd control_;
 };
 
-// What the master has to give now, into the file; false when nobody has the terminal open. Only
-// async-signal-safe calls. A full disk loses output rather than stopping the command.
+// Writes the master's present output to the file; false if no process has the terminal open. Only
+// async-signal-safe calls. On a full disk output is lost, so that the command is not stopped.
 bool empty_master(int master, int file);
 
 }  // namespace corral::run

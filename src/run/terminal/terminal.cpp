@@ -17,7 +17,8 @@
 namespace corral::run {
 namespace {
 
-// A terminal's own input queue holds 4 KiB; what is typed beyond this is lost, as it is there.
+// Most keys that wait for the command, in bytes. Further keys are lost, as with a terminal's own
+// input queue of 4 KiB.
 constexpr std::size_t kMostKeys = 64u << 10;
 
 bool is_one_terminal() {
@@ -49,8 +50,8 @@ std::unique_ptr<Terminal> Terminal::open() {
   sys::Fd slave_end(slave);
   for (const int fd : {master, slave}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
   ::fcntl(master, F_SETFL, O_NONBLOCK);
-  // A supervisor in the background writes and changes nothing that it may not; it never stops for
-  // it.
+  // A supervisor in the background must not be stopped for writing to the terminal or changing its
+  // modes.
   for (const int s : {SIGTTIN, SIGTTOU}) ::signal(s, SIG_IGN);
   return std::unique_ptr<Terminal>(
       new Terminal(std::move(master_end), std::move(slave_end), modes));
@@ -61,7 +62,7 @@ Terminal::Terminal(sys::Fd master, sys::Fd slave, const termios& former)
 
 Terminal::~Terminal() {
   leave();
-  // The holder leaves when nobody has the master's other side open; this one does not count.
+  // The holder ends when no process has the slave side open; this process must not count.
   slave_.reset();
   holder_.let_go();
 }
@@ -70,7 +71,8 @@ Result<> Terminal::hold(pid_t child, sys::Fd file) {
   child_ = child;
   file_ = std::move(file);
   command_ = TRY(sys::open_process(child));
-  // Until this process and the holder are gone: who adopts the run sees when all is written.
+  // The lock lasts until this process and the holder are gone: the adopting supervisor sees by it
+  // when all is written.
   [[maybe_unused]] const int locked = ::flock(file_.get(), LOCK_EX | LOCK_NB);
   slave_.reset();
   holder_ = TRY(Holder::start({.master = master_.get(),
@@ -84,14 +86,14 @@ Result<> Terminal::hold(pid_t child, sys::Fd file) {
 
 bool Terminal::in_foreground() const {
   const pid_t group = ::tcgetpgrp(STDIN_FILENO);
-  // One that is not this session's own terminal has no foreground to be in.
+  // A terminal that is not this session's own has no foreground group for this process.
   return group < 0 ? errno == ENOTTY : group == ::getpgrp();
 }
 
 void Terminal::enter() {
   if (entered_ || left_ || closed_ || !in_foreground()) return;
-  // What another job has set meanwhile is what it is given back as; but not raw, which a command
-  // beside this one has set for itself.
+  // If another job has changed the modes meanwhile, those are restored later; but not a raw mode,
+  // which a command beside this one has set for itself.
   termios now{};
   if (::tcgetattr(STDIN_FILENO, &now) == 0 && (now.c_lflag & ISIG) != 0) former_ = now;
   if (::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw_) != 0) return;
@@ -133,7 +135,7 @@ std::vector<int> Terminal::take_keys(const std::array<pollfd, 2>& ready) {
 std::vector<int> Terminal::split_keys(std::string_view typed) {
   std::vector<int> signals;
   termios inner{};
-  // Once the command is over its terminal has no foreground: the keys mean this process.
+  // Once the command is over its terminal has no foreground group: the keys are for this process.
   pollfd command{.fd = command_.get(), .events = POLLIN, .revents = 0};
   const bool over = ::poll(&command, 1, 0) == 1;
   const bool ours = ::tcgetattr(master_.get(), &inner) == 0 &&
@@ -168,14 +170,15 @@ void Terminal::resize() const {
 }
 
 void Terminal::suspend(bool command_lives) {
-  // Its group is nobody's job: the kernel would ignore SIGTSTP there.
+  // The command's group is orphaned: the kernel would ignore SIGTSTP there.
   if (command_lives) ::kill(-child_, SIGSTOP);
   restore();
   sigset_t stop;
   ::sigemptyset(&stop);
   ::sigaddset(&stop, SIGTSTP);
   ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
-  // The whole job, as the terminal would; without a shell that could let it go on, nothing stops.
+  // Stops the whole job, as the terminal would; without a shell that could continue it, nothing
+  // stops.
   ::kill(0, SIGTSTP);
   ::sigprocmask(SIG_BLOCK, &stop, nullptr);
   if (command_lives) ::kill(-child_, SIGCONT);

@@ -1,11 +1,11 @@
-// Terminal: the pty that a command gets when its run is started at a terminal, and the person's
-// terminal around it.
+// Terminal: the pty of a command whose run is started at a terminal, and the user's terminal around
+// it.
 //
-// The person's terminal is raw while the supervisor is in its foreground: what is typed goes to the
-// command's terminal byte for byte, and what the command prints comes back byte for byte (through
-// the run's file, see holder.h). Only the keys for interrupt, quit and suspend, as the command has
-// them set, are the supervisor's; a shell inside the run that gave its terminal to another of its
-// jobs gets them, too. One thread.
+// The user's terminal is raw while the supervisor is in its foreground: input goes to the command's
+// terminal byte for byte, and the command's output comes back byte for byte (through the run's
+// file, see holder.h). Only the keys for interrupt, quit and suspend, as the command has set them,
+// are the supervisor's; a shell inside the run that gave its terminal to another of its jobs gets
+// them, too. One thread.
 #pragma once
 
 #include <poll.h>
@@ -24,32 +24,33 @@ namespace corral::run {
 
 class Terminal {
  public:
-  // nullptr: standard input, output and error are not one terminal, or no pty is to be had.
+  // nullptr: standard input, output and error are not one terminal, or there is no free pty.
   static std::unique_ptr<Terminal> open();
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // The command's side: standard input, output and error.
+  // Returns the command's side: its standard input, output and error.
   [[nodiscard]] int slave() const { return slave_.get(); }
-  // The command has its side: `file` takes what it prints (a descriptor for appending).
+  // Starts the holder when the command has its side: `file`, a descriptor for appending, takes its
+  // output.
   Result<> hold(pid_t child, sys::Fd file);
-  // Raw, as long as this process is in the foreground; asked again at every wake.
+  // Makes the terminal raw if this process is in the foreground; call it at every wake.
   void enter();
-  // As it was, for good.
+  // Restores the terminal's modes for good.
   void leave();
 
-  // What to wait for beside signals: keys, and room for them at the command's side.
+  // Returns the descriptors to poll beside signals: keys, and room for them at the command's side.
   [[nodiscard]] std::array<pollfd, 2> waits() const;
-  // Passes keys on; gives the signals that they stand for (SIGINT, SIGQUIT, SIGTSTP).
+  // Passes keys on; returns the signals that they stand for (SIGINT, SIGQUIT, SIGTSTP).
   std::vector<int> take_keys(const std::array<pollfd, 2>& ready);
-  // The window's size, to the command.
+  // Passes the window's size to the command.
   void resize() const;
-  // Stops the command and this process, as Ctrl-Z does; comes back when both go on.
+  // Stops the command and this process, as Ctrl-Z does; returns when both go on.
   void suspend(bool command_lives);
-  // A holder that was killed is replaced.
+  // Replaces a holder that was killed.
   void tend();
-  // Everything that the command printed is in the file.
+  // Waits until the command's output is in the file.
   void drain();
 
  private:
@@ -68,7 +69,7 @@ class Terminal {
   termios raw_;
   bool entered_ = false;
   bool left_ = false;
-  bool closed_ = false;  // the person's terminal is gone
+  bool closed_ = false;  // the user's terminal is gone
   std::string keys_;     // not yet taken by the command's terminal
   Holder holder_;
 };

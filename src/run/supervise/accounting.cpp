@@ -11,7 +11,7 @@
 namespace corral::run {
 namespace {
 
-// On a thread, else when the result is asked for.
+// Runs on a thread, or, without one, when the result is read.
 constexpr std::launch kLaunch = std::launch::async | std::launch::deferred;
 
 }  // namespace
@@ -20,13 +20,14 @@ Accounting::Made Accounting::make(const std::string& run) {
   ::pthread_setname_np(::pthread_self(), "corral-group");
   Made made;
   const sys::fs::path state = collocate::default_state();
-  // Other hosts would take what they find there for theirs, and a start never waits for a network.
+  // No group is noted on a network filesystem: other hosts would take the note for theirs, and a
+  // start never waits for a network.
   const auto kind = sys::filesystem_of(state);
   if (kind && kind->network) {
     made.reason = state.string() + " is on " + kind->name + ", a network filesystem";
     return made;
   }
-  // Groups end with the machine: nothing has to wait for the disk.
+  // Groups end at a reboot: nothing has to wait for the disk.
   auto journal = collocate::Journal::open(state, false);
   if (!journal) {
     made.reason = journal.error().message;
@@ -44,7 +45,7 @@ Accounting::Made Accounting::make(const std::string& run) {
 }
 
 void Accounting::begin(const std::string& run) {
-  // Copied: where there is no thread, settle() calls it, and std::async has used up the first.
+  // Copied: without a thread settle() calls it, and std::async has consumed the first one.
   const auto work = [run] { return make(run); };
   const sys::SignalsBlocked blocked;
   making_ = std::async(kLaunch, work);
@@ -78,7 +79,7 @@ std::vector<sys::fs::path> Accounting::groups() const {
   return found;
 }
 
-// What cannot be put back stays in the journal.
+// Removes the group; changes that cannot be undone stay in the journal.
 void Accounting::put_back(bool end_runs) {
   if (!made_.journal) return;
   collocate::UndoOptions options;
@@ -94,7 +95,7 @@ void Accounting::end() {
   const bool journalled = made_.journal.has_value();
   put_back(false);
   if (!journalled) return;
-  // What supervisors that were killed have left; groups that are in use stay.
+  // Removes groups of supervisors that were killed; groups in use stay.
   collocate::UndoOptions others;
   others.state = collocate::default_state();
   [[maybe_unused]] const auto report = collocate::undo_all(others);

@@ -1,9 +1,9 @@
-// Accounting: a control group that counts what a run uses, for one that no scheduler has given a
+// Accounting: a control group that counts the usage of a run to which no scheduler has given a
 // group (collocate/account.h).
 //
-// It is made and entered on a thread beside the start's other steps. Where it cannot be had the run
-// goes without, and its facts say why. Whoever comes after a supervisor that was killed finds it in
-// the undo journal (`corral undo`), which leaves it alone while a process of the run lives.
+// It is made and entered on a thread, in parallel to the other steps of the start. If it cannot be
+// made, the run goes on without it, and its facts give the reason. After a supervisor was killed,
+// its group is in the undo journal; `corral undo` leaves it alone while a process of the run lives.
 #pragma once
 
 #include <sys/types.h>
@@ -20,22 +20,24 @@ namespace corral::run {
 
 class Accounting {
  public:
-  // Begins to make the group of this run, by its id.
+  // Begins to make the group of the run with this id.
   void begin(const std::string& run);
-  // The process, which waits before its exec, begins to enter it. Without begin() nothing happens.
+  // Begins to move the process, which waits before its exec, into the group. Does nothing without
+  // begin().
   void enter(pid_t pid);
-  // Waits until it has: a few milliseconds, where systemd is asked at most its patience.
+  // Waits until the process is in the group: a few milliseconds, with systemd at most the time
+  // limit of the request.
   void settle();
 
-  // After settle(): its directories; none for a scope of systemd's.
+  // Returns the group's directories after settle(); none for a scope of systemd.
   [[nodiscard]] std::vector<sys::fs::path> groups() const;
-  // Why there is none; empty: there is one, or none was wanted.
+  // Returns the reason why there is no group; empty: there is one, or none was requested.
   [[nodiscard]] const std::string& reason() const { return reason_; }
 
-  // The run is over: takes the group away. Processes that outlived it leave it first; those in
-  // groups of their own below keep it, for `corral undo`.
+  // Removes the group after the run. Processes that outlived the run leave it first; if some are in
+  // groups of their own below, it stays for `corral undo`.
   void end();
-  // Nothing was started: ends who still waits in it.
+  // Ends processes that still wait in the group; nothing was started.
   void discard();
 
  private:

@@ -7,7 +7,7 @@
 namespace corral::run {
 namespace {
 
-// A finisher makes a round each second, and one that uploads may be long.
+// A finisher makes a round each second; a round that uploads may be long.
 constexpr Nanos kPatience{std::chrono::seconds(30)};
 constexpr Nanos kPause{std::chrono::milliseconds(20)};
 
@@ -40,7 +40,7 @@ Options options_of(const spool::Manifest& manifest, Options options) {
   options.name = manifest.run_name;
   options.run_id = manifest.run;
   options.mlflow = manifest.tracking ? Mlflow::kCapture : Mlflow::kOff;
-  options.sources = {};  // their commands and addresses were the former supervisor's
+  options.sources = {};  // their commands and addresses belonged to the former supervisor
   return options;
 }
 

@@ -1,4 +1,4 @@
-// Adoption: a run whose supervisor was killed, and that another process is to go on supervising.
+// Adoption: finds and locks a run whose supervisor was killed, for a new supervisor.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,16 @@
 
 namespace corral::run {
 
-// The run's directory in the spool, by its id or the beginning of it. kNotFound: nothing of it is
-// there any more.
+// Finds the run's directory in the spool by its id or the beginning of it. kNotFound: the spool has
+// nothing of it.
 Result<spool::fs::path> find_spooled(const Options& options);
 
-// `options` with everything that the run was started with.
+// Returns `options` with the settings that the run was started with.
 Options options_of(const spool::Manifest& manifest, Options options);
 
-// Its directory, locked. A server that finishes the run's data lets go within seconds.
-// kConflict: its supervisor lives; kUnavailable: who has it does not let go, or `give_up` said so.
+// Locks the run's directory. A server that finishes the run's data releases it within seconds.
+// kConflict: the supervisor lives; kUnavailable: the holder does not release it, or `give_up`
+// returned true.
 Result<spool::RunDirectory> take_over(const spool::fs::path& path,
                                       const std::function<bool()>& give_up);
 

@@ -29,7 +29,7 @@ void say(std::string_view before, std::string_view what, std::string_view after)
   const int n = std::snprintf(line.data(), line.size(), "corral run: %.*s%.*s%.*s", cut(before),
                               before.data(), cut(what), what.data(), cut(after), after.data());
   const auto end = line.begin() + std::max(n, 0);
-  // Names of files may hold what a terminal would obey.
+  // Names of files may contain control characters of a terminal.
   const auto obeyed = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   std::replace_if(line.begin(), end, obeyed, '?');
   *end = '\n';
@@ -47,8 +47,8 @@ std::vector<std::string> words_of(const Options& options) {
   return words;
 }
 
-// This process's own, with the Python package found behind everything else: a script that imports
-// it still runs.
+// Returns this process's environment, with the Python package last on its path: a script that
+// imports the package still runs.
 std::vector<std::string> environment_of(const Options& options) {
   std::vector<std::string> entries = sys::own_environment();
   if (options.python_path.empty()) return entries;

@@ -1,7 +1,7 @@
-// InPlace: the command, executed in place of its supervisor where nothing else works.
+// InPlace: executes the command in place of its supervisor if nothing else works.
 //
-// Made before anything of the run, and needs neither memory, threads, processes nor descriptors
-// then: what a shell could start in this process's place is started.
+// It is made before anything of the run. execute() needs no memory, threads, processes or
+// descriptors: it works whenever a shell could start the command.
 #pragma once
 
 #include <string>
@@ -17,14 +17,14 @@ void say_not_recorded(std::string_view reason) noexcept;
 
 class InPlace {
  public:
-  // `options` may go.
+  // `options` need not outlive this.
   explicit InPlace(const Options& options);
-  // False: the command needs what this process cannot be turned into (an environment, a container,
-  // a scheduler's gate or its groups), or there is none.
+  // False: the command needs something that an exec cannot give (an environment, a container, a
+  // scheduler's gate or its groups), or there is no command.
   [[nodiscard]] bool possible() const { return possible_; }
-  // Executes it with this process's own streams and environment (and the Python package, which a
-  // script may import), and signals as they were taken.
-  // Comes back only when it cannot be executed: a shell's exit status, after a line that says why.
+  // Executes the command with this process's own streams and environment (and the Python package,
+  // which a script may import), and with the original signal handling. Returns only if it cannot be
+  // executed: a shell's exit status, after a line with the reason.
   int execute(std::string_view reason) const noexcept;
 
  private:

@@ -17,8 +17,8 @@ namespace {
 constexpr std::array kFaults = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV};
 constexpr int kRunning = -1;
 constexpr int kNobodyKnows = 125;
-constexpr int kMissed = 20;  // looks for a command that another thread has reaped
-constexpr int kSlices = 40;  // of 50 ms: how long the other threads may end the run properly
+constexpr int kMissed = 20;  // polls of a command that another thread has reaped
+constexpr int kSlices = 40;  // slices of 50 ms in which the other threads may end the run properly
 
 std::atomic<const InPlace*> stand_in{nullptr};
 std::atomic<pid_t> child{0};
@@ -36,7 +36,8 @@ int exit_status(int status) noexcept {
 
 bool is_main() noexcept { return ::gettid() == ::getpid(); }
 
-// A slice of time. In place of the main thread, a person's signals go on to the command.
+// Waits for a slice of time. The user's signals are forwarded to the command, in place of the main
+// thread.
 void pause_and_forward() noexcept {
   const timespec slice{.tv_sec = 0, .tv_nsec = 50'000'000};
   sigset_t set;
@@ -52,7 +53,7 @@ void pass_on() noexcept {
   if (relay != nullptr && passer.load() == ::gettid()) relay->pass_on();
 }
 
-// False: it runs. Only the main thread reaps it.
+// False: the command runs. Only the main thread reaps it.
 bool look() noexcept {
   if (result.load() != kRunning) return true;
   siginfo_t info{};
@@ -65,7 +66,7 @@ bool look() noexcept {
   return result.load() != kRunning;
 }
 
-// In the failing thread: only async-signal-safe calls.
+// Runs in the failing thread: only async-signal-safe calls.
 void on_fault(int signal) noexcept {
   if (const InPlace* const in_place = stand_in.exchange(nullptr); in_place != nullptr)
     ::_exit(in_place->execute("the supervisor failed"));
@@ -82,14 +83,14 @@ void on_fault(int signal) noexcept {
     pass_on();
     pause_and_forward();
   }
-  // The main thread may come to the run's end, and the spooler to the end of the output.
+  // The main thread may reach the run's end, and the spooler the end of the output.
   for (int i = 0; i < kSlices; ++i) {
     pass_on();
     const Relay* const relay = output.load();
     if (is_main() && (relay == nullptr || relay->all_passed_on())) break;
     pause_and_forward();
   }
-  // The thread that passes it on has ended, or waits for this one.
+  // The spooler has ended, or waits for this thread, which passes the output on.
   if (Relay* const relay = output.load(); relay != nullptr) relay->pass_on();
   ::_exit(result.load());
 }

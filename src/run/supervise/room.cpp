@@ -67,7 +67,7 @@ Result<> room_for_files() {
     if (file < 0) break;
     files.emplace_back(file);
   }
-  // A closed standard error says nothing of a limit.
+  // A closed standard error is no sign of a limit.
   if (files.size() == kFiles || ::fcntl(STDERR_FILENO, F_GETFD) < 0) return {};
   return fail(Code::kUnavailable,
               fmt::format("only {} of {} files can be opened (ulimit -n)", files.size(), kFiles));
@@ -98,7 +98,7 @@ Result<> room_for_memory() {
 }  // namespace
 
 Result<> room_to_record(const Options& options) {
-  // The command's output is a file then.
+  // The command's output becomes a file, which the limit would cut.
   if (const rlim_t size = limit_of(RLIMIT_FSIZE); size < static_cast<rlim_t>(options.spool_limit))
     return fail(Code::kUnavailable,
                 fmt::format("files are limited to {} bytes, and what the command prints is "

@@ -1,7 +1,7 @@
-// Tries out whether the limits of this process leave room for a recording beside its command.
+// Room: tests if the limits of this process allow a recording beside its command.
 //
-// A recording that fails for a limit half-way leaves the command less than a shell would have left
-// it, so the limits are tried out before anything is started.
+// A recording that reaches a limit half-way leaves the command less than a shell would have left
+// it, so the limits are tested before anything is started.
 #pragma once
 
 #include "core/result.h"

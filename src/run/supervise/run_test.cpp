@@ -1,5 +1,4 @@
-// The parts of a supervisor that need no run: what is executed, in which environment, how it is
-// stopped, what is recorded.
+// Tests of a supervisor's parts that need no run: command, environment, stopper, facts, locks.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -33,7 +32,7 @@ using std::chrono::seconds;
 // ---- stopper
 constexpr BootTime at(int s) { return BootTime(seconds(s)); }
 
-// All signals that a caller who looks once a second would send, as "second:signal".
+// Returns all signals of a caller that looks once a second, as (second, signal).
 std::vector<std::pair<int, int>> play(Stopper& stopper, int from, int to) {
   std::vector<std::pair<int, int>> sent;
   for (int s = from; s <= to; ++s) {
@@ -446,7 +445,7 @@ TEST(SamplingLock, AKilledHoldersLockIsFree) {
   ::close(ready[1]);
 }
 
-// Processes that come and go, as supervisors do: never do two hold it at once.
+// Processes come and go, as supervisors do: two never hold the lock at once.
 TEST(SamplingLock, NeverTwoHoldersWhileProcessesComeAndGo) {
   const TestDirectory root;
   const std::string workload = workload_lock_name(workload_id_of("e", "w"));

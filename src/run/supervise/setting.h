@@ -1,5 +1,5 @@
-// Setting: the environment (environment/) that a run's command is executed in, prepared before
-// anything else of the run, and taken away with a container after it.
+// Setting: the environment (environment/) in which a run's command is executed. It is prepared
+// before anything else of the run; a container is removed after it.
 #pragma once
 
 #include <sys/types.h>
@@ -20,36 +20,36 @@ namespace corral::run {
 
 class Setting {
  public:
-  // Builds what is missing. Without --environment it is this process's own.
+  // Builds missing parts. Without --environment it is this process's own environment.
   static Result<Setting> prepare(const Options& options, Notices& notices,
                                  const std::function<bool()>& cancelled);
 
-  // The command as it is recorded.
+  // Returns the command as it is recorded.
   [[nodiscard]] Result<Command> resolve(const Options& options) const;
   // The environment that the command inherits.
   [[nodiscard]] std::vector<std::string> inherited() const;
 
   struct Start {
     std::vector<std::string> argv;  // argv[0] is a path
-    // The run's first process, where it is another than the one that is started (a container's) and
-    // known before the start.
+    // The run's first process if it is not the started one (a container's) and is known before the
+    // start.
     std::optional<pid_t> first{};
   };
   // The words to execute. A container is made here.
   Result<Start> start(const Command& command, environment::Inside inside);
-  // The container's first process, once it runs; nothing: the one that was started.
+  // Returns the container's first process, once it runs; nullopt: it is the started process.
   [[nodiscard]] std::optional<pid_t> locate() const;
-  // The container that was made; nothing: none.
+  // Returns the container that was made; nullopt: none.
   [[nodiscard]] std::optional<spool::ContainerAddress> address() const;
-  // Takes the container away, whatever it does.
+  // Removes the container, even while it runs.
   void end() const;
   [[nodiscard]] bool in_container() const { return prepared_.in_container; }
-  // The command is another's child than the process that is started.
+  // True if the command is not a child of the started process.
   [[nodiscard]] bool is_apart() const { return environment::is_apart(prepared_); }
 
  private:
   environment::Prepared prepared_;
-  std::string container_;  // made; empty: none
+  std::string container_;  // the container that was made; empty: none
   std::string group_;
 };
 

@@ -12,13 +12,13 @@
 namespace corral::run {
 namespace {
 
-constexpr int kLookMs = 50;  // where no descriptor tells of signals
+constexpr int kLookMs = 50;  // interval of polling for signals, without a signalfd
 
 }  // namespace
 
 Signals::Signals() {
   ::sigemptyset(&set_);
-  // What was ignored, a shell's job in the background or by nohup, ends nothing.
+  // Signals that were ignored (a shell's background job, nohup) end nothing.
   for (const int s : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD})
     if (s == SIGCHLD || !sys::ignored_at_start(s)) ::sigaddset(&set_, s);
   ::sigprocmask(SIG_BLOCK, &set_, nullptr);
@@ -41,7 +41,7 @@ int Signals::next(std::optional<BootTime> deadline, std::span<pollfd> others) {
         std::chrono::ceil<std::chrono::milliseconds>(*deadline - sys::boot_now()).count();
     milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, milliseconds));
   }
-  // Forbidden by a filter of system calls, say.
+  // A filter of system calls may forbid it.
   if (!fd_) {
     waiting.pop_back();
     milliseconds = std::min(milliseconds, kLookMs);

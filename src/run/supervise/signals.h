@@ -1,6 +1,6 @@
-// Signals: the signals that a supervisor takes, as a descriptor for its main thread.
+// Signals: the signals for a supervisor, as a descriptor for its main thread.
 //
-// Threads do not take them (sys::start_thread), and the command has none blocked. One object in a
+// Other threads block them (sys::start_thread), and the command has none blocked. One object in a
 // process.
 #pragma once
 
@@ -18,10 +18,10 @@ namespace corral::run {
 class Signals {
  public:
   Signals();
-  // Those of a terminal, too: SIGTSTP, SIGCONT, SIGWINCH.
+  // Adds the signals of a terminal: SIGTSTP, SIGCONT, SIGWINCH.
   void add_terminal();
-  // The next signal; 0 when none came until the deadline (a second at most) or when one of `others`
-  // is ready, whose `revents` are set.
+  // Returns the next signal; 0 if none came until the deadline (a second at most) or if one of
+  // `others` is ready, whose `revents` are set.
   int next(std::optional<BootTime> deadline, std::span<pollfd> others = {});
 
  private:

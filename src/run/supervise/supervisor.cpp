@@ -15,7 +15,7 @@ namespace corral::run {
 
 namespace {
 
-// As the run's manifest says; adopt() tells what is wrong with one that cannot be read.
+// Returns the options of the run's manifest; adopt() reports an unreadable one.
 Options options_of_adoption(const Options& options) {
   const auto path = find_spooled(options);
   const auto manifest =
@@ -31,7 +31,7 @@ int supervise(const Options& options, const InPlace& in_place, std::string lacki
   const int status = adopt ? supervision.adopt() : supervision.run();
   lifeline::release();
   if (!supervision.left_thread_behind()) return status;
-  // A driver that hangs may hold locks that its library's destructors want.
+  // A hanging driver may hold locks that its library's destructors need.
   std::fflush(nullptr);
   std::_Exit(status);
 }
@@ -48,7 +48,7 @@ int supervise(const Options& options) {
   try {
     return supervise(options, in_place, printable(lacking));
   } catch (const std::exception& e) {
-    // Later ones are caught where it is known what runs.
+    // Later exceptions are caught by code that knows the command's state.
     if (in_place.possible()) return in_place.execute(e.what());
     throw;
   }

@@ -21,24 +21,24 @@
 namespace corral::collocate {
 namespace {
 
-constexpr Nanos kLook = std::chrono::milliseconds(1);      // between two looks at a membership
-constexpr int kReleases = 4;                               // rounds, for what forks meanwhile
-constexpr Nanos kLeaving = std::chrono::milliseconds(20);  // pause for a program that was killed
+constexpr Nanos kLook = std::chrono::milliseconds(1);  // between two reads of a membership
+constexpr int kReleases = 4;  // rounds, because processes may fork meanwhile
+constexpr Nanos kLeaving = std::chrono::milliseconds(20);  // pause for a killed program to end
 
-// One unit of the user's own systemd that holds the process; it goes when its last process ends.
-// Asked over the bus, because systemd-run would start the command itself.
+// Returns the call that makes a unit of the user's own systemd for the process; the unit ends with
+// its last process. It goes over the bus, because systemd-run would start the command itself.
 std::vector<std::string> scope_call(const std::string& busctl, const std::string& unit, pid_t pid) {
   return {
       busctl, "--user", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
       "org.freedesktop.systemd1.Manager", "StartTransientUnit", "ssa(sv)a(sa(sv))", unit, "fail",
-      // Properties: the processes; what counts; that one killed for memory ends no other.
+      // Properties: the processes; the accounting; a process killed for memory ends no other.
       "5", "PIDs", "au", "1", std::to_string(pid), "CPUAccounting", "b", "1", "MemoryAccounting",
       "b", "1", "CollectMode", "s", "inactive-or-failed", "OOMPolicy", "s", "continue",
-      // No units beside it.
+      // No further units.
       "0"};
 }
 
-// A program of its own priority, even on a busy machine: a run waits for it.
+// Starts a program with normal priority, even on a busy machine: a run waits for it.
 Result<pid_t> start_quietly(const std::vector<std::string>& argv) {
   std::vector<char*> words;
   words.reserve(argv.size() + 1);
@@ -75,8 +75,8 @@ bool ends_by(const sys::Fd& process, BootTime deadline) {
   }
 }
 
-// Its exit status. One that is late is killed, and not waited for beyond that: what does not even
-// leave then is reaped with this process.
+// Returns the exit status of a program. A late one is killed, with a short wait; if it does not end
+// even then, it is reaped when this process ends.
 Result<int> ask(const std::vector<std::string>& argv, BootTime deadline) {
   const pid_t pid = TRY(start_quietly(argv));
   const sys::Fd process = sys::open_process(pid).value_or(sys::Fd());
@@ -97,8 +97,9 @@ void await_membership(const fs::path& file, const std::string& scope, BootTime d
   }
 }
 
-// Elsewhere a scope would take the run out of where it belongs: out of the group, and its limits,
-// that a batch system made, or out of a login session, which the user's systemd does not outlive.
+// True if the process belongs to the user's systemd. Otherwise a scope would take the run out of
+// its place: out of a batch system's group with its limits, or out of a login session, which the
+// user's systemd does not outlive.
 bool is_of_user_manager(const fs::path& root, const GroupTree& tree) {
   const std::string groups = sys::read_file(root / "proc/self/cgroup").value_or("");
   return groups.find("/user@") != std::string::npos && is_unlimited(tree.own(""));
@@ -116,7 +117,7 @@ Result<std::string> scope_tool() {
   return found->string();
 }
 
-// This process to where it is already.
+// Moves this process into its own group, which changes nothing.
 void AccountGroup::await_grace() const {
   if (!directories_.empty()) [[maybe_unused]]
     const auto stays = enter_group(directories_.back().home.string(), ::getpid());

@@ -17,25 +17,27 @@
 namespace corral::collocate {
 
 struct AccountOptions {
-  fs::path root = "/";                             // /proc, /sys; for tests
-  std::string label;                               // part of the group's name: the run's id
-  std::string busctl;                              // program in place of PATH's; for tests
-  Nanos patience{std::chrono::milliseconds(250)};  // with systemd, before the run goes without
+  fs::path root = "/";  // /proc, /sys; for tests
+  std::string label;    // the run's id, a part of the group's name
+  std::string busctl;   // replaces the program in PATH; for tests
+  // Time limit for systemd; after it the run has no group.
+  Nanos patience{std::chrono::milliseconds(250)};
 };
 
 // The run's group. Removed by put_back of the journal it was noted in, or undo_all.
 class AccountGroup {
  public:
   // Before a process is moved the kernel waits for a grace period of RCU, some milliseconds, and
-  // for a like time not again: has that behind it, before the run's process is there.
+  // then not again for a similar time. This call triggers that wait before the run's process
+  // exists.
   void await_grace() const;
-  // Moves a process into it, before its exec, so that nothing of it is missed. A scope has it when
-  // this returns, unless systemd takes longer than the patience.
+  // Moves a process into the group, before its exec, so that all its usage is counted. A scope
+  // contains it when this returns, unless systemd takes longer than the time limit.
   Result<> enter(pid_t pid);
   // Moves processes that outlived the run to where they would be without the group, which can then
   // be removed. Processes in groups that the run made below its own stay there.
   void release_members() const;
-  // Directories joined by ':'; empty for a scope, whose place is found by the process's
+  // Returns the directories joined by ':'; empty for a scope, which is found by the process's
   // membership.
   [[nodiscard]] const std::string& target() const { return target_; }
 
@@ -48,16 +50,17 @@ class AccountGroup {
   std::string target_;
   std::vector<Directory> directories_;
   std::string scope_;   // unit; empty: groups of our own
-  std::string busctl_;  // program that is asked for it
+  std::string busctl_;  // the program that requests the scope
   fs::path root_;
   Nanos patience_{0};
 };
 
-// The program that asks this user's systemd for scopes; the error says why there is none.
+// Returns the program that requests scopes from this user's systemd; the error explains why there
+// is none.
 Result<std::string> scope_tool();
 
-// The error explains to the user why there is none. Groups end with the machine: a journal that is
-// not synced will do.
+// The error explains to the user why there is none. Groups end at a reboot: the journal need not be
+// synced.
 Result<AccountGroup> account_group(Journal& journal, const AccountOptions& options);
 
 }  // namespace corral::collocate

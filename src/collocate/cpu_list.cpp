@@ -9,7 +9,8 @@
 namespace corral::collocate {
 namespace {
 
-constexpr std::int64_t kMostCpus = 1 << 16;  // no machine has more; a typing error may
+// More than any machine has; guards against typing errors.
+constexpr std::int64_t kMostCpus = 1 << 16;
 
 tl::unexpected<Error> malformed(std::string_view text) {
   return fail(Code::kInvalidArgument, fmt::format("'{}' is not a list of CPUs, e.g. 0-3,8", text));

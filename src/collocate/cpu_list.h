@@ -9,7 +9,8 @@
 
 namespace corral::collocate {
 
-// Ascending, each once; the empty text is the empty list. kInvalidArgument for anything else.
+// Returns the CPUs in ascending order, each once; an empty text is an empty list. kInvalidArgument
+// for anything else.
 Result<std::vector<int>> parse_cpus(std::string_view text);
 std::string format_cpus(const std::vector<int>& cpus);
 

@@ -84,11 +84,11 @@ class Allocation {
     });
   }
 
-  // Free cores that the wish may have, the best first: near the devices, then all on one node (the
+  // Returns the free cores for a wish, the best first: near the devices, then all on one node (the
   // one that they fill best), the core of CPU 0 last.
   [[nodiscard]] std::vector<std::size_t> candidates(const CpuWish& wish) const {
     std::vector<std::size_t> found;
-    std::map<int, int> room;  // room of a node, in CPUs
+    std::map<int, int> room;  // free CPUs of each node
     for (std::size_t c = 0; c < uses_.size(); ++c) {
       const Core& core = topology_.cores[c];
       if (!is_free(c) || (wish.node && core.node != *wish.node)) continue;
@@ -127,7 +127,7 @@ class Allocation {
                              wish.split ? ", one thread of a core" : ", by whole cores"));
   }
 
-  // The other threads of cores that runs have split.
+  // Gives a run the other threads of cores that runs have split.
   void share_cores(std::size_t run) {
     const CpuWish& wish = wishes_[run];
     std::vector<int>& set = sets_.of_run[run];
@@ -146,7 +146,7 @@ class Allocation {
     }
   }
 
-  // Runs without a request share the CPUs that no run has for itself.
+  // Gives a run without a request all CPUs that no run has for itself.
   void take_rest(std::size_t run) {
     const CpuWish& wish = wishes_[run];
     if (!wish.exact.empty() || wish.count) return;

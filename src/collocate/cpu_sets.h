@@ -1,9 +1,9 @@
-// CPU sets of a workload's runs: which CPUs each may use, and which are left for Corral's own
-// processes. Pure.
+// CPU sets of a workload's runs: the CPUs of each run, and the rest for Corral's own processes.
+// Pure.
 //
 // A run that asks for a number of CPUs has their cores alone: no other run gets a thread of them
-// (unless both split siblings and cores are short, which a note says). The core of CPU 0, where
-// machines like to put interrupts, is given last.
+// (unless both split siblings and cores are short, which a note says). The core of CPU 0, which
+// often handles interrupts, is given last.
 #pragma once
 
 #include <optional>
@@ -17,17 +17,17 @@
 namespace corral::collocate {
 
 struct CpuWish {
-  std::vector<int> exact;    // these, which other runs may name as well
-  std::optional<int> count;  // or so many, of its own
+  std::vector<int> exact;    // exactly these, which other runs may name as well
+  std::optional<int> count;  // or this number of CPUs of its own
   bool split = false;        // count: one thread of each core
   std::optional<int> node;   // from this NUMA node only
-  std::vector<int> near;     // rather these: where the run's devices are
+  std::vector<int> near;     // preferred CPUs: near the run's devices
 
   [[nodiscard]] bool any() const { return !exact.empty() || count || node; }
 };
 
 struct CpuSets {
-  std::vector<std::vector<int>> of_run;  // empty, all of them: no run has a wish
+  std::vector<std::vector<int>> of_run;  // all empty: no run has a wish
   std::vector<int> housekeeping;         // empty: none is left, or no run has a wish
   std::vector<std::string> notes;
 };

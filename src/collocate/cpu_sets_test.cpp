@@ -13,7 +13,7 @@ namespace {
 
 using Cpus = std::vector<int>;
 
-// A machine as /sys shows it; numbered as Linux does: first threads of all cores first.
+// A machine as in /sys, numbered like Linux: the first threads of all cores come first.
 struct Machine {
   int nodes = 1, cores = 4, threads = 1;  // cores of a node
   [[nodiscard]] int all_cores() const { return nodes * cores; }
@@ -156,7 +156,7 @@ TEST(CpuSets, SplitOnesShareCoresOnlyWhenTheyAreShort) {
   const auto shared = allocate_cpus(topology, std::vector{split(4), split(4)}).value();
   EXPECT_EQ(shared.of_run[0], (Cpus{0, 1, 2, 3}));
   EXPECT_EQ(shared.of_run[1], (Cpus{4, 5, 6, 7}));
-  EXPECT_EQ(shared.notes.size(), 2U);  // shared cores, nothing for Corral
+  EXPECT_EQ(shared.notes.size(), 2U);  // shared cores, no CPU for Corral
 }
 
 TEST(CpuSets, FollowTheNodeAndTheDevice) {
@@ -223,7 +223,7 @@ bool share(const Cpus& a, const Cpus& b) {
   return std::ranges::any_of(a, [&](int cpu) { return std::ranges::find(b, cpu) != b.end(); });
 }
 
-// All threads of the cores that a set has a thread of.
+// Returns all threads of the cores of which a set has a thread.
 Cpus cores_of(const Topology& topology, const Cpus& set) {
   Cpus all;
   for (const Core& core : topology.cores) {

@@ -56,7 +56,8 @@ Result<sys::Fd> open_file_for_all(const fs::path& path) {
   return fail(Code::kUnavailable, path.string() + ": comes and goes");
 }
 
-// "plan.csv, workload 7 (process 4711, since 2026-…)", as its holder wrote it: another user's text.
+// Returns "plan.csv, workload 7 (process 4711, since 2026-…)", as the holder wrote it: another
+// user's text.
 std::string holder_in(int file) {
   std::string text(kLongestHolder, '\0');
   const ssize_t n = ::pread(file, text.data(), text.size(), 0);

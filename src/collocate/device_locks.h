@@ -1,5 +1,5 @@
-// DeviceLocks: the lock of this machine's schedulers on devices: a flock on one file each, for all
-// users.
+// DeviceLocks: locks of this machine's schedulers on devices, for all users: a flock on one file
+// for each device.
 //
 //   <directory>/corral-<device>.lock   flock: held while its holder works; the text says who that
 //   is
@@ -20,13 +20,13 @@ namespace fs = std::filesystem;
 
 class DeviceLocks {
  public:
-  // /run/lock, else /tmp: the same for all users of this machine. $CORRAL_LOCKS for tests, which
-  // are not to wait for each other.
+  // Returns /run/lock, else /tmp: the same for all users of this machine. $CORRAL_LOCKS for tests,
+  // which must not wait for each other.
   static fs::path machine_directory();
 
-  // All of them or none; in an order of its own, so that two schedulers that want the same never
-  // wait for each other. kUnavailable names each device that is locked, and its holder. `holder` is
-  // what others read: "plan.csv, workload 7".
+  // Takes all locks or none, in a fixed order, so that two schedulers never wait for each other.
+  // kUnavailable names each locked device and its holder. `holder` is the text for others:
+  // "plan.csv, workload 7".
   static Result<DeviceLocks> take(const fs::path& directory, std::vector<std::string> devices,
                                   const std::string& holder);
 

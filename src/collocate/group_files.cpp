@@ -20,8 +20,8 @@
 namespace corral::collocate {
 namespace {
 
-constexpr Nanos kLook = std::chrono::milliseconds(5);  // between two looks at what takes a moment
-constexpr Nanos kLeaving = std::chrono::seconds(1);    // for the killed to be gone
+constexpr Nanos kLook = std::chrono::milliseconds(5);  // pause between two looks
+constexpr Nanos kLeaving = std::chrono::seconds(1);    // time for killed processes to end
 
 }  // namespace
 
@@ -63,7 +63,7 @@ std::vector<pid_t> members_of_all(std::span<const fs::path> directories) {
   return all;
 }
 
-// Best effort: a group of v1 that has no freezer goes without.
+// Freezes on a best-effort basis: a group of v1 may have no freezer.
 void freeze(std::span<const fs::path> directories, bool frozen) {
   for (const fs::path& directory : directories) {
     std::error_code error;
@@ -74,8 +74,8 @@ void freeze(std::span<const fs::path> directories, bool frozen) {
   }
 }
 
-// Through descriptors, and only to those that are members after these were opened: a number that
-// has become another process's is not hit.
+// Sends the signal through descriptors, and only to processes that are still members after these
+// were opened: a reused PID is not hit.
 void signal_members(std::span<const fs::path> directories, int signal) {
   std::vector<std::pair<pid_t, sys::Fd>> handles;
   for (const pid_t pid : members_of_all(directories)) {
@@ -94,7 +94,7 @@ void signal_frozen(std::span<const fs::path> directories, int signal) {
   freeze(directories, false);
 }
 
-// A process, held so that its number cannot become another's unseen.
+// A process, held by a descriptor, so that a reuse of its PID is noticed.
 struct Held {
   pid_t pid = 0;
   sys::Fd process;
@@ -105,21 +105,21 @@ bool lives(const Held& held) {
   return ::poll(&ended, 1, 0) == 0;
 }
 
-// Returns the descendants of a process, to any depth; nothing once it has ended.
+// Returns the descendants of a process, to any depth; empty once it has ended.
 std::vector<Held> started_by(const Held& parent) {
   std::vector<Held> found;
   for (const pid_t pid : sys::descendants_of(parent.pid)) {
     if (auto process = sys::open_process(pid)) found.push_back({pid, std::move(*process)});
   }
-  // Asked when the descriptors exist: the number of a process that left meanwhile may be another's
-  // by now.
+  // The check follows the opening of the descriptors: the PID of a process that ended meanwhile may
+  // have been reused.
   const std::vector<pid_t> still = sys::descendants_of(parent.pid);
   if (!lives(parent)) return {};
   std::erase_if(found, [&](const Held& held) { return std::ranges::count(still, held.pid) == 0; });
   return found;
 }
 
-// With all that they have started.
+// Adds all descendants of the held processes.
 void hold_trees(std::vector<Held>& held) {
   std::vector<Held> more;
   for (const Held& parent : held) std::ranges::move(started_by(parent), std::back_inserter(more));
@@ -167,7 +167,7 @@ Result<> end_members(std::span<const fs::path> directories, Nanos grace) {
   if (empty()) return {};
   signal_frozen(directories, SIGTERM);
   if (wait_for(grace, empty)) return {};
-  // More than once: without a freezer some may have forked in between.
+  // Repeated: without a freezer some processes may have forked in between.
   for (int attempt = 0; attempt < 5; ++attempt) {
     signal_frozen(directories, SIGKILL);
     if (wait_for(kLeaving, empty)) return {};

@@ -18,21 +18,21 @@ namespace corral::collocate {
 
 namespace fs = std::filesystem;
 
-// A group of ours is known by its name: "corral-<label>-<8 hex digits>".
+// A group of Corral is known by its name: "corral-<label>-<8 hex digits>".
 inline constexpr std::string_view kGroupPrefix = "corral-";
 
 // Returns true if the path exists and is the kernel's: a group, not a directory that looks like
 // one.
 bool in_kernel(const fs::path& path);
-// One write, as the kernel wants it. Under a test's root, where no kernel fills a new directory,
-// the file is made.
+// Writes the text in one write, as the kernel requires it. Under a test's root, where no kernel
+// fills a new directory, the file is made.
 Result<> write_control(const fs::path& file, std::string_view text);
-// The first line, without its end; empty when there is no such file.
+// Returns the first line, without its end; empty if there is no such file.
 std::string read_control(const fs::path& file);
 
-// Processes in the group itself.
+// Returns the processes in the group itself.
 std::vector<pid_t> own_members(const fs::path& group);
-// Those and the ones in the groups below it.
+// Returns the processes in the group and in the groups below it.
 std::vector<pid_t> members(const fs::path& group);
 
 // Ends the members of these directories of one group: all stopped at once if possible, so that none
@@ -44,8 +44,8 @@ Result<> end_members(std::span<const fs::path> directories, Nanos grace);
 // processes that had left a command's tree before are not searched.
 void end_commands(const std::vector<sys::ProcessIdentity>& commands, Nanos grace);
 
-// Removes a group with those below it; waits a second for the last to leave. False: it did not
-// exist.
+// Removes a group with the groups below it; waits a second for the last process to leave. False: it
+// did not exist.
 Result<bool> remove_group(const fs::path& group);
 
 }  // namespace corral::collocate

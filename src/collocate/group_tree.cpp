@@ -102,7 +102,7 @@ std::optional<GroupParent> GroupTree::unified(std::span<const std::string> requi
     if (contains_all(parent.controllers, required)) return parent;
   }
   if (chain_.empty() || !may_move_below(chain_.back())) return std::nullopt;
-  // Only at the top may a group have processes and, below it, groups with controllers both.
+  // Only the top group may have both processes and groups with controllers below it.
   GroupParent top = unified_parent(chain_.back());
   if (!contains_all(words_of(top.directory / "cgroup.controllers"), required)) return std::nullopt;
   for (const std::string& name : required) {
@@ -115,7 +115,7 @@ std::optional<GroupParent> GroupTree::unified(std::span<const std::string> requi
 
 std::optional<GroupParent> GroupTree::unified_to_count() const {
   if (chain_.empty()) return std::nullopt;
-  // Inside of a run's group: below it, so that it counts this one, too.
+  // Inside a run's group the new group is made below it, so that the outer run counts it, too.
   const bool nested = chain_.front().filename().string().starts_with(kGroupPrefix);
   if (!nested && chain_.size() > 1 && is_unlimited(chain_.front()) && may_move_below(chain_[1])) {
     GroupParent beside = unified_parent(chain_[1]);

@@ -42,7 +42,8 @@ class GroupTree {
   [[nodiscard]] std::optional<GroupParent> unified_to_count() const;
   // Returns true if v2 has this controller, here or anywhere above.
   [[nodiscard]] bool has_unified(std::string_view controller) const;
-  // The process's own group for it: where limits above apply. Empty: none.
+  // Returns the process's own group for the controller, to which the limits above apply. Empty:
+  // none.
   [[nodiscard]] fs::path own(std::string_view controller) const;
 
  private:
@@ -56,7 +57,7 @@ class GroupTree {
 
 // Returns true if a group of v2 has no limit of its own.
 bool is_unlimited(const fs::path& group);
-// May a group be made there by this user?
+// True if this user may make a group there.
 bool may_make_group(const fs::path& parent);
 
 }  // namespace corral::collocate

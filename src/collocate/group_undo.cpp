@@ -14,7 +14,7 @@ namespace {
 
 constexpr Nanos kGrace = std::chrono::seconds(2);
 
-// Those of the entry's directories that are groups and ours; other lines of the file are ignored.
+// Returns the entry's directories that are groups of Corral; others are ignored.
 std::vector<fs::path> own_directories(const Standing& entry, const UndoOptions& options) {
   std::vector<fs::path> found;
   for (const std::string_view name : split(entry.change.target, ':')) {
@@ -27,8 +27,8 @@ std::vector<fs::path> own_directories(const Standing& entry, const UndoOptions& 
   return found;
 }
 
-// A tool that is given a group as its containers' parent makes the same path in the other
-// hierarchies (podman), and leaves it there.
+// A tool that gets a group as its containers' parent (podman) makes the same path in the other
+// hierarchies, and leaves it there.
 std::vector<fs::path> copies_of(const std::vector<fs::path>& directories, const fs::path& root) {
   const std::string text = sys::read_file(root / "proc/self/mountinfo").value_or("");
   std::vector<fs::path> points;
@@ -67,7 +67,7 @@ Result<bool> put_back_group(const Standing& entry, const UndoOptions& options) {
   if (options.dry_run) return !directories.empty();
   TRY(end_members(directories, kGrace));
   for (const fs::path& directory : directories) TRY(remove_group(directory));
-  // Best effort: a process in one of them has nothing to do with the run.
+  // Best effort: a process in one of them does not belong to the run.
   for (const fs::path& copy : copies_of(directories, options.root))
     [[maybe_unused]] const auto removed = remove_group(copy);
   return !directories.empty();
@@ -83,7 +83,8 @@ std::string users_of_group(const Standing& entry, const UndoOptions& options) {
   return {};
 }
 
-// A controller that a group below has enabled in turn, or that groups of another owner use, stays.
+// Disables controllers, except those that a group below has enabled in turn, or that groups of
+// another owner use.
 Result<bool> put_back_controllers(const Standing& entry, const UndoOptions& options) {
   const fs::path group(entry.change.target);
   bool changed = false;

@@ -22,9 +22,9 @@ constexpr int kFailed = 1;
 constexpr int kMisuse = 2;
 constexpr int kNotExecutable = 126;
 constexpr int kNotFound = 127;
-// Set by the program when it could not go on: why the command runs unrecorded.
+// Set by the program when it could not go on: the reason why the command runs unrecorded.
 constexpr const char* kReason = "CORRAL_NOT_RECORDED";
-// Below this the program is not even tried out.
+// With a smaller stack the program is not tried.
 constexpr rlim_t kLeastStack = rlim_t{512} << 10;
 
 // Options of `corral run`, as its --help lists them (tests/e2e/test_any_limit.py compares).
@@ -39,7 +39,7 @@ constexpr const char* kWithValue[] = {
 constexpr const char* kWithoutValue[] = {
     "capture-mlflow", "dry-run",   "fail-fast", "hash-data", "no-capture", "no-listeners",
     "no-mask",        "no-mlflow", "no-pty",    "quiet",     "rerun",      "take-over"};
-// These options cannot be obeyed without the program, and then the command must not run.
+// Options that need the program: without it the command must not run.
 constexpr const char* kNeedProgram[] = {"adopt",       "affinity", "cgroup",  "directory",
                                         "environment", "gate",     "order-fd"};
 
@@ -63,7 +63,7 @@ int refuse(const char* word, const char* why, int status) {
 int execute(char** words, const char* reason) {
   std::fprintf(stderr, "corral run: not recorded: %s; running the command\n", reason);
   if (ends_with(words[0], ".py")) {
-    // In the place of the word before: there is always one.
+    // Python takes the place of the word before, which always exists.
     const char* python = std::getenv("CORRAL_PYTHON");
     *--words = const_cast<char*>(python != nullptr && *python != '\0' ? python : "python3");
   }
@@ -73,7 +73,7 @@ int execute(char** words, const char* reason) {
   return error == ENOENT ? kNotFound : kNotExecutable;
 }
 
-// Finds the command in `words`, what follows "run", and executes it.
+// Finds the command in `words`, the arguments behind "run", and executes it.
 int run(char** words, const char* reason) {
   constexpr const char* kNeeds = " needs corral-program, which cannot be started: ";
   const char* environment = std::getenv("CORRAL_ENVIRONMENT");
@@ -110,7 +110,7 @@ int run(char** words, const char* reason) {
   return execute(words, reason);
 }
 
-// True when the program comes as far as its main().
+// True if the program reaches its main().
 bool loads(const char* program) {
   struct sigaction before {};
   struct sigaction usual {};
@@ -138,7 +138,7 @@ bool below(__rlimit_resource resource, rlim_t least) {
   return ::getrlimit(resource, &limit) == 0 && limit.rlim_cur < least;
 }
 
-// Why the program is not to be started for a run; nullptr: nothing speaks against it.
+// Returns the reason why the program cannot be started for a run; nullptr: none.
 const char* lacking(const char* program) {
   if (below(RLIMIT_STACK, kLeastStack)) return "the stack is too small (ulimit -s)";
   return loads(program) ? nullptr
@@ -146,7 +146,7 @@ const char* lacking(const char* program) {
                           "ulimit -n, -u, -v, -d)";
 }
 
-// Beside this file, however it was called.
+// Finds the program beside this file, even if this file was called through a link or PATH.
 bool find_program(char (&path)[PATH_MAX]) {
   constexpr const char* kName = "corral-program";
   ssize_t n = ::readlink("/proc/self/exe", path, sizeof path - 1);

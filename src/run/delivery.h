@@ -30,7 +30,7 @@ class Delivery {
   // Upload thread, before and after a round. True: the present connection was found dead.
   [[nodiscard]] bool begin();
   void end(const Result<bool>& idle);
-  // Upload thread: a pause that ends early when somebody waits, on wake(), on note_rows() and on a
+  // Upload thread: a pause that ends early when a flush() waits, on wake(), on note_rows() and on a
   // stop.
   void pause(const std::stop_token& stop, Nanos length);
   // The same after a failure: new rows do not end it.
@@ -44,7 +44,7 @@ class Delivery {
   bool wait_for_files(const std::stop_token& stop);
   // Any other thread: a pause that ends early on a stop alone. False: close() was called.
   bool sleep(const std::stop_token& stop, Nanos length);
-  // Nobody will upload any more.
+  // Ends all waits: no more rounds will come.
   void close();
 
  private:

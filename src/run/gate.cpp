@@ -108,7 +108,7 @@ void Gate::started(BootTime at, pid_t command) {
 }
 
 bool Gate::progress(const Progress& progress) {
-  // The end must find room whatever the scheduler does.
+  // The report of the end must find room even if the scheduler reads nothing.
   int unread = 0;
   if (!reports_ || ::ioctl(reports_.get(), SIOCOUTQ, &unread) != 0 || unread > 0) return false;
   Json known;

@@ -62,8 +62,7 @@ std::size_t find_alone(std::string_view text, std::string_view pattern) {
   return std::string_view::npos;
 }
 
-// One line of output as a person may read it: the last state of a progress bar, no control
-// characters.
+// Returns a readable line of output: the last state of a progress bar, without control characters.
 std::string readable(std::string_view line) {
   line = trim(line);
   if (const std::size_t bar = line.rfind('\r'); bar != std::string_view::npos)

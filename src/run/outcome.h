@@ -36,7 +36,7 @@ std::optional<OutcomeKind> outcome_of_name(std::string_view name);
 
 struct Outcome {
   OutcomeKind kind = OutcomeKind::kUnknown;
-  std::string reason{};  // one line; empty: the word says it all
+  std::string reason{};  // one line; empty: the outcome needs none
   std::optional<std::int32_t> exit_code{};
   std::optional<std::int32_t> exit_signal{};
 };

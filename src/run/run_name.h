@@ -1,4 +1,4 @@
-// Names of runs that nobody named.
+// Run name: names for runs that the user did not name.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace corral::run {
 
-// Two words and a number that tell runs apart in a list; not unique.
+// Returns two words and a number, which distinguish runs in a list; not unique.
 std::string make_run_name(RunId run);
 
 }  // namespace corral::run

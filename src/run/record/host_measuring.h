@@ -34,16 +34,17 @@ class HostMeasuring {
   // Lets another supervisor measure, for good.
   void release() { lock_.release(); }
 
-  // Notes the health of this supervisor's listeners; those of the host are told to the others.
+  // Notes the health of this supervisor's listeners; the health of host listeners is passed to the
+  // others.
   void share(std::span<const codec::Health> news);
-  // Returns changes that the measuring supervisor has told; empty for that one itself.
+  // Returns changes that the measuring supervisor has noted; empty in that supervisor itself.
   std::vector<codec::Health> follow();
 
  private:
   SamplingLock lock_;
   bool measures_ = false;
   std::map<std::string, codec::Health> own_;   // this supervisor's listeners of the host, by part
-  std::map<std::string, codec::Health> told_;  // parts that lack values, as the holder told
+  std::map<std::string, codec::Health> told_;  // parts that lack values, as the holder noted
 };
 
 }  // namespace corral::run

@@ -366,8 +366,8 @@ void Recording::report_losses() {
   }
 }
 
-// Passes on and shows the output of the command, and stores it when that is due. True: nothing
-// is left to do, and the kernel tells when it prints more.
+// Passes on and shows the output of the command, and stores it when that is due. True: nothing is
+// left to do, and the kernel reports new output.
 bool Recording::follow_output(BootTime& next_store) {
   bool done = relay_.pass_on();
   done = show_output() && done;

@@ -1,11 +1,11 @@
 // Recording: everything that the supervisor does for a run beside watching its command.
 //
 // Two threads: the spooler passes output on, stores it and the sampler's rows in the spool; the
-// uploader brings the spool to the server. A third asks git and the interpreter at the start, keeps
-// the code, and looks at the end for what else was imported. (The samplers, foreign sources and the
-// relay for MLflow have their own.) They are started before the command, and wait for start().
-// Without a spooler there is no recording; without another of them the run lacks its data. None of
-// them ever touches the command; a failure is reported once and the run goes on.
+// uploader brings the spool to the server. A third runs git and the interpreter at the start, keeps
+// the code, and at the end adds the modules that were imported since. (The samplers, foreign
+// sources and the relay for MLflow have their own.) They are started before the command, and wait
+// for start(). Without a spooler there is no recording; without another of them the run lacks its
+// data. None of them ever touches the command; a failure is reported once and the run goes on.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,8 @@
 // Relay: passes the command's output on, unchanged, and stores it.
 //
-// The command appends to files and waits for nobody. Passing on stops for a reader that does not
-// read, and goes on when it does; a closed reader is forgotten. Storing goes on all the same. One
-// thread.
+// The command appends to files and never waits for a reader. Passing on stops for a reader that
+// does not read, and goes on when it does; a closed reader is forgotten. Storing goes on all the
+// same. One thread.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ class Relay {
  public:
   // The standard streams of this process are where output goes; a terminal has only one.
   static Result<Relay> open(const spool::RunDirectory& directory, bool terminal);
-  // The same for a run whose supervisor is gone: what it has stored is not shown again.
+  // The same for a run whose supervisor is gone: output that it has stored is not shown again.
   static Result<Relay> resume(const spool::RunDirectory& directory);
 
   // Descriptors for the command, or for its terminal's holder.

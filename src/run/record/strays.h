@@ -20,7 +20,7 @@ class Strays {
   // A series that strayed for the first time.
   struct First {
     std::string text;  // a line for the user
-    bool new_metric;   // the first of its metric, whatever the source
+    bool new_metric;   // the first of its metric, in all sources
   };
 
   // `series` outlives this.

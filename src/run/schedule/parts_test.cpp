@@ -109,7 +109,7 @@ TEST(Choose, WhoWaitsForItselfNeverRuns) {
 }
 
 // Any plan: every workload is chosen once, each after those that it waits for, in a shuffle's order
-// that does not depend on what else is there.
+// that does not depend on the other workloads.
 TEST(Choose, RunsEveryWorkloadOnceAndInOrder) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);

@@ -201,7 +201,7 @@ TEST(KeptCode, WhatLooksLikeASecretIsLeftOut) {
     EXPECT_EQ(text.find("correct-horse"), std::string::npos) << path;
     EXPECT_EQ(text.find("PRIVATE KEY"), std::string::npos) << path;
   }
-  // It is still part of what ran.
+  // The file is still part of the executed code.
   project.put("settings.py", "password = 'battery-staple'\n");
   EXPECT_NE(hash_of(project.keep(project.subject({"train.py"}))), first);
   auto unmasked = project.subject({"train.py"});

@@ -84,7 +84,7 @@ void take_note(const Json& line, JournalContent& content) {
   content.standing.push_back(std::move(standing));
 }
 
-// False for a line that says nothing that this version knows.
+// False for a line that this version does not know.
 bool take_line(std::string_view text, JournalContent& content) {
   const auto line = Json::parse(text);
   if (!line || line->as_object() == nullptr) return false;
@@ -108,7 +108,7 @@ bool take_line(std::string_view text, JournalContent& content) {
   return true;
 }
 
-// All whole ones.
+// Takes all whole lines.
 void take_lines(std::string_view text, JournalContent& content) {
   for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
     if (!take_line(text.substr(0, end), content)) ++content.unreadable;
@@ -159,7 +159,7 @@ JournalContent parse_journal(std::string_view text) {
 
 Result<Journal> Journal::open(const fs::path& state, bool sync, const JournalOwner& owner) {
   const auto directory = TRY(sys::PrivateDirectory::make(state / kFolder));
-  // A name that sorts by age. One that was deleted before it was locked is made again.
+  // The name sorts by age. A file that was deleted before it was locked is made again.
   for (int attempt = 0;; ++attempt) {
     const std::string name = fmt::format("{:020}-{}{}", ns_of(sys::utc_now()), ::getpid(), kSuffix);
     auto file = open_locked(directory, name, O_RDWR | O_CREAT | O_EXCL | O_APPEND);
@@ -167,7 +167,7 @@ Result<Journal> Journal::open(const fs::path& state, bool sync, const JournalOwn
     Journal journal(directory, name, TRY(std::move(file)));
     journal.sync_ = sync;
     journal.owner_ = true;
-    // On the disk with the first change; its name must be there before.
+    // The line reaches the disk with the first change; the file's name must be there before.
     TRY(journal.append(owner_line(owner) + "\n", false));
     if (sync) TRY(sync_directory(directory));
     return journal;
@@ -220,7 +220,7 @@ Result<> Journal::append(const std::string& lines, bool sync) {
       return fail_errno("cut " + path_.string(), errno);
     return written;
   }
-  // Kept as a reader of the file would have it.
+  // The content is kept as a reader of the file would get it.
   take_lines(lines, content_);
   failpoint::reach("journal.durable");
   return {};

@@ -31,23 +31,23 @@ namespace fs = std::filesystem;
 struct Change {
   std::string kind;
   std::string target;  // path of a cgroup, UUID of a device, pipe directory …
-  std::string before;  // the value to restore, as the kind writes it; JSON or plain; may be empty
-  std::string after;   // our value: undone only while it is still this (if that can be read)
-  std::string words;   // for people: "MIG mode of GPU 0: off -> on"
-  bool outlives_reboot = false;  // else the entry is void when boot_id changed
+  std::string before;  // the value to restore, in the kind's format, JSON or plain; may be empty
+  std::string after;   // our value; undone only if it is still set (if it can be read)
+  std::string words;   // for the user: "MIG mode of GPU 0: off -> on"
+  bool outlives_reboot = false;  // false: the entry is void when boot_id has changed
 };
 
-// A change that is not put back yet.
+// A change that is not undone yet.
 struct Standing {
   std::uint64_t entry = 0;
   Change change;
-  bool complete = false;  // complete() was called; else it may be made in full, in part or not
+  bool complete = false;  // complete() was called; false: made in full, in part or not at all
   std::string particulars;
 };
 
 // The owner of the runs that the changes are for: while one of their commands lives nothing is
-// undone, even if no control group shows it. A `corral run` of one command leaves it empty: its
-// group is all that it notes.
+// undone, even if no control group shows it. A `corral run` of one command leaves it empty: it
+// notes only its group.
 struct JournalOwner {
   fs::path plan;                // directory of the plan's state
   std::vector<fs::path> spool;  // directories that hold its runs' directories
@@ -61,50 +61,51 @@ struct JournalContent {
   JournalOwner owner;
   std::vector<Standing> standing;  // in the order they were noted
   std::uint64_t next = 1;
-  int unreadable = 0;         // lines in the middle; a torn last one is no damage
+  int unreadable = 0;         // lines in the middle; a torn last line is no damage
   std::int64_t readable = 0;  // bytes up to the end of the last whole line
 };
 JournalContent parse_journal(std::string_view text);
 
 class Journal {
  public:
-  // Makes the owner's file in <state>/undo and locks it. Without `sync` nothing waits for the disk:
-  // for changes that a restart of the machine undoes by itself. A kill loses nothing either way.
+  // Makes the owner's file in <state>/undo and locks it. Without `sync`, writes do not wait for the
+  // disk: this is for changes that a reboot undoes by itself. A kill loses no line in either case.
   static Result<Journal> open(const fs::path& state, bool sync = true,
                               const JournalOwner& owner = {});
-  // Takes over the file of an owner that is gone: kUnavailable while it lives, kNotFound when
-  // another has put it back and deleted it.
+  // Takes over the file of an owner that is gone. kUnavailable: the owner lives; kNotFound: another
+  // process has undone and deleted it.
   static Result<Journal> adopt(const fs::path& path);
   // Reads the file of a living owner.
   static Result<JournalContent> read(const fs::path& path);
-  // The files below <state>/undo, whether their owners live or not, oldest name first. The
-  // directory must be this user's alone; kNotFound when it is missing.
+  // Returns the files below <state>/undo, of living and dead owners, oldest name first. Only this
+  // user may have access to the directory; kNotFound if it is missing.
   static Result<std::vector<fs::path>> files(const fs::path& state);
-  // Keeps the file under another name, for a person to look at; gives that name's path.
+  // Keeps the file under another name, for the user to look at; returns the new path.
   fs::path set_aside();
 
   Journal(Journal&&) noexcept = default;
   Journal& operator=(Journal&&) noexcept = default;
-  // Leaves the file for `corral undo`, unless it is its owner's and stands for nothing.
+  // Leaves the file for `corral undo`; the owner removes it if it has no entry.
   ~Journal();
 
-  // Durable before it returns: only then may the change be made. Gives the entry's number.
+  // Notes a change, durably; only after this may the change be made. Returns the entry's number.
   Result<std::uint64_t> note(const Change& change);
-  // Several at once, for one wait; the number of the first, the others follow.
+  // Notes several changes with one wait for the disk. Returns the number of the first; the others
+  // follow.
   Result<std::uint64_t> note_all(const std::vector<Change>& changes);
-  // The change was made in full and these are its particulars (ids the driver gave); durable.
+  // Notes, durably, that the change was made in full, with its particulars (ids from the driver).
   Result<> complete(std::uint64_t entry, const std::string& particulars);
-  // The entry is put back (or was never made). Not synced: a process that finds the entry after a
-  // power cut looks and finds nothing of ours.
+  // Notes that the entry is undone (or was never made). Not synced: a process that finds the entry
+  // after a power cut checks it and finds no change of ours.
   Result<> undone(std::uint64_t entry);
-  // Nothing is left: deletes the file. kConflict when something is: the file stays for `corral
-  // undo`.
+  // Deletes the file if no entry is left. kConflict: entries are left, and the file stays for
+  // `corral undo`.
   Result<> close();
 
   [[nodiscard]] const fs::path& path() const { return path_; }
   [[nodiscard]] const std::vector<Standing>& standing() const { return content_.standing; }
   [[nodiscard]] const JournalContent& content() const { return content_; }
-  // The number that the next entry gets.
+  // Returns the number of the next entry.
   [[nodiscard]] std::uint64_t next() const { return content_.next; }
 
  private:
@@ -113,7 +114,7 @@ class Journal {
         name_(std::move(name)),
         path_(directory_.path() / name_),
         file_(std::move(file)) {}
-  // Whole lines, each with its end.
+  // Appends whole lines, each with its end.
   Result<> append(const std::string& lines, bool sync);
 
   sys::PrivateDirectory directory_;
@@ -121,7 +122,7 @@ class Journal {
   fs::path path_;
   sys::Fd file_;
   bool sync_ = true;
-  bool owner_ = false;  // made it
+  bool owner_ = false;  // this process made the file
   JournalContent content_;
 };
 

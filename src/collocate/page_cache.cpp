@@ -29,7 +29,7 @@ class Reader {
   Reader(std::uint64_t most, const std::function<bool()>& cancelled)
       : most_(most), cancelled_(cancelled), buffer_(kPiece) {}
 
-  // False: enough.
+  // False: enough was read.
   bool read(const fs::path& file) {
     const auto fd = sys::open_file(file, O_RDONLY | O_NONBLOCK);
     if (!fd) return true;

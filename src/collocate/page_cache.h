@@ -1,5 +1,5 @@
 // The host's page cache before a start: dropped (cold) or filled with a run's data (warm). Both
-// concern the whole machine; neither needs to be put back.
+// affect the whole machine; neither needs an undo.
 #pragma once
 
 #include <functional>
@@ -20,10 +20,10 @@ Result<> drop_page_cache(const fs::path& root);
 
 struct Warmed {
   std::uint64_t bytes = 0;
-  bool whole = true;  // false: stopped, for want of memory or because it was cancelled
+  bool whole = true;  // false: stopped, because memory was short or it was cancelled
 };
 // Reads all files at and below the paths through, at most half of the memory that is available;
-// `cancelled` is asked every few MiB and may be empty. Unreadable files are skipped.
+// `cancelled` is polled every few MiB and may be empty. Unreadable files are skipped.
 Warmed warm_page_cache(const std::vector<fs::path>& paths, const fs::path& root,
                        const std::function<bool()>& cancelled);
 

@@ -29,7 +29,7 @@ constexpr Need kCpuset{"cpuset", "cpuset", "CPU set"};
 constexpr Need kQuota{"cpu", "cpu", "CPU quota"};
 constexpr Need kMemory{"memory", "memory", "memory limit"};
 constexpr Need kIo{"blkio", "io", "IO weight"};
-// v1's that only count.
+// Controllers of v1 that only count.
 constexpr auto kCounting = {"memory", "cpuacct", "freezer", "pids"};
 
 std::vector<Need> needs_of(const GroupLimits& limits) {
@@ -56,11 +56,11 @@ void add(std::vector<GroupParent>& parents, GroupParent parent) {
   if (!there) parents.push_back(std::move(parent));
 }
 
-// Best effort.
+// Adds the counting controllers, on a best-effort basis.
 void add_counting(const GroupTree& tree, std::vector<GroupParent>& parents) {
   for (const char* controller : kCounting) {
     auto parent = tree.legacy(controller);
-    // A group beside others of "cpu" gets a share of the time as a group.
+    // With "cpu" a group would get a share of the CPU time as a group, beside others.
     if (parent && !parent->has("cpu") && !parent->has("blkio") && !parent->has("cpuset") &&
         may_make_group(parent->directory))
       add(parents, *std::move(parent));
@@ -121,7 +121,7 @@ const GroupParent* parent_for(const GroupPlan& plan, const Need& need) {
 Result<> write_cpuset(const GroupPlan& plan, const GroupParent& parent) {
   const GroupLimits& limits = plan.limits;
   const fs::path group = parent.directory / plan.name;
-  // v1 takes no process before both are there; a new group of v2 has its parent's.
+  // v1 takes no process before both files are set; a new group of v2 inherits its parent's.
   const bool all = !parent.unified;
   const auto of_parent = [&](const char* file) { return read_control(parent.directory / file); };
   if (all || !limits.cpus.empty()) {
@@ -147,8 +147,8 @@ Result<> write_quota(const GroupParent& parent, const fs::path& group, double cp
   return write_control(group / "cpu.cfs_quota_us", std::to_string(quota));
 }
 
-// Swap would let a run live on, unmeasurably slowly: none of it. Kernels without swap accounting
-// have no such files.
+// Limits memory and allows no swap, which would let a run go on very slowly. Kernels without swap
+// accounting have no file for it.
 Result<> write_memory(const GroupParent& parent, const fs::path& group, std::int64_t bytes) {
   std::error_code error;
   const auto if_there = [&](const char* file, const std::string& text) -> Result<> {
@@ -164,7 +164,8 @@ Result<> write_memory(const GroupParent& parent, const fs::path& group, std::int
   return if_there("memory.memsw.limit_in_bytes", std::to_string(bytes));
 }
 
-// BFQ's own file where there is one, else that of the controller (v1: least 10; v2: to 10,000).
+// Writes BFQ's own file if there is one, else that of the controller (v1: at least 10; v2: up to
+// 10,000).
 Result<> write_io(const GroupParent& parent, const fs::path& group, int weight) {
   std::error_code error;
   if (parent.unified) {

@@ -18,10 +18,10 @@ namespace corral::collocate {
 
 struct GroupLimits {
   std::vector<int> cpus{};        // a cpuset; empty: none
-  std::vector<int> numa_nodes{};  // memory from these; empty: as the parent
+  std::vector<int> numa_nodes{};  // memory from these nodes; empty: as the parent
   std::optional<double> cpu_quota{};
   std::optional<std::int64_t> memory_bytes{};  // swap included
-  std::optional<int> io_weight{};              // 1 to 1000, 100 is everybody's
+  std::optional<int> io_weight{};              // 1 to 1000; the default is 100
 
   [[nodiscard]] bool any() const {
     return !cpus.empty() || !numa_nodes.empty() || cpu_quota || memory_bytes || io_weight;
@@ -35,7 +35,7 @@ struct GroupPlan {
   std::vector<std::string> notes;  // notes for the user
 
   [[nodiscard]] std::vector<fs::path> directories() const;
-  // As Seat.cgroup has it: the directories, joined by ':'.
+  // Returns the directories joined by ':', as Seat.cgroup has them.
   [[nodiscard]] std::string target() const;
   [[nodiscard]] std::string words() const;
 };
@@ -44,15 +44,15 @@ struct GroupPlan {
 Result<GroupPlan> plan_group(const GroupTree& tree, const std::string& label,
                              const GroupLimits& limits);
 
-// Writes down what make_group() will do for each, for one wait for the disk.
+// Notes the changes of make_group() for all plans, with one wait for the disk.
 Result<> note_groups(const std::vector<const GroupPlan*>& plans, Journal& journal);
-// Makes one that is noted. On error the directories so far are left to the journal.
+// Makes a group that is noted. On error the directories made so far are left to the journal.
 Result<> make_group(const GroupPlan& plan);
 
 // Moves a process into all directories of a group ("dir:dir").
 Result<> enter_group(const std::string& target, pid_t pid);
 
-// Disables one controller in <group>/cgroup.subtree_control; an undo of what make_group enabled.
+// Disables one controller in <group>/cgroup.subtree_control that make_group() has enabled.
 Result<> disable_controller(const fs::path& subtree_control, std::string_view name);
 
 }  // namespace corral::collocate

@@ -31,7 +31,7 @@ struct Stage::Impl {
   std::vector<int> housekeeping;
   std::vector<std::string> notes;
   DeviceLocks locks;
-  std::optional<std::uint64_t> first;  // entry in the journal; nothing: nothing is set
+  std::optional<std::uint64_t> first;  // first entry in the journal; nullopt: nothing is set
 
   Result<> plan_cpus(const std::vector<plan::Share>& shares);
   Result<> plan_groups(const std::vector<plan::Share>& shares);
@@ -66,8 +66,8 @@ std::string per_run(std::size_t run, const std::string& lines) {
   return join(all, "\n");
 }
 
-// Affinity holds a program that does not set its own; a cpuset holds any. The first needs no
-// permission.
+// An affinity binds only a program that does not set its own; a cpuset binds any. The affinity
+// needs no permission.
 Result<GroupPlan> plan_or_soften(const GroupTree& tree, const std::string& label,
                                  GroupLimits limits, std::vector<std::string>& notes) {
   auto whole = plan_group(tree, label, limits);
@@ -89,8 +89,8 @@ std::string holder_of(const StageOptions& options) {
   return options.holder.empty() ? options.label : options.holder;
 }
 
-// A device that another scheduler holds may look full or divided only because of that: kUnavailable
-// names the holder, and it is waited for.
+// A device that another scheduler holds may look full or divided only because of that. kUnavailable
+// names the holder; the caller waits for it.
 Result<> check_held(const std::vector<plan::Share>& shares, const StageOptions& options) {
   const auto control = nvidia::Control::open(options.nvml);
   if (!control) return {};
@@ -201,7 +201,7 @@ Result<> Stage::Impl::make(Journal& journal) {
   std::vector<std::string> wanted = devices.gpus();
   if (sets_cpus) wanted.emplace_back("cpus");
   locks = TRY(DeviceLocks::take(lock_directory(options), wanted, holder_of(options)));
-  // Only a lock that somebody holds is worth waiting for.
+  // Waiting helps only if another scheduler holds a lock.
   if (const auto set = devices.set(journal); !set)
     return fail(set.error().code == Code::kUnavailable ? Code::kConflict : set.error().code,
                 set.error().message);
@@ -232,7 +232,7 @@ Result<Stage> Stage::plan(const std::vector<plan::Share>& shares, const StageOpt
   std::vector<std::string> problems;
   Code code = Code::kUnprocessable;
   const auto keep = [&](const Error& error) {
-    // Only a lock that somebody holds is worth waiting for.
+    // Waiting helps only if another scheduler holds a lock.
     if (problems.empty()) code = error.code == Code::kUnavailable ? Code::kConflict : error.code;
     problems.push_back(error.message);
   };
@@ -240,7 +240,7 @@ Result<Stage> Stage::plan(const std::vector<plan::Share>& shares, const StageOpt
     TRY(check_held(shares, options));
     keep(devices.error());
   }
-  // The host's part is looked at all the same: everything that does not fit is said at once.
+  // The host's part is checked in any case: all conflicts are reported at once.
   auto none = nvidia::DevicePlan::plan({}, for_devices);
   if (!devices && !none) return fail(code, devices.error().message);
   auto impl = std::make_unique<Impl>(options, std::move(devices ? *devices : *none));
@@ -297,7 +297,7 @@ Result<> Stage::clear(Journal& journal) {
   if (!impl_->first) return {};
   Result<> back = put_back(journal, *impl_->first, impl_->undo_options());
   if (back) impl_->first.reset();
-  // Held while something of the devices is still changed.
+  // The locks are held as long as a change of the devices remains.
   if (back) impl_->locks.release();
   return back;
 }

@@ -1,4 +1,4 @@
-// Stage: the machine prepared for one workload, and put back after it.
+// Stage: prepares the machine for one workload, and restores it afterwards.
 //
 //   plan    what would be changed, from the shares of the workload's runs and the machine's state;
 //           says everything that does not fit, changes nothing
@@ -25,12 +25,12 @@ namespace corral::collocate {
 struct Seat {
   std::vector<std::string>
       environment;  // "NAME=value": CUDA_VISIBLE_DEVICES, CUDA_MPS_PIPE_DIRECTORY, …
-  // Directories of one control group, joined by ':' (v1 has several), that its process is put into
-  // before exec; empty: none.
+  // Directories of one control group, joined by ':' (v1 has several), into which its process is
+  // moved before exec; empty: none.
   std::string cgroup;
   std::vector<int> cpus;             // affinity set before exec, too; empty: as inherited
   std::vector<std::string> devices;  // UUIDs of its devices, as the store has them: GPU-…, MIG-…
-  std::vector<nvidia::SeatDevice> places;  // the same, each with the GPU that it is on
+  std::vector<nvidia::SeatDevice> places;  // the same devices, each with its GPU
   std::vector<std::string> notes;          // requests that could not be met, with the reason
 };
 
@@ -43,12 +43,12 @@ struct StageOptions {
   std::string label;   // workload, for names of groups and messages
   std::string holder;  // name shown to others that request the same devices; empty: the label
   std::vector<fs::path> data;       // data of the runs, for CacheState::kWarm
-  std::function<bool()> cancelled;  // asked while that is read; may be empty
+  std::function<bool()> cancelled;  // polled while the data is read; may be empty
 };
 
 class Stage {
  public:
-  // Errors name the run (by number, from 0) and all that does not fit, a line each.
+  // Errors name the run (by number, from 0) and all conflicts, a line each.
   static Result<Stage> plan(const std::vector<plan::Share>& shares, const StageOptions& options);
   Stage(Stage&&) noexcept;
   Stage& operator=(Stage&&) noexcept;
@@ -56,17 +56,18 @@ class Stage {
 
   // Returns the changes that set() would make, in order, for --dry-run and for the journal.
   [[nodiscard]] std::vector<std::string> changes() const;
-  // kUnavailable names the present user of a device or of CPU sets. On error everything that was
-  // made so far has been put back.
+  // kUnavailable names the present user of a device or of CPU sets. On error all changes made so
+  // far have been undone.
   Result<> set(Journal& journal);
-  // One for each share. After set().
+  // Returns a seat for each share. Call it after set().
   [[nodiscard]] const std::vector<Seat>& seats() const;
-  // CPUs for Corral's own processes while the runs have sets of theirs: scheduler, supervisors and
-  // the server are to be put on them (a run's own set is in its seat). Empty: wherever they are.
+  // Returns the CPUs for Corral's own processes (scheduler, supervisors and server) while the runs
+  // have sets of their own (in their seats). Empty: no change.
   [[nodiscard]] const std::vector<int>& housekeeping() const;
   // Returns the requests of the workload as a whole that could not be met, with the reason.
   [[nodiscard]] const std::vector<std::string>& notes() const;
-  // Idempotent. The error says what could not be put back and that `corral undo` tries again.
+  // Undoes all changes; idempotent. The error names the changes that could not be undone, and
+  // `corral undo`.
   Result<> clear(Journal& journal);
 
  private:

@@ -18,7 +18,8 @@
 namespace corral::collocate {
 namespace {
 
-// A process that sleeps until it is ended; with `stubborn` not by SIGTERM. Ended with the test.
+// A process that sleeps until it is ended; `stubborn`: SIGTERM does not end it. It ends with the
+// test.
 class Sleeper {
  public:
   // It ignores the signal from its first moment.
@@ -38,7 +39,7 @@ class Sleeper {
   Sleeper& operator=(const Sleeper&) = delete;
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] bool runs() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0; }
-  // The signal that ended it.
+  // Returns the signal that ended it.
   int wait() {
     int status = 0;
     return ::waitpid(pid_, &status, 0) == pid_ && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -75,7 +76,7 @@ class StageKernelTest : public ::testing::Test {
             .dry_run = false,
             .end_runs = end_runs};
   }
-  // A stage for one run, made by an owner that is gone without a word; gives its group.
+  // Makes a stage for one run of an owner that is killed; returns its group.
   std::string abandoned() {
     auto stage = Stage::plan({share()}, options());
     Journal journal = Journal::open(state_.path()).value();
@@ -131,7 +132,7 @@ TEST_F(StageKernelTest, TheKernelTakesEveryLimit) {
   share.io_weight = 50;
   share.memory_bytes = 64 << 20;
   auto stage = Stage::plan({share}, options());
-  // Not every kernel has all of them; what it lacks is said, and nothing else.
+  // Some kernels lack some of them; the error names just those.
   if (!stage) GTEST_SKIP() << stage.error().message;
   Journal journal = Journal::open(state_.path()).value();
   const auto set = stage->set(journal);
@@ -170,7 +171,7 @@ TEST_F(StageKernelTest, GroupsBelowGoToo) {
   for (const std::string_view directory : split(group, ':')) {
     const fs::path below = fs::path(directory) / "below";
     ASSERT_TRUE(sys::make_directories(below));
-    // A cpuset of v1 takes nobody before it has CPUs and memory.
+    // A cpuset of v1 takes no process before it has CPUs and memory.
     for (const char* file : {"cpuset.cpus", "cpuset.mems"}) {
       const std::string value = read_control(fs::path(directory) / file);
       if (fs::exists(below / file)) static_cast<void>(write_control(below / file, value));
@@ -210,7 +211,7 @@ TEST_F(StageKernelTest, WhatOutlivesARunLeavesItsAccountingGroup) {
   EXPECT_TRUE(journal.close());
 }
 
-// As podman makes them for a container below the run's group.
+// Paths like those that podman makes for a container below the run's group.
 TEST_F(StageKernelTest, PathsThatAToolHasCopiedToOtherHierarchiesGoToo) {
   const fs::path devices = "/sys/fs/cgroup/devices";
   if (!in_kernel(devices)) GTEST_SKIP() << "no control groups of v1";

@@ -27,7 +27,7 @@ namespace {
 
 using plan::Share;
 
-// Hundreds of synced writes: in memory, where they cost nothing.
+// The tests make hundreds of synced writes, which are cheap in memory.
 const bool in_memory = ::access("/dev/shm", W_OK) == 0 && ::setenv("TMPDIR", "/dev/shm", 0) == 0;
 
 enum class Layout { kV1, kV2, kHybrid };
@@ -87,7 +87,7 @@ class Machine {
             .dry_run = false,
             .end_runs = false};
   }
-  // Every file and directory of the control groups, with what is in it.
+  // Returns every file and directory of the control groups with its content.
   [[nodiscard]] std::map<std::string, std::string> groups() const {
     std::map<std::string, std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(root_.path() / "sys/fs/cgroup")) {
@@ -96,7 +96,7 @@ class Machine {
     }
     return found;
   }
-  // Names of groups that Corral made, with their hierarchy.
+  // Returns the names of groups that Corral made, with their hierarchy.
   [[nodiscard]] std::vector<std::string> made() const {
     std::vector<std::string> found;
     for (const auto& [path, content] : groups()) {
@@ -104,7 +104,7 @@ class Machine {
     }
     return found;
   }
-  // A control file of the run's group, found in any hierarchy.
+  // Returns a control file of the run's group, from any hierarchy.
   [[nodiscard]] std::string control(int run, const std::string& file) const {
     const std::string middle = "/corral-w_7-" + std::to_string(run) + "-";
     for (const auto& [path, content] : groups()) {
@@ -193,8 +193,8 @@ TEST_P(StageTest, WithoutLimitsAGroupOnlyCounts) {
   EXPECT_TRUE(stage->clear(journal)) << "not idempotent";
 }
 
-// The whole way with a process that dies at the named place after so many passes; what it leaves is
-// put back by another.
+// Goes the whole way in a process that dies at the named place after a number of passes; another
+// process undoes its changes.
 TEST_P(StageTest, AKillAnywhereIsUndone) {
   const auto sorted_words = [](std::map<std::string, std::string> groups) {
     for (auto& [path, content] : groups) {
@@ -498,7 +498,7 @@ TEST(AccountGroup, AScopeIsAskedForWhereNoGroupMayBeMade) {
       << said;
 }
 
-// Its output is closed long before its end.
+// The tool closes its output long before its end.
 TEST(AccountGroup, AToolThatDoesNotEndHoldsNoRunUp) {
   const Machine machine(Layout::kV2);
   machine.root().remove("sys/fs/cgroup/unified");
@@ -517,7 +517,7 @@ TEST(AccountGroup, AToolThatDoesNotEndHoldsNoRunUp) {
   ASSERT_FALSE(entered);
   EXPECT_NE(entered.error().message.find("did not answer in time"), std::string::npos)
       << entered.error().message;
-  // It was killed, and reaped unless the machine stood still.
+  // The tool was killed, and reaped unless the machine was very slow.
   const auto number = parse_int(trim(sys::read_file(pid).value_or("")));
   int status = 0;
   if (number && ::waitpid(static_cast<pid_t>(*number), &status, 0) > 0) {
@@ -525,7 +525,7 @@ TEST(AccountGroup, AToolThatDoesNotEndHoldsNoRunUp) {
   }
 }
 
-// Nobody finds it by the command any more once that has ended.
+// After the command's end its descendants cannot be found by it any more.
 TEST(EndCommands, EndsWhatTheyHaveStartedThoughItIgnoresTheFirstSignal) {
   std::array<int, 2> alive{};
   ASSERT_EQ(::pipe(alive.data()), 0);

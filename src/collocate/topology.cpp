@@ -62,7 +62,7 @@ Result<Topology> Topology::read(const fs::path& root) {
     if (seen[static_cast<std::size_t>(cpu)]) continue;
     const fs::path own = cpus / ("cpu" + std::to_string(cpu)) / "topology";
     auto siblings = common(list_in(own / "thread_siblings_list"), topology.cpus);
-    // A virtual machine may say nothing, or nonsense.
+    // A virtual machine may give no siblings, or wrong ones.
     if (std::ranges::find(siblings, cpu) == siblings.end()) siblings = {cpu};
     for (const int sibling : siblings) seen[static_cast<std::size_t>(sibling)] = true;
     const auto node = node_of.find(cpu);

@@ -36,8 +36,8 @@ class Replay {
   Replay(Journal& journal, const UndoOptions& options, UndoReport& report)
       : journal_(journal), options_(options), report_(report) {}
 
-  // Nothing of a journal is undone while a run still uses it: a clock or an instance taken away
-  // under it would spoil or end it.
+  // No entry of a journal is undone while a run still uses one: the loss of a clock or an instance
+  // would spoil or end the run.
   void all(std::uint64_t first) {
     std::vector<Standing> entries;
     std::ranges::copy_if(journal_.standing(), std::back_inserter(entries),
@@ -72,7 +72,8 @@ class Replay {
     return fmt::format("process {} of a run is still running", live.front().pid);
   }
 
-  // Ends the commands that still run; gives whose they are, where that is not for us to do.
+  // Ends the commands that still run; if a scheduler runs their plan, returns a reason with its
+  // name instead.
   [[nodiscard]] std::string end_runs(const std::vector<Standing>& entries) const {
     const std::vector<sys::ProcessIdentity> live = commands(entries);
     if (live.empty()) return {};
@@ -129,7 +130,8 @@ std::string owner_text(const fs::path& path) {
   return content ? fmt::format("process {}", content->pid) : path.string();
 }
 
-// Undone except for unreadable lines: kept for a person to look at.
+// Keeps a journal with unreadable lines for the user to look at, after its readable entries were
+// undone.
 void set_aside(Journal& journal, UndoReport& report) {
   report.notes.push_back(fmt::format("{}: {} line(s) cannot be read; their changes are unknown",
                                      journal.set_aside().string(), journal.content().unreadable));
@@ -213,7 +215,7 @@ fs::path default_state() {
   } else if (home != nullptr && *home == '/') {
     chosen = fs::path(home) / ".local" / "state" / "corral";
   }
-  // Root may have another user's home: in a container, or by sudo -E.
+  // Root may have another user's home, in a container or by sudo -E.
   const auto own = sys::PrivateDirectory::open(chosen);
   if (!chosen.empty() && (own || own.error().code != Code::kPermission)) return chosen;
   return fs::path("/var/tmp") / fmt::format("corral-{}", ::geteuid());

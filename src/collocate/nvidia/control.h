@@ -24,7 +24,7 @@ using Function = collect::vendor::Function<Status, Status::kFunctionNotFound, Ar
 struct ControlFunctions {
   // Functions that list devices.
   Function<unsigned*> count;
-  Function<unsigned, Device*> device;  // by index
+  Function<unsigned, Device*> device;  // a device by index
   Function<Device, char*, unsigned> uuid;
   Function<Device, char*, unsigned> name;
   Function<Device, PciAddress*> pci;
@@ -48,14 +48,15 @@ struct ControlFunctions {
   Function<Device, unsigned*, unsigned*> power_limit_range;     // mW
   Function<Device, unsigned> set_power_limit;                   // mW
   // MIG.
-  Function<Device, unsigned*, unsigned*> mig_mode;  // now, after the next activation
+  // The present mode, and the mode after the next activation.
+  Function<Device, unsigned*, unsigned*> mig_mode;
   Function<Device, unsigned, Status*> set_mig_mode;
   Function<Device, unsigned*> mig_room;
   Function<Device, unsigned, Device*> mig_device;  // by index, with holes
   Function<Device, unsigned*> gpu_instance_id;     // for a MIG device
   Function<Device, unsigned*> compute_instance_id;
   Function<Device, unsigned, ProfileInfoV1*> profile_v1;
-  Function<Device, unsigned, void*> profile;  // ProfileInfoV2 or V3, as its version word says
+  Function<Device, unsigned, void*> profile;  // ProfileInfoV2 or V3, according to its version word
   Function<Device, unsigned, Placement*, unsigned*> placements;
   Function<Device, unsigned, unsigned*> remaining_capacity;
   Function<Device, unsigned, const Placement*, GpuInstance*> create_gpu_instance;
@@ -71,18 +72,18 @@ struct ControlFunctions {
 
 class Control {
  public:
-  // Loads and initialises; "" is the system's library. The error is one that the user can act on:
-  // no driver (kUnsupported), or the driver's own words.
+  // Loads and initialises the library; "" is the system's. The error is one that the user can act
+  // on: no driver (kUnsupported), or the driver's message.
   static Result<std::shared_ptr<const Control>> open(const std::string& library);
   ~Control();
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
 
   [[nodiscard]] const ControlFunctions& call() const { return functions_; }
-  // "what: the driver's words", with the code that fits: kPermission, kUnavailable (in use),
+  // Returns "what: the driver's message", with a fitting code: kPermission, kUnavailable (in use),
   // kUnsupported, kNotFound, else kIo.
   [[nodiscard]] Error error(Status status, std::string_view what) const;
-  // The same, when it is one.
+  // Returns that error if `status` is one.
   [[nodiscard]] Result<> check(Status status, std::string_view what) const;
 
  private:

@@ -1,5 +1,6 @@
-// The part of NVML's binary interface that changes a device, beside collect's reading part:
-// declared here, so that no header of the vendor's is needed. The assertions hold the layouts.
+// Control types: the part of NVML's binary interface that changes a device, besides the reading
+// part of collect/. They are declared here, so that no header of the vendor is needed. The
+// assertions check the layouts.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,8 @@ enum class ComputeMode : std::uint32_t {
   kExclusiveProcess = 3,
 };
 
-// Position of a GPU instance in memory slices, of a compute instance in compute slices of its GPU
-// instance.
+// The position of a GPU instance, in memory slices, or of a compute instance, in compute slices of
+// its GPU instance.
 struct Placement {
   std::uint32_t start;
   std::uint32_t size;
@@ -40,12 +41,12 @@ static_assert(sizeof(Placement) == 8);
 
 inline constexpr std::size_t kProfileNameSize = 96;
 
-// The oldest form has no name; the others differ by their version words alone.
+// The oldest form has no name; the others differ only by their version words.
 struct ProfileInfoV1 {
   std::uint32_t id;
   std::uint32_t peer_to_peer;
   std::uint32_t slices;  // compute slices
-  std::uint32_t most;    // instances of it on a device
+  std::uint32_t most;    // most instances on a device
   std::uint32_t multiprocessors;
   std::uint32_t engines[5];
   std::uint64_t memory_mib;
@@ -107,8 +108,8 @@ struct ComputeInstanceInfo {
 };
 static_assert(sizeof(ComputeInstanceInfo) == 32);
 
-// Drivers number profiles upwards from 0, with gaps: a number that one does not know says nothing
-// of the next. Today's know 18 of GPU instances and 9 of compute instances.
+// Drivers number profiles upwards from 0, with gaps: after an unknown number a known one may
+// follow. Present drivers know 18 profiles of GPU instances and 9 of compute instances.
 inline constexpr std::uint32_t kMostProfiles = 64;
 inline constexpr std::uint32_t kSharedEngines = 0;
 

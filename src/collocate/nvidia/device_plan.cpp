@@ -20,7 +20,7 @@ namespace {
 using plan::Share;
 using plan::Sharing;
 
-// One thing that set() does.
+// One step of set().
 struct Step {
   std::vector<std::string> words;
   bool privileged = true;  // needs root
@@ -94,7 +94,7 @@ Result<> DevicePlan::Impl::read_machine() {
   return {};
 }
 
-// Devices are passed to the programs unchanged.
+// Without a driver, devices are passed to the programs unchanged.
 Result<> DevicePlan::Impl::without_driver(const Error& error) {
   std::vector<std::string> problems;
   for (std::size_t run = 0; run < shares.size(); ++run) {
@@ -211,7 +211,7 @@ void DevicePlan::Impl::plan_instances(std::size_t index) {
                    }});
 }
 
-// Placed again: with the mode on the driver may say more than before.
+// Places the instances again: with the mode on, the driver may report more than before.
 Result<> DevicePlan::Impl::make_instances(Journal& journal, std::size_t index) {
   const Gpu gpu = TRY(gpu_of(*control, needs.gpus[index].found.gpu.uuid));
   for (const Placed& placed : TRY(place_on(*control, gpu, checks[index].created)))
@@ -219,7 +219,7 @@ Result<> DevicePlan::Impl::make_instances(Journal& journal, std::size_t index) {
   return {};
 }
 
-// Between plan() and set() the lock on the GPU was waited for.
+// Checks reused instances again: plan() came before the wait for the GPU's lock.
 Result<> DevicePlan::Impl::check_reused() const {
   for (std::size_t i = 0; i < checks.size(); ++i) {
     if (checks[i].reused.empty()) continue;
@@ -266,7 +266,7 @@ void DevicePlan::Impl::fill_seat(std::size_t run) {
     const auto& notes = checks[target.gpu].notes;
     seat.notes.insert(seat.notes.end(), notes.begin(), notes.end());
   }
-  // An instance that is to be made has its name later.
+  // A new instance gets its name later.
   if (targets.empty() || share.sharing == Sharing::kMig) return;
   seat.environment = visible(join(names, ","));
   if (share.sharing != Sharing::kMps) return;
@@ -281,7 +281,7 @@ void DevicePlan::Impl::give_instance(std::size_t run, const std::string& uuid) {
   seats[run].environment = visible(uuid);
 }
 
-// One message for all, not one for each change that would be refused next.
+// Adds one advice for all changes, instead of one for each that would be refused.
 Error DevicePlan::Impl::with_advice(const Error& error) const {
   if (error.code != Code::kPermission) return error;
   std::vector<std::string> words;

@@ -18,7 +18,7 @@ using Lines = std::vector<std::string>;
 
 class DevicePlanTest : public FakeMachine {
  protected:
-  // Sets up, hands the plan to `look`, puts all back.
+  // Sets up, passes the plan to `look`, undoes all changes.
   template <class F>
   void with(const std::vector<plan::Share>& shares, F look) {
     auto planned = plan(shares);
@@ -132,7 +132,7 @@ TEST_F(DevicePlanTest, AnOldDriversProfilesAreNamedForIt) {
   });
 }
 
-// The driver knows 0 to 4, 7 and 9.
+// The driver knows the profiles 0 to 4, 7 and 9.
 TEST_F(DevicePlanTest, ProfilesBehindAGapInTheirNumbersAreFound) {
   with({mig("1g.10gb"), mig("1g.5gb+me"), mig("2g.10gb")}, [&](const DevicePlan& planned) {
     EXPECT_EQ(planned.changes().size(), 4U);
@@ -162,7 +162,7 @@ TEST_F(DevicePlanTest, InstancesOfOthersStayAndIdleOnesAreUsed) {
             std::string::npos);
   EXPECT_NE(refusal({on({"0"})}).find("is divided into 2 MIG instances, which Corral did not make"),
             std::string::npos);
-  // By its own name an instance is used without a profile; one that is busy is not taken.
+  // An instance that is named itself is used without a profile; a busy one is not used.
   const std::string uuid = "MIG-c0de0000-fa4e-4000-8000-000001000000";
   const auto named = plan({on({uuid})});
   ASSERT_TRUE(named) << named.error().message;
@@ -216,7 +216,7 @@ TEST_F(DevicePlanTest, MigModeIsNotTouchedUnderAProcess) {
 }
 
 TEST_F(DevicePlanTest, ADriverThatStillTidiesUpIsWaitedFor) {
-  // A process that is gone, and that the driver forgets a little later.
+  // A process that has ended, which the driver still lists for a moment.
   state("gpu0.process.99999999 -\n");
   std::thread driver([this] {
     ::usleep(50'000);
@@ -287,7 +287,7 @@ TEST_F(DevicePlanTest, OtherProcessesOnAGpuAreTold) {
   EXPECT_TRUE(planned->seats()[1].notes.empty());
 }
 
-// A driver that writes shorter entries than its header says.
+// A driver may write shorter entries than its header declares.
 TEST_F(DevicePlanTest, EachOfTheOtherProcessesIsNamed) {
   state(
       "gpus 1\ngpu0.process.1 -\ngpu0.process.999999 -\n"

@@ -1,4 +1,4 @@
-// For tests: a machine with the fake's GPUs, its state in a directory of its own.
+// Fake machine, for tests: it has the fake's GPUs, and its state in a directory of its own.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ inline plan::Share mps(std::vector<std::string> devices = {"0"}) {
   return share;
 }
 
-// In memory where there is such a place: the tests sync a journal some thousand times.
+// A directory in memory, if possible: the tests sync a journal some thousand times.
 class ScratchDirectory {
  public:
   ScratchDirectory() {
@@ -64,12 +64,12 @@ class FakeMachine : public ::testing::Test {
     state("");
   }
 
-  // Lines of the state file; see fake/state.h.
+  // Writes lines of the state file; see fake/state.h.
   void state(const std::string& lines) { std::ofstream(directory_.path() / "gpu") << lines; }
   void add_state(const std::string& lines) {
     std::ofstream(directory_.path() / "gpu", std::ios::app) << lines;
   }
-  // Sorted, as the fake writes it.
+  // Returns the state, sorted, as the fake writes it.
   [[nodiscard]] std::string state_now() const {
     std::ifstream in(directory_.path() / "gpu");
     std::vector<std::string> lines;

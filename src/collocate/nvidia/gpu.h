@@ -1,4 +1,4 @@
-// The GPUs of this machine, by the names that people give them, and their users.
+// GPU: the GPUs of this machine, by the names that users give them, and the processes on them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace corral::collocate::nvidia {
 
 struct Gpu {
   Device handle = nullptr;
-  unsigned index = 0;  // as NVML counts: by PCI address
+  unsigned index = 0;  // NVML's index, by PCI address
   std::string uuid;    // "GPU-…"
   std::string name;
   std::string address;  // "0000:65:00.0"
@@ -20,15 +20,17 @@ struct Gpu {
   [[nodiscard]] std::string long_words() const { return words() + " (" + name + ")"; }
 };
 
-// Those that cannot be asked (lost) are left out.
+// Returns all GPUs without those that do not answer (lost).
 Result<std::vector<Gpu>> find_gpus(const Control& control);
-// By index, UUID or the beginning of one, or PCI address, as written; null when none or several.
+// Finds a GPU by index, UUID or the beginning of one, or PCI address, as written; null if there is
+// none or several.
 const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view written);
-// kNotFound when it is gone. Handles do not outlive a change of MIG mode; UUIDs do.
+// Finds a GPU by its UUID; kNotFound if it is gone. Handles do not outlive a change of MIG mode;
+// UUIDs do.
 Result<Gpu> gpu_of(const Control& control, std::string_view uuid);
 
-// Processes with a context on a GPU or MIG device, MPS clients among them, ascending; empty when
-// the driver does not say.
+// Returns the processes with a context on a GPU or MIG device, including MPS clients, ascending;
+// empty if the driver does not report them.
 std::vector<unsigned> processes_on(const Control& control, Device device);
 // "4711 (python3), 4712"
 std::string words_of_processes(const std::vector<unsigned>& pids);

@@ -5,7 +5,7 @@
 namespace corral::collocate::nvidia {
 namespace {
 
-// More than any driver has of a profile on a GPU.
+// More than any driver allows of a profile on a GPU.
 constexpr unsigned kMostInstances = 16;
 
 std::uint64_t memory_mib_of(const Control& control, const Gpu& gpu) {
@@ -23,7 +23,7 @@ Profile profile_from(const Info& info) {
           .placements = {}};
 }
 
-// The newest form that this driver takes.
+// Reads a profile in the newest form that this driver accepts.
 Status read_profile(const Control& control, const Gpu& gpu, unsigned number, Profile& profile) {
   const ControlFunctions& f = control.call();
   ProfileInfoV3 v3{};

@@ -17,15 +17,15 @@ namespace corral::collocate::nvidia {
 struct MigDevice {
   Device handle = nullptr;
   std::string uuid;     // "MIG-…"
-  std::string profile;  // "3g.20gb"; "1c.3g.20gb" when it has a part of its GPU instance
+  std::string profile;  // "3g.20gb"; "1c.3g.20gb" for a part of a GPU instance
   unsigned gpu_instance = 0;
   unsigned compute_instance = 0;
   std::vector<unsigned> processes;
 };
 std::vector<MigDevice> mig_devices(const Control& control, const Gpu& gpu);
 
-// With their placements. kUnsupported if the GPU has no MIG, or the driver reports them only while
-// MIG mode is on.
+// Returns the profiles with their placements. kUnsupported if the GPU has no MIG, or if the driver
+// reports them only while MIG mode is on.
 Result<std::vector<Profile>> profiles_of(const Control& control, const Gpu& gpu);
 
 struct Instance {
@@ -33,7 +33,7 @@ struct Instance {
   unsigned id = 0;
   Occupied at;
 };
-// GPU instances of any creator; empty while MIG mode is off.
+// Returns the GPU instances of all creators; empty while MIG mode is off.
 Result<std::vector<Instance>> instances_of(const Control& control, const Gpu& gpu,
                                            const std::vector<Profile>& profiles);
 

@@ -43,8 +43,8 @@ std::string gpu_instance_json(const Placed& placed, const std::vector<Instance>&
 struct Named {
   Gpu gpu;
   Occupied at;
-  std::optional<std::int64_t> id;   // once it was created
-  std::vector<std::int64_t> there;  // ids of those that were there before
+  std::optional<std::int64_t> id;   // known once it was created
+  std::vector<std::int64_t> there;  // IDs of the former instances
 };
 
 Result<std::optional<Named>> read_entry(const Control& control, const Standing& entry) {
@@ -74,7 +74,7 @@ bool is_ours(const Named& named, const Instance& instance) {
 }
 
 Result<std::optional<Instance>> find_ours(const Control& control, const Named& named) {
-  // No list of profiles is needed to look through one.
+  // The search needs only the profile's number, not the driver's list of profiles.
   const std::vector<Profile> one{{.id = named.at.profile,
                                   .name = "",
                                   .slices = 0,
@@ -143,7 +143,7 @@ Result<std::string> listed_uuid(const Control& control, std::string_view uuid, u
   }
 }
 
-// The second half: a compute instance in a new GPU instance. Gives the MIG device's UUID.
+// Makes the second half, a compute instance in a new GPU instance. Returns the MIG device's UUID.
 Result<std::string> fill_instance(Journal& journal, const Control& control, const Gpu& gpu,
                                   const Instance& instance) {
   const ControlFunctions& f = control.call();
@@ -241,7 +241,7 @@ Result<bool> put_back_compute_instance(const Control& control, const Standing& e
       entry.complete && particulars ? particulars->get_int("ci", -1) : std::int64_t{-1};
   bool destroyed = false;
   for (const Compute& compute : compute_instances_of(control, ours->handle)) {
-    // The GPU instance is ours, so any compute instance in it without a number here is the one.
+    // The GPU instance is ours: if the entry has no ID, any compute instance in it is the one.
     if (id >= 0 && std::int64_t{compute.id} != id) continue;
     destroyed = true;
     if (dry_run) continue;

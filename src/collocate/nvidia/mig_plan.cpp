@@ -27,8 +27,8 @@ struct Piece {
   const Profile* profile = nullptr;
 };
 
-// Depth first over the placements of each piece in turn; 7 pieces with 7 placements at most, and
-// most of them are cut at once.
+// Searches depth first over the placements of each piece; there are at most 7 pieces with 7
+// placements, and most branches end at once.
 class Search {
  public:
   Search(const std::vector<Profile>& profiles, const std::vector<Occupied>& there)
@@ -37,7 +37,8 @@ class Search {
     for (const Occupied& o : there) take(o.profile, o.placement);
   }
 
-  // Largest first, and equal ones from the left, so that an arrangement is found once.
+  // Places the largest piece first, and equal ones from the left, so that each arrangement is found
+  // once.
   std::optional<std::vector<Placed>> run(std::vector<Piece> pieces) {
     std::ranges::stable_sort(pieces, [](const Piece& a, const Piece& b) {
       const auto [left, right] = std::pair(size_of(*a.profile), size_of(*b.profile));
@@ -86,8 +87,8 @@ class Search {
   std::vector<Piece> pieces_;
   std::vector<Placed> placed_;
   std::vector<std::uint32_t> used_;  // profile of each instance
-  std::uint64_t taken_ = 0;          // memory slices, a bit each
-  std::uint32_t slices_ = 0;         // compute slices, together
+  std::uint64_t taken_ = 0;          // memory slices in use, one bit each
+  std::uint32_t slices_ = 0;         // compute slices in use
   std::uint32_t most_slices_ = 0;
 };
 
@@ -104,7 +105,7 @@ std::string starts_of(const Profile& profile) {
   return starts;
 }
 
-// Memory slices of the whole GPU, as far as any profile reaches.
+// Returns the memory slices of the whole GPU: the end of the farthest placement.
 std::uint32_t all_slices(const std::vector<Profile>& profiles) {
   std::uint32_t end = 0;
   for (const Profile& profile : profiles) {
@@ -126,7 +127,7 @@ std::string neighbours(const std::vector<Piece>& pieces, std::size_t there) {
   return text;
 }
 
-// Why the last of the pieces does not fit beside the others.
+// Returns the reason why the last piece does not fit beside the others.
 std::string refusal(const std::vector<Profile>& profiles, const std::vector<Occupied>& there,
                     const std::vector<Piece>& pieces, std::string_view gpu) {
   const Profile& last = *pieces.back().profile;
@@ -183,7 +184,7 @@ std::string profile_name(std::string_view driver_name) {
 
 std::string profile_name(const ProfileInfoV1& info, std::uint32_t profile,
                          std::uint64_t gpu_memory_mib) {
-  // The name says eighths of the memory, in whole GB of the whole.
+  // The name counts eighths of the whole memory, which is rounded up to whole GB.
   constexpr double kMibOfGib = 1024;
   const auto total = static_cast<double>(gpu_memory_mib);
   const double eighths = std::round(static_cast<double>(info.memory_mib) / total * 8) / 8;

@@ -15,17 +15,17 @@
 
 namespace corral::collocate::nvidia {
 
-// As this driver has it on this GPU.
+// A profile of this driver on this GPU.
 struct Profile {
   std::uint32_t id = 0;
   std::string name;          // "3g.20gb"
   std::uint32_t slices = 0;  // compute slices
-  std::uint32_t most = 0;    // instances of it on a GPU
+  std::uint32_t most = 0;    // most instances on a GPU
   std::uint64_t memory_mib = 0;
-  std::vector<Placement> placements;  // in memory slices; all, even if some are occupied
+  std::vector<Placement> placements;  // in memory slices; includes occupied ones
 };
 
-// An instance that is there and stays.
+// An existing instance, which stays.
 struct Occupied {
   std::uint32_t profile = 0;
   Placement placement{};
@@ -43,14 +43,14 @@ struct Placed {
   bool operator==(const Placed&) const = default;
 };
 
-// In order of creation: largest first, equal ones from the left. The error has a line for each
-// profile that this GPU does not have, or names the first run that does not fit beside those before
-// it, and the slices. `gpu` is "GPU 0 (NVIDIA A100-SXM4-40GB)".
+// Returns the placements in order of creation: largest first, equal ones from the left. The error
+// has a line for each profile that this GPU does not have, or names the first run that does not fit
+// beside those before it, and the slices. `gpu` is "GPU 0 (NVIDIA A100-SXM4-40GB)".
 Result<std::vector<Placed>> place(const std::vector<Profile>& profiles,
                                   const std::vector<Occupied>& there,
                                   const std::vector<Wanted>& wanted, std::string_view gpu);
 
-// "3g.20gb" of "MIG 3g.20gb" and of "NVIDIA A100-SXM4-40GB MIG 3g.20gb".
+// Returns "3g.20gb" for "MIG 3g.20gb" and for "NVIDIA A100-SXM4-40GB MIG 3g.20gb".
 std::string profile_name(std::string_view driver_name);
 // Returns the usual name of a profile, for a driver that gives no names: from compute slices and
 // memory, and its number among NVML's profiles.

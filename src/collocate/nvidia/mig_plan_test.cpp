@@ -38,7 +38,7 @@ Result<std::vector<Placed>> place_names(std::string_view model,
   return place(profiles_of(model), there, wanted(names), "GPU 0 (test)");
 }
 
-// "run@start" in order of creation.
+// Returns "run@start" for each instance in order of creation.
 std::string layout(std::string_view model, const std::vector<std::string>& names) {
   const auto placed = place_names(model, names);
   if (!placed) return placed.error().message;
@@ -99,7 +99,7 @@ TEST(MigPlanTest, LeavesWhatIsThere) {
   EXPECT_NE(second.error().message.find("beside run 0 (3g.20gb), 1 instance that is there already"),
             std::string::npos)
       << second.error().message;
-  // No slice is left where it may start, though there are enough of them.
+  // There are enough free slices, but none at which the profile may start.
   const auto third = place_names("a100-40", {"2g.10gb"},
                                  {{.profile = 19, .placement = {0, 1}},
                                   {.profile = 19, .placement = {2, 1}},
@@ -109,7 +109,7 @@ TEST(MigPlanTest, LeavesWhatIsThere) {
       << third.error().message;
 }
 
-// Every arrangement there is, in whatever order.
+// Tries all arrangements, in any order.
 bool fits_somehow(const std::vector<Profile>& profiles, const std::vector<const Profile*>& pieces) {
   const std::function<bool(std::size_t, unsigned)> from = [&](std::size_t i, unsigned taken) {
     if (i == pieces.size()) return true;

@@ -20,7 +20,7 @@ namespace {
 
 // The daemon's own socket names are added to it; the system takes 107 bytes.
 constexpr std::size_t kLongestPipe = 80;
-constexpr int kQuitSeconds = 5;  // that clients have before the daemon ends them
+constexpr int kQuitSeconds = 5;  // time for clients before the daemon ends them
 constexpr Nanos kQuitLimit{std::chrono::seconds(kQuitSeconds + 10)};
 constexpr Nanos kSignalWait{std::chrono::seconds(1)};
 constexpr Nanos kStartWait{std::chrono::seconds(10)};
@@ -36,13 +36,13 @@ bool wait_until(Nanos limit, Condition condition) {
   return true;
 }
 
-// Neither gone nor an unreaped zombie.
+// True if the process is neither gone nor an unreaped zombie.
 bool is_running(pid_t pid) {
   const auto identity = sys::identity_of(pid);
   return identity && sys::is_alive(*identity);
 }
 
-// Returns true if that process was started for this pipe directory: pids are used again.
+// True if the process was started for this pipe directory: PIDs are reused.
 bool serves(pid_t pid, const fs::path& pipe) {
   const auto environment = sys::read_file(fmt::format("/proc/{}/environ", pid));
   if (!environment) return false;
@@ -56,7 +56,8 @@ std::optional<pid_t> own_daemon_in(const fs::path& pipe) {
   return pid && serves(*pid, pipe) ? pid : std::nullopt;
 }
 
-// Every process that was started for it: while it starts its number is not written yet.
+// Returns all processes that were started for this pipe directory: a starting daemon has not
+// written its PID yet.
 std::vector<pid_t> processes_of(const fs::path& pipe) {
   std::vector<pid_t> found;
   for (const std::string& name : sys::list_directory("/proc")) {
@@ -171,7 +172,7 @@ std::vector<std::string> mps_environment(const MpsDaemon& daemon, const plan::Sh
         fmt::format("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE={}", *share.mps_threads_percent));
   }
   if (share.mps_memory_bytes) {
-    // By the client's own numbers of its devices, in whole MiB.
+    // Limits are by the client's own device numbers, in whole MiB.
     std::string limits;
     for (std::size_t i = 0; i < share.devices.size(); ++i)
       limits += fmt::format("{}{}={}M", i == 0 ? "" : ",", i, *share.mps_memory_bytes >> 20);
@@ -213,7 +214,7 @@ std::string mps_clients(const Standing& entry, const UndoOptions& options) {
 }
 
 std::optional<pid_t> mps_daemon_in(const fs::path& pipe) {
-  // An operator's daemon may belong to another user, who could have put a pipe there.
+  // An operator's daemon may belong to another user, who could have made the file a pipe.
   const fs::path file = pipe / "nvidia-cuda-mps-control.pid";
   const auto opened = sys::open_file(file, O_RDONLY | O_NONBLOCK);
   const auto text = opened ? sys::read_all(*opened, file, 64) : tl::unexpected(opened.error());

@@ -1,5 +1,5 @@
-// MPS: a daemon of the workload's own for the GPUs whose runs share it, with private directories
-// for its pipe and its log, which other programs do not find.
+// MPS: a daemon of the workload's own for GPUs that runs share. Its pipe and log directories are
+// private: other programs do not find them.
 //
 // A daemon of the machine's operator is left alone and not joined.
 #pragma once
@@ -24,11 +24,12 @@ struct MpsDaemon {
   [[nodiscard]] fs::path pipe() const { return directory / "pipe"; }
   [[nodiscard]] fs::path log() const { return directory / "log"; }
 };
-// With a directory of its own below `state`, or below /tmp where a socket's name would be too long.
+// Returns a daemon with a directory of its own below `state`, or below /tmp if a socket's name
+// would be too long.
 MpsDaemon mps_daemon(const fs::path& state, const std::vector<std::string>& uuids);
 
-// One entry in the journal. Returns when the daemon answers; an error means that there is none.
-// `program`: in place of nvidia-cuda-mps-control.
+// Starts the daemon, with one entry in the journal. Returns when it answers; on an error there is
+// no daemon. `program` replaces nvidia-cuda-mps-control.
 Result<> start_mps(Journal& journal, const MpsDaemon& daemon, const std::string& program);
 // Returns the environment of a client besides its CUDA_VISIBLE_DEVICES; `devices` is the number it
 // has.
@@ -37,10 +38,10 @@ std::vector<std::string> mps_environment(const MpsDaemon& daemon, const plan::Sh
 // Undoes changes of kind "mps": quits the daemon, at last with signals, and removes its
 // directories.
 Result<bool> put_back_mps(const Standing& entry, const UndoOptions& options);
-// Pids of a daemon's clients, "4711, 4712".
+// Returns the PIDs of a daemon's clients, "4711, 4712".
 std::string mps_clients(const Standing& entry, const UndoOptions& options);
 
-// The daemon that listens in that pipe directory, of any owner.
+// Returns the daemon, of any owner, that listens in the pipe directory.
 std::optional<pid_t> mps_daemon_in(const fs::path& pipe);
 
 }  // namespace corral::collocate::nvidia

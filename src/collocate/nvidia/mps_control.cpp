@@ -44,7 +44,7 @@ std::vector<std::string> environment_of(const MpsCommand& command) {
   return all;
 }
 
-// Exit status, or nothing when it is still running at the limit.
+// Returns the exit status. A process that still runs at the limit is killed, which is an error.
 Result<int> wait_for(pid_t pid, Nanos limit) {
   const BootTime deadline = sys::boot_now() + limit;
   const sys::Fd handle = sys::open_process(pid).value_or(sys::Fd());

@@ -1,4 +1,5 @@
-// Talking to nvidia-cuda-mps-control: one process per command, found in PATH, with a time limit.
+// MPS control: runs commands of nvidia-cuda-mps-control, found in PATH: one process per command,
+// with a time limit.
 #pragma once
 
 #include <string>
@@ -23,8 +24,8 @@ struct MpsCommand {
   std::string input;  // its standard input
   Nanos limit{std::chrono::seconds(10)};
 };
-// Its output. kNotFound when there is no such program, kUnavailable after the limit, when it is
-// killed, kIo with its output when it fails.
+// Returns the program's output. kNotFound: there is no such program; kUnavailable: it was killed at
+// the time limit; kIo: it failed, with its output.
 Result<std::string> run_mps_control(const MpsCommand& command);
 
 }  // namespace corral::collocate::nvidia

@@ -26,7 +26,7 @@ class MpsTest : public FakeMachine {
   ~MpsTest() override {
     if (daemon_ > 0) ::kill(daemon_, SIGKILL);
   }
-  // The one daemon of this machine's; of others' it is the newest that counts.
+  // Starts a daemon with the plan's changes and finds its process.
   void start(const std::vector<plan::Share>& shares) {
     planned_.emplace(plan(shares).value());
     const auto set = planned_->set(log_);
@@ -35,7 +35,7 @@ class MpsTest : public FakeMachine {
     daemon_ = mps_daemon_in(pipe_).value_or(0);
     ASSERT_GT(daemon_, 0);
   }
-  // A zombie that nobody has reaped is gone.
+  // An unreaped zombie counts as gone.
   [[nodiscard]] bool is_gone() const {
     const auto identity = sys::identity_of(daemon_);
     return !mps_daemon_in(pipe_) && !(identity && sys::is_alive(*identity));
@@ -158,7 +158,7 @@ TEST_F(MpsTest, AReusedPidIsNotTakenForTheDaemon) {
   start({mps()});
   ::kill(daemon_, SIGKILL);
   for (int i = 0; i < 1000 && mps_daemon_in(pipe_); ++i) ::usleep(1000);
-  // This process's number stands where the daemon's stood.
+  // The file has this process's PID instead of the daemon's.
   std::ofstream(pipe_ / "nvidia-cuda-mps-control.pid") << ::getpid() << "\n";
   ASSERT_TRUE(put_back(log_, 0, undo_options()));
   EXPECT_TRUE(nothing_left());

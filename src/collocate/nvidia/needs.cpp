@@ -12,7 +12,8 @@ namespace {
 using plan::Share;
 using plan::Sharing;
 
-// CUDA contexts of a GPU in the newest drivers; 48 before, since Volta. A run has one at least.
+// Most CUDA contexts of a GPU in the newest drivers; 48 in earlier ones, since Volta. Each run has
+// at least one.
 constexpr std::size_t kMostMpsContexts = 60;
 
 std::string list_of(const std::vector<Found>& machine) {
@@ -151,7 +152,7 @@ class Collector {
               kMostMpsContexts);
   }
 
-  // A client reaches one daemon, so GPUs that one run has together are one daemon's.
+  // A client reaches one daemon, so all GPUs of a run belong to one daemon.
   void group_mps() {
     std::vector<std::size_t> group(needs_.gpus.size());
     std::iota(group.begin(), group.end(), std::size_t{0});

@@ -1,4 +1,4 @@
-// The needs of a workload's runs for each GPU, together; and their contradictions.
+// Needs: the needs of all runs of a workload for each GPU, and their contradictions.
 //
 // Pure: the GPUs of the machine and their instances are passed as they were read.
 #pragma once
@@ -23,13 +23,13 @@ struct Found {
 // One device of one run.
 struct Target {
   std::size_t gpu = 0;   // into Needs::gpus
-  std::string instance;  // UUID of a MIG device that is there; empty: the whole GPU, or a new one
+  std::string instance;  // UUID of an existing MIG device; empty: the whole GPU, or a new device
   std::string profile;
 };
 
 struct Need {
   Found found;
-  std::vector<std::size_t> whole;  // runs that have all of it, MPS clients among them
+  std::vector<std::size_t> whole;  // runs that have the whole GPU, including MPS clients
   std::vector<std::size_t> mps;    // those that are MPS clients
   std::vector<Wanted> mig;         // instances to provide
   std::vector<std::size_t> there;  // runs on a MIG device that they name
@@ -49,7 +49,7 @@ struct Needs {
   std::vector<std::string> problems;
 };
 
-// True when a share wants more of its devices than to be named.
+// True if a share needs changes of its devices, not only their names.
 bool wants_changes(const plan::Share& share);
 Needs collect_needs(const std::vector<plan::Share>& shares, const std::vector<Found>& machine);
 

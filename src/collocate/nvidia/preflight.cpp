@@ -172,7 +172,7 @@ class Checks {
             power_setting.words(most));
   }
 
-  // Without it clocks and limits end with the driver's last user, between two runs.
+  // Without persistence, clocks and limits end with the driver's last user, between two runs.
   void check_persistence() {
     if (!need_.changes_settings()) return;
     const auto persistence = persistence_setting.read(control_, gpu_);

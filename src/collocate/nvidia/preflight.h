@@ -1,5 +1,5 @@
-// Determines the changes that one GPU needs before its runs can start, and the obstacles. Reads the
-// driver, changes nothing.
+// Preflight: determines the changes that one GPU needs before its runs can start, and the
+// obstacles. Reads the driver, changes nothing.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace corral::collocate::nvidia {
 
-// A MIG device that is there, idle, of the profile that a run wants: used, not touched.
+// An existing idle MIG device with the profile of a run: it is used without a change.
 struct Reused {
   std::size_t run = 0;
   std::string uuid;
@@ -22,10 +22,10 @@ struct Preflight {
   bool turn_mig_off = false;
   bool make_shareable = false;  // compute mode: default
   std::vector<Reused> reused;
-  std::vector<Wanted> created;         // in need of an instance
-  std::vector<std::string> instances;  // in words, in order of creation
+  std::vector<Wanted> created;         // runs that need a new instance
+  std::vector<std::string> instances;  // descriptions, in order of creation
   std::vector<std::string> problems;
-  std::vector<std::string> notes;  // for every run on it
+  std::vector<std::string> notes;  // notes for every run on the GPU
 };
 
 Preflight preflight(const Control& control, const Need& need);

@@ -33,7 +33,8 @@ Result<unsigned> read_mig_mode(const Control& control, const Gpu& gpu) {
   return pending;
 }
 
-// A pending mode would surprise the next user that resets the GPU: it is cancelled at once.
+// Writes the MIG mode. A mode that stays pending is cancelled at once: it would surprise the next
+// user that resets the GPU.
 Result<> write_mig_mode(const Control& control, const Gpu& gpu, unsigned value) {
   const ControlFunctions& f = control.call();
   Status activation = Status::kSuccess;
@@ -125,7 +126,7 @@ const Setting persistence_setting{.kind = "persistence",
                                   .read = read_persistence,
                                   .write = write_persistence,
                                   .words = on_or_off};
-// Ampere keeps it over a reboot, later GPUs do not: the present mode is read.
+// Ampere keeps the mode over a reboot, later GPUs do not: the present mode is read.
 const Setting mig_mode_setting{.kind = "mig-mode",
                                .label = "MIG mode",
                                .outlives_reboot = true,

@@ -34,19 +34,19 @@ extern const Setting power_setting;  // mW
 
 // "MIG mode of GPU 0: off -> on"
 std::string change_words(const Setting& setting, const Gpu& gpu, unsigned before, unsigned after);
-// Nothing is done or noted when it has that value already. An error means that nothing was changed.
+// Changes a setting; does nothing if it has that value already. On an error nothing was changed.
 Result<> change(Journal& journal, const Control& control, std::string_view uuid,
                 const Setting& setting, unsigned value);
-// True: it was still ours and is put back.
+// Undoes a setting. True: it was still ours and is restored.
 Result<bool> put_back_setting(const Control& control, const Change& entry, const Setting& setting,
                               bool dry_run);
 
 enum class ClockDomain { kGpu, kMemory };
 std::string clock_words(ClockDomain domain, const Gpu& gpu, int mhz);
-// The clock that this GPU has nearest to `mhz`, or nothing when the driver does not say.
+// Returns the GPU's clock nearest to `mhz`; nullopt if the driver does not report clocks.
 std::optional<int> nearest_clock(const Control& control, const Gpu& gpu, ClockDomain domain,
                                  int mhz);
-// Holds it there. A previous lock cannot be read: it is undone by a reset.
+// Locks a clock. A previous lock cannot be read: the undo is a reset.
 Result<> lock_clock(Journal& journal, const Control& control, std::string_view uuid,
                     ClockDomain domain, int mhz);
 Result<bool> put_back_clock(const Control& control, const Change& entry, bool dry_run);

@@ -104,7 +104,8 @@ TEST_F(SettingsTest, ARefusalLeavesNoEntry) {
   EXPECT_EQ(state_now(), "refuse.nvmlDeviceSetPowerManagementLimit 4\n");
 }
 
-// The reading fake has none of the changing functions: a driver older than all of them.
+// The fake of the reading part has none of the changing functions, like a driver older than all of
+// them.
 TEST_F(SettingsTest, TheOldestDriverStillNamesDevices) {
   const collect::nvidia::FakeDriver reading(
       "gpus 1\ngpu0.uuid GPU-1\ngpu0.name Tesla K80\ngpu0.bus 23\n");

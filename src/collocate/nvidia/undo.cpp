@@ -12,7 +12,7 @@
 namespace corral::collocate::nvidia {
 namespace {
 
-// The driver is opened for each entry: there are few, and nothing is kept when none is left.
+// The driver is opened for each entry: there are few, and it does not stay open afterwards.
 template <const Setting* kSetting>
 Result<bool> setting_back(const Standing& entry, const UndoOptions& options) {
   const auto control = TRY(Control::open(options.nvml));

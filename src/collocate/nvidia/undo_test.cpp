@@ -15,7 +15,8 @@ namespace {
 
 class UndoTest : public FakeMachine {
  protected:
-  // All that can be changed: two GPUs, one divided, one shared by MPS, with clocks and power.
+  // Returns shares with all kinds of changes: two GPUs, one divided, one shared by MPS, with clocks
+  // and power.
   [[nodiscard]] static std::vector<plan::Share> everything() {
     plan::Share tuned = mps({"1"});
     tuned.sm_clock_mhz = 1200;
@@ -24,7 +25,7 @@ class UndoTest : public FakeMachine {
   }
   static constexpr const char* kBefore = "gpu1.compute_mode 3\ngpu1.power 350000\ngpus 2\n";
 
-  // Does it all in a process that ends at that place; true when it was reached.
+  // Makes all changes in a process that ends at that place; true if it was reached.
   bool killed_at(const std::string& failpoint) {
     const pid_t child = ::fork();
     if (child == 0) {
@@ -59,7 +60,7 @@ TEST_P(KilledAt, TheFormerStateIsReachedFromEveryPlace) {
     EXPECT_EQ(state_now(), kBefore) << places;
     EXPECT_FALSE(directories_left()) << places;
     EXPECT_TRUE(Journal::files(path()).value_or(std::vector<fs::path>()).empty()) << places;
-    // Nothing is left to do, and doing it again does nothing.
+    // Nothing is left to undo: a second undo does nothing.
     EXPECT_TRUE(undo_all(undo_options()).lines.empty());
   }
   EXPECT_GT(places, 8);
@@ -72,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Places, KilledAt,
                            return name;
                          });
 
-// A second kill, while the first is put back.
+// A second kill comes while the changes of the first process are undone.
 TEST_F(UndoTest, AKilledUndoIsFinishedByTheNext) {
   for (int places = 0;; ++places) {
     state(kBefore);
@@ -98,7 +99,7 @@ TEST_F(UndoTest, AnInstanceThatIsNotOursAnyMoreIsLeft) {
   ASSERT_TRUE(planned);
   Journal log = journal();
   ASSERT_TRUE(planned->set(log));
-  // Somebody removed it and made another at its place, which has another number.
+  // Another process removed the instance and made one at its place, which has another ID.
   state("gpu0.mig 1\ngpu0.gi.5 9 0 4\ngpu0.ci.5.0 3\n");
   const std::string theirs = state_now();
   ASSERT_TRUE(put_back(log, 0, undo_options()));
@@ -117,8 +118,8 @@ TEST_F(UndoTest, AnInstanceInUseIsKeptAndNamed) {
   EXPECT_EQ(log.standing().size(), 3U);
 }
 
-// Nothing tells who uses a clock, and a run may have no group: the journal names whose runs they
-// are.
+// The user of a clock cannot be found, and a run may have no group: the journal names the owner of
+// the runs.
 TEST_F(UndoTest, WhatNoGroupHoldsIsKeptWhileACommandOfItsOwnerLives) {
   state("gpus 2\n");
   {

@@ -46,7 +46,7 @@ constexpr unsigned kMostGpus = 16;
 constexpr unsigned kMostInstances = 7;
 inline int users = 0;  // users of the library: initialisations without a shutdown
 
-// Handles stay valid as addresses for ever, as objects only as long as the state has them.
+// Handles stay valid addresses for ever, but stand for an object only as long as the state has it.
 template <class Object>
 Object* handle(const std::array<long, 3>& key, const Object& object) {
   static std::map<std::array<long, 3>, Object> all;
@@ -70,7 +70,7 @@ inline std::string ci_key(unsigned gpu, long gi, long ci) {
   return key(gpu, "ci." + std::to_string(gi) + "." + std::to_string(ci));
 }
 
-// The state, under the lock, for the length of one call.
+// Holds the state, under its lock, for the duration of one call.
 struct Call {
   explicit Call(const char* function) {
     status = users == 0 ? Status::kUninitialized
@@ -88,7 +88,7 @@ struct Call {
   }
   [[nodiscard]] bool failed() const { return status != Status::kSuccess; }
 
-  // As NVML numbers them.
+  // Returns a profile by NVML's number.
   [[nodiscard]] const ModelProfile* profile(unsigned number) const {
     for (const ModelProfile& p : model->profiles)
       if (p.number == number) return &p;
@@ -134,7 +134,7 @@ struct Call {
     }
     return found;
   }
-  // Pids on a whole GPU (gi < 0), a GPU instance (ci < 0) or a MIG device.
+  // Returns the PIDs on a whole GPU (gi < 0), a GPU instance (ci < 0) or a MIG device.
   [[nodiscard]] std::vector<unsigned> processes(unsigned gpu, long gi, long ci) const {
     std::vector<unsigned> found;
     const std::string prefix = key(gpu, "process.");

@@ -1,5 +1,5 @@
 // A fake libnvidia-ml.so.1 for tests, whose settings can be changed and are kept across processes
-// (state.h); as strict as the driver about versions, handles and the order of things. Its
+// (state.h); it is as strict as the driver about versions, handles and the order of calls. Its
 // measurements are made up. Never installed.
 #include "collocate/nvidia/fake/call.h"
 

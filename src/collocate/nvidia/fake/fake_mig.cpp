@@ -19,7 +19,7 @@ Status give_profile(const ModelProfile& profile, Info& info) {
 // Checks that precede any answer about profiles.
 Status profile_status(const Call& call, Device device, unsigned number, bool versioned) {
   if (call.failed()) return call.status;
-  // Numbers that a driver does not know lie between those that it does.
+  // Unknown numbers lie between the known ones, as with a driver.
   if (number >= 18 || number == 5 || number == 6) return Status::kInvalidArgument;
   if (call.profile(number) == nullptr) return Status::kNotSupported;
   const bool needs_mode = versioned || call.state.number("profiles_need_mode") != 0;
@@ -27,7 +27,7 @@ Status profile_status(const Call& call, Device device, unsigned number, bool ver
   return Status::kSuccess;
 }
 
-// Compute slices of what is there, and whether any of it lies where this would.
+// Checks that the compute slices suffice, and that no instance overlaps the placement.
 Status room_for(const Call& call, unsigned gpu, const ModelProfile& profile, const Placement& at) {
   bool possible = false;
   for (const Placement& p : profile.placements) possible = possible || p == at;
@@ -203,7 +203,7 @@ Status nvmlGpuInstanceGetComputeInstanceProfileInfo(GpuInstance instance, unsign
                                                     unsigned engines, ComputeProfileInfo* info) {
   const Call call(__func__, instance);
   if (call.failed()) return call.status;
-  // A number that it does not know, then those that it does.
+  // The first number is unknown; the others are known.
   constexpr unsigned kSlices[] = {0, 1, 2, 3, 4, 7, 8, 6, 1, 7};
   if (number >= std::size(kSlices) || kSlices[number] == 0 || engines != 0)
     return Status::kInvalidArgument;

@@ -2,7 +2,8 @@
 // directory; without it, commands from the standard input go to that daemon. Never installed.
 //
 // FAKE_MPS: "refuse" (the daemon does not start), "stubborn" (it ignores quit and SIGTERM).
-// FAKE_MPS_CLIENTS: pids that get_client_list gives. Its received commands are in LOG/control.log.
+// FAKE_MPS_CLIENTS: PIDs that get_client_list returns. The received commands are in
+// LOG/control.log.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>

@@ -10,7 +10,7 @@ std::vector<Placement> at(const std::vector<unsigned>& starts, unsigned size) {
   return placements;
 }
 
-// GB of one, two, four and eight slices of memory, as the names say it.
+// GB of one, two, four and eight slices of memory, as in the profiles' names.
 struct Sizes {
   unsigned one, two, four, eight;
 };

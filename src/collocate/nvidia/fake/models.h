@@ -21,8 +21,8 @@ struct ModelProfile {
 };
 
 struct Model {
-  std::string key;   // as the state file has it
-  std::string name;  // as the driver says it
+  std::string key;   // as in the state file
+  std::string name;  // as the driver returns it
   unsigned long long memory_mib;
   unsigned default_power_mw;
   unsigned least_power_mw;

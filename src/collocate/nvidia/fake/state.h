@@ -1,6 +1,6 @@
 // The fake's state, kept across processes in the file that FAKE_NVML_STATE names: lines "KEY
-// VALUE", sorted. Locked while a call is under way, replaced at once: a process that is killed
-// leaves the state before or after its call.
+// VALUE", sorted. The file is locked during a call and replaced atomically: a killed process leaves
+// the state before or after its call.
 //
 // Keys: model (models.h; a100-40), gpus (1); gpuN.mig, gpuN.mig.pending, gpuN.persistence,
 // gpuN.compute_mode, gpuN.power (mW), gpuN.lock.gpu and .memory ("1410 1410"); gpuN.gi.ID "PROFILE
@@ -20,7 +20,7 @@ class State {
  public:
   // Waits for the lock.
   State();
-  // Writes what was changed and gives the lock back.
+  // Writes the changes and releases the lock.
   ~State();
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -28,7 +28,7 @@ class State {
   [[nodiscard]] std::string text(const std::string& key, const std::string& fallback = "") const;
   [[nodiscard]] long number(const std::string& key, long fallback = 0) const;
   [[nodiscard]] bool has(const std::string& key) const { return values_.contains(key); }
-  // Empty: forgotten.
+  // An empty value removes the key.
   void set(const std::string& key, const std::string& value);
   [[nodiscard]] const Values& values() const { return values_; }
 

@@ -59,8 +59,8 @@ class AccountGroup {
 // is none.
 Result<std::string> scope_tool();
 
-// The error explains to the user why there is none. Groups end at a reboot: the journal need not be
-// synced.
+// Makes the group; the error explains to the user why there is none. Groups end at a reboot: the
+// journal need not be synced.
 Result<AccountGroup> account_group(Journal& journal, const AccountOptions& options);
 
 }  // namespace corral::collocate

@@ -16,7 +16,7 @@ namespace {
 // The use of a core so far.
 struct CoreUse {
   std::set<int> used;  // threads that a run has
-  bool kept = false;   // a run has it alone
+  bool kept = false;   // one run has the whole core
   bool split = false;  // runs that split siblings have threads of it
 };
 

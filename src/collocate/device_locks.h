@@ -1,8 +1,7 @@
 // DeviceLocks: locks of this machine's schedulers on devices, for all users: a flock on one file
 // for each device.
 //
-//   <directory>/corral-<device>.lock   flock: held while its holder works; the text says who that
-//   is
+//   <directory>/corral-<device>.lock   flock: held while its holder works; the text names it
 //
 // "cpus" is the lock of the host's CPU sets. A lock ends with its holder; the file stays.
 #pragma once

@@ -1,5 +1,5 @@
-// GroupTree: where on this machine groups of ours can be made: the hierarchies of v1, the unified
-// one of v2, or both (hybrid), as seen from this process. Reads only.
+// GroupTree: finds the places for Corral's groups on this machine, in the hierarchies of v1, the
+// unified one of v2, or both (hybrid), as this process sees them. Reads only.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,13 @@ namespace corral::collocate {
 
 namespace fs = std::filesystem;
 
-// A directory below which groups of ours are made, in one hierarchy.
+// A directory for Corral's groups in one hierarchy.
 struct GroupParent {
   fs::path directory;
   bool unified = false;
-  // v1: all that are mounted together ("cpu", "cpuacct"); v2: those that a group below has.
+  // v1: all controllers that are mounted together ("cpu", "cpuacct"); v2: those of a group below.
   std::vector<std::string> controllers;
-  // v2: those that have to be enabled in `directory` first.
+  // v2: controllers that must be enabled in `directory` first.
   std::vector<std::string> to_enable;
 
   [[nodiscard]] bool has(std::string_view controller) const;
@@ -29,16 +29,16 @@ struct GroupParent {
 
 class GroupTree {
  public:
-  // Reads the groups of the calling process; an error says why there are no control groups at all.
+  // Reads the groups of the calling process; the error explains why there are no control groups.
   static Result<GroupTree> read(const fs::path& root);
 
   // Returns the parent of a v1 controller's groups: below the process's own group.
   [[nodiscard]] std::optional<GroupParent> legacy(std::string_view controller) const;
-  // v2: the nearest place whose groups have all of `required`, without changing a group of others;
-  // if there is none, the top one with `to_enable`, where that may be changed.
+  // v2: returns the nearest place whose groups have all of `required`, without a change of a group
+  // of others; if there is none, the topmost place with `to_enable` that this user may change.
   [[nodiscard]] std::optional<GroupParent> unified(std::span<const std::string> required) const;
-  // v2: where a group counts and changes nothing: no controller that shares out time (cpu, io), no
-  // limit of the process's own group left behind.
+  // v2: returns a place where a group counts and changes nothing: it has no controller that divides
+  // time (cpu, io), and the process keeps the limits of its own group.
   [[nodiscard]] std::optional<GroupParent> unified_to_count() const;
   // Returns true if v2 has this controller, here or anywhere above.
   [[nodiscard]] bool has_unified(std::string_view controller) const;

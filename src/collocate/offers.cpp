@@ -12,7 +12,7 @@
 namespace corral::collocate {
 namespace {
 
-// Returns the place of its group, or the plain reason why there is none.
+// Returns the place for the group, or the reason why there is none.
 Offer offer_of(const std::string& what, const Result<GroupTree>& tree, const GroupLimits& limits) {
   const auto plan =
       tree ? plan_group(*tree, "offer", limits) : Result<GroupPlan>(tl::unexpected(tree.error()));

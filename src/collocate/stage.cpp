@@ -66,8 +66,8 @@ std::string per_run(std::size_t run, const std::string& lines) {
   return join(all, "\n");
 }
 
-// An affinity binds only a program that does not set its own; a cpuset binds any. The affinity
-// needs no permission.
+// Plans the group, or plans CPUs by affinity without a cpuset. An affinity binds only a program
+// that does not set its own, but needs no permission; a cpuset binds any program.
 Result<GroupPlan> plan_or_soften(const GroupTree& tree, const std::string& label,
                                  GroupLimits limits, std::vector<std::string>& notes) {
   auto whole = plan_group(tree, label, limits);

@@ -1,12 +1,12 @@
 // Stage: prepares the machine for one workload, and restores it afterwards.
 //
-//   plan    what would be changed, from the shares of the workload's runs and the machine's state;
-//           says everything that does not fit, changes nothing
+//   plan    finds the changes, from the shares of the workload's runs and the machine's state;
+//           reports all conflicts, changes nothing
 //   set     makes the changes, each journalled before
-//   clear   puts all back, in reverse
+//   clear   undoes all changes, in reverse
 //
-// Not thread-safe. A stage that is destroyed without clear() leaves the machine as it is: the
-// journal remembers.
+// Not thread-safe. A stage that is destroyed without clear() leaves the machine changed; the
+// journal has the changes.
 #pragma once
 
 #include <functional>

@@ -67,8 +67,8 @@ struct UndoReport {
   [[nodiscard]] bool complete() const;
 };
 
-// Undoes the changes that the journals of dead owners name. Those of living owners are left alone.
-// Several callers at once share the work file by file.
+// Undoes the changes that the journals of dead owners name. Journals of living owners are left
+// alone. Concurrent callers share the work file by file.
 UndoReport undo_all(const UndoOptions& options);
 
 // Undoes the owner's entries from `first` on, in reverse. The error names all changes that could

@@ -80,7 +80,7 @@ class Gate {
   void started(BootTime at, pid_t command);
   // False: the report was dropped, because the scheduler has not read the earlier ones.
   bool progress(const Progress& progress);
-  // `at`: the command's end; nothing: it never began.
+  // Reports the end. `at`: the command's end; nullopt: it never began.
   void ended(const Outcome& outcome, const std::vector<std::string>& tail = {},
              std::optional<BootTime> at = {});
 

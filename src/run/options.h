@@ -67,7 +67,7 @@ struct Options {
   std::string environment;  // environment of the command (environment::parse); empty: this one
   std::string adopt;        // id of a run whose supervisor is gone; empty: the command is started
   // Set by a scheduler (run/schedule).
-  std::optional<RunId> run_id;  // nothing: one is made
+  std::optional<RunId> run_id;  // nullopt: one is made
   GateOptions gate;
   Placement placement;
   std::vector<std::string> passed;  // names of variables that are passed into a container

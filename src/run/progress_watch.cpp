@@ -19,7 +19,7 @@ constexpr std::string_view kGpu = "gpu";
 
 bool is_epoch(std::string_view name) { return lower_ascii(name.substr(0, 5)) == "epoch"; }
 
-// Phases within a step are too short to be read by a person.
+// True for long phases: phases within a step are too short to be read.
 bool lasts(const codec::PhaseRecord& phase) {
   constexpr std::array kShort = std::to_array<std::string_view>(
       {"step", "batch", "data wait", "forward", "backward", "optimizer"});

@@ -129,7 +129,7 @@ void for_each_gate_member(Gate& gate, Visit visit) {
   visit("last_word", gate.last_word);
 }
 
-// Reads members of one object and keeps the first one that has a wrong type.
+// Reads members of one object and notes the first one with a wrong type.
 class Members {
  public:
   explicit Members(const Json& object) : object_(object) {}

@@ -1,6 +1,6 @@
 // DevicePlan: the changes of GPUs for a workload's runs, and the start conditions of each run.
 //
-//   plan   reads the driver, changes nothing; says everything that does not fit
+//   plan   reads the driver, changes nothing; reports all conflicts
 //   set    makes the changes, each journalled before; what it made is put back by
 //          collocate::put_back, in which nvidia/undo.h takes part
 //

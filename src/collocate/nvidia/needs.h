@@ -14,7 +14,7 @@
 
 namespace corral::collocate::nvidia {
 
-// A GPU as it was found.
+// A GPU of this machine.
 struct Found {
   Gpu gpu;
   std::vector<MigDevice> instances;

@@ -47,7 +47,7 @@ class OtlpReceiverTest : public ::testing::Test {
     for (const auto& problem : sources_->problems()) all.push_back(problem.message);
     return all;
   }
-  // One metric in JSON; `points` as "{...}, {...}".
+  // Returns one metric in JSON; `points` as "{...}, {...}".
   static std::string json(std::string_view name, std::string_view kind, std::string_view points,
                           std::string_view more = "", std::string_view pid = "1") {
     return fmt::format(

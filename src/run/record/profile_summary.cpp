@@ -98,7 +98,7 @@ std::vector<Row> rows_from(std::string_view csv, std::string_view first_column) 
   return rows;
 }
 
-// Sums the runs of kernels, each of which has one or several rows.
+// Sums the calls of kernels; each call has one or several rows.
 class Kernels {
  public:
   void add(const std::string& name, double ms) {

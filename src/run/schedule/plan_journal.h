@@ -5,8 +5,8 @@
 //     {"started": run}
 //     {"end": run, "outcome", "reason", "tail"}
 //     {"write": key, "status"}, {"written": key}   a row's Status in the file, before and after
-//     {"forget": key}   a person has changed the row's Status: what was before no longer counts
-//   <state>/plans/<plan id>/lock      flock: held by the plan's scheduler, and says who that is
+//     {"forget": key}   the user has changed the row's Status: earlier attempts do not count
+//   <state>/plans/<plan id>/lock      flock: held by the plan's scheduler; the text names it
 //
 // A last line that is torn counts for nothing. One thread.
 #pragma once

@@ -78,7 +78,7 @@ Result<sys::Fd> file_of(const SupervisorOrder& order) {
   return file;
 }
 
-// Arguments that only show in ps(1) what the supervisor runs; the document counts.
+// Returns arguments that only show the run in ps(1); the order's document counts.
 std::vector<std::string> shown_arguments(const SupervisorOrder& order) {
   if (order.adopt) return {"--adopt", order.run};
   std::vector<std::string> words = {"--run-id", order.run, "--name", order.name, "--"};

@@ -142,8 +142,8 @@ std::string GitTree::remote() const {
   return without_login(line_of(said({"config", "--get", "remote.origin.url"}, root_)));
 }
 
-// Parses "H 100644 <object> 0\tpath"; the first letter is small or an S for files that git is told
-// not to look at.
+// Parses "H 100644 <object> 0\tpath"; the first letter is small or an S for files whose changes git
+// is told to ignore.
 Result<std::vector<GitTree::Tracked>> GitTree::tracked() const {
   std::vector<Tracked> files;
   for (const std::string& entry : entries(TRY(said({"ls-files", "-v", "--stage", "-z"}, root_)))) {

@@ -3,10 +3,10 @@
 // (docs/format-code.md).
 //
 //   KeptCode code(subject, place);
-//   code.keep();                  // script, imports, what git tells; reads and copies
+//   code.keep();                  // script, imports, files that git lists; reads and copies
 //   … facts(), refused() go into the run's facts, take_diff() gets the diff …
 //   code.list();                  // code.json; nothing comes after it until …
-//   code.add(modules); code.list();   // … the end of the run, for what was imported beside that
+//   code.add(modules); code.list();   // … the end of the run, for further imports
 //
 // Everything is read at most twice and copied at most once, while the run goes on. Files that git
 // ignores or that look like secrets are never kept (refusal.h); links are recorded as links. One

@@ -63,7 +63,7 @@ std::string spelled(std::string_view name) {
   return out;
 }
 
-// The begin and end of a value behind a name.
+// The position of a value behind a name.
 struct Value {
   std::size_t begin = 0, end = 0;
 };
@@ -84,7 +84,7 @@ std::size_t behind_type(std::string_view line, std::size_t at) {
   return assigns ? skip_blanks(line, end + 1) : at;
 }
 
-// Returns the begin of the value behind a name; nullopt if there is none.
+// Returns the position of the value behind a name; nullopt if there is none.
 std::optional<std::size_t> behind_separator(std::string_view line, std::size_t at, bool option) {
   const auto is = [&](std::size_t i, char c) { return i < line.size() && line[i] == c; };
   if (is(at, '\\')) ++at;  // {\"token\": \"…\"}

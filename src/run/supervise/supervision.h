@@ -116,7 +116,7 @@ class Supervision {
   pid_t child_ = 0;
   std::optional<pid_t> first_;          // the run's first process, if it is not the child
   bool located_ = false;                // first_ ran already when it was found
-  std::optional<FirstProcess> inside_;  // the same, inside a container
+  std::optional<FirstProcess> inside_;  // the first process inside a container
   sys::Fd adopted_;                     // pidfd of a command that another supervisor has started
   std::vector<sys::fs::path> groups_;   // control groups of the run, if any were made for it
   std::uint64_t group_oom_kills_ = 0;   // before the start

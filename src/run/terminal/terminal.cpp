@@ -40,7 +40,8 @@ std::unique_ptr<Terminal> Terminal::open() {
   termios modes{};
   winsize size{};
   if (!is_one_terminal() || ::tcgetattr(STDIN_FILENO, &modes) != 0) return nullptr;
-  // Another command has it in raw mode already, and an old kernel cannot hold it.
+  // Gives up if another command has made the terminal raw already, or if an old kernel has no
+  // descriptors of processes.
   if ((modes.c_lflag & ISIG) == 0 || !sys::open_process(::getpid())) return nullptr;
   ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size);
   int master = -1;

@@ -210,7 +210,7 @@ Result<> RunningServer::listen() {
   record_.socket = sys::socket_path(options_.store_dir).string();
   TRY(sys::replace_file(sys::server_port_path(options_.store_dir),
                         fmt::format("{}\n", bound.address.port)));
-  // Before the socket is there: whoever gets an answer finds the URL.
+  // The record is written before the socket exists: a client that gets an answer finds the URL.
   TRY(sys::write_server_record(options_.store_dir, record_));
   return open_http(std::move(bound.socket), bound.address);
 }

@@ -319,7 +319,8 @@ TEST_F(Life, AServerWithoutItsStoreSaysSoRefusesAndLeaves) {
   ASSERT_EQ(client.get("/health")->status, 200);
   const fs::path moved = directory_.parent_path() / "moved";
   fs::rename(directory_, moved);
-  // Before anything was written, and reads as well: what is said of a session empties its spool.
+  // Reads are refused, too, even before the first write: an answer about a session lets its spool
+  // be emptied.
   for (const char* path : {"/health", "/api/corral/v1/runs", "/api/2.0/mlflow/experiments/get"}) {
     const auto reply = client.get(path);
     ASSERT_TRUE(reply) << path;

@@ -19,7 +19,7 @@ inline constexpr std::int64_t kMostReferencePhases = 100'000;
 struct ChangeReference {
   std::string run;  // as people write it
   std::string phase = {};
-  std::size_t index = 0;  // of the phases of that name, by their begins
+  std::size_t index = 0;  // counts the phases of that name from 0, by start
 };
 
 struct ChangesQuestion {

@@ -16,7 +16,8 @@ Response events(const Request& request, Context& context) {
   JsonWriter json(body);
   json.begin_object().key("events").begin_array();
   for (const store::StoredEvent& event : *found) {
-    if (event.name == codec::kHealthEvent && event.origin == "corral") continue;  // of /health
+    // Health events are served by /health.
+    if (event.name == codec::kHealthEvent && event.origin == "corral") continue;
     json.begin_object().key("time_ns");
     write_time(json, event.time);
     json.member("name", event.name).key("attributes");

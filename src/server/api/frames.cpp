@@ -30,7 +30,7 @@ store::Refusal refusal_of(std::size_t index, codec::ByteView bytes, const Error&
 
 struct Decoded {
   std::vector<codec::Frame> frames;
-  std::vector<std::size_t> indices;  // of each frame in the body
+  std::vector<std::size_t> indices;  // position of each frame in the body
   std::vector<store::Refusal> refusals;
 };
 

@@ -1,8 +1,8 @@
 // The handlers of the native API, one per route of routes.cpp; docs/api.md says what each takes and
 // answers.
 //
-// Plain synchronous functions on the transport's handler pool; they know no socket and no SQL. What
-// the world breaks becomes an error_response; exceptions are caught by the transport.
+// Plain synchronous functions on the transport's handler pool; they know no socket and no SQL.
+// Failures of the system become an error_response; the transport catches exceptions.
 #pragma once
 
 #include "server/core/context.h"

@@ -38,37 +38,38 @@ Result<std::unique_ptr<const RE2>> compile(const LogPattern& pattern);
 // The first match in a line.
 struct LogMatch {
   codec::LogStream stream = codec::LogStream::kStdout;
-  std::int64_t offset = 0;             // of the line as given, in the stream
-  std::string line;                    // UTF-8, of a long line what stands around the match
-  std::size_t column = 0, length = 0;  // of the match in `line`, in UTF-16 units
-  std::int64_t row = 0;                // of the place before the chunk in which the line begins
-  UtcTime time;                        // of that chunk
+  std::int64_t offset = 0;             // byte in the stream where `line` begins
+  std::string line;                    // UTF-8; of a long line, the part around the match
+  std::size_t column = 0, length = 0;  // the match in `line`, in UTF-16 units
+  std::int64_t row = 0;                // row of the place before the chunk where the line begins
+  UtcTime time;                        // time of that chunk
 };
 
 class LogSearch {
  public:
-  // `searched`: up to where the streams were searched before. All must outlive it.
+  // Searches on from `searched`, the end of an earlier search in each stream. `pattern` must
+  // outlive the object.
   LogSearch(const RE2& pattern, const store::page::PerStream& searched, std::size_t limit)
       : pattern_(pattern), searched_(searched), limit_(limit) {
     for (const auto stream : store::page::kLogStreams) state(stream).end = searched[stream];
   }
 
-  // Bytes of the chunk that were searched before are passed over. False: the limit was reached
-  // before the chunk's end, and it has to come again.
+  // Skips bytes of the chunk that were searched before. False: the limit was reached before the end
+  // of the chunk, which must be passed again.
   bool take(const store::LogChunk& chunk);
-  // The output ends here: so do the lines.
+  // Ends the last line of each stream: no more output follows.
   void finish();
 
   [[nodiscard]] const std::vector<LogMatch>& matches() const { return matches_; }
-  // The begin of the first line that was not searched whole, of each stream.
+  // The offset, in each stream, of the first line that was not searched completely.
   [[nodiscard]] const store::page::PerStream& searched() const { return searched_; }
 
  private:
   struct State {
-    std::string line;      // what is there of the newest line
-    std::size_t seen = 0;  // of it, searched as part of the piece before
-    std::int64_t end = 0;  // of the bytes taken
-    std::int64_t row = 0;  // of the place before the chunk in which the line begins
+    std::string line;      // the newest line, as far as it has arrived
+    std::size_t seen = 0;  // bytes of `line` already searched with the piece before
+    std::int64_t end = 0;  // end of the bytes taken, in the stream
+    std::int64_t row = 0;  // row of the place before the chunk where the line begins
     UtcTime time;
   };
   State& state(codec::LogStream stream) { return states_.at(static_cast<std::size_t>(stream) - 1); }

@@ -20,7 +20,7 @@ namespace page = store::page;
 using codec::LogStream;
 using Which = page::LogPageQuery::Which;
 
-constexpr std::int64_t kMaxChunks = 256;  // of limits::kLogChunkBytes: 16 MiB
+constexpr std::int64_t kMaxChunks = 256;  // 16 MiB at limits::kLogChunkBytes each
 
 // The request; `ends`: of a cursor that says where the streams stand.
 struct Question {

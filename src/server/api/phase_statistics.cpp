@@ -19,13 +19,13 @@ namespace {
 namespace page = store::page;
 
 constexpr std::size_t kMostRuns = 100;
-constexpr std::size_t kMostPhases = 1u << 20;  // of all runs: about 200 MiB while they are counted
-constexpr std::size_t kMostPaths = 10'000;     // of a run
+constexpr std::size_t kMostPhases = 1u << 20;  // over all runs: about 200 MiB while counted
+constexpr std::size_t kMostPaths = 10'000;     // per run
 
 struct Question {
   std::vector<std::string> runs;
   std::optional<std::int64_t> from, to;
-  std::vector<std::int64_t> origins;  // of each run; none: the window is UTC
+  std::vector<std::int64_t> origins;  // one per run; empty: the window is UTC
 };
 
 Parsed<Question> parse_question(std::string_view text) {

@@ -19,11 +19,11 @@ constexpr std::size_t kFilterBytes = 65'536;
 constexpr std::size_t kTextBytes = 1000;
 constexpr std::size_t kFieldBytes = 1000;  // a name, with what stands before and behind it
 constexpr std::size_t kValueBytes = 16'384;
-constexpr std::size_t kMostValues = 1000;  // of a choice
+constexpr std::size_t kMostValues = 1000;  // per choice
 constexpr std::size_t kMostOrders = 10;
 constexpr std::size_t kMostColumns = 100;
 constexpr std::size_t kMostFacets = 20;
-constexpr std::int64_t kMostRuns = 1000, kUsualRuns = 200;  // of a page
+constexpr std::int64_t kMostRuns = 1000, kUsualRuns = 200;  // per page
 constexpr std::int64_t kMostOffset = 100'000'000;
 
 constexpr std::string_view kFieldNames =

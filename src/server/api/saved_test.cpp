@@ -89,7 +89,7 @@ TEST_F(Saved, BoardsAreSavedUnderAnyName) {
 }
 
 TEST_F(Saved, NamesOfBoardsHaveABound) {
-  std::string characters;  // of two bytes each
+  std::string characters;  // two bytes each
   for (int i = 0; i < 250; ++i) characters += "%C3%A4";
   const std::string target = std::string(kBoards) + "/" + characters;
   ok(Method::kPut, target, R"({"state":"s"})");

@@ -38,8 +38,8 @@ struct Shares {
   std::size_t own = 0;
   Sharing sharing;
   std::string metric, unit;
-  std::vector<Means> run_means;    // of the own runs; empty without a metric
-  std::vector<Means> place_means;  // beside the places; likewise
+  std::vector<Means> run_means;    // means of the request's runs; empty without a metric
+  std::vector<Means> place_means;  // parallel to the places; empty without a metric
 };
 
 Result<> read_runs(const store::Reader& store, WorkloadId id, Shares& shares) {

@@ -24,7 +24,7 @@ class SharingApi : public HandlerTest {
     std::string workload = "7";
     std::string devices = R"([{"device":"0"}])";
     std::int64_t begin = 0, end = 0;  // s
-    double value = 0;                 // of "speed", a point each second
+    double value = 0;                 // "speed", one point each second
     std::string outcome = "finished";
   };
   // A run with a metric of its own and one of its workload's GPU.

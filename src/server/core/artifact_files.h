@@ -1,9 +1,9 @@
-// Artifacts over HTTP: what MLflow's interface (mlflow/artifacts.cpp) and the native one
-// (api/artifacts.cpp) share. On the transport's pools; any thread.
+// Artifacts over HTTP: the code that MLflow's interface (mlflow/artifacts.cpp) and the native one
+// (api/artifacts.cpp) share. It runs on the transport's pools and may be called from any thread.
 //
-// Whoever logs to a run chooses the bytes and the names of its artifacts: what a browser gets is
-// sandboxed (no scripts, no origin), never sniffed, and of a type that is known to be harmless;
-// anything else is text or a download.
+// The client that logs to a run chooses the bytes and names of its artifacts. Answers to browsers
+// are therefore sandboxed (no scripts, no origin), never sniffed, and have a type that is known to
+// be harmless. Every other type is served as text or as a download.
 #pragma once
 
 #include <memory>

@@ -70,7 +70,8 @@ Result<> expect_file(Context& context, std::string_view path) {
   return run_for_upload(context, file->run).map([](const auto&) {});
 }
 
-// After the file: whoever removes the run from now on removes its files, too.
+// Removes a stored file whose run was removed meanwhile. Called after the commit of the file: a
+// removal of the run from then on removes its files, too.
 Result<> settle_file(Context& context, std::string_view path) {
   const auto file = run_of(path);
   if (!file || !TRY(find(context, file->run)).removed) return {};

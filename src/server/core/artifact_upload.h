@@ -1,8 +1,8 @@
 // Files of runs as they arrive over HTTP.
 //
-// Where the first file of a run lies, all of its files lie from then on, whichever experiment the
-// run is moved to. A file whose run was removed before it was whole goes as the run's others went.
-// Blocks; any thread.
+// The first file of a run fixes the place of all its files, also when the run moves to another
+// experiment. If the run is removed before a file is complete, the file is removed like the run's
+// other files. All functions block and may be called from any thread.
 #pragma once
 
 #include <functional>

@@ -27,13 +27,13 @@ class State;
 
 struct Context {
   store::Store& store;
-  store::Reader reader;  // of the store
+  store::Reader reader;  // reads `store`
   EventHub& events;
   ServerFacts facts;
   // Asks the server to leave after this answer (`corral serve --stop`). Never blocks.
   std::function<void()> request_stop;
   door::State* door = nullptr;       // null: no other tool's interface is served
-  const Figures* figures = nullptr;  // of the transport, when there is one
+  const Figures* figures = nullptr;  // the transport's; null without a transport
   store::artifacts::ArtifactStore* artifacts = nullptr;
   ArtifactRemoval* artifact_removal = nullptr;
   ProfileAsks* profiles = nullptr;  // null: none can be asked for

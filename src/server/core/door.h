@@ -1,8 +1,7 @@
 // The one door between the server and other tools' interfaces (compat/: MLflow's and radT's).
 //
-// compat/door.cpp implements it; a build without compat (CORRAL_COMPAT=OFF) links no_door.cpp,
-// which owns no path. Which one is decided when the program is linked. All functions may be called
-// from any thread.
+// compat/door.cpp implements it; a build without compat (CORRAL_COMPAT=OFF) links no_door.cpp
+// instead, which owns no path. All functions may be called from any thread.
 #pragma once
 
 #include <memory>

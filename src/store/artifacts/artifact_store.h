@@ -1,15 +1,16 @@
-// ArtifactStore: where files that runs log lie. A directory (file/) or a bucket (s3/).
+// ArtifactStore: the place of the files that runs log. A directory (file/) or a bucket (s3/).
 //
-// Paths are relative to the store's root, segments joined by '/', and checked here once more:
-// whoever calls has checked what a client sent (mlflow/artifact_path.h). The empty path is the
+// Paths are relative to the store's root, segments joined by '/', and are checked here once more,
+// although the caller has checked the client's path (mlflow/artifact_path.h). The empty path is the
 // root. Bytes are streamed both ways: a reader or a writer holds at most one piece (256 KiB) in
-// memory between two calls, whatever the file's size. A file is there whole or not at all:
-// what a Writer was given shows only with commit(), and is removed when it goes without one.
+// memory between two calls, whatever the file's size. A file exists complete or not at all: the
+// bytes given to a Writer become visible with commit(), and are removed if the Writer is destroyed
+// without it.
 //
 // The store is safe from any thread; a Reader or Writer belongs to one thread at a time and must
 // not outlive its store. All of it blocks: call it on pool threads.
 //
-// Errors: kNotFound for what is not there, kInvalidArgument for paths, kNoSpace for a full disk,
+// Errors: kNotFound for a missing file, kInvalidArgument for paths, kNoSpace for a full disk,
 // kUnavailable when the bucket cannot be reached (after retries), kPermission.
 #pragma once
 
@@ -27,9 +28,9 @@
 namespace corral::store::artifacts {
 
 struct Entry {
-  std::string name;  // of this directory's entry, without its parents
+  std::string name;  // without its parents
   bool is_dir = false;
-  std::uint64_t size = 0;  // of a file
+  std::uint64_t size = 0;  // bytes; 0 for a directory
 };
 
 // Bytes [offset, offset + length) of a file; what lies beyond its end is left out.
@@ -50,7 +51,8 @@ class Reader {
   // Names this version as HTTP's ETag does, quoted; empty when the store says none.
   [[nodiscard]] virtual std::string etag() const = 0;
   virtual Result<> read(ByteRange range, const Take& take) = 0;
-  // A good length for whoever reads the file range by range: each costs a request, or nothing.
+  // A good length, in bytes, for reading the file range by range. Each range costs one request in a
+  // bucket, and nothing in a directory.
   [[nodiscard]] virtual std::size_t part_bytes() const { return 256u << 10; }
 };
 
@@ -77,9 +79,9 @@ struct UploadedPart {
   std::string etag;
 };
 
-inline constexpr std::size_t kPathBytes = 1000;  // of S3's 1,024, which hold the prefix too
+inline constexpr std::size_t kPathBytes = 1000;  // S3 allows 1,024, including the prefix
 inline constexpr std::size_t kNameBytes = 255;
-inline constexpr std::size_t kMostEntries = 1'000'000;  // of one directory: a list is held whole
+inline constexpr std::size_t kMostEntries = 1'000'000;  // per directory: a list is held in memory
 inline constexpr int kMostParts = 10'000;
 // The text that clients of MLflow look for before they send the file as a whole.
 inline constexpr std::string_view kNoMultipart =

@@ -90,7 +90,7 @@ TEST_P(StoreRemoval, WhatComesLaterIsAcknowledgedAndIgnored) {
     EXPECT_TRUE(reader_of(*store_).experiments()->empty());
     round == 0 ? clean() : reopen();
   }
-  writer.seek(writer.next() + 5);  // what the spool lost counts no more
+  writer.seek(writer.next() + 5);  // frames that the spool lost no longer count
   EXPECT_TRUE(append({writer.frame(samples(1, {{6000, 1.0}}))}).refusals.empty());
 }
 

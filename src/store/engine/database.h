@@ -1,12 +1,12 @@
-// Connection and Statement: what ingest, reads and schema need of a database, whichever engine it
-// is. sqlite/ and postgres/ implement Connection and Cursor.
+// Connection and Statement: the database operations that ingest, reads and the schema need, for
+// either engine. sqlite/ and postgres/ implement Connection and Cursor.
 //
 // A Connection is used by one thread at a time and keeps its prepared statements. A Statement is
 // borrowed from that cache: it is reset when destroyed, and the same SQL must not be borrowed twice
-// at once. What blob() gives lives until the next step(). Times are bound and read as UTC
+// at once. A result of blob() lives until the next step(). Times are bound and read as UTC
 // nanoseconds, 128-bit ids as 16-byte blobs. The SQL is the part that SQLite 3.40 and PostgreSQL 15
 // share: parameters are ?1, ?2...; a new row's key comes from INSERT ... RETURNING; greatest() and
-// least() leave NULLs aside; sums of integers are cast to BIGINT (docs/store-schema.md).
+// least() ignore NULLs; sums of integers are cast to BIGINT (docs/store-schema.md).
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,8 @@ class Cursor {
   virtual void bind_blob(int index, Blob value) = 0;
   virtual void bind_null(int index, Type type) = 0;
   virtual Result<bool> step() = 0;
-  // Runs it to its end, rows left aside; an error may come later, from Connection::flush().
+  // Runs the statement to its end and ignores its rows. An error may come later, from
+  // Connection::flush().
   virtual Result<> defer() {
     while (TRY(step())) {
     }
@@ -146,8 +147,9 @@ struct Dialect {
   std::string_view begin_read;   // a snapshot
   std::string_view lock_row;     // ends a SELECT of rows that will be changed
   std::string_view lock_schema;  // a statement, empty for none: one migration at a time
-  std::string_view elsewhere;    // what to do when the database is another program's
-  // Table definitions are written for SQLite; here is what its words become (docs/store-schema.md).
+  std::string_view elsewhere;    // advice when the database is another program's
+  // Table definitions are written for SQLite; each pair holds a word of SQLite and its replacement
+  // (docs/store-schema.md).
   std::span<const std::pair<std::string_view, std::string_view>> words;
   // Lines of a migration that start with this are for this engine only.
   std::string_view own_lines;
@@ -206,7 +208,7 @@ class Connection {
     statement.bind_all(values...);
     return statement;
   }
-  // Runs one statement to its end, rows left aside.
+  // Runs one statement to its end and ignores its rows.
   template <class... Values>
   Result<> exec(std::string_view sql, const Values&... values) {
     Statement statement = TRY(query(sql, values...));

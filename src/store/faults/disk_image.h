@@ -1,7 +1,8 @@
-// Disk: what may lie on a disk when the power goes, computed from a record of writes and syncs.
+// Disk: the possible contents of a disk after a power cut, computed from a record of writes and
+// syncs.
 //
-// Model: a sync makes a file's contents and name safe. Of what came after, a cut keeps anything:
-// nothing, all, a prefix torn at 512 bytes, or each sector at any of the states that it went
+// Model: a sync makes a file's contents and name safe. A cut may keep any part of the later writes:
+// nothing, all, a prefix torn at 512 bytes, or each sector in any of the states that it went
 // through, some of them full of noise. File names change in order, contents in none. Sizes change
 // in order too. Bytes next to a write are not harmed (SQLITE_IOCAP_POWERSAFE_OVERWRITE, which
 // SQLite assumes of every disk). One thread.

@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr ScriptShape kShape = {.series = 2, .rows = 1500};
-constexpr int kAppends = 40;  // of one victim
+constexpr int kAppends = 40;  // per victim
 struct Place {
   const char* name;
   int passes;  // at most, before the victim dies there
@@ -112,7 +112,7 @@ class Kill : public ::testing::Test {
   Workspace workspace_;
   const fs::path directory_ = workspace_.path() / "store";
   std::uint64_t round_ = 1;
-  std::optional<Script> before_;  // of the victim before, and how much of it was stored
+  std::optional<Script> before_;  // script of the previous victim; stored_: its stored part
   Durable stored_;
 };
 

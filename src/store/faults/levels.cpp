@@ -16,7 +16,7 @@ namespace {
 struct Columns {
   std::vector<std::int64_t> times, steps;
   std::vector<double> values;
-  std::vector<bool> good, has_steps;  // of each block
+  std::vector<bool> good, has_steps;  // one entry per block
 };
 
 Result<> read_block(PointView& view, SeriesId series, std::int64_t no, Columns& columns) {

@@ -12,8 +12,8 @@
 namespace corral::store::faults {
 
 struct SeriesReading {
-  std::vector<ScriptPoint> points;  // block after block, then what is in none
-  std::size_t damaged = 0;          // what could not be read, of blocks, pyramid and the rest
+  std::vector<ScriptPoint> points;  // block after block, then the points outside of blocks
+  std::size_t damaged = 0;          // unreadable blocks, pyramid rows and other rows
   std::size_t blocks = 0;
 };
 

@@ -22,8 +22,8 @@ struct DiskEvent {
     kCreate,
     kWrite,
     kTruncate,    // to `offset` bytes
-    kSync,        // what came before is safe, the file's name too
-    kFailedSync,  // what came before is lost, unless it is written again
+    kSync,        // earlier writes and the file's name are safe
+    kFailedSync,  // earlier writes are lost unless they are repeated
     kDelete
   };
   Kind kind = Kind::kWrite;
@@ -55,8 +55,8 @@ class PowerCutVfs {
   [[nodiscard]] std::vector<DiskEvent> events() const;
 
   void inject(const DiskFault& fault);
-  // Whatever changes a file is ignored and fails after `calls` more of them, as if the process had
-  // been killed then.
+  // After `calls` more operations that change a file, all such operations fail without effect, as
+  // if the process had been killed then.
   void stop_after(std::uint64_t calls);
   // Ends the fault or the stop; true when it was met.
   bool clear();

@@ -1,5 +1,5 @@
-// kill -9 of a process that removes a run, at named places: the run is there whole, or gone for
-// every reader, and whoever opens the store next brings it to its end.
+// kill -9 of a process that removes a run, at named places: the run is complete, or gone for every
+// reader, and the next process that opens the store completes the removal.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ constexpr ScriptShape kShape = {.series = 2, .rows = 3000, .large = 80};
 constexpr int kAppends = 12;
 struct Place {
   const char* name;
-  int passes;  // how many of them are tried
+  int passes;  // number of passes through the failpoint that are tried
   int step;
 };
 constexpr std::array<Place, 4> kPlaces = {{{"remove.marked", 1, 1},

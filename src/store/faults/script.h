@@ -26,7 +26,7 @@ using Frames = std::vector<codec::Frame>;
 struct ScriptPoint {
   std::int64_t time = 0;  // UTC, ns
   std::optional<std::int64_t> step;
-  std::uint64_t bits = 0;  // of the value
+  std::uint64_t bits = 0;  // the bits of the value
   auto operator<=>(const ScriptPoint&) const = default;
 };
 // By name of the series, in order of arrival within a session.
@@ -35,7 +35,7 @@ using ScriptPoints = std::map<std::string, std::vector<ScriptPoint>>;
 struct ScriptShape {
   int series = 4;
   std::size_t sessions = 4;
-  std::size_t rows = 100;  // of a frame, at most
+  std::size_t rows = 100;  // at most, per frame
   std::size_t large = 30;  // percent of frames that have up to so many rows; the rest, up to 8
 };
 

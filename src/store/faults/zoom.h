@@ -9,8 +9,8 @@
 
 namespace corral::store::faults {
 
-// Asks for the values of the series in a random range at a random width. What is wrong with the
-// answer, empty: nothing.
+// Asks for the values of the series in a random range at a random width. Returns the problem of the
+// answer; empty if it is right.
 std::string zoom_problem(Store& store, const Series& series, const std::vector<ScriptPoint>& points,
                          Random& random);
 

@@ -228,7 +228,8 @@ Result<std::shared_ptr<SessionState>> Ingest::find_session(SessionId id) {
   return state;
 }
 
-// Whatever another process stores of a session moves its durable_seq; or it removed the run.
+// Returns whether `session` still matches the database. Another process that stored frames of the
+// session has moved its durable_seq, or it has removed the run.
 Result<bool> Ingest::still_true(const SessionState& session) {
   if (!db_.dialect().shared) return true;
   Statement row = TRY(db_.query(lock_session(db_), session.id));

@@ -3,12 +3,12 @@
 //
 // It knows the sessions' sequence rule (docs/format-frame.md): a session's frames come in order and
 // without gaps, old ones are acknowledged and ignored, and after one refusal the rest of that
-// session in the call is refused too. What a call changed stays in this object's cache of sessions:
-// after its savepoint the caller must call keep() or drop(), and after a rollback of the whole
-// transaction forget(). Rows of runs are written once per transaction, by finish_group(). Where
-// several processes write to one database (Dialect::shared), a session's row is locked before
-// anything of it is stored, and what is remembered of it counts only if durable_seq is still what
-// it was. One thread.
+// session in the call is refused too. The changes of a call stay in this object's cache of
+// sessions: the caller must call keep() or drop() after its savepoint, and forget() after a
+// rollback of the whole transaction. Rows of runs are written once per transaction, by
+// finish_group(). If several processes write to one database (Dialect::shared), a session's row is
+// locked before its frames are stored, and its cache entry is used only if durable_seq has not
+// changed. One thread.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct SessionState {
   std::int64_t key = 0;
   std::int64_t run = 0;
   std::int64_t workload = 0;
-  std::optional<std::int64_t> machine;  // of the host, where the writer named it
+  std::optional<std::int64_t> machine;  // key of the host, if the writer named one
   bool feeds_host = false;
   bool removed = false;  // its run is gone: only points of its host are stored
   std::uint64_t durable_seq = 0;
@@ -145,10 +145,10 @@ class Ingest {
                      const SessionState& session);
 
   Connection& db_;
-  Newest newest_, call_newest_;     // of the calls that are kept; of the one that goes on
+  Newest newest_, call_newest_;     // from kept calls; from the current call
   Batches batches_, call_batches_;  // likewise
   std::unordered_map<SessionId, std::shared_ptr<SessionState>> sessions_;
-  std::size_t remembered_series_ = 0;  // of all sessions_ since they were last forgotten
+  std::size_t remembered_series_ = 0;  // in all sessions_ since they were last cleared
 };
 
 }  // namespace corral::store::sql

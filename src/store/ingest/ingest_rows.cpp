@@ -110,9 +110,9 @@ Result<> Ingest::find_many(const SessionState& session, const SeriesDefs& defs,
   return {};
 }
 
-// Several sessions may feed one series; the first to declare it says its unit and kind. Where
-// others write too, one who makes the same series at the same moment is waited for: all make them
-// in the same order, so that none waits for each other.
+// Several sessions may feed one series; the first to declare it says its unit and kind. If other
+// processes write too, the insert waits for one that is making the same series. All processes make
+// series in the same order, so that they cannot deadlock.
 Result<> Ingest::declare(SessionState& session, const std::vector<codec::SeriesDef>& defs) {
   SeriesDefs fresh;
   std::set<std::uint32_t> ids;

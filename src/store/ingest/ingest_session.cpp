@@ -57,8 +57,8 @@ Result<std::int64_t> Ingest::workload_of(const codec::SessionBody& body, std::in
   return *made;
 }
 
-// By machine and name. Where others write too, the row is locked: a removal of the host sees this
-// session, or this one makes the host anew.
+// Finds or makes the host by machine and name. If other processes write too, the row is locked: a
+// removal of the host sees this session, or this session makes the host anew.
 Result<std::optional<std::int64_t>> Ingest::host_of(const codec::SessionBody& body) {
   if (body.machine.empty()) return std::nullopt;
   const auto known = TRY(db_.number("SELECT key FROM hosts WHERE machine_id = ?1 AND name = ?2" +
@@ -77,8 +77,8 @@ Result<std::optional<std::int64_t>> Ingest::host_of(const codec::SessionBody& bo
   return *made;
 }
 
-// A run that was removed stays so, whoever joins it later. Where others write too, the row is
-// locked: a removal that goes on at the same time sees this session, or this one sees the removal.
+// A removed run stays removed, also when a session joins it later. If other processes write too,
+// the row is locked: a concurrent removal sees this session, or this session sees the removal.
 Result<std::optional<Ingest::RunRow>> Ingest::known_run(RunId id) {
   {
     Statement row = TRY(db_.query(

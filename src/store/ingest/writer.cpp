@@ -90,8 +90,8 @@ void Writer::loop() {
   }
 }
 
-// Something threw outside of the transactions' own catches: nobody knows what is stored, and
-// whoever waits is told so.
+// Something threw outside of the transactions' own catches: it is unknown which calls are stored,
+// and every waiting caller gets that error.
 void Writer::give_up(const std::vector<Job*>& group) {
   ingest_.forget();
   if (database_->in_transaction()) static_cast<void>(database_->script("ROLLBACK"));
@@ -259,7 +259,8 @@ Result<> Writer::write_one(const Job& job, Ingest::LockRuns lock, Answers& answe
   return hurry();
 }
 
-// Whoever holds this row may hold many: the rest of the queue does not wait a second for each.
+// The process that holds this row may hold many, and the rest of the queue must not wait a second
+// for each of them.
 void Writer::met_a_lock() {
   const BootTime now = sys::boot_now();
   if (!hurry_until_ || now >= *hurry_until_) hurry_until_ = now + kHurry;

@@ -1,14 +1,13 @@
 // Writer: the one thread that writes to the database.
 //
-// append() hands it a call and sleeps until the transaction that holds it is on the disk. Whatever
-// waits when the thread comes round goes into one transaction (group commit), each call in a
-// savepoint of its own, so that one that fails takes nothing else with it. A group that met another
-// process's writes, or found its connection gone, is tried again a few times: nothing of it is
-// stored then, or durable_seq says what is. A call that needs a row which another process's
+// append() hands it a call and sleeps until the transaction that holds it is on the disk. All calls
+// that wait when the thread starts a round go into one transaction (group commit). Each call has
+// its own savepoint, so that its failure affects no other call. A group that conflicts with another
+// process's writes, or loses its connection, is retried a few times: by then nothing of it is
+// stored, or durable_seq tells the stored part. A call that needs a row which another process's
 // transaction holds for longer than Connection waits is tried once more by itself, after the others
-// of its group, and then refused (kUnavailable); for a moment after that nobody waits long for such
-// a row. The queue holds as many calls as there are
-// threads that wait, up to kQueue.
+// of its group, and then refused (kUnavailable); for a moment after that no call waits long for
+// such a row. The queue holds as many calls as there are threads that wait, up to kQueue.
 #pragma once
 
 #include <condition_variable>

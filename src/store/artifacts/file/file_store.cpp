@@ -77,7 +77,7 @@ class FileWriter final : public Writer {
     int root;
     int uploads;
     std::string path;
-    KeptOnce* once;  // of a file whose content is kept once; else null
+    KeptOnce* once;  // null unless the content of the file is kept once
   };
   FileWriter(Target target, Temporary temporary)
       : target_(std::move(target)), temporary_(std::move(temporary)) {}
@@ -138,7 +138,7 @@ class FileWriter final : public Writer {
 
   Target target_;
   Temporary temporary_;  // without a name: committed or dropped
-  Sha256Stream hash_;    // of files that are kept once
+  Sha256Stream hash_;    // used for files that are kept once
 };
 
 class FileStore final : public ArtifactStore {

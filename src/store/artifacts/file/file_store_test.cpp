@@ -317,7 +317,7 @@ TEST_F(FileStore, ADamagedContentIsNotShared) {
   fs::resize_file(contents().at(0), 2);
   ASSERT_TRUE(put(code("b", "f"), "whole"));
   EXPECT_EQ(get(code("b", "f")), "whole");
-  std::ofstream(contents().at(0)) << "wrong";  // of the same size
+  std::ofstream(contents().at(0)) << "wrong";  // the same size
   ASSERT_TRUE(put(code("c", "f"), "whole"));
   EXPECT_EQ(get(code("c", "f")), "whole");
 }

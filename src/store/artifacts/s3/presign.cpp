@@ -30,7 +30,7 @@ std::string timestamp(UtcTime now) {
 
 struct Address {
   std::string_view host;  // with its port
-  std::string_view path;  // of the bucket, empty or "/..."
+  std::string_view path;  // path of the bucket, empty or "/..."
 };
 
 Address split_url(std::string_view url) {

@@ -1,5 +1,5 @@
-// A URL that lets whoever has it make one request to S3 for a while (AWS Signature Version 4 in the
-// query). Pure; requests of the server itself are signed by libcurl.
+// Makes a URL that lets its holder make one kind of request to S3 for a limited time (AWS Signature
+// Version 4 in the query). Pure; requests of the server itself are signed by libcurl.
 #pragma once
 
 #include <string>

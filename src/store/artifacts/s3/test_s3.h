@@ -1,6 +1,5 @@
 // For tests: enough of S3 to store, list, range and upload in parts, in memory and over HTTP, that
-// fails when told to. What it does not do is check signatures: tests/e2e/test_artifacts.py has a
-// server that does.
+// fails when told to. It does not check signatures; the server of tests/e2e/test_artifacts.py does.
 #pragma once
 
 #include <deque>

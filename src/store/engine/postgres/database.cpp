@@ -270,7 +270,7 @@ class PgCursor final : public sql::Cursor {
   const std::string sql_;  // with $1, $2...
   std::vector<Parameter> parameters_;
   std::vector<Prepared> prepared_;
-  std::uint64_t generation_ = 0;  // of the connection that knows prepared_
+  std::uint64_t generation_ = 0;  // the connection on which prepared_ is valid
   ResultPtr result_;
   int row_ = -1;
 };
@@ -440,7 +440,7 @@ Result<> PgConnection::revive() {
     return opened;
   }
   handle_.reset();
-  // Whatever it is (a changed password, a server that starts), it may pass.
+  // Every failure (a changed password, a server that is starting) may be temporary.
   last_error_ = {.code = Code::kUnavailable, .message = opened.error().message};
   next_attempt_ = sys::boot_now() + pause_;
   pause_ = std::min(pause_ * 2, kLongestPause);

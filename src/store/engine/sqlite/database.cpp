@@ -119,7 +119,7 @@ class SqliteCursor final : public sql::Cursor {
 };
 
 // ---- functions
-// greatest() and least() of numbers; NULLs are left aside.
+// greatest() and least() of numbers; NULLs are ignored.
 void extreme(sqlite3_context* context, int count, sqlite3_value** values) {
   const bool greatest = sqlite3_user_data(context) != nullptr;
   sqlite3_value* best = nullptr;

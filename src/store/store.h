@@ -53,8 +53,8 @@ class Store {
   Result<StoreInfo> info();
   // Reads nothing; any thread.
   [[nodiscard]] StoreActivity activity() const;
-  // Runs that are there no more are left aside. They are gone for every reader when this returns;
-  // their rows go piece by piece in the background. Frames of theirs that come later are
+  // Runs that do not exist are ignored. The removed runs are gone for every reader when this
+  // returns; their rows are deleted piece by piece in the background. Their later frames are
   // acknowledged and ignored. kConflict: one of them is running, and none is removed. A workload
   // goes with its last run, and so does an experiment.
   Result<Removal> remove_runs(std::span<const RunId> runs, const RemoveOptions& options);

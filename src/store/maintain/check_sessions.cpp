@@ -49,7 +49,7 @@ class SessionCheck {
   sql::Connection& db_;
   const std::int64_t session_;
   SessionId id_;
-  bool removed_ = false;  // of a removed run: some of its series are gone, others may be there
+  bool removed_ = false;  // the run was removed: some series are gone, others may exist
   std::set<std::uint32_t> locals_;
   std::map<SeriesId, OneSeries> series_;
   std::set<std::int64_t> damaged_slices_;

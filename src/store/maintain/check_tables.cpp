@@ -77,7 +77,7 @@ void add(CheckWork& work, const std::string& table, const std::string& what, Own
 }
 
 struct Hit {
-  std::int64_t missing = 0, rows = 0, owner = 0;  // of a rule: its first column, its second, 0
+  std::int64_t missing = 0, rows = 0, owner = 0;  // a rule's first column, its second one, and 0
 };
 
 Result<std::vector<Hit>> hits_of(sql::Connection& db, const std::string& sql) {

@@ -131,7 +131,7 @@ Result<> Copy::insert(const Table& table, const std::vector<Row>& rows) {
 }
 
 Result<> Copy::copy(const Table& table) {
-  constexpr std::size_t kPages = 8;  // of one transaction
+  constexpr std::size_t kPages = 8;  // per transaction
   const auto total =
       TRY(from_.number(fmt::format("SELECT count(*) FROM {}", table.name))).value_or(0);
   auto done = TRY(to_.number(fmt::format("SELECT count(*) FROM {}", table.name))).value_or(0);

@@ -65,7 +65,7 @@ class PyramidMaker {
   std::int64_t rows_ = 0;
   std::map<std::pair<Channel, int>, MadeRow> open_;
   codec::CounterRates rates_;
-  std::optional<std::int64_t> session_;  // of the block before, when it was good
+  std::optional<std::int64_t> session_;  // session of the previous block, if that was good
   bool ended_finite_ = false;
 };
 

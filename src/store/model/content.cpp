@@ -104,7 +104,7 @@ Result<> check(const Content& content) {
   return {};
 }
 
-// Text is UTF-8 without NUL, which not every database holds: what is not becomes U+FFFD.
+// Text is UTF-8 without NUL, which not every database holds: invalid bytes and NUL become U+FFFD.
 void mend(std::string& text) {
   if (!is_utf8(text)) text = to_utf8(text);
   for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;)

@@ -25,7 +25,7 @@ struct Ack {
                                   // will never be stored again
 };
 struct Refusal {
-  std::size_t index = 0;  // of the frame in the call
+  std::size_t index = 0;  // position of the frame in the call
   SessionId session;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -98,10 +98,10 @@ struct RunPage {
 struct Series {
   SeriesId id;
   metric::Owner owner = metric::Owner::kRun;
-  // Hex of the run or workload. Of a host's series: of the workload whose runs were on the host
-  // while these points were measured.
+  // Hex ID of the run or workload. For a host's series: ID of the workload whose runs were on the
+  // host while these points were measured.
   std::string owner_id;
-  std::string host;  // of a host's series: its name
+  std::string host;  // name of the host, for a host's series
   metric::Kind kind = metric::Kind::kGauge;
   metric::Aggregation aggregation = metric::Aggregation::kMean;
   std::string name;
@@ -112,7 +112,7 @@ struct Series {
   std::int64_t nan = 0;
   UtcTime first, last_time;
   std::optional<std::int64_t> first_step,
-      last_step;                         // of the earliest point; of the point that gave `last`
+      last_step;                         // at the earliest point; at the point that gave `last`
   std::optional<double> last, min, max;  // last: the newest finite value
   double sum = 0;
 };
@@ -136,8 +136,8 @@ struct PhasePlace {
 };
 // The faults of a run's phases, as far as counting tells.
 struct PhaseCounts {
-  std::int64_t phases = 0;           // that have begun
-  std::int64_t unended = 0;          // of these
+  std::int64_t phases = 0;           // phases that have begun
+  std::int64_t unended = 0;          // phases without an end
   std::int64_t ends_alone = 0;       // ends whose begin never came
   std::int64_t unknown_parents = 0;  // phases whose parent is not there
   std::int64_t backwards = 0;        // that end before they begin
@@ -157,7 +157,7 @@ struct LogChunk {
 struct LogQuery {
   RunId run;
   std::optional<codec::LogStream> stream;
-  std::int64_t after_row = 0;  // of an earlier answer
+  std::int64_t after_row = 0;  // last row of an earlier answer
   std::size_t limit = 256;     // chunks
 };
 // One output stream as a whole.
@@ -171,7 +171,7 @@ struct StoreInfo {
   std::string location;
   int schema_version = 0;
   std::int64_t bytes = 0;
-  std::string problem;  // of sealing, empty when it goes well
+  std::string problem;  // problem of sealing; empty if there is none
 };
 
 // Counted since the store was opened, by this process.
@@ -189,8 +189,8 @@ struct RemoveOptions {
 };
 struct Removal {
   std::vector<RunId> runs;  // that were there
-  std::int64_t points = 0;  // of the runs' own series
-  std::int64_t bytes = 0;   // of points, summaries and output, as stored
+  std::int64_t points = 0;  // points of the runs' own series
+  std::int64_t bytes = 0;   // stored bytes of points, summaries and output
 };
 // Runs that ended, the oldest first, go when they ended longer ago than `age`, and for as long as
 // points, summaries and output take more than `bytes`.

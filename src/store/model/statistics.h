@@ -31,7 +31,7 @@ struct SeriesDelta {
   std::int64_t nan = 0;  // NaN and infinities
   std::int64_t first_time = 0, last_time = 0;
   std::optional<std::int64_t> first_step;
-  std::optional<std::int64_t> value_time, value_step;  // of the newest finite value
+  std::optional<std::int64_t> value_time, value_step;  // time and step of the newest finite value
   std::optional<double> last, min, max;
   double sum = 0;
   TopPoint top;  // when there are points

@@ -1,5 +1,6 @@
-// A database that goes away and comes back while points are stored, sealed and removed: nothing
-// that was acknowledged is lost, nothing is there twice, and whoever was cut off goes on by itself.
+// A database that goes away and comes back while points are stored, sealed and removed: no
+// acknowledged point is lost, none is stored twice, and every node that lost its connection
+// continues by itself.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +18,7 @@ using testing::series_def;
 using testing::session_body;
 using testing::SessionWriter;
 
-constexpr std::int64_t kRows = 700;  // of a frame: a dozen of them fill a block
+constexpr std::int64_t kRows = 700;  // per frame: a dozen frames fill a block
 
 // The database is away, or the other node was faster.
 bool passing(const Error& error) {
@@ -192,7 +193,7 @@ TEST_F(HeldRow, OfARunRefusesItsCallsAlone) {
 // that is refused because of that (a slow machine holds rows for longer than is waited for) has
 // left nothing behind: sent again, as clients do, it counts once.
 TEST_F(PostgresFaults, CallsThatLockTheSameRunsInAnyOrderCountOnce) {
-  constexpr std::size_t kThreads = 6;  // of each node
+  constexpr std::size_t kThreads = 6;  // per node
   std::array<RunId, 3> runs{};
   for (RunId& run : runs) {
     run = RunId::random();

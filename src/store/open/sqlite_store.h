@@ -1,9 +1,9 @@
 // The embedded store: one SQLite database, `corral.db`, in the store's directory.
 //
-// It takes no lock: whoever opens it (the server, an offline `store` verb) holds the directory's
-// lock first, because two processes that write would each have their own idea of the sessions.
-// Writes go through one thread (writer.h), reads through a small pool of read-only connections,
-// each call in a snapshot of its own. Close it before fork().
+// It takes no lock: the process that opens it (the server, or an offline `store` command) must hold
+// the directory's lock, because two processes that write would each cache another state of the
+// sessions. Writes go through one thread (writer.h), reads through a small pool of read-only
+// connections, each call in a snapshot of its own. Close it before fork().
 #pragma once
 
 #include <filesystem>

@@ -141,8 +141,8 @@ void HostCut::take_damage(const Damage& damage) {
   }
 }
 
-// Rates go on within a session. What comes before the blocks, or in another range than they end in,
-// stands as another session, so that no rate is made over what was cut out.
+// Rates continue within a session. Points before the blocks, or in another range than the one in
+// which the blocks end, get another session number, so that no rate spans points that were cut out.
 void HostCut::split_rates() {
   constexpr int kSessionBits = 40;
   std::size_t goes_on = 0;

@@ -42,10 +42,10 @@ class HostCut {
 
   SeriesId series_;
   Window window_;
-  std::vector<std::int64_t> eights_;  // which eight blocks of the whole series, ascending
-  Damage last_eight_;                 // times of the last of them
+  std::vector<std::int64_t> eights_;  // numbers of the kept groups of eight blocks, ascending
+  Damage last_eight_;                 // times of the last group
   std::vector<Chunk> recent_;
-  std::vector<std::size_t> range_of_;  // of each chunk: which range of the window
+  std::vector<std::size_t> range_of_;  // for each chunk, its range of the window
   std::vector<Damage> damaged_;
 };
 

@@ -89,7 +89,8 @@ Result<Feeds> feeds_within(Connection& db, std::span<const Series> series, const
 }
 
 // Gives series of one host their statistics within the workload's window and the ids of its parts;
-// those without points go. Where sessions measured before or after the window, points are read.
+// series without points are dropped. Points are read if sessions measured before or after the
+// window.
 Result<> take_parts(Connection& db, Caches& caches, const HostQuestion& place,
                     std::vector<Series>& all) {
   const Window window = TRY(window_of(db, place.workload, place.host));

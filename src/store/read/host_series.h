@@ -18,7 +18,7 @@
 namespace corral::store::sql {
 
 struct HostPart {
-  SeriesId series;            // of the host
+  SeriesId series;            // the host's series
   std::int64_t workload = 0;  // key
   auto operator<=>(const HostPart&) const = default;
 };

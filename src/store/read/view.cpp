@@ -61,8 +61,8 @@ class StoredBlock final : public Block {
 
 // ---- the rest
 std::size_t bytes_of(const std::vector<codec::SamplesBody>& bodies) {
-  constexpr std::size_t kEntry = 256;      // of the cache
-  constexpr std::size_t kAllocation = 32;  // what an allocator adds
+  constexpr std::size_t kEntry = 256;      // overhead of an entry in the cache
+  constexpr std::size_t kAllocation = 32;  // overhead of an allocation
   std::size_t bytes = kEntry;
   for (const auto& body : bodies) {
     bytes += sizeof body + kAllocation;

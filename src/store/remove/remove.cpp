@@ -19,7 +19,7 @@ constexpr Nanos kHostsKept = std::chrono::days(30);
 
 struct Owner {
   std::int64_t kind = kRunOwner;
-  std::int64_t key = 0;  // of a run, a workload or a host
+  std::int64_t key = 0;  // key of a run, a workload or a host
 };
 
 // ---- marking
@@ -93,10 +93,10 @@ Result<> mark(Connection& db, const Owner& owner, std::int64_t workload) {
 }
 
 // ---- cleaning
-// Sessions of which nothing has to stay. A run's: all, but for those that fed its workload's series
-// while that has other runs. A workload's: all, for it goes with its last run. Of those that fed a
-// host's series the slices stay that have such series, and the rest until it has risen from batch
-// rows; a host's: all.
+// Sessions whose data is deleted. A run's: all except those that fed its workload's series while
+// the workload has other runs. A workload's: all, because it is removed with its last run. If a
+// session fed a host's series, its slices with such series stay, and its other rows stay until
+// their points have risen from batch rows. A host's: all.
 constexpr std::array<std::string_view, 3> kSessions = {
     "SELECT s.key FROM sessions s WHERE s.run = ?1 AND s.key NOT IN (SELECT m.session FROM "
     "removals "

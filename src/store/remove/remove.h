@@ -1,13 +1,14 @@
 // Removal of runs: at once for every reader, and piece by piece in the tables.
 //
-// mark_removed() takes a run's row away, and its workload's and experiment's when they are empty,
-// in the caller's transaction. Its sessions stay as tombstones, so that frames that come later are
-// acknowledged and ignored; removed_runs remembers its id, so that a new session of it is one, too.
-// What else belongs to the run hangs in the air from then on: the table `removals` says so, and
-// clean_removed() deletes it in small transactions, by whichever server comes first, until nothing
-// is found; a crash in between is taken up where it stood. Rows of a session that also measured for
-// a workload which still has runs stay until that goes, and so do those slices of it that hold
-// series of a host. Series and row ids are never used again, and so caches may keep what is gone.
+// mark_removed() deletes a run's row, and the rows of its workload and experiment if they have
+// become empty, in the caller's transaction. Its sessions stay as tombstones, so that frames that
+// come later are acknowledged and ignored; removed_runs remembers its id, so that a new session of
+// it becomes a tombstone, too. The other rows of the run are orphaned from then on. The table
+// `removals` lists their owners, and clean_removed() deletes them in small transactions until none
+// is left; any server may call it. After a crash, the cleaning continues from the point that it had
+// reached. If a session also measured for a workload that still has runs, its rows stay until that
+// workload is removed, and its slices with series of a host stay, too. Series and row ids are never
+// reused, so caches may keep deleted rows.
 #pragma once
 
 #include <chrono>

@@ -75,8 +75,8 @@ Result<> BlockMaker::add_rates(SeriesId series, std::int64_t block, const Points
                      {.times = points.times, .steps = points.steps, .values = rates});
 }
 
-// The last finite point before a block, if the block before it is of this session. Where that one
-// ended in values that are not finite, the first rate of the block is left out.
+// The last finite point before a block, if the block before it is of this session. If that block
+// ended in values that are not finite, the first rate of this block is omitted.
 Result<std::optional<codec::CounterSample>> BlockMaker::last_of(SeriesId series,
                                                                 std::int64_t block) {
   if (const auto made = last_.find(series); made != last_.end()) return made->second;

@@ -51,7 +51,7 @@ class BlockMaker {
   std::map<SeriesId, SeriesToSeal>& series_;
   const ReadPyramidRow& read_;
   std::map<Key, std::map<std::size_t, Tier>> open_;  // by tier: the last row, not full
-  std::map<SeriesId, codec::CounterSample> last_;    // of the blocks made here
+  std::map<SeriesId, codec::CounterSample> last_;    // last points of the blocks made here
 };
 
 }  // namespace corral::store

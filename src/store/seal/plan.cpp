@@ -41,8 +41,8 @@ struct OpenSlice {
   std::size_t members = kSliceSeries;
 };
 
-// Gives every series without a slice one; those of a sampling group come one after another. What a
-// host owns outlives the run, and so the two share no slice.
+// Gives every series without a slice one; those of a sampling group come one after another. A
+// host's series outlive the run, and so they share no slice with the run's.
 void deal(BatchesToSeal& work, SealPlan& plan) {
   std::int64_t next = 0;
   std::array<OpenSlice, 2> open;
@@ -82,7 +82,7 @@ std::map<std::int64_t, SamplingGroup> by_slice(SamplingGroup group,
 }  // namespace
 
 std::int64_t buckets_in_row(std::int64_t blocks, int tier, std::int64_t no) {
-  std::int64_t children = blocks;  // of the tier
+  std::int64_t children = blocks;  // blocks, or complete rows of the tier below
   for (int below = 0; below < tier; ++below) children /= below == 0 ? kRowBlocks : kTierRows;
   const std::int64_t most = tier == 0 ? kRowBlocks : kTierRows;
   const std::int64_t mine = std::clamp<std::int64_t>(children - no * most, 0, most);

@@ -44,8 +44,8 @@ struct NewRowGroup {
   // The id of the newest row that it replaces: ids keep the order of arrival.
   std::optional<std::int64_t> id;
   RowGroupState state = RowGroupState::kOpen;
-  std::int64_t t0 = 0, t1 = 0;  // least and greatest time, UTC
-  std::int64_t points = 0;      // of the series that has most
+  std::int64_t t0 = 0, t1 = 0;  // min and max time, UTC
+  std::int64_t points = 0;      // points of the longest series
   std::string data;
 };
 struct NewBlock {
@@ -66,7 +66,7 @@ struct SealPlan {
   std::vector<std::int64_t> batches, row_groups;                  // rows that go
   std::vector<std::int64_t> damaged_batches, damaged_row_groups;  // rows that are set aside
   std::vector<std::pair<SeriesId, std::int64_t>> dealt;           // series -> slice, new ones
-  std::map<std::int64_t, SliceStatistics> statistics;  // of slices, as they are afterwards
+  std::map<std::int64_t, SliceStatistics> statistics;             // new statistics by slice
   std::vector<NewRowGroup> new_groups;
   std::vector<std::string> times;  // a column of times, and one of steps if there are any
   std::vector<NewBlock> blocks;
@@ -78,9 +78,9 @@ struct SealPlan {
 struct BatchesToSeal {
   std::int64_t session = 0;
   std::vector<std::int64_t> rows;
-  std::vector<codec::SamplingGroup> groups;  // what Gather made of them
+  std::vector<codec::SamplingGroup> groups;  // made of the rows by Gather
   std::map<SeriesId, std::int64_t> slices;   // dealt so far
-  std::set<SeriesId> of_host;                // they have slices of their own
+  std::set<SeriesId> of_host;                // series of a host, in slices of their own
   std::map<std::int64_t, SliceStatistics> statistics;
   RowGroupState state = RowGroupState::kOpen;  // or kSettled
 };
@@ -88,8 +88,8 @@ SealPlan seal_batches(BatchesToSeal work);
 
 // ---- row groups to larger ones and to blocks
 struct SeriesToSeal {
-  std::int64_t blocks = 0;        // it has
-  std::int64_t last_session = 0;  // of its last block
+  std::int64_t blocks = 0;        // blocks that exist
+  std::int64_t last_session = 0;  // session of the last block
   bool counter = false;           // has a pyramid over its rate, too
 };
 // A pyramid row as it is stored.
@@ -101,9 +101,9 @@ struct RowGroupsToSeal {
   std::vector<std::int64_t> rows;              // neighbours, ascending
   std::vector<codec::SamplingGroup> groups;    // Gather's
   std::map<SeriesId, SeriesToSeal> series;     // all that stand in groups
-  RowGroupState state = RowGroupState::kOpen;  // of what stays in row groups
+  RowGroupState state = RowGroupState::kOpen;  // state of the row group that remains
 };
-// Whatever fills blocks goes there; the rest becomes one row group.
+// Points that fill blocks move to blocks; the rest becomes one row group.
 Result<SealPlan> seal_row_groups(RowGroupsToSeal work, const ReadPyramidRow& read);
 
 }  // namespace corral::store

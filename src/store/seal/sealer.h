@@ -3,12 +3,12 @@
 // It is told of every batch row that was stored, reads and encodes on a connection for reading, and
 // hands each plan to the writer, where it is a transaction of its own. A session's batch rows
 // become row groups after ten seconds or four mebibytes; its slices are looked at one after
-// another, each plan small, so that no seal holds up an acknowledgement for long. What a session
-// that ended or fell silent has left is settled. Another server on the same database may seal the
-// same session at the same time: one of the two plans is refused as a conflict, and nothing is
-// stored twice. A damaged pyramid row or damaged statistics are made anew. An error leaves
-// everything where it was; it is kept for info() and tried again later. What removed runs leave
-// (remove.h) is deleted here, too, in turn with sealing.
+// another, each plan small, so that no seal holds up an acknowledgement for long. The remaining
+// rows of a session that ended or fell silent are settled. Another server on the same database may
+// seal the same session at the same time: one of the two plans is refused as a conflict, and
+// nothing is stored twice. A damaged pyramid row or damaged statistics are made anew. An error
+// leaves everything where it was; it is kept for info() and tried again later. The rows that
+// removed runs leave behind (remove.h) are deleted here, too, in turn with sealing.
 //
 // The room of deleted rows is given back to the filesystem when there is nothing to seal: all of it
 // once nothing is being written, else all but what the next batch rows will take anyway.
@@ -64,7 +64,7 @@ class Sealer {
     std::size_t rows = 0, bytes = 0;  // in batch rows, as far as this process knows
     BootTime first, newest;           // noted
     BootTime not_before;              // after an error
-    BootTime look_again;              // whether it may be settled
+    BootTime look_again;              // earliest time to check for settling again
   };
   // When and before whom a session's turn comes.
   enum class Rank : std::uint8_t { kFull, kWaits, kSilent };

@@ -24,8 +24,8 @@ namespace corral::store::tracking {
 
 inline constexpr std::size_t kMostChoices = 60;
 inline constexpr std::size_t kMostFacetKeys = 100;        // params or tags
-inline constexpr std::size_t kMostFacetValues = 100;      // of a field
-inline constexpr std::size_t kMostFacetValuesOfKey = 20;  // of a param or tag
+inline constexpr std::size_t kMostFacetValues = 100;      // per field
+inline constexpr std::size_t kMostFacetValuesOfKey = 20;  // per param or tag
 
 struct RunChoice {
   RunField field;                   // a text
@@ -42,8 +42,8 @@ struct RunQuestion {
   // a param or tag as "key=value", or begins the id.
   std::vector<std::string> words;
   std::vector<RunChoice> choices;  // at most kMostChoices
-  // NaN after all numbers, then runs without a value, whichever way. Where these leave it open: the
-  // newest first, then by id, descending.
+  // In both directions, NaN comes after all numbers, and then runs without a value. Ties: the
+  // newest run first, then by id, descending.
   std::vector<RunOrder> orders;
   std::vector<RunField> columns;
   std::vector<RunField> facets;  // texts
@@ -66,7 +66,7 @@ using ColumnValue = std::variant<std::monostate, double, std::string>;
 struct FoundRuns {
   std::vector<Run> runs;                         // without facts but the command
   std::vector<std::vector<ColumnValue>> values;  // beside each run, in the order of the columns
-  std::int64_t total = 0;                        // of all pages
+  std::int64_t total = 0;                        // runs on all pages
   std::vector<Facet> facets;                     // in the order asked for; then by key
   std::vector<Facet> params, tags;               // those of the most runs first
   bool facets_cut = false;                       // values or keys were left out

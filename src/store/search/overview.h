@@ -21,7 +21,7 @@ struct OverviewRun {
 struct OverviewWorkload {
   WorkloadId id;
   std::string name;               // empty: a run's own
-  std::string collocation;        // of its first run
+  std::string collocation;        // that of its first run
   std::vector<OverviewRun> runs;  // by start
 };
 

@@ -4,8 +4,8 @@
 // A run's own series count before its workload's of the same name; the workload's (host, devices)
 // count for each of its runs. Over finite values. Several sources make one value: their sum where
 // the catalogue allows sums, else the mean of the means and newest values, the least minimum and
-// the greatest maximum. Of a counter only the mean is told, as a rate: what it grew by over the
-// time between its first and last point; nothing when it went down in between. Any thread, each
+// the greatest maximum. For a counter only the mean is given, as a rate: its growth divided by the
+// time between its first and last point; none if the counter decreased in between. Any thread, each
 // with its own Reading.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace corral::store::tracking {
 
-inline constexpr std::size_t kMostMetrics = sql::kMostNames;  // of a question
+inline constexpr std::size_t kMostMetrics = sql::kMostNames;  // per question
 
 struct SummaryQuestion {
   std::vector<std::string> metrics;   // names, at most kMostMetrics
@@ -31,7 +31,7 @@ struct SummaryQuestion {
 struct MetricSummary {
   std::optional<double> last, min, max, mean;
   std::int64_t count = 0;  // finite points
-  std::string unit;        // of the rate when it is one
+  std::string unit;        // unit of the rate if `rate`
   std::int64_t sources = 0;
   bool rate = false;
   bool shared = false;  // the workload's

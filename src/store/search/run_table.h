@@ -56,7 +56,7 @@ struct RunField {
   enum class Value : std::uint8_t { kLatest, kLast, kMin, kMax, kMean };
 
   Kind kind = Kind::kStart;
-  std::string key;  // of a metric, param or tag
+  std::string key;  // key of a metric, param or tag
   Value value = Value::kLatest;
 
   [[nodiscard]] bool is_text() const { return kind > Kind::kMetric; }

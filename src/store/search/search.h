@@ -4,8 +4,8 @@
 // Free functions over a connection, in the caller's snapshot. Rows of the experiments asked for are
 // read compactly, with few statements whose text does not depend on the filter; what the filter and
 // the order ask for is read by column and decided in memory (search_rows.h). Filters and orders
-// come from mlflow/filter.h, of the matching kind. What is found comes as keys and ids, whose rows
-// are then read whole. Times compare as Unix milliseconds, as the interface tells them.
+// come from mlflow/filter.h, of the matching kind. The results are keys and ids; the complete rows
+// are read afterwards. Times compare as Unix milliseconds, as the interface tells them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// RowSearch: filters, orders and pages rows by columns that are read only when something asks for
-// them. What all of MLflow's searches have in common.
+// RowSearch: filters, orders and pages rows by columns that are read only when a filter or an order
+// needs them. All of MLflow's searches use it.
 //
 // Rows are numbers from 0, in the order that they have where nothing else decides. A column has no
 // entry for a row that lacks the value (NULL), and several where a row has several (a run's

@@ -16,7 +16,7 @@ namespace corral::store::page {
 struct ArtifactMark {
   bool shared = false;               // other servers may write to the database
   std::optional<std::int64_t> mark;  // nothing: no server has marked a place yet
-  std::string place;                 // of the server that made the mark
+  std::string place;                 // artifact place of the server that set the mark
 };
 Result<ArtifactMark> artifact_mark(Reading& reading);
 

@@ -68,8 +68,8 @@ Result<std::vector<LaneCoverage>> read_coverage(Connection& db, const Run& run) 
   return lanes;
 }
 
-// The first changes and the last ones, so that both a part that was told of once, at the start, and
-// the present state of one that changed often are among them.
+// The first changes and the last ones, so that they include a part that was reported once, at the
+// start, and the present state of a part that changed often.
 constexpr std::string_view kChanges =
     "SELECT e.time, e.attributes, e.session, s.role, s.pid, s.rank, s.host FROM events e JOIN "
     "sessions s ON s.key = e.session WHERE e.id IN (SELECT id FROM (SELECT id FROM events WHERE "

@@ -34,7 +34,7 @@ struct HealthPart {
 struct LaneCoverage {
   std::string lane;
   std::int64_t phases = 0;  // outermost ones
-  double share = 0;         // of the run's time that lies in them, 0 to 1
+  double share = 0;         // share of the run's time inside them, 0 to 1
 };
 
 struct RunHealth {

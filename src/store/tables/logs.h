@@ -1,10 +1,10 @@
 // Reading a run's output from any place: the chunks after it, before it, the last ones, those from
 // a time on.
 //
-// Free functions over the caller's snapshot. Chunks have the order in which they
-// were stored, which within a stream is that of their bytes. However long the output, a call reads
-// the chunks that it gives and a few rows beside them; only looking for a time reads times of
-// chunks one by one (at most what is kept of the streams).
+// Free functions over the caller's snapshot. Chunks have the order in which they were stored, which
+// within a stream is that of their bytes. A call reads the chunks that it returns and a few other
+// rows, however long the output is. Only a search for a time reads the times of chunks one by one,
+// at most those of all kept chunks.
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ class PerStream {
 
 // Between two chunks, or before or after all of them.
 struct LogPlace {
-  std::int64_t row = 0;  // of the chunk before it
-  PerStream ends;        // where each stream stands there
+  std::int64_t row = 0;  // row of the chunk before it
+  PerStream ends;        // offset of each stream there
 };
 
 struct LogPageQuery {
@@ -51,7 +51,7 @@ struct LogPageQuery {
 };
 struct LogPage {
   std::vector<LogChunk> chunks;  // ascending
-  std::int64_t row = 0;          // of the place before the first of them
+  std::int64_t row = 0;          // row of the place before the first of them
 };
 Result<LogPage> log_page(Reading& reading, const LogPageQuery& query);
 

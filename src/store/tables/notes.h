@@ -17,7 +17,7 @@
 
 namespace corral::store::page {
 
-inline constexpr std::int64_t kMostNotes = 1000;  // of a run
+inline constexpr std::int64_t kMostNotes = 1000;  // per run
 
 struct NoteText {
   std::optional<UtcTime> time;  // nothing: of the whole run

@@ -28,7 +28,7 @@ struct PhaseChoice {
 };
 struct ChosenPhases {
   std::vector<Phase> phases;  // by start
-  std::int64_t left_out = 0;  // of those in the window
+  std::int64_t left_out = 0;  // phases of the window that are not in `phases`
 };
 Result<ChosenPhases> choose_phases(Reading& reading, RunId run, const PhaseChoice& choice);
 

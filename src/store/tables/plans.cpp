@@ -11,7 +11,7 @@ using sql::Blob;
 using sql::Connection;
 using sql::Statement;
 
-constexpr int kLevel = 1;  // of a plan of 10,000 runs: 4 MB to 0.2 MB in 10 ms
+constexpr int kLevel = 1;  // packs a plan of 10,000 runs from 4 MB to 0.2 MB in 10 ms
 
 Result<std::string> pack(const std::string& text) {
   std::string packed(ZSTD_compressBound(text.size()), '\0');

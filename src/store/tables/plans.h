@@ -17,7 +17,7 @@
 namespace corral::store::page {
 
 inline constexpr std::int64_t kMostPlans = 1000;
-inline constexpr std::size_t kMostPlanBytes = 8u << 20;  // of a document
+inline constexpr std::size_t kMostPlanBytes = 8u << 20;  // per document
 
 struct PlanDocument {
   std::string id;        // 32 lower-case hex digits
@@ -29,10 +29,10 @@ struct PlanSummary {
   UtcTime received;
 };
 
-// In place of the plan's document before. Where there would be more than kMostPlans, those go that
-// were told of the longest ago.
+// Replaces the plan's earlier document. Above kMostPlans, the plans whose last update is oldest are
+// deleted.
 Result<> save_plan(Writing& writing, const PlanDocument& plan, UtcTime now);
-// The one told of last first.
+// The most recently updated plan comes first.
 Result<std::vector<PlanSummary>> plans(Reading& reading);
 // The document as it was saved; nothing: there is none. kCorruption: it cannot be unpacked.
 Result<std::optional<std::string>> plan_document(Reading& reading, std::string_view id);

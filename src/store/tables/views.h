@@ -15,7 +15,7 @@
 
 namespace corral::store::page {
 
-inline constexpr std::size_t kViewIdLength = 8;  // of a-z and 2-7, as base32 has them
+inline constexpr std::size_t kViewIdLength = 8;  // characters of base32: a-z and 2-7
 
 struct View {
   std::string id, state;

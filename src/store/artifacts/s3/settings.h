@@ -34,7 +34,7 @@ struct S3Settings {
   S3Keys keys;
 
   std::size_t part_bytes = 8u << 20;    // minimum for an upload of known size; else twice that
-  std::size_t held_bytes = 128u << 10;  // of an incomplete part, kept in memory; the rest
+  std::size_t held_bytes = 128u << 10;  // bytes of an incomplete part kept in memory; the rest
   std::string scratch = "/var/tmp";     // waits in a nameless file in this directory
   int tries = 4;
   Nanos first_pause = std::chrono::milliseconds(200);  // before the second try; doubles

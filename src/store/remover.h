@@ -1,4 +1,4 @@
-// Remover: what the store's callers ask for when runs are to go (remove.h says how they go).
+// Remover: removes runs for callers of the store (remove/remove.h describes the removal).
 //
 // It measures in a snapshot for reading, marks in short transactions of the writer's, and leaves
 // the deleting to the sealer. Any thread.

@@ -35,8 +35,8 @@ class Store {
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  // kUnavailable, for good: the store's files were deleted, moved or replaced, so that what is
-  // written is lost. No write is acknowledged from then on. Costs a few microseconds.
+  // kUnavailable, for good: the store's files were deleted, moved or replaced, so that writes would
+  // be lost. No write is acknowledged from then on. Costs a few microseconds.
   [[nodiscard]] Result<> intact() const;
 
   // Frames of any sessions in the order given, decoded by codec::decode_frame before. One
@@ -44,8 +44,8 @@ class Store {
   // durable_seq is acknowledged and ignored. An Error means that nothing of this call was stored
   // (disk full, I/O): retry.
   Result<AppendResult> append(std::span<const codec::Frame> frames);
-  // Only if `before` agrees, in the same transaction. A refused frame takes all of the call back,
-  // what `before` wrote too, whatever the acks say.
+  // Appends only if `before` succeeds, in the same transaction. A refused frame rolls the whole
+  // call back, including the writes of `before`, whatever the acks say.
   Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before);
   // In one transaction with whatever else is waiting; durable when this returns.
   Result<> change(const Change& change);
@@ -61,9 +61,9 @@ class Store {
   // With all its runs; kNotFound.
   Result<Removal> remove_experiment(ExperimentId id, const RemoveOptions& options);
   Result<Removal> prune(const Retention& retention, UtcTime now, bool dry_run);
-  // Lets every point that is in a batch row rise at once (this happens by itself in time);
-  // `settle`: as if all sessions had ended; what was removed is gone from the tables, too. For
-  // tests, benchmarks and `corral store`.
+  // Seals every point that is in a batch row now (the sealer does so by itself in time). `settle`:
+  // as if all sessions had ended; also deletes the rows of removed runs. For tests, benchmarks and
+  // `corral store`.
   Result<> seal(bool settle);
 
  private:

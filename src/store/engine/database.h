@@ -193,8 +193,8 @@ class Connection {
   // ---- upkeep (store/maintain)
   // Faults that the engine itself finds in its files; empty: none.
   virtual Result<std::vector<std::string>> integrity() { return std::vector<std::string>(); }
-  // Outside a transaction, nobody else beside: gives free pages back to the filesystem. kNoSpace:
-  // there is too little room to do it.
+  // Gives free pages back to the filesystem. Call it outside of a transaction, without other users
+  // of the database. kNoSpace: there is too little room to do it.
   virtual Result<> give_back_space() { return {}; }
   // A statement that runs while `stop` gives true ends early with an error, where the engine can.
   virtual void stop_when(const std::function<bool()>& /*stop*/) {}

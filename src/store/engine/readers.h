@@ -27,7 +27,7 @@ class Readers {
   }
 
  private:
-  // Gives back what was borrowed, whichever way `read` ends.
+  // Returns the connection to the pool when `read` ends, also by an exception.
   struct Lease {
     Lease(Readers& readers, std::unique_ptr<Connection> borrowed)
         : owner(readers), connection(std::move(borrowed)) {}

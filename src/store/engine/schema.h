@@ -1,4 +1,4 @@
-// The tables of a store and the steps that brought them about (docs/store-schema.md).
+// The tables of a store and the migrations that make them (docs/store-schema.md).
 //
 // A migration that has been released is never changed; a change is a new one at the end of the
 // table in schema.cpp.
@@ -16,8 +16,8 @@ int newest_schema();
 // it is not Corral's; kCorruption when it does not say.
 Result<int> schema_version(Connection& database);
 
-// Brings the database to newest_schema(), each step in its own transaction; of several processes
-// at once, one does it.
+// Brings the database to newest_schema(), each migration in its own transaction. If several
+// processes call it at once, one of them migrates.
 Result<> migrate(Connection& database);
 
 }  // namespace corral::store::sql

@@ -1,11 +1,12 @@
-// copy_store: a whole store into an empty one, of whichever engines: backup, load and migrate.
+// copy_store: copies a whole store into an empty one, between any two engines: for backup, load and
+// migrate.
 //
-// Tables are copied in the order of their keys, a few MiB a transaction, out of one snapshot, then
+// Tables are copied in the order of their keys, a few MiB per transaction, from one snapshot. Then
 // both sides are read again and compared by count and checksum. Until that is done the destination
-// carries a mark, with which no program opens it as a store (sql/schema.cpp), and by which a copy
-// that was killed goes on where it was: what is there is a prefix of each table. A source that has
-// changed since is copied from the start. Keys that the source ever gave are not given again
-// (key_counters.h). One thread; the caller holds the destination's lock.
+// carries a mark. No program opens a marked database as a store (engine/schema.cpp), and a copy
+// that was killed continues by the mark: the destination holds a prefix of each table. A source
+// that has changed since is copied from the start. Keys that the source has ever used are not used
+// again (key_counters.h). One thread; the caller holds the destination's lock.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ struct Finding {
   std::vector<RunId> runs;  // touched, as far as known; at most a few
 };
 
-// Gathers findings; looks up on the same connection whose they are. One thread.
+// Gathers findings and looks up their runs on the same connection. One thread.
 class Findings {
  public:
   explicit Findings(sql::Connection& db) : db_(db) {}

@@ -1,6 +1,6 @@
-// Keys are never used again, not even after a copy: what the source ever gave, a row that is gone
-// by now included, the destination does not give to another row. Or a removal that was pending when
-// the store was copied, or a tombstone, would be taken for the new row's.
+// Keys are never reused, not even after a copy: the destination gives no row a key that the source
+// has ever used, also for a row that was deleted. Otherwise a removal that was pending during the
+// copy, or a tombstone, would apply to the new row.
 #pragma once
 
 #include "core/result.h"

@@ -1,13 +1,13 @@
-// rebuild_store: makes anew what can be made from points: the pyramid of every series and the
-// statistics of every slice.
+// rebuild_store: recomputes from points the pyramid of every series and the statistics of every
+// slice.
 //
-// A series is one transaction, a session another; where it was is kept in `meta`, so that what was
-// killed goes on there. A damaged block stays as it is and reads as a gap; the pyramid says the
-// same (8,192 points that are not a number), and its runs get an event. Statistics of a slice are
-// kept where points under them are damaged and they are not: they know more. The caller holds the
-// store's lock, and no server has the store; were there one all the same, it would make a rebuild
-// begin a series or session again, and after some attempts fail (kConflict), but lose nothing. One
-// thread; memory as check_store.
+// Each series and each session is one transaction. The progress is kept in `meta`, so that a killed
+// rebuild continues from there. A damaged block stays as it is and reads as a gap; the pyramid
+// shows the same gap (8,192 points that are not a number), and the runs of the block get an event.
+// Intact statistics of a slice are kept if points of the slice are damaged, because they cover more
+// points. The caller holds the store's lock, and no server has the store. If a server has it
+// nevertheless, the rebuild begins a series or session again and fails after some attempts
+// (kConflict), but no data is lost. One thread; memory as check_store.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct RebuildReport {
   bool continued = false;
 };
 
-// `anew`: does not go on where an earlier one was ended.
+// `anew`: starts from the beginning even if an earlier rebuild was interrupted.
 Result<RebuildReport> rebuild_store(sql::Connection& db, bool anew, const Watch& watch);
 
 }  // namespace corral::store::maintain

@@ -1,5 +1,5 @@
-// Single rows of a series' pyramid, made anew from the tier below or from the few blocks under
-// them: what sealing needs at once, whatever the length of the series.
+// Single rows of a series' pyramid, recomputed from the tier below or from the few blocks under
+// them. Sealing needs them at once, so the cost does not depend on the length of the series.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace corral::store::maintain {
 
-// In the caller's transaction: the last row of every tier and channel, those that sealing reads and
-// extends, is there afterwards with the buckets that the series' blocks give it; good ones stay as
-// they are. Damaged blocks are findings, gaps, and an event of their runs. kCorruption: there is
-// more to make than kMostRows, which is a rebuild's affair.
+// Remakes, in the caller's transaction, the last row of every tier and channel, which sealing reads
+// and extends, from the blocks of the series. Good rows stay as they are. Damaged blocks become
+// findings, gaps, and an event of their runs. kCorruption: more than kMostRows rows are to be made,
+// which needs a rebuild.
 Result<> rebuild_last_rows(sql::Connection& db, Findings& findings, SeriesId id);
 inline constexpr int kMostRows = 64;
 

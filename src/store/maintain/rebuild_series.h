@@ -1,4 +1,4 @@
-// The pyramid of a series, made anew from its blocks.
+// The pyramid of a series, recomputed from its blocks.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace corral::store::maintain {
 
-// Inside the caller's transaction; how many rows were written. Damaged blocks are findings, gaps in
-// the pyramid, and an event of their runs. A series whose row says far more blocks than there are
-// (kMostMissing) has afterwards those that are there.
+// Runs inside the caller's transaction and returns the number of rows written. Damaged blocks
+// become findings, gaps in the pyramid, and an event of their runs. If the row of the series counts
+// far more blocks than exist (kMostMissing), the count is corrected.
 Result<std::int64_t> rebuild_series(sql::Connection& db, Findings& findings, SeriesId id,
                                     const Watch& watch);
 
-// Tells of a block that cannot be read: a finding, and, once, an event in the run of its session.
-// `time`: where it stands; 0, not known.
+// Reports a block that cannot be read: as a finding, and once as an event in the run of its
+// session. `time`: time of the block; 0: not known.
 Result<> tell_of_gap(sql::Connection& db, Findings& findings, SeriesId id, const StoredBlock& block,
                      std::int64_t time);
 

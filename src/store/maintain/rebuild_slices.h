@@ -1,4 +1,4 @@
-// The statistics of a session's slices, made anew from its row groups and blocks.
+// The statistics of a session's slices, recomputed from its row groups and blocks.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
-// Snapshot: reads that take long see one state of the store at a time, and give way between units
-// of work, so that a server beside them can empty its log (SQLite) or clean up (PostgreSQL).
+// Snapshot: long reads see one state of the store for at most a few seconds and take a newer one
+// between two units of work, so that a server beside them can empty its log (SQLite) or clean up
+// (PostgreSQL).
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  // Before each unit; what was read before may be older than what comes.
+  // Call before each unit. It may see a newer state than the units before it.
   Result<> next_unit() {
     const auto now = std::chrono::steady_clock::now();
     if (db_.in_transaction() && now - begun_ < kLongest) return {};
@@ -24,7 +25,7 @@ class Snapshot {
     begun_ = now;
     return db_.script(std::string(db_.dialect().begin_read));
   }
-  // After an error, too: the next unit begins anew.
+  // Ends the snapshot, also after an error; the next unit takes a new one.
   void end() {
     if (db_.in_transaction()) static_cast<void>(db_.script("ROLLBACK"));
   }

@@ -1,4 +1,4 @@
-// store_stats: what a store holds and what it takes, by table, level and run.
+// store_stats: the contents and size of a store, by table, level and run.
 //
 // Reads only, in one snapshot; frames that wait in batch rows are decoded to count their points.
 #pragma once

@@ -1,5 +1,5 @@
-// The blocks of a series in their order, each decoded whole and judged: what check and rebuild
-// read.
+// The blocks of a series in their order, each decoded completely and checked. Used by check and
+// rebuild.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The tables of a store as data: what a copy walks through and what references what
-// (sql/schema.cpp makes them; a test holds the two together). Parents stand before children.
+// The tables of a store as data: the tables that a copy reads, and their references
+// (engine/schema.cpp makes the tables; a test compares the two). Parents stand before children.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct Reference {
 std::span<const Reference> references();
 // The rows of reference.table that refer to nothing, as a condition.
 std::string orphans_of(const Reference& reference);
-// For series: the owner is gone, and nobody is removing it.
+// Series whose owner does not exist and is not being removed.
 inline constexpr std::string_view kLostSeries =
     "((series.owner_kind = 0 AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.key = series.owner)) OR "
     "(series.owner_kind = 1 AND NOT EXISTS (SELECT 1 FROM workloads w WHERE w.key = "

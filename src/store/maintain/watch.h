@@ -1,4 +1,4 @@
-// Watch: how long work on a whole store tells how far it is and learns that it shall stop.
+// Watch: reports the progress of long work on a whole store, and lets the caller stop it.
 //
 // The caller keeps it alive; both functions are called from the thread that works, often.
 #pragma once

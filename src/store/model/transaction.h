@@ -48,8 +48,9 @@ class Writing {
 };
 
 using Inspect = std::function<Result<>(Reading&)>;
-// May be called again after another server's writes came between, so it sets every variable of its
-// caller's anew. kConflict is such a lost race; any other error takes back what it wrote.
+// It may be called again after a conflict with another server's writes, so it must assign every
+// variable of its caller on each call. kConflict reports such a conflict; any other error rolls its
+// writes back.
 using Change = std::function<Result<>(Writing&)>;
 
 }  // namespace corral::store

@@ -1,7 +1,7 @@
 // The store on a PostgreSQL server: any number of `corral serve` nodes share one database.
 //
-// Each node has one writing connection (sql/writer.h) and a pool for reading. A lost connection is
-// made again with a growing pause; meanwhile append() answers kUnavailable and nothing is lost,
+// Each node has one writing connection (ingest/writer.h) and a pool for reading. A lost connection
+// is made again with a growing pause; meanwhile append() answers kUnavailable and nothing is lost,
 // because its caller sends again. Acknowledged means committed with synchronous_commit on.
 #pragma once
 

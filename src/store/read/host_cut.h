@@ -1,8 +1,9 @@
 // HostCut: a host's series cut to a window, from a view of the whole series.
 //
-// Eight blocks that lie in the window together, which have one bucket of level 4, stay blocks with
-// their pyramid up to level 5, numbered anew. Points of other blocks that lie in it are chunks
-// before the recent ones. One thread at a time; the view outlives it.
+// A group of eight blocks, which share one bucket of level 4, stays as blocks if it lies inside the
+// window; these blocks keep their pyramid up to level 5 and get new numbers. Points of other blocks
+// inside the window become chunks before the recent ones. One thread at a time; the view outlives
+// it.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Host series as the runs of a workload see them.
 //
-// A host has one timeline, whichever runs measured it. A run shows of it the time in which runs of
+// A host has one timeline, whichever runs measured it. A run shows the part of it in which runs of
 // its workload were on that host. Such a part has a series id of its own, made from the ids of the
 // host's series and of the workload: everything outside the store treats it as a series.
 #pragma once

@@ -1,4 +1,4 @@
-// LevelCache: what was decoded lately, kept while there is room. Rows that it holds never change
+// LevelCache: keeps recently decoded rows while there is room. Rows that it holds never change
 // under their key. Any thread.
 #pragma once
 
@@ -24,7 +24,7 @@ class LevelCache {
     entries_.splice(entries_.begin(), entries_, known->second);
     return known->second->value;
   }
-  // `bytes`: what the value takes.
+  // `bytes`: size of the value in memory.
   void add(const Key& key, std::shared_ptr<const Value> value, std::size_t bytes) {
     const Lock lock(mutex_);
     if (bytes > room_ || places_.contains(key)) return;

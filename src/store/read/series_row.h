@@ -1,4 +1,4 @@
-// A row of `series` as what the store answers.
+// Turns a row of `series`, and its statistics, into a Series.
 #pragma once
 
 #include <string>

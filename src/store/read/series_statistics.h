@@ -1,4 +1,4 @@
-// Statistics of series as they are now: what the slices say, and the batch rows above them.
+// Current statistics of series: those of the slices and of the batch rows that are not sealed yet.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace corral::store::sql {
 
-// A session that writes points, and the series of it that are meant.
+// A session that writes points, and the requested series of it.
 struct Feed {
   ClockAnchor anchor;
   SeriesMap series;

@@ -1,5 +1,5 @@
-// The PointView of an SQL store: reads through one connection inside the caller's snapshot, with
-// what was decoded lately kept in caches that all views of the store share.
+// The PointView of an SQL store: reads through one connection inside the caller's snapshot, and
+// keeps recently decoded rows in caches that all views of the store share.
 #pragma once
 
 #include <cstdint>

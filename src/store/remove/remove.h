@@ -29,18 +29,18 @@ enum class OfRunning : std::uint8_t { kRefuse, kSkip, kTake };
 // False: there is no such run, or it is skipped. kConflict: it is refused; or another process's
 // writes came between (the caller rolls back and may try again).
 Result<bool> mark_removed(Connection& db, RunId id, OfRunning running);
-// An experiment without runs and workloads goes, unless somebody made it for itself...
+// Removes an experiment without runs and workloads, unless a client made it explicitly.
 Result<> drop_empty_experiment(Connection& db, ExperimentId id);
-// ...and now wants it gone. The first one, 0, always stays.
+// Removes an empty experiment even if a client made it explicitly. Experiment 0 always stays.
 Result<> drop_experiment(Connection& db, ExperimentId id);
 
-// "mlflow-artifacts:/<id>": where an experiment's artifacts lie that says nothing else.
+// "mlflow-artifacts:/<id>": the place of an experiment's artifacts by default.
 std::string default_artifact_location(ExperimentId id);
 
 // True if clean_removed() has something to do.
 Result<bool> anything_to_clean(Connection& db);
-// Marks hosts that no run has referred to for 30 days. Deletes rows of what was marked, in the
-// caller's transaction, until `until` or until there is no more: true, there is more.
+// Marks hosts that no run has referred to for 30 days. Deletes rows of removed owners, in the
+// caller's transaction, until `until` or until none is left. True: some are left.
 Result<bool> clean_removed(Connection& db, BootTime until);
 // The longest such transaction: less than what an acknowledgement may wait.
 inline constexpr Nanos kRemovalSlice = std::chrono::milliseconds(30);
@@ -52,8 +52,9 @@ Result<Removal> size_of_removal(Connection& db, std::span<const RunId> runs, OfR
 tl::unexpected<Error> still_running(const std::string& name, RunId id);
 // kNotFound: there is no such experiment.
 Result<std::vector<RunId>> runs_to_remove(Connection& db, ExperimentId id);
-// The runs that no longer fit, the oldest first. Runs whose end is unknown and that sent something
-// within kStillSends are none of them, and what was removed takes no room, deleted or not.
+// The runs that no longer fit, the oldest first. Runs without a known end that sent something
+// within kStillSends are not among them. Removed runs take no space, even before their rows are
+// deleted.
 inline constexpr Nanos kStillSends = std::chrono::minutes(10);
 Result<std::vector<RunId>> outlived(Connection& db, const Retention& retention, UtcTime now);
 

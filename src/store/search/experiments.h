@@ -47,8 +47,9 @@ Result<std::vector<ExperimentRow>> experiments(sql::Connection& db, Lifecycle fi
 // kAlreadyExists.
 Result<> rename_experiment(sql::Connection& db, ExperimentId id, std::string_view name,
                            UtcTime now);
-// Until the transaction ends nobody else changes its row, as set_lifecycle() does: what is made in
-// an experiment that is active now, is made in an active one, or goes with it.
+// Locks the row of the experiment until the transaction ends, also against set_lifecycle(). A run
+// or model made in an active experiment is therefore made before a deletion, which then includes
+// it.
 Result<> hold_experiment(sql::Connection& db, ExperimentId id);
 // All its runs, too.
 Result<> set_lifecycle(sql::Connection& db, ExperimentId id, Lifecycle lifecycle, UtcTime now);

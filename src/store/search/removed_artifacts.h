@@ -1,5 +1,5 @@
-// Places of artifacts whose run, model, trace or experiment is gone (store/sql/remove.h notes them
-// in the transaction that takes the row away).
+// Places of artifacts whose run, model, trace or experiment is gone (remove/remove.h notes them in
+// the transaction that deletes the row).
 //
 // Free functions over the caller's snapshot or transaction.
 #pragma once
@@ -21,7 +21,7 @@ struct RemovedArtifacts {
 // Those with greater ids than `after`, ascending.
 Result<std::vector<RemovedArtifacts>> removed_artifacts(Reading& reading, std::int64_t after,
                                                         std::int64_t limit);
-// They are gone, or not this server's to remove.
+// Deletes the notes of places that were removed, or that this server must not remove.
 Result<> forget_removed_artifacts(Writing& writing, std::span<const std::int64_t> ids);
 
 }  // namespace corral::store::tracking

@@ -22,8 +22,8 @@ inline Bounds lifecycles(View view) {
   return {view == View::kDeleted ? 1 : 0, view == View::kActive ? 0 : 1};
 }
 
-// Experiments one by one while they are few, else all between the first and the last, of which
-// those that are meant are picked.
+// Experiments one by one while they are few, else all between the first and the last, from which
+// the requested ones are picked.
 class ExperimentScope {
  public:
   explicit ExperimentScope(std::span<const ExperimentId> experiments) {

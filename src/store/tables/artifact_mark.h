@@ -1,7 +1,7 @@
 // The mark of the place where a store's artifacts lie: rows of `meta`.
 //
 // Servers that share a database keep their artifacts at one place. That place and the database bear
-// the same random number; beside it the database keeps the place's name, for messages.
+// the same random number; the database also keeps the place's name, for messages.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Boards that people saved under a name: rows of `boards`.
 //
-// Free functions over the caller's snapshot or transaction. A board's `updated`
-// grows with every change, whatever the clock says, so that who knows it can tell whether somebody
-// else has saved since. Names and states are checked by the callers.
+// Free functions over the caller's snapshot or transaction. A board's `updated` grows with every
+// change, even if the clock goes back, so that a client that knows it can detect a later save by
+// another one. Names and states are checked by the callers.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Phases by what they are called: those of epochs, the first step, the n-th of a name.
+// Finds phases by name: epochs, the first step, the n-th phase of a name.
 //
 // Free functions over the caller's snapshot. Names are told apart by the caller.
 #pragma once

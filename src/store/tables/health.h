@@ -1,5 +1,5 @@
-// Health of a run (docs/health.md): what its capture, listeners and sources could and could not
-// see, folded from the events that tell it, and how much of the run's time its phases cover.
+// Health of a run (docs/health.md): the coverage of its capture, listeners and sources, gathered
+// from the events that report it, and how much of the run's time its phases cover.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct HealthChange {
   std::string reason;  // empty when active
 };
 
-// One part as one process tells it.
+// One part as one process reports it.
 struct HealthPart {
   std::string part;
   // "rank 3", "pid 4711", and where that is another's name already "rank 3, pid 4711 on node7";
@@ -38,11 +38,11 @@ struct LaneCoverage {
 };
 
 struct RunHealth {
-  std::vector<HealthPart> parts;       // in the order in which they were first told of
+  std::vector<HealthPart> parts;       // in the order of their first report
   std::vector<LaneCoverage> coverage;  // by lane; empty: the run has no phases
 };
 
-// If a run has more changes, the first half of so many is read, and the last half.
+// If a run has more changes, half of this number is read from the start and half from the end.
 inline constexpr std::int64_t kMostHealthChanges = 10'000;
 
 Result<std::vector<HealthPart>> health_parts(Reading& reading, RunId run);

@@ -1,7 +1,7 @@
 // Notes that people wrote about a run, at a time of it or of the run as a whole: rows of `notes`.
 //
-// Free functions over the caller's snapshot or transaction. Notes go with their
-// run (sql/remove.h); of a run that is not there nothing is found, and a note for it is kNotFound.
+// Free functions over the caller's snapshot or transaction. Notes are removed with their run
+// (remove/remove.h). An unknown run has no notes, and adding a note to it fails with kNotFound.
 // Texts are checked by the callers.
 #pragma once
 

@@ -1,4 +1,5 @@
-// Phases of a run in a window of time, the longest of them, and what statistics need of each.
+// Phases of a run in a window of time, the longest of them, and the fields of each that statistics
+// need.
 //
 // Free functions over the caller's snapshot.
 #pragma once
@@ -16,7 +17,7 @@
 
 namespace corral::store::page {
 
-// A phase lies in it when some of its time does; one without an end lasts for ever.
+// A phase belongs to the window if part of its time does; a phase without an end lasts for ever.
 struct PhaseWindow {
   UtcTime from = UtcTime::min();
   UtcTime to = UtcTime::max();  // left out itself

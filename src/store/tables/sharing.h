@@ -1,5 +1,5 @@
-// Runs of a workload and those that were beside it on the same hosts, with what their tags say of
-// devices and CPUs: what query/sharing.h needs to tell who shared what.
+// Runs of a workload and the runs that overlapped with it on the same hosts, with the devices and
+// CPUs in their tags. query/sharing.h finds from these which runs shared a device or CPU.
 #pragma once
 
 #include <cstdint>
@@ -38,16 +38,17 @@ Result<std::vector<SharingRun>> runs_of_workload(Reading& reading, WorkloadId id
 // All runs, of one experiment or of every, the oldest first.
 Result<std::vector<SharingRun>> runs_of_experiment(Reading& reading,
                                                    std::optional<ExperimentId> id);
-// Runs of other experiments that were there while one of this one was, wherever; the oldest first.
+// Runs of other experiments that overlapped in time with a run of this one, on any host; the oldest
+// first.
 Result<std::vector<SharingRun>> runs_beside_experiment(Reading& reading, ExperimentId id);
-// Runs of other workloads that were there while one of `runs` was, on its host.
+// Runs of other workloads that overlapped in time with one of `runs`, on its host.
 Result<std::vector<SharingRun>> neighbours_of(Reading& reading, WorkloadId id,
                                               const std::vector<SharingRun>& runs);
 
 // The same of many workloads, from runs that were read already.
 class Neighbours {
  public:
-  // Those of `runs`, which outlive this, that may be anybody's neighbour.
+  // Indexes the runs that can be neighbours. `runs` must outlive the object.
   explicit Neighbours(const std::vector<SharingRun>& runs);
   [[nodiscard]] std::vector<SharingRun> of(WorkloadId id,
                                            const std::vector<SharingRun>& runs) const;

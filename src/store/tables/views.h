@@ -1,8 +1,8 @@
 // States of the page under a short id: rows of `views`.
 //
-// Free functions over the caller's snapshot or transaction. A view is never
-// changed and never goes: its id follows from its state alone, so that a link that was sent stays
-// good and saving the same state again costs nothing. States are checked by the callers.
+// Free functions over the caller's snapshot or transaction. A view is never changed or deleted. Its
+// id follows from its state alone, so that shared links stay valid and saving the same state again
+// costs nothing. States are checked by the callers.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The PostgreSQL driver: sql/database.h over libpq; database.cpp alone includes libpq-fe.h.
+// The PostgreSQL driver: engine/database.h over libpq; database.cpp alone includes libpq-fe.h.
 //
 // Parameters and results travel in binary; statements are prepared once per connection and types of
 // their parameters. A result is held whole until its statement is reset. A connection that is lost
@@ -13,9 +13,9 @@
 
 namespace corral::store::postgres {
 
-// kRelaxed writes with synchronous_commit = off: what was committed in the last instants before the
-// database server goes down may be gone, nothing else is harmed.
-// kForeign reads another program's database, on a server of any version.
+// kRelaxed writes with synchronous_commit = off: commits of the last instants before a crash of the
+// database server may be lost; no other data is harmed. kForeign reads another program's database,
+// on a server of any version.
 enum class Mode { kReadWrite, kReadOnly, kRelaxed, kForeign };
 
 // `url`: postgresql://[user[:password]@][host][:port][/database][?parameters]; what it leaves open

@@ -1,4 +1,4 @@
-// The SQLite driver: sql/database.h over one file; database.cpp alone includes sqlite3.h.
+// The SQLite driver: engine/database.h over one file; database.cpp alone includes sqlite3.h.
 //
 // SQLite lacks greatest() and least() as PostgreSQL has them; every connection registers them.
 #pragma once

@@ -33,7 +33,7 @@ struct Entry {
   std::uint64_t size = 0;  // bytes; 0 for a directory
 };
 
-// Bytes [offset, offset + length) of a file; what lies beyond its end is left out.
+// Bytes [offset, offset + length) of a file; the part beyond its end is omitted.
 struct ByteRange {
   std::uint64_t offset = 0;
   std::uint64_t length = UINT64_MAX;
@@ -100,8 +100,8 @@ class ArtifactStore {
   // `size` when it is known ahead: a store without room refuses at once.
   virtual Result<std::unique_ptr<Writer>> create(std::string_view path,
                                                  std::optional<std::uint64_t> size) = 0;
-  // A file, or a directory with all that is below it; what is not there is removed already. Not the
-  // root.
+  // Removes a file, or a directory with its contents; succeeds if it does not exist. Must not be
+  // the root.
   virtual Result<> remove(std::string_view path) = 0;
 
   // kUnsupported with kNoMultipart unless the store can.

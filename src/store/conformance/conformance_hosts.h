@@ -1,4 +1,4 @@
-// Fixture of what a host's series are to the runs on it (conformance_hosts.cpp).
+// Fixture for tests of a host's series as seen by the runs on it (conformance_hosts.cpp).
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Fixture of what removing runs must take away and what it must leave (conformance_remove.cpp).
+// Fixture for tests of the rows that removing runs must delete or keep (conformance_remove.cpp).
 #pragma once
 
 #include <utility>

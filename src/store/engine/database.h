@@ -138,10 +138,10 @@ class Statement {
   Cursor* cursor_;
 };
 
-// The differences between the engines that are not a driver's own affair.
+// The differences between the engines that matter outside of the drivers.
 struct Dialect {
-  // Other processes write too: what this one remembers of a session holds only for as long as it
-  // holds the session's row (lock_row), and a group that met another's is tried again.
+  // Other processes write too: cached data of a session is valid only while this process holds the
+  // session's row (lock_row), and a group that conflicts with another process's is retried.
   bool shared = false;
   std::string_view begin_write;
   std::string_view begin_read;   // a snapshot
@@ -153,13 +153,15 @@ struct Dialect {
   std::span<const std::pair<std::string_view, std::string_view>> words;
   // Lines of a migration that start with this are for this engine only.
   std::string_view own_lines;
-  // In a transaction: from here on it waits but an instant for another's rows. Empty: none has any.
+  // A statement after which the transaction waits only an instant for rows that another one holds.
+  // Empty: none is needed.
   std::string_view hurry{};
-  // The greatest number that the table {0} ever gave its key {1}, NULL or no row for none.
+  // Selects the greatest number that the table {0} has ever given its key {1}; NULL or no row:
+  // none.
   std::string_view last_key{};
-  // After rows were written with their numbers: new ones get greater ones than {2} (1 or more).
+  // Run after rows were written with given keys: new rows get keys greater than {2} (1 or more).
   std::string_view skip_keys{};
-  // Goes before a table's name to give its space back, a statement of its own. Empty: none.
+  // Put before a table's name, a statement that gives its space back. Empty: none.
   std::string_view vacuum{};
 };
 
@@ -178,16 +180,17 @@ class Connection {
   // True if the last failure was that another process's transaction held a row for longer than this
   // one waits for it.
   [[nodiscard]] virtual bool lock_refused() const { return false; }
-  // Outside a transaction: connects again if the connection is gone. kUnavailable: not now.
+  // Reconnects if the connection is lost. Call it outside of a transaction. kUnavailable: not
+  // possible now.
   virtual Result<> revive() { return {}; }
   [[nodiscard]] virtual bool alive() const { return true; }
-  // Waits for what was deferred; the first of its errors. Every other call does so first.
+  // Waits for deferred statements and returns their first error. Every other call does so first.
   virtual Result<> flush() { return {}; }
   virtual Result<bool> has_table(std::string_view table) = 0;
   virtual Result<bool> empty() = 0;  // no tables at all
   // Names of a table's columns, generated ones too; none when there is no such table.
   virtual Result<std::vector<std::string>> columns(std::string_view table) = 0;
-  // Bytes that the database takes.
+  // Size of the database in bytes.
   virtual Result<std::int64_t> bytes() = 0;
 
   // ---- upkeep (store/maintain)
@@ -198,8 +201,8 @@ class Connection {
   virtual Result<> give_back_space() { return {}; }
   // A statement that runs while `stop` gives true ends early with an error, where the engine can.
   virtual void stop_when(const std::function<bool()>& /*stop*/) {}
-  // In a transaction: gives some of the room that deleted rows left back to the filesystem, a short
-  // step, down to `keep` bytes of it. True: there is more to give.
+  // Gives some of the free space of deleted rows back to the filesystem, in one short step, and
+  // keeps `keep` bytes of it. Call it in a transaction. True: more can be given back.
   virtual Result<bool> reclaim(std::int64_t /*keep*/) { return false; }
 
   template <class... Values>

@@ -17,7 +17,7 @@ struct SeriesReading {
   std::size_t blocks = 0;
 };
 
-// kInternal: a block or a bucket of the pyramid says what is not so.
+// kInternal: a block or a bucket of the pyramid is wrong.
 Result<SeriesReading> read_series(PointView& view, SeriesId series);
 
 }  // namespace corral::store::faults

@@ -1,4 +1,4 @@
-// Script: what training hosts send to a store, made from a seed, and what a store must then hold.
+// Script: frames of training hosts, made from a seed, and the contents that a store must then have.
 //
 // Several sessions of one run feed the same series: in order, late, with equal and with falling
 // times, with steps that go back, with values of every kind, over clocks that were set back. A

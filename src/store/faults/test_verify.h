@@ -10,7 +10,7 @@
 
 namespace corral::store::faults {
 
-// Up to where the store has each session of the script.
+// The last stored number of each session of the script.
 Result<Durable> durable_of(Store& store, const Script& script);
 
 // Every point of the script's run, sorted.

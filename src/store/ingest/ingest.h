@@ -45,7 +45,8 @@ struct SessionState {
   SeriesMap series;
 };
 
-// Another writer made the same row first: roll back and do it again, now it will be found.
+// The error when another writer made the same row first. The caller rolls back and retries, which
+// finds the row.
 inline tl::unexpected<Error> lost_race() {
   return fail(Code::kConflict, "another server stored the same thing at the same moment");
 }
@@ -59,23 +60,23 @@ struct StoredBatch {
 class Ingest {
  public:
   explicit Ingest(Connection& database) : db_(database) {}
-  // When the rows of runs are locked that a call moves on: all at the end, in the order of their
+  // The time at which the rows of a call's runs are locked: all at the end, in the order of their
   // keys; or at once, so that a row which another process holds fails this call alone.
   enum class LockRuns : std::uint8_t { kAtTheEnd, kAtOnce };
   // Refusals are in the answer; an Error means that the caller must roll back.
   Result<AppendResult> append(std::span<const codec::Frame> frames, LockRuns lock);
   // Keeps the writes of the last append() in the transaction.
   void keep();
-  // It was rolled back, whichever way it ended.
+  // Drops the writes of the last append(), which was rolled back, also after an error.
   void drop(std::span<const codec::Frame> frames);
-  // Directly before the COMMIT.
+  // Call directly before the COMMIT.
   Result<> finish_group();
   void forget();
   // Batch rows kept since the last call.
   std::vector<StoredBatch> take_batches() { return std::exchange(batches_, {}); }
 
  private:
-  // Work that is done once for many calls, or told once they are stored.
+  // Work that is done once for many calls, or reported when they are stored.
   using Newest = std::map<std::int64_t, std::int64_t>;  // run key -> newest UTC time
   using Batches = std::vector<StoredBatch>;
   // State of one append() call.

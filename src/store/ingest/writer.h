@@ -33,21 +33,21 @@ using Intact = std::function<Result<>()>;
 
 class Writer {
  public:
-  // `stored` is told, on the writer's thread, of every batch row once it is durable.
+  // `stored` is called on the writer's thread for every durable batch row.
   using Stored = std::function<void(const StoredBatch& batch)>;
-  // `intact` is asked after each commit, before anything of it is acknowledged; may be empty.
+  // `intact` is called after each commit, before its acknowledgements; may be empty.
   Writer(std::unique_ptr<Connection> database, Intact intact, Stored stored);
-  // Calls that wait are answered kUnavailable; the last commit is finished.
+  // Answers waiting calls with kUnavailable and finishes the last commit.
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
   Result<AppendResult> append(std::span<const codec::Frame> frames);
-  // Calls before(transaction) first, in the same savepoint; its error is the call's. Frames may be
-  // none. A frame that is refused takes all of the call back.
+  // Calls before(transaction) first, in the same savepoint; its error becomes the call's. `frames`
+  // may be empty. A refused frame rolls the whole call back.
   Result<AppendResult> append(std::span<const codec::Frame> frames, const Change& before);
-  // Calls write(transaction) in a transaction of its own, tried once. kForget: it changes what is
-  // remembered of sessions.
+  // Calls write(transaction) in a transaction of its own, tried once. kForget: it changes data of
+  // cached sessions.
   using Write = Change;
   enum class Sessions : std::uint8_t { kKeep, kForget };
   Result<> transact(const Write& write, Sessions sessions = Sessions::kKeep);

@@ -1,6 +1,6 @@
-// check_store: reads everything that a store holds and says what is not as it must be: every
-// checksum (frames in batch rows, row groups, blocks and their times, pyramid rows, statistics),
-// and every invariant between them (docs/store.md).
+// check_store: reads everything in a store and reports every fault: every checksum (frames in batch
+// rows, row groups, blocks and their times, pyramid rows, statistics), and every invariant between
+// them (docs/store.md).
 //
 // Reads only, beside any number of writers, in snapshots of a few seconds; memory holds one session
 // and a few hundred blocks. Damage is a finding, not an error. One thread.

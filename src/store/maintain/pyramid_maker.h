@@ -1,6 +1,6 @@
 // PyramidMaker: the pyramid of a series out of its blocks, as sealing makes it
-// (store/seal/blocks.h) but for all blocks at once. check compares what it gives with what is
-// stored, rebuild writes it.
+// (store/seal/blocks.h) but for all blocks at once. check compares the result with the stored
+// pyramid; rebuild writes it.
 //
 // Memory: one open row for each tier and channel. One thread.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace corral::store::maintain {
 
-// More missing blocks in a row than this: the number that says so is itself damaged.
+// If more blocks in a row are missing than this, the number of blocks is itself damaged.
 inline constexpr std::int64_t kMostMissing = 1 << 20;
 
 struct MadeRow {

@@ -1,9 +1,9 @@
-// Content: what a frame asks a store to keep, decoded and checked before any table is touched.
+// Content: the data of a frame, decoded and checked before any table is touched.
 //
 // Every implementation of store.h uses it, so that all of them refuse the same frames: a frame that
-// decode_content takes can fail only for what the database knows (an undeclared series, a session
-// that is another run's) or for what breaks in it. Bundles are opened here. Pure functions, any
-// thread.
+// decode_content accepts can fail only because of the database's content (an undeclared series, a
+// session of another run) or a failure of the database. Bundles are opened here. Pure functions,
+// any thread.
 #pragma once
 
 #include <optional>

@@ -45,7 +45,7 @@ class Block {
 // first after the counter went down, or not finite) is NaN there.
 enum class Channel : std::uint8_t { kValue = 0, kRate = 1 };
 
-// Some time of which points may be missing: what held them is damaged.
+// A range of time in which points may be missing because their rows are damaged.
 struct Damage {
   std::int64_t t0 = 0, t1 = 0;  // UTC, ns; both inside
 };

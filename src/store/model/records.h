@@ -1,4 +1,4 @@
-// Records: what a store is given and what it answers with, whatever database is behind it.
+// Records: the inputs and answers of a store, independent of its database.
 //
 // Values without I/O. Times are UTC (the session's anchor applied).
 #pragma once
@@ -182,7 +182,7 @@ struct StoreActivity {
 
 // ---- what goes
 struct RemoveOptions {
-  // Runs that are still running, too. Nothing stops them: what they send from then on is
+  // Also removes runs that are still running. They are not stopped; their later frames are
   // acknowledged and ignored.
   bool force = false;
   bool dry_run = false;  // only says what would go
@@ -192,8 +192,8 @@ struct Removal {
   std::int64_t points = 0;  // points of the runs' own series
   std::int64_t bytes = 0;   // stored bytes of points, summaries and output
 };
-// Runs that ended, the oldest first, go when they ended longer ago than `age`, and for as long as
-// points, summaries and output take more than `bytes`.
+// Ended runs are removed, the oldest first, if they ended longer ago than `age`, and while points,
+// summaries and output take more than `bytes`.
 struct Retention {
   std::optional<Nanos> age;
   std::optional<std::int64_t> bytes;

@@ -1,5 +1,5 @@
-// Running statistics of a series: what one append adds to them, gathered without reading anything
-// back.
+// Running statistics of a series: the changes by one append, gathered without reading from the
+// database.
 //
 // Times are UTC nanoseconds. Ties in time go to the point that came later for `last` and to the
 // earlier one for `first`. min, max, sum and last are over finite values.

@@ -34,7 +34,7 @@ class PostgresServer {
                                 const std::string& schema) const;
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
 
-  // As when the machine goes down, and up again; both wait until it is done.
+  // Stop and start the server as if the machine went down and up again; both wait for the end.
   void stop_at_once();
   Result<> start();
 

@@ -1,8 +1,8 @@
 // The store on a PostgreSQL server: any number of `corral serve` nodes share one database.
 //
 // Each node has one writing connection (ingest/writer.h) and a pool for reading. A lost connection
-// is made again with a growing pause; meanwhile append() answers kUnavailable and nothing is lost,
-// because its caller sends again. Acknowledged means committed with synchronous_commit on.
+// is reopened with growing pauses. Meanwhile append() returns kUnavailable, and no data is lost
+// because its caller retries. Acknowledged means committed with synchronous_commit on.
 #pragma once
 
 #include <memory>

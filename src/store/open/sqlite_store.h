@@ -19,7 +19,7 @@ struct SqliteOptions {
   std::filesystem::path directory;  // made when missing
   // Reads at once; more wait. One that is kept waiting by its `take` holds a connection.
   std::size_t readers = 16;
-  // A further file whose name must stay, as those of the database must (Store::intact): the lock.
+  // Another file that must keep its name, like those of the database (Store::intact): the lock.
   std::filesystem::path lock{};
   bool relaxed = false;  // acknowledges before it is on the disk (sqlite::Mode::kRelaxed)
 };
@@ -30,8 +30,8 @@ struct SqliteOptions {
 Result<std::unique_ptr<Store>> open_sqlite_store(const SqliteOptions& options);
 
 // A database file that a copy goes into (store/maintain/copy.h): made with mode 0600 when it is
-// missing, as a file of its own without a log, or as a store's. Tables are the copy's affair.
-// Errors as above.
+// missing, as a file of its own without a log, or as a store's. The copy makes the tables. Errors
+// as above.
 enum class CopyTarget { kFile, kStore };
 Result<RawStore> open_sqlite_target(const std::filesystem::path& file, CopyTarget target);
 

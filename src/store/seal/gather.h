@@ -1,9 +1,9 @@
-// Gather: points of one session on their way up a level, put together by what they share.
+// Gather: collects points of one session that move up a level, grouped by their time columns.
 //
 // Points arrive in parts: rows with a time (and perhaps a step) each, and columns of values of some
-// series at all rows of a part. take() gives them back as sampling groups: series that stand in the
-// same parts share one time column. Points of a series with steps and without are kept apart.
-// Sorted by time; equal times keep the order of arrival. One thread.
+// series at all rows of a part. take() gives them back as sampling groups: series of the same parts
+// share one time column. Points of a series with steps are separate from those without. The groups
+// are sorted by time; equal times keep the order of arrival. One thread.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace corral::store {
 
 class Gather {
  public:
-  // The number that add_column() takes. `steps` is empty or as long as `times`.
+  // Returns the number that add_column() takes. `steps` is empty or as long as `times`.
   std::size_t add_part(std::vector<std::int64_t> times, std::vector<std::int64_t> steps);
   // As many values as the part has rows; they must live until take().
   void add_column(SeriesId series, std::size_t part, std::span<const double> values);
@@ -34,8 +34,8 @@ class Gather {
   // `groups` must live until take().
   void add(std::span<const codec::SamplingGroup> groups);
 
-  // Everything, of any length (may be over codec::kColumnEntries), columns ascending by series.
-  // Empties this object.
+  // Returns everything and empties this object. Groups may be longer than codec::kColumnEntries;
+  // their columns ascend by series.
   std::vector<codec::SamplingGroup> take();
 
  private:

@@ -1,4 +1,4 @@
-// The levels above batch rows: rows by key, and how a plan is written.
+// The levels above batch rows: reads of rows by key, and the writing of a plan.
 #pragma once
 
 #include <cstdint>

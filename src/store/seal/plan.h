@@ -2,7 +2,7 @@
 // blocks with their pyramid.
 //
 // These functions read nothing and write nothing: they take what a sealer has read in one snapshot
-// and give a plan, which is carried out in one transaction that deletes exactly the rows that were
+// and return a plan, which is executed in one transaction that deletes exactly the rows that were
 // read. A session's series are dealt into slices of at most 64, series that are sampled together
 // side by side; a slice is the unit of row groups and of everything above them. Pure, any thread.
 #pragma once
@@ -35,13 +35,13 @@ inline constexpr std::int64_t kTierRows = 16;
 // Buckets in the lower level of a pyramid's row, when the series has `blocks` blocks.
 std::int64_t buckets_in_row(std::int64_t blocks, int tier, std::int64_t no);
 
-// A settled row group is the whole rest of a slice of a session that writes no more. A set-aside
-// one is damaged: it is read as a gap and never merged.
+// A settled row group holds all remaining points of a slice of a session that writes no more. A
+// set-aside one is damaged: it is read as a gap and never merged.
 enum class RowGroupState : std::int64_t { kOpen = 0, kSettled = 1, kSetAside = 2 };
 
 struct NewRowGroup {
   std::int64_t slice = 0;
-  // The id of the newest row that it replaces: ids keep the order of arrival.
+  // The id of the newest row that it replaces, so that ids keep the order of arrival.
   std::optional<std::int64_t> id;
   RowGroupState state = RowGroupState::kOpen;
   std::int64_t t0 = 0, t1 = 0;  // min and max time, UTC

@@ -6,12 +6,12 @@
 // another, each plan small, so that no seal holds up an acknowledgement for long. The remaining
 // rows of a session that ended or fell silent are settled. Another server on the same database may
 // seal the same session at the same time: one of the two plans is refused as a conflict, and
-// nothing is stored twice. A damaged pyramid row or damaged statistics are made anew. An error
-// leaves everything where it was; it is kept for info() and tried again later. The rows that
+// nothing is stored twice. A damaged pyramid row or damaged statistics are made anew. After an
+// error all rows stay as they were; info() reports it, and the sealer retries later. The rows that
 // removed runs leave behind (remove.h) are deleted here, too, in turn with sealing.
 //
-// The room of deleted rows is given back to the filesystem when there is nothing to seal: all of it
-// once nothing is being written, else all but what the next batch rows will take anyway.
+// The space of deleted rows is given back to the filesystem when there is nothing to seal: all of
+// it if nothing is being written, else all but the space that the next batch rows will need.
 #pragma once
 
 #include <condition_variable>
@@ -32,8 +32,7 @@
 
 namespace corral::store::sql {
 
-// Makes anew, inside the caller's transaction, what is damaged of a session and follows from
-// points.
+// Remakes, inside the caller's transaction, damaged data of a session that follows from its points.
 using Repair = std::function<Result<>(Connection&, std::int64_t session)>;
 
 class Sealer {
@@ -43,20 +42,20 @@ class Sealer {
   Sealer(const Sealer&) = delete;
   Sealer& operator=(const Sealer&) = delete;
 
-  // A batch row of the session was stored; any thread, short. Waits a little when far more was
-  // stored than is sealed.
+  // Notes a stored batch row of the session. Any thread; short, but waits a little when sealing is
+  // far behind.
   void note(std::int64_t session, std::size_t bytes);
   void pace();
-  // Everything that is in batch rows now is in row groups or blocks when this returns; settled: as
-  // if all sessions had ended. For tests, benchmarks and `corral store`.
+  // Moves all points that are in batch rows now to row groups or blocks; settled: as if all
+  // sessions had ended. For tests, benchmarks and `corral store`.
   Result<> seal_all(bool settle);
-  // Runs were removed: their rows are deleted piece by piece from now on.
+  // Starts deleting the rows of removed runs, piece by piece.
   void note_removal();
-  // The rows of every run that was removed are gone when this returns.
+  // Deletes the rows of all removed runs before it returns.
   Result<> clean_all();
   // The error of the last attempt, empty when it went well.
   [[nodiscard]] std::string problem() const;
-  // Batch rows and bytes that are known to wait.
+  // Batch rows and bytes that wait, as far as this process knows.
   [[nodiscard]] StoreActivity waiting() const;
 
  private:
@@ -66,7 +65,7 @@ class Sealer {
     BootTime not_before;              // after an error
     BootTime look_again;              // earliest time to check for settling again
   };
-  // When and before whom a session's turn comes.
+  // The time and rank of a session's turn.
   enum class Rank : std::uint8_t { kFull, kWaits, kSilent };
   struct Place {
     Rank rank = Rank::kFull;

@@ -1,8 +1,8 @@
 // Experiments as MLflow's interface sees them: rows of `experiments` and `experiment_tags`.
 //
 // Free functions over a connection, in the caller's transaction or snapshot. Ids are the store's
-// numbers; 0 is there from the start. Deleted ones (lifecycle 1) keep their name and can be
-// restored; their runs go and come with them.
+// numbers; 0 exists from the start. Deleted experiments (lifecycle 1) keep their name and can be
+// restored; their runs are deleted and restored with them.
 #pragma once
 
 #include <cstdint>

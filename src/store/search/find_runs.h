@@ -3,9 +3,9 @@
 //
 // A run is found when it lies in the scope, the filter (of MLflow's grammar) holds, every word
 // occurs in it, and each choice names its value. Choices are OR inside, AND between; the counts of
-// a facet leave out the choices of its own field, so that what else could be chosen is seen. Over a
-// connection's snapshot, in memory by column (run_table.h): nothing is remembered between two
-// calls but metrics. Any thread, each with its own Reading.
+// a facet ignore the choices of its own field, so that they show the alternatives. Over a
+// connection's snapshot, in memory by column (run_table.h): only metrics are cached between two
+// calls. Any thread, each with its own Reading.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Facets of a run search: how many of the runs found have which value. Used by find_runs.cpp.
+// Facets of a run search: the number of found runs per value. Used by find_runs.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// RunTable: the runs that a search looks through as compact rows, and what it asks of them column
-// by column. Used by find_runs.cpp.
+// RunTable: the runs of a search as compact rows, and their other values column by column. Used by
+// find_runs.cpp.
 //
 // Rows are numbers from 0, the newest run first (by start, then id, both descending). The rows
 // themselves are read by one statement; params, tags, names of workloads and metrics are read when

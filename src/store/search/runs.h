@@ -2,8 +2,8 @@
 // used or made.
 //
 // Free functions over a connection, in the caller's transaction or snapshot. A run that a
-// supervisor records has two ends: what the client said (client_status, client_end), and how its
-// process ended; MLflow's interface tells the client's.
+// supervisor records has two ends: the one that the client reported (client_status, client_end),
+// and the end of its process. MLflow's interface reports the client's.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,8 @@ struct NewRun {
   UtcTime start;
   Tags tags;
 };
-// A run without a supervisor, a workload of its own. kNotFound: there is no such experiment.
+// Makes a run without a supervisor, in a workload of its own. kNotFound: there is no such
+// experiment.
 Result<std::int64_t> create_run(sql::Connection& db, const NewRun& run);
 Result<std::optional<RunRow>> run(sql::Connection& db, RunId id);
 // The same with its row locked until the transaction ends, where others write, too.
@@ -75,7 +76,7 @@ Result<std::optional<RunRow>> lock_run(sql::Connection& db, RunId id);
 Result<std::vector<RunRow>> runs(sql::Connection& db, std::span<const std::int64_t> keys);
 // All of the experiments from the first to the last.
 Result<std::vector<RunRow>> runs_of(sql::Connection& db, ExperimentId first, ExperimentId last);
-// In the order of the keys; of runs that are not there, nothing.
+// In the order of the keys; unknown runs are omitted.
 Result<std::vector<RunDetails>> details(sql::Connection& db, std::span<const std::int64_t> keys);
 
 struct RunUpdate {
@@ -89,7 +90,7 @@ Result<> keep_artifact_uri(sql::Connection& db, const RunRow& run);
 // It was there once.
 Result<bool> was_removed(sql::Connection& db, RunId id);
 Result<> set_run_lifecycle(sql::Connection& db, std::int64_t run, Lifecycle lifecycle);
-// To another experiment, and its workload with it when that has no other run.
+// Moves the run to another experiment, with its workload if that has no other run.
 Result<> move_run(sql::Connection& db, std::int64_t run, ExperimentId experiment);
 
 enum class Fact : std::uint8_t { kParam = 0, kTag = 1 };
@@ -100,7 +101,8 @@ Result<> set_fact(sql::Connection& db, std::int64_t run, Fact kind, std::string_
 // False: it is not there.
 Result<bool> delete_fact(sql::Connection& db, std::int64_t run, Fact kind, std::string_view key);
 
-// The dataset is the experiment's, by name and digest; what is known of it stays.
+// A dataset belongs to the experiment and is identified by name and digest; a known one stays
+// unchanged.
 Result<> add_input(sql::Connection& db, const RunRow& run, const RunInput& input);
 enum class Direction : std::uint8_t { kInput = 0, kOutput = 1 };
 Result<> add_model(sql::Connection& db, std::int64_t run, Direction direction,

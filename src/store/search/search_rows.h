@@ -1,12 +1,12 @@
 // RowSearch: filters, orders and pages rows by columns that are read only when a filter or an order
 // needs them. All of MLflow's searches use it.
 //
-// Rows are numbers from 0, in the order that they have where nothing else decides. A column has no
-// entry for a row that lacks the value (NULL), and several where a row has several (a run's
-// datasets): a comparison holds if it holds for one of them, so a row without any never matches but
-// IS NULL. Texts compare by bytes; LIKE knows % and _ (one character of UTF-8) and no escape; ILIKE
-// takes ASCII letters of either case for the same. NaN differs from every number and equals none;
-// it comes after all numbers, and NULL after it, whichever way a column is ordered. One thread.
+// Rows are numbers from 0, in the default order. A column has no entry for a row that lacks the
+// value (NULL), and several where a row has several (a run's datasets): a comparison holds if it
+// holds for one of them, so a row without any never matches but IS NULL. Texts compare by bytes;
+// LIKE knows % and _ (one character of UTF-8) and no escape; ILIKE takes ASCII letters of either
+// case for the same. NaN differs from every number and equals none; it comes after all numbers, and
+// NULL after it, whichever way a column is ordered. One thread.
 #pragma once
 
 #include <cstdint>
@@ -52,12 +52,12 @@ class RowSearch {
     Use use = Use::kFilter;
     auto operator<=>(const Field&) const = default;
   };
-  // Entries of rows that are not kept any more may be left out.
+  // Entries of rows that were filtered out may be omitted.
   using Kept = std::vector<bool>;
   using Read = std::function<Result<Column>(const Field&, const Kept& kept)>;
 
   RowSearch(std::size_t rows, Read read);
-  // Metrics last: they take the most to read.
+  // Metrics come last, because they cost the most to read.
   Result<> keep(std::span<const mlflow::Comparison> filter);
   void drop(std::uint32_t row) { kept_[row] = false; }
   [[nodiscard]] const Kept& kept() const { return kept_; }

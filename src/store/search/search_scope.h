@@ -52,7 +52,7 @@ constexpr std::int64_t whole_ms(std::int64_t ns) {
   return ns / kPerMs - (ns % kPerMs < 0 ? 1 : 0);
 }
 
-// A time that fits, the nearest if it would not.
+// The sum, or the nearest time that fits.
 inline std::int64_t later(std::int64_t ns, std::int64_t duration) {
   std::int64_t sum = 0;
   if (!__builtin_add_overflow(ns, duration, &sum)) return sum;
@@ -60,7 +60,7 @@ inline std::int64_t later(std::int64_t ns, std::int64_t duration) {
                       : std::numeric_limits<std::int64_t>::min();
 }
 
-// Rows by what the database calls them.
+// Rows by their database key.
 template <class Key>
 using RowsByKey = std::unordered_map<Key, std::uint32_t>;
 

@@ -12,8 +12,9 @@
 namespace corral::store::tracking {
 
 // Puts the run into the named workload of its experiment, which is made when it is missing and is
-// the one that `corral run --workload NAME` means there. The run's own one goes when it was the
-// last. A run that a supervisor records stays where it is: its host's series are its workload's.
+// the one that `corral run --workload NAME` means there. The run's previous workload is removed if
+// this was its last run. A run that a supervisor records stays in its workload, because its host's
+// series belong to that.
 Result<> assign_workload(sql::Connection& db, std::int64_t run, std::string_view name);
 
 }  // namespace corral::store::tracking

@@ -4,8 +4,8 @@
 // never followed, wherever it points and whenever it was put there (kPermission), and links are not
 // listed. A file is written to `.corral-uploads` in the root, fsynced and renamed to its place; its
 // directories are made at that moment. A temporary is locked (flock) as long as it is written:
-// opening the store removes those that nobody holds, left by a process that died. Files below a
-// run's `corral/code/` are links of one content each (kept_once.h).
+// opening the store removes those without a lock, which a killed process left. Files below a run's
+// `corral/code/` are links of one content each (kept_once.h).
 #pragma once
 
 #include <filesystem>

@@ -1,9 +1,9 @@
 // Files of equal content below a run's `corral/code/`, kept once.
 //
 // Such a file is a hard link of `.corral-content/ab/abcd…` (its SHA-256) in the root, so that runs
-// of the same code cost its size once. The content goes with the last file that it is linked to;
-// what a process that died left there goes when the store is opened. A filesystem without hard
-// links keeps a copy for each run. Files are only ever replaced, never written to.
+// of the same code cost its size once. A content is removed with the last file that links to it;
+// remains of a killed process are removed when the store is opened. A filesystem without hard links
+// keeps a copy for each run. Files are only ever replaced, never written to.
 //
 // Safe from any thread. Another process that works on the same directory at the same moment may
 // cost a second copy of a content, never a byte of it.

@@ -1,5 +1,5 @@
-// The directory tree below a root, without ever following a symbolic link: what file_store.cpp is
-// made of. Stateless; any thread.
+// The directory tree below a root, without ever following a symbolic link. Used by file_store.cpp.
+// Stateless; any thread.
 #pragma once
 
 #include <string_view>

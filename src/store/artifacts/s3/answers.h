@@ -1,4 +1,4 @@
-// S3's XML: what its answers say, and the one document that is sent. Pure.
+// S3's XML: the answers, and the one document that is sent. Pure.
 #pragma once
 
 #include <span>

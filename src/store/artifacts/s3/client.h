@@ -1,7 +1,7 @@
 // Requests to one bucket, signed (CURLOPT_AWS_SIGV4), over connections that are kept.
 //
 // send() tries again when S3 cannot be reached or answers 5xx or 429, with a pause that doubles,
-// and makes an Error of what S3 says. Any thread; each request takes a connection of its own.
+// and turns S3's error into an Error. Any thread; each request takes a connection of its own.
 #pragma once
 
 #include <functional>

@@ -82,7 +82,7 @@ class StoreLock {
 // that owns the store; kUnsupported means a network filesystem, where flock and WAL are not safe.
 Result<StoreLock> lock_store(const fs::path& store_dir);
 
-// kLost: the store's files are gone; clients of the last seconds were told so.
+// kLost: the store's files are gone; the clients of the last seconds got that error.
 enum class LeaveReason { kAsked, kIdle, kLost };
 
 class RunningServer {

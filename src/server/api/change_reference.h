@@ -1,5 +1,5 @@
-// Finds "the same phase of another run": its window, and which series of that run belong to the
-// request's. Reads the store; any thread.
+// Finds "the same phase of another run": its window, and the series of that run that correspond to
+// the request's. Reads the store; any thread.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,9 @@ struct FoundReference {
   std::uint32_t unmatched = 0;  // series of the request that this run has no counterpart of
 };
 
-// Puts the counterparts (by name, source, kind and unit) into the request as its baseline and takes
-// those without one out of it. kNotFound: no such run or phase, kConflict: the phase has not ended.
+// Puts the counterparts (by name, source, kind and unit) into the request as its baseline and drops
+// series without a counterpart. kNotFound: no such run or phase, kConflict: the phase has not
+// ended.
 Result<FoundReference> apply_reference(const store::Reader& store, const ChangeReference& reference,
                                        analyze::ChangesRequest& request);
 

@@ -15,7 +15,7 @@ namespace corral::server::api {
 inline constexpr std::int64_t kMostReferencePhases = 100'000;
 
 // Another run whose series of the same names the request's are compared with: in one of its phases,
-// or on the axis of steps in the same steps.
+// or at the same steps on the axis of steps.
 struct ChangeReference {
   std::string run;  // as people write it
   std::string phase = {};

@@ -1,8 +1,8 @@
 // The cursors of a run's output: places between its chunks.
 //
-// "ROW.STDOUT.STDERR.TTY" also says where each stream stands at the place, so that a hole between
-// two answers is seen as well; "ROW" alone leaves that to be looked up. Clients hand them back as
-// they came.
+// "ROW.STDOUT.STDERR.TTY" also holds the offset of each stream at the place, so that a gap between
+// two answers is detected; for "ROW" alone the offsets are looked up. Clients return cursors
+// unchanged.
 #pragma once
 
 #include <optional>

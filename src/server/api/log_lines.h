@@ -1,10 +1,10 @@
-// Finding a text in the lines of a run's output, as its chunks come in the order in which they were
-// stored.
+// Searches the lines of a run's output for a text. The chunks arrive in the order in which they
+// were stored.
 //
-// Lines end with \n or \r (progress bars draw over themselves) and may span chunks, also of another
-// stream in between; what comes after a gap is a new line. A line longer than kMostLine is searched
-// in pieces that overlap by kOverlap, so that its part in memory is bounded; patterns are RE2's,
-// whose time is linear in the text. One thread.
+// Lines end with \n or \r (progress bars draw over themselves) and may span chunks, also with
+// chunks of another stream in between; a new line begins after a gap. A line longer than kMostLine
+// is searched in pieces that overlap by kOverlap, so that its part in memory is bounded; patterns
+// are RE2's, whose time is linear in the text. One thread.
 #pragma once
 
 #include <re2/re2.h>

@@ -1,4 +1,4 @@
-// Writes a profile that was asked for.
+// Writes a requested profile as JSON.
 #pragma once
 
 #include "core/json.h"

@@ -32,8 +32,8 @@ std::string text_of(NumberRange range) {
                     : fmt::format("between {} and {}", range.low, range.high);
 }
 
-// The position of the member. A key stands in quotes nowhere else but in another object, or by
-// malice.
+// The position of the member; nullopt if its quoted name occurs more than once, e.g. in another
+// object.
 std::optional<std::size_t> position_of(std::string_view text, std::string_view name) {
   const std::string key = fmt::format("\"{}\"", name);
   const std::size_t found = text.find(key);

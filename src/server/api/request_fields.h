@@ -1,7 +1,8 @@
 // Members of a JSON request body, checked one by one. Pure; any bytes (fuzz/fuzz_request.cpp).
 //
-// A member that is absent or null gives the fallback. The first wrong one is kept, with its name
-// and, when that stands in the text only once, where; the rest is read as if it were absent.
+// A member that is absent or null gives the fallback. The first invalid member is kept with its
+// name, and with its position if the name occurs in the text only once. The members after it are
+// read as if they were absent.
 #pragma once
 
 #include <initializer_list>
@@ -27,7 +28,7 @@ using Parsed = tl::expected<T, RequestError>;
 
 Parsed<Json> parse_body(std::string_view text);
 
-// [low, high]; `open`: without the two.
+// [low, high], or (low, high) if `open`.
 struct NumberRange {
   double low;
   double high;
@@ -36,7 +37,8 @@ struct NumberRange {
 
 class RequestFields {
  public:
-  // All must outlive it. `object` is an object; prefix: of its members' names, "lines[2].".
+  // `text` and `object` must outlive this. `object` must be a JSON object; `prefix` precedes its
+  // members' names in errors, e.g. "lines[2].".
   RequestFields(std::string_view text, const Json& object, std::string prefix = "")
       : text_(text), object_(object), prefix_(std::move(prefix)) {}
 
@@ -44,7 +46,7 @@ class RequestFields {
   // Other members are an error.
   void only(std::initializer_list<std::string_view> names);
   std::optional<std::int64_t> integer(std::string_view name, std::string_view expected);
-  // An integer that must be there, in [low, high].
+  // A required integer in [low, high].
   std::int64_t count(std::string_view name, std::int64_t low, std::int64_t high);
   double number(std::string_view name, double fallback, NumberRange range);
   std::optional<bool> boolean(std::string_view name);
@@ -67,7 +69,7 @@ class RequestFields {
   std::vector<std::int64_t> integers(std::string_view name, std::size_t wanted,
                                      std::string_view expected);
   std::vector<double> numbers(std::string_view name, std::size_t most, NumberRange range);
-  // 1 to `most` texts that must be there, none empty or longer than `bytes`.
+  // 1 to `most` required texts, none empty or longer than `bytes`.
   std::vector<std::string> texts(std::string_view name, std::size_t most, std::size_t bytes);
   // The object `name`; null when absent.
   const Json* object(std::string_view name);

@@ -16,7 +16,7 @@ std::vector<ExperimentId> read_experiment_ids(RequestFields& fields, const Json&
 
 struct RunSearchRequest {
   store::tracking::RunQuestion question;
-  // As they were named, beside the question's.
+  // The names in the request, parallel to those of the question.
   std::vector<std::string> columns, facets;
 };
 

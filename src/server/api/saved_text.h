@@ -14,7 +14,7 @@ inline constexpr std::size_t kMostBoardName = 250;     // characters
 inline constexpr std::size_t kMostNote = 10'000;       // characters
 
 std::size_t characters(std::string_view utf8);
-// The member `state`, which must be there.
+// The required member `state`.
 std::string read_state(RequestFields& fields);
 
 }  // namespace corral::server::api

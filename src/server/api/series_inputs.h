@@ -1,4 +1,5 @@
-// Series as a request of /windows or /latest names them, as query/ takes them; and a value's place.
+// Helpers of /windows and /latest: the channel and ids of series, and the JSON of a value with its
+// place.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ void write_integer(JsonWriter& json, std::optional<std::int64_t> value);
 void write_time(JsonWriter& json, std::optional<UtcTime> time);
 // A number, or null.
 void write_number(JsonWriter& json, std::optional<double> value);
-// JSON text as it is stored; text that is no JSON is written as a string.
+// JSON text as it is stored; text that is not JSON is written as a string.
 void write_json_text(JsonWriter& json, const std::string& text);
 // {"key": value, ...} of JSON texts.
 void write_attributes(JsonWriter& json, const codec::Attributes& attributes);
@@ -30,7 +30,7 @@ std::optional<codec::LogStream> parse_log_stream(std::string_view name);
 std::string_view end_reason_name(codec::EndReason reason);
 
 struct RequestError;
-// The error of a JSON body, with where it stands.
+// The error of a JSON body, with its position.
 Response bad_body(const RequestError& error);
 // 400 that names a query parameter.
 Response bad_query(std::string_view name, std::string_view expected, std::string_view got);

@@ -16,7 +16,7 @@
 
 namespace corral::server {
 
-// The path of the store that a run's artifact URI means: "mlflow-artifacts:/path" (also with a
+// Returns the path in the store for a run's artifact URI: "mlflow-artifacts:/path" (also with a
 // host), or the store's own location with a path below. kInvalidArgument for places that are not in
 // this store: their clients open them themselves. `inside` is a path within that place, as a client
 // sent it.
@@ -24,8 +24,8 @@ Result<std::string> path_in_store(const store::artifacts::ArtifactStore& store,
                                   std::string_view uri, std::string_view inside);
 
 enum class Disposition : unsigned char { kAttachment, kInline };
-// The file or the range that is asked for, streamed; 304 for a version that the client has.
-// `name` is what it is to be saved as.
+// Streams the requested file or range; 304 if the client has this version. `name` is the file name
+// for saving it.
 Response file_response(const Request& request, std::string_view name,
                        std::unique_ptr<store::artifacts::Reader> reader, Disposition disposition);
 

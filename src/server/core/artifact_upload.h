@@ -18,17 +18,18 @@
 
 namespace corral::server {
 
-// Stores the request's body, streamed or not, at a path of the store, and tells of it
+// Stores the request's body, streamed or not, at a path of the store, and reports the file
 // (door::on_artifact); `answer` makes the answer. Nothing of the file remains after an error.
 // kNotFound: the run that the path names is removed.
 using FileAnswer = std::function<Response(const Result<>& stored)>;
 Response receive_file(const Request& request, Context& context, const std::string& path,
                       FileAnswer answer);
-// Its two halves, for a file that comes another way: before its first byte, and when it is there.
+// The two halves of receive_file(), for a file that arrives another way: call the first before its
+// first byte, the second when it is complete.
 Result<> expect_file(Context& context, std::string_view path);
 Result<> settle_file(Context& context, std::string_view path);
 
-// The run, whose artifact_uri stays what it is; nothing: there is none.
+// Returns the run and fixes its artifact_uri; nothing: there is no such run.
 Result<std::optional<store::tracking::RunRow>> run_for_upload(Context& context, RunId id);
 
 }  // namespace corral::server

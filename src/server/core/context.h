@@ -1,4 +1,5 @@
-// Context: what handlers may use. One per server; everything in it is safe from any thread.
+// Context: the objects that handlers may use. One per server; everything in it is safe from any
+// thread.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,7 @@ struct Context {
   store::Reader reader;  // reads `store`
   EventHub& events;
   ServerFacts facts;
-  // Asks the server to leave after this answer (`corral serve --stop`). Never blocks.
+  // Asks the server to exit after this answer (`corral serve --stop`). Never blocks.
   std::function<void()> request_stop;
   door::State* door = nullptr;       // null: no other tool's interface is served
   const Figures* figures = nullptr;  // the transport's; null without a transport

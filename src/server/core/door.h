@@ -37,7 +37,7 @@ std::span<const Route> routes();
 bool owns(std::string_view path);
 // The next four are only for a request whose path owns() is true for.
 Response dispatch(Request request, Context& context);
-// The error of a request that dispatch() would not find; nullopt if it would.
+// The error of a request without a route in dispatch(); nullopt if there is one.
 std::optional<Response> no_route(const Request& request);
 Response refusal(const Request& request, const Error& error);
 // True if the body is a file, of any content.
@@ -47,7 +47,7 @@ bool takes_file(const Request& request);
 // phases. An error says that the phases could not be stored; the client sends the file again.
 Result<> on_artifact(Context& context, store::artifacts::ArtifactStore& store,
                      std::string_view path);
-// Appends what is wrong with the phases that other clients uploaded for a run.
+// Appends the problems of phases that other clients uploaded for a run.
 Result<> check_uploads(Context& context, RunId run, std::vector<std::string>& problems);
 
 }  // namespace corral::server::door

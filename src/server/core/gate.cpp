@@ -54,7 +54,7 @@ bool changes_something(const Request& request) {
   return request.method != Method::kGet && request.method != Method::kHead;
 }
 
-// Content types that browsers send to other sites without asking these first.
+// Content types that browsers send to other sites without a preflight.
 bool is_form(std::string_view content_type) {
   const std::string kind = lower_ascii(trim(content_type.substr(0, content_type.find(';'))));
   return kind == "text/plain" || kind == "application/x-www-form-urlencoded" ||

@@ -1,13 +1,13 @@
-// The gate: who may do what. decide() is asked about every request, by the transport, with the
-// request's header and before its body is read; no handler asks again.
+// The gate: access control. The transport calls decide() for every request, with its header and
+// before its body is read; handlers do not check again.
 //
 // A page of another site can reach a loopback port through a browser. Host must name this server
-// (against DNS rebinding); Origin, when sent, must be its own; and what changes something must not
-// be what a page of another site can send without being asked about it: by Sec-Fetch-Site not from
-// there, by Content-Type no form. With a token every TCP request but /health needs it: as a bearer,
-// as the password of Basic (all that MLflow's clients can be told by user and password), or as the
-// cookie that `/?token=` sets. The Unix socket, mode 0600, is this user's own and needs nothing.
-// Pure: no I/O, any thread (fuzz/fuzz_http.cpp).
+// (against DNS rebinding); Origin, when sent, must be its own; and a request that changes something
+// must not be one that a page of another site can send without a preflight: Sec-Fetch-Site must not
+// name another site, and Content-Type must not be that of a form. With a token every TCP request
+// but /health needs it: as a bearer, as the password of Basic (which MLflow's clients send for a
+// user and password), or as the cookie that `/?token=` sets. The Unix socket, mode 0600, is this
+// user's own and needs nothing. Pure: no I/O, any thread (fuzz/fuzz_http.cpp).
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ Decision decide(const Request& request, const GateRules& rules);
 // token may have.
 Result<std::string> parse_token(std::string_view file_content);
 
-// The same time whatever the texts hold.
+// Compares in a time that does not depend on the contents.
 bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace corral::server

@@ -30,7 +30,7 @@ inline std::string streamed(const Response& response) {
 
 class HandlerTest : public ::testing::Test {
  protected:
-  // A streamed answer comes whole.
+  // A streamed answer is returned complete.
   Response send(Method method, std::string_view target, std::string body = {},
                 Pairs headers = {{"content-type", "application/json"}}) {
     Request request;

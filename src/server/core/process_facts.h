@@ -1,5 +1,5 @@
-// Resources of the server's own process, as the kernel counts them. Any thread; nothing where /proc
-// does not say.
+// Resources of the server's own process, as the kernel counts them. Any thread; nullopt if /proc
+// does not provide the value.
 #pragma once
 
 #include <cstdint>

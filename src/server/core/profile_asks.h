@@ -1,9 +1,9 @@
-// ProfileAsks: profiles of running runs that people ask this server for.
+// ProfileAsks: requests to this server for profiles of running runs.
 //
-// No server connects to a training's host: the run's supervisor hears of a wish in the answer to
-// its next frames, or asks, and says what becomes of it until it is over. Only the latest of each
-// run is known, and in memory alone: a wish is of the moment, the profile itself is an artifact.
-// Any thread.
+// No server connects to a training's host: the run's supervisor gets the request in the answer to
+// its next frames, or asks for it, and reports its progress until it is over. Only the latest
+// request of each run is kept, and only in memory: it is short-lived, and the profile itself is an
+// artifact. Any thread.
 #pragma once
 
 #include <map>
@@ -20,12 +20,12 @@
 
 namespace corral::server {
 
-// From asked on they go one way, to one of the last three.
+// States only advance, from kAsked to one of the last three.
 enum class ProfileState { kAsked, kWaiting, kRunning, kSaving, kDone, kRefused, kFailed };
 std::string_view profile_state_name(ProfileState state);
 bool is_over(ProfileState state);
 
-// A supervisor's report about one.
+// A supervisor's report about a request.
 struct ProfileNews {
   ProfileState state = ProfileState::kAsked;
   std::optional<std::int64_t> first{}, last{};  // steps
@@ -43,16 +43,16 @@ struct ProfileAsk {
 
 class ProfileAsks {
  public:
-  // kConflict: another one of this run is not over.
+  // kConflict: another request for this run is not over.
   Result<ProfileAsk> ask(RunId run, std::string tool, std::int64_t steps);
-  // The latest of the run. One of which nobody has said anything for a minute is over.
+  // The latest request for the run. A request without a report for a minute is over.
   [[nodiscard]] std::optional<ProfileAsk> latest(RunId run);
-  // Those of these runs that no supervisor has heard of.
+  // Requests for these runs that no supervisor has received.
   [[nodiscard]] std::vector<ProfileAsk> unheard(std::span<const RunId> runs);
-  // kNotFound: it is not the run's latest.
+  // kNotFound: it is not the run's latest request.
   Result<> tell(RunId run, std::string_view id, ProfileNews news);
 
-  // For tests: as if so much time had gone by.
+  // For tests: acts as if this much time had passed.
   void age(Nanos time);
 
  private:

@@ -1,6 +1,5 @@
-// Refusals before a handler was asked: in the words of the interface that the path
-// belongs to, because MLflow's clients look for "error_code" and ours for "error". Pure, any
-// thread.
+// Refusals before a handler is called, in the form of the interface that the path belongs to,
+// because MLflow's clients look for "error_code" and ours for "error". Pure, any thread.
 #pragma once
 
 #include <string_view>
@@ -10,7 +9,7 @@
 
 namespace corral::server {
 
-// `field`: the header or parameter that is wrong, where the form has room for it.
+// `field`: the invalid header or parameter, included if the form has a place for it.
 Response refusal(const Request& request, const Error& error, std::string_view field = {});
 
 }  // namespace corral::server

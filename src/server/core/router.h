@@ -1,5 +1,5 @@
-// Routes: every path the server answers, in one table (routes.cpp), and how a request finds its
-// handler.
+// Routes: every path the server answers, in one table (routes.cpp), and the search for the handler
+// of a request.
 //
 // Handlers are plain synchronous functions: Response handle(const Request&, Context&). HEAD goes to
 // the GET handler; the transport drops the body. Adding a route = one line in the table and one
@@ -27,10 +27,11 @@ struct Route {
 
 std::span<const Route> routes();
 
-// The answer to a request that no route takes: 404 or 405; nothing when there is one.
+// The answer to a request without a route: 404 or 405; nothing if a route exists.
 std::optional<Response> no_route(const Request& request, std::span<const Route> table = routes());
 
-// Finds the route, fills request.params and calls the handler; 404 and 405 answer themselves.
+// Finds the route, fills request.params and calls the handler; requests without a route are
+// answered with 404 or 405.
 Response route(Request request, Context& context, std::span<const Route> table = routes());
 
 // True if the pattern matches the path; sets `params`.

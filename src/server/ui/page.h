@@ -1,9 +1,9 @@
 // The web page: files of web/dist, embedded in the binary by tools/embed.py, each as it is and
 // gzipped.
 //
-// Names under /assets that carry a hash of their content are cached for ever; all else is asked for
-// again with its ETag. A path of the single-page application ("/", "/runs/...", "/board", ...)
-// answers index.html. Without web/dist a sentence says how to get it.
+// Names under /assets that carry a hash of their content are cached for ever; browsers revalidate
+// all other files by their ETag. A path of the single-page application ("/", "/runs/...", "/board",
+// ...) answers index.html. Without web/dist the answer explains how to build it.
 #pragma once
 
 #include <span>
